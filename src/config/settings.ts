@@ -1,0 +1,41 @@
+import type { ScopeContext } from '../scope/index.ts'
+
+/** The effective settings (contract 3), read once at the start. Every address is without a trailing slash. */
+export interface Settings {
+  readonly issuerUrl: string
+  readonly fhirBaseUrl: string
+  readonly appUrl: string
+  readonly smartClientLaunchUrl: string
+  readonly defaultClientId: string
+  readonly defaultNeedPatientBanner: boolean
+  readonly accessTokenTtlSeconds: number
+  readonly databaseUrl: string
+  readonly dataDir: string
+  /** Encrypts what must be kept but never be readable in the database. */
+  readonly secret: string
+  readonly seedClinicianPassword: string
+  readonly authPort: number
+  readonly fhirPort: number
+  readonly appPort: number
+  readonly bind: readonly string[]
+  readonly trustProxy: string | undefined
+  readonly tlsCert: string | undefined
+  readonly tlsKey: string | undefined
+  readonly allowHttp: boolean
+  readonly app: {
+    readonly clientId: string
+    readonly scope: string
+    readonly issuers: readonly string[]
+    readonly sessionMaxSeconds: number
+    readonly sessionIdleSeconds: number
+  }
+  readonly fhir: {
+    readonly upstreamUrl: string | undefined
+    readonly searchLetter: 'r' | 's'
+    readonly scopeContexts: readonly ScopeContext[]
+    readonly policyFile: string | undefined
+    readonly samplePatients: number
+  }
+  /** All three addresses and every bind address are loopback. */
+  readonly onLoopback: boolean
+}

@@ -1,0 +1,22 @@
+import type { Letter } from '../scope/index.ts'
+
+/** What all hold for a resource that is reached by one granted scope. */
+export interface Limit {
+  /** The resource is this patient, or in this patient's compartment. */
+  readonly patient?: string
+  /** The resource matches all of these search parameters (a granular scope). */
+  readonly query?: readonly (readonly [name: string, value: string])[]
+  /** The resource has this id (the user's own resource). */
+  readonly id?: string
+}
+
+/** What a grant reaches of one resource type with one letter: everything, nothing (no limit), or any of the limits. */
+export type Reach = 'everything' | readonly Limit[]
+
+/** What a caller may touch. The embedded FHIR server puts it into its queries; the gateway checks by it. */
+export interface Access {
+  reach(type: string, letter: Letter): Reach
+}
+
+/** The access of nobody in particular: an embedded server that runs unguarded, and our own work on its data. */
+export const fullAccess: Access = { reach: () => 'everything' }

@@ -1,0 +1,47 @@
+/** Search parameters in the order they were sent, decoded. */
+export type Params = readonly (readonly [name: string, value: string])[]
+
+/**
+ * What an HTTP request asks of a FHIR server, by FHIR's own names (R4 http.html). Router and interceptor share
+ * this value: whatever is not one of these is refused.
+ */
+export type Interaction =
+  | { readonly kind: 'capabilities' }
+  | { readonly kind: 'smart-configuration' }
+  | { readonly kind: 'read'; readonly type: string; readonly id: string; readonly params: Params }
+  | {
+      readonly kind: 'vread'
+      readonly type: string
+      readonly id: string
+      readonly version: string
+      readonly params: Params
+    }
+  | { readonly kind: 'history-instance'; readonly type: string; readonly id: string; readonly params: Params }
+  | { readonly kind: 'history-type'; readonly type: string; readonly params: Params }
+  | { readonly kind: 'history-system'; readonly params: Params }
+  | { readonly kind: 'search-type'; readonly type: string; readonly params: Params }
+  | { readonly kind: 'search-system'; readonly params: Params }
+  /** `Patient/1/Condition?…`; the type may be `*`. */
+  | {
+      readonly kind: 'search-compartment'
+      readonly compartment: string
+      readonly id: string
+      readonly type: string
+      readonly params: Params
+    }
+  | { readonly kind: 'create'; readonly type: string; readonly ifNoneExist?: Params }
+  | { readonly kind: 'update'; readonly type: string; readonly id: string }
+  | { readonly kind: 'update-conditional'; readonly type: string; readonly params: Params }
+  | { readonly kind: 'patch'; readonly type: string; readonly id: string }
+  | { readonly kind: 'patch-conditional'; readonly type: string; readonly params: Params }
+  | { readonly kind: 'delete'; readonly type: string; readonly id: string }
+  | { readonly kind: 'delete-conditional'; readonly type: string; readonly params: Params }
+  /** `POST [base]`: a batch or transaction, whose entries are interactions of their own. */
+  | { readonly kind: 'bundle' }
+  | {
+      readonly kind: 'operation'
+      readonly name: string
+      readonly type?: string
+      readonly id?: string
+      readonly params: Params
+    }

@@ -1,0 +1,169 @@
+import type { Generated } from 'kysely'
+
+/** Milliseconds since 1970. A number on both databases. */
+export type Instant = number
+
+/** The tables, as both databases have them. Secrets are kept only as SHA-256 (`…_hash`) or encrypted (`…_sealed`). */
+export interface Schema {
+  clinician: ClinicianTable
+  client: ClientTable
+  signing_key: SigningKeyTable
+  login: LoginTable
+  login_failure: LoginFailureTable
+  launch_token: LaunchTokenTable
+  authorization_request: AuthorizationRequestTable
+  grant: GrantTable
+  authorization_code: AuthorizationCodeTable
+  refresh_token: RefreshTokenTable
+  app_launch: AppLaunchTable
+  app_session: AppSessionTable
+}
+
+/** Service.md 2.2; usable by plain SQL: `id` and the columns of ours have defaults. */
+interface ClinicianTable {
+  id: Generated<string>
+  username: string
+  password_hash: string
+  display_name: string
+  fhir_user_id: string
+  disabled: Generated<boolean>
+}
+
+interface ClientTable {
+  client_id: string
+  name: string
+  description: string | null
+  logo_url: string | null
+  /** How the client proves itself at the token endpoint. */
+  auth_method: 'none' | 'client_secret' | 'private_key_jwt'
+  secret_hash: string | null
+  jwks: string | null
+  jwks_url: string | null
+  /** JSON array. */
+  redirect_uris: string
+  launch_url: string | null
+  /** The scopes that the client may have, as a scope string. */
+  scope: string
+  first_party: boolean
+  created_at: Instant
+}
+
+interface SigningKeyTable {
+  kid: string
+  public_jwk: string
+  private_jwk_sealed: string
+  created_at: Instant
+  /** Set when another key took over; the public part stays published until the last token has expired. */
+  retired_at: Instant | null
+}
+
+/** A clinician's login at the auth server (8 hours). */
+interface LoginTable {
+  id_hash: string
+  clinician_id: string
+  created_at: Instant
+  expires_at: Instant
+}
+
+interface LoginFailureTable {
+  username_address_hash: string
+  at: Instant
+}
+
+/** Service.md 2.1. */
+interface LaunchTokenTable {
+  token_hash: string
+  patient_id: string
+  encounter_id: string | null
+  need_patient_banner: boolean
+  client_id: string
+  clinician_username: string
+  fhir_base_url: string
+  /** Further launch context as JSON (`intent`, `fhirContext`, `tenant`). */
+  context: string | null
+  created_at: Instant
+  expires_at: Instant
+  used_at: Instant | null
+}
+
+/** An authorization request that waits for its user (login, later picker and consent). */
+interface AuthorizationRequestTable {
+  id_hash: string
+  /** The verified request as JSON. */
+  request: string
+  created_at: Instant
+  expires_at: Instant
+}
+
+/** What a clinician gave a client: the root of a code and of every token that follows from it. */
+interface GrantTable {
+  id: string
+  client_id: string
+  clinician_id: string
+  /** The login it was made in; `online_access` ends with it. */
+  login_id_hash: string | null
+  scope: string
+  patient_id: string | null
+  encounter_id: string | null
+  need_patient_banner: boolean | null
+  context: string | null
+  auth_time: Instant
+  created_at: Instant
+  last_used_at: Instant
+  revoked_at: Instant | null
+}
+
+interface AuthorizationCodeTable {
+  code_hash: string
+  grant_id: string
+  redirect_uri: string
+  code_challenge: string
+  nonce: string | null
+  expires_at: Instant
+  used_at: Instant | null
+}
+
+interface RefreshTokenTable {
+  token_hash: string
+  grant_id: string
+  created_at: Instant
+  expires_at: Instant
+  used_at: Instant | null
+}
+
+/** A launch that the app began and whose callback has not come back yet. */
+interface AppLaunchTable {
+  state_hash: string
+  /** Hash of the cookie that binds the launch to the browser. */
+  browser_hash: string
+  issuer: string
+  fhir_base_url: string
+  nonce: string
+  code_verifier_sealed: string
+  created_at: Instant
+  expires_at: Instant
+}
+
+/** A server-side session of the app (service.md 2.3). */
+interface AppSessionTable {
+  id_hash: string
+  /** Public name of the session (`sessionId`), not a secret. */
+  session_id: string
+  fhir_base_url: string
+  issuer: string
+  subject: string
+  fhir_user: string | null
+  name: string | null
+  patient_id: string | null
+  encounter_id: string | null
+  need_patient_banner: boolean
+  scope: string
+  /** Access, refresh and id token, encrypted. */
+  tokens_sealed: string
+  access_expires_at: Instant
+  /** Until when the tokens can be renewed; null when not at all known. */
+  renewable_until: Instant | null
+  created_at: Instant
+  last_used_at: Instant
+  max_expires_at: Instant
+}
