@@ -1,0 +1,23 @@
+import type { Access } from '../consent/index.ts'
+import type { Interaction } from './interaction.ts'
+import type { OperationOutcome } from './outcome.ts'
+
+/** A request that is turned away: the response that says so, and nothing else. */
+export interface Refused {
+  readonly allowed: false
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly outcome: OperationOutcome
+}
+
+/** A caller whose token is good. Each interaction of the request (a Bundle has many) is then decided by itself. */
+export interface Admitted {
+  readonly allowed: true
+  decide(interaction: Interaction): Refused | { readonly allowed: true; readonly access: Access }
+}
+
+/** What a FHIR server asks before it touches data. The interceptor is one; an unguarded server has none. */
+export interface Guard {
+  /** Judges the bearer token of a request. Never rejects: whatever goes wrong inside becomes a refusal. */
+  admit(authorization: string | undefined): Promise<Refused | Admitted>
+}
