@@ -19,8 +19,8 @@ export type Interaction =
   | { readonly kind: 'history-instance'; readonly type: string; readonly id: string; readonly params: Params }
   | { readonly kind: 'history-type'; readonly type: string; readonly params: Params }
   | { readonly kind: 'history-system'; readonly params: Params }
-  | { readonly kind: 'search-type'; readonly type: string; readonly params: Params }
-  | { readonly kind: 'search-system'; readonly params: Params }
+  | { readonly kind: 'search-type'; readonly type: string; readonly params: Params; readonly posted?: true }
+  | { readonly kind: 'search-system'; readonly params: Params; readonly posted?: true }
   /** `Patient/1/Condition?…`; the type may be `*`. */
   | {
       readonly kind: 'search-compartment'
@@ -28,6 +28,7 @@ export type Interaction =
       readonly id: string
       readonly type: string
       readonly params: Params
+      readonly posted?: true
     }
   | { readonly kind: 'create'; readonly type: string; readonly ifNoneExist?: Params }
   | { readonly kind: 'update'; readonly type: string; readonly id: string }
@@ -40,8 +41,22 @@ export type Interaction =
   | { readonly kind: 'bundle' }
   | {
       readonly kind: 'operation'
+      /** With its `$`. */
       readonly name: string
       readonly type?: string
       readonly id?: string
       readonly params: Params
+      readonly posted?: true
     }
+
+/** A request that is no FHIR interaction of ours. It is refused, never normalised (contract 5.2). */
+export interface Misunderstood {
+  readonly kind: 'misunderstood'
+  readonly status: 400 | 404 | 405 | 415
+  readonly text: string
+}
+
+/** The two interactions that clients make before they have a token (contract 5.6). */
+export function isPublic(interaction: Interaction | Misunderstood): boolean {
+  return interaction.kind === 'capabilities' || interaction.kind === 'smart-configuration'
+}

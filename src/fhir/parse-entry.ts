@@ -1,0 +1,33 @@
+import type { Interaction, Misunderstood } from './interaction.ts'
+import { parseInteraction } from './parse-interaction.ts'
+import { misunderstood } from './path.ts'
+
+/** `Bundle.entry.request` of a batch or transaction. */
+export interface EntryRequest {
+  readonly method: string
+  readonly url: string
+  readonly ifNoneExist?: string | undefined
+}
+
+/**
+ * The interaction of one entry, by the same rules as a request of its own. Its address is relative to the base, or
+ * absolute under it; a Bundle inside a Bundle and a `_search` by POST (an entry has no form) are refused.
+ */
+export function parseEntry(request: EntryRequest, baseUrl: string): Interaction | Misunderstood {
+  const below = belowBase(request.url, baseUrl)
+  const at = below.indexOf('?')
+  const interaction = parseInteraction({
+    method: request.method,
+    path: at < 0 ? below : below.slice(0, at),
+    query: at < 0 ? '' : below.slice(at + 1),
+    headers: request.ifNoneExist === undefined ? {} : { 'if-none-exist': request.ifNoneExist },
+  })
+  if (interaction.kind === 'bundle') return misunderstood(400, 'Cannot accept a Bundle inside a Bundle')
+  return interaction
+}
+
+function belowBase(url: string, baseUrl: string): string {
+  if (url.startsWith(`${baseUrl}/`) || url.startsWith(`${baseUrl}?`)) return url.slice(baseUrl.length)
+  // A foreign absolute address has an empty segment or a colon, which no path of ours has.
+  return url.startsWith('/') || url.startsWith('?') || url === '' ? url : `/${url}`
+}

@@ -1,0 +1,211 @@
+import { isResourceType } from './definitions.ts'
+import type { Interaction, Misunderstood, Params } from './interaction.ts'
+import { areGeneral, haveCriteria, parseParams } from './params.ts'
+import { isId, misunderstood, parsePath } from './path.ts'
+import { type FhirRequest, type Headers, readHeaders } from './request.ts'
+
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+type Answer = Interaction | Misunderstood
+
+interface Call {
+  readonly method: Method
+  readonly params: Params
+  readonly headers: Headers
+  readonly form: string
+}
+
+// HEAD is its GET (contract 5.2).
+const METHODS: Readonly<Record<string, Method>> = {
+  GET: 'GET',
+  HEAD: 'GET',
+  POST: 'POST',
+  PUT: 'PUT',
+  PATCH: 'PATCH',
+  DELETE: 'DELETE',
+}
+
+const OPERATION = /^\$[a-z][a-z0-9-]*$/
+const FORM = /^application\/x-www-form-urlencoded(?:\s*;\s*charset="?utf-8"?)?\s*$/i
+
+/**
+ * The interaction that a request means (contract 5.2): routes decide, not verbs. Router and interceptor both read
+ * a request through this one function, so that they cannot disagree on it.
+ */
+export function parseInteraction(request: FhirRequest): Answer {
+  const segments = parsePath(request.path)
+  if ('kind' in segments) return segments
+  const method = Object.hasOwn(METHODS, request.method) ? METHODS[request.method] : undefined
+  if (!method)
+    return misunderstood(405, 'Cannot answer this method: FHIR uses GET, HEAD, POST, PUT, PATCH and DELETE')
+  const params = parseParams(request.query)
+  if (!params) return misunderstood(400, 'Cannot read query: it is malformed')
+  const headers = readHeaders(request.headers)
+  if (headers.override || params.some(([name]) => name === '_method'))
+    return misunderstood(400, 'Cannot accept a method override: send the method itself')
+  const call = { method, params, headers, form: request.form ?? '' }
+  if (
+    headers.ifNoneExist !== undefined &&
+    (method !== 'POST' || segments.length !== 1 || !isResourceType(segments[0] ?? ''))
+  )
+    return misunderstood(400, 'Cannot accept If-None-Exist: it belongs to a create')
+  return route(segments, call)
+}
+
+function route(segments: readonly string[], call: Call): Answer {
+  const [first, ...rest] = segments
+  if (first === undefined) return onBase(call)
+  if (first === 'metadata' && rest.length === 0)
+    return call.method === 'GET' ? { kind: 'capabilities' } : notAllowed()
+  if (first === '.well-known' && rest[0] === 'smart-configuration' && rest.length === 1)
+    return call.method === 'GET' ? { kind: 'smart-configuration' } : notAllowed()
+  if (rest.length === 0 && first === '_history')
+    return history(call, { kind: 'history-system', params: call.params })
+  if (rest.length === 0 && first === '_search')
+    return posted(call, params => ({ kind: 'search-system', params, posted: true }))
+  if (rest.length === 0 && first.startsWith('$')) return operation(call, first)
+  if (!isResourceType(first)) return misunderstood(404, 'Cannot find this resource type in FHIR R4')
+  return onType(first, rest, call)
+}
+
+function onBase(call: Call): Answer {
+  if (call.method === 'GET') return { kind: 'search-system', params: call.params }
+  return call.method === 'POST' ? onOne(call, { kind: 'bundle' }) : notAllowed()
+}
+
+function onType(type: string, rest: readonly string[], call: Call): Answer {
+  const [second, ...below] = rest
+  if (second === undefined) return onWholeType(type, call)
+  if (below.length === 0 && second === '_history')
+    return history(call, { kind: 'history-type', type, params: call.params })
+  if (below.length === 0 && second === '_search')
+    return posted(call, params => ({ kind: 'search-type', type, params, posted: true }))
+  if (below.length === 0 && second.startsWith('$')) return operation(call, second, type)
+  if (!isId(second))
+    return misunderstood(400, 'Cannot read id: FHIR ids have 1 to 64 letters, digits, dots and hyphens')
+  return onInstance(type, second, below, call)
+}
+
+function onWholeType(type: string, call: Call): Answer {
+  const { params } = call
+  switch (call.method) {
+    case 'GET':
+      return { kind: 'search-type', type, params }
+    case 'POST':
+      return create(type, call)
+    case 'PUT':
+      return conditional({ kind: 'update-conditional', type, params })
+    case 'PATCH':
+      return conditional({ kind: 'patch-conditional', type, params })
+    case 'DELETE':
+      return conditional({ kind: 'delete-conditional', type, params })
+  }
+}
+
+function onInstance(type: string, id: string, below: readonly string[], call: Call): Answer {
+  const [third, fourth] = below
+  if (third === undefined) return onResource(type, id, call)
+  if (third === '_history' && below.length === 1)
+    return history(call, { kind: 'history-instance', type, id, params: call.params })
+  if (third === '_history' && fourth !== undefined && below.length === 2) return vread(type, id, fourth, call)
+  if (third.startsWith('$') && below.length === 1) return operation(call, third, type, id)
+  // Patient is the one compartment whose members are known here (R4 CompartmentDefinition/patient).
+  if (type !== 'Patient') return misunderstood(404, 'Cannot find this address on the FHIR server')
+  return onCompartment(id, below, call)
+}
+
+function onResource(type: string, id: string, call: Call): Answer {
+  switch (call.method) {
+    case 'GET':
+      return onOne(call, { kind: 'read', type, id, params: call.params })
+    case 'PUT':
+      return onOne(call, { kind: 'update', type, id })
+    case 'PATCH':
+      return onOne(call, { kind: 'patch', type, id })
+    case 'DELETE':
+      return onOne(call, { kind: 'delete', type, id })
+    case 'POST':
+      return notAllowed()
+  }
+}
+
+/** `Patient/1/Condition`, `Patient/1/*` and their `_search`; `Patient/1/_search` is over all types. */
+function onCompartment(id: string, below: readonly string[], call: Call): Answer {
+  const [third = '', fourth] = below
+  const compartment = { kind: 'search-compartment', compartment: 'Patient', id } as const
+  if (third === '_search' && below.length === 1)
+    return posted(call, params => ({ ...compartment, type: '*', params, posted: true }))
+  if (third !== '*' && !isResourceType(third))
+    return misunderstood(404, 'Cannot find this resource type in FHIR R4')
+  if (below.length === 1)
+    return call.method === 'GET' ? { ...compartment, type: third, params: call.params } : notAllowed()
+  if (fourth === '_search' && below.length === 2)
+    return posted(call, params => ({ ...compartment, type: third, params, posted: true }))
+  return misunderstood(404, 'Cannot find this address on the FHIR server')
+}
+
+function create(type: string, call: Call): Answer {
+  const { ifNoneExist } = call.headers
+  if (ifNoneExist === undefined) return onOne(call, { kind: 'create', type })
+  const criteria = ifNoneExist.includes('?') ? undefined : parseParams(ifNoneExist)
+  if (!criteria || !haveCriteria(criteria))
+    return misunderstood(
+      400,
+      'Cannot read If-None-Exist: only search parameters are expected, as after a question mark',
+    )
+  return onOne(call, { kind: 'create', type, ifNoneExist: criteria })
+}
+
+function vread(type: string, id: string, version: string, call: Call): Answer {
+  if (!isId(version)) return misunderstood(400, 'Cannot read version id')
+  return call.method === 'GET'
+    ? onOne(call, { kind: 'vread', type, id, version, params: call.params })
+    : notAllowed()
+}
+
+function history(call: Call, interaction: Interaction): Answer {
+  return call.method === 'GET' ? interaction : notAllowed()
+}
+
+function operation(call: Call, name: string, type?: string, id?: string): Answer {
+  if (!OPERATION.test(name)) return misunderstood(400, 'Cannot read operation name')
+  if (call.method !== 'GET' && call.method !== 'POST') return notAllowed()
+  return {
+    kind: 'operation',
+    name,
+    params: call.params,
+    ...(type !== undefined && { type }),
+    ...(id !== undefined && { id }),
+    ...(call.method === 'POST' && { posted: true }),
+  }
+}
+
+/** A search by POST: the parameters of the address and those of the form combine (R4 http.html#search). */
+function posted(call: Call, search: (params: Params) => Interaction): Answer {
+  if (call.method !== 'POST') return notAllowed()
+  if (!FORM.test(call.headers.contentType ?? ''))
+    return misunderstood(415, 'Cannot search: the body of _search is application/x-www-form-urlencoded')
+  const form = parseParams(call.form)
+  if (!form || form.some(([name]) => name === '_method'))
+    return misunderstood(400, 'Cannot read form: it is malformed')
+  return search([...call.params, ...form])
+}
+
+function conditional(interaction: Extract<Interaction, { params: Params }>): Answer {
+  return haveCriteria(interaction.params)
+    ? interaction
+    : misunderstood(400, 'Cannot do this on a whole type: an id or search parameters are needed')
+}
+
+// A parameter that is ignored here may mean something to the server behind (`_cascade`): not understood, so refused.
+function onOne(call: Call, interaction: Interaction): Answer {
+  return areGeneral(call.params)
+    ? interaction
+    : misunderstood(
+        400,
+        'Cannot accept these parameters: this interaction knows _format, _pretty, _summary and _elements',
+      )
+}
+
+function notAllowed(): Misunderstood {
+  return misunderstood(405, 'Cannot answer this method at this address')
+}

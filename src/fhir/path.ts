@@ -1,0 +1,32 @@
+import type { Misunderstood } from './interaction.ts'
+
+// R4 datatypes.html#id
+const ID = /^[A-Za-z0-9\-.]{1,64}$/
+
+// Every character that a FHIR path needs may stand unencoded, so an encoded one hides something (contract 5.2).
+const SEGMENT = /^[A-Za-z0-9\-._$*]+$/
+
+/** A logical id or version id that FHIR allows. `.` and `..` are path games, not ids. */
+export function isId(text: string): boolean {
+  return ID.test(text) && text !== '.' && text !== '..'
+}
+
+/** The segments of a path below the FHIR base, or why it is refused. The base itself has none. */
+export function parsePath(path: string): readonly string[] | Misunderstood {
+  if (path === '' || path === '/') return []
+  if (!path.startsWith('/')) return misunderstood(400, 'Cannot read path: it is not below the FHIR base')
+  const segments = path.slice(1).split('/')
+  for (const segment of segments) {
+    if (segment === '') return misunderstood(400, 'Cannot read path: it has an empty segment')
+    if (segment === '.' || segment === '..')
+      return misunderstood(400, 'Cannot read path: it has a dot segment')
+    if (segment.includes('%')) return misunderstood(400, 'Cannot read path: it has an encoded character')
+    if (!SEGMENT.test(segment))
+      return misunderstood(400, 'Cannot read path: it has a character that FHIR does not use')
+  }
+  return segments
+}
+
+export function misunderstood(status: Misunderstood['status'], text: string): Misunderstood {
+  return { kind: 'misunderstood', status, text }
+}
