@@ -144,26 +144,32 @@ interface AppLaunchTable {
   expires_at: Instant
 }
 
-/** A server-side session of the app (service.md 2.3). */
+/** A server-side session of the app (service.md 2.3). It ends at the earliest of its three ends. */
 interface AppSessionTable {
+  /** Hash of the session cookie. */
   id_hash: string
   /** Public name of the session (`sessionId`), not a secret. */
   session_id: string
   fhir_base_url: string
   issuer: string
-  subject: string
+  subject: string | null
   fhir_user: string | null
   name: string | null
-  patient_id: string | null
+  patient_id: string
   encounter_id: string | null
   need_patient_banner: boolean
   scope: string
-  /** Access, refresh and id token, encrypted. */
+  /** Access and refresh token as JSON, encrypted. */
   tokens_sealed: string
-  access_expires_at: Instant
-  /** Until when the tokens can be renewed; null when not at all known. */
-  renewable_until: Instant | null
+  /** Counts renewals: tokens are replaced only by whoever has read the ones that are there. */
+  token_version: number
+  /** From when on the access token is renewed before it is used. */
+  renew_at: Instant
+  /** While one instance renews the tokens; the others wait for it. */
+  renewing_until: Instant | null
   created_at: Instant
-  last_used_at: Instant
   max_expires_at: Instant
+  idle_expires_at: Instant
+  /** Until when the tokens can be used or renewed; null when the auth server did not tell. */
+  renewable_until: Instant | null
 }

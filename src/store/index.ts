@@ -1,0 +1,11 @@
+/**
+ * The relational side: opens the database that `database-url` names (SQLite or PostgreSQL), migrates it, removes
+ * what has expired, and hashes or seals what must not be readable in it. It holds no queries of the other rooms:
+ * they write their own, on `Store`, beside their use.
+ */
+export { type DatabaseTarget, parseDatabaseUrl } from './database-url.ts'
+export type { Instant, Schema } from './schema.ts'
+export { type Sealer, sealer } from './sealer.ts'
+export { randomToken, sameText, sha256 } from './secrets.ts'
+export { openStore, type Store } from './store.ts'
+export { startSweeping, sweep } from './sweep.ts'

@@ -1,0 +1,53 @@
+import { Kysely, PostgresDialect, sql } from 'kysely'
+import pg from 'pg'
+import type { Schema } from '../schema.ts'
+import type { OpenedDatabase } from '../store.ts'
+
+const PING_MS = 2000
+
+/** Opens a pool. Connections are made when they are needed, so a server that was away is found again by itself. */
+export async function openPostgres(url: string): Promise<OpenedDatabase> {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: 10,
+    connectionTimeoutMillis: 5000,
+    idleTimeoutMillis: 30_000,
+    keepAlive: true,
+    application_name: 'sallyport',
+    statement_timeout: 15_000,
+    query_timeout: 20_000,
+    idle_in_transaction_session_timeout: 15_000,
+    types: { getTypeParser },
+  })
+  // A connection that breaks while nobody awaits it says so by an event; unheard, that would end the process. The pool
+  // drops the connection, and a query that was under way is rejected by itself.
+  pool.on('error', () => {})
+  pool.on('connect', client => client.on('error', () => {}))
+  const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
+  return {
+    db,
+    dialect: 'postgres',
+    ping: () => inTime(sql`select 1`.execute(db)),
+    close: () => db.destroy(),
+  }
+}
+
+// Instants and counts are far below 2^53: a number, as on SQLite, and not a text.
+function getTypeParser(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
+  if (oid === pg.types.builtins.INT8 && format !== 'binary') return Number
+  return pg.types.getTypeParser(oid, format as 'text')
+}
+
+async function inTime(answer: Promise<unknown>): Promise<void> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(
+    () => reject(new Error(`Cannot reach database: no answer in ${PING_MS} ms`)),
+    PING_MS,
+  )
+  answer.catch(() => {})
+  try {
+    await Promise.race([answer, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,127 @@
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { CompiledQuery, QueryResult } from 'kysely'
+import { Turns } from './turns.ts'
+
+const BUSY_MS = 5000
+const SQLITE_BUSY = 5
+const KEPT_STATEMENTS = 500
+
+/** A database file with one connection for reads and one for writes, and the order in which the writers come. */
+export interface DatabaseFile {
+  readonly reads: Connection
+  readonly writes: Connection
+  /** One turn at a time for everything of this process that writes to this file. */
+  readonly turns: Turns
+  close(): void
+}
+
+// Two stores of one process on one file must not wait for each other inside SQLite: that wait blocks the process.
+const turnsByPath = new Map<string, Turns>()
+
+export async function openDatabaseFile(path: string): Promise<DatabaseFile> {
+  const turns = turnsByPath.get(path) ?? new Turns(BUSY_MS)
+  turnsByPath.set(path, turns)
+  const writes = new Connection(path)
+  await whenFree(() =>
+    writes.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on'),
+  )
+  const reads = new Connection(path)
+  reads.exec(`pragma busy_timeout = ${BUSY_MS}; pragma query_only = on`)
+  return {
+    reads,
+    writes,
+    turns,
+    close: () => {
+      reads.close()
+      writes.close()
+    },
+  }
+}
+
+/** Retries while another process writes, without blocking this one. */
+export async function whenFree<T>(act: () => T): Promise<T> {
+  const end = performance.now() + BUSY_MS
+  for (;;) {
+    try {
+      return act()
+    } catch (error) {
+      if (!isBusy(error)) throw error
+      if (performance.now() > end)
+        throw new Error('Cannot write to database: another process holds it', { cause: error })
+      await pause(10)
+    }
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && 'errcode' in error && Number(error.errcode) % 256 === SQLITE_BUSY
+}
+
+interface Prepared {
+  readonly statement: StatementSync
+  readonly readsRows: boolean
+  readonly booleans: readonly string[]
+}
+
+/** One connection of `node:sqlite`. Columns that are declared `boolean` are read as booleans, as on PostgreSQL. */
+export class Connection {
+  readonly #db: DatabaseSync
+  readonly #prepared = new Map<string, Prepared>()
+
+  constructor(path: string) {
+    this.#db = new DatabaseSync(path)
+  }
+
+  get inTransaction(): boolean {
+    return this.#db.isTransaction
+  }
+
+  exec(sql: string): void {
+    this.#db.exec(sql)
+  }
+
+  run<Row>(query: CompiledQuery): QueryResult<Row> {
+    const { statement, readsRows, booleans } = this.#prepare(query.sql)
+    const parameters = query.parameters.map(asInput)
+    if (!readsRows) {
+      const { changes, lastInsertRowid } = statement.run(...parameters)
+      return { numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid), rows: [] }
+    }
+    return { rows: statement.all(...parameters).map(row => asRow(row, booleans) as Row) }
+  }
+
+  close(): void {
+    this.#prepared.clear()
+    this.#db.close()
+  }
+
+  #prepare(sql: string): Prepared {
+    const kept = this.#prepared.get(sql)
+    if (kept) return kept
+    const statement = this.#db.prepare(sql)
+    const columns = statement.columns()
+    const booleans = columns
+      .filter(column => column.type?.toLowerCase() === 'boolean')
+      .map(column => column.name)
+    const prepared = { statement, readsRows: columns.length > 0, booleans }
+    if (this.#prepared.size >= KEPT_STATEMENTS) this.#prepared.clear()
+    this.#prepared.set(sql, prepared)
+    return prepared
+  }
+}
+
+function asInput(value: unknown): SQLInputValue {
+  if (typeof value === 'boolean') return value ? 1 : 0
+  return value as SQLInputValue
+}
+
+// `node:sqlite` gives objects without a prototype; a row is to be the same value on both databases.
+function asRow(
+  found: Readonly<Record<string, unknown>>,
+  booleans: readonly string[],
+): Record<string, unknown> {
+  const row = { ...found }
+  for (const name of booleans) if (row[name] !== null) row[name] = row[name] === 1
+  return row
+}

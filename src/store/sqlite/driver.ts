@@ -1,0 +1,97 @@
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Driver,
+  type QueryResult,
+  SelectQueryNode,
+} from 'kysely'
+import { type DatabaseFile, whenFree } from './database-file.ts'
+
+/**
+ * Kysely's own driver keeps everything on one connection, where a query of another request would join a transaction
+ * or wait for it. Here plain reads go to a connection of their own and see what is committed; all else takes its turn
+ * on the connection that writes, and a transaction (always `begin immediate`) holds the turn to its end.
+ */
+export class SqliteDriver implements Driver {
+  readonly #file: DatabaseFile
+
+  constructor(file: DatabaseFile) {
+    this.#file = file
+  }
+
+  async init(): Promise<void> {}
+
+  async acquireConnection(): Promise<SqliteSession> {
+    return new SqliteSession(this.#file)
+  }
+
+  beginTransaction(session: SqliteSession): Promise<void> {
+    return session.begin()
+  }
+
+  async commitTransaction(): Promise<void> {
+    this.#file.writes.exec('commit')
+  }
+
+  async rollbackTransaction(): Promise<void> {
+    // A full disk or an I/O error has already rolled back.
+    if (this.#file.writes.inTransaction) this.#file.writes.exec('rollback')
+  }
+
+  async savepoint(session: SqliteSession, name: string): Promise<void> {
+    await session.executeQuery(CompiledQuery.raw(`savepoint ${quoted(name)}`))
+  }
+
+  async rollbackToSavepoint(session: SqliteSession, name: string): Promise<void> {
+    await session.executeQuery(CompiledQuery.raw(`rollback to ${quoted(name)}`))
+  }
+
+  async releaseSavepoint(session: SqliteSession, name: string): Promise<void> {
+    await session.executeQuery(CompiledQuery.raw(`release ${quoted(name)}`))
+  }
+
+  async releaseConnection(session: SqliteSession): Promise<void> {
+    session.end()
+  }
+
+  async destroy(): Promise<void> {}
+}
+
+/** What one caller of Kysely works on, from acquiring to releasing: single statements, or one transaction. */
+class SqliteSession implements DatabaseConnection {
+  readonly #file: DatabaseFile
+  #giveBack: (() => void) | undefined
+
+  constructor(file: DatabaseFile) {
+    this.#file = file
+  }
+
+  async begin(): Promise<void> {
+    this.#giveBack = await this.#file.turns.take()
+    await whenFree(() => this.#file.writes.exec('begin immediate'))
+  }
+
+  end(): void {
+    this.#giveBack?.()
+    this.#giveBack = undefined
+  }
+
+  async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
+    if (this.#giveBack) return this.#file.writes.run(query)
+    if (SelectQueryNode.is(query.query)) return this.#file.reads.run(query)
+    const giveBack = await this.#file.turns.take()
+    try {
+      return await whenFree(() => this.#file.writes.run<Row>(query))
+    } finally {
+      giveBack()
+    }
+  }
+
+  streamQuery(): never {
+    throw new Error('Cannot stream a query: read pages of it')
+  }
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}

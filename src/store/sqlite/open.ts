@@ -1,0 +1,47 @@
+import { closeSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
+import type { Schema } from '../schema.ts'
+import type { OpenedDatabase } from '../store.ts'
+import { openDatabaseFile } from './database-file.ts'
+import { SqliteDriver } from './driver.ts'
+
+/** The adapter of a driver that hands out as many connections as are asked for, and orders the writers itself. */
+class SharedSqliteAdapter extends SqliteAdapter {
+  override get supportsMultipleConnections(): boolean {
+    return true
+  }
+}
+
+/** Opens a database file, which is made (readable to this user only) when it is not there. */
+export async function openSqlite(path: string): Promise<OpenedDatabase> {
+  const absolute = resolve(path)
+  mkdirSync(dirname(absolute), { recursive: true, mode: 0o700 })
+  closeSync(openSync(absolute, 'a', 0o600))
+  const file = await openDatabaseFile(absolute)
+  const opened = statSync(absolute).ino
+  const db = new Kysely<Schema>({
+    dialect: {
+      createDriver: () => new SqliteDriver(file),
+      createQueryCompiler: () => new SqliteQueryCompiler(),
+      createAdapter: () => new SharedSqliteAdapter(),
+      createIntrospector: kysely => new SqliteIntrospector(kysely),
+    },
+  })
+  return {
+    db,
+    dialect: 'sqlite',
+    ping: async () => checkFile(absolute, opened),
+    close: async () => {
+      await db.destroy()
+      file.close()
+    },
+  }
+}
+
+// SQLite goes on writing to a file that was deleted or replaced under it, and all of that would be lost.
+function checkFile(path: string, opened: number): void {
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found === undefined) throw new Error(`Cannot use database ${path}: the file is gone`)
+  if (found.ino !== opened) throw new Error(`Cannot use database ${path}: the file was replaced; start again`)
+}

@@ -1,0 +1,72 @@
+import type { Instant } from './schema.ts'
+import type { Store } from './store.ts'
+
+const HOUR = 3_600_000
+
+/**
+ * How long a thing outlives its use. A code and a grant are kept on so that a replay still finds, and revokes, what
+ * it belonged to, and so that an access token of a grant that was revoked is still known to be revoked.
+ */
+const KEPT = { loginFailure: HOUR, code: HOUR, grant: 48 * HOUR } as const
+
+/** Removes what has expired (contract 2). Safe to run on several instances at once, and at any time. */
+export async function sweep({ db }: Store, now: Instant): Promise<void> {
+  await db
+    .deleteFrom('launch_token')
+    .where('expires_at', '<', now - HOUR)
+    .execute()
+  await db.deleteFrom('authorization_request').where('expires_at', '<', now).execute()
+  await db.deleteFrom('login').where('expires_at', '<', now).execute()
+  await db
+    .deleteFrom('login_failure')
+    .where('at', '<', now - KEPT.loginFailure)
+    .execute()
+  await db.deleteFrom('app_launch').where('expires_at', '<', now).execute()
+  await db
+    .deleteFrom('app_session')
+    .where(({ or, eb }) =>
+      or([eb('idle_expires_at', '<', now), eb('max_expires_at', '<', now), eb('renewable_until', '<', now)]),
+    )
+    .execute()
+  await db
+    .deleteFrom('authorization_code')
+    .where('expires_at', '<', now - KEPT.code)
+    .execute()
+  await db.deleteFrom('refresh_token').where('expires_at', '<', now).execute()
+  await db
+    .deleteFrom('grant')
+    .where('last_used_at', '<', now - KEPT.grant)
+    .where(({ or, eb, not, exists, selectFrom }) =>
+      or([
+        eb('revoked_at', '<', now - KEPT.grant),
+        not(exists(selectFrom('refresh_token').select('grant_id').whereRef('grant_id', '=', 'grant.id'))),
+      ]),
+    )
+    .execute()
+}
+
+/** Sweeps every so often until it is stopped. A sweep that fails is reported and tried again the next time. */
+export function startSweeping(
+  store: Store,
+  { clock = Date.now, everyMs = 60_000, onError }: SweepingOptions,
+): { stop(): Promise<void> } {
+  let running: Promise<void> = Promise.resolve()
+  const round = () => {
+    running = running.then(() => sweep(store, clock())).catch(onError)
+  }
+  round()
+  const timer = setInterval(round, everyMs)
+  timer.unref()
+  return {
+    stop: () => {
+      clearInterval(timer)
+      return running
+    },
+  }
+}
+
+interface SweepingOptions {
+  readonly clock?: () => number
+  readonly everyMs?: number
+  readonly onError: (error: unknown) => void
+}

@@ -1,0 +1,79 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe } from 'node:test'
+import pg from 'pg'
+import { openStore, type Store } from '../../src/store/index.ts'
+
+/** A database that a test has for itself. */
+export interface TestDatabase {
+  readonly name: 'SQLite' | 'PostgreSQL'
+  /** The address of a fresh, empty database. */
+  create(): Promise<string>
+}
+
+/**
+ * Runs the same tests on SQLite and on a real PostgreSQL (the global set-up starts one, `TEST_POSTGRES_URL`). Each
+ * `open()` makes a fresh database; all of them are closed and removed after the tests.
+ */
+export function eachDatabase(
+  define: (name: TestDatabase['name'], open: () => Promise<Store>, create: () => Promise<string>) => void,
+): void {
+  for (const make of [sqliteDatabases, postgresDatabases]) {
+    const stores: Store[] = []
+    const { name, create, remove } = make()
+    describe(`on ${name}`, () => {
+      after(async () => {
+        await Promise.all(stores.map(store => store.close()))
+        await remove()
+      })
+      const open = async () => {
+        const store = await openStore(await create())
+        stores.push(store)
+        return store
+      }
+      define(name, open, create)
+    })
+  }
+}
+
+function sqliteDatabases(): TestDatabase & { remove(): Promise<void> } {
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
+  return {
+    name: 'SQLite',
+    create: async () => `sqlite:${join(folder, `${randomUUID()}.db`)}`,
+    remove: async () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+// A schema of its own is as separate as a database for everything that a store does, and ten times as quick to make.
+function postgresDatabases(): TestDatabase & { remove(): Promise<void> } {
+  const schemas: string[] = []
+  return {
+    name: 'PostgreSQL',
+    create: async () => {
+      const schema = `test_${randomUUID().replaceAll('-', '')}`
+      await onPostgres(`create schema ${schema}`)
+      schemas.push(schema)
+      const url = new URL(postgresUrl())
+      url.searchParams.set('options', `-c search_path=${schema}`)
+      return url.href
+    },
+    remove: () => onPostgres(schemas.map(schema => `drop schema ${schema} cascade`).join(';')),
+  }
+}
+
+async function onPostgres(sql: string): Promise<void> {
+  if (sql === '') return
+  const client = new pg.Client({ connectionString: postgresUrl() })
+  await client.connect()
+  await client.query(sql).finally(() => client.end())
+}
+
+function postgresUrl(): string {
+  const url = process.env['TEST_POSTGRES_URL']
+  if (url === undefined)
+    throw new Error('Cannot test on PostgreSQL: run by `npm test`, or set TEST_POSTGRES_URL')
+  return url
+}
