@@ -50,6 +50,8 @@ interface ClientTable {
 
 interface SigningKeyTable {
   kid: string
+  /** 1, 2, 3, …: of several instances that make the next key at once, one wins. */
+  generation: number
   public_jwk: string
   private_jwk_sealed: string
   created_at: Instant
@@ -129,6 +131,10 @@ interface RefreshTokenTable {
   created_at: Instant
   expires_at: Instant
   used_at: Instant | null
+  /** What it was used with, and the token that took its place: a retry after a lost response gets that one again. */
+  request_hash: string | null
+  successor_hash: string | null
+  successor_sealed: string | null
 }
 
 /** A launch that the app began and whose callback has not come back yet. */

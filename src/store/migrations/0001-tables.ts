@@ -60,6 +60,7 @@ async function createClient(db: Kysely<Schema>): Promise<void> {
   await db.schema
     .createTable('signing_key')
     .addColumn('kid', 'text', column => column.primaryKey().notNull())
+    .addColumn('generation', 'integer', column => column.notNull().unique())
     .addColumn('public_jwk', 'text', column => column.notNull())
     .addColumn('private_jwk_sealed', 'text', column => column.notNull())
     .addColumn('created_at', 'bigint', column => column.notNull())
@@ -152,6 +153,9 @@ async function createGrant(db: Kysely<Schema>): Promise<void> {
     .addColumn('token_hash', 'text', column => column.primaryKey().notNull())
     .addColumn('grant_id', 'text', column => column.notNull().references('grant.id').onDelete('cascade'))
     .addColumn('used_at', 'bigint')
+    .addColumn('request_hash', 'text')
+    .addColumn('successor_hash', 'text')
+    .addColumn('successor_sealed', 'text')
     .$call(withLifetime)
     .execute()
   await index(db, 'refresh_token', ['grant_id'])
