@@ -1,0 +1,68 @@
+import { type Fault, isResourceType, type Resource, validate } from '../../fhir/index.ts'
+import type { Repository } from './repository.ts'
+import { contentOf, type Stored } from './stored.ts'
+
+/** What became of the resources of a load. */
+export interface LoadReport {
+  readonly created: number
+  readonly updated: number
+  /** The same content was there already; no version was written. */
+  readonly unchanged: number
+  readonly refused: readonly RefusedResource[]
+}
+
+/** A resource that was not written, and why. */
+export interface RefusedResource {
+  /** Its place in the load, from 0. */
+  readonly index: number
+  readonly type: string | undefined
+  readonly id: string | undefined
+  readonly faults: readonly Fault[]
+}
+
+const ID = /^[A-Za-z0-9\-.]{1,64}$/
+
+/** Writes valid resources under their own ids (one without an id gets a new one) in one transaction. */
+export function load(repository: Repository, resources: Iterable<unknown>): LoadReport {
+  const counts = { created: 0, updated: 0, unchanged: 0 }
+  const refused: RefusedResource[] = []
+  let index = 0
+  repository.transaction(() => {
+    for (const candidate of resources) {
+      const judged = judge(candidate)
+      if ('faults' in judged) refused.push({ index, ...judged })
+      else counts[put(repository, judged.resource)]++
+      index++
+    }
+  })
+  return { ...counts, refused }
+}
+
+function judge(candidate: unknown): { resource: Resource } | Omit<RefusedResource, 'index'> {
+  const { resourceType, id } = (
+    typeof candidate === 'object' && candidate ? candidate : {}
+  ) as Partial<Resource>
+  const type = typeof resourceType === 'string' && isResourceType(resourceType) ? resourceType : undefined
+  const named = typeof id === 'string' ? id : undefined
+  const refuse = (faults: readonly Fault[]) => ({ type, id: named, faults })
+  if (type === undefined)
+    return refuse([{ path: 'resourceType', code: 'structure', text: 'Not an R4 resource type' }])
+  if (id !== undefined && !ID.test(String(id)))
+    return refuse([
+      { path: `${type}.id`, code: 'value', text: 'Not an id: 1 to 64 letters, digits, dots, hyphens' },
+    ])
+  const faults = validate(candidate as Resource)
+  return faults.length > 0 ? refuse(faults) : { resource: candidate as Resource }
+}
+
+function put(repository: Repository, resource: Resource): 'created' | 'updated' | 'unchanged' {
+  const id = resource.id ?? repository.newId()
+  const before = resource.id === undefined ? undefined : repository.find(resource.resourceType, id)
+  if (before && isSame(before, resource)) return 'unchanged'
+  repository.save(resource, id, before)
+  return before ? 'updated' : 'created'
+}
+
+function isSame(before: Stored, resource: Resource): boolean {
+  return !before.deleted && before.content === contentOf(resource, before.id, before.version, before.updated)
+}
