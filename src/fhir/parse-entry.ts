@@ -1,6 +1,6 @@
 import type { Interaction, Misunderstood } from './interaction.ts'
 import { parseInteraction } from './parse-interaction.ts'
-import { misunderstood } from './path.ts'
+import { misunderstood } from './request-path.ts'
 
 /** `Bundle.entry.request` of a batch or transaction. */
 export interface EntryRequest {
