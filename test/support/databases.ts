@@ -6,11 +6,13 @@ import { after, describe } from 'node:test'
 import pg from 'pg'
 import { openStore, type Store } from '../../src/store/index.ts'
 
-/** A database that a test has for itself. */
-export interface TestDatabase {
+/** Databases that a test has for itself. */
+export interface TestDatabases {
   readonly name: 'SQLite' | 'PostgreSQL'
   /** The address of a fresh, empty database. */
   create(): Promise<string>
+  /** Removes all that were made. */
+  remove(): Promise<void>
 }
 
 /**
@@ -18,7 +20,7 @@ export interface TestDatabase {
  * `open()` makes a fresh database; all of them are closed and removed after the tests.
  */
 export function eachDatabase(
-  define: (name: TestDatabase['name'], open: () => Promise<Store>, create: () => Promise<string>) => void,
+  define: (name: TestDatabases['name'], open: () => Promise<Store>, create: () => Promise<string>) => void,
 ): void {
   for (const make of [sqliteDatabases, postgresDatabases]) {
     const stores: Store[] = []
@@ -38,7 +40,7 @@ export function eachDatabase(
   }
 }
 
-function sqliteDatabases(): TestDatabase & { remove(): Promise<void> } {
+function sqliteDatabases(): TestDatabases {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
   return {
     name: 'SQLite',
@@ -48,7 +50,7 @@ function sqliteDatabases(): TestDatabase & { remove(): Promise<void> } {
 }
 
 // A schema of its own is as separate as a database for everything that a store does, and ten times as quick to make.
-function postgresDatabases(): TestDatabase & { remove(): Promise<void> } {
+export function postgresDatabases(): TestDatabases {
   const schemas: string[] = []
   return {
     name: 'PostgreSQL',
@@ -72,7 +74,7 @@ async function onPostgres(sql: string): Promise<void> {
 }
 
 function postgresUrl(): string {
-  const url = process.env['TEST_POSTGRES_URL']
+  const url = process.env.TEST_POSTGRES_URL
   if (url === undefined)
     throw new Error('Cannot test on PostgreSQL: run by `npm test`, or set TEST_POSTGRES_URL')
   return url

@@ -19,8 +19,8 @@ export interface DatabaseFile {
 // Two stores of one process on one file must not wait for each other inside SQLite: that wait blocks the process.
 const turnsByPath = new Map<string, Turns>()
 
-export async function openDatabaseFile(path: string): Promise<DatabaseFile> {
-  const turns = turnsByPath.get(path) ?? new Turns(BUSY_MS)
+export async function openDatabaseFile(path: string, turnMs = BUSY_MS): Promise<DatabaseFile> {
+  const turns = turnsByPath.get(path) ?? new Turns(turnMs)
   turnsByPath.set(path, turns)
   const writes = new Connection(path)
   await whenFree(() =>

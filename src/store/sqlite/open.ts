@@ -14,11 +14,11 @@ class SharedSqliteAdapter extends SqliteAdapter {
 }
 
 /** Opens a database file, which is made (readable to this user only) when it is not there. */
-export async function openSqlite(path: string): Promise<OpenedDatabase> {
+export async function openSqlite(path: string, turnMs?: number): Promise<OpenedDatabase> {
   const absolute = resolve(path)
   mkdirSync(dirname(absolute), { recursive: true, mode: 0o700 })
   closeSync(openSync(absolute, 'a', 0o600))
-  const file = await openDatabaseFile(absolute)
+  const file = await openDatabaseFile(absolute, turnMs)
   const opened = statSync(absolute).ino
   const db = new Kysely<Schema>({
     dialect: {

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { sealer } from './index.ts'
+
+const { seal, open } = sealer('the secret of these tests')
+
+describe('sealer', () => {
+  it('opens what it sealed', () => {
+    assert.equal(open(seal('Ärztin 🩺', 'tokens'), 'tokens'), 'Ärztin 🩺')
+    assert.equal(open(seal('', 'tokens'), 'tokens'), '')
+  })
+
+  it('seals the same text differently each time, and shows nothing of it', () => {
+    const one = seal('access token', 'tokens')
+    assert.notEqual(one, seal('access token', 'tokens'))
+    assert.doesNotMatch(Buffer.from(one.slice(3), 'base64url').toString('latin1'), /access/)
+  })
+
+  it('does not open what was sealed for another purpose', () => {
+    assert.throws(
+      () => open(seal('x', 'tokens'), 'signing key'),
+      /^Error: Cannot open sealed signing key: it was changed/,
+    )
+  })
+
+  it('does not open what was sealed with another secret', () => {
+    assert.throws(() => sealer('another').open(seal('x', 'tokens'), 'tokens'), /SMART_SECRET/)
+  })
+
+  it('does not open what was changed in any byte, cut short or never sealed', () => {
+    const sealed = seal('x', 'tokens')
+    const content = Buffer.from(sealed.slice(3), 'base64url')
+    for (let i = 0; i < content.length; i++) {
+      const changed = Buffer.from(content)
+      changed.writeUInt8(changed.readUInt8(i) ^ 1, i)
+      assert.throws(() => open(`v1.${changed.toString('base64url')}`, 'tokens'), /it was changed/)
+    }
+    for (const text of ['', 'v1.', 'v1.AAAA', sealed.slice(0, -4), content.toString('base64url')]) {
+      assert.throws(() => open(text, 'tokens'), /Cannot open sealed tokens/)
+    }
+  })
+
+  it('never puts the sealed text into its error', () => {
+    assert.throws(
+      () => open('v1.not-sealed-at-all-but-long-enough-to-look-so', 'tokens'),
+      (error: Error) => !error.message.includes('not-sealed'),
+    )
+  })
+})

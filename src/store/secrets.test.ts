@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { randomToken, sameText, sha256 } from './index.ts'
+
+describe('sha256', () => {
+  it('gives the digest as base64url', () => {
+    // FIPS 180-2, B.1: "abc".
+    assert.equal(
+      Buffer.from(sha256('abc'), 'base64url').toString('hex'),
+      'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',
+    )
+  })
+})
+
+describe('randomToken', () => {
+  it('is 32 bytes as 43 characters of base64url', () => {
+    const token = randomToken()
+    assert.match(token, /^[\w-]{43}$/)
+    assert.equal(Buffer.from(token, 'base64url').length, 32)
+  })
+
+  it('is never the same twice', () => {
+    assert.equal(new Set(Array.from({ length: 1000 }, randomToken)).size, 1000)
+  })
+})
+
+describe('sameText', () => {
+  it('holds for equal texts only, whatever their lengths', () => {
+    assert.equal(sameText('secret', 'secret'), true)
+    assert.equal(sameText('secret', 'secreT'), false)
+    assert.equal(sameText('secret', 'secret2'), false)
+    assert.equal(sameText('', 'x'), false)
+    assert.equal(sameText('', ''), true)
+  })
+})

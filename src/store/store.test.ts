@@ -1,0 +1,352 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, describe, it } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { eachDatabase } from '../../test/support/databases.ts'
+import { openStore, type Store } from './index.ts'
+import { migrate } from './migrate.ts'
+import { migrations } from './migrations/index.ts'
+import { openSqlite } from './sqlite/open.ts'
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+
+const insertClinician = (store: Store, username: string) =>
+  sql`INSERT INTO clinician (username, password_hash, display_name, fhir_user_id)
+      VALUES (${sql.lit(username)}, '$2y$10$hash', 'Dr. Ada Byron', 'practitioner-7')`.execute(store.db)
+
+const client = {
+  client_id: 'app',
+  name: 'App',
+  auth_method: 'none',
+  redirect_uris: '[]',
+  scope: 'openid',
+  first_party: true,
+  created_at: 1,
+} as const
+
+async function makeGrant(store: Store): Promise<void> {
+  await insertClinician(store, 'ada')
+  const { id } = await store.db.selectFrom('clinician').select('id').executeTakeFirstOrThrow()
+  await store.db.insertInto('client').values(client).execute()
+  await store.db
+    .insertInto('grant')
+    .values({
+      id: 'g',
+      client_id: 'app',
+      clinician_id: id,
+      scope: 'openid',
+      auth_time: 1,
+      created_at: 1,
+      last_used_at: 1,
+    })
+    .execute()
+  await store.db
+    .insertInto('authorization_code')
+    .values({ code_hash: 'c', grant_id: 'g', redirect_uri: 'r', code_challenge: 'x', expires_at: 2 })
+    .execute()
+  await store.db
+    .insertInto('refresh_token')
+    .values({ token_hash: 'r', grant_id: 'g', created_at: 1, expires_at: 2 })
+    .execute()
+}
+
+eachDatabase((name, open, create) => {
+  describe('the clinician table', () => {
+    it('takes one plain INSERT of the four named columns, and makes the UUID', async () => {
+      const store = await open()
+      for (const username of ['ada', 'bea', 'cyd']) await insertClinician(store, username)
+      const rows = await store.db.selectFrom('clinician').selectAll().orderBy('username').execute()
+      assert.deepEqual(rows[0], {
+        id: rows[0]?.id,
+        username: 'ada',
+        password_hash: '$2y$10$hash',
+        display_name: 'Dr. Ada Byron',
+        fhir_user_id: 'practitioner-7',
+        disabled: false,
+      })
+      for (const row of rows) assert.match(row.id, UUID)
+      assert.equal(new Set(rows.map(row => row.id)).size, 3)
+    })
+
+    it('refuses a username that is taken', async () => {
+      const store = await open()
+      await insertClinician(store, 'ada')
+      await assert.rejects(insertClinician(store, 'ada'), /unique/i)
+    })
+  })
+
+  describe('Store', () => {
+    it('gives booleans, instants and counts as booleans and numbers', async () => {
+      const store = await open()
+      const at = Date.UTC(2031, 0, 1)
+      await store.db
+        .insertInto('client')
+        .values({ ...client, created_at: at })
+        .execute()
+      const row = await store.db
+        .selectFrom('client')
+        .select(['first_party as ours', 'created_at', 'launch_url'])
+        .where('first_party', '=', true)
+        .executeTakeFirstOrThrow()
+      assert.deepEqual(row, { ours: true, created_at: at, launch_url: null })
+      const { count } = await store.db
+        .selectFrom('client')
+        .select(({ fn }) => fn.countAll().as('count'))
+        .executeTakeFirstOrThrow()
+      assert.equal(count, 1)
+      const changed = await store.db
+        .updateTable('client')
+        .set({ first_party: false })
+        .where('client_id', '=', 'app')
+        .returning('first_party')
+        .executeTakeFirstOrThrow()
+      assert.deepEqual(changed, { first_party: false })
+    })
+
+    it('removes grants, codes and refresh tokens with the client that they were given to', async () => {
+      const store = await open()
+      await makeGrant(store)
+      await store.db.deleteFrom('client').where('client_id', '=', 'app').execute()
+      for (const table of ['grant', 'authorization_code', 'refresh_token'] as const) {
+        assert.deepEqual(await store.db.selectFrom(table).selectAll().execute(), [], table)
+      }
+    })
+
+    it('removes them with the clinician who gave them', async () => {
+      const store = await open()
+      await makeGrant(store)
+      await store.db.deleteFrom('clinician').execute()
+      assert.deepEqual(await store.db.selectFrom('refresh_token').selectAll().execute(), [])
+    })
+
+    it('lets exactly one of many concurrent uses consume a code', async () => {
+      const store = await open()
+      await makeGrant(store)
+      const use = () =>
+        store.db.transaction().execute(async trx => {
+          const used = await trx
+            .updateTable('authorization_code')
+            .set({ used_at: 5 })
+            .where('code_hash', '=', 'c')
+            .where('used_at', 'is', null)
+            .executeTakeFirst()
+          await pause(1)
+          return used.numUpdatedRows
+        })
+      const uses = await Promise.all(Array.from({ length: 20 }, use))
+      assert.equal(
+        uses.reduce((sum, n) => sum + n, 0n),
+        1n,
+      )
+    })
+
+    it('rolls back what a failed transaction wrote, and nothing that others wrote meanwhile', async () => {
+      const store = await open()
+      await insertClinician(store, 'ada')
+      const failing = store.db.transaction().execute(async trx => {
+        await trx.updateTable('clinician').set({ display_name: 'lost' }).execute()
+        await pause(20)
+        throw new Error('on purpose')
+      })
+      const others = Promise.all(Array.from({ length: 10 }, (_, i) => insertClinician(store, `other-${i}`)))
+      await assert.rejects(failing, /on purpose/)
+      await others
+      const rows = await store.db.selectFrom('clinician').select(['username', 'display_name']).execute()
+      assert.equal(rows.length, 11)
+      assert.ok(rows.every(row => row.display_name === 'Dr. Ada Byron'))
+    })
+
+    it('loses none of many concurrent read-and-write transactions', async () => {
+      const store = await open()
+      await insertClinician(store, 'ada')
+      await store.db.updateTable('clinician').set({ display_name: '0' }).execute()
+      const increment = () =>
+        store.db.transaction().execute(async trx => {
+          const row = await trx
+            .selectFrom('clinician')
+            .select('display_name')
+            .$call(forUpdate)
+            .executeTakeFirstOrThrow()
+          await pause(1)
+          await trx
+            .updateTable('clinician')
+            .set({ display_name: String(Number(row.display_name) + 1) })
+            .execute()
+        })
+      const forUpdate = <Query extends { forUpdate(): Query }>(query: Query) =>
+        store.dialect === 'postgres' ? query.forUpdate() : query
+      await Promise.all(Array.from({ length: 30 }, increment))
+      const { display_name } = await store.db.selectFrom('clinician').selectAll().executeTakeFirstOrThrow()
+      assert.equal(display_name, '30')
+    })
+
+    it('answers a read while a transaction is open, with what is committed', async () => {
+      const store = await open()
+      await store.db.transaction().execute(async trx => {
+        await trx.insertInto('client').values(client).execute()
+        assert.deepEqual(await store.db.selectFrom('client').selectAll().execute(), [])
+        assert.equal((await trx.selectFrom('client').selectAll().execute()).length, 1)
+      })
+      assert.equal((await store.db.selectFrom('client').selectAll().execute()).length, 1)
+    })
+
+    it('can be pinged while it is open', async () => {
+      const store = await open()
+      await store.ping()
+    })
+  })
+
+  describe('openStore', () => {
+    it('keeps what it has when it is opened again', async () => {
+      const url = await create()
+      const first = await openStore(url)
+      await insertClinician(first, 'ada')
+      await first.close()
+      const second = await openStore(url)
+      assert.equal((await second.db.selectFrom('clinician').selectAll().execute()).length, 1)
+      await second.close()
+    })
+
+    it('migrates once when several instances open an empty database at the same time', async () => {
+      const url = await create()
+      const stores = await Promise.all(Array.from({ length: 6 }, () => openStore(url)))
+      const applied = await sql<{ name: string }>`select name from schema_migration`.execute(
+        stores[0]?.db ?? fail(),
+      )
+      assert.deepEqual(
+        applied.rows.map(row => row.name),
+        migrations.map(migration => migration.name),
+      )
+      await Promise.all(stores.map(store => store.close()))
+    })
+
+    it('refuses a database that a newer version made', async () => {
+      const url = await create()
+      const store = await openStore(url)
+      await sql`insert into schema_migration (name, applied_at) values ('9999-later', 1)`.execute(store.db)
+      await store.close()
+      await assert.rejects(
+        openStore(url),
+        /^Error: Cannot open database .*newer Sallyport \(it has migration 9999-later\)/,
+      )
+    })
+
+    it('does not open an address that is no database', async () => {
+      await assert.rejects(openStore('mysql://x'), /expected sqlite:<path> or postgres:/)
+    })
+  })
+
+  describe('migrate', () => {
+    it('leaves nothing of a migration that fails half way', async () => {
+      const store = await open()
+      const broken = {
+        name: '0002-broken',
+        up: async (db: Store['db']) => {
+          await db.schema.createTable('half').addColumn('id', 'text').execute()
+          throw new Error('on purpose')
+        },
+      }
+      await assert.rejects(migrate(store, [...migrations, broken]), /on purpose/)
+      await assert.rejects(sql`select * from half`.execute(store.db), /half/)
+      await migrate(store)
+    })
+
+    it('leaves the rows that earlier migrations have', async () => {
+      const store = await open()
+      await insertClinician(store, 'ada')
+      const further = {
+        name: '0002-further',
+        up: (db: Store['db']) =>
+          db.schema
+            .alterTable('clinician')
+            .addColumn('note', 'text', column => column.defaultTo('none'))
+            .execute(),
+      }
+      await migrate(store, [...migrations, further])
+      const rows = await sql<{ note: string }>`select note from clinician`.execute(store.db)
+      assert.deepEqual(rows.rows, [{ note: 'none' }])
+    })
+  })
+
+  it(`names its dialect (${name})`, async () => {
+    assert.equal((await open()).dialect, name === 'SQLite' ? 'sqlite' : 'postgres')
+  })
+})
+
+function fail(): never {
+  throw new Error('Cannot test: no store')
+}
+
+describe('on SQLite alone', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
+  after(() => rmSync(folder, { recursive: true, force: true }))
+
+  it('makes the folder and a file that only this user can read', async () => {
+    const path = join(folder, 'new', 'sallyport.db')
+    await (await openStore(`sqlite:${path}`)).close()
+    assert.equal(statSync(path).mode & 0o777, 0o600)
+    assert.equal(statSync(join(folder, 'new')).mode & 0o777, 0o700)
+  })
+
+  it('says which file cannot be used', async () => {
+    writeFileSync(join(folder, 'text.db'), 'this is no database, however long it is made')
+    await assert.rejects(
+      openStore(`sqlite:${folder}/text.db`),
+      /Cannot open database .*text.db: .*not a database/,
+    )
+    await assert.rejects(
+      openStore(`sqlite:${folder}/text.db/x.db`),
+      /Cannot open database .*x.db: .*(EEXIST|ENOTDIR)/,
+    )
+  })
+
+  it('writes through to the disk at each commit', async () => {
+    const store = await openStore(`sqlite:${folder}/durable.db`)
+    const pragma = async (name: string) =>
+      Object.values(
+        (await sql<Record<string, unknown>>`pragma ${sql.raw(name)}`.execute(store.db)).rows[0] ?? {},
+      )[0]
+    assert.equal(await pragma('journal_mode'), 'wal')
+    assert.equal(await pragma('synchronous'), 2)
+    assert.equal(await pragma('foreign_keys'), 1)
+    await store.close()
+  })
+
+  it('waits for another process that writes, without blocking this one', async () => {
+    const store = await openStore(`sqlite:${folder}/busy.db`)
+    const other = new DatabaseSync(join(folder, 'busy.db'))
+    other.exec('begin immediate')
+    const written = insertClinician(store, 'ada').then(() => 'written')
+    // The timer fires although the write waits: the event loop is free.
+    assert.equal(await Promise.race([written, pause(60).then(() => 'waits')]), 'waits')
+    other.exec('commit')
+    other.close()
+    assert.equal(await written, 'written')
+    await store.close()
+  })
+
+  it('fails the ping with the path when the file is gone or replaced, and recovers when it is back', async () => {
+    const path = join(folder, 'gone.db')
+    const store = await openStore(`sqlite:${path}`)
+    renameSync(path, `${path}.moved`)
+    await assert.rejects(store.ping(), new RegExp(`Cannot use database ${path}: the file is gone`))
+    writeFileSync(path, '')
+    await assert.rejects(store.ping(), /the file was replaced; start again/)
+    renameSync(`${path}.moved`, path)
+    await store.ping()
+    await store.close()
+  })
+
+  it('refuses a write through the store inside a transaction after a time, and goes on', async () => {
+    const store = await openSqlite(`${folder}/nested.db`, 50)
+    await migrate(store)
+    const nested = store.db.transaction().execute(() => insertClinician(store, 'ada'))
+    await assert.rejects(nested, /Cannot write to database: no turn within 50 ms/)
+    await insertClinician(store, 'bea')
+    await store.close()
+  })
+})

@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { eachDatabase } from '../../test/support/databases.ts'
+import { type Schema, type Store, startSweeping, sweep } from './index.ts'
+
+const HOUR = 3_600_000
+const now = Date.UTC(2031, 0, 1)
+
+const session = {
+  fhir_base_url: 'f',
+  issuer: 'i',
+  patient_id: 'p',
+  need_patient_banner: true,
+  scope: 'openid',
+  tokens_sealed: 'x',
+  token_version: 1,
+  renew_at: now,
+  created_at: 1,
+} as const
+
+const launchToken = {
+  patient_id: 'p',
+  need_patient_banner: true,
+  client_id: 'app',
+  clinician_username: 'ada',
+  fhir_base_url: 'f',
+  created_at: 1,
+} as const
+
+const appLaunch = {
+  browser_hash: 'b',
+  issuer: 'i',
+  fhir_base_url: 'f',
+  nonce: 'n',
+  code_verifier_sealed: 'v',
+  created_at: 1,
+} as const
+
+const code = { redirect_uri: 'r', code_challenge: 'c' } as const
+
+async function fill({ db }: Store): Promise<void> {
+  await db
+    .insertInto('clinician')
+    .values({ id: 'ada', username: 'ada', password_hash: 'h', display_name: 'Ada', fhir_user_id: 'p' })
+    .execute()
+  await db
+    .insertInto('client')
+    .values({
+      client_id: 'app',
+      name: 'App',
+      auth_method: 'none',
+      redirect_uris: '[]',
+      scope: '',
+      first_party: false,
+      created_at: 1,
+    })
+    .execute()
+  const grant = (id: string, last_used_at: number, revoked_at: number | null = null) => ({
+    id,
+    client_id: 'app',
+    clinician_id: 'ada',
+    scope: 'openid',
+    auth_time: 1,
+    created_at: 1,
+    last_used_at,
+    revoked_at,
+  })
+  const long = now - 50 * HOUR
+  await db
+    .insertInto('grant')
+    .values([
+      grant('over', long),
+      grant('renewable', long),
+      grant('revoked', long, long),
+      grant('revoked lately', long, now - HOUR),
+      grant('fresh', now - HOUR),
+    ])
+    .execute()
+  const refresh = (token_hash: string, grant_id: string, expires_at: number) => ({
+    token_hash,
+    grant_id,
+    created_at: 1,
+    expires_at,
+  })
+  await db
+    .insertInto('refresh_token')
+    .values([
+      refresh('over', 'over', now - 1),
+      refresh('live', 'renewable', now + 1),
+      refresh('of revoked', 'revoked', now + HOUR),
+      refresh('of revoked lately', 'revoked lately', now + HOUR),
+    ])
+    .execute()
+  await db
+    .insertInto('authorization_code')
+    .values([
+      { ...code, code_hash: 'over', grant_id: 'fresh', expires_at: now - 2 * HOUR },
+      { ...code, code_hash: 'lately', grant_id: 'fresh', expires_at: now - 1 },
+    ])
+    .execute()
+  const lifetimes = [
+    ['over', now - 2 * HOUR],
+    ['live', now + 1],
+  ] as const
+  for (const [name, expires_at] of lifetimes) {
+    await db
+      .insertInto('launch_token')
+      .values({ ...launchToken, token_hash: name, expires_at })
+      .execute()
+    await db
+      .insertInto('authorization_request')
+      .values({ id_hash: name, request: '{}', created_at: 1, expires_at })
+      .execute()
+    await db
+      .insertInto('login')
+      .values({ id_hash: name, clinician_id: 'ada', created_at: 1, expires_at })
+      .execute()
+    await db.insertInto('login_failure').values({ username_address_hash: name, at: expires_at }).execute()
+    await db
+      .insertInto('app_launch')
+      .values({ ...appLaunch, state_hash: name, expires_at })
+      .execute()
+    await db
+      .insertInto('app_session')
+      .values({
+        ...session,
+        id_hash: name,
+        session_id: name,
+        max_expires_at: expires_at,
+        idle_expires_at: now + 1,
+      })
+      .execute()
+    await db
+      .insertInto('app_session')
+      .values({
+        ...session,
+        id_hash: `idle ${name}`,
+        session_id: `idle ${name}`,
+        max_expires_at: now + HOUR,
+        idle_expires_at: expires_at,
+      })
+      .execute()
+  }
+}
+
+async function left<Table extends keyof Schema>(
+  { db }: Store,
+  table: Table,
+  column: keyof Schema[Table] & string,
+) {
+  const rows: Record<string, unknown>[] = await db
+    .selectFrom(table as keyof Schema)
+    .selectAll()
+    .execute()
+  return rows.map(row => row[column]).sort()
+}
+
+eachDatabase((_, open) => {
+  describe('sweep', () => {
+    it('removes what has expired and keeps all else', async () => {
+      const store = await open()
+      await fill(store)
+      await sweep(store, now)
+      assert.deepEqual(await left(store, 'launch_token', 'token_hash'), ['live'])
+      assert.deepEqual(await left(store, 'authorization_request', 'id_hash'), ['live'])
+      assert.deepEqual(await left(store, 'login', 'id_hash'), ['live'])
+      assert.deepEqual(await left(store, 'login_failure', 'username_address_hash'), ['live'])
+      assert.deepEqual(await left(store, 'app_launch', 'state_hash'), ['live'])
+      assert.deepEqual(await left(store, 'app_session', 'id_hash'), ['idle live', 'live'])
+      assert.deepEqual(await left(store, 'authorization_code', 'code_hash'), ['lately'])
+      assert.deepEqual(await left(store, 'refresh_token', 'token_hash'), ['live', 'of revoked lately'])
+      assert.deepEqual(await left(store, 'grant', 'id'), ['fresh', 'renewable', 'revoked lately'])
+      assert.deepEqual(await left(store, 'clinician', 'id'), ['ada'])
+      assert.deepEqual(await left(store, 'client', 'client_id'), ['app'])
+    })
+
+    it('may run on several instances at once', async () => {
+      const store = await open()
+      await fill(store)
+      await Promise.all([sweep(store, now), sweep(store, now), sweep(store, now)])
+      assert.deepEqual(await left(store, 'login', 'id_hash'), ['live'])
+    })
+  })
+
+  describe('startSweeping', () => {
+    it('sweeps at once by the clock that it is given, and not after it was stopped', async () => {
+      const store = await open()
+      await fill(store)
+      const sweeping = startSweeping(store, { clock: () => now, everyMs: 3_600_000, onError: assert.ifError })
+      await sweeping.stop()
+      assert.deepEqual(await left(store, 'login', 'id_hash'), ['live'])
+    })
+  })
+})
+
+describe('startSweeping', () => {
+  it('reports a sweep that fails, and tries again', async () => {
+    const errors: unknown[] = []
+    const { promise: twice, resolve } = Promise.withResolvers<void>()
+    const broken = {
+      db: {
+        deleteFrom: () => {
+          throw new Error('away')
+        },
+      },
+    } as unknown as Store
+    const sweeping = startSweeping(broken, {
+      everyMs: 1,
+      onError: error => {
+        errors.push(error)
+        if (errors.length === 2) resolve()
+      },
+    })
+    await twice
+    await sweeping.stop()
+    assert.match(String(errors[0]), /away/)
+  })
+})
