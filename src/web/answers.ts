@@ -1,0 +1,73 @@
+import { outcome } from '../fhir/outcome.ts'
+import { errorPage } from './error-page.ts'
+import { pagePolicy } from './headers.ts'
+import { type Problem, wordsOf } from './problems.ts'
+
+/** In which form an address answers with an error: a page, an OperationOutcome (FHIR or `/api`), or OAuth's JSON. */
+export type ErrorStyle = 'page' | 'fhir' | 'api' | 'oauth'
+
+export interface Answer {
+  readonly status: number
+  readonly type: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+export interface Occasion {
+  /** The request id, shown as the reference. */
+  readonly reference: string
+  readonly now: number
+  /** Where the page's button leads. */
+  readonly home: string
+}
+
+/** The one place where a problem becomes a response. */
+export function answerTo(problem: Problem, style: ErrorStyle, occasion: Occasion): Answer {
+  const { status } = wordsOf(problem)
+  const headers = headersOf(problem)
+  switch (style) {
+    case 'page':
+      return {
+        status,
+        headers: { ...headers, 'content-security-policy': pagePolicy() },
+        type: 'text/html; charset=utf-8',
+        body: problemPage(problem, occasion),
+      }
+    case 'fhir':
+      return { status, headers, type: 'application/fhir+json; charset=utf-8', body: outcomeText(problem) }
+    case 'api':
+      return { status, headers, type: 'application/json; charset=utf-8', body: outcomeText(problem) }
+    case 'oauth':
+      return { status, headers, type: 'application/json; charset=utf-8', body: oauthText(problem) }
+  }
+}
+
+function headersOf(problem: Problem): Readonly<Record<string, string>> {
+  if (problem.kind === 'method-not-allowed') return { allow: problem.allow.join(', ') }
+  if (problem.kind === 'unavailable') return { 'retry-after': '2' }
+  return {}
+}
+
+function outcomeText(problem: Problem): string {
+  const { issue, text } = wordsOf(problem)
+  return JSON.stringify(outcome(issue, text))
+}
+
+function oauthText(problem: Problem): string {
+  const { oauth, text } = wordsOf(problem)
+  return JSON.stringify({ error: oauth, error_description: text })
+}
+
+function problemPage(problem: Problem, { reference, now, home }: Occasion): string {
+  const { title, text, status } = wordsOf(problem)
+  const away = problem.kind === 'unavailable' || problem.kind === 'unexpected'
+  return errorPage({
+    kind: away ? 'away' : 'refused',
+    title,
+    text: [text],
+    code: String(status),
+    reference,
+    now,
+    actions: [{ href: home, text: 'Go to the first page' }],
+  }).markup
+}

@@ -1,0 +1,51 @@
+import type { FastifyReply } from 'fastify'
+
+export interface PagePolicy {
+  /** Origins besides our own that a form of this page may end at. `POST /portal/launch` redirects to the client. */
+  readonly formTargets?: readonly string[]
+  /** Origins that may frame this page. */
+  readonly frameAncestors?: readonly string[]
+}
+
+/** Strict policy for a page: own styles, scripts and images, no inline code. */
+export function pagePolicy({ formTargets = [], frameAncestors = [] }: PagePolicy = {}): string {
+  return [
+    "default-src 'none'",
+    "style-src 'self'",
+    "script-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    `form-action ${["'self'", ...formTargets.map(originOf)].join(' ')}`,
+    `frame-ancestors ${frameAncestors.length > 0 ? frameAncestors.map(originOf).join(' ') : "'none'"}`,
+    "base-uri 'none'",
+  ].join('; ')
+}
+
+const DATA_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'"
+
+/**
+ * A source of a policy. A custom scheme (`com.example.app:/callback`) has no origin: the scheme is the source. What is
+ * not an address is left out, so that nothing can be smuggled into the header.
+ */
+function originOf(address: string): string {
+  if (!URL.canParse(address)) return ''
+  const { origin, protocol } = new URL(address)
+  return origin === 'null' ? protocol : origin
+}
+
+/**
+ * Headers of every response, unless its handler set them. `no-referrer`, because addresses carry launch and code values;
+ * `no-store`, because most answers are about a patient.
+ */
+export function setSecurityHeaders(reply: FastifyReply, https: boolean): void {
+  const isPage = String(reply.getHeader('content-type') ?? '').startsWith('text/html')
+  setDefault(reply, 'content-security-policy', isPage ? pagePolicy() : DATA_POLICY)
+  setDefault(reply, 'referrer-policy', 'no-referrer')
+  setDefault(reply, 'x-content-type-options', 'nosniff')
+  setDefault(reply, 'cache-control', 'no-store')
+  if (https) setDefault(reply, 'strict-transport-security', 'max-age=31536000')
+}
+
+function setDefault(reply: FastifyReply, name: string, value: string): void {
+  if (!reply.hasHeader(name)) reply.header(name, value)
+}

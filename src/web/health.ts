@@ -1,0 +1,52 @@
+import type { FastifyInstance } from 'fastify'
+import { scrub } from './scrub.ts'
+
+/** Something a server needs. `check` rejects, with a reason that may be shown, while it is away. */
+export interface ReadyCheck {
+  readonly name: string
+  check(): Promise<void>
+}
+
+interface CheckResult {
+  readonly name: string
+  readonly ok: boolean
+  readonly reason?: string
+}
+
+const CHECK_LIMIT_MS = 1_000
+/** Together with the limit of a check the state is never older than 2 s (contract 2). */
+const FRESH_MS = 500
+
+async function run({ name, check }: ReadyCheck): Promise<CheckResult> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new Error(`no answer in ${CHECK_LIMIT_MS} ms`)), CHECK_LIMIT_MS)
+  try {
+    await Promise.race([check(), late.promise])
+    return { name, ok: true }
+  } catch (error) {
+    return { name, ok: false, reason: scrub(error instanceof Error ? error.message : String(error)) }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** `GET /healthz`: it serves. `GET /readyz`: what it needs of its own is there, or 503 with the reason. */
+export function serveHealth(
+  app: FastifyInstance,
+  checks: readonly ReadyCheck[],
+  clock: () => number = Date.now,
+): void {
+  let last: { readonly at: number; readonly results: Promise<readonly CheckResult[]> } | undefined
+
+  function results(): Promise<readonly CheckResult[]> {
+    if (!last || clock() - last.at > FRESH_MS) last = { at: clock(), results: Promise.all(checks.map(run)) }
+    return last.results
+  }
+
+  app.get('/healthz', async () => ({ status: 'ok' }))
+  app.get('/readyz', async (_request, reply) => {
+    const found = await results()
+    const ready = found.every(result => result.ok)
+    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not ready', checks: found })
+  })
+}

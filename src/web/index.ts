@@ -1,0 +1,55 @@
+/**
+ * The common ground of the three servers: a fastify with request ids, logs without secrets, `/healthz`, `/readyz`,
+ * `/metrics`, `/assets/*`, security headers, the cross-site form check and errors in the style of the address; and
+ * the words and layouts of pages. It knows no database, no token and no route of a part.
+ *
+ * Browser files of all pages live in `assets/`; link them with `assetUrl` or `page({ scripts })`.
+ */
+export type { ErrorStyle } from './answers.ts'
+export { assetUrl } from './assets.ts'
+export type { Bar, BarLink } from './bar.ts'
+export { type Action, alert, badge, empty, field, type Tone } from './components.ts'
+export { type CookiePlan, cookiePlan } from './cookies.ts'
+export { countdown, endsSoon, leftText } from './countdown.ts'
+export { type ErrorPageOptions, errorPage } from './error-page.ts'
+export { type PagePolicy, pagePolicy } from './headers.ts'
+export type { ReadyCheck } from './health.ts'
+export { Html, html, raw } from './html.ts'
+export { gateArt, type IconName, icon, logo, mark, stopArt } from './icons.ts'
+export { listen } from './listen.ts'
+export { createLogger, type Logger, loggedError } from './logger.ts'
+export { document, type PageOptions, page } from './page.ts'
+export {
+  ageText,
+  alikeTo,
+  alikeWarning,
+  type BannerOptions,
+  dateHtml,
+  dateText,
+  dateTimeHtml,
+  deathText,
+  doseText,
+  factsOf,
+  isAlike,
+  medicineText,
+  NOT_KNOWN,
+  NOT_RECORDED,
+  nameHtml,
+  nameText,
+  type Person,
+  type PersonName,
+  patientBanner,
+  personAge,
+  personOf,
+  recordNumber,
+  sexText,
+  timeText,
+  valueHtml,
+  type When,
+} from './person/index.ts'
+export type { Problem } from './problems.ts'
+export { pathOf } from './reply.ts'
+export { newRequestId, requestIdFrom } from './request-id.ts'
+export { scrub } from './scrub.ts'
+export { createServer, type ServerOptions } from './server.ts'
+export { version } from './version.ts'

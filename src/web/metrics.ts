@@ -1,0 +1,128 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import './reply.ts'
+
+const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const
+
+interface Histogram {
+  readonly buckets: number[]
+  sum: number
+  count: number
+}
+
+type Labels = Readonly<Record<string, string | number>>
+
+function labelText(labels: Labels): string {
+  const parts = Object.entries(labels).map(([name, value]) => `${name}="${escapeLabel(String(value))}"`)
+  return parts.length > 0 ? `{${parts.join(',')}}` : ''
+}
+
+function escapeLabel(text: string): string {
+  return text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
+}
+
+/** Requests by method, route and status, and how long they took. Routes are patterns, so that no id gets in. */
+export class RequestMetrics {
+  readonly #server: string
+  readonly #counts = new Map<string, number>()
+  readonly #durations = new Map<string, Histogram>()
+
+  constructor(server: string) {
+    this.#server = server
+  }
+
+  observe(method: string, route: string, status: number, seconds: number): void {
+    const counted = labelText({ server: this.#server, method, route, status })
+    this.#counts.set(counted, (this.#counts.get(counted) ?? 0) + 1)
+    const histogram = this.#histogram(method, route)
+    histogram.sum += seconds
+    histogram.count += 1
+    const bucket = BUCKETS.findIndex(bound => seconds <= bound)
+    if (bucket >= 0) histogram.buckets[bucket] = (histogram.buckets[bucket] ?? 0) + 1
+  }
+
+  #histogram(method: string, route: string): Histogram {
+    const key = JSON.stringify([method, route])
+    const known = this.#durations.get(key)
+    if (known) return known
+    const made: Histogram = { buckets: BUCKETS.map(() => 0), sum: 0, count: 0 }
+    this.#durations.set(key, made)
+    return made
+  }
+
+  /** Prometheus text exposition format 0.0.4. */
+  text(): string {
+    return [
+      '# HELP sallyport_http_requests_total Requests answered.',
+      '# TYPE sallyport_http_requests_total counter',
+      ...[...this.#counts].map(([labels, count]) => `sallyport_http_requests_total${labels} ${count}`),
+      '# HELP sallyport_http_request_duration_seconds Time from request to the end of its answer.',
+      '# TYPE sallyport_http_request_duration_seconds histogram',
+      ...[...this.#durations].flatMap(([key, histogram]) => this.#lines(key, histogram)),
+    ].join('\n')
+  }
+
+  #lines(key: string, histogram: Histogram): readonly string[] {
+    const [method = '', route = ''] = JSON.parse(key) as readonly string[]
+    const labels = { server: this.#server, method, route }
+    const name = 'sallyport_http_request_duration_seconds'
+    let below = 0
+    const buckets = BUCKETS.map((bound, at) => {
+      below += histogram.buckets[at] ?? 0
+      return `${name}_bucket${labelText({ ...labels, le: bound })} ${below}`
+    })
+    return [
+      ...buckets,
+      `${name}_bucket${labelText({ ...labels, le: '+Inf' })} ${histogram.count}`,
+      `${name}_sum${labelText(labels)} ${histogram.sum}`,
+      `${name}_count${labelText(labels)} ${histogram.count}`,
+    ]
+  }
+}
+
+const eventLoop = monitorEventLoopDelay({ resolution: 20 })
+
+function processText(): string {
+  const { user, system } = process.cpuUsage()
+  const gauges: readonly (readonly [name: string, type: string, help: string, value: number])[] = [
+    ['process_cpu_seconds_total', 'counter', 'CPU time used.', (user + system) / 1e6],
+    ['process_resident_memory_bytes', 'gauge', 'Resident memory.', process.memoryUsage.rss()],
+    [
+      'process_start_time_seconds',
+      'gauge',
+      'Start time since 1970.',
+      Math.round(Date.now() / 1e3 - process.uptime()),
+    ],
+    ['nodejs_heap_used_bytes', 'gauge', 'Heap in use.', process.memoryUsage().heapUsed],
+    ['nodejs_eventloop_delay_p99_seconds', 'gauge', 'Event loop delay.', eventLoop.percentile(99) / 1e9],
+  ]
+  return gauges
+    .map(([name, type, help, value]) => `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${name} ${value}`)
+    .join('\n')
+}
+
+const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via'] as const
+
+/** A proxy on the same host also connects from loopback: whoever it speaks for is not. */
+function isFromLoopback(request: FastifyRequest): boolean {
+  const address = request.socket.remoteAddress ?? ''
+  return (
+    /^(127\.|::1$|::ffff:127\.)/.test(address) && !FORWARDED.some(name => request.headers[name] !== undefined)
+  )
+}
+
+/** `GET /metrics` for Prometheus, from loopback only unless `open` (contract 2). */
+export function serveMetrics(app: FastifyInstance, server: string, open: boolean): void {
+  const metrics = new RequestMetrics(server)
+  eventLoop.enable()
+  app.addHook('onResponse', async (request, reply) => {
+    const route = request.is404 ? 'none' : (request.routeOptions.url ?? 'none')
+    metrics.observe(request.method, route, reply.statusCode, reply.elapsedTime / 1e3)
+  })
+  app.get('/metrics', async (request, reply) => {
+    if (!open && !isFromLoopback(request)) return reply.sendProblem({ kind: 'loopback-only' })
+    return reply
+      .type('text/plain; version=0.0.4; charset=utf-8')
+      .send(`${metrics.text()}\n${processText()}\n`)
+  })
+}

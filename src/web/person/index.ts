@@ -1,0 +1,30 @@
+/**
+ * The words of a page about a person (design: Words): name, birth date, age, sex, record number, patients who are easily
+ * mixed up, medicines. Read once from FHIR by `personOf`; nothing is guessed, and nothing that is missing is left blank.
+ */
+export { ageText } from './age.ts'
+export { alikeTo, isAlike } from './alike.ts'
+export { alikeWarning, type BannerOptions, patientBanner } from './banner.ts'
+export {
+  dateHtml,
+  dateText,
+  dateTimeHtml,
+  localZone,
+  NOT_KNOWN,
+  NOT_RECORDED,
+  parseDate,
+  timeText,
+  type When,
+} from './date.ts'
+export { doseText, medicineText } from './medicine.ts'
+export { type Person, type PersonName, personOf } from './person.ts'
+export {
+  deathText,
+  factsOf,
+  nameHtml,
+  nameText,
+  personAge,
+  recordNumber,
+  sexText,
+  valueHtml,
+} from './words.ts'

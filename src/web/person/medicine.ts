@@ -1,0 +1,39 @@
+import { NOT_RECORDED } from './date.ts'
+
+/**
+ * Units as a clinician must read them. `mcg` is misread as `mg` and `U` as a zero, so both are words; RxNorm's upper case becomes the
+ * usual one.
+ */
+const UNITS: readonly (readonly [pattern: RegExp, instead: string])[] = [
+  [/(?<=\d\s?|\/)(?:mcg|µg|μg|ug)\b/gi, 'microgram'],
+  [/(?<=\d\s?)(?:\[iU\]|iu|u|unt)(?=\W|$)/gi, 'units'],
+  [/(?<=\/\s?)(?:unt|iu)\b/gi, 'units'],
+  [/(?<=\d\s?|\/)mg\b/gi, 'mg'],
+  [/(?<=\d\s?|\/)ml\b/gi, 'mL'],
+  [/(?<=\d\s?|\/)meq\b/gi, 'mEq'],
+  [/(?<=\d\s?|\/)mmol\b/gi, 'mmol'],
+  [/(?<=\d\s?|\/)g\b/gi, 'g'],
+  [/(?<=\/)actuat\b/gi, 'dose'],
+  [/(?<=\d\s?|\/)hr\b/gi, 'hour'],
+]
+
+/** `5.0` is misread as 50, `.5` as 5. */
+function safeNumbers(text: string): string {
+  return text
+    .replace(/(?<![\d.])\.(\d)/g, '0.$1')
+    .replace(/(\d)\.(\d*?)0+(?!\d)/g, (_, whole: string, rest: string) =>
+      rest === '' ? whole : `${whole}.${rest}`,
+    )
+}
+
+/** Strengths and doses without the abbreviations and zeros that lead to tenfold errors. */
+export function doseText(text: string): string {
+  const spaced = text.replace(/(\d)(mcg|µg|μg|ug|mg|ml|g|iu|units?)\b/gi, '$1 $2')
+  return UNITS.reduce((rest, [pattern, instead]) => rest.replace(pattern, instead), safeNumbers(spaced))
+}
+
+/** Name, strength, form: `Levothyroxine 75 microgram tablet`. */
+export function medicineText(name: string | undefined): string {
+  const text = doseText((name ?? '').trim().replace(/\s+/g, ' '))
+  return text === '' ? NOT_RECORDED : `${text[0]?.toUpperCase()}${text.slice(1)}`
+}

@@ -1,0 +1,143 @@
+import cookie from '@fastify/cookie'
+import formbody from '@fastify/formbody'
+import {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyRequest,
+  fastify,
+  LogController,
+} from 'fastify'
+import { watchRoutes } from './allowed-methods.ts'
+import type { ErrorStyle } from './answers.ts'
+import { serveAssets } from './assets.ts'
+import { isCrossSite } from './cross-site.ts'
+import { setSecurityHeaders } from './headers.ts'
+import { type ReadyCheck, serveHealth } from './health.ts'
+import { prepareDoors } from './listen.ts'
+import { createLogger, type Logger } from './logger.ts'
+import { serveMetrics } from './metrics.ts'
+import { problemOf } from './problems.ts'
+import { answerProblem, decorateReply, pathOf, type ReplyOptions } from './reply.ts'
+import { requestIdFrom } from './request-id.ts'
+
+export interface ServerOptions {
+  /** Names the server in log lines and metrics. */
+  readonly name: 'auth' | 'fhir' | 'app'
+  /** The address that browsers use, as set. Under https: HSTS. */
+  readonly url: string
+  /** Silent unless given. */
+  readonly logger?: Logger
+  readonly clock?: () => number
+  /** What `GET /readyz` looks at. */
+  readonly checks?: readonly ReadyCheck[]
+  /** Shows `GET /metrics` to other hosts as well. */
+  readonly openMetrics?: boolean
+  readonly trustProxy?: string
+  readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer }
+  readonly bodyLimit?: number
+  /** Where the button of an error page leads. */
+  readonly home?: string
+  /** In which form an address answers with an error; pages unless told. */
+  readonly errorStyle?: (path: string) => ErrorStyle
+  /** Addresses that accept a POST from another site: those that no cookie opens, and `POST /oauth2/authorize`. */
+  readonly acceptsCrossSite?: (path: string) => boolean
+  /** How long a closing server waits for running requests before it cuts them. */
+  readonly drainMs?: number
+}
+
+const QUIET_ROUTES: ReadonlySet<string | undefined> = new Set([
+  '/healthz',
+  '/readyz',
+  '/metrics',
+  '/assets/:name',
+])
+
+/** What all three servers have in common. Not yet listening; see `listen`. */
+export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
+  const app = bareServer(options)
+  const allowedMethods = watchRoutes(app)
+  decorateReply(app, replyOptions(options))
+  prepareDoors(app)
+  addHooks(app, options)
+  await app.register(cookie)
+  await app.register(formbody, { bodyLimit: 64 * 1024 })
+  app.removeContentTypeParser('text/plain')
+  app.setNotFoundHandler((request, reply) => {
+    const allow = allowedMethods(pathOf(request.url))
+    return reply.sendProblem(allow.length > 0 ? { kind: 'method-not-allowed', allow } : { kind: 'not-found' })
+  })
+  app.setErrorHandler((error, request, reply) => {
+    const problem = problemOf(error)
+    if (problem.kind === 'unexpected') request.log.error({ err: error }, 'Request failed')
+    return reply.sendProblem(problem)
+  })
+  serveHealth(app, options.checks ?? [], options.clock)
+  serveMetrics(app, options.name, options.openMetrics ?? false)
+  serveAssets(app)
+  return app
+}
+
+function bareServer(options: ServerOptions): FastifyInstance {
+  const logger: FastifyBaseLogger = (options.logger ?? createLogger({ level: 'silent' })).child({
+    server: options.name,
+  })
+  return fastify({
+    loggerInstance: logger,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    genReqId: request => requestIdFrom(request.headers['x-request-id']),
+    bodyLimit: options.bodyLimit ?? 1024 * 1024,
+    routerOptions: { maxParamLength: 2048 },
+    frameworkErrors: (error, request, reply) => {
+      reply.header('x-request-id', request.id)
+      setSecurityHeaders(reply, isHttps(options))
+      answerProblem(reply, problemOf(error), replyOptions(options))
+    },
+    ...(options.trustProxy === undefined ? {} : { trustProxy: options.trustProxy }),
+    ...(options.tls ? { https: options.tls } : {}),
+  })
+}
+
+function replyOptions({
+  clock = Date.now,
+  home = '/',
+  errorStyle = () => 'page',
+}: ServerOptions): ReplyOptions {
+  return { clock, home, errorStyle }
+}
+
+function isHttps({ url }: ServerOptions): boolean {
+  return url.startsWith('https:')
+}
+
+function addHooks(app: FastifyInstance, options: ServerOptions): void {
+  const ownOrigins = [new URL(options.url).origin]
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id)
+    if (!options.acceptsCrossSite?.(pathOf(request.url)) && isCrossSite(request, ownOrigins))
+      return reply.sendProblem({ kind: 'cross-site' })
+  })
+  app.addHook('onSend', async (_request, reply) => setSecurityHeaders(reply, isHttps(options)))
+  app.addHook('onResponse', async (request, reply) =>
+    logRequest(request, reply.statusCode, reply.elapsedTime),
+  )
+  app.addHook('preClose', async () => {
+    const cut = setTimeout(() => app.server.closeAllConnections(), options.drainMs ?? 8_000)
+    cut.unref()
+    app.server.once('close', () => clearTimeout(cut))
+  })
+}
+
+/** One line a request: the path without its query, never a header or a body. */
+function logRequest(request: FastifyRequest, status: number, ms: number): void {
+  const level = QUIET_ROUTES.has(request.routeOptions.url) ? 'debug' : 'info'
+  request.log[level](
+    {
+      method: request.method,
+      path: pathOf(request.url),
+      status,
+      ms: Math.round(ms * 10) / 10,
+      address: request.ip,
+    },
+    'Request',
+  )
+}
