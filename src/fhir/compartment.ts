@@ -1,0 +1,49 @@
+import { definitions, searchParameter } from './definitions.ts'
+import type { Resource } from './r4.ts'
+import { isRecord } from './record.ts'
+import { parseReference } from './reference.ts'
+import { entriesOf } from './search/index-entries.ts'
+
+/** Where contract 5.3 departs from the R4 CompartmentDefinition: a link to a patient is not that patient's record. */
+const departures: ReadonlyMap<string, readonly string[]> = new Map([
+  ['Patient', []],
+  ['Group', []],
+  ['Device', ['patient']],
+])
+
+/**
+ * The search parameters of a type that put a resource into the compartment of the patients they point to. Two types
+ * are not told by a parameter: a Patient is in its own compartment, a Binary in that of its `securityContext`.
+ */
+export function compartmentParameters(type: string): readonly string[] {
+  return departures.get(type) ?? definitions.patientCompartment[type] ?? []
+}
+
+/** The ids of the patients in whose compartment the resource is; of a Patient, its own. */
+export function patientsOf(resource: Resource, baseUrl: string): ReadonlySet<string> {
+  switch (resource.resourceType) {
+    case 'Patient':
+      return new Set(typeof resource.id === 'string' ? [resource.id] : [])
+    case 'Binary':
+      return new Set(patientIn(resource.securityContext, baseUrl))
+    default:
+      return new Set(
+        compartmentParameters(resource.resourceType).flatMap(it => patientsBy(resource, it, baseUrl)),
+      )
+  }
+}
+
+function patientsBy(resource: Resource, code: string, baseUrl: string): readonly string[] {
+  const parameter = searchParameter(resource.resourceType, code)
+  if (parameter === undefined)
+    throw new Error(`Cannot tell patients: ${resource.resourceType} has no ${code}`)
+  return entriesOf(resource, parameter, baseUrl).flatMap(it =>
+    it.kind === 'reference' && it.type === 'Patient' && it.id !== undefined ? [it.id] : [],
+  )
+}
+
+function patientIn(reference: unknown, baseUrl: string): readonly string[] {
+  if (!isRecord(reference) || typeof reference.reference !== 'string') return []
+  const found = parseReference(reference.reference, baseUrl)
+  return found?.type === 'Patient' ? [found.id] : []
+}

@@ -1,0 +1,44 @@
+import { isRecord } from '../record.ts'
+import type { CompiledPath, Move } from './compile.ts'
+
+/** The values that a path leads to, in order, arrays flattened. They are as they came over the wire: not judged. */
+export function evaluatePath(resource: unknown, path: CompiledPath): readonly unknown[] {
+  let values: readonly unknown[] = [resource]
+  for (const move of path.moves) values = apply(values, move)
+  return values
+}
+
+function apply(values: readonly unknown[], move: Move): readonly unknown[] {
+  switch (move.kind) {
+    case 'key':
+      return valuesAt(values, move.key)
+    case 'index':
+      return values.slice(move.index, move.index + 1)
+    case 'equals':
+      return values.filter(it => isRecord(it) && it[move.name] === move.value)
+    case 'refers':
+      return values.filter(it => referredType(it) === move.type)
+    case 'present':
+      return values.map(it => move.keys.some(key => valuesAt([it], key).some(found => found !== false)))
+  }
+}
+
+function valuesAt(values: readonly unknown[], key: string): readonly unknown[] {
+  const found: unknown[] = []
+  for (const value of values) {
+    const next = isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined
+    if (Array.isArray(next)) found.push(...next.filter(it => it !== null && it !== undefined))
+    else if (next !== undefined && next !== null) found.push(next)
+  }
+  return found
+}
+
+/** The type that a Reference says it points to: by its address, else by `Reference.type`. */
+function referredType(value: unknown): string | undefined {
+  if (!isRecord(value)) return undefined
+  const address = typeof value.reference === 'string' ? value.reference : ''
+  const named = /(?:^|\/)([A-Z][A-Za-z]+)\/[A-Za-z0-9\-.]{1,64}(?:\/_history\/[A-Za-z0-9\-.]{1,64})?$/.exec(
+    address,
+  )
+  return named?.[1] ?? (typeof value.type === 'string' ? value.type : undefined)
+}

@@ -1,0 +1,26 @@
+import { isResourceType } from './definitions.ts'
+
+/** A resource of this server. */
+export interface ResourceReference {
+  readonly type: string
+  readonly id: string
+  readonly version?: string
+}
+
+const relative = /^([A-Z][A-Za-z]+)\/([A-Za-z0-9\-.]{1,64})(?:\/_history\/([A-Za-z0-9\-.]{1,64}))?$/
+
+/**
+ * Reads a reference to a resource of the server at `baseUrl`: `Patient/1`, `Patient/1/_history/2`, or the same
+ * after the base. `#contained`, `urn:` and other servers' addresses are undefined: what is not ours names no
+ * resource of ours, whatever its address ends with.
+ */
+export function parseReference(text: string, baseUrl: string): ResourceReference | undefined {
+  const [, type, id, version] = relative.exec(withoutBase(text, baseUrl)) ?? []
+  if (type === undefined || id === undefined || !isResourceType(type)) return undefined
+  return version === undefined ? { type, id } : { type, id, version }
+}
+
+function withoutBase(text: string, baseUrl: string): string {
+  const base = baseUrl.endsWith('/') ? baseUrl : `${baseUrl}/`
+  return text.startsWith(base) ? text.slice(base.length) : text
+}

@@ -1,0 +1,136 @@
+/** R4 search prefixes. */
+export type Prefix = 'eq' | 'ne' | 'gt' | 'ge' | 'lt' | 'le' | 'sa' | 'eb' | 'ap'
+
+/**
+ * One search parameter as it was asked: `birthdate=ge1970`, `code:not=…`, `subject:Patient.name=…`. The values of
+ * a clause are alternatives (the comma list); the clauses of a search all hold. `compare` in `compare.ts` is the
+ * meaning of each clause on index entries, to be said the same way in SQL.
+ */
+export type SearchClause =
+  | TokenClause
+  | TextClause
+  | StringClause
+  | ReferenceClause
+  | IdentifierClause
+  | DateClause
+  | NumberClause
+  | QuantityClause
+  | UriClause
+  | MissingClause
+  | ChainClause
+  | HasClause
+
+export interface TokenClause {
+  readonly kind: 'token'
+  readonly parameter: string
+  /** `:not`: true of a resource that has no entry with any of the values, also of one that has no entry at all. */
+  readonly negated: boolean
+  readonly values: readonly TokenValue[]
+}
+
+export interface TokenValue {
+  /** Undefined: any system (`code`). Null: no system (`|code`). */
+  readonly system: string | null | undefined
+  /** Undefined: any code (`system|`). */
+  readonly code: string | undefined
+}
+
+/** `:text` on a token: its text starts with one of these (normalised). */
+export interface TextClause {
+  readonly kind: 'text'
+  readonly parameter: string
+  readonly values: readonly string[]
+}
+
+/** `exact` compares `StringEntry.exact`; the others `StringEntry.normal`, and their values are normalised. */
+export interface StringClause {
+  readonly kind: 'string'
+  readonly parameter: string
+  readonly match: 'starts' | 'contains' | 'exact'
+  readonly values: readonly string[]
+}
+
+export interface ReferenceClause {
+  readonly kind: 'reference'
+  readonly parameter: string
+  readonly values: readonly ReferenceValue[]
+}
+
+/** A resource of this server, of one of the types (undefined: of any), or an address from elsewhere. */
+export type ReferenceValue =
+  | { readonly kind: 'local'; readonly types: readonly string[] | undefined; readonly id: string }
+  | { readonly kind: 'url'; readonly url: string }
+
+/** `:identifier` on a reference: `Reference.identifier` is one of these. */
+export interface IdentifierClause {
+  readonly kind: 'identifier'
+  readonly parameter: string
+  readonly values: readonly TokenValue[]
+}
+
+/** A stretch to compare with, both ends inclusive. */
+export interface Comparison {
+  readonly prefix: Prefix
+  readonly low: number
+  readonly high: number
+}
+
+export interface DateClause {
+  readonly kind: 'date'
+  readonly parameter: string
+  readonly values: readonly Comparison[]
+}
+
+export interface NumberClause {
+  readonly kind: 'number'
+  readonly parameter: string
+  readonly values: readonly Comparison[]
+}
+
+export interface QuantityClause {
+  readonly kind: 'quantity'
+  readonly parameter: string
+  readonly values: readonly QuantityValue[]
+}
+
+/** With a system, `code` is compared with the code; without one, with code or unit. */
+export interface QuantityValue extends Comparison {
+  readonly system: string | undefined
+  readonly code: string | undefined
+}
+
+export interface UriClause {
+  readonly kind: 'uri'
+  readonly parameter: string
+  /** `below`: the stored address is the value or under it; `above`: the value is the stored address or under it. */
+  readonly match: 'exact' | 'below' | 'above'
+  readonly values: readonly string[]
+}
+
+export interface MissingClause {
+  readonly kind: 'missing'
+  readonly parameter: string
+  readonly missing: boolean
+}
+
+/** `subject:Patient.name=…`: the reference points to a resource of one of these types for which its clause holds. */
+export interface ChainClause {
+  readonly kind: 'chain'
+  readonly parameter: string
+  readonly targets: readonly { readonly type: string; readonly clause: SearchClause }[]
+}
+
+/** `_has:Observation:patient:code=…`: a resource of `type` for which the clause holds points here by `parameter`. */
+export interface HasClause {
+  readonly kind: 'has'
+  readonly type: string
+  readonly parameter: string
+  readonly clause: SearchClause
+}
+
+/** Why a search parameter cannot be used. Only `unknown-parameter` may be ignored, and only by a lenient search. */
+export interface SearchError {
+  readonly kind: 'error'
+  readonly reason: 'unknown-parameter' | 'unsupported-modifier' | 'invalid-value'
+  readonly text: string
+}

@@ -1,0 +1,144 @@
+import type {
+  Comparison,
+  QuantityValue,
+  ReferenceValue,
+  SearchClause,
+  StringClause,
+  TokenValue,
+  UriClause,
+} from './clause.ts'
+import type { IndexEntry, QuantityEntry, ReferenceEntry, StringEntry, TokenEntry } from './entry.ts'
+
+/**
+ * Whether a clause holds for a resource with these entries of the clause's parameter. Undefined for a chain and
+ * `_has`, which ask about other resources.
+ */
+export function holds(clause: SearchClause, entries: readonly IndexEntry[]): boolean | undefined {
+  switch (clause.kind) {
+    case 'chain':
+    case 'has':
+      return undefined
+    case 'missing':
+      return clause.missing === (entries.length === 0)
+    case 'token':
+      return clause.negated !== entries.some(it => meets(clause, it))
+    case 'text':
+    case 'string':
+    case 'reference':
+    case 'identifier':
+    case 'date':
+    case 'number':
+    case 'quantity':
+    case 'uri':
+      return entries.some(it => meets(clause, it))
+  }
+}
+
+type EntryClause = Exclude<SearchClause, { readonly kind: 'chain' | 'has' | 'missing' }>
+
+/** Whether one entry has one of the clause's values (before `:not`). */
+function meets(clause: EntryClause, entry: IndexEntry): boolean {
+  switch (clause.kind) {
+    case 'token':
+      return entry.kind === 'token' && clause.values.some(it => isToken(it, entry))
+    case 'text':
+      return entry.kind === 'token' && clause.values.some(it => entry.text?.startsWith(it) === true)
+    case 'string':
+      return entry.kind === 'string' && clause.values.some(it => isString(clause.match, it, entry))
+    case 'reference':
+      return entry.kind === 'reference' && clause.values.some(it => isReference(it, entry))
+    case 'identifier':
+      return entry.kind === 'reference' && clause.values.some(it => isIdentifier(it, entry))
+    case 'date':
+    case 'number':
+      return entry.kind === clause.kind && clause.values.some(it => compares(it, entry))
+    case 'quantity':
+      return entry.kind === 'quantity' && clause.values.some(it => isQuantity(it, entry))
+    case 'uri':
+      return entry.kind === 'uri' && clause.values.some(it => isUri(clause.match, it, entry.uri))
+  }
+}
+
+function isToken(value: TokenValue, entry: TokenEntry): boolean {
+  if (entry.code === undefined && entry.system === undefined) return false
+  return hasSystem(value, entry.system) && (value.code === undefined || value.code === entry.code)
+}
+
+function isIdentifier(value: TokenValue, entry: ReferenceEntry): boolean {
+  if (entry.identifierValue === undefined || !hasSystem(value, entry.identifierSystem)) return false
+  return value.code === undefined || value.code === entry.identifierValue
+}
+
+function hasSystem(value: TokenValue, system: string | undefined): boolean {
+  return value.system === undefined || (value.system ?? undefined) === system
+}
+
+function isString(match: StringClause['match'], value: string, entry: StringEntry): boolean {
+  switch (match) {
+    case 'exact':
+      return entry.exact === value
+    case 'starts':
+      return entry.normal.startsWith(value)
+    case 'contains':
+      return entry.normal.includes(value)
+  }
+}
+
+function isReference(value: ReferenceValue, entry: ReferenceEntry): boolean {
+  if (value.kind === 'url') return entry.url === value.url
+  if (entry.type === undefined || entry.id !== value.id) return false
+  return value.types === undefined || value.types.includes(entry.type)
+}
+
+function isQuantity(value: QuantityValue, entry: QuantityEntry): boolean {
+  if (!compares(value, entry)) return false
+  if (value.system !== undefined) {
+    return entry.system === value.system && (value.code === undefined || entry.code === value.code)
+  }
+  return value.code === undefined || entry.code === value.code || entry.unit === value.code
+}
+
+function isUri(match: UriClause['match'], value: string, uri: string): boolean {
+  switch (match) {
+    case 'exact':
+      return uri === value
+    case 'below':
+      return isUnder(uri, value)
+    case 'above':
+      return isUnder(value, uri)
+  }
+}
+
+function isUnder(uri: string, root: string): boolean {
+  return uri === root || uri.startsWith(root.endsWith('/') ? root : `${root}/`)
+}
+
+interface Stretch {
+  readonly low: number
+  readonly high: number
+}
+
+/** R4 search.html#prefix: the searched stretch against the stretch of the value. */
+function compares(value: Comparison, entry: Stretch): boolean {
+  const within = entry.low >= value.low && entry.high <= value.high
+  switch (value.prefix) {
+    case 'eq':
+      return within
+    case 'ne':
+      return !within
+    case 'gt':
+      return entry.high > value.high
+    case 'ge':
+      return entry.high > value.high || within
+    case 'lt':
+      return entry.low < value.low
+    case 'le':
+      return entry.low < value.low || within
+    case 'sa':
+      return entry.low > value.high
+    case 'eb':
+      return entry.high < value.low
+    case 'ap':
+      return entry.low <= value.high && entry.high >= value.low
+  }
+}

@@ -1,0 +1,64 @@
+import { searchParametersOf } from '../definitions.ts'
+import { pathsOf } from '../path/compile.ts'
+import { evaluatePath } from '../path/evaluate.ts'
+import type { Resource, SearchParameter } from '../r4.ts'
+import { dateEntries } from './date-entries.ts'
+import type { IndexEntry } from './entry.ts'
+import { numberEntries, quantityEntries } from './quantity-entries.ts'
+import { referenceEntries } from './reference-entries.ts'
+import { stringEntries } from './string-entries.ts'
+import { tokenEntries } from './token-entries.ts'
+
+/** One value that a parameter's path found, and what it is. */
+export interface Found {
+  readonly parameter: string
+  readonly type: string
+  readonly binding: string | undefined
+  readonly value: unknown
+  readonly baseUrl: string
+}
+
+/** The normalised values of every search parameter of a resource. References under `baseUrl` are local. */
+export function indexEntries(resource: Resource, baseUrl: string): readonly IndexEntry[] {
+  return searchParametersOf(resource.resourceType).flatMap(it => entriesOf(resource, it, baseUrl))
+}
+
+/** The normalised values of one search parameter. */
+export function entriesOf(
+  resource: Resource,
+  parameter: SearchParameter,
+  baseUrl: string,
+): readonly IndexEntry[] {
+  const entries: IndexEntry[] = []
+  for (const path of pathsOf(resource.resourceType, parameter)) {
+    const { type, binding } = path
+    for (const value of evaluatePath(resource, path)) {
+      entries.push(...read(parameter, { parameter: parameter.code, type, binding, value, baseUrl }))
+    }
+  }
+  return entries
+}
+
+function read(parameter: SearchParameter, found: Found): readonly IndexEntry[] {
+  switch (parameter.type) {
+    case 'token':
+      return tokenEntries(found)
+    case 'reference':
+      return referenceEntries(found)
+    case 'string':
+      return stringEntries(found)
+    case 'date':
+      return dateEntries(found)
+    case 'number':
+      return numberEntries(found)
+    case 'quantity':
+      return quantityEntries(found)
+    case 'uri':
+      return typeof found.value === 'string'
+        ? [{ kind: 'uri', parameter: found.parameter, uri: found.value }]
+        : []
+    case 'composite':
+    case 'special':
+      return []
+  }
+}

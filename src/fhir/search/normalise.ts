@@ -1,0 +1,28 @@
+/** Letters that Unicode does not take apart into a base letter and an accent. */
+const folded: Readonly<Record<string, string>> = {
+  ß: 'ss',
+  æ: 'ae',
+  œ: 'oe',
+  ø: 'o',
+  ł: 'l',
+  đ: 'd',
+  ð: 'd',
+  þ: 'th',
+  ı: 'i',
+  ħ: 'h',
+}
+
+/**
+ * A text as a string search compares it: without case and accents, a comma or any white space as one space, so that
+ * `Núñez, Ana` is found by `nunez ana` (R4 search.html#string leaves punctuation and spaces to the server).
+ */
+export function normalise(text: string): string {
+  return text
+    .normalize('NFKD')
+    .replace(/\p{M}+/gu, '')
+    .toLowerCase()
+    .replace(/[ßæœøłđðþıħ]/g, letter => folded[letter] ?? letter)
+    .replace(/\p{M}+/gu, '')
+    .replace(/[\s,]+/g, ' ')
+    .trim()
+}

@@ -1,0 +1,115 @@
+import { isResourceType, searchParameter } from '../definitions.ts'
+import type { SearchParameter } from '../r4.ts'
+import type { ChainClause, HasClause, SearchClause, SearchError } from './clause.ts'
+import { parseClause } from './parse-clause.ts'
+
+/** How many links a chain may have: each may widen to many types. */
+const longestChain = 3
+
+/**
+ * Reads one search parameter of a type, as it stands in the address after percent-decoding: `name` with its modifier
+ * or chain, and `value`. References under `baseUrl` are local. What cannot be used is an error, never ignored.
+ */
+export function parseSearch(
+  type: string,
+  name: string,
+  value: string,
+  baseUrl: string,
+): SearchClause | SearchError {
+  return parseAt(type, name, value, baseUrl, 0)
+}
+
+function parseAt(
+  type: string,
+  name: string,
+  value: string,
+  baseUrl: string,
+  links: number,
+): SearchClause | SearchError {
+  if (links > longestChain)
+    return failed('unsupported-modifier', `Cannot follow more than ${longestChain} links`)
+  if (name.startsWith('_has:')) return parseHas(type, name, value, baseUrl, links)
+  const dot = name.indexOf('.')
+  if (dot >= 0) return parseChain(type, name.slice(0, dot), name.slice(dot + 1), value, baseUrl, links)
+  const { code, modifier } = withoutModifier(name)
+  const parameter = searchParameter(type, code)
+  return parameter === undefined ? unknown(type, code) : parseClause(parameter, modifier, value, baseUrl)
+}
+
+function parseChain(
+  type: string,
+  link: string,
+  rest: string,
+  value: string,
+  baseUrl: string,
+  links: number,
+): ChainClause | SearchError {
+  const { code, modifier } = withoutModifier(link)
+  const parameter = searchParameter(type, code)
+  if (parameter === undefined) return unknown(type, code)
+  if (parameter.type !== 'reference') {
+    return failed('unsupported-modifier', `Cannot chain ${code}: it is no reference`)
+  }
+  const types = targetsOf(parameter, modifier)
+  if (types === undefined) return failed('unsupported-modifier', `Cannot chain ${code} to ${modifier}`)
+  const found = types.map(it => ({ type: it, clause: parseAt(it, rest, value, baseUrl, links + 1) }))
+  const targets = found.flatMap(it =>
+    it.clause.kind === 'error' ? [] : [{ type: it.type, clause: it.clause }],
+  )
+  if (targets.length > 0) return { kind: 'chain', parameter: code, targets }
+  return worst(found.map(it => it.clause)) ?? unknown(type, `${link}.${rest}`)
+}
+
+function targetsOf(parameter: SearchParameter, modifier: string | undefined): readonly string[] | undefined {
+  const targets = (parameter.target ?? []).filter(isResourceType)
+  if (modifier === undefined) return targets
+  return targets.includes(modifier) ? [modifier] : undefined
+}
+
+/** Of the reasons why no target could be searched, one that is about the value rather than about the name. */
+function worst(clauses: readonly (SearchClause | SearchError)[]): SearchError | undefined {
+  const errors = clauses.filter(it => it.kind === 'error')
+  return errors.find(it => it.reason !== 'unknown-parameter') ?? (errors.length === 1 ? errors[0] : undefined)
+}
+
+/** `_has:Observation:patient:code` */
+function parseHas(
+  type: string,
+  name: string,
+  value: string,
+  baseUrl: string,
+  links: number,
+): HasClause | SearchError {
+  const [, from, reference, ...rest] = name.split(':')
+  if (from === undefined || reference === undefined || rest.length === 0 || !isResourceType(from)) {
+    return failed('unsupported-modifier', `Cannot read ${name}: expected _has:Type:reference:parameter`)
+  }
+  const parameter = searchParameter(from, reference)
+  if (parameter === undefined) return unknown(from, reference)
+  if (
+    parameter.type !== 'reference' ||
+    (parameter.target !== undefined && !parameter.target.includes(type))
+  ) {
+    return failed(
+      'unsupported-modifier',
+      `Cannot use ${from}.${reference} in _has: it is no reference to ${type}`,
+    )
+  }
+  const clause = parseAt(from, rest.join(':'), value, baseUrl, links + 1)
+  return clause.kind === 'error' ? clause : { kind: 'has', type: from, parameter: reference, clause }
+}
+
+function withoutModifier(name: string): { readonly code: string; readonly modifier: string | undefined } {
+  const colon = name.indexOf(':')
+  return colon < 0
+    ? { code: name, modifier: undefined }
+    : { code: name.slice(0, colon), modifier: name.slice(colon + 1) }
+}
+
+function unknown(type: string, code: string): SearchError {
+  return failed('unknown-parameter', `Unknown search parameter ${code} of ${type}`)
+}
+
+function failed(reason: SearchError['reason'], text: string): SearchError {
+  return { kind: 'error', reason, text }
+}

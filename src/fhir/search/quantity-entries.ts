@@ -1,0 +1,73 @@
+import { isRecord } from '../record.ts'
+import type { NumberEntry, QuantityEntry } from './entry.ts'
+import type { Found } from './index-entries.ts'
+
+const currencies = 'urn:iso:std:iso:4217'
+
+export function numberEntries(found: Found): readonly NumberEntry[] {
+  const { parameter, value } = found
+  if (typeof value === 'number') return [{ kind: 'number', parameter, low: value, high: value }]
+  if (found.type !== 'Range' || !isRecord(value)) return []
+  const range = rangeOf(value.low, value.high)
+  return range === undefined ? [] : [{ kind: 'number', parameter, low: range.low, high: range.high }]
+}
+
+export function quantityEntries(found: Found): readonly QuantityEntry[] {
+  const { value } = found
+  if (!isRecord(value)) return []
+  switch (found.type) {
+    case 'Quantity':
+    case 'Age':
+    case 'Duration':
+      return entries(found, rangeOf(value, value), value)
+    case 'Range':
+      return entries(found, rangeOf(value.low, value.high), value.low ?? value.high)
+    case 'Money':
+      return entries(found, rangeOf(value, value), { system: currencies, code: value.currency })
+    case 'SampledData':
+      return entries(found, sampledRange(value), value.origin)
+    default:
+      return []
+  }
+}
+
+interface Numbers {
+  readonly low: number
+  readonly high: number
+}
+
+function rangeOf(low: unknown, high: unknown): Numbers | undefined {
+  const [least, most] = [amountOf(low), amountOf(high)]
+  if (least === undefined && most === undefined) return undefined
+  return { low: least ?? -Number.MAX_VALUE, high: most ?? Number.MAX_VALUE }
+}
+
+function sampledRange(value: Readonly<Record<string, unknown>>): Numbers | undefined {
+  const { lowerLimit, upperLimit } = value
+  return typeof lowerLimit === 'number' && typeof upperLimit === 'number'
+    ? { low: lowerLimit, high: upperLimit }
+    : undefined
+}
+
+function amountOf(quantity: unknown): number | undefined {
+  return isRecord(quantity) && typeof quantity.value === 'number' ? quantity.value : undefined
+}
+
+function entries(found: Found, range: Numbers | undefined, unit: unknown): readonly QuantityEntry[] {
+  if (range === undefined || !isRecord(unit)) return []
+  return [
+    {
+      kind: 'quantity',
+      parameter: found.parameter,
+      low: range.low,
+      high: range.high,
+      system: textOf(unit.system),
+      code: textOf(unit.code),
+      unit: textOf(unit.unit),
+    },
+  ]
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}

@@ -1,0 +1,54 @@
+import { isRecord } from '../record.ts'
+import { parseReference } from '../reference.ts'
+import type { ReferenceEntry } from './entry.ts'
+import type { Found } from './index-entries.ts'
+
+/** `#contained` points to nothing that could be found: it has no entry. */
+export function referenceEntries(found: Found): readonly ReferenceEntry[] {
+  const { value } = found
+  if (typeof value === 'string') return addressEntries(found, value)
+  if (!isRecord(value)) return []
+  if (found.type === 'Resource') return heldEntries(found, value)
+  if (found.type !== 'Reference') return []
+  const identified = identifierEntries(found, value.identifier)
+  return typeof value.reference === 'string'
+    ? [...addressEntries(found, value.reference), ...identified]
+    : identified
+}
+
+function addressEntries(found: Found, address: string): readonly ReferenceEntry[] {
+  if (address.startsWith('#') || address === '') return []
+  const local = parseReference(address, found.baseUrl)
+  if (local !== undefined) return [entry(found, { type: local.type, id: local.id })]
+  const [canonical, version] = address.split('|')
+  const whole = entry(found, { url: address })
+  return version === undefined ? [whole] : [whole, entry(found, { url: canonical })]
+}
+
+/** `Bundle.entry[0].resource`: the resource itself stands where a reference would. */
+function heldEntries(found: Found, resource: Readonly<Record<string, unknown>>): readonly ReferenceEntry[] {
+  const { resourceType, id } = resource
+  return typeof resourceType === 'string' && typeof id === 'string'
+    ? [entry(found, { type: resourceType, id })]
+    : []
+}
+
+function identifierEntries(found: Found, identifier: unknown): readonly ReferenceEntry[] {
+  if (!isRecord(identifier) || typeof identifier.value !== 'string') return []
+  const system = typeof identifier.system === 'string' ? identifier.system : undefined
+  return [entry(found, { identifierSystem: system, identifierValue: identifier.value })]
+}
+
+type Parts = { readonly [K in Exclude<keyof ReferenceEntry, 'kind' | 'parameter'>]?: string | undefined }
+
+function entry(found: Found, parts: Parts): ReferenceEntry {
+  return {
+    kind: 'reference',
+    parameter: found.parameter,
+    type: parts.type,
+    id: parts.id,
+    url: parts.url,
+    identifierSystem: parts.identifierSystem,
+    identifierValue: parts.identifierValue,
+  }
+}

@@ -1,0 +1,57 @@
+import { definitions } from '../definitions.ts'
+import { isRecord } from '../record.ts'
+import type { TokenEntry } from './entry.ts'
+import type { Found } from './index-entries.ts'
+import { normalise } from './normalise.ts'
+
+export function tokenEntries(found: Found): readonly TokenEntry[] {
+  const { value } = found
+  if (typeof value === 'boolean') return [entry(found, undefined, String(value), undefined)]
+  if (typeof value === 'string') return [entry(found, systemOf(found.binding, value), value, undefined)]
+  if (!isRecord(value)) return []
+  switch (found.type) {
+    case 'CodeableConcept':
+      return conceptEntries(found, value)
+    case 'Coding':
+      return entries(found, value.system, value.code, value.display)
+    case 'Identifier':
+      return entries(found, value.system, value.value, isRecord(value.type) ? value.type.text : undefined)
+    case 'ContactPoint':
+      return entries(found, value.system, value.value, undefined)
+    default:
+      return []
+  }
+}
+
+function conceptEntries(found: Found, concept: Readonly<Record<string, unknown>>): readonly TokenEntry[] {
+  const codings = Array.isArray(concept.coding) ? concept.coding.filter(isRecord) : []
+  return [
+    ...codings.flatMap(it => entries(found, it.system, it.code, it.display)),
+    ...entries(found, undefined, undefined, concept.text),
+  ]
+}
+
+function entries(found: Found, system: unknown, code: unknown, text: unknown): readonly TokenEntry[] {
+  const [space, word, words] = [textOf(system), textOf(code), textOf(text)]
+  if (space === undefined && word === undefined && words === undefined) return []
+  return [entry(found, space, word, words === undefined ? undefined : normalise(words))]
+}
+
+function entry(
+  found: Found,
+  system: string | undefined,
+  code: string | undefined,
+  text: string | undefined,
+): TokenEntry {
+  return { kind: 'token', parameter: found.parameter, system, code, text }
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+/** A bare code has the system of the value set that it must come from: `gender=http://…/administrative-gender|male`. */
+function systemOf(binding: string | undefined, code: string): string | undefined {
+  if (binding === undefined) return undefined
+  return definitions.codes[binding]?.find(group => group.indexOf(code, 1) > 0)?.[0]
+}
