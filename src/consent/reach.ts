@@ -4,7 +4,9 @@ import type { Letter } from '../scope/index.ts'
 export interface Limit {
   /** The resource is this patient, or in this patient's compartment. */
   readonly patient?: string
-  /** The resource matches all of these search parameters (a granular scope). */
+  /** Of a write: no compartment reference of the resource is to another patient (contract 5.3). */
+  readonly sole?: true
+  /** The resource matches all of these search parameters (a granular scope). Each can be evaluated. */
   readonly query?: readonly (readonly [name: string, value: string])[]
   /** The resource has this id (the user's own resource). */
   readonly id?: string
@@ -15,8 +17,12 @@ export type Reach = 'everything' | readonly Limit[]
 
 /** What a caller may touch. The embedded FHIR server puts it into its queries; the gateway checks by it. */
 export interface Access {
+  /** With `s` it is what a search reaches, whichever letter the settings ask for it (`smart.fhir.search-letter`). */
   reach(type: string, letter: Letter): Reach
 }
 
 /** The access of nobody in particular: an embedded server that runs unguarded, and our own work on its data. */
 export const fullAccess: Access = { reach: () => 'everything' }
+
+/** The access of a caller who may touch nothing. */
+export const noAccess: Access = { reach: () => [] }

@@ -1,6 +1,6 @@
 import type { Access } from '../consent/index.ts'
 import type { Interaction } from './interaction.ts'
-import type { OperationOutcome } from './outcome.ts'
+import { type OperationOutcome, outcome } from './outcome.ts'
 
 /** A request that is turned away: the response that says so, and nothing else. */
 export interface Refused {
@@ -20,4 +20,18 @@ export interface Admitted {
 export interface Guard {
   /** Judges the bearer token of a request. Never rejects: whatever goes wrong inside becomes a refusal. */
   admit(authorization: string | undefined): Promise<Refused | Admitted>
+}
+
+/**
+ * The answer to whatever the grant does not reach (contract 4, "other refusals"). Where existence is a secret, an
+ * absent resource has the very same answer.
+ */
+export function outsideGrant(diagnostics?: string): Refused {
+  const text = 'Not within the granted patient, user or filter.'
+  return {
+    allowed: false,
+    status: 403,
+    headers: {},
+    outcome: outcome('forbidden', text, diagnostics === undefined ? {} : { diagnostics }),
+  }
 }

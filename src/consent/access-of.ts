@@ -1,0 +1,108 @@
+import { matches } from '../fhir/index.ts'
+import { type Letter, permits, type ResourceScope } from '../scope/index.ts'
+import { type Grant, PORTAL_CLIENT, type Policy } from './grant.ts'
+import { isEverything, narrowed, union } from './limit.ts'
+import { patientReach } from './patient-reach.ts'
+import type { Access, Limit, Reach } from './reach.ts'
+
+/** What a grant reaches of a type with a letter, and by what. */
+export interface Reached {
+  readonly reach: Reach
+  /** Scopes that cover type and letter in a context that is honoured, whatever they reach. */
+  readonly covering: readonly ResourceScope[]
+  /** The widest of the scopes that reach something; `fhirUser` for the user's own resource alone. */
+  readonly by: ResourceScope | 'fhirUser' | undefined
+}
+
+export interface GrantedAccess extends Access {
+  reached(type: string, letter: Letter): Reached
+}
+
+const accesses = new WeakMap<Grant, { readonly policy: Policy; readonly access: GrantedAccess }>()
+
+/** What a grant may touch under a policy. The same grant and policy give the same access, each part worked out once. */
+export function accessOf(grant: Grant, policy: Policy): GrantedAccess {
+  const found = accesses.get(grant)
+  if (found?.policy === policy) return found.access
+  const access = workOut(grant, policy)
+  accesses.set(grant, { policy, access })
+  return access
+}
+
+function workOut(grant: Grant, policy: Policy): GrantedAccess {
+  const known = new Map<string, Reached>()
+  const reached = (type: string, letter: Letter) => {
+    const key = letter + type
+    let answer = known.get(key)
+    if (!answer) {
+      answer = reachedBy(grant, policy, type, letter)
+      known.set(key, answer)
+    }
+    return answer
+  }
+  return { reached, reach: (type, letter) => reached(type, letter).reach }
+}
+
+function reachedBy(grant: Grant, policy: Policy, type: string, letter: Letter): Reached {
+  // Contract 5.5: with the service's own rule `r` reads and searches.
+  const needed = letter === 's' ? policy.searchLetter : letter
+  const covering: ResourceScope[] = []
+  const parts: { readonly by: ResourceScope | 'fhirUser'; readonly limits: readonly Limit[] }[] = []
+  for (const scope of grant.scopes) {
+    if (!permits(scope, type, needed) || !isHonoured(scope, grant, policy)) continue
+    covering.push(scope)
+    const limits = scopeReach(scope, grant, policy, type, letter)
+    if (limits.length > 0) parts.push({ by: scope, limits })
+  }
+  // Contract 5.3: a token with `fhirUser` may always read its own user resource.
+  const own = grant.fhirUser
+  if (letter === 'r' && own?.type === type) parts.push({ by: 'fhirUser', limits: [{ id: own.id }] })
+  const reach = union(parts.flatMap(part => part.limits))
+  const decides = (limit: Limit) => (reach === 'everything' ? isEverything(limit) : reach.includes(limit))
+  const widest = parts.find(part => part.limits.some(decides))
+  return { reach, covering, by: widest?.by }
+}
+
+function isHonoured(scope: ResourceScope, grant: Grant, policy: Policy): boolean {
+  return (
+    policy.contexts.includes(scope.context) || (grant.clientId === PORTAL_CLIENT && scope.context === 'user')
+  )
+}
+
+function scopeReach(
+  scope: ResourceScope,
+  grant: Grant,
+  policy: Policy,
+  type: string,
+  letter: Letter,
+): readonly Limit[] {
+  if (!scope.query.every(pair => isEvaluable(type, pair, policy.fhirBaseUrl))) return []
+  return contextReach(scope, grant, policy, type, letter).map(limit => narrowed(limit, scope.query))
+}
+
+function contextReach(
+  scope: ResourceScope,
+  grant: Grant,
+  policy: Policy,
+  type: string,
+  letter: Letter,
+): readonly Limit[] {
+  switch (scope.context) {
+    case 'patient': {
+      const limit = grant.patient === undefined ? undefined : patientReach(grant.patient, type, letter)
+      return limit ? [limit] : []
+    }
+    case 'user': {
+      if (!grant.fhirUser) return []
+      const rights = policy.userReach?.(grant.fhirUser, type, letter) ?? 'everything'
+      return rights === 'everything' ? [{}] : rights
+    }
+    case 'system':
+      return [{}]
+  }
+}
+
+// A parameter that cannot be evaluated grants nothing; asked of an empty resource, it tells whether it can be.
+function isEvaluable(type: string, [name, value]: readonly [string, string], baseUrl: string): boolean {
+  return matches({ resourceType: type }, name, value, baseUrl) !== undefined
+}

@@ -1,0 +1,29 @@
+import type { ResourceReference } from '../fhir/index.ts'
+import type { Letter, Scope, ScopeContext } from '../scope/index.ts'
+import type { Reach } from './reach.ts'
+
+/** What an access token says: who may do what, for which patient. */
+export interface Grant {
+  readonly scopes: readonly Scope[]
+  /** The id of the one patient that `patient/` scopes speak of. */
+  readonly patient?: string
+  /** The user's own resource on this server. */
+  readonly fhirUser?: ResourceReference
+  readonly subject?: string
+  readonly clientId?: string
+  readonly tokenId?: string
+}
+
+/** How a server honours grants: its settings, and the rights that its users have by themselves. */
+export interface Policy {
+  readonly fhirBaseUrl: string
+  /** `smart.fhir.scope-contexts` */
+  readonly contexts: readonly ScopeContext[]
+  /** `smart.fhir.search-letter`: the letter that a search needs (contract 5.5). */
+  readonly searchLetter: 'r' | 's'
+  /** What a user may reach whatever a `user/` scope says; without it, everything (`smart.fhir.policy-file`). */
+  readonly userReach?: (user: ResourceReference, type: string, letter: Letter) => Reach
+}
+
+/** The portal's own client, which `smart.fhir.scope-contexts` never limits (contract 3, 5.4). */
+export const PORTAL_CLIENT = 'sallyport-portal'

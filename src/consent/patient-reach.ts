@@ -1,0 +1,28 @@
+import { compartmentParameters } from '../fhir/index.ts'
+import type { Letter } from '../scope/index.ts'
+import type { Limit } from './reach.ts'
+
+// Contract 5.3: shared by nature, so read and searched under a `patient/` scope, never written.
+const SHARED: ReadonlySet<string> = new Set([
+  'Practitioner',
+  'PractitionerRole',
+  'Organization',
+  'Location',
+  'Medication',
+  'HealthcareService',
+])
+
+/** What a `patient/` scope for one patient reaches of a type before its query, or undefined for nothing. */
+export function patientReach(patient: string, type: string, letter: Letter): Limit | undefined {
+  const reading = letter === 'r' || letter === 's'
+  if (SHARED.has(type)) return reading ? {} : undefined
+  // A new Patient is in nobody's compartment: `patient/Patient.c` may create one all the same (contract 5.3).
+  if (type === 'Patient' && letter === 'c') return {}
+  if (!hasCompartment(type)) return undefined
+  return reading ? { patient } : { patient, sole: true }
+}
+
+// A Patient is in its own compartment, a Binary in that of its `securityContext`: no search parameter tells so.
+function hasCompartment(type: string): boolean {
+  return type === 'Patient' || type === 'Binary' || compartmentParameters(type).length > 0
+}
