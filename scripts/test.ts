@@ -1,0 +1,61 @@
+/**
+ * `npm test`: runs the tests in files of their own processes, two at a time, and ends with `N passed, N failed`. Takes files or
+ * folders (`npm test -- src/scope`) and `--name <pattern>`. What needs a database or a browser gets a real one
+ * (test/support/global-setup.ts).
+ */
+import { globSync, readFileSync, statSync } from 'node:fs'
+import { relative, resolve } from 'node:path'
+import { run } from 'node:test'
+import { parseArgs } from 'node:util'
+import { report } from './test-report.ts'
+
+const ROOT = resolve(import.meta.dirname, '..')
+const FOLDERS = ['src', 'test', 'scripts', 'examples']
+
+function filesOf(path: string): readonly string[] {
+  const whole = resolve(path)
+  const stats = statSync(whole, { throwIfNoEntry: false })
+  if (!stats) return []
+  return stats.isFile() ? [whole] : globSync('**/*.test.ts', { cwd: whole }).map(name => resolve(whole, name))
+}
+
+/** Which real things the files use, told by what they import. */
+function needsOf(files: readonly string[]): string {
+  const texts = files.map(file => readFileSync(file, 'utf8'))
+  const uses = (pattern: RegExp): boolean => texts.some(text => pattern.test(text))
+  return [
+    ...(uses(/support\/databases\.ts|TEST_POSTGRES_URL/) ? ['postgres'] : []),
+    ...(uses(/support\/browser\.ts/) ? ['browser'] : []),
+  ].join(',')
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { name: { type: 'string' }, verbose: { type: 'boolean', default: false } },
+})
+const paths = positionals.length > 0 ? positionals : FOLDERS.map(name => resolve(ROOT, name))
+const files = [...new Set(paths.flatMap(filesOf))].sort()
+
+if (files.length === 0) {
+  process.stderr.write(`Cannot run tests: no *.test.ts in ${paths.join(', ')}\n`)
+  process.exit(1)
+}
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
+process.env.TEST_NEEDS = needsOf(files)
+
+const options = {
+  files,
+  cwd: ROOT,
+  concurrency: 2,
+  // Not yet in the types of Node.
+  globalSetupPath: resolve(ROOT, 'test/support/global-setup.ts'),
+  ...(values.name === undefined ? {} : { testNamePatterns: [new RegExp(values.name)] }),
+}
+const { passed, failed } = await report(run(options), {
+  verbose: values.verbose,
+  nameOf: file => relative(ROOT, file),
+  write: text => process.stdout.write(text),
+})
+process.stdout.write(`${passed} passed, ${failed} failed\n`)
+process.exitCode = failed > 0 || passed === 0 ? 1 : 0

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { after, before } from 'node:test'
+import { AxeBuilder } from '@axe-core/playwright'
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from 'playwright-core'
+import { prepareBrowser } from './browser-finder.ts'
+
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-dev-shm-usage',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--no-first-run',
+  '--disable-quic',
+] as const
+
+export async function launchBrowser(): Promise<Browser> {
+  return chromium.launch({ executablePath: await prepareBrowser(), args: [...FLAGS] })
+}
+
+/** A browser for the tests of a file; `open` gives a context of its own (cookies, scheme, width) with one page. */
+export function useBrowser(): (options?: BrowserContextOptions) => Promise<WatchedPage> {
+  let browser: Browser | undefined
+  before(async () => {
+    browser = await launchBrowser()
+  })
+  after(() => browser?.close())
+  return async options => {
+    assert(browser, 'The browser is not started yet: open pages inside of tests')
+    return watch(await browser.newContext(options))
+  }
+}
+
+export interface WatchedPage {
+  readonly context: BrowserContext
+  readonly page: Page
+  /** Console errors, page errors and policy violations seen so far. */
+  readonly faults: readonly string[]
+}
+
+/** A page whose faults are collected: a blocked script or style is silent otherwise. */
+async function watch(context: BrowserContext): Promise<WatchedPage> {
+  const faults: string[] = []
+  const page = await context.newPage()
+  context.on('console', message => {
+    if (message.type() === 'error') faults.push(`${message.text()} (${message.location().url})`)
+  })
+  context.on('weberror', error => faults.push(String(error.error())))
+  return { context, page, faults }
+}
+
+const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+
+/** axe finds nothing on the page as it is shown now. */
+export async function expectAccessible(page: Page): Promise<void> {
+  const { violations } = await new AxeBuilder({ page }).withTags(RULES).analyze()
+  const found = violations.map(
+    ({ id, help, nodes }) =>
+      `${id}: ${help}\n${nodes.map(node => `    ${node.html}\n    ${node.failureSummary}`).join('\n')}`,
+  )
+  assert.deepEqual(found, [], `axe on ${new URL(page.url()).pathname}`)
+}
+
+/** Nothing is wider than the window. */
+export async function expectNoSidewaysScroll(page: Page): Promise<void> {
+  const { content, window } = await page.evaluate(() => ({
+    content: document.documentElement.scrollWidth,
+    window: document.documentElement.clientWidth,
+  }))
+  assert(
+    content <= window,
+    `${new URL(page.url()).pathname} is ${content} px wide in a window of ${window} px`,
+  )
+}
+
+export const SCREENS = {
+  'wide-light': { viewport: { width: 1280, height: 900 }, colorScheme: 'light' },
+  'wide-dark': { viewport: { width: 1280, height: 900 }, colorScheme: 'dark' },
+  'narrow-light': { viewport: { width: 390, height: 844 }, colorScheme: 'light' },
+  'narrow-dark': { viewport: { width: 390, height: 844 }, colorScheme: 'dark' },
+} as const satisfies Record<string, BrowserContextOptions>
+
+/** Looks at the page as it is on every screen: accessible, not wider than the window, pictures if a folder is given. */
+export async function inspectOnEveryScreen(page: Page, name: string): Promise<void> {
+  const before = page.viewportSize() ?? SCREENS['wide-light'].viewport
+  for (const [screen, { viewport, colorScheme }] of Object.entries(SCREENS)) {
+    await page.setViewportSize(viewport)
+    await page.emulateMedia({ colorScheme })
+    await expectAccessible(page)
+    await expectNoSidewaysScroll(page)
+    await screenshot(page, `${name}.${screen}`)
+  }
+  await page.setViewportSize({ width: 320, height: 640 })
+  await expectNoSidewaysScroll(page)
+  await page.setViewportSize(before)
+  await page.emulateMedia({ colorScheme: null })
+}
+
+/** Keeps a picture when `TEST_SCREENSHOTS` names a folder. */
+export async function screenshot(page: Page, name: string): Promise<void> {
+  const folder = process.env.TEST_SCREENSHOTS
+  if (folder !== undefined) await page.screenshot({ path: `${folder}/${name}.png`, fullPage: true })
+}

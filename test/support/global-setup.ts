@@ -1,0 +1,36 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { prepareBrowser } from './browser-finder.ts'
+import { type Postgres, startPostgres } from './postgres.ts'
+
+/**
+ * Before all test files: a real PostgreSQL (`TEST_POSTGRES_URL`, unless one is given), a Chromium (`CHROMIUM_PATH`), and one
+ * temporary folder for all. What the files to be run do not need (`TEST_NEEDS`, from scripts/test.ts) is left out.
+ */
+let postgres: Postgres | undefined
+let folder: string | undefined
+
+function needs(thing: 'postgres' | 'browser'): boolean {
+  return process.env.TEST_NEEDS === undefined || process.env.TEST_NEEDS.split(',').includes(thing)
+}
+
+export async function globalSetup(): Promise<void> {
+  if (process.env.TEST_POSTGRES_URL === undefined && needs('postgres')) {
+    postgres = await startPostgres()
+    process.env.TEST_POSTGRES_URL = postgres.url
+  }
+  if (needs('browser')) process.env.CHROMIUM_PATH = await prepareBrowser()
+  folder = mkdtempSync(join(tmpdir(), 'sallyport-test-run-'))
+  process.env.TMPDIR = folder
+  process.once('exit', removeFolder)
+}
+
+export async function globalTeardown(): Promise<void> {
+  await postgres?.stop()
+  removeFolder()
+}
+
+function removeFolder(): void {
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
+}

