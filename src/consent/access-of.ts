@@ -1,17 +1,22 @@
 import { matches } from '../fhir/index.ts'
 import { type Letter, permits, type ResourceScope } from '../scope/index.ts'
 import { type Grant, PORTAL_CLIENT, type Policy } from './grant.ts'
-import { isEverything, narrowed, union } from './limit.ts'
+import { narrowed, union } from './limit.ts'
 import { patientReach } from './patient-reach.ts'
 import type { Access, Limit, Reach } from './reach.ts'
+
+/** One thing of a grant that reaches something: a scope, or the `fhirUser` of the token for its own resource. */
+export interface Part {
+  readonly by: ResourceScope | 'fhirUser'
+  readonly limits: readonly Limit[]
+}
 
 /** What a grant reaches of a type with a letter, and by what. */
 export interface Reached {
   readonly reach: Reach
+  readonly parts: readonly Part[]
   /** Scopes that cover type and letter in a context that is honoured, whatever they reach. */
   readonly covering: readonly ResourceScope[]
-  /** The widest of the scopes that reach something; `fhirUser` for the user's own resource alone. */
-  readonly by: ResourceScope | 'fhirUser' | undefined
 }
 
 export interface GrantedAccess extends Access {
@@ -47,7 +52,7 @@ function reachedBy(grant: Grant, policy: Policy, type: string, letter: Letter): 
   // Contract 5.5: with the service's own rule `r` reads and searches.
   const needed = letter === 's' ? policy.searchLetter : letter
   const covering: ResourceScope[] = []
-  const parts: { readonly by: ResourceScope | 'fhirUser'; readonly limits: readonly Limit[] }[] = []
+  const parts: Part[] = []
   for (const scope of grant.scopes) {
     if (!permits(scope, type, needed) || !isHonoured(scope, grant, policy)) continue
     covering.push(scope)
@@ -57,10 +62,7 @@ function reachedBy(grant: Grant, policy: Policy, type: string, letter: Letter): 
   // Contract 5.3: a token with `fhirUser` may always read its own user resource.
   const own = grant.fhirUser
   if (letter === 'r' && own?.type === type) parts.push({ by: 'fhirUser', limits: [{ id: own.id }] })
-  const reach = union(parts.flatMap(part => part.limits))
-  const decides = (limit: Limit) => (reach === 'everything' ? isEverything(limit) : reach.includes(limit))
-  const widest = parts.find(part => part.limits.some(decides))
-  return { reach, covering, by: widest?.by }
+  return { reach: union(parts.flatMap(part => part.limits)), parts, covering }
 }
 
 function isHonoured(scope: ResourceScope, grant: Grant, policy: Policy): boolean {

@@ -2,7 +2,8 @@
  * The component beside the interceptor (service.md 5.2): which part of a type a grant reaches, by patient
  * compartment, granular query and the user's own rights. Pure; it refuses nothing itself and reads no store.
  */
-export { accessOf, type GrantedAccess, type Reached } from './access-of.ts'
+export { accessOf, type GrantedAccess, type Part, type Reached } from './access-of.ts'
 export { type Grant, PORTAL_CLIENT, type Policy } from './grant.ts'
 export { isWithin } from './is-within.ts'
+export { isEverything } from './limit.ts'
 export { type Access, fullAccess, type Limit, noAccess, type Reach } from './reach.ts'

@@ -1,0 +1,21 @@
+import type { Letter, ResourceScope } from '../../scope/index.ts'
+import type { Case } from './judge.ts'
+
+/** What keeps the covering scopes from reaching the request, told from the token and the request alone. */
+export function hint(of: Case, type: string, letter: Letter, covering: readonly ResourceScope[]): string {
+  if (covering.every(scope => scope.context === 'patient')) return patientHint(of, type, letter)
+  if (covering.every(scope => scope.context === 'user') && !of.grant.fhirUser)
+    return 'The token names no fhirUser, so its user/ scopes reach nothing'
+  return 'No granted scope reaches this one; a scope without a filter, or of a wider context, might'
+}
+
+function patientHint({ grant, access }: Case, type: string, letter: Letter): string {
+  if (grant.patient === undefined) return 'The token names no patient, so its patient/ scopes reach nothing'
+  const { reach } = access.reached(type, letter)
+  if (reach === 'everything' || reach.length > 0)
+    return 'A patient/ scope reaches only the patient of the token'
+  const readable = access.reach(type, 'r')
+  if (letter !== 'r' && letter !== 's' && (readable === 'everything' || readable.length > 0))
+    return `A patient/ scope may read ${type}, which is shared, and never write it`
+  return `No patient/ scope reaches ${type}, or its filter cannot be evaluated`
+}

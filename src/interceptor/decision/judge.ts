@@ -1,0 +1,62 @@
+import type { Grant, GrantedAccess, Limit, Part, Policy, Reach } from '../../consent/index.ts'
+import { isEverything } from '../../consent/index.ts'
+import type { Letter } from '../../scope/index.ts'
+import type { Method, Refusal } from '../refusal.ts'
+import type { Decision } from './decision.ts'
+import { hint } from './hint.ts'
+
+/** What a decision is made of, beside the interaction. */
+export interface Case {
+  readonly method: Method
+  readonly grant: Grant
+  readonly policy: Policy
+  readonly access: GrantedAccess
+}
+
+/** The one resource, or the one patient's compartment, that a request is about. */
+export interface Target {
+  readonly id?: string | undefined
+  readonly patient?: string | undefined
+}
+
+/** Whether a grant reaches anything of a type with a letter; of a target, as far as can be told without data. */
+export function judgeType(of: Case, type: string, letter: Letter, target: Target = {}): Decision {
+  const { reach, parts, covering } = of.access.reached(type, letter)
+  const within = reach === 'everything' ? reach : reach.filter(limit => mayHold(limit, type, target))
+  const by = decidedBy(parts, within)
+  if (by !== undefined) return { allowed: true, by, access: of.access, within }
+  if (covering.length === 0) return refusedFor(insufficient(of, type, letter))
+  return refusedFor({ kind: 'not-within', hint: hint(of, type, letter, covering) })
+}
+
+/** All must allow: the first that refuses decides, else the first. */
+export function allOf(first: Decision, ...rest: readonly Decision[]): Decision {
+  return first.allowed ? (rest.find(decision => !decision.allowed) ?? first) : first
+}
+
+export function refusedFor(refusal: Refusal): Decision {
+  return { allowed: false, refusal }
+}
+
+export function insufficient(of: Case, type: string, letter: Letter): Refusal {
+  return {
+    kind: 'insufficient-scope',
+    method: of.method,
+    type,
+    letter: letter === 's' ? of.policy.searchLetter : letter,
+    contexts: of.policy.contexts,
+  }
+}
+
+function mayHold(limit: Limit, type: string, { id, patient }: Target): boolean {
+  if (id !== undefined && limit.id !== undefined && limit.id !== id) return false
+  if (limit.patient === undefined) return true
+  if (patient !== undefined && limit.patient !== patient) return false
+  return type !== 'Patient' || id === undefined || limit.patient === id
+}
+
+/** The first part of the grant among whose limits is one that is left. */
+function decidedBy(parts: readonly Part[], within: Reach): Part['by'] | undefined {
+  const decides = (limit: Limit) => (within === 'everything' ? isEverything(limit) : within.includes(limit))
+  return parts.find(part => part.limits.some(decides))?.by
+}

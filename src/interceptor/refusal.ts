@@ -1,0 +1,34 @@
+import type { Misunderstood } from '../fhir/index.ts'
+import type { Letter, ScopeContext } from '../scope/index.ts'
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** No granted scope covers the type and the letter (service.md 7). */
+export interface InsufficientScope {
+  readonly kind: 'insufficient-scope'
+  readonly method: Method
+  /** A resource type, or `*` where the request names none. */
+  readonly type: string
+  readonly letter: Letter
+  /** The contexts whose scopes the server honours. */
+  readonly contexts: readonly ScopeContext[]
+}
+
+/** A scope covers type and letter, and yet the request is outside of what it reaches. */
+export interface NotWithin {
+  readonly kind: 'not-within'
+  /** What would have permitted it, told from the token and the request alone. */
+  readonly hint: string
+}
+
+/** Why a request is turned away. */
+export type Refusal =
+  | { readonly kind: 'no-bearer' }
+  /** `why` is for our own eyes: the caller is told only that the token is no good. */
+  | { readonly kind: 'bad-token'; readonly why: string }
+  | { readonly kind: 'expired-token' }
+  | { readonly kind: 'no-keys' }
+  | InsufficientScope
+  | NotWithin
+  | Misunderstood
+  | { readonly kind: 'broken' }

@@ -1,0 +1,87 @@
+import { type IssueCode, outcome, outsideGrant, type Refused } from '../fhir/index.ts'
+import type { InsufficientScope, Refusal } from './refusal.ts'
+
+/** The response that tells a refusal (service.md 7, contract 4). */
+export function refuse(refusal: Refusal): Refused {
+  switch (refusal.kind) {
+    case 'no-bearer':
+      return refused(
+        401,
+        'login',
+        'Missing or non-Bearer Authorization header. All FHIR requests need a SMART access token.',
+        'Bearer',
+      )
+    case 'bad-token':
+      return refused(401, 'login', 'The access token is not valid on this FHIR server.', INVALID_TOKEN)
+    case 'expired-token':
+      return refused(401, 'expired', 'The access token has expired.', INVALID_TOKEN)
+    case 'no-keys':
+      return unavailable()
+    case 'insufficient-scope':
+      return insufficientScope(refusal)
+    case 'not-within':
+      return outsideGrant(refusal.hint)
+    case 'misunderstood':
+      return refused(refusal.status, ISSUE_CODES[refusal.status], `${refusal.text}.`)
+    case 'broken':
+      return refused(500, 'exception', 'The request could not be judged, so it was refused.')
+  }
+}
+
+/** The scopes that the contracted text names: the narrowest, and the widest of patient data. */
+export function requiredScopes({ type, letter }: InsufficientScope): readonly [string, string] {
+  const letters = letter === 'r' || letter === 's' ? 'rs' : letter
+  return [`patient/${type}.${letter}`, `patient/*.${letters}`]
+}
+
+const INVALID_TOKEN = 'Bearer error="invalid_token"'
+
+const ISSUE_CODES = {
+  400: 'invalid',
+  404: 'not-supported',
+  405: 'not-supported',
+  415: 'not-supported',
+} as const satisfies Record<number, IssueCode>
+
+function insufficientScope(refusal: InsufficientScope): Refused {
+  const [narrow, wide] = requiredScopes(refusal)
+  return {
+    ...refused(
+      403,
+      'forbidden',
+      `Insufficient scope for ${refusal.method} on ${refusal.type}. Required: ${narrow} or ${wide}`,
+      `Bearer error="insufficient_scope", scope="${narrow}"`,
+      permittedBy(refusal, wide),
+    ),
+  }
+}
+
+function permittedBy({ contexts, type, letter }: InsufficientScope, wide: string): string {
+  const scopes = contexts.map(context => `${context}/${type}.${letter}`)
+  return `Any one of these scopes would permit it: ${[...new Set([...scopes, wide])].join(', ')}`
+}
+
+// The keys are on their way; a token that they would verify is not to be thrown away meanwhile.
+function unavailable(): Refused {
+  const { headers, ...rest } = refused(
+    503,
+    'transient',
+    'The access token cannot be verified yet: no key set.',
+  )
+  return { ...rest, headers: { ...headers, 'retry-after': '2' } }
+}
+
+function refused(
+  status: number,
+  code: IssueCode,
+  text: string,
+  challenge?: string,
+  diagnostics?: string,
+): Refused {
+  return {
+    allowed: false,
+    status,
+    headers: challenge === undefined ? {} : { 'www-authenticate': challenge },
+    outcome: outcome(code, text, diagnostics === undefined ? {} : { diagnostics }),
+  }
+}
