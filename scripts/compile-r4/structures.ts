@@ -68,6 +68,7 @@ function elementText(element: ElementSource): string {
 function typeText(element: ElementSource): string {
   if (element.contentReference !== undefined) return `@${element.contentReference.slice(1)}`
   if (isBackbone(element)) return `@${element.path}`
+  if (element.path === 'Resource.id') return 'id'
   return (element.type ?? []).map(it => typeName(it)).join(',')
 }
 

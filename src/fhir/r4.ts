@@ -2,7 +2,11 @@
 export interface Resource {
   readonly resourceType: string
   readonly id?: string
-  readonly meta?: { readonly versionId?: string; readonly lastUpdated?: string; readonly [name: string]: unknown }
+  readonly meta?: {
+    readonly versionId?: string
+    readonly lastUpdated?: string
+    readonly [name: string]: unknown
+  }
   readonly [name: string]: unknown
 }
 

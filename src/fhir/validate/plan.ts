@@ -1,0 +1,86 @@
+import { definitions } from '../definitions.ts'
+import { type Element, keyOf, type Property, structureOf } from '../structure.ts'
+import { type Invariant, invariantsOf } from './invariants.ts'
+import { type PrimitiveCheck, primitives } from './primitives.ts'
+
+/** A structure, prepared for checking many values of it. */
+export interface Plan {
+  readonly name: string
+  readonly entries: ReadonlyMap<string, PlanEntry>
+  readonly required: readonly RequiredElement[]
+  readonly invariants: readonly Invariant[]
+}
+
+/** What may stand under one key. */
+export interface PlanEntry extends Property {
+  readonly repeats: boolean
+  /** Undefined for a type with elements of its own. */
+  readonly primitive: PrimitiveCheck | undefined
+  readonly codes: RequiredCodes | undefined
+}
+
+export interface RequiredElement {
+  readonly element: Element
+  /** A primitive may also be present by its extensions alone (`_status`). */
+  readonly keys: readonly string[]
+}
+
+/** The codes of a required value set, by themselves and as `system|code`. */
+export interface RequiredCodes {
+  readonly name: string
+  readonly codes: ReadonlySet<string>
+  readonly codings: ReadonlySet<string>
+}
+
+const plans = new Map<string, Plan>()
+const requiredCodes = new Map<string, RequiredCodes>()
+
+export function planOf(name: string): Plan {
+  const found = plans.get(name)
+  if (found !== undefined) return found
+  const made = makePlan(name)
+  plans.set(name, made)
+  return made
+}
+
+function makePlan(name: string): Plan {
+  const structure = structureOf(name)
+  if (structure === undefined) throw new Error(`Cannot validate ${name}: R4 has no such type`)
+  const required = [...structure.elements.values()].filter(it => it.min > 0)
+  return {
+    name,
+    entries: new Map([...structure.properties].map(([key, property]) => [key, entryOf(property)])),
+    required: required.map(element => ({ element, keys: keysOf(element) })),
+    invariants: invariantsOf(name),
+  }
+}
+
+function entryOf(property: Property): PlanEntry {
+  const { element, type } = property
+  return {
+    ...property,
+    repeats: element.max > 1,
+    primitive: primitives.get(type.code),
+    codes: element.binding === undefined ? undefined : codesOf(element.binding),
+  }
+}
+
+function keysOf(element: Element): readonly string[] {
+  return element.types.flatMap(type => {
+    const key = keyOf(element, type)
+    return primitives.has(type.code) ? [key, `_${key}`] : [key]
+  })
+}
+
+function codesOf(binding: string): RequiredCodes {
+  const found = requiredCodes.get(binding)
+  if (found !== undefined) return found
+  const groups = definitions.codes[binding] ?? []
+  const made = {
+    name: binding,
+    codes: new Set(groups.flatMap(([, ...codes]) => codes)),
+    codings: new Set(groups.flatMap(([system, ...codes]) => codes.map(code => `${system}|${code}`))),
+  }
+  requiredCodes.set(binding, made)
+  return made
+}

@@ -1,0 +1,101 @@
+import { isDate } from '../date-range.ts'
+import { isNarrative } from './narrative.ts'
+
+/** What a primitive type takes: undefined when the JSON value is one, else what was expected. */
+export type PrimitiveCheck = (value: unknown) => string | undefined
+
+const day = '\\d{4}(?:-\\d{2}(?:-\\d{2})?)?'
+const clock = '(?:[01]\\d|2[0-3]):[0-5]\\d:(?:[0-5]\\d|60)(?:\\.\\d{1,9})?'
+const zone = '(?:Z|[+-](?:(?:0\\d|1[0-3]):[0-5]\\d|14:00))'
+
+const patterns = {
+  id: /^[A-Za-z0-9\-.]{1,64}$/,
+  code: /^\S+(?:\s\S+)*$/,
+  uri: /^\S+$/,
+  oid: /^urn:oid:[0-2](?:\.(?:0|[1-9]\d*))+$/,
+  uuid: /^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/,
+  date: new RegExp(`^${day}$`),
+  dateTime: new RegExp(`^(?:${day}|\\d{4}-\\d{2}-\\d{2}T${clock}${zone})$`),
+  instant: new RegExp(`^\\d{4}-\\d{2}-\\d{2}T${clock}${zone}$`),
+  time: new RegExp(`^${clock}$`),
+}
+
+/** R4 datatypes.html#primitive. The JSON type is checked too: a number in quotes is a fault. */
+export const primitives: ReadonlyMap<string, PrimitiveCheck> = new Map(
+  Object.entries({
+    boolean: value => (typeof value === 'boolean' ? undefined : 'true or false'),
+    integer: value => (isInteger(value, -2_147_483_648) ? undefined : 'a whole number of 32 bits'),
+    unsignedInt: value => (isInteger(value, 0) ? undefined : 'a whole number, 0 or more'),
+    positiveInt: value => (isInteger(value, 1) ? undefined : 'a whole number, 1 or more'),
+    decimal: value => (typeof value === 'number' && Number.isFinite(value) ? undefined : 'a number'),
+    string: value => (isText(value) ? undefined : 'a text that is not empty, without control characters'),
+    markdown: value => (isText(value) ? undefined : 'a text that is not empty, without control characters'),
+    code: value => (fits(patterns.code, value) ? undefined : 'a code without needless white space'),
+    id: value => (fits(patterns.id, value) ? undefined : 'an id: 1 to 64 of A-Z, a-z, 0-9, - and .'),
+    uri: value => (fits(patterns.uri, value) ? undefined : 'a URI without white space'),
+    url: value => (fits(patterns.uri, value) ? undefined : 'a URL without white space'),
+    canonical: value => (fits(patterns.uri, value) ? undefined : 'a canonical URL without white space'),
+    oid: value => (fits(patterns.oid, value) ? undefined : 'an OID: urn:oid:…'),
+    uuid: value => (fits(patterns.uuid, value) ? undefined : 'a UUID: urn:uuid:…'),
+    date: value => (isDay(patterns.date, value) ? undefined : 'a date: YYYY, YYYY-MM or YYYY-MM-DD'),
+    dateTime: value => (isDay(patterns.dateTime, value) ? undefined : 'a date, or a date and time with zone'),
+    instant: value =>
+      isDay(patterns.instant, value) ? undefined : 'a date and time to the second, with zone',
+    time: value => (fits(patterns.time, value) ? undefined : 'a time: hh:mm:ss'),
+    base64Binary: value => (isBase64(value) ? undefined : 'base64'),
+    xhtml: value =>
+      typeof value === 'string' && isNarrative(value) ? undefined : 'an XHTML div of plain formatting',
+  } satisfies Record<string, PrimitiveCheck>),
+)
+
+function fits(pattern: RegExp, value: unknown): boolean {
+  return typeof value === 'string' && pattern.test(value)
+}
+
+function isInteger(value: unknown, least: number): boolean {
+  return typeof value === 'number' && Number.isInteger(value) && value >= least && value <= 2_147_483_647
+}
+
+/** R4: no characters below 32 but tab, line feed and carriage return. */
+function isText(value: unknown): boolean {
+  if (typeof value !== 'string' || value === '') return false
+  for (let at = 0; at < value.length; at++) {
+    const code = value.charCodeAt(at)
+    if (code < 32 && code !== 9 && code !== 10 && code !== 13) return false
+  }
+  return true
+}
+
+function isDay(pattern: RegExp, value: unknown): boolean {
+  if (typeof value !== 'string' || !pattern.test(value)) return false
+  const [year, month, date] = [value.slice(0, 4), value.slice(5, 7), value.slice(8, 10)].map(Number)
+  return isDate(year ?? 0, month || monthMissing(value), date || dayMissing(value))
+}
+
+/** `2020-00` is no month; `2020` has none. */
+function monthMissing(value: string): number {
+  return value.length > 4 ? 0 : 1
+}
+
+function dayMissing(value: string): number {
+  return value.length > 7 ? 0 : 1
+}
+
+/** By hand: a regular expression over megabytes can exhaust its stack. */
+function isBase64(value: unknown): boolean {
+  if (typeof value !== 'string' || value === '') return false
+  let [digits, padding] = [0, 0]
+  for (let at = 0; at < value.length; at++) {
+    const code = value.charCodeAt(at)
+    if (code === 61) padding++
+    else if (isBase64Digit(code) && padding === 0) digits++
+    else if (code !== 32 && code !== 10 && code !== 13 && code !== 9) return false
+  }
+  return padding <= 2 && digits > 0 && (digits + padding) % 4 === 0
+}
+
+function isBase64Digit(code: number): boolean {
+  return (
+    (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 47 && code <= 57) || code === 43
+  )
+}
