@@ -10,6 +10,7 @@ import {
 import { watchRoutes } from './allowed-methods.ts'
 import type { ErrorStyle } from './answers.ts'
 import { serveAssets } from './assets.ts'
+import { answerClientError } from './client-errors.ts'
 import { isCrossSite } from './cross-site.ts'
 import { setSecurityHeaders } from './headers.ts'
 import { type ReadyCheck, serveHealth } from './health.ts'
@@ -87,6 +88,7 @@ function bareServer(options: ServerOptions): FastifyInstance {
     genReqId: request => requestIdFrom(request.headers['x-request-id']),
     bodyLimit: options.bodyLimit ?? 1024 * 1024,
     routerOptions: { maxParamLength: 2048 },
+    clientErrorHandler: answerClientError,
     frameworkErrors: (error, request, reply) => {
       reply.header('x-request-id', request.id)
       setSecurityHeaders(reply, isHttps(options))
