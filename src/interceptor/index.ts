@@ -1,0 +1,15 @@
+/**
+ * The scope-enforcement interceptor (service.md 1.2): it judges every FHIR request by its bearer token, and is what
+ * another Node FHIR server mounts (`sallyport/interceptor`). It verifies tokens, decides, and refuses; it issues no
+ * token, stores nothing, and never serves a resource of its own.
+ */
+export type { Access, Grant, Limit, Policy, Reach } from '../consent/index.ts'
+export { isWithin } from '../consent/index.ts'
+export type { Interaction, Refused } from '../fhir/index.ts'
+export { decide } from './decision/decide.ts'
+export type { Decision } from './decision/decision.ts'
+export { type Caller, createInterceptor, type Interceptor, type InterceptorOptions } from './interceptor.ts'
+export type { Refusal } from './refusal.ts'
+export { refuse } from './refuse.ts'
+export type { Fetch } from './token/key-set.ts'
+export type { Verify } from './token/verifier.ts'

@@ -1,0 +1,124 @@
+import type { Grant, Policy } from '../consent/index.ts'
+import type { Admitted, Guard, Interaction, Refused } from '../fhir/index.ts'
+import type { ScopeContext } from '../scope/index.ts'
+import { decide } from './decision/decide.ts'
+import type { Decision } from './decision/decision.ts'
+import type { Refusal } from './refusal.ts'
+import { refuse } from './refuse.ts'
+import { withoutSlash } from './token/check-claims.ts'
+import { grantOf } from './token/grant-of.ts'
+import { type Fetch, keySet } from './token/key-set.ts'
+import { type Verify, verifier } from './token/verifier.ts'
+
+export interface InterceptorOptions {
+  /** The auth server: the issuer of the tokens, and where `/oauth2/jwks` is. */
+  readonly authUrl: string
+  /** The FHIR base: the audience of the tokens. */
+  readonly fhirBaseUrl: string
+  /** The scope contexts that are honoured; only `patient` unless told (contract 5.4). */
+  readonly contexts?: readonly ScopeContext[] | undefined
+  /** The letter that a search needs: `r`, the service's rule, or `s` as SMART has it (contract 5.5). */
+  readonly searchLetter?: 'r' | 's' | undefined
+  /** What a user may reach whatever a `user/` scope says. */
+  readonly userReach?: Policy['userReach'] | undefined
+  /** Whether a grant was revoked. Asked on every request. */
+  readonly revoked?: ((grant: Grant) => boolean | Promise<boolean>) | undefined
+  /** Told of what went wrong inside; the request itself is refused. */
+  readonly onError?: ((error: unknown) => void) | undefined
+  readonly fetch?: Fetch | undefined
+  readonly clock?: (() => number) | undefined
+  readonly verify?: Verify | undefined
+}
+
+/** A caller whose token is good, and the decision on each of its interactions in full. */
+export interface Caller extends Admitted {
+  readonly grant: Grant
+  judge(interaction: Interaction): Decision
+}
+
+export interface Interceptor extends Guard {
+  admit(authorization: string | undefined): Promise<Refused | Caller>
+  readonly policy: Policy
+  /** Whether a key set is in the cache. */
+  ready(): boolean
+  /** Fetches the key set, and keeps it fresh until it is closed. Never fails: an auth server that is away is asked again. */
+  start(): Promise<void>
+  close(): void
+}
+
+const TICK_MS = 500
+
+/** The scope-enforcement interceptor (service.md 1.2): the guard of a FHIR server. */
+export function createInterceptor(options: InterceptorOptions): Interceptor {
+  const policy = policyOf(options)
+  const clock = options.clock ?? Date.now
+  const issuer = withoutSlash(options.authUrl)
+  const keys = keySet({
+    url: `${issuer}/oauth2/jwks`,
+    fetch: options.fetch ?? ((url, init) => fetch(url, init)),
+    clock,
+    onRemoval: () => tokens.forget(),
+  })
+  const tokens = verifier<Caller>({
+    issuer,
+    audience: policy.fhirBaseUrl,
+    keys,
+    clock,
+    verify: options.verify,
+    callerOf: claims => callerOf(grantOf(claims, policy.fhirBaseUrl), policy, broken),
+  })
+
+  // Whatever throws becomes a refusal.
+  function broken(error: unknown): Refusal {
+    options.onError?.(error)
+    return { kind: 'broken' }
+  }
+
+  async function admit(authorization: string | undefined): Promise<Refused | Caller> {
+    const found = await tokens.verify(authorization)
+    if (found.kind !== 'caller') return refuse(found)
+    if (await options.revoked?.(found.caller.grant))
+      return refuse({ kind: 'bad-token', why: 'it was revoked' })
+    return found.caller
+  }
+
+  let timer: NodeJS.Timeout | undefined
+  return {
+    policy,
+    ready: () => keys.ready(),
+    async start() {
+      timer ??= setInterval(() => void keys.keepFresh(), TICK_MS).unref()
+      await keys.keepFresh()
+    },
+    close: () => clearInterval(timer),
+    admit: authorization => admit(authorization).catch(error => refuse(broken(error))),
+  }
+}
+
+function policyOf({ fhirBaseUrl, contexts, searchLetter, userReach }: InterceptorOptions): Policy {
+  return {
+    fhirBaseUrl: withoutSlash(fhirBaseUrl),
+    contexts: contexts ?? ['patient'],
+    searchLetter: searchLetter ?? 'r',
+    ...(userReach && { userReach }),
+  }
+}
+
+function callerOf(grant: Grant, policy: Policy, broken: (error: unknown) => Refusal): Caller {
+  const judge = (interaction: Interaction): Decision => {
+    try {
+      return decide(interaction, grant, policy)
+    } catch (error) {
+      return { allowed: false, refusal: broken(error) }
+    }
+  }
+  return {
+    allowed: true,
+    grant,
+    judge,
+    decide(interaction) {
+      const decision = judge(interaction)
+      return decision.allowed ? { allowed: true, access: decision.access } : refuse(decision.refusal)
+    },
+  }
+}

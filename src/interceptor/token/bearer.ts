@@ -1,0 +1,18 @@
+/** What an Authorization header holds: a bearer token, something that cannot be one, or none (RFC 6750, 2.1). */
+export type Bearer =
+  | { readonly kind: 'token'; readonly token: string }
+  | { readonly kind: 'none' }
+  | { readonly kind: 'junk' }
+
+// Long enough for some hundred scopes, short enough that hashing it is no work.
+const LONGEST = 8192
+
+// Three base64url parts (RFC 7515, 7.1).
+const JWT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
+
+/** Reads the token of a header. The scheme is compared without regard to case (RFC 9110, 11.1). */
+export function readBearer(authorization: string | undefined): Bearer {
+  if (authorization === undefined || !/^bearer +\S/i.test(authorization)) return { kind: 'none' }
+  const token = authorization.slice('bearer'.length).trim()
+  return token.length <= LONGEST && JWT.test(token) ? { kind: 'token', token } : { kind: 'junk' }
+}

@@ -1,0 +1,25 @@
+import type { Grant } from '../../consent/index.ts'
+import { isId, parseReference } from '../../fhir/index.ts'
+import { parseScopes } from '../../scope/index.ts'
+
+const USERS: ReadonlySet<string> = new Set([
+  'Practitioner',
+  'PractitionerRole',
+  'Patient',
+  'RelatedPerson',
+  'Person',
+])
+
+/** What the claims of a verified token grant. A `patient` or `fhirUser` that cannot be read names nobody. */
+export function grantOf(claims: Readonly<Record<string, unknown>>, fhirBaseUrl: string): Grant {
+  const { patient, fhirUser, sub, client_id, jti } = claims
+  const user = typeof fhirUser === 'string' ? parseReference(fhirUser, fhirBaseUrl) : undefined
+  return {
+    scopes: parseScopes(claims.scope),
+    ...(typeof patient === 'string' && isId(patient) && { patient }),
+    ...(user && USERS.has(user.type) && { fhirUser: { type: user.type, id: user.id } }),
+    ...(typeof sub === 'string' && { subject: sub }),
+    ...(typeof client_id === 'string' && { clientId: client_id }),
+    ...(typeof jti === 'string' && { tokenId: jti }),
+  }
+}

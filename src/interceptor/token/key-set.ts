@@ -1,0 +1,76 @@
+import type { KeyObject } from 'node:crypto'
+import { readKeys } from './read-keys.ts'
+
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+
+export interface KeySetOptions {
+  readonly url: string
+  readonly fetch: Fetch
+  readonly clock: () => number
+  /** Called when a key that was there is gone: what it signed is to be verified anew. */
+  readonly onRemoval: () => void
+}
+
+/** The auth server's public keys (contract 5.7). */
+export interface KeySet {
+  /** The key of a `kid`; `unknown` when the auth server has none, `unavailable` while no set was ever fetched. */
+  find(kid: string): Promise<KeyObject | 'unknown' | 'unavailable'>
+  /** Whether a set is in the cache. */
+  ready(): boolean
+  /** Fetches the set when it is time to. The kept one stays in use while the auth server is away. */
+  keepFresh(): Promise<void>
+}
+
+const REFRESH_MS = 5 * 60_000
+// An unknown `kid` may be a new key or anybody's invention: ask, but not at anybody's pace.
+const AGAIN_MS = 5_000
+const RETRY_MS = 500
+const TIMEOUT_MS = 5_000
+
+export function keySet({ url, fetch, clock, onRemoval }: KeySetOptions): KeySet {
+  let keys: ReadonlyMap<string, KeyObject> | undefined
+  let askedAt = Number.NEGATIVE_INFINITY
+  let fetchedAt = Number.NEGATIVE_INFINITY
+  let flight: Promise<void> | undefined
+
+  async function fetchKeys(): Promise<void> {
+    const response = await fetch(url, {
+      headers: { accept: 'application/json' },
+      redirect: 'error',
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    })
+    const fetched = response.ok ? readKeys(await response.json()) : undefined
+    if (!fetched || fetched.size === 0) return
+    const previous = keys
+    keys = fetched
+    fetchedAt = clock()
+    if (previous && [...previous.keys()].some(kid => !fetched.has(kid))) onRemoval()
+  }
+
+  function ask(): Promise<void> {
+    if (flight) return flight
+    askedAt = clock()
+    flight = fetchKeys()
+      // The auth server is away: what was fetched before stays in use.
+      .catch(() => undefined)
+      .finally(() => {
+        flight = undefined
+      })
+    return flight
+  }
+
+  const isDue = (pause: number) => flight !== undefined || clock() - askedAt >= pause
+
+  return {
+    ready: () => keys !== undefined,
+    async keepFresh() {
+      if (clock() - fetchedAt >= REFRESH_MS && isDue(keys ? AGAIN_MS : RETRY_MS)) await ask()
+    },
+    async find(kid) {
+      const known = keys?.get(kid)
+      if (known) return known
+      if (isDue(keys ? AGAIN_MS : RETRY_MS)) await ask()
+      return keys ? (keys.get(kid) ?? 'unknown') : 'unavailable'
+    },
+  }
+}

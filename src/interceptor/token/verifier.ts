@@ -1,0 +1,69 @@
+import { type KeyObject, verify as verifySignature } from 'node:crypto'
+import type { Refusal } from '../refusal.ts'
+import { type Bearer, readBearer } from './bearer.ts'
+import { bad, checkClaims, type Expected } from './check-claims.ts'
+import { type Jwt, readJwt } from './jwt.ts'
+import type { KeySet } from './key-set.ts'
+import { TokenCache } from './token-cache.ts'
+
+export type Verify = (input: Buffer, key: KeyObject, signature: Buffer) => boolean
+
+export interface VerifierOptions<Caller> extends Expected {
+  readonly keys: KeySet
+  readonly clock: () => number
+  readonly verify?: Verify | undefined
+  /** Made once from the claims of a verified token. */
+  readonly callerOf: (claims: Jwt['claims']) => Caller
+}
+
+export interface Verifier<Caller> {
+  /** The caller whose token the header holds, or why there is none. */
+  verify(
+    authorization: string | undefined,
+  ): Promise<Refusal | { readonly kind: 'caller'; readonly caller: Caller }>
+  /** Has every token verified anew. */
+  forget(): void
+}
+
+const REMEMBERED_TOKENS = 5_000
+
+/**
+ * Verifies bearer tokens (service.md 5.1, contract 5.7). A token seen before costs a hash and no RSA verification; a
+ * new one costs one; one that cannot be good costs none.
+ */
+export function verifier<Caller>(options: VerifierOptions<Caller>): Verifier<Caller> {
+  const { keys, clock, verify = verifyRs256, callerOf } = options
+  const seen = new TokenCache<{ readonly kind: 'caller'; readonly caller: Caller }>(REMEMBERED_TOKENS)
+
+  async function verifyNew(token: string) {
+    const jwt = readJwt(token)
+    if (!jwt) return bad('it is no JWT')
+    const fault = checkClaims(jwt, options, clock())
+    if (fault) return fault
+    const key = await keys.find(String(jwt.header.kid))
+    if (key === 'unavailable') return { kind: 'no-keys' } as const
+    if (key === 'unknown') return bad('kid is no key of the issuer')
+    if (!verify(jwt.input, key, jwt.signature)) return bad('the signature is wrong')
+    const known = { kind: 'caller', caller: callerOf(jwt.claims) } as const
+    seen.set(token, known, Number(jwt.claims.exp) * 1000)
+    return known
+  }
+
+  return {
+    async verify(authorization) {
+      const bearer: Bearer = readBearer(authorization)
+      if (bearer.kind === 'none') return { kind: 'no-bearer' }
+      if (bearer.kind === 'junk') return bad('it is no JWT')
+      const known = seen.get(bearer.token)
+      if (!known) return verifyNew(bearer.token)
+      if (clock() < known.until) return known.value
+      seen.delete(bearer.token)
+      return { kind: 'expired-token' }
+    },
+    forget: () => seen.clear(),
+  }
+}
+
+function verifyRs256(input: Buffer, key: KeyObject, signature: Buffer): boolean {
+  return verifySignature('RSA-SHA256', input, key, signature)
+}
