@@ -65,7 +65,8 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   app.removeContentTypeParser('text/plain')
   app.setNotFoundHandler((request, reply) => {
     const allow = allowedMethods(pathOf(request.url))
-    return reply.sendProblem(allow.length > 0 ? { kind: 'method-not-allowed', allow } : { kind: 'not-found' })
+    const isKnown = allow.length > 0 && !allow.includes(request.method)
+    return reply.sendProblem(isKnown ? { kind: 'method-not-allowed', allow } : { kind: 'not-found' })
   })
   app.setErrorHandler((error, request, reply) => {
     const problem = problemOf(error)

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { describe, it } from 'node:test'
+import { assetUrl, createServer } from './index.ts'
+
+const app = await createServer({ name: 'auth', url: 'http://localhost:9000' })
+
+describe('assetUrl', () => {
+  it('has the content in the name', () => {
+    assert.match(assetUrl('sallyport.css'), /^\/assets\/sallyport\.[0-9a-f]{10}\.css$/)
+  })
+
+  it('throws for a file that is not there', () => {
+    assert.throws(() => assetUrl('nothing.css'), /Cannot link asset nothing.css/)
+  })
+})
+
+describe('GET /assets/*', () => {
+  it('serves the file under its address, for ever', async () => {
+    const response = await app.inject(assetUrl('sallyport.css'))
+    assert.equal(response.statusCode, 200)
+    assert.equal(response.headers['content-type'], 'text/css; charset=utf-8')
+    assert.equal(response.headers['cache-control'], 'public, max-age=31536000, immutable')
+    assert.equal(response.body, readFileSync(new URL('assets/sallyport.css', import.meta.url), 'utf8'))
+  })
+
+  it('serves the plain name too, to be asked for again each time', async () => {
+    const response = await app.inject('/assets/icon.svg')
+    assert.equal(response.headers['content-type'], 'image/svg+xml')
+    assert.equal(response.headers['cache-control'], 'no-cache')
+  })
+
+  for (const name of [
+    'nothing.css',
+    '..%2fassets.ts',
+    '..',
+    '%2e%2e%2findex.ts',
+    'sallyport.0000000000.css',
+    'constructor',
+  ]) {
+    it(`answers 404 to ${name}`, async () => {
+      assert.equal((await app.inject(`/assets/${name}`)).statusCode, 404)
+    })
+  }
+})
+
+describe('sallyport.css', () => {
+  const css = readFileSync(new URL('assets/sallyport.css', import.meta.url), 'utf8')
+
+  it('loads nothing from elsewhere', () => {
+    assert.doesNotMatch(css, /url\(|@import/)
+  })
+
+  it('has colours only in the token blocks', () => {
+    const outside = css.replace(/:root \{[^}]*\}/g, '').match(/#[0-9a-f]{3,8}\b/gi)
+    assert.deepEqual(outside, null)
+  })
+})

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createLogger, loggedError, scrub } from './index.ts'
+
+const JWT = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl'
+const TOKEN = 'q3vN0mY8yYxv1d5l2iZ0m3nq0m1c9a8b7c6d5e4f3g2'
+
+describe('scrub', () => {
+  const cases: readonly (readonly [text: string, scrubbed: string])[] = [
+    [`Cannot verify ${JWT}`, 'Cannot verify [token]'],
+    [`Cannot verify ${JWT}, at all`, 'Cannot verify [token], at all'],
+    ['Bearer abc.def~+/=', 'Bearer [secret]'],
+    ['basic dXNlcjpwYXNz', 'basic [secret]'],
+    ['GET http://h/launch?iss=x&launch=abc&x=1', 'GET http://h/launch?iss=x&launch=[secret]&x=1'],
+    ['code=abc state=def', 'code=[secret] state=[secret]'],
+    ['Client_Secret=abc', 'Client_Secret=[secret]'],
+    ['postgres://me:pass@db:5432/x', 'postgres://[secret]@db:5432/x'],
+    [`Unknown launch token ${TOKEN}.`, `Unknown launch token ${TOKEN}.`.replace(TOKEN, '[secret]')],
+    [`(${TOKEN})`, '([secret])'],
+    ['connect ECONNREFUSED 127.0.0.1:5432', 'connect ECONNREFUSED 127.0.0.1:5432'],
+    ['at file:///a/node_modules/x/index.js:1:2', 'at file:///a/node_modules/x/index.js:1:2'],
+    [
+      'Practitioner/3f8c1c2e-8f57-4b3a-9d3c-5d1a1e0c9a77',
+      'Practitioner/3f8c1c2e-8f57-4b3a-9d3c-5d1a1e0c9a77',
+    ],
+  ]
+  for (const [text, scrubbed] of cases) {
+    it(`turns ${JSON.stringify(text)} into ${JSON.stringify(scrubbed)}`, () => {
+      assert.equal(scrub(text), scrubbed)
+    })
+  }
+})
+
+describe('loggedError', () => {
+  it('keeps type, message, code and causes, and drops what libraries hang on', () => {
+    const cause = Object.assign(new TypeError(`bad ${JWT}`), { response: { body: TOKEN } })
+    const error = Object.assign(new Error('Cannot fetch', { cause }), {
+      code: 'E_FETCH',
+      request: { headers: TOKEN },
+    })
+    const logged = loggedError(error)
+    assert.equal(logged.type, 'Error')
+    assert.equal(logged.code, 'E_FETCH')
+    assert.equal(logged.cause?.type, 'TypeError')
+    assert.equal(logged.cause?.message, 'bad [token]')
+    assert.doesNotMatch(JSON.stringify(logged), new RegExp(`${TOKEN}|eyJ`))
+  })
+
+  it('takes what is no Error', () => {
+    assert.deepEqual(loggedError('code=1'), { type: 'string', message: 'code=[secret]' })
+    assert.equal(loggedError(undefined).type, 'undefined')
+  })
+
+  it('stops at a cause that is its own', () => {
+    const error = new Error('round')
+    error.cause = error
+    assert.ok(JSON.stringify(loggedError(error)).length > 0)
+  })
+})
+
+describe('createLogger', () => {
+  it('redacts secrets handed to it by name, at the top and two levels down', () => {
+    let log = ''
+    const destination = {
+      write(text: string) {
+        log += text
+      },
+    }
+    const logger = createLogger({ destination })
+    logger.info(
+      { password: 'p1', a: { authorization: 'p2', b: { refresh_token: 'p3' } }, headers: { x: 'p4' } },
+      'm',
+    )
+    assert.doesNotMatch(log, /p1|p2|p3|p4/)
+    assert.equal(JSON.parse(log).msg, 'm')
+  })
+
+  it('writes the level by name and the time as ISO 8601', () => {
+    let log = ''
+    const destination = {
+      write(text: string) {
+        log += text
+      },
+    }
+    createLogger({ level: 'warn', destination }).warn('careful')
+    assert.equal(JSON.parse(log).level, 'warn')
+    assert.match(JSON.parse(log).time, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
+  })
+
+  it('is quiet below its level', () => {
+    let log = ''
+    const destination = {
+      write(text: string) {
+        log += text
+      },
+    }
+    createLogger({ level: 'warn', destination }).info('chatter')
+    assert.equal(log, '')
+  })
+})

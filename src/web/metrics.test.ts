@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { FastifyInstance } from 'fastify'
+import { createServer } from './index.ts'
+import { RequestMetrics } from './metrics.ts'
+
+async function server(openMetrics = false): Promise<FastifyInstance> {
+  const app = await createServer({ name: 'auth', url: 'http://localhost:9000', openMetrics })
+  app.get('/portal/:id', async () => 'ok')
+  return app
+}
+
+describe('RequestMetrics', () => {
+  it('counts into cumulative buckets', () => {
+    const metrics = new RequestMetrics('app')
+    for (const seconds of [0.0005, 0.02, 20]) metrics.observe('GET', '/x', 200, seconds)
+    const lines = metrics.text().split('\n')
+    const bucket = (le: string) =>
+      lines
+        .find(line => line.includes(`_bucket{server="app",method="GET",route="/x",le="${le}"}`))
+        ?.split(' ')[1]
+    assert.deepEqual(['0.001', '0.01', '0.025', '10', '+Inf'].map(bucket), ['1', '1', '2', '2', '3'])
+    assert.ok(
+      lines.includes(
+        'sallyport_http_request_duration_seconds_sum{server="app",method="GET",route="/x"} 20.0205',
+      ),
+    )
+  })
+
+  it('escapes what stands in a label', () => {
+    const metrics = new RequestMetrics('app')
+    metrics.observe('GET', '/a"b\\c\nd', 200, 0)
+    assert.match(metrics.text(), /route="\/a\\"b\\\\c\\nd"/)
+  })
+})
+
+describe('GET /metrics', () => {
+  it('counts requests by method, route and status, with the pattern and never the id', async () => {
+    const app = await server()
+    await app.inject('/portal/juniper?code=1')
+    await app.inject('/portal/alder')
+    await app.inject('/nowhere/else')
+    const { body, headers } = await app.inject('/metrics')
+    assert.equal(headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8')
+    assert.match(
+      body,
+      /^sallyport_http_requests_total\{server="auth",method="GET",route="\/portal\/:id",status="200"\} 2$/m,
+    )
+    assert.match(
+      body,
+      /^sallyport_http_requests_total\{server="auth",method="GET",route="none",status="404"\} 1$/m,
+    )
+    assert.match(body, /^process_resident_memory_bytes \d+$/m)
+    assert.doesNotMatch(body, /juniper|alder|nowhere/)
+  })
+
+  it('has a type for every metric, and a number on every line', async () => {
+    const app = await server()
+    await app.inject('/portal/1')
+    const { body } = await app.inject('/metrics')
+    for (const line of body.trimEnd().split('\n'))
+      assert.match(line, /^(# (HELP|TYPE) \S+ .+|[a-z0-9_]+(\{.*\})? [0-9.e+-]+)$/)
+  })
+
+  for (const remoteAddress of ['127.0.0.1', '127.8.8.8', '::1', '::ffff:127.0.0.1']) {
+    it(`is shown to ${remoteAddress}`, async () => {
+      assert.equal((await (await server()).inject({ url: '/metrics', remoteAddress })).statusCode, 200)
+    })
+  }
+
+  for (const remoteAddress of ['192.0.2.1', '10.0.0.1', '::ffff:10.0.0.1', '2001:db8::1']) {
+    it(`is not shown to ${remoteAddress} unless opened`, async () => {
+      assert.equal((await (await server()).inject({ url: '/metrics', remoteAddress })).statusCode, 403)
+      assert.equal((await (await server(true)).inject({ url: '/metrics', remoteAddress })).statusCode, 200)
+    })
+  }
+
+  for (const name of ['x-forwarded-for', 'forwarded', 'via', 'x-real-ip']) {
+    it(`is not shown through a proxy on this host (${name})`, async () => {
+      const response = await (await server()).inject({ url: '/metrics', headers: { [name]: '127.0.0.1' } })
+      assert.equal(response.statusCode, 403)
+    })
+  }
+})
