@@ -1,5 +1,7 @@
 import type { ScopeContext } from '../scope/index.ts'
 
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
+
 /** The effective settings (contract 3), read once at the start. Every address is without a trailing slash. */
 export interface Settings {
   readonly issuerUrl: string
@@ -11,8 +13,8 @@ export interface Settings {
   readonly accessTokenTtlSeconds: number
   readonly databaseUrl: string
   readonly dataDir: string
-  /** Encrypts what must be kept but never be readable in the database. */
-  readonly secret: string
+  /** Encrypts what must be kept but never be readable in the database. Undefined until it is made: `ensureSecret`. */
+  readonly secret: string | undefined
   readonly seedClinicianPassword: string
   readonly authPort: number
   readonly fhirPort: number
@@ -22,6 +24,11 @@ export interface Settings {
   readonly tlsCert: string | undefined
   readonly tlsKey: string | undefined
   readonly allowHttp: boolean
+  readonly loginFailureLimit: number
+  readonly loginFailureWindowSeconds: number
+  /** Shows `/metrics` to other hosts as well. */
+  readonly openMetrics: boolean
+  readonly logLevel: LogLevel
   readonly app: {
     readonly clientId: string
     readonly scope: string

@@ -1,0 +1,73 @@
+import { deriveSettings } from './derive.ts'
+import { nearest } from './nearest.ts'
+import type { SettingRow } from './setting-row.ts'
+import type { Settings } from './settings.ts'
+import { SettingsError } from './settings-error.ts'
+import { type FileTexts, readSettingsFile } from './settings-file.ts'
+import { startProblems } from './start-problems.ts'
+import { type SettingKey, type SettingValues, settingRows } from './table.ts'
+
+/** The variables of the environment. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Where a value comes from. */
+export type Source = 'environment' | 'file' | 'default'
+
+/** The settings, and what is to be said about them. */
+export interface Configuration {
+  readonly settings: Settings
+  readonly sources: ReadonlyMap<SettingKey, Source>
+  /** One line each, for standard error. */
+  readonly warnings: readonly string[]
+  /** Why servers must not start with these settings. A command that only opens the database does not mind. */
+  readonly problems: readonly string[]
+}
+
+// Read here and not in the table: it says where the table's file is.
+const FILE_VARIABLE = 'SMART_CONFIG'
+
+/** Reads environment and file; the environment wins. Throws `SettingsError` at an unknown name or a bad value. */
+export function readConfiguration(env: Environment, cwd: string): Configuration {
+  const file = readSettingsFile(env[FILE_VARIABLE] || undefined, cwd)
+  const read = settingRows.map(([key, row]) => [key, readSetting(key, row, env, file)] as const)
+  const values = Object.fromEntries(read.map(([key, { value }]) => [key, value])) as unknown as SettingValues
+  const sources = new Map(read.map(([key, { source }]) => [key, source]))
+  const settings = deriveSettings(values, cwd)
+  return { settings, sources, warnings: unknownVariables(env), problems: startProblems(settings, sources) }
+}
+
+/** The settings alone. */
+export function readSettings(env: Environment, cwd: string): Settings {
+  return readConfiguration(env, cwd).settings
+}
+
+function readSetting(key: SettingKey, row: SettingRow<unknown>, env: Environment, file: FileTexts) {
+  // An empty variable is how a compose file or a shell says that it is not set.
+  const given = env[row.env] || undefined
+  if (given !== undefined) return { source: 'environment' as const, value: parsed(row, given, row.env) }
+  const written = file.get(key)
+  if (written !== undefined) return { source: 'file' as const, value: parsed(row, written, row.name) }
+  return {
+    source: 'default' as const,
+    value: row.initial === undefined ? undefined : row.type.parse(row.initial),
+  }
+}
+
+function parsed(row: SettingRow<unknown>, text: string, name: string): unknown {
+  const value = row.type.parse(text)
+  if (value !== undefined) return value
+  // The text of a database address has a password in it, too.
+  const got = row.secret || row.name === 'smart.server.database-url' ? '' : `, got ${JSON.stringify(text)}`
+  throw new SettingsError(`Cannot use ${name}: expected ${row.type.expected}${got}`)
+}
+
+function unknownVariables(env: Environment): readonly string[] {
+  const known = [FILE_VARIABLE, ...settingRows.map(([, row]) => row.env)]
+  return Object.keys(env)
+    .filter(name => name.startsWith('SMART_') && !known.includes(name))
+    .sort()
+    .map(name => {
+      const meant = nearest(name, known)
+      return `Unknown variable ${name} is ignored${meant === undefined ? '' : `: did you mean ${meant}?`}`
+    })
+}

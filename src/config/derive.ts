@@ -1,0 +1,73 @@
+import { randomBytes } from 'node:crypto'
+import { resolve } from 'node:path'
+import { parseDatabaseUrl } from '../store/index.ts'
+import { isLoopbackHost, isLoopbackUrl } from './loopback.ts'
+import { readSecret } from './secret-file.ts'
+import type { Settings } from './settings.ts'
+import type { SettingValues } from './table.ts'
+
+/** Fills in the defaults that depend on other settings, and makes every path absolute. */
+export function deriveSettings(values: SettingValues, cwd: string): Settings {
+  const { issuerUrl, fhirBaseUrl, appUrl } = values
+  const addressesOnLoopback = [issuerUrl, fhirBaseUrl, appUrl].every(isLoopbackUrl)
+  const bind = values.bind ?? (addressesOnLoopback ? ['127.0.0.1', '::1'] : ['0.0.0.0'])
+  const onLoopback = addressesOnLoopback && bind.every(isLoopbackHost)
+  const dataDir = resolve(cwd, values.dataDir)
+  const absolute = (path: string | undefined) => (path === undefined ? undefined : resolve(cwd, path))
+  return {
+    issuerUrl,
+    fhirBaseUrl,
+    appUrl,
+    smartClientLaunchUrl: values.smartClientLaunchUrl,
+    defaultClientId: values.defaultClientId,
+    defaultNeedPatientBanner: values.defaultNeedPatientBanner,
+    accessTokenTtlSeconds: values.accessTokenTtlSeconds,
+    databaseUrl: databaseUrlOf(values.databaseUrl, dataDir, cwd),
+    dataDir,
+    secret: values.secret ?? (onLoopback ? readSecret(dataDir) : undefined),
+    seedClinicianPassword: values.seedClinicianPassword ?? seedPassword(onLoopback),
+    authPort: values.authPort ?? portOf(issuerUrl) ?? 9000,
+    fhirPort: values.fhirPort ?? portOf(fhirBaseUrl) ?? 8080,
+    appPort: values.appPort ?? portOf(appUrl) ?? 8081,
+    bind,
+    trustProxy: values.trustProxy,
+    tlsCert: absolute(values.tlsCert),
+    tlsKey: absolute(values.tlsKey),
+    allowHttp: values.allowHttp,
+    loginFailureLimit: values.loginFailureLimit,
+    loginFailureWindowSeconds: values.loginFailureWindowSeconds,
+    openMetrics: values.openMetrics,
+    logLevel: values.logLevel,
+    app: {
+      clientId: values.appClientId,
+      scope: values.appScope,
+      issuers: values.appIssuers ?? [fhirBaseUrl],
+      sessionMaxSeconds: values.appSessionMaxSeconds,
+      sessionIdleSeconds: values.appSessionIdleSeconds,
+    },
+    fhir: {
+      upstreamUrl: values.fhirUpstreamUrl,
+      searchLetter: values.fhirSearchLetter,
+      scopeContexts: values.fhirScopeContexts,
+      policyFile: absolute(values.fhirPolicyFile),
+      samplePatients: values.fhirSamplePatients,
+    },
+    onLoopback,
+  }
+}
+
+function databaseUrlOf(given: string | undefined, dataDir: string, cwd: string): string {
+  if (given === undefined) return `sqlite:${resolve(dataDir, 'sallyport.db')}`
+  const target = parseDatabaseUrl(given)
+  return target?.dialect === 'sqlite' ? `sqlite:${resolve(cwd, target.path)}` : given
+}
+
+function seedPassword(onLoopback: boolean): string {
+  return onLoopback ? 'sallyport' : randomBytes(12).toString('base64url')
+}
+
+/** The port that is written in an address; `https://ehr.example` has none. */
+function portOf(url: string): number | undefined {
+  const { port } = new URL(url)
+  return port === '' ? undefined : Number(port)
+}

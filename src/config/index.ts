@@ -1,0 +1,11 @@
+/**
+ * The settings (contract 3): one table of names, variables, defaults and types, from which reading, the `settings`
+ * command and the reference page are made. The only room that looks at the environment; it starts nothing.
+ */
+export { type Configuration, readConfiguration, readSettings } from './configuration.ts'
+export { type EffectiveSetting, effectiveSettings } from './effective.ts'
+export { isLoopbackHost } from './loopback.ts'
+export { settingsReference } from './reference.ts'
+export { ensureSecret } from './secret-file.ts'
+export type { LogLevel, Settings } from './settings.ts'
+export { SettingsError } from './settings-error.ts'

@@ -1,0 +1,67 @@
+import { randomBytes } from 'node:crypto'
+import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Settings } from './settings.ts'
+import { SettingsError } from './settings-error.ts'
+
+const FILE_NAME = 'secret'
+
+/** The secret that an earlier start made in the data folder. */
+export function readSecret(dataDir: string): string | undefined {
+  try {
+    return readFileSync(join(dataDir, FILE_NAME), 'utf8').trim() || undefined
+  } catch (error) {
+    if (isErrno(error, 'ENOENT') || isErrno(error, 'ENOTDIR')) return undefined
+    throw cannotUse(dataDir, error)
+  }
+}
+
+/** The secret of the settings; on loopback it is made on first start, readable to this user only (contract 3). */
+export function ensureSecret({ secret, dataDir, onLoopback }: Settings): string {
+  if (secret !== undefined) return secret
+  if (!onLoopback) throw new SettingsError('Cannot start: SMART_SECRET must be set off loopback')
+  try {
+    makeSecret(dataDir)
+  } catch (error) {
+    throw cannotUse(dataDir, error)
+  }
+  return readSecret(dataDir) ?? missing(dataDir)
+}
+
+// Written beside and linked into place, so that of several first starts one wins and none reads half a secret.
+function makeSecret(dataDir: string): void {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  const made = join(dataDir, `${FILE_NAME}.${process.pid}.${randomBytes(4).toString('hex')}`)
+  writeFileSync(made, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flag: 'wx', flush: true })
+  try {
+    linkSync(made, join(dataDir, FILE_NAME))
+  } catch (error) {
+    if (!isErrno(error, 'EEXIST')) throw error
+  } finally {
+    rmSync(made)
+  }
+}
+
+function missing(dataDir: string): never {
+  throw new SettingsError(`Cannot use the secret in ${dataDir}: the file is empty`)
+}
+
+function cannotUse(dataDir: string, cause: unknown): SettingsError {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause)
+  const reason = REASONS[code] ?? code
+  return new SettingsError(`Cannot use data folder ${dataDir} (SMART_DATA_DIR): ${reason}`, { cause })
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EEXIST: 'it is not a folder',
+  ENOTDIR: 'it is not a folder',
+  EISDIR: 'the secret in it is not a file',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'it is on a read-only file system',
+  ENOSPC: 'the disk is full',
+}
+
+function isErrno(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code
+}

@@ -1,0 +1,155 @@
+import { isIP } from 'node:net'
+import { parseScope, type ScopeContext } from '../scope/index.ts'
+import { parseDatabaseUrl } from '../store/index.ts'
+import type { LogLevel } from './settings.ts'
+
+/** A kind of value: what it looks like, in words that follow "expected", and its reading. */
+export interface SettingType<T> {
+  readonly expected: string
+  /** The value that a text means, or undefined when it means none. */
+  parse(text: string): T | undefined
+  /** What a list in the file is joined with. Without it a list is no value of this type. */
+  readonly separator?: string
+}
+
+/** An address of a server that has all of its host for itself. */
+export const origin: SettingType<string> = {
+  expected: 'an http or https address without path, query and fragment',
+  parse: text => {
+    const url = plainUrl(text)
+    return url?.pathname === '/' ? url.origin : undefined
+  },
+}
+
+/** An address under which more is found. Kept without a slash at its end. */
+export const baseAddress: SettingType<string> = {
+  expected: 'an http or https address without query and fragment',
+  parse: text => plainUrl(text)?.href.replace(/\/+$/, ''),
+}
+
+/** An address to send a browser to; it may have a query, which is kept. */
+export const pageAddress: SettingType<string> = {
+  expected: 'an http or https address without fragment',
+  parse: text => (httpUrl(text)?.hash === '' && !text.includes('#') ? text : undefined),
+}
+
+export const baseAddresses: SettingType<readonly string[]> = {
+  ...listOf(baseAddress),
+  expected: 'http or https addresses without query and fragment, separated by commas',
+}
+
+function httpUrl(text: string): URL | undefined {
+  const url = URL.parse(text)
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '')
+    return undefined
+  return url
+}
+
+function plainUrl(text: string): URL | undefined {
+  return /[?#]/.test(text) ? undefined : httpUrl(text)
+}
+
+export const flag: SettingType<boolean> = {
+  expected: 'true or false',
+  parse: text => (text === 'true' ? true : text === 'false' ? false : undefined),
+}
+
+export function wholeNumber(min: number, max: number): SettingType<number> {
+  return {
+    expected: `a whole number from ${min} to ${max}`,
+    parse: text => {
+      const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+      return number >= min && number <= max ? number : undefined
+    },
+  }
+}
+
+export const port = wholeNumber(1, 65535)
+
+export function oneOf<const Choice extends string>(...choices: readonly Choice[]): SettingType<Choice> {
+  return {
+    expected: choices.join(' or '),
+    parse: text => choices.find(choice => choice === text),
+  }
+}
+
+export const logLevel: SettingType<LogLevel> = oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent')
+
+/** Contract 3: `bind`. Names other than `localhost` would have to be resolved, and might change. */
+export const bindAddresses: SettingType<readonly string[]> = {
+  ...listOf({ parse: text => (isIP(text) > 0 || text === 'localhost' ? text : undefined) }),
+  expected: 'IP addresses, separated by commas',
+}
+
+const PROXY_NAMES: readonly string[] = ['loopback', 'linklocal', 'uniquelocal']
+
+export const proxies: SettingType<string> = {
+  expected: 'IP addresses, networks (10.0.0.0/8), loopback, linklocal or uniquelocal, separated by commas',
+  separator: ',',
+  parse: text => {
+    const known = listOf({
+      parse: part => (PROXY_NAMES.includes(part) || isNetwork(part) ? part : undefined),
+    })
+    return known.parse(text)?.join(',')
+  },
+}
+
+function isNetwork(text: string): boolean {
+  const [address = '', bits, ...more] = text.split('/')
+  const version = isIP(address)
+  if (version === 0 || more.length > 0) return false
+  return bits === undefined || wholeNumber(0, version === 4 ? 32 : 128).parse(bits) !== undefined
+}
+
+export const contexts: SettingType<readonly ScopeContext[]> = {
+  ...listOf(oneOf('patient', 'user', 'system')),
+  expected: 'patient, user or system, separated by commas',
+}
+
+export const scopes: SettingType<string> = {
+  expected: 'SMART scopes, separated by spaces',
+  separator: ' ',
+  parse: text => {
+    const parts = text.split(' ').filter(part => part !== '')
+    return parts.length > 0 && parts.every(part => parseScope(part) !== undefined)
+      ? parts.join(' ')
+      : undefined
+  },
+}
+
+export const databaseUrl: SettingType<string> = {
+  expected: 'sqlite:<path> or postgres://<user>:<password>@<host>/<database>',
+  parse: text => (parseDatabaseUrl(text) === undefined ? undefined : text),
+}
+
+/** RFC 6749, appendix A.1, without the space. */
+export const clientId: SettingType<string> = {
+  expected: 'a client id of printable characters without spaces',
+  parse: text => (/^[\x21-\x7e]{1,200}$/.test(text) ? text : undefined),
+}
+
+export const path: SettingType<string> = {
+  expected: 'a path',
+  parse: text => (text.includes('\0') ? undefined : text),
+}
+
+export const secretText: SettingType<string> = {
+  expected: 'at least 16 characters, better 32 random bytes',
+  parse: text => (text.length >= 16 ? text : undefined),
+}
+
+/** BCrypt reads no further than 72 bytes; what comes after would not count. */
+export const password: SettingType<string> = {
+  expected: 'a password of at most 72 bytes',
+  parse: text => (Buffer.byteLength(text) <= 72 && !text.includes('\0') ? text : undefined),
+}
+
+function listOf<T>(item: Pick<SettingType<T>, 'parse'>): Omit<SettingType<readonly T[]>, 'expected'> {
+  return {
+    separator: ',',
+    parse: text => {
+      const items = text.split(',').map(part => item.parse(part.trim()))
+      return items.includes(undefined) ? undefined : ([...new Set(items)] as T[])
+    },
+  }
+}

@@ -1,0 +1,66 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { parse } from 'yaml'
+import { nearest } from './nearest.ts'
+import type { SettingType } from './setting-types.ts'
+import { SettingsError } from './settings-error.ts'
+import { type SettingKey, settingRows, settingsTable } from './table.ts'
+
+/** What the file says, by setting, as text. */
+export type FileTexts = ReadonlyMap<SettingKey, string>
+
+const USUAL_NAME = 'sallyport.yaml'
+
+/** Reads the file that `SMART_CONFIG` names, or `sallyport.yaml` where there is one (contract 3). */
+export function readSettingsFile(named: string | undefined, cwd: string): FileTexts {
+  const path = resolve(cwd, named ?? USUAL_NAME)
+  if (named === undefined && !existsSync(path)) return new Map()
+  const shownAs = named ?? USUAL_NAME
+  const texts = new Map<SettingKey, string>()
+  for (const [name, value] of leaves(parseFile(path, shownAs))) {
+    const key = keyOf(name, shownAs)
+    if (texts.has(key)) throw new SettingsError(`Cannot use ${shownAs}: ${name} is set twice`)
+    texts.set(key, textOf(key, name, value, shownAs))
+  }
+  return texts
+}
+
+// The failsafe schema keeps every value as it is written: a secret of digits does not become a number.
+function parseFile(path: string, shownAs: string): unknown {
+  try {
+    return parse(readFileSync(path, 'utf8'), { schema: 'failsafe' })
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message.split('\n')[0]?.replace(/:$/, '') : String(cause)
+    throw new SettingsError(`Cannot read settings file ${shownAs}: ${reason}`, { cause })
+  }
+}
+
+/** Names with their values: `smart.server.bind` may also be written as three levels. */
+function* leaves(value: unknown, prefix = ''): Generator<readonly [name: string, value: unknown]> {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    for (const [key, inner] of Object.entries(value))
+      yield* leaves(inner, prefix === '' ? key : `${prefix}.${key}`)
+  } else if (prefix !== '' || (value !== null && value !== '')) {
+    yield [prefix, value]
+  }
+}
+
+function keyOf(name: string, shownAs: string): SettingKey {
+  const found = settingRows.find(([, row]) => row.name === name || row.alias === name)
+  if (found) return found[0]
+  if (name === '') throw new SettingsError(`Cannot use ${shownAs}: expected names with values`)
+  const meant = nearest(
+    name,
+    settingRows.map(([, row]) => row.name),
+  )
+  const expected = meant ?? 'a name that `sallyport settings` prints'
+  throw new SettingsError(`Cannot use ${shownAs}: unknown setting ${name}; expected ${expected}`)
+}
+
+function textOf(key: SettingKey, name: string, value: unknown, shownAs: string): string {
+  const type: SettingType<unknown> = settingsTable[key].type
+  if (typeof value === 'string' && value !== '') return value
+  if (Array.isArray(value) && type.separator !== undefined && value.every(item => typeof item === 'string'))
+    return value.join(type.separator)
+  throw new SettingsError(`Cannot use ${name} in ${shownAs}: expected ${type.expected}`)
+}

@@ -1,0 +1,44 @@
+import type { Source } from './configuration.ts'
+import { isLoopbackUrl } from './loopback.ts'
+import type { Settings } from './settings.ts'
+import { type SettingKey, settingsTable } from './table.ts'
+
+const ADDRESSES = ['issuerUrl', 'fhirBaseUrl', 'appUrl', 'smartClientLaunchUrl'] as const
+
+/** Why servers must not start with these settings (contract 3), one phrase each. */
+export function startProblems(
+  settings: Settings,
+  sources: ReadonlyMap<SettingKey, Source>,
+): readonly string[] {
+  return [...tlsProblems(settings), ...(settings.onLoopback ? [] : offLoopbackProblems(settings, sources))]
+}
+
+function tlsProblems({ tlsCert, tlsKey, ...settings }: Settings): readonly string[] {
+  if (tlsCert === undefined && tlsKey === undefined) return []
+  if (tlsCert === undefined) return ['SMART_TLS_KEY needs SMART_TLS_CERT']
+  if (tlsKey === undefined) return ['SMART_TLS_CERT needs SMART_TLS_KEY']
+  return (['issuerUrl', 'fhirBaseUrl', 'appUrl'] as const)
+    .filter(key => settings[key].startsWith('http:'))
+    .map(key => `${variableOf(key)} must be https with SMART_TLS_CERT`)
+}
+
+function offLoopbackProblems(
+  settings: Settings,
+  sources: ReadonlyMap<SettingKey, Source>,
+): readonly string[] {
+  const missing = ADDRESSES.filter(key => sources.get(key) === 'default').map(variableOf)
+  const unsafe = ADDRESSES.filter(key => settings[key].startsWith('http:')).map(variableOf)
+  const upstream = settings.fhir.upstreamUrl
+  if (upstream?.startsWith('http:') && !isLoopbackUrl(upstream)) unsafe.push('SMART_FHIR_UPSTREAM_URL')
+  return [
+    ...missing.map(variable => `${variable} must be set off loopback`),
+    ...(settings.secret === undefined ? ['SMART_SECRET must be set off loopback'] : []),
+    ...(settings.allowHttp
+      ? []
+      : unsafe.map(variable => `${variable} must be https off loopback, or set SMART_ALLOW_HTTP=true`)),
+  ]
+}
+
+function variableOf(key: SettingKey): string {
+  return settingsTable[key].env
+}
