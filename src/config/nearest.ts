@@ -3,7 +3,7 @@ export function nearest(name: string, names: readonly string[]): string | undefi
   const ranked = names
     .map(candidate => ({ candidate, distance: distance(name.toLowerCase(), candidate.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance)[0]
-  return ranked !== undefined && ranked.distance <= Math.max(2, name.length / 5)
+  return ranked !== undefined && ranked.distance <= Math.max(2, name.length / 3)
     ? ranked.candidate
     : undefined
 }

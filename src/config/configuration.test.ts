@@ -1,0 +1,340 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, it } from 'node:test'
+import { type Environment, readConfiguration, readSettings } from './configuration.ts'
+import { settingRows } from './table.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+/** A folder of its own with this settings file. */
+function withFile(text: string): string {
+  const cwd = mkdtempSync(join(folder, 'cwd-'))
+  writeFileSync(join(cwd, 'sallyport.yaml'), text)
+  return cwd
+}
+
+const read = (env: Environment) => readSettings(env, folder)
+const problems = (env: Environment) => readConfiguration(env, folder).problems
+
+describe('readSettings', () => {
+  it('has the defaults of contract 3', () => {
+    const { seedClinicianPassword, ...settings } = read({})
+    assert.equal(seedClinicianPassword, 'sallyport')
+    assert.deepEqual(settings, {
+      issuerUrl: 'http://localhost:9000',
+      fhirBaseUrl: 'http://localhost:8080/fhir',
+      appUrl: 'http://localhost:8081',
+      smartClientLaunchUrl: 'http://localhost:8081/launch',
+      defaultClientId: 'sallyport-app',
+      defaultNeedPatientBanner: true,
+      accessTokenTtlSeconds: 300,
+      databaseUrl: `sqlite:${join(folder, 'data', 'sallyport.db')}`,
+      dataDir: join(folder, 'data'),
+      secret: undefined,
+      authPort: 9000,
+      fhirPort: 8080,
+      appPort: 8081,
+      bind: ['127.0.0.1', '::1'],
+      trustProxy: undefined,
+      tlsCert: undefined,
+      tlsKey: undefined,
+      allowHttp: false,
+      loginFailureLimit: 10,
+      loginFailureWindowSeconds: 300,
+      openMetrics: false,
+      logLevel: 'warn',
+      app: {
+        clientId: 'sallyport-app',
+        scope:
+          'launch openid fhirUser online_access patient/Patient.rs patient/Condition.rs patient/MedicationRequest.rs patient/Observation.rs',
+        issuers: ['http://localhost:8080/fhir'],
+        sessionMaxSeconds: 28_800,
+        sessionIdleSeconds: 1800,
+      },
+      fhir: {
+        upstreamUrl: undefined,
+        searchLetter: 'r',
+        scopeContexts: ['patient', 'user', 'system'],
+        policyFile: undefined,
+        samplePatients: 60,
+      },
+      onLoopback: true,
+    })
+  })
+
+  it('has a default that is a value for every setting that always has one', () => {
+    for (const [, row] of settingRows) {
+      if (row.initial !== undefined) assert.notEqual(row.type.parse(row.initial), undefined, row.name)
+      else assert.ok(row.otherwise, row.name)
+    }
+  })
+
+  it('takes ports, issuers and launch data from what is set', () => {
+    const settings = read({
+      SMART_ISSUER_URL: 'http://localhost:9100/',
+      SMART_FHIR_BASE_URL: 'http://127.0.0.1:8180/r4/',
+      SMART_APP_URL: 'http://[::1]:8181',
+      SMART_APP_PORT: '8182',
+    })
+    assert.equal(settings.issuerUrl, 'http://localhost:9100')
+    assert.equal(settings.fhirBaseUrl, 'http://127.0.0.1:8180/r4')
+    assert.deepEqual([settings.authPort, settings.fhirPort, settings.appPort], [9100, 8180, 8182])
+    assert.deepEqual(settings.app.issuers, ['http://127.0.0.1:8180/r4'])
+    assert.equal(settings.onLoopback, true)
+  })
+
+  it('listens on the usual ports when the addresses name none', () => {
+    const settings = read({
+      SMART_ISSUER_URL: 'https://auth.ehr.example',
+      SMART_FHIR_BASE_URL: 'https://fhir.ehr.example/fhir',
+      SMART_APP_URL: 'https://app.ehr.example',
+    })
+    assert.deepEqual([settings.authPort, settings.fhirPort, settings.appPort], [9000, 8080, 8081])
+    assert.deepEqual(settings.bind, ['0.0.0.0'])
+    assert.equal(settings.onLoopback, false)
+  })
+
+  it('makes every path absolute', () => {
+    const settings = read({
+      SMART_DATA_DIR: 'elsewhere',
+      SMART_DATABASE_URL: 'sqlite:my.db',
+      SMART_TLS_CERT: 'cert.pem',
+      SMART_POLICY_FILE: '/etc/policy.yaml',
+    })
+    assert.equal(settings.dataDir, join(folder, 'elsewhere'))
+    assert.equal(settings.databaseUrl, `sqlite:${join(folder, 'my.db')}`)
+    assert.equal(settings.tlsCert, join(folder, 'cert.pem'))
+    assert.equal(settings.fhir.policyFile, '/etc/policy.yaml')
+  })
+
+  it('counts an empty variable as not set', () => {
+    assert.equal(read({ SMART_ACCESS_TOKEN_TTL_SECONDS: '', SMART_CONFIG: '' }).accessTokenTtlSeconds, 300)
+  })
+
+  it('makes a random password for the test clinician off loopback', () => {
+    const passwords = [1, 2].map(() => read({ SMART_BIND: '0.0.0.0' }).seedClinicianPassword)
+    assert.match(passwords[0] ?? '', /^[\w-]{16}$/)
+    assert.notEqual(passwords[0], passwords[1])
+    assert.equal(
+      read({ SMART_BIND: '0.0.0.0', SMART_SEED_CLINICIAN_PASSWORD: 'mine' }).seedClinicianPassword,
+      'mine',
+    )
+  })
+
+  const bad: readonly (readonly [variable: string, value: string, message: RegExp])[] = [
+    ['SMART_ISSUER_URL', 'localhost:9000', /expected an http or https address without path/],
+    ['SMART_ISSUER_URL', 'http://localhost:9000/auth', /without path, query and fragment, got "http/],
+    ['SMART_ISSUER_URL', 'http://user:pw@localhost:9000', /expected an http or https address/],
+    ['SMART_FHIR_BASE_URL', 'http://localhost/fhir?x=1', /without query and fragment/],
+    ['SMART_FHIR_BASE_URL', 'http://localhost/fhir#', /without query and fragment/],
+    ['SMART_CLIENT_LAUNCH_URL', 'http://localhost/launch#x', /without fragment/],
+    ['SMART_CLIENT_LAUNCH_URL', 'javascript:alert(1)', /expected an http or https address/],
+    ['SMART_DEFAULT_NEED_PATIENT_BANNER', 'yes', /expected true or false, got "yes"/],
+    ['SMART_ACCESS_TOKEN_TTL_SECONDS', '0', /a whole number from 1 to 86400, got "0"/],
+    ['SMART_ACCESS_TOKEN_TTL_SECONDS', '5m', /a whole number/],
+    ['SMART_ACCESS_TOKEN_TTL_SECONDS', '-5', /a whole number/],
+    ['SMART_AUTH_PORT', '65536', /from 1 to 65535/],
+    ['SMART_BIND', 'ehr.example', /expected IP addresses, separated by commas/],
+    ['SMART_BIND', '127.0.0.1,', /expected IP addresses/],
+    ['SMART_TRUST_PROXY', '10.0.0.0/33', /expected IP addresses, networks/],
+    ['SMART_TRUST_PROXY', 'true', /expected IP addresses, networks/],
+    ['SMART_APP_SCOPE', 'launch patient/Patient.sr', /expected SMART scopes/],
+    ['SMART_APP_SCOPE', ' ', /expected SMART scopes/],
+    [
+      'SMART_APP_ISSUERS',
+      'http://a/fhir,ftp://b',
+      /addresses without query and fragment, separated by commas/,
+    ],
+    ['SMART_APP_CLIENT_ID', 'two words', /expected a client id/],
+    ['SMART_SEARCH_LETTER', 'rs', /expected r or s, got "rs"/],
+    ['SMART_SCOPE_CONTEXTS', 'patient,everyone', /expected patient, user or system/],
+    ['SMART_SAMPLE_PATIENTS', 'many', /a whole number from 0/],
+    ['SMART_LOG_LEVEL', 'loud', /expected trace or debug or info/],
+  ]
+  for (const [variable, value, message] of bad) {
+    it(`refuses ${variable}=${value}`, () => {
+      assert.throws(() => read({ [variable]: value }), message)
+      assert.throws(
+        () => read({ [variable]: value }),
+        new RegExp(`^SettingsError: Cannot use ${variable}: expected`),
+      )
+    })
+  }
+
+  it('never repeats a secret that it refuses', () => {
+    for (const [variable, value] of [
+      ['SMART_SECRET', 'short'],
+      ['SMART_SEED_CLINICIAN_PASSWORD', 'x'.repeat(73)],
+      ['SMART_DATABASE_URL', 'mysql://me:hush@host/db'],
+    ] as const) {
+      assert.throws(
+        () => read({ [variable]: value }),
+        (error: Error) =>
+          error.message.startsWith(`Cannot use ${variable}: expected`) && !error.message.includes(value),
+      )
+    }
+  })
+
+  it('keeps the query of a launch address', () => {
+    const launch = 'https://app.example/launch?tenant=7'
+    assert.equal(read({ SMART_CLIENT_LAUNCH_URL: launch }).smartClientLaunchUrl, launch)
+  })
+
+  it('reads lists', () => {
+    const settings = read({
+      SMART_BIND: '127.0.0.1, 10.0.0.5',
+      SMART_SCOPE_CONTEXTS: 'patient',
+      SMART_TRUST_PROXY: 'loopback, 10.0.0.0/8',
+    })
+    assert.deepEqual(settings.bind, ['127.0.0.1', '10.0.0.5'])
+    assert.deepEqual(settings.fhir.scopeContexts, ['patient'])
+    assert.equal(settings.trustProxy, 'loopback,10.0.0.0/8')
+    assert.equal(settings.onLoopback, false)
+  })
+})
+
+describe('the settings file', () => {
+  it('is read under dotted names, or in levels, and the environment wins', () => {
+    const cwd = withFile(`
+smart.server.access-token-ttl-seconds: 120
+smart.server.secret: 0123456789012345678901234567890123
+smart:
+  app:
+    session-idle-seconds: 900
+    scope: [launch, openid]
+  server.bind: [127.0.0.1, 127.0.0.2]
+`)
+    const settings = readSettings({ SMART_SESSION_IDLE_SECONDS: '60' }, cwd)
+    assert.equal(settings.accessTokenTtlSeconds, 120)
+    assert.equal(settings.secret, '0123456789012345678901234567890123')
+    assert.equal(settings.app.sessionIdleSeconds, 60)
+    assert.equal(settings.app.scope, 'launch openid')
+    assert.deepEqual(settings.bind, ['127.0.0.1', '127.0.0.2'])
+  })
+
+  it('may say defaultNeedPatientBanner, as the service document does', () => {
+    assert.equal(
+      readSettings({}, withFile('defaultNeedPatientBanner: false')).defaultNeedPatientBanner,
+      false,
+    )
+  })
+
+  it('is the one that SMART_CONFIG names', () => {
+    const cwd = withFile('smart.server.access-token-ttl-seconds: 1')
+    writeFileSync(join(cwd, 'other.yaml'), 'smart.server.access-token-ttl-seconds: 2')
+    assert.equal(readSettings({ SMART_CONFIG: 'other.yaml' }, cwd).accessTokenTtlSeconds, 2)
+    assert.throws(
+      () => readSettings({ SMART_CONFIG: 'missing.yaml' }, cwd),
+      /Cannot read settings file missing.yaml: ENOENT/,
+    )
+  })
+
+  it('may be empty, or have only comments', () => {
+    for (const text of ['', '# nothing\n', '{}'])
+      assert.equal(readSettings({}, withFile(text)).authPort, 9000)
+  })
+
+  const bad: readonly (readonly [text: string, message: RegExp])[] = [
+    [
+      'smart.server.isuer-url: http://localhost:1',
+      /unknown setting smart.server.isuer-url; expected smart.server.issuer-url$/,
+    ],
+    ['colour: blue', /Cannot use sallyport.yaml: unknown setting colour; expected a name that/],
+    [
+      'smart: {server: {auth-port: high}}',
+      /Cannot use smart.server.auth-port: expected a whole number from 1 to 65535, got "high"/,
+    ],
+    [
+      'smart.server.auth-port: [1, 2]',
+      /Cannot use smart.server.auth-port in sallyport.yaml: expected a whole number/,
+    ],
+    [
+      'smart.server.auth-port:',
+      /Cannot use smart.server.auth-port in sallyport.yaml: expected a whole number/,
+    ],
+    ['smart.server.bind: [[a]]', /Cannot use smart.server.bind in sallyport.yaml: expected IP addresses/],
+    ['smart.server.auth-port: 1\nsmart: {server: {auth-port: 2}}', /smart.server.auth-port is set twice/],
+    [
+      'defaultNeedPatientBanner: true\nsmart.server.default-need-patient-banner: true',
+      /default-need-patient-banner is set twice/,
+    ],
+    ['a: b: c', /^SettingsError: Cannot read settings file sallyport.yaml: [^\n]+$/],
+    ['just words', /Cannot use sallyport.yaml: expected names with values/],
+    ['[a, b]', /Cannot use sallyport.yaml: expected names with values/],
+  ]
+  for (const [text, message] of bad) {
+    it(`stops at ${JSON.stringify(text)}`, () => {
+      assert.throws(() => readSettings({}, withFile(text)), message)
+    })
+  }
+})
+
+describe('readConfiguration', () => {
+  it('warns once of each unknown SMART_ variable', () => {
+    const env = { SMART_ISSUER: 'x', SMART_TEAPOT: 'y', SMARTER: 'z', PATH: '/bin' }
+    assert.deepEqual(readConfiguration(env, folder).warnings, [
+      'Unknown variable SMART_ISSUER is ignored: did you mean SMART_ISSUER_URL?',
+      'Unknown variable SMART_TEAPOT is ignored',
+    ])
+  })
+
+  it('tells where each value comes from', () => {
+    const cwd = withFile('smart.server.auth-port: 9001')
+    const { sources } = readConfiguration({ SMART_FHIR_PORT: '8001' }, cwd)
+    assert.equal(sources.get('authPort'), 'file')
+    assert.equal(sources.get('fhirPort'), 'environment')
+    assert.equal(sources.get('appPort'), 'default')
+  })
+
+  const deployed = {
+    SMART_ISSUER_URL: 'https://auth.ehr.example',
+    SMART_FHIR_BASE_URL: 'https://fhir.ehr.example/fhir',
+    SMART_APP_URL: 'https://app.ehr.example',
+    SMART_CLIENT_LAUNCH_URL: 'https://app.ehr.example/launch',
+    SMART_SECRET: 'thirty-two characters of a secret',
+  }
+
+  it('has no objection to the defaults, nor to a whole deployment', () => {
+    assert.deepEqual(problems({}), [])
+    assert.deepEqual(problems(deployed), [])
+  })
+
+  for (const missing of Object.keys(deployed)) {
+    it(`objects off loopback when ${missing} is missing`, () => {
+      const found = problems({ ...deployed, [missing]: undefined })
+      assert.ok(found.includes(`${missing} must be set off loopback`), found.join('\n'))
+    })
+  }
+
+  it('is off loopback as soon as one bind address is', () => {
+    assert.equal(
+      problems({ SMART_BIND: '127.0.0.1,192.0.2.1' })[0],
+      'SMART_ISSUER_URL must be set off loopback',
+    )
+  })
+
+  it('objects to http off loopback unless it is allowed', () => {
+    const unsafe = { ...deployed, SMART_APP_URL: 'http://app.ehr.example' }
+    assert.deepEqual(problems(unsafe), [
+      'SMART_APP_URL must be https off loopback, or set SMART_ALLOW_HTTP=true',
+    ])
+    assert.deepEqual(problems({ ...unsafe, SMART_ALLOW_HTTP: 'true' }), [])
+  })
+
+  it('objects to an upstream over the network in clear, not to one on this machine', () => {
+    const upstream = (url: string) => problems({ ...deployed, SMART_FHIR_UPSTREAM_URL: url })
+    assert.equal(upstream('http://hapi.ehr.example/fhir').length, 1)
+    assert.deepEqual(upstream('http://localhost:8090/fhir'), [])
+    assert.deepEqual(upstream('https://hapi.ehr.example/fhir'), [])
+  })
+
+  it('wants certificate and key together, and https addresses with them', () => {
+    assert.deepEqual(problems({ ...deployed, SMART_TLS_CERT: 'c' }), ['SMART_TLS_CERT needs SMART_TLS_KEY'])
+    assert.deepEqual(problems({ ...deployed, SMART_TLS_KEY: 'k' }), ['SMART_TLS_KEY needs SMART_TLS_CERT'])
+    assert.deepEqual(problems({ ...deployed, SMART_TLS_CERT: 'c', SMART_TLS_KEY: 'k' }), [])
+    assert.equal(problems({ SMART_TLS_CERT: 'c', SMART_TLS_KEY: 'k' }).length, 3)
+  })
+})

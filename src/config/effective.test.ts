@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { readConfiguration } from './configuration.ts'
+import { effectiveSettings } from './effective.ts'
+import { settingRows } from './table.ts'
+
+const effective = (env: Record<string, string>) =>
+  new Map(effectiveSettings(readConfiguration(env, '/nowhere')).map(setting => [setting.name, setting]))
+
+describe('effectiveSettings', () => {
+  it('has every setting once, with its variable', () => {
+    const all = effective({})
+    assert.equal(all.size, settingRows.length)
+    assert.equal(new Set([...all.values()].map(setting => setting.env)).size, settingRows.length)
+  })
+
+  it('shows values as one would write them, and none as undefined', () => {
+    const all = effective({ SMART_SEARCH_LETTER: 's' })
+    assert.equal(all.get('smart.server.bind')?.value, '127.0.0.1,::1')
+    assert.equal(all.get('smart.server.auth-port')?.value, '9000')
+    assert.equal(all.get('smart.server.tls-cert')?.value, undefined)
+    assert.deepEqual(all.get('smart.fhir.search-letter'), {
+      name: 'smart.fhir.search-letter',
+      env: 'SMART_SEARCH_LETTER',
+      value: 's',
+      source: 'environment',
+    })
+  })
+
+  it('shows a value for each setting that is changed: no row reads the setting of another', () => {
+    const before = effective({})
+    const samples: Record<string, string> = {
+      SMART_ISSUER_URL: 'http://localhost:1',
+      SMART_FHIR_BASE_URL: 'http://localhost:2',
+      SMART_APP_URL: 'http://localhost:3',
+      SMART_CLIENT_LAUNCH_URL: 'http://localhost:4',
+      SMART_DEFAULT_CLIENT_ID: 'other',
+      SMART_DEFAULT_NEED_PATIENT_BANNER: 'false',
+      SMART_DATABASE_URL: 'postgres://localhost/x',
+      SMART_DATA_DIR: '/elsewhere',
+      SMART_SECRET: 'a secret of the environment',
+      SMART_BIND: '127.0.0.9',
+      SMART_TRUST_PROXY: 'loopback',
+      SMART_TLS_CERT: '/cert',
+      SMART_TLS_KEY: '/key',
+      SMART_ALLOW_HTTP: 'true',
+      SMART_OPEN_METRICS: 'true',
+      SMART_LOG_LEVEL: 'debug',
+      SMART_APP_CLIENT_ID: 'other',
+      SMART_APP_SCOPE: 'openid',
+      SMART_APP_ISSUERS: 'http://localhost:5',
+      SMART_FHIR_UPSTREAM_URL: 'http://localhost:6',
+      SMART_SEARCH_LETTER: 's',
+      SMART_SCOPE_CONTEXTS: 'patient',
+      SMART_POLICY_FILE: '/policy',
+    }
+    for (const [, row] of settingRows) {
+      // A masked value looks the same before and after.
+      if (row.name === 'smart.server.seed-clinician-password') continue
+      const after = effective({ [row.env]: samples[row.env] ?? '7' })
+      assert.notEqual(after.get(row.name)?.value, before.get(row.name)?.value, row.name)
+    }
+  })
+
+  it('masks secrets and passwords', () => {
+    const all = effective({
+      SMART_SECRET: 'a secret of the environment',
+      SMART_SEED_CLINICIAN_PASSWORD: 'hush hush',
+      SMART_DATABASE_URL: 'postgres://me:hush@db.example/x?password=hush',
+    })
+    const text = JSON.stringify([...all.values()])
+    assert.doesNotMatch(text, /hush|a secret of/)
+    assert.equal(all.get('smart.server.secret')?.value, '********')
+    assert.match(all.get('smart.server.database-url')?.value ?? '', /^postgres:\/\/me:\*+@db\.example\/x/)
+  })
+})

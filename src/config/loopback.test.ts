@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { isLoopbackHost, isLoopbackUrl } from './loopback.ts'
+
+describe('isLoopbackHost', () => {
+  for (const host of [
+    'localhost',
+    'LOCALHOST',
+    'auth.localhost',
+    '127.0.0.1',
+    '127.9.9.9',
+    '::1',
+    '[::1]',
+    '::ffff:127.0.0.1',
+  ]) {
+    it(`holds for ${host}`, () => assert.equal(isLoopbackHost(host), true))
+  }
+
+  for (const host of [
+    '0.0.0.0',
+    '::',
+    '10.0.0.1',
+    '128.0.0.1',
+    'localhost.example',
+    '127.0.0.1.example',
+    'mylocalhost',
+    '::2',
+    '',
+  ]) {
+    it(`does not hold for ${host || 'nothing'}`, () => assert.equal(isLoopbackHost(host), false))
+  }
+})
+
+describe('isLoopbackUrl', () => {
+  it('looks at the host alone, however it is written', () => {
+    assert.equal(isLoopbackUrl('http://0x7f.1:8080/fhir'), true)
+    assert.equal(isLoopbackUrl('https://[::1]/x'), true)
+    assert.equal(isLoopbackUrl('https://ehr.example/localhost'), false)
+  })
+})

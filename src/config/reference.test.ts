@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { describe, it } from 'node:test'
+import { settingsReference } from './reference.ts'
+import { settingRows } from './table.ts'
+
+describe('settingsReference', () => {
+  it('has a row of five cells for every setting', () => {
+    for (const [, row] of settingRows) {
+      const line = settingsReference()
+        .split('\n')
+        .find(text => text.startsWith(`| \`${row.name}\` | \`${row.env}\` |`))
+      assert.ok(line, row.name)
+      assert.equal(line.split(/(?<!\\)\|/).length, 7, row.name)
+    }
+  })
+
+  it('is what docs/settings.md says', () => {
+    assert.equal(
+      readFileSync(new URL('../../docs/settings.md', import.meta.url), 'utf8'),
+      settingsReference(),
+    )
+  })
+})
