@@ -22,17 +22,17 @@ export function nameHtml(name: PersonName, options: { readonly withTitle?: boole
   return html`<span class="family">${family}</span>${given !== undefined && `, ${given}`}${titled}`
 }
 
-const SEXES: Readonly<Record<string, string>> = {
-  male: 'Male',
-  female: 'Female',
-  other: 'Other',
-  unknown: NOT_KNOWN,
-}
+const SEXES: ReadonlyMap<string, string> = new Map([
+  ['male', 'Male'],
+  ['female', 'Female'],
+  ['other', 'Other'],
+  ['unknown', NOT_KNOWN],
+])
 
 /** FHIR `gender` in full. */
 export function sexText(gender: string | undefined): string {
   if (gender === undefined) return NOT_RECORDED
-  return SEXES[gender] ?? NOT_KNOWN
+  return SEXES.get(gender) ?? NOT_KNOWN
 }
 
 /** The medical record number, or else the FHIR id; always with its label. */

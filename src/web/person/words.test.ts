@@ -1,0 +1,256 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Resource } from '../../fhir/r4.ts'
+import {
+  alikeTo,
+  alikeWarning,
+  deathText,
+  isAlike,
+  nameHtml,
+  nameText,
+  type Person,
+  patientBanner,
+  personAge,
+  personOf,
+  recordNumber,
+  sexText,
+} from './index.ts'
+
+const NOW = Date.UTC(2026, 10, 13, 14, 0)
+
+function patient(fields: Record<string, unknown>): Resource {
+  return { resourceType: 'Patient', id: 'p1', ...fields }
+}
+
+function named(family: string, given: string, id = `${family}-${given}`): Person {
+  return { id, name: { family, given } }
+}
+
+describe('personOf: name', () => {
+  const cases: readonly (readonly [names: unknown, text: string])[] = [
+    [[{ family: 'Juniper', given: ['Alba'], prefix: ['Ms'] }], 'Juniper, Alba (Ms)'],
+    [[{ family: 'Ashlar', given: ['Tobias', 'Emeka'] }], 'Ashlar, Tobias Emeka'],
+    [[{ family: 'Ashlar', given: ['Tobias'], suffix: ['Jr.'] }], 'Ashlar, Tobias Jr.'],
+    [[{ family: 'Ashlar' }], 'Ashlar'],
+    [[{ given: ['Cher'] }], 'Cher'],
+    [[{ text: 'Þóra Obsidian' }], 'Þóra Obsidian'],
+    [[], 'Name not recorded'],
+    [undefined, 'Name not recorded'],
+    ['Juniper', 'Name not recorded'],
+    [[{ family: 7, given: 'Alba' }], 'Name not recorded'],
+    [[{ family: '  ', given: [''] }], 'Name not recorded'],
+    [
+      [
+        { use: 'maiden', family: 'Thistle', given: ['Alba'] },
+        { use: 'usual', family: 'Jay', given: ['Al'] },
+        { use: 'official', family: 'Juniper', given: ['Alba'] },
+      ],
+      'Juniper, Alba',
+    ],
+    [
+      [
+        { use: 'official', family: 'Thistle', given: ['Alba'], period: { end: '2001-01-01' } },
+        { use: 'official', family: 'Juniper', given: ['Alba'] },
+      ],
+      'Juniper, Alba',
+    ],
+    [
+      [
+        { use: 'nickname', given: ['Bibi'] },
+        { family: 'Juniper', given: ['Alba'] },
+      ],
+      'Juniper, Alba',
+    ],
+  ]
+  for (const [names, text] of cases) {
+    it(`reads ${JSON.stringify(names)} as ${text}`, () => {
+      assert.equal(nameText(personOf(patient({ name: names })).name), text)
+    })
+  }
+})
+
+describe('nameHtml', () => {
+  it('leaves the capitals to CSS and escapes what it is given', () => {
+    assert.equal(
+      nameHtml({ family: 'O<b>', given: 'A&B' }).markup,
+      '<span class="family">O&lt;b&gt;</span>, A&amp;B',
+    )
+  })
+
+  it('has the title only where it is asked for', () => {
+    const name = { family: 'Juniper', given: 'Alba', title: 'Ms' }
+    assert.equal(nameHtml(name).markup, '<span class="family">Juniper</span>, Alba')
+    assert.equal(
+      nameHtml(name, { withTitle: true }).markup,
+      '<span class="family">Juniper</span>, Alba <span class="patient__title">(Ms)</span>',
+    )
+  })
+})
+
+describe('sexText', () => {
+  const cases: readonly (readonly [gender: string | undefined, text: string])[] = [
+    ['male', 'Male'],
+    ['female', 'Female'],
+    ['other', 'Other'],
+    ['unknown', 'Not known'],
+    ['F', 'Not known'],
+    ['constructor', 'Not known'],
+    [undefined, 'Not recorded'],
+  ]
+  for (const [gender, text] of cases) {
+    it(`writes ${gender} as ${text}`, () => {
+      assert.equal(sexText(gender), text)
+    })
+  }
+})
+
+describe('recordNumber', () => {
+  const MR = { coding: [{ system: 'http://terminology.hl7.org/CodeSystem/v2-0203', code: 'MR' }] }
+
+  it('is the medical record number, with its label', () => {
+    const identifier = [
+      { type: { coding: [{ code: 'SS' }] }, value: '999-00-1234' },
+      { use: 'old', type: MR, value: 'OLD-1' },
+      { type: MR, value: 'SYN-004127' },
+    ]
+    assert.deepEqual(recordNumber(personOf(patient({ identifier }))), { label: 'MRN', value: 'SYN-004127' })
+  })
+
+  it('is the FHIR id, labelled so, where there is none', () => {
+    assert.deepEqual(recordNumber(personOf(patient({ identifier: [{ value: '1' }, null, 'x'] }))), {
+      label: 'FHIR id',
+      value: 'p1',
+    })
+  })
+})
+
+describe('birth and death', () => {
+  it('takes the time of birth from its extension', () => {
+    const extension = [
+      {
+        url: 'http://hl7.org/fhir/StructureDefinition/patient-birthTime',
+        valueDateTime: '2026-11-13T04:00:00Z',
+      },
+    ]
+    const baby = personOf(patient({ birthDate: '2026-11-13', _birthDate: { extension } }))
+    assert.equal(personAge(baby, NOW), '10 hours')
+  })
+
+  it('tells the age at death', () => {
+    const edith = personOf(patient({ birthDate: '1944-08-11', deceasedDateTime: '2025-02-02T03:00:00Z' }))
+    assert.equal(personAge(edith, NOW), '80 years at death')
+    assert.equal(deathText(edith), 'Died 02-Feb-2025')
+  })
+
+  it('does not guess an age where only the death is known', () => {
+    const person = personOf(patient({ birthDate: '1944-08-11', deceasedBoolean: true }))
+    assert.equal(personAge(person, NOW), 'Not known')
+    assert.equal(deathText(person), 'Died')
+  })
+
+  it('does not call the living dead', () => {
+    assert.equal(deathText(personOf(patient({ deceasedBoolean: false }))), undefined)
+  })
+})
+
+describe('isAlike', () => {
+  const alike: readonly (readonly [Person, Person])[] = [
+    [named('Juniper', 'Alba'), named('Juniper', 'Alban')],
+    [named('Juniper', 'Alba'), named('Juniper', 'Alba', 'another')],
+    [named('Núñez', 'José'), named('Nunez', 'Jose', 'another')],
+    [named("O'Brien", 'Sean'), named('OBrien', 'Shean')],
+    [named('Rowan', 'Idris'), named('Rowan', 'Irdis')],
+    [named('Slate', 'Catherine'), named('Slate', 'Katharine')],
+    [named('Slate', 'Alex Maria'), named('Slate', 'Alexander')],
+  ]
+  for (const [a, b] of alike) {
+    it(`is true for ${nameText(a.name)} and ${nameText(b.name)}`, () => {
+      assert.equal(isAlike(a, b), true)
+      assert.equal(isAlike(b, a), true)
+    })
+  }
+
+  const different: readonly (readonly [Person, Person])[] = [
+    [named('Juniper', 'Alba'), named('Alder', 'Alba')],
+    [named('Rowan', 'Idris'), named('Rowan', 'Maren')],
+    [named('Rowan', 'Al'), named('Rowan', 'Bo')],
+    [named('Rowan', 'Al'), named('Rowan', 'Alexandra')],
+    [named('Rowan', 'Idris', 'same'), named('Rowan', 'Idris', 'same')],
+    [named('', 'Idris'), named('', 'Idris', 'another')],
+    [
+      { id: 'a', name: { family: 'Rowan' } },
+      { id: 'b', name: { family: 'Rowan' } },
+    ],
+  ]
+  for (const [a, b] of different) {
+    it(`is false for ${nameText(a.name)} (${a.id}) and ${nameText(b.name)} (${b.id})`, () => {
+      assert.equal(isAlike(a, b), false)
+    })
+  }
+
+  it('finds them among many', () => {
+    const [alba, alban, other] = [
+      named('Juniper', 'Alba'),
+      named('Juniper', 'Alban'),
+      named('Slate', 'Nadia'),
+    ]
+    assert.deepEqual(alikeTo(alba, [alba, alban, other]), [alban])
+  })
+})
+
+describe('patientBanner', () => {
+  const alba = personOf(
+    patient({
+      name: [{ family: 'Juniper', given: ['Alba'], prefix: ['Ms'] }],
+      birthDate: '1958-03-14',
+      gender: 'female',
+    }),
+  )
+
+  it('has name, Born (age), Sex and number in this order', () => {
+    const { markup } = patientBanner(alba, { now: NOW, heading: 'h2', id: 'picked' })
+    const order = [
+      'id="picked"',
+      'Juniper',
+      'Alba',
+      '(Ms)',
+      'Born',
+      '14-Mar-1958',
+      '(68 years)',
+      'Sex',
+      'Female',
+      'FHIR id',
+      'p1',
+    ]
+    const places = order.map(text => markup.indexOf(text))
+    assert.ok(places.every(place => place >= 0))
+    assert.deepEqual(
+      places,
+      [...places].sort((a, b) => a - b),
+    )
+  })
+
+  it('says what is missing', () => {
+    const { markup } = patientBanner({ id: 'x', name: {} }, { now: NOW, heading: 'h1' })
+    assert.equal(markup.match(/Not recorded/g)?.length, 2)
+    assert.match(markup, /Name not recorded/)
+  })
+
+  it('tells a death beside the name', () => {
+    const dead: Person = { ...alba, death: { date: '2025-02-02' } }
+    const { markup } = patientBanner(dead, { now: NOW, heading: 'p' })
+    assert.match(markup, /<span class="patient__died">Died 02-Feb-2025<\/span>/)
+    assert.match(markup, /<dt>Age at death<\/dt><dd>66 years<\/dd>/)
+  })
+})
+
+describe('alikeWarning', () => {
+  it('names the others with their birth dates', () => {
+    const warning = alikeWarning([{ ...named('Juniper', 'Alban'), born: '1985-03-14' }])
+    assert.match(String(warning), /Similar name: <span class="family">Juniper<\/span>, Alban, born <time/)
+  })
+
+  it('is nothing when there are none', () => {
+    assert.equal(alikeWarning([]), undefined)
+  })
+})
