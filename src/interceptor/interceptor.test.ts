@@ -1,0 +1,237 @@
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import type { Refused } from '../fhir/index.ts'
+import { createInterceptor, type InterceptorOptions } from './interceptor.ts'
+import { authUrl, encode, fhirBaseUrl, makeKey, StandingAuthServer } from './testing/auth-server.ts'
+
+const auth = new StandingAuthServer()
+
+function make(options: Partial<InterceptorOptions> = {}, server = auth) {
+  return createInterceptor({ authUrl, fhirBaseUrl, fetch: server.fetch, clock: server.clock, ...options })
+}
+
+const interceptor = make()
+
+async function refusalOf(authorization: string | undefined, guard = interceptor): Promise<Refused> {
+  const answer = await guard.admit(authorization)
+  assert.equal(answer.allowed, false, 'the token was accepted')
+  return answer
+}
+
+describe('createInterceptor', () => {
+  it('admits a good access token and tells what it grants', async () => {
+    const fhirUser = `${fhirBaseUrl}/Practitioner/p1`
+    const caller = await interceptor.admit(
+      auth.bearer({ fhirUser, scope: ['openid', 'patient/Condition.rs'] }),
+    )
+    assert(caller.allowed)
+    assert.equal(caller.grant.patient, '1')
+    assert.deepEqual(caller.grant.fhirUser, { type: 'Practitioner', id: 'p1' })
+    assert.deepEqual(
+      caller.grant.scopes.map(scope => scope.text),
+      ['openid', 'patient/Condition.rs'],
+    )
+    assert(caller.decide({ kind: 'search-type', type: 'Condition', params: [] }).allowed)
+    assert(!caller.decide({ kind: 'search-type', type: 'Observation', params: [] }).allowed)
+  })
+
+  it('compares the scheme without regard to case', async () => {
+    for (const scheme of ['bearer', 'BEARER', 'bEaReR'])
+      assert((await interceptor.admit(`${scheme} ${auth.token()}`)).allowed, scheme)
+  })
+
+  for (const authorization of [undefined, '', 'Bearer', 'Bearer ', 'Basic YTpi', 'Bearerx abc', 'token'])
+    it(`says that a bearer token is needed to ${JSON.stringify(authorization)}`, async () => {
+      assert.deepEqual(await refusalOf(authorization), {
+        allowed: false,
+        status: 401,
+        headers: { 'www-authenticate': 'Bearer' },
+        outcome: {
+          resourceType: 'OperationOutcome',
+          issue: [
+            {
+              severity: 'error',
+              code: 'login',
+              details: {
+                text: 'Missing or non-Bearer Authorization header. All FHIR requests need a SMART access token.',
+              },
+            },
+          ],
+        },
+      })
+    })
+
+  const seconds = Math.floor(auth.now / 1000)
+  const [head = '', body = '', signature = ''] = auth.token().split('.')
+  const publicPem = auth.keys[0]?.publicKey.export({ type: 'spki', format: 'pem' }) ?? ''
+  const unsigned = `${encode({ alg: 'none', typ: 'at+jwt', kid: auth.keys[0]?.kid })}.${body}`
+  const hs256 = `${encode({ alg: 'HS256', typ: 'at+jwt', kid: auth.keys[0]?.kid })}.${body}`
+  const stranger = { ...makeKey(), kid: auth.keys[0]?.kid ?? '' }
+  const BAD: Record<string, string> = {
+    'junk bytes': '\u0001\u00ff%%%',
+    'no JWT': 'abc',
+    'two parts': `${head}.${body}`,
+    'four parts': `${head}.${body}.${signature}.${signature}`,
+    'a header that is no JSON': `abc.${body}.${signature}`,
+    'claims that are no object': `${head}.${encode([1])}.${signature}`,
+    'two tokens': `${auth.token()}, Bearer ${auth.token()}`,
+    'alg none': `${unsigned}.`,
+    'alg none with a signature': `${unsigned}.${signature}`,
+    'HS256 with the public key': `${hs256}.${createHmac('sha256', publicPem).update(hs256).digest('base64url')}`,
+    'alg RS512': auth.token({}, { alg: 'RS512' }),
+    'alg in another case': auth.token({}, { alg: 'rs256' }),
+    'an id_token': auth.token({ aud: 'app' }, { typ: 'JWT' }),
+    'an id_token for this server': auth.token({}, { typ: 'JWT' }),
+    'no typ': auth.token({}, { typ: undefined }),
+    'no kid': auth.token({}, { kid: undefined }),
+    'an unknown kid': auth.token({}, { kid: 'other' }),
+    'a kid that is a prototype': auth.token({}, { kid: '__proto__' }),
+    'a critical header': auth.token({}, { crit: ['b64'], b64: false }),
+    'a foreign key under our kid': auth.token({}, {}, stranger),
+    'another issuer': auth.token({ iss: 'http://evil.example' }),
+    'no issuer': auth.token({ iss: undefined }),
+    'another audience': auth.token({ aud: 'http://localhost:8080/other' }),
+    'an audience that starts alike': auth.token({ aud: `${fhirBaseUrl}2` }),
+    'no audience': auth.token({ aud: undefined }),
+    'an empty list of audiences': auth.token({ aud: [] }),
+    'no exp': auth.token({ exp: undefined }),
+    'exp as a text': auth.token({ exp: String(seconds + 300) }),
+    'nbf to come': auth.token({ nbf: seconds + 60 }),
+    'nbf as a text': auth.token({ nbf: String(seconds) }),
+    'a changed claim': `${head}.${encode({ ...JSON.parse(Buffer.from(body, 'base64url').toString()), patient: '2' })}.${signature}`,
+    'a token that is too long': auth.token({ scope: 'patient/Condition.rs '.repeat(400) }),
+  }
+  for (const [name, token] of Object.entries(BAD))
+    it(`refuses ${name}`, async () => {
+      const { status, headers, outcome } = await refusalOf(`Bearer ${token}`)
+      assert.equal(status, 401)
+      assert.equal(headers['www-authenticate'], 'Bearer error="invalid_token"')
+      assert.equal(outcome.issue[0]?.code, 'login')
+      assert.equal(JSON.stringify(outcome).includes(token), false)
+    })
+
+  it('says of an expired token that it has expired', async () => {
+    const { status, headers, outcome } = await refusalOf(auth.bearer({ exp: seconds }))
+    assert.equal(status, 401)
+    assert.equal(headers['www-authenticate'], 'Bearer error="invalid_token"')
+    assert.equal(outcome.issue[0]?.code, 'expired')
+  })
+
+  it('accepts what is merely unusual', async () => {
+    for (const [claims, header] of [
+      [{ aud: ['x', fhirBaseUrl] }, {}],
+      [{ aud: `${fhirBaseUrl}/` }, {}],
+      [{}, { typ: 'application/at+jwt' }],
+      [{}, { typ: 'AT+JWT' }],
+      [{ nbf: seconds + 4 }, {}],
+    ] as const)
+      assert(
+        (await interceptor.admit(auth.bearer(claims, header))).allowed,
+        JSON.stringify({ claims, header }),
+      )
+  })
+
+  it('reads a patient or fhirUser that it does not understand as none', async () => {
+    for (const claims of [
+      { patient: 'Patient/1', fhirUser: 'http://other.example/fhir/Practitioner/1' },
+      { patient: ['1'], fhirUser: 'Organization/1' },
+      { patient: '', fhirUser: '' },
+      { patient: '..', fhirUser: 1 },
+    ]) {
+      const caller = await interceptor.admit(auth.bearer(claims))
+      assert(caller.allowed)
+      assert.equal(caller.grant.patient, undefined)
+      assert.equal(caller.grant.fhirUser, undefined)
+    }
+  })
+
+  it('never fails and never admits, whatever the header holds', async () => {
+    const anything = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.string().map(text => `Bearer ${text}`),
+      fc.base64String().map(text => `Bearer ${text}.${text}.${text}`),
+      fc.json().map(text => `Bearer ${Buffer.from(text).toString('base64url')}.${body}.${signature}`),
+    )
+    await fc.assert(
+      fc.asyncProperty(anything, async text => {
+        assert.equal((await refusalOf(text)).status, 401)
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  it('verifies a token once, and never again while it is warm', async () => {
+    let verified = 0
+    const counting = make({ verify: () => Boolean(++verified) })
+    const authorization = auth.bearer()
+    for (let i = 0; i < 100; i++) assert((await counting.admit(authorization)).allowed)
+    assert.equal(verified, 1)
+  })
+
+  it('verifies no signature of a token that cannot be good', async () => {
+    let verified = 0
+    const counting = make({ verify: () => Boolean(++verified) })
+    await counting.admit(auth.bearer({ exp: seconds - 1 }))
+    await counting.admit(auth.bearer({ iss: 'http://evil.example' }))
+    assert.equal(verified, 0)
+  })
+
+  it('ends a warm token on time', async () => {
+    const server = new StandingAuthServer()
+    const guard = make({}, server)
+    const authorization = server.bearer()
+    server.now += 299_999
+    assert((await guard.admit(authorization)).allowed)
+    server.now += 1
+    assert.equal((await refusalOf(authorization, guard)).outcome.issue[0]?.code, 'expired')
+    assert.equal((await refusalOf(authorization, guard)).outcome.issue[0]?.code, 'expired')
+  })
+
+  it('asks on every request whether the grant was revoked', async () => {
+    const revoked = new Set<string | undefined>()
+    const guard = make({ revoked: grant => revoked.has(grant.tokenId) })
+    const authorization = auth.bearer({ jti: 'j-9' })
+    assert((await guard.admit(authorization)).allowed)
+    revoked.add('j-9')
+    assert.equal((await refusalOf(authorization, guard)).status, 401)
+  })
+
+  it('refuses when something throws inside, and tells the host', async () => {
+    const errors: unknown[] = []
+    const guard = make({
+      onError: error => errors.push(error),
+      revoked: () => {
+        throw new Error('store away')
+      },
+    })
+    assert.equal((await refusalOf(auth.bearer(), guard)).status, 500)
+    assert.equal(errors.length, 1)
+  })
+
+  it('refuses when a decision throws', async () => {
+    const guard = make({
+      contexts: ['user'],
+      userReach: () => {
+        throw new Error('policy broken')
+      },
+    })
+    const caller = await guard.admit(auth.bearer({ scope: 'user/Condition.rs', fhirUser: 'Practitioner/1' }))
+    assert(caller.allowed)
+    const answer = caller.decide({ kind: 'search-type', type: 'Condition', params: [] })
+    assert(!answer.allowed)
+    assert.equal(answer.status, 500)
+  })
+
+  it('honours only patient/ scopes unless told, but those of the portal', async () => {
+    const search = { kind: 'search-type', type: 'Patient', params: [] } as const
+    const claims = { scope: 'user/Patient.rs', fhirUser: 'Practitioner/1', patient: undefined }
+    const app = await interceptor.admit(auth.bearer(claims))
+    assert(app.allowed && !app.decide(search).allowed)
+    const portal = await interceptor.admit(auth.bearer({ ...claims, client_id: 'sallyport-portal' }))
+    assert(portal.allowed && portal.decide(search).allowed)
+    const told = await make({ contexts: ['patient', 'user'] }).admit(auth.bearer(claims))
+    assert(told.allowed && told.decide(search).allowed)
+  })
+})

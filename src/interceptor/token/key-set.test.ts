@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { describe, it } from 'node:test'
+import { createInterceptor } from '../interceptor.ts'
+import { authUrl, fhirBaseUrl, makeKey, StandingAuthServer } from '../testing/auth-server.ts'
+import { readKeys } from './read-keys.ts'
+
+function stand() {
+  const auth = new StandingAuthServer()
+  const guard = createInterceptor({ authUrl, fhirBaseUrl, fetch: auth.fetch, clock: auth.clock })
+  const status = async (authorization = auth.bearer()) => {
+    const answer = await guard.admit(authorization)
+    return answer.allowed ? 200 : answer.status
+  }
+  return { auth, guard, status }
+}
+
+describe('keySet', () => {
+  it('fetches the key set once for many tokens', async () => {
+    const { auth, status } = stand()
+    const tokens = ['a', 'b', 'c', 'd'].map(jti => auth.bearer({ jti }))
+    assert.deepEqual(await Promise.all(tokens.map(status)), [200, 200, 200, 200])
+    assert.equal(auth.requests, 1)
+  })
+
+  it('fetches it again on an unknown kid: a rotation is noticed at once', async () => {
+    const { auth, status } = stand()
+    assert.equal(await status(), 200)
+    auth.now += 5_000
+    auth.keys.push(makeKey())
+    assert.equal(await status(), 200)
+    assert.equal(auth.requests, 2)
+  })
+
+  it('does not let unknown kids set the pace', async () => {
+    const { auth, status } = stand()
+    assert.equal(await status(), 200)
+    for (let i = 0; i < 50; i++) assert.equal(await status(auth.bearer({}, { kid: `made-up-${i}` })), 401)
+    assert.equal(auth.requests, 1)
+    auth.now += 5_000
+    for (let i = 0; i < 50; i++) assert.equal(await status(auth.bearer({}, { kid: `made-up-${i}` })), 401)
+    assert.equal(auth.requests, 2)
+  })
+
+  it('is still used while the auth server is away', async () => {
+    const { auth, guard, status } = stand()
+    await guard.start()
+    auth.away = true
+    auth.now += 3_600_000
+    await guard.start()
+    guard.close()
+    assert.equal(await status(), 200)
+    assert.equal(await status(auth.bearer({}, { kid: 'new' })), 401)
+    assert(guard.ready())
+  })
+
+  it('is refreshed every five minutes, and what a removed key signed is verified anew', async () => {
+    const { auth, guard, status } = stand()
+    await guard.start()
+    const old = auth.bearer({ exp: auth.now / 1000 + 900 })
+    assert.equal(await status(old), 200)
+    auth.keys = [makeKey()]
+    auth.now += 299_999
+    await guard.start()
+    assert.equal(auth.requests, 1)
+    auth.now += 1
+    await guard.start()
+    guard.close()
+    assert.equal(auth.requests, 2)
+    assert.equal(await status(), 200)
+    assert.equal(await status(old), 401)
+  })
+
+  it('is not ready, and answers 503, until a set was fetched', async () => {
+    const { auth, guard, status } = stand()
+    auth.away = true
+    await guard.start()
+    assert.equal(guard.ready(), false)
+    assert.equal(await status(), 503)
+    assert.equal(await status('Bearer junk'), 401)
+    auth.away = false
+    auth.now += 500
+    assert.equal(await status(), 200)
+    assert.equal(guard.ready(), true)
+    guard.close()
+  })
+
+  it('keeps its keys when the auth server answers with something else', async () => {
+    const { auth, guard, status } = stand()
+    await guard.start()
+    auth.keys = []
+    auth.now += 300_000
+    await guard.start()
+    guard.close()
+    auth.keys = [makeKey()]
+    assert(guard.ready())
+    auth.now += 5_000
+    assert.equal(await status(), 200)
+  })
+})
+
+describe('readKeys', () => {
+  const jwk = {
+    ...generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' }),
+    kid: 'a',
+  }
+  const small = {
+    ...generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'jwk' }),
+    kid: 'b',
+  }
+  const curve = {
+    ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }),
+    kid: 'c',
+  }
+
+  it('takes RSA keys for RS256 signatures', () => {
+    assert.deepEqual(
+      [...readKeys({ keys: [jwk, { ...jwk, kid: 'd', use: 'sig', alg: 'RS256' }] }).keys()],
+      ['a', 'd'],
+    )
+  })
+
+  it('passes over all else', () => {
+    const others = [
+      small,
+      curve,
+      { ...jwk, use: 'enc' },
+      { ...jwk, alg: 'PS256' },
+      { ...jwk, kid: 1 },
+      { ...jwk, n: '' },
+    ]
+    assert.equal(readKeys({ keys: [...others, null, 'x'] }).size, 0)
+    for (const document of [undefined, null, [], 'x', {}, { keys: {} }])
+      assert.equal(readKeys(document).size, 0)
+  })
+})

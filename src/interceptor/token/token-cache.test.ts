@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { TokenCache } from './token-cache.ts'
+
+describe('TokenCache', () => {
+  it('keeps at most so many, and lets the least recently used go', () => {
+    const cache = new TokenCache<number>(3)
+    for (const [at, token] of ['a', 'b', 'c'].entries()) cache.set(token, at, 0)
+    cache.get('a')
+    cache.set('d', 3, 0)
+    assert.equal(cache.size, 3)
+    assert.deepEqual(
+      ['a', 'b', 'c', 'd'].map(token => cache.get(token)?.value),
+      [0, undefined, 2, 3],
+    )
+  })
+
+  it('forgets one, and all', () => {
+    const cache = new TokenCache<number>(3)
+    cache.set('a', 1, 0)
+    cache.set('b', 2, 0)
+    cache.delete('a')
+    assert.equal(cache.get('a'), undefined)
+    cache.clear()
+    assert.equal(cache.size, 0)
+  })
+})

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { type Letter, parseScope, parseScopes, permits } from './index.ts'
+
+const LETTERS = ['c', 'r', 'u', 'd', 's'] as const
+
+function lettersOf(text: string, type = 'Observation'): string {
+  const scope = parseScope(text)
+  return scope === undefined ? '' : LETTERS.filter(letter => permits(scope, type, letter)).join('')
+}
+
+// service.md 5.2, and what reading it as plain text would grant (contract 5.1).
+const PERMITTED: Record<string, string> = {
+  'patient/Observation.rs': 'rs',
+  'patient/Observation.cruds': 'cruds',
+  'patient/*.rs': 'rs',
+  'patient/*.cruds': 'cruds',
+  'patient/observation.rs': 'rs',
+  'patient/OBSERVATION.c': 'c',
+  'user/Observation.u': 'u',
+  'system/*.d': 'd',
+  'patient/Observation.read': 'rs',
+  'patient/Observation.write': 'cud',
+  'patient/Observation.*': 'cruds',
+  'patient/Observation.rs?category=http://terminology.hl7.org/CodeSystem/observation-category|laboratory':
+    'rs',
+  'patient/Observation.rs?category=http://terminology.hl7.org/CodeSystem/observation-category|survey': 'rs',
+  'patient/Observation.s?code=http://loinc.org|4548-4': 's',
+  'patient/Observation.r?_security=R': 'r',
+  'patient/Patient.rs': '',
+  'patient/ObservationX.rs': '',
+  'patient/Obs.rs': '',
+}
+
+const OUTSIDE_THE_GRAMMAR = [
+  '',
+  'patient',
+  'patient/',
+  'patient/Observation',
+  'patient/Observation.',
+  'patient/.rs',
+  'patient/Observation.dus',
+  'patient/Observation.sr',
+  'patient/Observation.rrs',
+  'patient/Observation.RS',
+  'patient/Observation.readonly',
+  'patient/Observation.read-only',
+  'patient/Observation.rsXYZ',
+  'patient/Observation.rs.c',
+  'patient/Observation.rs?',
+  'patient/Observation.rs?category',
+  'patient/Observation.rs?=laboratory',
+  'patient/Observation.rs?category=',
+  'patient/Observation.rs?category=a&',
+  'patient/Observation.rs?category=a?status=b',
+  'patient/Observation.rs?category=%',
+  'patient/Observation.read?category=a',
+  'patient/Observation.*?category=a',
+  'patient/Obser*.rs',
+  'patient/Observation/1.rs',
+  'Patient/Observation.rs',
+  'patients/Observation.rs',
+  'xpatient/Observation.rs',
+  'patient/Observation.rs\n',
+  'patient/Observation.rs"',
+  'patient\\Observation.rs',
+]
+
+describe('parseScope and permits', () => {
+  for (const [text, letters] of Object.entries(PERMITTED))
+    it(`reads ${text} as ${letters || 'nothing'} on Observation`, () =>
+      assert.equal(lettersOf(text), letters))
+
+  for (const text of OUTSIDE_THE_GRAMMAR)
+    it(`reads ${JSON.stringify(text)} as nothing`, () => assert.equal(parseScope(text), undefined))
+
+  it('keeps the granular query apart, decoded', () => {
+    const scope = parseScope('patient/Observation.rs?category=a%7Cb&status=final')
+    assert.deepEqual(scope?.kind === 'resource' && scope.query, [
+      ['category', 'a|b'],
+      ['status', 'final'],
+    ])
+  })
+
+  it('knows the scopes that are not about resources, and they permit nothing', () => {
+    for (const text of [
+      'openid',
+      'fhirUser',
+      'launch',
+      'launch/patient',
+      'online_access',
+      '__private',
+      'http://a.b/c',
+    ])
+      assert.deepEqual(parseScope(text), { kind: 'plain', text })
+    assert.equal(lettersOf('launch/patient', 'Patient'), '')
+  })
+
+  it('agrees with a second reading of the grammar, letter by letter', () => {
+    const suffix = fc.oneof(
+      fc.constantFrom('read', 'write', '*', 'rs', 'cruds', 'c', 's', 'cud', 'rr', 'sr', ''),
+      fc.string({ unit: fc.constantFrom(...LETTERS), maxLength: 6 }),
+      fc.string({ maxLength: 6 }),
+    )
+    const scope = fc.tuple(
+      fc.constantFrom('patient', 'user', 'system', 'Patient', ''),
+      fc.constantFrom('Observation', 'observation', '*', 'Patient', 'Observations', ''),
+      suffix,
+      fc.constantFrom('', '?category=a', '?category', '?'),
+    )
+    fc.assert(
+      fc.property(scope, fc.constantFrom(...LETTERS), ([context, type, letters, query], letter) => {
+        const text = `${context}/${type}.${letters}${query}`
+        assert.equal(lettersOf(text).includes(letter), naively(context, type, letters, query, letter), text)
+      }),
+      { numRuns: 20_000 },
+    )
+  })
+})
+
+/** The rules of contract 5.1 on Observation, written anew without a regular expression. */
+function naively(context: string, type: string, letters: string, query: string, letter: Letter): boolean {
+  if (!['patient', 'user', 'system'].includes(context)) return false
+  if (type !== '*' && type.toLowerCase() !== 'observation') return false
+  const v1: Record<string, string> = { read: 'rs', write: 'cud', '*': 'cruds' }
+  if (Object.hasOwn(v1, letters)) return query === '' && (v1[letters] ?? '').includes(letter)
+  const sorted = LETTERS.filter(it => letters.includes(it)).join('')
+  return (
+    letters !== '' &&
+    sorted === letters &&
+    (query === '' || query === '?category=a') &&
+    letters.includes(letter)
+  )
+}
+
+describe('parseScopes', () => {
+  it('splits a string on spaces, or takes an array of strings', () => {
+    const texts = (claim: unknown) => parseScopes(claim).map(scope => scope.text)
+    assert.deepEqual(texts('openid  patient/*.rs patient/*.rs'), ['openid', 'patient/*.rs'])
+    assert.deepEqual(texts(['openid', 'patient/*.rs', 1, null, 'a b']), ['openid', 'patient/*.rs'])
+    for (const claim of [undefined, null, 1, {}, '', 'patient/*.rs\tpatient/*.c', 'patient/*.rs,patient/*.c'])
+      assert.deepEqual(texts(claim), [])
+  })
+})
