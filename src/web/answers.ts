@@ -1,4 +1,4 @@
-import { outcome } from '../fhir/outcome.ts'
+import { outcome } from '../fhir/index.ts'
 import { errorPage } from './error-page.ts'
 import { pagePolicy } from './headers.ts'
 import { type Problem, wordsOf } from './problems.ts'

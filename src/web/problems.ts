@@ -1,5 +1,5 @@
 import type { FastifyError } from 'fastify'
-import type { IssueCode } from '../fhir/outcome.ts'
+import type { IssueCode } from '../fhir/index.ts'
 
 /** What goes wrong before a room's own code, or outside of what it expects. */
 export type Problem =

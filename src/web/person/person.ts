@@ -1,4 +1,4 @@
-import type { Resource } from '../../fhir/r4.ts'
+import type { Resource } from '../../fhir/index.ts'
 
 /** What identifies a person on a page, read once from a FHIR Patient (or Practitioner, for the name). */
 export interface Person {

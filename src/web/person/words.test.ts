@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Resource } from '../../fhir/r4.ts'
+import type { Resource } from '../../fhir/index.ts'
 import {
   alikeTo,
   alikeWarning,

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { roomFaults } from './rooms.ts'
+
+function faults(...files: readonly (readonly [path: string, text: string])[]): readonly string[] {
+  return roomFaults(new Map(files))
+}
+
+describe('roomFaults', () => {
+  it('finds nothing in a file that keeps to the rules', () => {
+    const text =
+      "import { permits } from '../scope/index.ts'\nimport { x } from './x.ts'\nimport pg from 'pg'\n"
+    assert.deepEqual(faults(['src/auth/server.ts', text]), [])
+  })
+
+  const wrong: readonly (readonly [file: string, text: string, fault: RegExp])[] = [
+    ['src/auth/a.ts', "import { x } from '../session/index.ts'", /auth may not import session/],
+    ['src/session/a.ts', "import type { X } from '../auth/index.ts'", /session may not import auth/],
+    ['src/scope/a.ts', "import { x } from '../fhir/index.ts'", /scope may not import fhir/],
+    ['src/web/a.ts', "import { x } from '../store/index.ts'", /web may not import store/],
+    ['src/interceptor/a.ts', "import { x } from '../web/index.ts'", /interceptor may not import web/],
+    [
+      'src/fhir-server/a.ts',
+      "import { x } from '../interceptor/index.ts'",
+      /fhir-server may not import interceptor/,
+    ],
+    ['src/fhir/a.ts', "import { x } from '../consent/index.ts'", /fhir may not import consent/],
+    ['src/auth/a.ts', "import {\n  a,\n  b,\n} from '../cli/index.ts'", /auth may not import cli/],
+    ['src/auth/a.ts', "export { x } from '../cli/index.ts'", /auth may not import cli/],
+    ['src/auth/a.ts', "export * from '../cli/index.ts'", /auth may not import cli/],
+    ['src/auth/a.ts', "import '../cli/index.ts'", /auth may not import cli/],
+    ['src/auth/a.ts', "const x = await import('../cli/index.ts')", /auth may not import cli/],
+    [
+      'src/auth/login/a.ts',
+      "import { x } from '../../store/store.ts'",
+      /enters store by src\/store\/store.ts/,
+    ],
+    ['src/auth/a.test.ts', "import { x } from '../store/store.ts'", /enters store by/],
+    ['src/auth/a.ts', "import { x } from '../../test/support/x.ts'", /which is no source/],
+    ['src/attic/a.ts', '', /attic is not a room/],
+    ['src/auth/a.ts', 'const x = process.env.HOME', /only config reads process.env/],
+    ['src/auth/a.ts', "console.log('x')", /only cli prints/],
+    ['src/store/a.ts', "process.stdout.write('x')", /only cli prints/],
+    ['src/auth/index.ts', "export { a } from './a.ts'", /the door has no paragraph/],
+    ['src/auth/a.ts', 'f = () => 1\n'.repeat(321), /321 lines are too many/],
+  ]
+  for (const [file, text, fault] of wrong) {
+    it(`finds ${fault.source} in ${JSON.stringify(text.slice(0, 60))}`, () => {
+      const found = faults([file, text])
+      assert.equal(found.length, 1)
+      assert.match(found[0] ?? '', fault)
+    })
+  }
+
+  const right: readonly (readonly [file: string, text: string])[] = [
+    ['src/fhir/guard.ts', "import type { Access } from '../consent/index.ts'"],
+    ['src/cli/a.ts', "import { x } from '../auth/index.ts'\nconsole.log('x')"],
+    ['src/config/a.ts', 'const x = process.env.HOME'],
+    ['src/auth/a.test.ts', "import { x } from '../interceptor/index.ts'\nprocess.env.HOME"],
+    ['src/auth/a.test.ts', "import { x } from '../../test/support/x.ts'"],
+    ['src/auth/a.ts', "// like console.log, or process.env\n/* import { x } from '../cli/index.ts' */"],
+    ['src/auth/table.ts', "'row',\n".repeat(900)],
+    ['test/a.test.ts', "import { x } from '../src/auth/server.ts'"],
+  ]
+  for (const [file, text] of right) {
+    it(`allows ${JSON.stringify(text.slice(0, 60))} in ${file}`, () => {
+      assert.deepEqual(faults([file, text]), [])
+    })
+  }
+})

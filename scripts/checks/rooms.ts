@@ -1,0 +1,119 @@
+import { posix } from 'node:path'
+
+/** Source files by their path from the root (`src/auth/server.ts`). */
+export type Sources = ReadonlyMap<string, string>
+
+interface Room {
+  /** Rooms whose door it may open. */
+  readonly opens: readonly string[]
+  /** Rooms of which it may name types only. */
+  readonly namesTypesOf?: readonly string[]
+}
+
+const WORDS = ['scope', 'fhir', 'consent']
+const GROUND = [...WORDS, 'web', 'store', 'config']
+const PARTS = ['interceptor', 'gateway', 'fhir-server', 'auth', 'session']
+
+/** Imports go one way: cli, then parts, then common ground, then words. Parts meet over HTTP only. */
+const ROOMS: Readonly<Record<string, Room>> = {
+  scope: { opens: [] },
+  fhir: { opens: ['scope'], namesTypesOf: ['consent'] },
+  consent: { opens: ['scope', 'fhir'] },
+  web: { opens: ['fhir'] },
+  store: { opens: [] },
+  config: { opens: ['scope', 'store'] },
+  // A library that other FHIR servers mount: it brings no server and no database.
+  interceptor: { opens: WORDS },
+  gateway: { opens: GROUND, namesTypesOf: ['interceptor'] },
+  'fhir-server': { opens: GROUND },
+  auth: { opens: GROUND },
+  session: { opens: GROUND },
+  cli: { opens: [...GROUND, ...PARTS] },
+}
+
+const LONGEST_FILE = 320
+
+interface Import {
+  readonly path: string
+  readonly typeOnly: boolean
+}
+
+const IMPORT = /^\s*(?:import|export)\s+(type\s+)?(?:[^'";]*?\sfrom\s+)?'([^']+)'/gm
+const DYNAMIC_IMPORT = /\bimport\('([^']+)'\)/g
+
+function importsOf(text: string): readonly Import[] {
+  const code = text.replace(/\/\*[\s\S]*?\*\//g, '')
+  return [
+    ...[...code.matchAll(IMPORT)].map(([, type, path = '']) => ({ path, typeOnly: type !== undefined })),
+    ...[...code.matchAll(DYNAMIC_IMPORT)].map(([, path = '']) => ({ path, typeOnly: false })),
+  ]
+}
+
+function roomOf(file: string): string | undefined {
+  const [top, room] = file.split('/')
+  return top === 'src' ? room : undefined
+}
+
+function isTest(file: string): boolean {
+  return file.endsWith('.test.ts') || file.includes('/testing/')
+}
+
+/** What is wrong with the rooms; nothing when they are in order. */
+export function roomFaults(sources: Sources): readonly string[] {
+  return [...sources]
+    .filter(([file]) => roomOf(file) !== undefined)
+    .flatMap(([file, text]) => [
+      ...doorFaults(file, text),
+      ...importsOf(text).flatMap(found => importFaults(file, found)),
+      ...wordFaults(file, text),
+    ])
+}
+
+function doorFaults(file: string, text: string): readonly string[] {
+  const room = roomOf(file)
+  const lines = text.split('\n').length - 1
+  return [
+    ...(room !== undefined && !(room in ROOMS) ? [`${file}: ${room} is not a room`] : []),
+    ...(file === `src/${room}/index.ts` && !text.startsWith('/**')
+      ? [`${file}: the door has no paragraph that says what the room does`]
+      : []),
+    ...(lines > LONGEST_FILE && !isTest(file) && hasCode(text)
+      ? [`${file}: ${lines} lines are too many for one idea`]
+      : []),
+  ]
+}
+
+/** A table may be as long as what it lists. */
+function hasCode(text: string): boolean {
+  return /\bfunction\b|=>/.test(text)
+}
+
+function importFaults(file: string, { path, typeOnly }: Import): readonly string[] {
+  if (!path.startsWith('.')) return []
+  const target = posix.join(posix.dirname(file), path)
+  const [from, to] = [roomOf(file), roomOf(target)]
+  if (from === to) return []
+  if (to === undefined) return isTest(file) ? [] : [`${file}: imports ${target}, which is no source`]
+  if (target !== `src/${to}/index.ts`) return [`${file}: enters ${to} by ${target}, not by its index.ts`]
+  return isTest(file) || mayImport(from, to, typeOnly) ? [] : [`${file}: ${from} may not import ${to}`]
+}
+
+function mayImport(from: string | undefined, to: string, typeOnly: boolean): boolean {
+  const room = ROOMS[from ?? '']
+  return (
+    room !== undefined && (room.opens.includes(to) || (typeOnly && (room.namesTypesOf ?? []).includes(to)))
+  )
+}
+
+/** Who reads the environment and who prints. */
+function wordFaults(file: string, text: string): readonly string[] {
+  if (isTest(file)) return []
+  const code = text.replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '')
+  const room = roomOf(file)
+  return [
+    ...(room !== 'config' && /\bprocess\.env\b/.test(code) ? [`${file}: only config reads process.env`] : []),
+    ...(room !== 'cli' && /\bconsole\.|\bprocess\.(stdout|stderr|exit)\b/.test(code)
+      ? [`${file}: only cli prints and exits`]
+      : []),
+  ]
+}

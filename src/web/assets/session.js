@@ -1,0 +1,103 @@
+// Makes the demo app's page livelier: keeps the countdown true, warns before the end, and closes the page when its
+// session is over or was replaced by another launch. The page works without it.
+
+const SOON_MS = 5 * 60_000
+const POLL_MS = 20_000
+
+const root = document.querySelector('#session')
+const countdown = document.querySelector('.countdown')
+
+if (root && countdown) {
+  const headers = { 'X-Session-Id': root.dataset.sessionId, Accept: 'application/json' }
+  const time = new Intl.DateTimeFormat('en-GB', {
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+    timeZone: root.dataset.zone,
+  })
+  let endsAt = Number(countdown.dataset.endsAt)
+  // The clock of this computer may be wrong: only what the server says is left counts.
+  let endsHere = Date.now() + readLeft()
+
+  function readLeft() {
+    return Math.max(0, endsAt - Date.now())
+  }
+
+  function leftText(ms) {
+    if (ms <= 0) return 'Ended'
+    const minutes = Math.floor(ms / 60_000)
+    if (minutes === 0) return 'Less than a minute left'
+    if (minutes < 60) return `${minutes} min left`
+    const rest = minutes % 60
+    return rest === 0
+      ? `${Math.floor(minutes / 60)} h left`
+      : `${Math.floor(minutes / 60)} h ${rest} min left`
+  }
+
+  function show() {
+    const left = endsHere - Date.now()
+    const whole = endsAt - Number(countdown.dataset.startedAt)
+    const rest = countdown.querySelector('.rest')
+    rest.querySelector('animate')?.remove()
+    rest.setAttribute('width', String(Math.max(0, Math.min(100, (left / whole) * 100))))
+    countdown.querySelector('.countdown__left').textContent = leftText(left)
+    countdown.classList.toggle('countdown--soon', left < SOON_MS)
+    document.querySelector('#session-soon').hidden = left >= SOON_MS || left <= 0
+    if (left <= 0) location.replace('/')
+  }
+
+  function learn(session) {
+    const end = Date.parse(session.expiresAt)
+    if (end !== endsAt) {
+      const moved = end - endsAt
+      countdown.dataset.startedAt = String(Number(countdown.dataset.startedAt) + moved)
+      endsAt = end
+      const shown = countdown.querySelector('time')
+      shown.dateTime = session.expiresAt
+      shown.textContent = time.format(end)
+      const inCard = document.querySelector('#session-ends')
+      if (inCard?.lastChild) inCard.lastChild.textContent = ` ${time.format(end)}`
+    }
+    endsHere = Date.now() + session.secondsRemaining * 1000
+    show()
+  }
+
+  // Two patients in two tabs of one browser: the older page is closed, never mixed up with the newer.
+  function close() {
+    clearInterval(ticking)
+    clearInterval(polling)
+    document.querySelector('#session-replaced').hidden = false
+    document.querySelector('#session-soon').hidden = true
+    document.querySelector('.patient')?.remove()
+    document.querySelector('.appgrid')?.remove()
+    countdown.remove()
+    document.title = 'Replaced – Demo app'
+  }
+
+  async function poll() {
+    try {
+      const response = await fetch('/api/session', { headers, cache: 'no-store' })
+      if (response.status === 401) location.replace('/')
+      else if (response.status === 409) close()
+      else if (response.ok) learn(await response.json())
+    } catch {
+      // The app server does not answer: the countdown runs on by itself.
+    }
+  }
+
+  document.querySelector('#session-keep')?.addEventListener('click', async event => {
+    event.preventDefault()
+    try {
+      await fetch('/api/me', { headers, cache: 'no-store' })
+      await poll()
+    } catch {
+      location.assign('/')
+    }
+  })
+  document.addEventListener('visibilitychange', () => {
+    if (!document.hidden) poll()
+  })
+  const ticking = setInterval(show, 1000)
+  const polling = setInterval(poll, POLL_MS)
+  poll()
+}
