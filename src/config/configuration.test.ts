@@ -53,6 +53,7 @@ describe('readSettings', () => {
         issuers: ['http://localhost:8080/fhir'],
         sessionMaxSeconds: 28_800,
         sessionIdleSeconds: 1800,
+        timeoutSeconds: 10,
       },
       fhir: {
         upstreamUrl: undefined,

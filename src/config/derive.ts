@@ -44,6 +44,7 @@ export function deriveSettings(values: SettingValues, cwd: string): Settings {
       issuers: values.appIssuers ?? [fhirBaseUrl],
       sessionMaxSeconds: values.appSessionMaxSeconds,
       sessionIdleSeconds: values.appSessionIdleSeconds,
+      timeoutSeconds: values.appTimeoutSeconds,
     },
     fhir: {
       upstreamUrl: values.fhirUpstreamUrl,

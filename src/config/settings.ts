@@ -35,6 +35,7 @@ export interface Settings {
     readonly issuers: readonly string[]
     readonly sessionMaxSeconds: number
     readonly sessionIdleSeconds: number
+    readonly timeoutSeconds: number
   }
   readonly fhir: {
     readonly upstreamUrl: string | undefined

@@ -234,6 +234,14 @@ export const settingsTable = {
     about: 'How long a session lives on after its last request.',
     of: settings => settings.app.sessionIdleSeconds,
   }),
+  appTimeoutSeconds: fixed({
+    name: 'smart.app.timeout-seconds',
+    env: 'SMART_APP_TIMEOUT_SECONDS',
+    type: types.wholeNumber(1, 300),
+    initial: '10',
+    about: 'How long the app server waits for an answer of the FHIR server or the auth server.',
+    of: settings => settings.app.timeoutSeconds,
+  }),
   fhirUpstreamUrl: open({
     name: 'smart.fhir.upstream-url',
     env: 'SMART_FHIR_UPSTREAM_URL',

@@ -1,0 +1,49 @@
+import { Type } from '@sinclair/typebox'
+import { succeed } from '../failure.ts'
+import { newestFirst } from '../records/newest-first.ts'
+import { Condition } from '../records/resources.ts'
+import { searchFhir } from '../records/search-fhir.ts'
+import { BundleOf, bundleOf, Count } from './bundle.ts'
+import { row } from './row.ts'
+
+/** The codes of condition-clinical (R4). */
+const CLINICAL_STATUS = ['active', 'recurrence', 'relapse', 'inactive', 'remission', 'resolved'] as const
+
+const READ_AT_MOST = 1000
+
+/** By recorded date, newest first. Servers differ in where they put what has no date: so all are read, then sorted and cut. */
+export const conditionsRow = row({
+  path: '/api/conditions',
+  title: 'Conditions',
+  description:
+    'Conditions of the patient with one clinical status, by recorded date, newest first, undated last.',
+  scopes: ['patient/Condition.rs'],
+  query: Type.Object({
+    status: Type.Union(
+      CLINICAL_STATUS.map(code => Type.Literal(code)),
+      { default: 'active', description: 'FHIR Condition clinical status.' },
+    ),
+    _count: Count,
+  }),
+  body: BundleOf(Condition),
+  extendsSession: true,
+  answer: async (visit, { status, _count }) => {
+    const found = await searchFhir(visit, {
+      type: 'Condition',
+      schema: Condition,
+      params: { 'clinical-status': status, _sort: '-recorded-date' },
+      limit: READ_AT_MOST,
+    })
+    if (!found.ok) return found
+    const { resources, total } = found.value
+    const ofStatus = resources.filter(condition => hasStatus(condition, status))
+    const sorted = newestFirst(ofStatus, ({ recordedDate }) => recordedDate)
+    const left = resources.length - ofStatus.length
+    return succeed(bundleOf({ resources: sorted.slice(0, _count), total: total - left }))
+  },
+})
+
+/** A server that does not know `clinical-status` answers with all: a resolved condition must not be shown as active. */
+function hasStatus({ clinicalStatus }: Condition, status: string): boolean {
+  return clinicalStatus?.coding?.some(({ code }) => code === status) ?? false
+}

@@ -1,0 +1,90 @@
+import type { TObject, TSchema } from '@sinclair/typebox'
+import type { FastifyInstance } from 'fastify'
+import { type Html, html, page } from '../../web/index.ts'
+import type { AppContext } from '../context.ts'
+import { isSampleData } from '../places.ts'
+import { ERRORS } from './openapi.ts'
+import type { ApiRow } from './row.ts'
+import { apiRows } from './rows.ts'
+
+/** `/docs`: the OpenAPI document for people. Made from the same rows, so it cannot say anything else. */
+export function docsRoute(app: FastifyInstance, { settings }: AppContext): void {
+  const rows: readonly ApiRow[] = apiRows
+  const content = html`<div class="pagehead"><div><h1>Session API</h1><p class="pagehead__lead">Data of the launched patient, for the pages of an app. The session keeps the bearer token: requests carry the session cookie, and no Authorization header.</p></div></div>
+<div class="stack">
+${overview(rows)}
+${rows.map(rowCard)}
+${errorsCard()}
+</div>`
+  const sampleData = isSampleData(settings)
+  const options = {
+    title: 'Session API',
+    site: 'Demo app',
+    bar: { kind: 'app' },
+    width: 'mid',
+    sampleData,
+  } as const
+  const document = page(options, content)
+  app.get('/docs', (_request, reply) => reply.sendPage(document))
+}
+
+function overview(rows: readonly ApiRow[]): Html {
+  return html`<section class="card card--clip" aria-labelledby="h-all"><div class="card__head"><h2 id="h-all">Addresses</h2><p class="small"><a href="/api/openapi.json">OpenAPI 3.1 document</a></p></div>
+<table class="table table--stack" role="table"><caption class="sr">Addresses of the session API</caption><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Address</th><th role="columnheader" scope="col">Gives</th><th role="columnheader" scope="col">Required scopes</th></tr></thead><tbody role="rowgroup">${rows.map(
+    ({ path, title, scopes }) =>
+      html`<tr role="row"><th role="rowheader" scope="row"><a href="#${anchor(path)}">GET ${path}</a></th><td role="cell" data-label="Gives">${title}</td><td role="cell" data-label="Required scopes">${scopesHtml(scopes)}</td></tr>`,
+  )}</tbody></table></section>`
+}
+
+function rowCard({ path, description, scopes, query, body }: ApiRow): Html {
+  return html`<section class="card card--clip" id="${anchor(path)}" aria-labelledby="h-${anchor(path)}"><div class="card__head"><h2 id="h-${anchor(path)}">GET ${path}</h2></div>
+<div class="card__body"><p>${description}</p><p class="small muted">Required scopes: ${scopesHtml(scopes)}</p></div>
+${fieldsTable('Parameters', query, 'Default')}
+${fieldsTable('Fields of the answer', body, 'Always there')}
+</section>`
+}
+
+function fieldsTable(title: string, schema: TSchema, last: 'Default' | 'Always there'): Html | undefined {
+  const fields = Object.entries((schema as TObject).properties ?? {})
+  if (fields.length === 0) return undefined
+  const required = new Set<string>((schema as TObject).required ?? [])
+  return html`<table class="table table--stack" role="table"><caption class="sr">${title}</caption><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">${title}</th><th role="columnheader" scope="col">Type</th><th role="columnheader" scope="col">${last}</th></tr></thead><tbody role="rowgroup">${fields.map(
+    ([name, field]) =>
+      html`<tr role="row"><th role="rowheader" scope="row"><code>${name}</code>${
+        field.description !== undefined && html`<span class="sub">${field.description}</span>`
+      }</th><td role="cell" data-label="Type">${typeText(field)}</td><td role="cell" data-label="${last}">${
+        last === 'Default' ? (field.default ?? 'None') : required.has(name) ? 'Yes' : 'No'
+      }</td></tr>`,
+  )}</tbody></table>`
+}
+
+function errorsCard(): Html {
+  return html`<section class="card card--clip" aria-labelledby="h-errors"><div class="card__head"><h2 id="h-errors">Errors</h2><p class="small muted">An OperationOutcome as JSON</p></div>
+<table class="table table--stack" role="table"><caption class="sr">Errors</caption><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Status</th><th role="columnheader" scope="col">Means</th></tr></thead><tbody role="rowgroup">${Object.entries(
+    ERRORS,
+  ).map(
+    ([status, text]) =>
+      html`<tr role="row"><th role="rowheader" scope="row">${status}</th><td role="cell" data-label="Means">${text.replaceAll('`', '')}</td></tr>`,
+  )}</tbody></table></section>`
+}
+
+function scopesHtml(scopes: readonly string[]): Html {
+  if (scopes.length === 0) return html`none`
+  return html`${scopes.map((scope, at) => html`${at > 0 && ' '}<code>${scope}</code>`)}`
+}
+
+/** `string`, `integer, 1 to 1000`, `one of active, …`, `array of Condition`. */
+function typeText(schema: TSchema): string {
+  if (schema.const !== undefined) return `"${schema.const}"`
+  if (Array.isArray(schema.anyOf)) return `one of ${schema.anyOf.map((one: TSchema) => one.const).join(', ')}`
+  if (schema.type === 'array') return `array of ${typeText(schema.items)}`
+  if (schema.type === 'integer' && schema.maximum !== undefined)
+    return `integer, ${schema.minimum} to ${schema.maximum}`
+  const resource: unknown =
+    schema.properties?.resourceType?.const ?? schema.properties?.resource?.properties?.resourceType?.const
+  return typeof resource === 'string' ? resource : String(schema.type)
+}
+
+function anchor(path: string): string {
+  return path.slice('/api/'.length)
+}

@@ -1,0 +1,103 @@
+import { type TObject, type TSchema, Type } from '@sinclair/typebox'
+import { version } from '../../web/index.ts'
+import type { ApiRow } from './row.ts'
+import { apiRows } from './rows.ts'
+
+/** Service.md 2.6. */
+export const ErrorBody = Type.Object({
+  resourceType: Type.Literal('OperationOutcome'),
+  issue: Type.Array(
+    Type.Object({
+      severity: Type.Literal('error'),
+      code: Type.String(),
+      details: Type.Object({ text: Type.String() }),
+    }),
+    { minItems: 1 },
+  ),
+})
+
+const NO_SCOPE_NEEDED = 'No scope is needed.'
+
+/** The errors that every row may answer with, and those that only some can (contract 4, `/api/**` errors). */
+export const ERRORS = {
+  400: 'A parameter is unknown or has a value that is not accepted (`invalid`).',
+  401: 'No session, the session is over, or the FHIR server no longer accepts it (`login`).',
+  403: 'A required scope was not granted (`forbidden`, naming it), or the FHIR server refuses.',
+  404: 'The FHIR server has no such record (`not-found`).',
+  409: 'X-Session-Id is not the session of the cookie: another launch replaced it (`conflict`).',
+  502: 'The FHIR server or the auth server is away, or gave an answer that cannot be used (`transient`).',
+  504: 'The FHIR server or the auth server did not answer in time (`transient`).',
+} as const
+
+/** The OpenAPI 3.1 document, made from the same rows as the routes. */
+export function openApi(appUrl: string, cookieName: string) {
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Sallyport session API',
+      version,
+      description:
+        'Data of the patient of a SMART launch. The bearer token is kept by the session: callers send the session cookie and no Authorization header.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: appUrl }],
+    security: [{ session: [] }],
+    paths: Object.fromEntries(
+      (apiRows as readonly ApiRow[]).map(row => [row.path, { get: operationOf(row) }]),
+    ),
+    components: {
+      securitySchemes: {
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: cookieName,
+          description: 'Set by a SMART launch at /launch and /callback. HttpOnly.',
+        },
+      },
+      schemas: { OperationOutcome: plain(ErrorBody) },
+      parameters: {
+        SessionId: {
+          name: 'X-Session-Id',
+          in: 'header',
+          required: false,
+          schema: { type: 'string' },
+          description: '`sessionId` of /api/session, as the page has it.',
+        },
+      },
+    },
+  }
+}
+
+function operationOf(row: ApiRow) {
+  const needed = row.scopes.length > 0 ? `Required scopes: \`${row.scopes.join(' ')}\`.` : NO_SCOPE_NEEDED
+  return {
+    operationId: row.path.slice('/api/'.length),
+    summary: row.title,
+    description: `${row.description} ${needed}`,
+    'x-required-scopes': row.scopes,
+    parameters: [{ $ref: '#/components/parameters/SessionId' }, ...parametersOf(row.query)],
+    responses: {
+      200: { description: row.title, content: { 'application/json': { schema: plain(row.body) } } },
+      ...Object.fromEntries(
+        Object.entries(ERRORS).map(([status, description]) => [status, errorOf(description)]),
+      ),
+    },
+  }
+}
+
+function parametersOf(query: TObject) {
+  return Object.entries(query.properties).map(([name, schema]) => {
+    const { description, ...rest } = plain(schema)
+    return { name, in: 'query', required: false, description, schema: rest }
+  })
+}
+
+function errorOf(description: string) {
+  const schema = { $ref: '#/components/schemas/OperationOutcome' }
+  return { description, content: { 'application/json': { schema } } }
+}
+
+/** The schema as plain JSON: without the symbols that TypeBox works with. */
+function plain(schema: TSchema): Record<string, unknown> {
+  return JSON.parse(JSON.stringify(schema)) as Record<string, unknown>
+}

@@ -1,0 +1,23 @@
+import { Value } from '@sinclair/typebox/value'
+import { succeed } from '../failure.ts'
+import { readFhir, unexpected } from '../records/read-fhir.ts'
+import { Patient } from '../records/resources.ts'
+import { NoQuery, row } from './row.ts'
+
+export const patientRow = row({
+  path: '/api/patient',
+  title: 'Patient',
+  description: 'The patient of the launch.',
+  scopes: ['patient/Patient.rs'],
+  query: NoQuery,
+  body: Patient,
+  extendsSession: true,
+  answer: async visit => {
+    const { fhirBaseUrl, patientId } = visit.session
+    const read = await readFhir(visit, `${fhirBaseUrl}/Patient/${patientId}`)
+    if (!read.ok) return read
+    if (!Value.Check(Patient, read.value) || read.value.id !== patientId)
+      return unexpected('it is not the patient of the launch')
+    return succeed(read.value)
+  },
+})

@@ -1,0 +1,18 @@
+import { conditionsRow } from './conditions.ts'
+import { meRow } from './me.ts'
+import { medicationsRow } from './medications.ts'
+import { patientRow } from './patient.ts'
+import { sessionRow } from './session.ts'
+import { summaryRow } from './summary.ts'
+import { vitalsRow } from './vitals.ts'
+
+/** The table of service.md 4.4, and `/api/vitals` (contract 4). */
+export const apiRows = [
+  sessionRow,
+  meRow,
+  patientRow,
+  conditionsRow,
+  medicationsRow,
+  summaryRow,
+  vitalsRow,
+] as const

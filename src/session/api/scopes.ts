@@ -1,0 +1,21 @@
+import { type Letter, parseScope, parseScopes, permits, type Scope } from '../../scope/index.ts'
+
+/**
+ * Which of the required scopes are not covered by what was granted. They are compared by meaning (contract 4): both
+ * letters, each by any `patient/` or `user/` scope that covers the type, v1 and granular ones as well.
+ */
+export function missingScopes(required: readonly string[], granted: string): readonly string[] {
+  const scopes = parseScopes(granted)
+  return required.filter(text => !isCovered(text, scopes))
+}
+
+function isCovered(text: string, granted: readonly Scope[]): boolean {
+  const needed = parseScope(text)
+  if (needed?.kind !== 'resource') return granted.some(scope => scope.text === text)
+  return [...needed.letters].every(letter => granted.some(scope => covers(scope, needed.type, letter)))
+}
+
+/** `system/` is for programs without a user: it gives a session nothing. */
+function covers(scope: Scope, type: string, letter: Letter): boolean {
+  return permits(scope, type, letter) && scope.context !== 'system'
+}

@@ -1,0 +1,38 @@
+import { Type } from '@sinclair/typebox'
+import { succeed } from '../failure.ts'
+import { Condition, MedicationRequest, Patient } from '../records/resources.ts'
+import { conditionsRow } from './conditions.ts'
+import { medicationsRow } from './medications.ts'
+import { patientRow } from './patient.ts'
+import { NoQuery, row } from './row.ts'
+
+/** The arrays hold what `/api/conditions` and `/api/medications` give by default (contract 4). */
+export const summaryRow = row({
+  path: '/api/summary',
+  title: 'Summary',
+  description:
+    'The patient with active conditions and active medications, as the three addresses give them by default.',
+  scopes: [...patientRow.scopes, ...conditionsRow.scopes, ...medicationsRow.scopes],
+  query: NoQuery,
+  body: Type.Object({
+    patient: Patient,
+    conditions: Type.Array(Condition),
+    medications: Type.Array(MedicationRequest),
+  }),
+  extendsSession: true,
+  answer: async visit => {
+    const [patient, conditions, medications] = await Promise.all([
+      patientRow.answer(visit, {}),
+      conditionsRow.answer(visit, { status: 'active', _count: 50 }),
+      medicationsRow.answer(visit, {}),
+    ])
+    if (!patient.ok) return patient
+    if (!conditions.ok) return conditions
+    if (!medications.ok) return medications
+    return succeed({
+      patient: patient.value,
+      conditions: conditions.value.entry.map(({ resource }) => resource),
+      medications: medications.value.entry.map(({ resource }) => resource),
+    })
+  },
+})

@@ -1,0 +1,23 @@
+import type { FastifyRequest } from 'fastify'
+import type { AppContext } from '../context.ts'
+import { fail, type Result, succeed } from '../failure.ts'
+import type { Visit } from '../records/visit.ts'
+import { findSession } from '../sessions/find-session.ts'
+import { useSession } from '../sessions/use-session.ts'
+
+/**
+ * The visit of a request: its live session, unless the page that sent it belongs to another one (`X-Session-Id`,
+ * contract 4).
+ */
+export async function openVisit(
+  context: AppContext,
+  request: FastifyRequest,
+  { extendsSession }: { readonly extendsSession: boolean },
+): Promise<Result<Visit>> {
+  const found = await findSession(context, request.cookies[context.sessionCookie.name])
+  if (!found.ok) return found
+  const named = request.headers['x-session-id']
+  if (named !== undefined && named !== found.value.sessionId) return fail({ kind: 'another-session' })
+  const session = extendsSession ? await useSession(context, found.value) : found.value
+  return succeed({ context, session, requestId: request.id })
+}

@@ -1,0 +1,63 @@
+import type { FastifyInstance } from 'fastify'
+import type { Sealer, Store } from '../store/index.ts'
+import { cookiePlan, createServer, type Logger, type ServerOptions } from '../web/index.ts'
+import { docsRoute } from './api/docs-page.ts'
+import { apiRoutes } from './api/routes.ts'
+import type { AppContext, AppSettings } from './context.ts'
+import { demoRoute } from './demo/route.ts'
+import { launchRoutes } from './launch/routes.ts'
+import { logoutRoutes } from './logout.ts'
+import { createDiscovery } from './oauth/discovery.ts'
+
+export interface AppServerOptions
+  extends AppSettings,
+    Pick<ServerOptions, 'tls' | 'openMetrics' | 'drainMs'> {
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly clock?: () => number
+  readonly fetch?: typeof fetch
+  readonly logger?: Logger
+  readonly trustProxy?: string | undefined
+}
+
+/** The app: launch, session API and demo pages (contract 2). Not yet listening. */
+export async function appServer(options: AppServerOptions): Promise<FastifyInstance> {
+  const { store, clock = Date.now, logger, trustProxy, tls, openMetrics, drainMs } = options
+  const app = await createServer({
+    name: 'app',
+    url: options.appUrl,
+    clock,
+    checks: [{ name: 'database', check: () => store.ping() }],
+    errorStyle: path => (path === '/api' || path.startsWith('/api/') ? 'api' : 'page'),
+    ...(logger ? { logger } : {}),
+    ...(trustProxy === undefined ? {} : { trustProxy }),
+    ...(tls ? { tls } : {}),
+    ...(openMetrics === undefined ? {} : { openMetrics }),
+    ...(drainMs === undefined ? {} : { drainMs }),
+  })
+  const context = contextOf(options, app)
+  launchRoutes(app, context)
+  logoutRoutes(app, context)
+  apiRoutes(app, context)
+  docsRoute(app, context)
+  demoRoute(app, context)
+  return app
+}
+
+function contextOf(options: AppServerOptions, app: FastifyInstance): AppContext {
+  const { store, sealer, clock = Date.now, fetch = globalThis.fetch } = options
+  const timeoutMs = options.app.timeoutSeconds * 1000
+  return {
+    settings: options,
+    store,
+    sealer,
+    clock,
+    fetch,
+    timeoutMs,
+    log: app.log,
+    discovery: createDiscovery({ fetch, clock, timeoutMs }),
+    sessionCookie: cookiePlan(options.appUrl, 'sallyport-app'),
+    renewals: new Map(),
+    awaySince: new Map(),
+  }
+}

@@ -1,0 +1,28 @@
+import type { FastifyBaseLogger } from 'fastify'
+import type { Settings } from '../config/index.ts'
+import type { Sealer, Store } from '../store/index.ts'
+import type { CookiePlan } from '../web/index.ts'
+import type { Result } from './failure.ts'
+import type { Discovery } from './oauth/discovery.ts'
+import type { Session } from './sessions/session.ts'
+
+/** The settings that the app reads. */
+export type AppSettings = Pick<Settings, 'appUrl' | 'issuerUrl' | 'fhirBaseUrl' | 'app' | 'fhir'>
+
+/** What the app's functions work with. Clock and outgoing HTTP are given, so that tests own both. */
+export interface AppContext {
+  readonly settings: AppSettings
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly clock: () => number
+  readonly fetch: typeof fetch
+  readonly log: FastifyBaseLogger
+  /** How long the auth server or the FHIR server may take to answer. */
+  readonly timeoutMs: number
+  readonly discovery: Discovery
+  readonly sessionCookie: CookiePlan
+  /** Renewals that are under way in this process, by session. */
+  readonly renewals: Map<string, Promise<Result<Session>>>
+  /** Since when a FHIR server has not answered, by its base. */
+  readonly awaySince: Map<string, number>
+}

@@ -1,0 +1,126 @@
+import { dateText, type Html, html } from '../../web/index.ts'
+import type { Reading } from './blood-pressure.ts'
+
+const LEFT = 34
+const RIGHT = 336
+const TOP = 12
+const BOTTOM = 150
+/** Room inside the frame before the first and after the last reading. */
+const INSET = 13
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'] as const
+
+interface Scale {
+  x(at: number): number
+  y(value: number): number
+  readonly from: number
+  readonly to: number
+  readonly low: number
+  readonly high: number
+}
+
+/** Blood pressure over time as an SVG line chart. `readings` oldest first, two at least. */
+export function pressureChart(readings: readonly Reading[]): Html {
+  const scale = scaleOf(readings)
+  return html`<svg class="chart" viewBox="0 0 344 174" role="img" aria-labelledby="bp-title bp-text">
+<title id="bp-title">${titleOf(readings)}</title>
+<desc id="bp-text">${textOf(readings)}</desc>
+${valueLines(scale)}${timeMarks(scale)}
+<g fill="none" stroke-width="2" stroke-linejoin="round"><polyline class="s1" points="${points(readings, scale, 'systolic')}"/><polyline class="s2" points="${points(readings, scale, 'diastolic')}"/></g>
+${dots(readings, scale, 'systolic', 'd1')}${dots(readings, scale, 'diastolic', 'd2')}
+${seriesName(readings, scale, 'systolic')}${seriesName(readings, scale, 'diastolic')}
+</svg>`
+}
+
+/** Whole steps of 40 mmHg around all values, so that a line does not look steep for nothing. */
+function scaleOf(readings: readonly Reading[]): Scale {
+  const values = readings.flatMap(({ systolic, diastolic }) => [systolic, diastolic])
+  const low = Math.min(
+    60,
+    Math.floor(Math.min(...values) / 40) * 40 + (Math.min(...values) % 40 >= 20 ? 20 : 0),
+  )
+  const high = Math.max(180, low + 40 * Math.ceil((Math.max(...values) - low) / 40))
+  const from = readings[0]?.at ?? 0
+  const to = Math.max(readings.at(-1)?.at ?? 1, from + 1)
+  return {
+    x: at => round(LEFT + INSET + ((at - from) / (to - from)) * (RIGHT - LEFT - 2 * INSET)),
+    y: value => round(BOTTOM - ((value - low) / (high - low)) * (BOTTOM - TOP)),
+    from,
+    to,
+    low,
+    high,
+  }
+}
+
+function valueLines({ y, low, high }: Scale): readonly Html[] {
+  const step = Math.max(40, Math.ceil((high - low) / 160) * 40)
+  const values = Array.from({ length: Math.floor((high - low) / step) + 1 }, (_, at) => low + at * step)
+  return values.map(
+    value =>
+      html`<path class="grid" d="M${LEFT} ${y(value)}H${RIGHT}"/><text x="26" y="${round(y(value) + 4)}" text-anchor="end">${value}</text>`,
+  )
+}
+
+/** The first day of a month, at most five of them; years where the readings span more than two. */
+function timeMarks({ x, from, to }: Scale): readonly Html[] {
+  const start = new Date(from)
+  const months = (to - from) / (30.44 * 24 * 3_600_000)
+  const step = [1, 2, 3, 6, 12, 24, 60, 120].find(size => months / size <= 4.5) ?? 240
+  const first = step >= 12 ? 0 : start.getUTCMonth()
+  const marks: Html[] = []
+  for (let month = first; marks.length < 6; month += step) {
+    const at = Date.UTC(start.getUTCFullYear(), month, 1)
+    if (at > to) break
+    if (at < from - 15 * 24 * 3_600_000) continue
+    const day = new Date(at)
+    const name = step >= 12 ? String(day.getUTCFullYear()) : MONTHS[day.getUTCMonth()]
+    const px = Math.min(RIGHT - 10, Math.max(LEFT + 4, x(at)))
+    marks.push(
+      html`<path class="grid" d="M${px} 150v4"/><text x="${px}" y="168" text-anchor="middle">${name}</text>`,
+    )
+  }
+  return marks
+}
+
+type Series = 'systolic' | 'diastolic'
+
+function points(readings: readonly Reading[], { x, y }: Scale, series: Series): string {
+  return readings.map(reading => `${x(reading.at)},${y(reading[series])}`).join(' ')
+}
+
+function dots(readings: readonly Reading[], { x, y }: Scale, series: Series, name: string): readonly Html[] {
+  return readings.map(
+    reading => html`<circle class="${name}" cx="${x(reading.at)}" cy="${y(reading[series])}" r="2.75"/>`,
+  )
+}
+
+/** The name of a line, above the upper one and below the lower one, clear of both near the middle. */
+function seriesName(readings: readonly Reading[], { x, y }: Scale, series: Series): Html {
+  const middle = (LEFT + RIGHT) / 2
+  const near = readings.filter(({ at }) => Math.abs(x(at) - middle) < 60)
+  const heights = (near.length > 0 ? near : readings).map(reading => y(reading[series]))
+  const above = series === 'systolic'
+  const height = above ? Math.min(...heights) - 9 : Math.max(...heights) + 17
+  const name = above ? 'Systolic' : 'Diastolic'
+  return html`<text class="${above ? 'name1' : 'name2'}" x="${middle}" y="${round(Math.min(BOTTOM - 4, Math.max(10, height)))}" text-anchor="middle">${name}</text>`
+}
+
+function titleOf(readings: readonly Reading[]): string {
+  return `Blood pressure, ${dateText(readings[0]?.date)} to ${dateText(readings.at(-1)?.date)}`
+}
+
+/** The chart for who does not see it: first, last and highest. */
+function textOf(readings: readonly Reading[]): string {
+  const [first, last] = [readings[0], readings.at(-1)]
+  const highest = readings.reduce((top, reading) => (reading.systolic > top.systolic ? reading : top))
+  return `${readings.length} readings in millimetres of mercury. First ${pair(first)}, last ${pair(last)}, highest ${pair(
+    highest,
+  )} on ${dateText(highest.date)}.`
+}
+
+function pair(reading: Reading | undefined): string {
+  return reading === undefined ? '' : `${reading.systolic} over ${reading.diastolic}`
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10
+}

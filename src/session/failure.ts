@@ -1,0 +1,70 @@
+import { type IssueCode, type OperationOutcome, outcome } from '../fhir/index.ts'
+
+/** A server that the session API depends on. */
+export type Upstream = 'FHIR server' | 'auth server'
+
+/** Why a request could not be answered. None of them holds a token or anything of a patient. */
+export type Failure =
+  | { readonly kind: 'no-session' }
+  | { readonly kind: 'session-over' }
+  | { readonly kind: 'another-session' }
+  | { readonly kind: 'missing-scope'; readonly missing: readonly string[] }
+  | { readonly kind: 'bad-parameter'; readonly name: string; readonly expected: string }
+  | { readonly kind: 'token-refused' }
+  | { readonly kind: 'access-refused' }
+  | { readonly kind: 'not-found' }
+  | { readonly kind: 'away'; readonly server: Upstream }
+  | { readonly kind: 'slow'; readonly server: Upstream }
+  | { readonly kind: 'unexpected-answer'; readonly server: Upstream; readonly problem: string }
+
+export type Result<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly failure: Failure }
+
+export function succeed<T>(value: T): Result<T> {
+  return { ok: true, value }
+}
+
+export function fail(failure: Failure): { readonly ok: false; readonly failure: Failure } {
+  return { ok: false, failure }
+}
+
+/** The response to a failure (contract 4, `/api/**` errors). */
+export function responseOf(failure: Failure): { readonly status: number; readonly body: OperationOutcome } {
+  switch (failure.kind) {
+    case 'no-session':
+      return response(401, 'login', 'No session. Launch the app from the patient list.')
+    case 'session-over':
+      return response(401, 'login', 'The session is over. Launch the app again from the patient list.')
+    case 'another-session':
+      return response(
+        409,
+        'conflict',
+        'Another launch has replaced this session in the browser. Load the page again.',
+      )
+    case 'missing-scope':
+      return response(403, 'forbidden', `Insufficient scope. Not granted: ${failure.missing.join(' ')}`)
+    case 'bad-parameter':
+      return response(400, 'invalid', `Cannot use parameter ${failure.name}: expected ${failure.expected}`)
+    case 'token-refused':
+      return response(401, 'login', 'The FHIR server no longer accepts this session. Launch the app again.')
+    case 'access-refused':
+      return response(403, 'forbidden', 'The FHIR server refuses access to this record.')
+    case 'not-found':
+      return response(404, 'not-found', 'The FHIR server has no such record.')
+    case 'away':
+      return response(502, 'transient', `The ${failure.server} cannot be reached. Try again.`)
+    case 'slow':
+      return response(504, 'transient', `The ${failure.server} did not answer in time. Try again.`)
+    case 'unexpected-answer':
+      return response(
+        502,
+        'transient',
+        `The ${failure.server} gave an answer that cannot be used: ${failure.problem}`,
+      )
+  }
+}
+
+function response(status: number, code: IssueCode, text: string) {
+  return { status, body: outcome(code, text) }
+}

@@ -1,0 +1,12 @@
+/**
+ * The configured FHIR base that an `iss` names, with or without a trailing slash. Undefined for any other: no request
+ * is ever made to it (checklist T8, 68).
+ */
+export function acceptedBase(issuers: readonly string[], iss: string): string | undefined {
+  const base = withoutSlash(iss)
+  return issuers.map(withoutSlash).find(issuer => issuer === base)
+}
+
+function withoutSlash(url: string): string {
+  return url.endsWith('/') ? url.slice(0, -1) : url
+}

@@ -1,0 +1,62 @@
+import type { AppContext } from '../context.ts'
+import { type Exchange, exchangeCode } from '../oauth/exchange.ts'
+import { revokeTokens } from '../oauth/revocation.ts'
+import { openSession } from '../sessions/open-session.ts'
+import { sealTokens } from '../sessions/tokens.ts'
+import { callbackUrl } from './begin-launch.ts'
+import { type PendingLaunch, takeLaunch } from './pending-launch.ts'
+import type { LaunchRefusal } from './refusal.ts'
+
+/** A browser that came back from the auth server. */
+export interface Callback {
+  /** The query with its question mark, as it was sent. */
+  readonly search: string
+  readonly state: string
+  /** The cookie of this launch, and of the session that the browser had before. */
+  readonly launchCookie: string
+  readonly sessionCookie: string | undefined
+}
+
+export type FinishedLaunch = { readonly kind: 'opened'; readonly cookie: string } | LaunchRefusal
+
+/** `GET /callback`: state, then code and tokens, then a session of its own. */
+export async function finishLaunch(context: AppContext, callback: Callback): Promise<FinishedLaunch> {
+  const launch = await takeLaunch(context, callback.state, callback.launchCookie)
+  if (!launch) return { kind: 'unknown-state' }
+  const found = await context.discovery.find(launch.fhirBaseUrl)
+  if (!found.ok) return { kind: 'no-discovery', failure: found.failure }
+  // The code goes to the auth server that was asked for it (RFC 9207, mix-up).
+  if (found.value.issuer !== launch.issuer)
+    return { kind: 'no-tokens', problem: { kind: 'unacceptable', code: 'ISSUER_CHANGED' } }
+  const exchange = await exchangeCode(context, {
+    fhirBaseUrl: launch.fhirBaseUrl,
+    metadata: found.value,
+    callbackUrl: new URL(callbackUrl(context) + callback.search),
+    state: callback.state,
+    nonce: launch.nonce,
+    codeVerifier: launch.codeVerifier,
+  })
+  if (exchange.kind !== 'granted') return { kind: 'no-tokens', problem: exchange }
+  return startSession(context, launch, exchange, callback.sessionCookie)
+}
+
+async function startSession(
+  context: AppContext,
+  { fhirBaseUrl, issuer }: PendingLaunch,
+  { grant, identity }: Exchange & { readonly kind: 'granted' },
+  sessionCookie: string | undefined,
+): Promise<FinishedLaunch> {
+  const { patientId } = grant
+  if (patientId === undefined) {
+    await revokeTokens(context, {
+      fhirBaseUrl,
+      issuer,
+      tokensSealed: sealTokens(context.sealer, grant.tokens),
+    })
+    return { kind: 'no-patient' }
+  }
+  const opening = { fhirBaseUrl, issuer, grant, patientId, identity, replaces: sessionCookie }
+  const { cookie, replaced } = await openSession(context, opening)
+  if (replaced) await revokeTokens(context, replaced)
+  return { kind: 'opened', cookie }
+}

@@ -1,0 +1,184 @@
+import { type ErrorPageOptions, type Html, html } from '../../web/index.ts'
+import type { AppSettings } from '../context.ts'
+import { responseOf } from '../failure.ts'
+import type { OAuthProblem } from '../oauth/errors.ts'
+import type { LaunchRefusal } from './refusal.ts'
+
+/** A refusal in words that a clinician understands: what happened, what it means for the record, what to do. */
+export interface RefusalWords extends Pick<ErrorPageOptions, 'kind' | 'title' | 'text' | 'code' | 'facts'> {
+  readonly status: number
+  readonly reason?: string
+}
+
+const NO_RECORD: Html = html`<b>No record was opened.</b> Launch the app again from the patient list.`
+const ASK_SUPPORT: Html = html`<b>No record was opened.</b> If it happens again, tell your support the reference below.`
+
+export function refusalWords(refusal: LaunchRefusal, settings: AppSettings): RefusalWords {
+  switch (refusal.kind) {
+    case 'not-launched':
+      return {
+        status: 200,
+        kind: 'refused',
+        title: 'Open this app from the patient list',
+        text: [
+          'The app shows one patient: the one that you picked when you launched it.',
+          'Sign in to the portal, pick a patient and choose Launch.',
+        ],
+        code: 'no_launch',
+      }
+    case 'bad-parameter':
+      return {
+        status: 400,
+        kind: 'refused',
+        title: 'This launch link is not complete',
+        text: ['The link that opened this page lacks a part, or has it twice.', NO_RECORD],
+        code: 'invalid_request',
+        reason: `Expected one value for ${refusal.name}`,
+      }
+    case 'unknown-issuer':
+      return {
+        status: 403,
+        kind: 'refused',
+        title: 'This app does not know that record server',
+        text: [
+          'The launch came from a FHIR server that this app was not set up for. Nothing was sent to it.',
+          NO_RECORD,
+        ],
+        code: 'unknown_issuer',
+        facts: [
+          ['Launched from', html`<code>${shownAddress(refusal.iss)}</code>`],
+          ['Set up for', html`<code>${settings.app.issuers.join(' ')}</code>`],
+        ],
+      }
+    case 'no-discovery':
+      return {
+        status: responseOf(refusal.failure).status,
+        kind: 'away',
+        title: 'Patient records cannot be reached',
+        text: [
+          'The FHIR server that the launch came from does not answer as it should, so the app cannot be opened now.',
+          'If this is urgent, use your usual downtime procedure. Otherwise wait a moment and launch the app again.',
+        ],
+        code: `${responseOf(refusal.failure).status}`,
+        reason: responseOf(refusal.failure).body.issue[0]?.details.text ?? '',
+      }
+    case 'unknown-state':
+      return {
+        status: 400,
+        kind: 'refused',
+        title: 'This launch cannot be continued',
+        text: [
+          'It was finished before, took longer than 10 minutes, or began in another browser. Each launch works once, so that nobody can reuse it.',
+          NO_RECORD,
+        ],
+        code: 'invalid_state',
+      }
+    case 'no-tokens':
+      return tokenWords(refusal.problem)
+    case 'no-patient':
+      return {
+        status: 400,
+        kind: 'refused',
+        title: 'This launch names no patient',
+        text: ['The app shows one patient, and the sign-in server did not say which.', NO_RECORD],
+        code: 'no_patient',
+      }
+  }
+}
+
+function tokenWords(problem: OAuthProblem): RefusalWords {
+  switch (problem.kind) {
+    case 'refused':
+      return refusedWords(problem.error, problem.description)
+    case 'away':
+    case 'slow':
+      return {
+        status: problem.kind === 'away' ? 502 : 504,
+        kind: 'away',
+        title: 'The sign-in server cannot be reached',
+        text: ['It did not answer while the app was being opened.', NO_RECORD],
+        code: problem.kind === 'away' ? '502' : '504',
+      }
+    case 'unacceptable':
+      return {
+        status: 502,
+        kind: 'refused',
+        title: 'The sign-in could not be verified',
+        text: [
+          'The answer of the sign-in server did not pass the checks that keep records safe.',
+          ASK_SUPPORT,
+        ],
+        code: problem.code,
+      }
+  }
+}
+
+/** What the OAuth errors mean to the one who sits before the page (RFC 6749, 4.1.2.1; OpenID Connect Core, 3.1.2.6). */
+const OAUTH_WORDS: Readonly<
+  Record<string, { readonly title: string; readonly text: string; readonly status: number }>
+> = {
+  access_denied: {
+    status: 403,
+    title: 'Access was not allowed',
+    text: 'You, or the sign-in server, did not allow this app to see the record.',
+  },
+  invalid_request: {
+    status: 400,
+    title: 'This launch was refused',
+    text: 'The launch link was already used, is older than 5 minutes, or belongs to someone else. Each link opens an app once.',
+  },
+  invalid_grant: {
+    status: 400,
+    title: 'This launch was refused',
+    text: 'The sign-in was used before or took too long.',
+  },
+  invalid_scope: {
+    status: 403,
+    title: 'This app may not see what it asks for',
+    text: 'The sign-in server does not let this app have the data that it is set up to ask for.',
+  },
+  login_required: {
+    status: 403,
+    title: 'You are not signed in',
+    text: 'The sign-in server asks you to sign in first.',
+  },
+  temporarily_unavailable: {
+    status: 502,
+    title: 'The sign-in server is busy',
+    text: 'It cannot open the app at this moment.',
+  },
+  server_error: {
+    status: 502,
+    title: 'The sign-in server has a problem',
+    text: 'It could not finish the sign-in.',
+  },
+}
+
+const OTHER_ERROR = {
+  status: 400,
+  title: 'This launch was refused',
+  text: 'The sign-in server refused to open the app.',
+}
+
+function refusedWords(error: string, description: string | undefined): RefusalWords {
+  const { status, title, text } = OAUTH_WORDS[error] ?? OTHER_ERROR
+  return {
+    status,
+    kind: status === 502 ? 'away' : 'refused',
+    title,
+    text: [text, NO_RECORD],
+    code: plain(error, 60),
+    ...(description === undefined ? {} : { reason: plain(description, 300) }),
+  }
+}
+
+// RFC 6749, 4.1.2.1: the characters of `error` and `error_description`.
+function plain(text: string, length: number): string {
+  return text.replace(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, '').slice(0, length)
+}
+
+/** Without query and password. */
+function shownAddress(iss: string): string {
+  const url = URL.parse(iss)
+  return url ? `${url.origin}${url.pathname}`.slice(0, 200) : 'not an address'
+}

@@ -1,0 +1,14 @@
+import type { Failure } from '../failure.ts'
+import type { OAuthProblem } from '../oauth/errors.ts'
+
+/** Why a launch does not go on. Each has a page (refusal-page.ts). */
+export type LaunchRefusal =
+  /** Opened without a launch: by a bookmark, or typed. */
+  | { readonly kind: 'not-launched' }
+  | { readonly kind: 'bad-parameter'; readonly name: 'iss' | 'launch' }
+  | { readonly kind: 'unknown-issuer'; readonly iss: string }
+  | { readonly kind: 'no-discovery'; readonly failure: Failure }
+  /** Wrong, late or used before, or of another browser: they are not told apart. */
+  | { readonly kind: 'unknown-state' }
+  | { readonly kind: 'no-tokens'; readonly problem: OAuthProblem }
+  | { readonly kind: 'no-patient' }

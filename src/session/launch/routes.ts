@@ -1,0 +1,53 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { errorPage } from '../../web/index.ts'
+import type { AppContext } from '../context.ts'
+import { isSampleData, portalUrl } from '../places.ts'
+import { beginLaunch } from './begin-launch.ts'
+import { finishLaunch } from './finish-launch.ts'
+import { launchCookie } from './pending-launch.ts'
+import type { LaunchRefusal } from './refusal.ts'
+import { refusalWords } from './refusal-page.ts'
+
+type Query = Readonly<Record<string, unknown>>
+
+/** `/launch` and `/callback`. No HEAD: both change something. */
+export function launchRoutes(app: FastifyInstance, context: AppContext): void {
+  app.get<{ Querystring: Query }>('/launch', { exposeHeadRoute: false }, async (request, reply) => {
+    const begun = await beginLaunch(context, request.query)
+    if (begun.kind !== 'begun') return sendRefusal(context, reply, begun)
+    const { cookie, cookieValue } = begun.ticket
+    return reply.setCookie(cookie.name, cookieValue, cookie.attributes).redirect(begun.url)
+  })
+
+  app.get<{ Querystring: Query }>('/callback', { exposeHeadRoute: false }, async (request, reply) => {
+    const { state } = request.query
+    if (typeof state !== 'string') return sendRefusal(context, reply, { kind: 'unknown-state' })
+    const launch = launchCookie(context, state)
+    const session = context.sessionCookie
+    const finished = await finishLaunch(context, {
+      search: request.url.slice(request.url.indexOf('?')),
+      state,
+      launchCookie: request.cookies[launch.name] ?? '',
+      sessionCookie: request.cookies[session.name],
+    })
+    if (finished.kind === 'unknown-state') return sendRefusal(context, reply, finished)
+    reply.clearCookie(launch.name, launch.attributes)
+    if (finished.kind !== 'opened') return sendRefusal(context, reply, finished)
+    return reply.setCookie(session.name, finished.cookie, session.attributes).redirect('/')
+  })
+}
+
+function sendRefusal(context: AppContext, reply: FastifyReply, refusal: LaunchRefusal): FastifyReply {
+  const { status, ...words } = refusalWords(refusal, context.settings)
+  if (status !== 200) reply.log.warn({ refusal: refusal.kind, code: words.code }, 'Launch refused')
+  const page = errorPage({
+    ...words,
+    reference: reply.request.id,
+    now: context.clock(),
+    actions: [{ href: portalUrl(context.settings), text: 'Go to patients' }],
+    bar: { kind: 'app' },
+    site: 'Demo app',
+    sampleData: isSampleData(context.settings),
+  })
+  return reply.sendPage(page, { status })
+}

@@ -1,0 +1,61 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { html, page } from '../web/index.ts'
+import type { AppContext } from './context.ts'
+import { revokeTokens } from './oauth/revocation.ts'
+import { isSampleData, portalUrl } from './places.ts'
+import { endSession } from './sessions/end-session.ts'
+import { findSession } from './sessions/find-session.ts'
+import type { Session } from './sessions/session.ts'
+
+/** `/logout`: GET shows a button, POST ends the session and tells the auth server (contract 4). */
+export function logoutRoutes(app: FastifyInstance, context: AppContext): void {
+  app.get('/logout', async (request, reply) => {
+    const session = await sessionOf(context, request)
+    return reply.sendPage(session ? askPage(context, session) : endedPage(context))
+  })
+
+  app.post('/logout', async (request, reply) => {
+    const session = await sessionOf(context, request)
+    if (session) {
+      await endSession(context, session)
+      await revokeTokens(context, session)
+    }
+    const { name, attributes } = context.sessionCookie
+    return reply.clearCookie(name, attributes).redirect('/logout', 303)
+  })
+}
+
+async function sessionOf(context: AppContext, request: FastifyRequest): Promise<Session | undefined> {
+  const found = await findSession(context, request.cookies[context.sessionCookie.name])
+  return found.ok ? found.value : undefined
+}
+
+function askPage({ settings }: AppContext, { name }: Session) {
+  return page(
+    {
+      title: 'End session',
+      site: 'Demo app',
+      bar: { kind: 'app' },
+      width: 'flow',
+      sampleData: isSampleData(settings),
+    },
+    html`<div class="pagehead"><div><h1>End this session?</h1><p class="pagehead__lead">${
+      name === null ? 'The' : `${name}, the`
+    } record is closed and the app can no longer read it. To open it again, launch the app from the patient list.</p></div></div>
+<form class="actions" method="post" action="/logout"><button class="btn">End session</button><a class="btn btn--quiet" href="/">Keep working</a></form>`,
+  )
+}
+
+function endedPage({ settings }: AppContext) {
+  return page(
+    {
+      title: 'Session ended',
+      site: 'Demo app',
+      bar: { kind: 'app' },
+      width: 'flow',
+      sampleData: isSampleData(settings),
+    },
+    html`<div class="pagehead"><div><h1>Your session has ended</h1><p class="pagehead__lead">No record is open in this app. You may still be signed in to the portal.</p></div></div>
+<p class="actions"><a class="btn" href="${portalUrl(settings)}">Go to patients</a></p>`,
+  )
+}

@@ -1,0 +1,52 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+import type { Tokens } from '../sessions/tokens.ts'
+
+const FhirId = Type.String({ pattern: '^[A-Za-z0-9.-]{1,64}$' })
+
+/** The members of a SMART token response that the app reads; the OAuth ones were checked by `openid-client`. */
+const TokenResponse = Type.Object({
+  access_token: Type.String({ minLength: 1 }),
+  refresh_token: Type.Optional(Type.String({ minLength: 1 })),
+  expires_in: Type.Optional(Type.Number({ minimum: 0 })),
+  refresh_expires_in: Type.Optional(Type.Number({ minimum: 0 })),
+  refresh_token_expires_in: Type.Optional(Type.Number({ minimum: 0 })),
+  scope: Type.Optional(Type.String()),
+  patient: Type.Optional(FhirId),
+  encounter: Type.Optional(FhirId),
+  need_patient_banner: Type.Optional(Type.Unknown()),
+})
+
+/** What the auth server has granted, read from the token response and from nowhere else (checklist T8, 70). */
+export interface TokenGrant {
+  readonly tokens: Tokens
+  /** Undefined where it is the scope that was asked for (RFC 6749, 5.1). */
+  readonly scope: string | undefined
+  readonly patientId: string | undefined
+  readonly encounterId: string | undefined
+  readonly needPatientBanner: boolean
+  readonly expiresInSeconds: number | undefined
+  readonly refreshExpiresInSeconds: number | undefined
+}
+
+/** Undefined when a member has not the form that SMART gives it. */
+export function readTokenGrant(response: unknown): TokenGrant | undefined {
+  if (!Value.Check(TokenResponse, response)) return undefined
+  return {
+    tokens: tokensOf(response),
+    scope: response.scope,
+    patientId: response.patient,
+    encounterId: response.encounter,
+    // Only a plain `false` hides the banner: whatever else is sent, showing who the patient is does no harm.
+    needPatientBanner: response.need_patient_banner !== false,
+    expiresInSeconds: response.expires_in,
+    refreshExpiresInSeconds: response.refresh_token_expires_in ?? response.refresh_expires_in,
+  }
+}
+
+function tokensOf({ access_token, refresh_token }: Static<typeof TokenResponse>): Tokens {
+  return {
+    accessToken: access_token,
+    ...(refresh_token === undefined ? {} : { refreshToken: refresh_token }),
+  }
+}

@@ -1,0 +1,90 @@
+import type { Static, TSchema } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+import { type Result, succeed } from '../failure.ts'
+import type { Session } from '../sessions/session.ts'
+import { SearchBundle } from './bundle.ts'
+import { nextPage } from './next-page.ts'
+import { readFhir, unexpected } from './read-fhir.ts'
+import type { Visit } from './visit.ts'
+
+/** A search for records of the session's patient. `patient` is always ours: no caller can name another. */
+export interface PatientSearch<Schema extends TSchema> {
+  readonly type: string
+  readonly schema: Schema
+  readonly params: Readonly<Record<string, string>>
+  /** How many are collected at most, over all pages. */
+  readonly limit: number
+}
+
+export interface Found<T> {
+  readonly resources: readonly T[]
+  /** How many there are. More than were collected only when the limit was reached. */
+  readonly total: number
+}
+
+const MAX_PAGES = 200
+
+/** Follows the pages of a search up to its limit. A list that cannot be read to its end is no list. */
+export async function searchFhir<Schema extends TSchema>(
+  visit: Visit,
+  search: PatientSearch<Schema>,
+): Promise<Result<Found<Static<Schema>>>> {
+  const { fhirBaseUrl } = visit.session
+  const resources: Static<Schema>[] = []
+  let url = searchUrl(visit.session, search)
+  let total = 0
+  for (let pages = 0; pages < MAX_PAGES; pages++) {
+    const page = await readFhir(visit, url)
+    if (!page.ok) return page
+    if (!Value.Check(SearchBundle, page.value)) return unexpected('it is not a Bundle')
+    const matches = matchesOf(page.value, search, visit.session)
+    if (matches === undefined) return unexpected(`a ${search.type} is not as FHIR R4 has it`)
+    resources.push(...matches)
+    total = Math.max(total, page.value.total ?? 0)
+    const next = nextPage(page.value, fhirBaseUrl)
+    if (next.kind === 'elsewhere') return unexpected('its next page is at another address')
+    if (next.kind === 'last')
+      return succeed({ resources: resources.slice(0, search.limit), total: resources.length })
+    if (resources.length >= search.limit)
+      return succeed({
+        resources: resources.slice(0, search.limit),
+        total: Math.max(total, resources.length),
+      })
+    url = next.url
+  }
+  return unexpected('it has too many pages')
+}
+
+function searchUrl(session: Session, { type, params, limit }: PatientSearch<TSchema>): string {
+  const query = new URLSearchParams({ patient: session.patientId, ...params, _count: String(limit) })
+  return `${session.fhirBaseUrl}/${type}?${query}`
+}
+
+/** The matches of a page that are of this patient; undefined when one is malformed. */
+function matchesOf<Schema extends TSchema>(
+  { entry = [] }: SearchBundle,
+  { type, schema }: PatientSearch<Schema>,
+  session: Session,
+): readonly Static<Schema>[] | undefined {
+  const found = entry
+    .filter(({ search }) => search?.mode === undefined || search.mode === 'match')
+    .map(({ resource }) => resource)
+    .filter(resource => resource?.resourceType === type && isOfPatient(resource, session))
+  return found.every((resource): resource is Static<Schema> & { resourceType: string } =>
+    Value.Check(schema, resource),
+  )
+    ? found
+    : undefined
+}
+
+/**
+ * A server that does not know `patient` answers with everybody's records. What names another patient is left out, also
+ * where it is written as an address of the same server under another name.
+ */
+function isOfPatient(resource: object, { patientId }: Session): boolean {
+  const subject: unknown = 'subject' in resource ? resource.subject : undefined
+  if (typeof subject !== 'object' || subject === null || !('reference' in subject)) return false
+  const [, id] =
+    /(?:^|\/)Patient\/([A-Za-z0-9.-]{1,64})(?:\/_history\/[^/]+)?$/.exec(String(subject.reference)) ?? []
+  return id === patientId
+}

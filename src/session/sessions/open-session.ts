@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto'
+import { randomToken, sha256 } from '../../store/index.ts'
+import type { AppContext } from '../context.ts'
+import type { Identity } from '../oauth/exchange.ts'
+import type { TokenGrant } from '../oauth/token-grant.ts'
+import { lifetimeOf } from './lifetime.ts'
+import { type Session, sessionOf } from './session.ts'
+import { sealTokens } from './tokens.ts'
+
+export interface NewSession {
+  readonly fhirBaseUrl: string
+  readonly issuer: string
+  readonly grant: TokenGrant
+  readonly patientId: string
+  readonly identity: Identity | undefined
+  /** The browser's present session cookie: that session ends (contract 4, two launches in one browser). */
+  readonly replaces: string | undefined
+}
+
+/** The value of the new session's cookie, and the session that it replaced. */
+export interface OpenedSession {
+  readonly cookie: string
+  readonly replaced: Session | undefined
+}
+
+/** The cookie's value is 32 random bytes; only its hash is stored. */
+export async function openSession(context: AppContext, opening: NewSession): Promise<OpenedSession> {
+  const cookie = randomToken()
+  const row = rowOf(context, opening, sha256(cookie))
+  const replaced = await context.store.db.transaction().execute(async db => {
+    const ended = opening.replaces
+      ? await db
+          .deleteFrom('app_session')
+          .where('id_hash', '=', sha256(opening.replaces))
+          .returningAll()
+          .executeTakeFirst()
+      : undefined
+    await db.insertInto('app_session').values(row).execute()
+    return ended
+  })
+  return { cookie, replaced: replaced && sessionOf(replaced) }
+}
+
+function rowOf({ settings, sealer, clock }: AppContext, opening: NewSession, idHash: string) {
+  const { grant, identity } = opening
+  const now = clock()
+  const { renewAt, renewableUntil } = lifetimeOf(grant, now)
+  return {
+    id_hash: idHash,
+    session_id: randomUUID(),
+    fhir_base_url: opening.fhirBaseUrl,
+    issuer: opening.issuer,
+    subject: identity?.subject ?? null,
+    fhir_user: identity?.fhirUser ?? null,
+    name: identity?.name ?? null,
+    patient_id: opening.patientId,
+    encounter_id: grant.encounterId ?? null,
+    need_patient_banner: grant.needPatientBanner,
+    scope: grant.scope ?? settings.app.scope,
+    tokens_sealed: sealTokens(sealer, grant.tokens),
+    token_version: 1,
+    renew_at: renewAt,
+    renewing_until: null,
+    created_at: now,
+    max_expires_at: now + settings.app.sessionMaxSeconds * 1000,
+    idle_expires_at: now + settings.app.sessionIdleSeconds * 1000,
+    renewable_until: renewableUntil,
+  }
+}

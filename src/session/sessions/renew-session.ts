@@ -1,0 +1,99 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { AppContext } from '../context.ts'
+import { fail, type Result, succeed } from '../failure.ts'
+import { redeemRefreshToken } from '../oauth/renewal.ts'
+import { revokeTokens } from '../oauth/revocation.ts'
+import type { TokenGrant } from '../oauth/token-grant.ts'
+import { endSession } from './end-session.ts'
+import { loadSession } from './find-session.ts'
+import { lifetimeOf } from './lifetime.ts'
+import type { Session } from './session.ts'
+import { openTokens, sealTokens } from './tokens.ts'
+
+const LOOK_AGAIN_MS = 50
+
+/**
+ * The session with tokens newer than those of `session`. However many requests ask, on however many instances of one
+ * database, one of them renews and the others wait for it: a refresh token that is used twice ends the grant.
+ */
+export function renewSession(context: AppContext, session: Session): Promise<Result<Session>> {
+  const key = `${session.idHash} ${session.tokenVersion}`
+  const running = context.renewals.get(key)
+  if (running) return running
+  const renewal = renew(context, session).finally(() => context.renewals.delete(key))
+  context.renewals.set(key, renewal)
+  return renewal
+}
+
+async function renew(context: AppContext, session: Session): Promise<Result<Session>> {
+  const { refreshToken } = openTokens(context.sealer, session.tokensSealed)
+  if (refreshToken === undefined) return fail({ kind: 'token-refused' })
+  const looks = Math.ceil((2 * context.timeoutMs) / LOOK_AGAIN_MS)
+  for (let look = 0; look < looks; look++) {
+    const current = await loadSession(context, session.idHash)
+    if (!current) return fail({ kind: 'session-over' })
+    if (current.tokenVersion !== session.tokenVersion) return succeed(current)
+    if (await claimRenewal(context, session)) return redeem(context, session, refreshToken)
+    await pause(LOOK_AGAIN_MS)
+  }
+  return fail({ kind: 'slow', server: 'auth server' })
+}
+
+/** Compare-and-set: true for one caller at a time. A claim whose holder died lapses. */
+async function claimRenewal({ store, clock, timeoutMs }: AppContext, session: Session): Promise<boolean> {
+  const now = clock()
+  const claimed = await store.db
+    .updateTable('app_session')
+    .set({ renewing_until: now + 4 * timeoutMs })
+    .where('id_hash', '=', session.idHash)
+    .where('token_version', '=', session.tokenVersion)
+    .where(({ or, eb }) => or([eb('renewing_until', 'is', null), eb('renewing_until', '<=', now)]))
+    .executeTakeFirst()
+  return claimed.numUpdatedRows === 1n
+}
+
+async function redeem(context: AppContext, session: Session, refreshToken: string): Promise<Result<Session>> {
+  const redeemed = await redeemRefreshToken(context, session, refreshToken)
+  if (redeemed.ok) return keepTokens(context, session, redeemed.value, refreshToken)
+  if (redeemed.failure.kind === 'session-over') await endSession(context, session)
+  else await releaseRenewal(context, session)
+  return redeemed
+}
+
+async function keepTokens(
+  context: AppContext,
+  session: Session,
+  grant: TokenGrant,
+  refreshToken: string,
+): Promise<Result<Session>> {
+  // An auth server that does not rotate leaves the refresh token out (RFC 6749, 6).
+  const renewed = { ...grant, tokens: { refreshToken, ...grant.tokens } }
+  const { renewAt, renewableUntil } = lifetimeOf(renewed, context.clock())
+  const tokensSealed = sealTokens(context.sealer, renewed.tokens)
+  const kept = await context.store.db
+    .updateTable('app_session')
+    .set({
+      tokens_sealed: tokensSealed,
+      token_version: session.tokenVersion + 1,
+      scope: grant.scope ?? session.scope,
+      renew_at: renewAt,
+      renewing_until: null,
+      renewable_until: renewableUntil,
+    })
+    .where('id_hash', '=', session.idHash)
+    .where('token_version', '=', session.tokenVersion)
+    .executeTakeFirst()
+  // The session was ended meanwhile (logout, another launch): nobody may use what was just bought.
+  if (kept.numUpdatedRows === 0n) await revokeTokens(context, { ...session, tokensSealed })
+  const current = await loadSession(context, session.idHash)
+  return current ? succeed(current) : fail({ kind: 'session-over' })
+}
+
+async function releaseRenewal({ store }: AppContext, session: Session): Promise<void> {
+  await store.db
+    .updateTable('app_session')
+    .set({ renewing_until: null })
+    .where('id_hash', '=', session.idHash)
+    .where('token_version', '=', session.tokenVersion)
+    .execute()
+}

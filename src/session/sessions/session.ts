@@ -1,0 +1,51 @@
+import type { Selectable } from 'kysely'
+import type { Schema } from '../../store/index.ts'
+
+/** A server-side session of one launch (service.md 2.3). Its tokens stay sealed until they are used. */
+export interface Session {
+  readonly idHash: string
+  /** Public name of the session, not a secret. */
+  readonly sessionId: string
+  readonly fhirBaseUrl: string
+  readonly issuer: string
+  readonly subject: string | null
+  readonly fhirUser: string | null
+  readonly name: string | null
+  readonly patientId: string
+  readonly encounterId: string | null
+  readonly needPatientBanner: boolean
+  readonly scope: string
+  readonly tokensSealed: string
+  readonly tokenVersion: number
+  readonly renewAt: number
+  readonly createdAt: number
+  /** The earliest of its maximum, its idle time and what can be renewed (contract 4). */
+  readonly endsAt: number
+}
+
+type SessionRow = Selectable<Schema['app_session']>
+
+export function sessionOf(row: SessionRow): Session {
+  return {
+    idHash: row.id_hash,
+    sessionId: row.session_id,
+    fhirBaseUrl: row.fhir_base_url,
+    issuer: row.issuer,
+    subject: row.subject,
+    fhirUser: row.fhir_user,
+    name: row.name,
+    patientId: row.patient_id,
+    encounterId: row.encounter_id,
+    needPatientBanner: row.need_patient_banner,
+    scope: row.scope,
+    tokensSealed: row.tokens_sealed,
+    tokenVersion: row.token_version,
+    renewAt: row.renew_at,
+    createdAt: row.created_at,
+    endsAt: Math.min(
+      row.max_expires_at,
+      row.idle_expires_at,
+      row.renewable_until ?? Number.POSITIVE_INFINITY,
+    ),
+  }
+}
