@@ -1,0 +1,287 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Resource } from '../fhir/index.ts'
+import { type Letter, parseScopes } from '../scope/index.ts'
+import { accessOf, type Grant, isWithin, type Policy, type Reach } from './index.ts'
+
+const fhirBaseUrl = 'http://localhost:8080/fhir'
+const policy: Policy = { fhirBaseUrl, contexts: ['patient', 'user', 'system'], searchLetter: 'r' }
+const user = { type: 'Practitioner', id: 'p1' }
+
+function reach(
+  scope: string,
+  type: string,
+  letter: Letter,
+  more: Partial<Grant> = { patient: '1' },
+  rules = policy,
+): Reach {
+  return accessOf({ scopes: parseScopes(scope), ...more }, rules).reach(type, letter)
+}
+
+describe('accessOf', () => {
+  it('limits patient/ to the patient of the token', () => {
+    assert.deepEqual(reach('patient/Condition.rs', 'Condition', 'r'), [{ patient: '1' }])
+    assert.deepEqual(reach('patient/*.rs', 'Patient', 's'), [{ patient: '1' }])
+    assert.deepEqual(reach('patient/Device.r', 'Device', 'r'), [{ patient: '1' }])
+    assert.deepEqual(reach('patient/Binary.r', 'Binary', 'r'), [{ patient: '1' }])
+  })
+
+  it('wants a write to be about no other patient', () => {
+    for (const letter of ['c', 'u', 'd'] as const)
+      assert.deepEqual(reach('patient/*.cruds', 'Condition', letter), [{ patient: '1', sole: true }])
+  })
+
+  it('reaches nothing by patient/ without a patient', () => {
+    for (const type of ['Condition', 'Patient', 'Practitioner'])
+      assert.deepEqual(reach('patient/*.cruds', type, 'r', {}), [])
+    assert.deepEqual(reach('patient/Patient.c', 'Patient', 'c', {}), [])
+  })
+
+  it('reaches nothing by user/ without a fhirUser, and all with one', () => {
+    assert.deepEqual(reach('user/*.cruds', 'Condition', 'r', { patient: '1' }), [])
+    assert.equal(reach('user/*.cruds', 'Condition', 'd', { fhirUser: user }), 'everything')
+  })
+
+  it('reads and searches what is shared by nature under patient/, and never writes it', () => {
+    for (const type of [
+      'Practitioner',
+      'PractitionerRole',
+      'Organization',
+      'Location',
+      'Medication',
+      'HealthcareService',
+    ]) {
+      assert.equal(reach('patient/*.cruds', type, 'r'), 'everything')
+      assert.equal(reach('patient/*.cruds', type, 's'), 'everything')
+      for (const letter of ['c', 'u', 'd'] as const)
+        assert.deepEqual(reach('patient/*.cruds', type, letter), [])
+      assert.deepEqual(reach('patient/Condition.rs', type, 'r'), [])
+    }
+  })
+
+  it('reaches nothing of other types outside the compartment, Group included', () => {
+    for (const type of ['Group', 'Questionnaire', 'ValueSet', 'Bundle', 'Subscription', 'Substance', 'Slot'])
+      for (const letter of ['c', 'r', 'u', 'd', 's'] as const)
+        assert.deepEqual(reach('patient/*.cruds', type, letter), [], type)
+  })
+
+  it('lets patient/Patient.c create a Patient, and write only its own', () => {
+    assert.equal(reach('patient/Patient.c', 'Patient', 'c'), 'everything')
+    assert.deepEqual(reach('patient/Patient.cruds', 'Patient', 'u'), [{ patient: '1', sole: true }])
+  })
+
+  it('lets a token read its own user resource, and only read it', () => {
+    assert.deepEqual(reach('openid', 'Practitioner', 'r', { fhirUser: user }), [{ id: 'p1' }])
+    for (const letter of ['c', 'u', 'd', 's'] as const)
+      assert.deepEqual(reach('openid', 'Practitioner', letter, { fhirUser: user }), [])
+    assert.deepEqual(reach('openid', 'Patient', 'r', { fhirUser: user }), [])
+  })
+
+  it('searches by r alone, or by s alone, as it is set', () => {
+    const smart: Policy = { ...policy, searchLetter: 's' }
+    assert.deepEqual(reach('patient/Condition.r', 'Condition', 's'), [{ patient: '1' }])
+    assert.deepEqual(reach('patient/Condition.s', 'Condition', 's'), [])
+    assert.deepEqual(reach('patient/Condition.s', 'Condition', 'r'), [])
+    assert.deepEqual(reach('patient/Condition.r', 'Condition', 's', { patient: '1' }, smart), [])
+    assert.deepEqual(reach('patient/Condition.s', 'Condition', 's', { patient: '1' }, smart), [
+      { patient: '1' },
+    ])
+    assert.deepEqual(reach('patient/Condition.s', 'Condition', 'r', { patient: '1' }, smart), [])
+  })
+
+  it('honours only the contexts that are set, but the portal its user/ scopes', () => {
+    const narrow: Policy = { ...policy, contexts: ['patient'] }
+    assert.deepEqual(reach('user/*.rs system/*.rs', 'Patient', 'r', { fhirUser: user }, narrow), [])
+    const portal = { fhirUser: user, clientId: 'sallyport-portal' }
+    assert.equal(reach('user/Patient.rs', 'Patient', 's', portal, narrow), 'everything')
+    assert.deepEqual(reach('system/Patient.rs', 'Patient', 's', portal, narrow), [])
+  })
+
+  it('joins granular scopes by or, and their parameters by and', () => {
+    assert.deepEqual(
+      reach(
+        'patient/Observation.rs?category=a&status=final patient/Observation.rs?code=b',
+        'Observation',
+        'r',
+      ),
+      [
+        {
+          patient: '1',
+          query: [
+            ['category', 'a'],
+            ['status', 'final'],
+          ],
+        },
+        { patient: '1', query: [['code', 'b']] },
+      ],
+    )
+    assert.deepEqual(reach('system/Observation.rs?category=a', 'Observation', 'r', {}), [
+      { query: [['category', 'a']] },
+    ])
+  })
+
+  it('is not narrowed by a granular scope beside an unrestricted one, in either order', () => {
+    for (const scope of [
+      'patient/Observation.rs patient/Observation.rs?category=a',
+      'patient/Observation.rs?category=a patient/Observation.rs',
+    ])
+      assert.deepEqual(reach(scope, 'Observation', 'r'), [{ patient: '1' }])
+    assert.equal(
+      reach('patient/Observation.rs user/Observation.rs', 'Observation', 'r', {
+        patient: '1',
+        fhirUser: user,
+      }),
+      'everything',
+    )
+  })
+
+  it('gains nothing by a parameter that cannot be evaluated', () => {
+    for (const query of [
+      'foo=a',
+      'category=a&foo=b',
+      'code:in=http://x',
+      'subject.name=a',
+      '_has:Provenance:target:agent=a',
+      '_count=5',
+      '_filter=a',
+      '_include=Observation:subject',
+      'date=yesterday',
+      '_sort=date',
+      '_elements=id',
+      'combo-code-value-quantity=a$1',
+    ])
+      assert.deepEqual(reach(`patient/Observation.rs?${query}`, 'Observation', 'r'), [], query)
+    assert.deepEqual(reach('patient/*.rs?category=a', 'Immunization', 'r'), [])
+  })
+
+  it('keeps a user within the rights that the policy gives', () => {
+    const rights: Policy = {
+      ...policy,
+      userReach: ({ id }, type) => (id === 'p1' && type === 'Condition' ? [{ patient: '7' }] : []),
+    }
+    assert.deepEqual(reach('user/*.rs', 'Condition', 'r', { fhirUser: user }, rights), [{ patient: '7' }])
+    assert.deepEqual(reach('user/Condition.rs?code=a', 'Condition', 'r', { fhirUser: user }, rights), [
+      { patient: '7', query: [['code', 'a']] },
+    ])
+    assert.deepEqual(reach('user/*.rs', 'Observation', 'r', { fhirUser: user }, rights), [])
+    assert.deepEqual(reach('user/*.rs', 'Condition', 'r', { fhirUser: { ...user, id: 'p2' } }, rights), [])
+  })
+})
+
+describe('isWithin', () => {
+  const read: Reach = [{ patient: '1' }]
+  const write: Reach = [{ patient: '1', sole: true }]
+  const within = (resource: Resource, limits: Reach = read) => isWithin(resource, limits, fhirBaseUrl)
+  const condition = (reference: string) => ({ resourceType: 'Condition', subject: { reference } })
+
+  it('takes the patient and the compartment, however the reference is written', () => {
+    assert(within({ resourceType: 'Patient', id: '1' }))
+    assert(!within({ resourceType: 'Patient', id: '2' }))
+    for (const reference of ['Patient/1', 'Patient/1/_history/3', `${fhirBaseUrl}/Patient/1`])
+      assert(within(condition(reference)), reference)
+  })
+
+  for (const reference of [
+    'Patient/2',
+    'Patient/11',
+    'patient/1',
+    '#1',
+    'urn:uuid:1',
+    'http://other.example/fhir/Patient/1',
+    'Group/1',
+    '1',
+    '',
+  ])
+    it(`does not take ${reference || 'an empty text'} for Patient/1`, () =>
+      assert(!within(condition(reference))))
+
+  it('is not fooled by references that confer nothing', () => {
+    assert(
+      !within({
+        resourceType: 'Observation',
+        focus: [{ reference: 'Patient/1' }],
+        subject: { reference: 'Patient/2' },
+      }),
+    )
+    assert(
+      !within({
+        resourceType: 'Patient',
+        id: '2',
+        link: [{ other: { reference: 'Patient/1' }, type: 'seealso' }],
+      }),
+    )
+    assert(!within({ resourceType: 'Group', member: [{ entity: { reference: 'Patient/1' } }] }))
+    assert(!within({ resourceType: 'Condition', subject: { identifier: { value: '1' } } }))
+    assert(!within({ resourceType: 'Condition' }))
+    assert(
+      !within({
+        resourceType: 'Condition',
+        contained: [{ resourceType: 'Patient', id: '1' }],
+        subject: { reference: '#1' },
+      }),
+    )
+  })
+
+  it('knows Device by patient and Binary by securityContext', () => {
+    assert(within({ resourceType: 'Device', patient: { reference: 'Patient/1' } }))
+    assert(!within({ resourceType: 'Device' }))
+    assert(within({ resourceType: 'Binary', securityContext: { reference: 'Patient/1' } }))
+    assert(!within({ resourceType: 'Binary', securityContext: { reference: 'Patient/2' } }))
+  })
+
+  it('reads what is of two patients, and does not write it', () => {
+    const actors = (...references: string[]) => ({
+      resourceType: 'Appointment',
+      participant: references.map(reference => ({ actor: { reference } })),
+    })
+    assert(within(actors('Patient/1', 'Patient/2')))
+    for (const other of [
+      'Patient/2',
+      'http://other.example/fhir/Patient/2',
+      'urn:uuid:2',
+      'Patient?identifier=2',
+    ])
+      assert(!within(actors('Patient/1', other), write), other)
+    for (const other of [
+      'Patient/1',
+      'Practitioner/2',
+      'http://other.example/fhir/Practitioner/2',
+      '#contained',
+    ])
+      assert(within(actors('Patient/1', other), write), other)
+  })
+
+  it('wants every parameter of a limit, and any limit of a reach', () => {
+    const observation = (status: string, code: string) => ({
+      resourceType: 'Observation',
+      status,
+      category: [{ coding: [{ system: 'http://c', code }] }],
+      subject: { reference: 'Patient/1' },
+    })
+    const limits: Reach = [
+      {
+        patient: '1',
+        query: [
+          ['category', 'http://c|lab'],
+          ['status', 'final'],
+        ],
+      },
+      { patient: '1', query: [['category', 'http://c|vital']] },
+    ]
+    assert(within(observation('final', 'lab'), limits))
+    assert(within(observation('preliminary', 'vital'), limits))
+    assert(!within(observation('preliminary', 'lab'), limits))
+    assert(!within(observation('final', 'survey'), limits))
+    assert(!within({ ...observation('final', 'lab'), subject: { reference: 'Patient/2' } }, limits))
+    assert(!within(observation('final', 'lab'), [{ query: [['foo', 'x']] }]))
+  })
+
+  it('takes everything, nothing, and one id', () => {
+    const practitioner = { resourceType: 'Practitioner', id: 'p1' }
+    assert(within(practitioner, 'everything'))
+    assert(!within(practitioner, []))
+    assert(within(practitioner, [{ id: 'p1' }]))
+    assert(!within(practitioner, [{ id: 'p2' }]))
+    assert(!within({ resourceType: 'Practitioner' }, [{ id: 'p1' }]))
+  })
+})
