@@ -1,0 +1,40 @@
+import { Refusal, type RefusalCode } from '../refusal.ts'
+import type { Asked } from './request.ts'
+
+/** Every parameter that we look at: none of them may come twice (RFC 6749, 3.1). */
+const READ = [
+  'response_type',
+  'response_mode',
+  'scope',
+  'state',
+  'aud',
+  'resource',
+  'launch',
+  'code_challenge',
+  'code_challenge_method',
+  'nonce',
+  'prompt',
+  'max_age',
+  'id_token_hint',
+  'login_hint',
+  'request',
+  'request_uri',
+  'registration',
+] as const
+
+/** Ways to pass parameters that we do not have; ignoring them would answer another request than was asked. */
+const UNSUPPORTED: Readonly<Record<string, RefusalCode>> = {
+  request: 'request_not_supported',
+  request_uri: 'request_uri_not_supported',
+  registration: 'registration_not_supported',
+}
+
+export function checkRepeated({ parameters }: Asked): Refusal | undefined {
+  const name = READ.find(one => parameters.unreadable.has(one))
+  return name && new Refusal('invalid_request', `The parameter ${name} is repeated or unreadable.`)
+}
+
+export function checkUnsupported({ parameters }: Asked): Refusal | undefined {
+  const found = Object.entries(UNSUPPORTED).find(([name]) => parameters.get(name) !== undefined)
+  return found && new Refusal(found[1], `The parameter ${found[0]} is not supported.`)
+}

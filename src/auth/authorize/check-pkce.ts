@@ -1,0 +1,17 @@
+import { Refusal } from '../refusal.ts'
+import type { Asked, Finding } from './request.ts'
+
+// The SHA-256 of anything, as base64url.
+const CHALLENGE = /^[A-Za-z0-9_-]{43}$/
+
+/** PKCE with S256 for every client (SMART 2.2). A missing method would mean `plain` (RFC 7636, 4.3): refused. */
+export function checkPkce({ parameters }: Asked): Finding | Refusal {
+  const codeChallenge = parameters.get('code_challenge')
+  if (codeChallenge === undefined)
+    return new Refusal('invalid_request', 'The parameter code_challenge is missing: PKCE is required.')
+  if (parameters.get('code_challenge_method') !== 'S256')
+    return new Refusal('invalid_request', 'The code_challenge_method must be S256.')
+  return CHALLENGE.test(codeChallenge)
+    ? { codeChallenge }
+    : new Refusal('invalid_request', 'The code_challenge is not the base64url of a SHA-256.')
+}

@@ -1,0 +1,39 @@
+import { readOwnJwt } from '../keys/jwt.ts'
+import type { KeyRing } from '../keys/key-ring.ts'
+import { Refusal } from '../refusal.ts'
+import { type Asked, type Finding, PROMPTS, type Prompt } from './request.ts'
+
+/** OIDC Core, 3.1.2.1. */
+export function checkPrompt({ parameters }: Asked): Finding | Refusal {
+  const words = (parameters.get('prompt') ?? '').split(' ').filter(word => word !== '')
+  if (!words.every(isPrompt)) return new Refusal('invalid_request', 'The prompt has an unknown value.')
+  if (words.includes('none') && words.length > 1)
+    return new Refusal('invalid_request', 'The prompt none stands alone.')
+  return { prompts: words }
+}
+
+export function checkMaxAge({ parameters }: Asked): Finding | Refusal {
+  const text = parameters.get('max_age')
+  if (text === undefined) return {}
+  return /^\d{1,9}$/.test(text)
+    ? { maxAge: Number(text) }
+    : new Refusal('invalid_request', 'The max_age must be a number of seconds.')
+}
+
+/** An id_token of ours, expired or not, that names the user whom the client expects. */
+export async function checkIdTokenHint(
+  { parameters }: Asked,
+  keys: KeyRing,
+  issuer: string,
+): Promise<Finding | Refusal> {
+  const hint = parameters.get('id_token_hint')
+  if (hint === undefined) return {}
+  const { iss, sub } = readOwnJwt(hint, 'JWT', await keys.published()) ?? {}
+  return iss === issuer && typeof sub === 'string'
+    ? { expectedSubject: sub }
+    : new Refusal('invalid_request', 'The id_token_hint is not an id_token of this server.')
+}
+
+function isPrompt(word: string): word is Prompt {
+  return PROMPTS.some(prompt => prompt === word)
+}

@@ -1,0 +1,47 @@
+import type { Kysely } from 'kysely'
+import { randomToken, type Schema, type Store, sha256 } from '../../store/index.ts'
+import { LIFETIME } from '../lifetimes.ts'
+import type { AuthorizationRequest } from './request.ts'
+
+/** A verified request that waits for its user. The id is in the address of the pages that it leads through. */
+export interface Interaction {
+  readonly id: string
+  readonly request: AuthorizationRequest
+}
+
+export async function storeInteraction({ db }: Store, request: AuthorizationRequest): Promise<Interaction> {
+  const id = randomToken()
+  await db
+    .insertInto('authorization_request')
+    .values({
+      id_hash: sha256(id),
+      request: JSON.stringify(request),
+      created_at: request.arrivedAt,
+      expires_at: request.arrivedAt + LIFETIME.interaction,
+    })
+    .execute()
+  return { id, request }
+}
+
+export async function findInteraction(
+  { db }: Store,
+  id: string,
+  now: number,
+): Promise<Interaction | undefined> {
+  const row = await db
+    .selectFrom('authorization_request')
+    .select('request')
+    .where('id_hash', '=', sha256(id))
+    .where('expires_at', '>', now)
+    .executeTakeFirst()
+  return row && { id, request: JSON.parse(row.request) }
+}
+
+/** Takes it away by compare-and-set: it ends in one code or one refusal, however often its page is sent. */
+export async function consumeInteraction(db: Kysely<Schema>, id: string): Promise<boolean> {
+  const result = await db
+    .deleteFrom('authorization_request')
+    .where('id_hash', '=', sha256(id))
+    .executeTakeFirst()
+  return result.numDeletedRows === 1n
+}

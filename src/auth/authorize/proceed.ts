@@ -1,0 +1,80 @@
+import type { FastifyReply } from 'fastify'
+import { findClient } from '../client/client.ts'
+import type { AuthContext } from '../context.ts'
+import { findLaunch } from '../launch/launch-token.ts'
+import { currentLogin } from '../login/current-login.ts'
+import { paths } from '../paths.ts'
+import { Refusal } from '../refusal.ts'
+import { consumeInteraction, storeInteraction } from './interaction.ts'
+import { issueCode } from './issue-code.ts'
+import { nextStep, type Situation } from './next-step.ts'
+import type { AuthorizationRequest } from './request.ts'
+import { redirectToClient, sendRefusal } from './respond.ts'
+
+/** A request on its way; it has an id once it is stored. */
+export interface Under {
+  readonly request: AuthorizationRequest
+  readonly id?: string
+  readonly consented?: boolean
+}
+
+/** Takes a verified request one step further: to the login page, the consent page, or back to the client. */
+export async function proceed(
+  reply: FastifyReply,
+  context: AuthContext,
+  under: Under,
+): Promise<FastifyReply> {
+  const situation = await situationOf(reply, context, under)
+  if (situation instanceof Refusal) return sendRefusal(reply, context, situation)
+  const step = nextStep(situation)
+  switch (step.kind) {
+    case 'login':
+      return reply.redirect(await addressWithId(context, under, paths.login), 302)
+    case 'consent':
+      return reply.redirect(await addressWithId(context, under, paths.consent), 302)
+    case 'refuse':
+      return refuse(reply, context, under, step.refusal)
+    case 'issue-code': {
+      const { request, client } = situation
+      const approval = { request, client, login: step.login, interactionId: under.id }
+      const code = await issueCode(context, approval)
+      return code instanceof Refusal
+        ? refuse(reply, context, under, code)
+        : redirectToClient(reply, context, returnOf(request), { code })
+    }
+  }
+}
+
+/** Ends a request without a code. */
+export async function refuse(
+  reply: FastifyReply,
+  context: AuthContext,
+  { request, id }: Under,
+  refusal: Refusal,
+): Promise<FastifyReply> {
+  if (id !== undefined) await consumeInteraction(context.store.db, id)
+  return sendRefusal(reply, context, refusal.returningTo(returnOf(request)))
+}
+
+/** What the decision is made from. The client may have been removed since the request was verified. */
+export async function situationOf(
+  reply: FastifyReply,
+  context: AuthContext,
+  { request, consented = false }: Under,
+): Promise<Situation | Refusal> {
+  const client = await findClient(context.store, request.clientId)
+  if (!client?.redirectUris.includes(request.redirectUri))
+    return new Refusal('invalid_request', 'The app is not registered here any more.')
+  const { launchHash } = request
+  const launch = launchHash === undefined ? undefined : await findLaunch(context.store.db, launchHash)
+  return { request, client, launch, login: await currentLogin(context, reply.request), consented }
+}
+
+async function addressWithId({ store }: AuthContext, under: Under, path: string): Promise<string> {
+  const id = under.id ?? (await storeInteraction(store, under.request)).id
+  return `${path}?interaction=${id}`
+}
+
+function returnOf({ redirectUri, state }: AuthorizationRequest) {
+  return { redirectUri, state }
+}

@@ -1,0 +1,35 @@
+import type { Client } from '../client/client.ts'
+import type { Parameters } from '../parameters.ts'
+
+/** An authorization request that was verified in full (RFC 6749, 4.1.1). Kept as JSON while its user logs in. */
+export interface AuthorizationRequest {
+  readonly clientId: string
+  readonly redirectUri: string
+  readonly state?: string
+  /** As it was asked for. */
+  readonly scope: string
+  readonly codeChallenge: string
+  readonly nonce?: string
+  /** SHA-256 of the launch token, whose expiry was checked when the request arrived (contract 4). */
+  readonly launchHash?: string
+  readonly prompts: readonly Prompt[]
+  /** Seconds since the login at most. */
+  readonly maxAge?: number
+  /** The user that the client expects, by `id_token_hint`. */
+  readonly expectedSubject?: string
+  readonly loginHint?: string
+  readonly arrivedAt: number
+}
+
+export const PROMPTS = ['none', 'login', 'consent', 'select_account'] as const
+export type Prompt = (typeof PROMPTS)[number]
+
+/** What a request asks, from a client that is known and to an address that is its own: errors may be redirected now. */
+export interface Asked {
+  readonly client: Client
+  readonly redirectUri: string
+  readonly parameters: Parameters
+}
+
+/** What a check found out for the verified request. */
+export type Finding = Partial<AuthorizationRequest>

@@ -1,0 +1,46 @@
+import type { FastifyReply } from 'fastify'
+import { errorPage } from '../../web/index.ts'
+import type { AuthContext } from '../context.ts'
+import { paths } from '../paths.ts'
+import { type Refusal, type Return, statusOf } from '../refusal.ts'
+
+/** Sends the browser back to the client, with `iss` so that it cannot be taken for another server (RFC 9207). */
+export function redirectToClient(
+  reply: FastifyReply,
+  { settings }: AuthContext,
+  { redirectUri, state }: Return,
+  response: Readonly<Record<string, string>>,
+): FastifyReply {
+  const parameters = new URLSearchParams(response)
+  if (state !== undefined) parameters.set('state', state)
+  parameters.set('iss', settings.issuerUrl)
+  const separator = redirectUri.includes('?') ? '&' : '?'
+  return reply.redirect(`${redirectUri}${separator}${parameters}`, 302)
+}
+
+/** A refusal goes to the client if it may be redirected, else to the person in front of the browser. */
+export function sendRefusal(reply: FastifyReply, context: AuthContext, refusal: Refusal): FastifyReply {
+  reply.request.log.info({ error: refusal.code, detail: refusal.detail }, 'Authorization refused')
+  if (refusal.returnTo)
+    return redirectToClient(reply, context, refusal.returnTo, {
+      error: refusal.code,
+      error_description: refusal.description,
+    })
+  return reply.sendPage(refusalPage(reply, context, refusal), { status: statusOf(refusal.code) })
+}
+
+function refusalPage(reply: FastifyReply, { clock }: AuthContext, refusal: Refusal) {
+  return errorPage({
+    kind: 'refused',
+    title: 'The app could not be opened',
+    text: [
+      'The app sent a request that cannot be answered. No record was opened.',
+      'Launch the app again from the patient list. If it happens again, tell whoever looks after the app.',
+    ],
+    code: refusal.code,
+    reason: refusal.description,
+    reference: reply.request.id,
+    now: clock(),
+    actions: [{ href: paths.portal, text: 'Go to patients' }],
+  })
+}

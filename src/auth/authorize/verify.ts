@@ -1,0 +1,79 @@
+import type { AuthContext } from '../context.ts'
+import type { Parameters } from '../parameters.ts'
+import { Refusal } from '../refusal.ts'
+import { checkAudience } from './check-audience.ts'
+import { checkClient } from './check-client.ts'
+import { checkLaunch } from './check-launch.ts'
+import { checkRepeated, checkUnsupported } from './check-parameters.ts'
+import { checkPkce } from './check-pkce.ts'
+import { checkRedirectUri } from './check-redirect-uri.ts'
+import { checkResponseMode, checkResponseType } from './check-response.ts'
+import { checkScope } from './check-scope.ts'
+import { checkIdTokenHint, checkMaxAge, checkPrompt } from './check-user.ts'
+import type { Asked, AuthorizationRequest, Finding } from './request.ts'
+
+type Check = (
+  asked: Asked,
+  context: AuthContext,
+  found: Finding,
+) => Finding | Refusal | undefined | Promise<Finding | Refusal | undefined>
+
+/** The checks in their order. They come after client and redirect address, so what they refuse is redirected. */
+const CHECKS: readonly Check[] = [
+  checkRepeated,
+  checkUnsupported,
+  checkResponseType,
+  checkResponseMode,
+  checkPkce,
+  (asked, { settings }) => checkAudience(asked, settings.fhirBaseUrl),
+  checkPrompt,
+  checkMaxAge,
+  (asked, { keys, settings }) => checkIdTokenHint(asked, keys, settings.issuerUrl),
+  checkLaunch,
+  checkScope,
+]
+
+/** Verifies an authorization request in full, before anything is stored or shown. */
+export async function verifyRequest(
+  context: AuthContext,
+  parameters: Parameters,
+): Promise<AuthorizationRequest | Refusal> {
+  const client = await checkClient(context.store, parameters)
+  if (client instanceof Refusal) return client
+  const redirectUri = checkRedirectUri(client, parameters)
+  if (redirectUri instanceof Refusal) return redirectUri
+  const result = await runChecks({ client, redirectUri, parameters }, context)
+  return result instanceof Refusal
+    ? result.returningTo({ redirectUri, state: parameters.get('state') })
+    : result
+}
+
+async function runChecks(asked: Asked, context: AuthContext): Promise<AuthorizationRequest | Refusal> {
+  let found: Finding = {}
+  for (const check of CHECKS) {
+    const result = await check(asked, context, found)
+    if (result instanceof Refusal) return result
+    found = { ...found, ...result }
+  }
+  return { ...found, ...asFarAsPlain(asked), ...required(found), arrivedAt: context.clock() }
+}
+
+function asFarAsPlain({ client, redirectUri, parameters }: Asked) {
+  const optional = (name: 'state' | 'nonce' | 'loginHint', wireName: string) => {
+    const value = parameters.get(wireName)
+    return value === undefined ? {} : { [name]: value }
+  }
+  return {
+    clientId: client.id,
+    redirectUri,
+    scope: parameters.get('scope') ?? '',
+    ...optional('state', 'state'),
+    ...optional('nonce', 'nonce'),
+    ...optional('loginHint', 'login_hint'),
+  }
+}
+
+function required({ codeChallenge, prompts = [] }: Finding) {
+  if (codeChallenge === undefined) throw new Error('Cannot verify request: no check looked at PKCE')
+  return { codeChallenge, prompts }
+}

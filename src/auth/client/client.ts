@@ -1,0 +1,50 @@
+import type { Selectable } from 'kysely'
+import type { Schema, Store } from '../../store/index.ts'
+
+/** A registered app. */
+export interface Client {
+  readonly id: string
+  readonly name: string
+  readonly authMethod: Schema['client']['auth_method']
+  readonly secretHash: string | undefined
+  readonly redirectUris: readonly string[]
+  readonly launchUrl: string | undefined
+  /** The scopes that it may have at most. */
+  readonly scope: string
+  /** Ours: it needs no consent page. */
+  readonly firstParty: boolean
+}
+
+export async function findClient({ db }: Pick<Store, 'db'>, id: string): Promise<Client | undefined> {
+  const row = await db.selectFrom('client').selectAll().where('client_id', '=', id).executeTakeFirst()
+  return row && clientOf(row)
+}
+
+/** The apps that the portal can launch, by name. */
+export async function findLaunchableClients({ db }: Pick<Store, 'db'>): Promise<readonly Client[]> {
+  const rows = await db
+    .selectFrom('client')
+    .selectAll()
+    .where('launch_url', 'is not', null)
+    .orderBy('name')
+    .execute()
+  return rows.map(clientOf)
+}
+
+function clientOf(row: Selectable<Schema['client']>): Client {
+  return {
+    id: row.client_id,
+    name: row.name,
+    authMethod: row.auth_method,
+    secretHash: row.secret_hash ?? undefined,
+    redirectUris: parseRedirectUris(row.redirect_uris),
+    launchUrl: row.launch_url ?? undefined,
+    scope: row.scope,
+    firstParty: row.first_party,
+  }
+}
+
+export function parseRedirectUris(json: string): readonly string[] {
+  const uris: unknown = JSON.parse(json)
+  return Array.isArray(uris) ? uris.filter(uri => typeof uri === 'string') : []
+}

@@ -1,0 +1,36 @@
+import { sql } from 'kysely'
+import type { Store } from '../../store/index.ts'
+import { hashPassword } from './password.ts'
+
+/** The test clinician of the first start (contract 3). */
+export const TEST_CLINICIAN = { username: 'clinician', displayName: 'Dr. Robin Ahmadi' } as const
+
+/**
+ * Seeds the test clinician when there is no clinician at all. Safe when several instances start at once: the username
+ * is unique. Tells whether it was this start that did it.
+ */
+export async function seedClinician(
+  { db }: Store,
+  password: string,
+  practitionerId: string,
+): Promise<boolean> {
+  const some = await db.selectFrom('clinician').select('id').limit(1).executeTakeFirst()
+  if (some) return false
+  const passwordHash = await hashPassword(password)
+  const result = await db
+    .insertInto('clinician')
+    .columns(['username', 'password_hash', 'display_name', 'fhir_user_id'])
+    .expression(
+      db
+        .selectNoFrom([
+          sql<string>`cast(${TEST_CLINICIAN.username} as text)`.as('username'),
+          sql<string>`cast(${passwordHash} as text)`.as('password_hash'),
+          sql<string>`cast(${TEST_CLINICIAN.displayName} as text)`.as('display_name'),
+          sql<string>`cast(${practitionerId} as text)`.as('fhir_user_id'),
+        ])
+        .where(({ not, exists, selectFrom }) => not(exists(selectFrom('clinician').select('id')))),
+    )
+    .onConflict(conflict => conflict.doNothing())
+    .executeTakeFirst()
+  return result.numInsertedOrUpdatedRows === 1n
+}

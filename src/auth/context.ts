@@ -1,0 +1,36 @@
+import type { Settings } from '../config/index.ts'
+import type { Sealer, Store } from '../store/index.ts'
+import type { KeyRing } from './keys/key-ring.ts'
+
+/** The settings that the auth server lives by; the whole of `Settings` fits. */
+export type AuthSettings = Pick<
+  Settings,
+  | 'issuerUrl'
+  | 'fhirBaseUrl'
+  | 'appUrl'
+  | 'smartClientLaunchUrl'
+  | 'defaultClientId'
+  | 'defaultNeedPatientBanner'
+  | 'accessTokenTtlSeconds'
+  | 'seedClinicianPassword'
+  | 'trustProxy'
+  | 'onLoopback'
+  | 'loginFailureLimit'
+  | 'loginFailureWindowSeconds'
+  | 'openMetrics'
+> & {
+  readonly app: Pick<Settings['app'], 'clientId' | 'scope'>
+  readonly fhir: Pick<Settings['fhir'], 'searchLetter' | 'scopeContexts' | 'upstreamUrl' | 'samplePatients'>
+}
+
+/** What every endpoint of the auth server works with. */
+export interface AuthContext {
+  readonly settings: AuthSettings
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly keys: KeyRing
+  /** Milliseconds since 1970. */
+  readonly clock: () => number
+  /** For requests to the FHIR server. */
+  readonly fetch: typeof globalThis.fetch
+}

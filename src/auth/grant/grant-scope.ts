@@ -1,0 +1,69 @@
+import { parseScope, parseScopes, type Scope, type ScopeContext } from '../../scope/index.ts'
+import { canonical, covers, narrow, withLetters } from './narrow.ts'
+
+/** What a granted scope depends on besides the request. */
+export interface ScopeTerms {
+  /** The scopes that the client may have at most. */
+  readonly allowed: string
+  readonly hasPatient: boolean
+  readonly hasEncounter: boolean
+  /** Whether an EHR launch was resolved. */
+  readonly launched: boolean
+  readonly searchLetter: 'r' | 's'
+  /** The contexts that the FHIR server honours. */
+  readonly contexts: readonly ScopeContext[]
+}
+
+/** The plain scopes that we keep, and when. Anything else plain is dropped. */
+const PLAIN: Readonly<Record<string, (terms: ScopeTerms) => boolean>> = {
+  openid: () => true,
+  fhirUser: () => true,
+  profile: () => true,
+  online_access: () => true,
+  offline_access: () => true,
+  launch: terms => terms.launched,
+  'launch/patient': terms => terms.hasPatient,
+  'launch/encounter': terms => terms.hasEncounter,
+}
+
+/** The plain scopes that a client may be granted. */
+export const plainScopes: readonly string[] = Object.keys(PLAIN)
+
+/**
+ * What is granted of what was asked, in the order of asking: no more than the client may have; unknown and malformed
+ * scopes are dropped; `patient/` never without a patient. Empty when nothing is left.
+ */
+export function grantScope(asked: string, terms: ScopeTerms): string {
+  const allowed = parseScopes(terms.allowed)
+  const granted = asked
+    .split(' ')
+    .flatMap(text => parseScope(text) ?? [])
+    .flatMap(scope => granting(scope, allowed, terms))
+  return [...new Set(granted)].join(' ')
+}
+
+function granting(scope: Scope, allowed: readonly Scope[], terms: ScopeTerms): readonly string[] {
+  if (scope.kind === 'plain') return PLAIN[scope.text]?.(terms) && covers(allowed, scope) ? [scope.text] : []
+  const known = canonical(scope)
+  if (!known || !isContextOpen(scope.context, terms)) return []
+  return narrow(known, allowed)
+    .flatMap(part => grantable(part, terms) ?? [])
+    .map(part => part.text)
+}
+
+// Contract 5.5: where `r` searches too, a lone `s` would buy nothing and is not granted.
+function grantable(scope: Parameters<typeof withLetters>[0], { searchLetter }: ScopeTerms) {
+  return searchLetter === 's' || scope.letters.has('r') ? scope : withLetters(scope, letter => letter !== 's')
+}
+
+function isContextOpen(context: ScopeContext, terms: ScopeTerms): boolean {
+  switch (context) {
+    case 'patient':
+      return terms.hasPatient && terms.contexts.includes(context)
+    case 'user':
+      return terms.contexts.includes(context)
+    // Only for back ends that act for nobody (SMART backend services), never for a clinician.
+    case 'system':
+      return false
+  }
+}

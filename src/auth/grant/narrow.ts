@@ -1,0 +1,90 @@
+import { isResourceType, resourceTypes } from '../../fhir/index.ts'
+import { type Letter, parseScope, type ResourceScope, type Scope } from '../../scope/index.ts'
+
+const LETTERS: readonly Letter[] = ['c', 'r', 'u', 'd', 's']
+const V1_WORDS: Readonly<Record<string, string>> = { rs: 'read', cud: 'write', cruds: '*' }
+
+const canonicalTypes: ReadonlyMap<string, string> = new Map(
+  [...resourceTypes].map(type => [type.toLowerCase(), type]),
+)
+
+/** The part of one resource scope that the allowed ones cover: fewer letters, fewer types, a tighter query. */
+export function narrow(asked: ResourceScope, allowed: readonly Scope[]): readonly ResourceScope[] {
+  const parts = allowed.flatMap(scope => (scope.kind === 'resource' ? (overlap(asked, scope) ?? []) : []))
+  const byReach = Map.groupBy(parts, part => JSON.stringify([part.type, part.query]))
+  return [...byReach.values()].flatMap(same => written(same, asked.v1) ?? [])
+}
+
+/** Whether the allowed scopes cover all of the asked one. */
+export function covers(allowed: readonly Scope[], asked: Scope): boolean {
+  if (asked.kind === 'plain') return allowed.some(scope => scope.text === asked.text)
+  return narrow(asked, allowed).some(
+    part =>
+      part.type === asked.type &&
+      part.letters.size === asked.letters.size &&
+      part.query.length === asked.query.length,
+  )
+}
+
+/** The scope with the type as R4 writes it (contract 5.1), or undefined when R4 has no such type. */
+export function canonical(scope: ResourceScope): ResourceScope | undefined {
+  if (scope.type === '*' || isResourceType(scope.type)) return scope
+  const type = canonicalTypes.get(scope.type.toLowerCase())
+  const text = type && scope.text.replace(`/${scope.type}.`, `/${type}.`)
+  return text === undefined ? undefined : resourceScope(text)
+}
+
+/** The scope with only these letters of its own, or undefined when none is left. */
+export function withLetters(
+  scope: ResourceScope,
+  keep: (letter: Letter) => boolean,
+): ResourceScope | undefined {
+  const letters = LETTERS.filter(letter => scope.letters.has(letter) && keep(letter))
+  return letters.length === scope.letters.size ? scope : write(scope, letters, scope.v1)
+}
+
+interface Part extends Pick<ResourceScope, 'context' | 'type' | 'query'> {
+  readonly letters: readonly Letter[]
+}
+
+function overlap(asked: ResourceScope, allowed: ResourceScope): Part | undefined {
+  const type = asked.type === '*' ? allowed.type : asked.type
+  const typesMeet = allowed.type === '*' || allowed.type.toLowerCase() === type.toLowerCase()
+  const letters = LETTERS.filter(letter => asked.letters.has(letter) && allowed.letters.has(letter))
+  if (asked.context !== allowed.context || !typesMeet || letters.length === 0) return undefined
+  return { context: asked.context, type, letters, query: joined(asked.query, allowed.query) }
+}
+
+// Both restrictions hold: the items of a query are ANDed (SMART 2.2, finer-grained scopes).
+function joined(a: ResourceScope['query'], b: ResourceScope['query']): ResourceScope['query'] {
+  const more = b.filter(([name, value]) => !a.some(item => item[0] === name && item[1] === value))
+  return [...a, ...more]
+}
+
+function written(parts: readonly Part[], v1: boolean): ResourceScope | undefined {
+  const [first] = parts
+  const letters = LETTERS.filter(letter => parts.some(part => part.letters.includes(letter)))
+  return first && write(first, letters, v1)
+}
+
+// What was asked in v1 is granted in v1, where v1 has a word for it (SMART 2.2, scopes for v1).
+function write(
+  { context, type, query }: Pick<ResourceScope, 'context' | 'type' | 'query'>,
+  letters: readonly Letter[],
+  v1: boolean,
+): ResourceScope | undefined {
+  const joinedLetters = letters.join('')
+  const word = v1 && query.length === 0 ? V1_WORDS[joinedLetters] : undefined
+  const suffix = query.map(([name, value]) => `${encode(name)}=${encode(value)}`).join('&')
+  return resourceScope(`${context}/${type}.${word ?? joinedLetters}${suffix === '' ? '' : `?${suffix}`}`)
+}
+
+function resourceScope(text: string): ResourceScope | undefined {
+  const scope = parseScope(text)
+  return scope?.kind === 'resource' ? scope : undefined
+}
+
+// Only what a scope token or its query cannot hold as it is; `|`, `:` and `/` stay readable.
+function encode(text: string): string {
+  return text.replace(/[^\x21\x23\x24\x27-\x3c\x3e\x40-\x5b\x5d-\x7e]/g, encodeURIComponent)
+}

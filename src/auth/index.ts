@@ -1,0 +1,10 @@
+/**
+ * The auth server (service.md part b): clinicians log in, pick a patient in the portal and launch an app; the app
+ * gets its tokens at `/oauth2/*`. A folder an endpoint. It judges no FHIR request (the interceptor does) and holds no
+ * app session; it meets the FHIR server over HTTP only.
+ */
+export { TEST_CLINICIAN } from './clinician/seed.ts'
+export type { AuthSettings } from './context.ts'
+export { type SmartConfigurationSettings, smartConfiguration } from './discovery/smart-configuration.ts'
+export { type Initialized, type InitializeOptions, initialize } from './initialize.ts'
+export { type AuthServerOptions, authServer } from './server.ts'

@@ -1,0 +1,92 @@
+import type { Kysely } from 'kysely'
+import { randomToken, type Schema, type Store, sha256 } from '../../store/index.ts'
+import { LIFETIME } from '../lifetimes.ts'
+import { Refusal } from '../refusal.ts'
+
+/** What a launch is about and whom it is for (service.md 2.1). */
+export interface Launch {
+  readonly patientId: string
+  readonly encounterId: string | undefined
+  readonly needPatientBanner: boolean
+  readonly clientId: string
+  readonly clinicianUsername: string
+  readonly fhirBaseUrl: string
+}
+
+/** Makes a launch token: 32 random bytes, of which only the SHA-256 is stored, good for 5 minutes (service.md 8). */
+export async function createLaunchToken({ db }: Store, launch: Launch, now: number): Promise<string> {
+  const token = randomToken()
+  await db
+    .insertInto('launch_token')
+    .values({
+      token_hash: sha256(token),
+      patient_id: launch.patientId,
+      encounter_id: launch.encounterId ?? null,
+      need_patient_banner: launch.needPatientBanner,
+      client_id: launch.clientId,
+      clinician_username: launch.clinicianUsername,
+      fhir_base_url: launch.fhirBaseUrl,
+      context: null,
+      created_at: now,
+      expires_at: now + LIFETIME.launchToken,
+      used_at: null,
+    })
+    .execute()
+  return token
+}
+
+export interface FoundLaunch extends Launch {
+  readonly expiresAt: number
+  readonly usedAt: number | undefined
+}
+
+export async function findLaunch(db: Kysely<Schema>, tokenHash: string): Promise<FoundLaunch | undefined> {
+  const row = await db
+    .selectFrom('launch_token')
+    .selectAll()
+    .where('token_hash', '=', tokenHash)
+    .executeTakeFirst()
+  return (
+    row && {
+      patientId: row.patient_id,
+      encounterId: row.encounter_id ?? undefined,
+      needPatientBanner: row.need_patient_banner,
+      clientId: row.client_id,
+      clinicianUsername: row.clinician_username,
+      fhirBaseUrl: row.fhir_base_url,
+      expiresAt: row.expires_at,
+      usedAt: row.used_at ?? undefined,
+    }
+  )
+}
+
+/** Uses it up by compare-and-set: of any number of attempts one is told `true`. */
+export async function consumeLaunchToken(db: Kysely<Schema>, hash: string, now: number): Promise<boolean> {
+  const result = await db
+    .updateTable('launch_token')
+    .set({ used_at: now })
+    .where('token_hash', '=', hash)
+    .where('used_at', 'is', null)
+    .executeTakeFirst()
+  return result.numUpdatedRows === 1n
+}
+
+/** A launch that cannot be used, in words for the app; `detail` tells our log which of the reasons it was. */
+export function launchRefused(reason: 'unknown' | 'foreign' | 'expired' | 'used'): Refusal {
+  switch (reason) {
+    // One text for both, so that a stolen token tells nothing about whose it is.
+    case 'unknown':
+    case 'foreign':
+      return new Refusal('invalid_request', 'The launch is not known for this app and user.', {
+        detail: `launch token ${reason}`,
+      })
+    case 'expired':
+      return new Refusal('invalid_request', 'The launch has expired. Launch the app again.', {
+        detail: 'launch token expired',
+      })
+    case 'used':
+      return new Refusal('invalid_request', 'The launch was already used. Launch the app again.', {
+        detail: 'launch token used before',
+      })
+  }
+}

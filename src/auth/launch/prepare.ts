@@ -1,0 +1,87 @@
+import { isId } from '../../fhir/index.ts'
+import type { Clinician } from '../clinician/clinician.ts'
+import type { AuthContext } from '../context.ts'
+import { findApps } from '../portal/apps.ts'
+import { encounterOf } from '../portal/encounters.ts'
+import type { FhirReader } from '../portal/fhir-reader.ts'
+import type { Away } from '../portal/patients.ts'
+import { createLaunchToken } from './launch-token.ts'
+
+/** What the launch form asks for. */
+export interface LaunchWish {
+  readonly patientId: string | undefined
+  readonly encounterId: string | undefined
+  /** Another app than the default one. */
+  readonly clientId: string | undefined
+  readonly repeated: boolean
+}
+
+export type LaunchProblem =
+  | { readonly kind: 'unreadable' }
+  | { readonly kind: 'no-patient' }
+  | { readonly kind: 'unknown-app' }
+  | { readonly kind: 'unknown-patient' }
+  | { readonly kind: 'unknown-encounter' }
+  | Away
+
+/** Checks the wish against the FHIR server, as this clinician sees it, and only then makes the launch token. */
+export async function prepareLaunch(
+  context: AuthContext,
+  clinician: Clinician,
+  read: FhirReader,
+  { patientId, encounterId, clientId, repeated }: LaunchWish,
+): Promise<{ readonly kind: 'ready'; readonly address: string } | LaunchProblem> {
+  if (repeated) return { kind: 'unreadable' }
+  if (patientId === undefined) return { kind: 'no-patient' }
+  const apps = await findApps(context)
+  const wanted = clientId ?? context.settings.defaultClientId
+  const app = apps.find(({ client }) => client.id === wanted)
+  if (!app) return { kind: 'unknown-app' }
+  const problem =
+    (await checkPatient(read, patientId)) ??
+    (encounterId === undefined ? undefined : await checkEncounter(context, read, encounterId, patientId))
+  if (problem) return problem
+  const { fhirBaseUrl, defaultNeedPatientBanner } = context.settings
+  const launch = {
+    patientId,
+    encounterId,
+    needPatientBanner: defaultNeedPatientBanner,
+    clientId: app.client.id,
+    clinicianUsername: clinician.username,
+    fhirBaseUrl,
+  }
+  const token = await createLaunchToken(context.store, launch, context.clock())
+  return { kind: 'ready', address: launchAddress(app.launchUrl, fhirBaseUrl, token) }
+}
+
+async function checkPatient(read: FhirReader, patientId: string): Promise<LaunchProblem | undefined> {
+  if (!isId(patientId)) return { kind: 'unknown-patient' }
+  const answer = await read(`Patient/${patientId}`)
+  if (answer.kind === 'away') return answer
+  const found = answer.kind === 'found' && answer.resource.resourceType === 'Patient'
+  return found && answer.resource.id === patientId ? undefined : { kind: 'unknown-patient' }
+}
+
+async function checkEncounter(
+  { settings }: AuthContext,
+  read: FhirReader,
+  encounterId: string,
+  patientId: string,
+): Promise<LaunchProblem | undefined> {
+  if (!isId(encounterId)) return { kind: 'unknown-encounter' }
+  const answer = await read(`Encounter/${encounterId}`)
+  if (answer.kind === 'away') return answer
+  const isOfPatient =
+    answer.kind === 'found' &&
+    answer.resource.resourceType === 'Encounter' &&
+    encounterOf(answer.resource, settings.fhirBaseUrl).patientId === patientId
+  return isOfPatient ? undefined : { kind: 'unknown-encounter' }
+}
+
+/** `{client_launch_url}?iss=…&launch=…`; a launch URL that has a query keeps it (contract 4). */
+export function launchAddress(launchUrl: string, fhirBaseUrl: string, token: string): string {
+  const [address = '', ...fragment] = launchUrl.split('#')
+  const query = `iss=${encodeURIComponent(fhirBaseUrl)}&launch=${encodeURIComponent(token)}`
+  const end = fragment.length === 0 ? '' : `#${fragment.join('#')}`
+  return `${address}${address.includes('?') ? '&' : '?'}${query}${end}`
+}

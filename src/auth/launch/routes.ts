@@ -1,0 +1,80 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { errorPage } from '../../web/index.ts'
+import type { AuthContext } from '../context.ts'
+import { currentLogin } from '../login/current-login.ts'
+import type { Login } from '../login/login.ts'
+import { readParameters } from '../parameters.ts'
+import { paths } from '../paths.ts'
+import { sendAway } from '../portal/away.ts'
+import { signedInBar } from '../portal/bar.ts'
+import { fhirReader } from '../portal/fhir-reader.ts'
+import { type LaunchProblem, type LaunchWish, prepareLaunch } from './prepare.ts'
+
+/** `POST /portal/launch` (service.md 4.1, rule 5): makes a launch token and sends the browser to the app. */
+export function launchRoutes(app: FastifyInstance, context: AuthContext): void {
+  app.post(paths.portalLaunch, async (request, reply) => {
+    const login = await currentLogin(context, request)
+    if (!login) return reply.redirect(paths.login, 302)
+    const read = await fhirReader(context, login.clinician)
+    const result = await prepareLaunch(context, login.clinician, read, readWish(request.body))
+    return result.kind === 'ready'
+      ? reply.redirect(result.address, 302)
+      : sendProblem(request, reply, context, login, result)
+  })
+}
+
+function readWish(body: unknown): LaunchWish {
+  const form = readParameters(body)
+  return {
+    patientId: form.get('patientId'),
+    encounterId: form.get('encounterId'),
+    clientId: form.get('clientId'),
+    repeated: form.unreadable.size > 0,
+  }
+}
+
+function sendProblem(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  context: AuthContext,
+  login: Login,
+  problem: LaunchProblem,
+): FastifyReply {
+  if (problem.kind === 'away')
+    return sendAway(reply, context, { login, away: problem, since: undefined, tryAgain: paths.portal })
+  const { status, title, text } = wordsOf(problem.kind)
+  const page = errorPage({
+    kind: 'refused',
+    title,
+    text: [text, 'No record was opened. Go to the patients and launch the app again.'],
+    code: String(status),
+    reference: request.id,
+    now: context.clock(),
+    actions: [{ href: paths.portal, text: 'Go to patients' }],
+    bar: signedInBar(login),
+  })
+  return reply.sendPage(page, { status })
+}
+
+function wordsOf(kind: Exclude<LaunchProblem['kind'], 'away'>) {
+  switch (kind) {
+    case 'no-patient':
+      return { status: 400, title: 'No patient was picked', text: 'An app is launched for one patient.' }
+    case 'unreadable':
+      return { status: 400, title: 'This launch could not be read', text: 'A field of the form came twice.' }
+    case 'unknown-app':
+      return { status: 400, title: 'This app cannot be launched', text: 'It is not registered for launches.' }
+    case 'unknown-patient':
+      return {
+        status: 404,
+        title: 'This patient is not here',
+        text: 'The record was removed, or you may not see it.',
+      }
+    case 'unknown-encounter':
+      return {
+        status: 404,
+        title: 'This encounter is not of this patient',
+        text: 'It was removed, or it belongs to someone else.',
+      }
+  }
+}

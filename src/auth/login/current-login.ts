@@ -1,0 +1,29 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { cookiePlan } from '../../web/index.ts'
+import type { AuthContext } from '../context.ts'
+import { findLogin, type Login } from './login.ts'
+
+/** The login of the browser that sent a request. */
+export async function currentLogin(
+  { settings, store, clock }: AuthContext,
+  request: FastifyRequest,
+): Promise<Login | undefined> {
+  const id = request.cookies[loginCookie(settings.issuerUrl).name]
+  return id === undefined ? undefined : findLogin(store, id, clock())
+}
+
+/** Ends with the browser; the login itself ends after 8 hours. */
+export function setLoginCookie({ settings }: AuthContext, reply: FastifyReply, id: string): void {
+  const { name, attributes } = loginCookie(settings.issuerUrl)
+  reply.setCookie(name, id, attributes)
+}
+
+export function clearLoginCookie({ settings }: AuthContext, reply: FastifyReply): void {
+  const { name, attributes } = loginCookie(settings.issuerUrl)
+  reply.clearCookie(name, attributes)
+}
+
+// Browsers do not keep cookies apart by port, so the app's cookies have other names.
+function loginCookie(issuerUrl: string) {
+  return cookiePlan(issuerUrl, 'sallyport-login')
+}

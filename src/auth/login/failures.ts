@@ -1,0 +1,41 @@
+import { type Store, sha256 } from '../../store/index.ts'
+
+/** How many failed logins one username may have from one address, and in what time (contract 4). */
+export interface FailureLimit {
+  readonly count: number
+  readonly withinSeconds: number
+}
+
+export const DEFAULT_FAILURE_LIMIT: FailureLimit = { count: 10, withinSeconds: 300 }
+
+/** Counts the failed logins of one username from one address. Kept in the store, so that all instances count together. */
+export function failureCounter(
+  { db }: Store,
+  { count, withinSeconds }: FailureLimit,
+  username: string,
+  address: string,
+) {
+  const key = sha256(JSON.stringify([username, address]))
+  return {
+    async add(now: number): Promise<void> {
+      await db.insertInto('login_failure').values({ username_address_hash: key, at: now }).execute()
+    },
+    async clear(): Promise<void> {
+      await db.deleteFrom('login_failure').where('username_address_hash', '=', key).execute()
+    },
+    /** Seconds until the next attempt is looked at, 0 when that is now. */
+    async wait(now: number): Promise<number> {
+      const since = now - withinSeconds * 1000
+      const latest = await db
+        .selectFrom('login_failure')
+        .select('at')
+        .where('username_address_hash', '=', key)
+        .where('at', '>', since)
+        .orderBy('at', 'desc')
+        .limit(count)
+        .execute()
+      const oldest = latest[count - 1]
+      return oldest === undefined ? 0 : Math.ceil((oldest.at - since) / 1000)
+    },
+  }
+}

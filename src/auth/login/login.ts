@@ -1,0 +1,82 @@
+import type { Kysely } from 'kysely'
+import { randomToken, type Schema, type Store, sha256 } from '../../store/index.ts'
+import type { Clinician } from '../clinician/clinician.ts'
+import { LIFETIME } from '../lifetimes.ts'
+
+/** A clinician's login in one browser. */
+export interface Login {
+  readonly idHash: string
+  readonly clinician: Clinician
+  readonly createdAt: number
+}
+
+/** The login that a cookie names, while it lasts and its clinician is not disabled. */
+export async function findLogin({ db }: Store, id: string, now: number): Promise<Login | undefined> {
+  const row = await db
+    .selectFrom('login')
+    .innerJoin('clinician', 'clinician.id', 'login.clinician_id')
+    .select(['id_hash', 'created_at', 'clinician.id', 'username', 'display_name', 'fhir_user_id'])
+    .where('id_hash', '=', sha256(id))
+    .where('expires_at', '>', now)
+    .where('disabled', '=', false)
+    .executeTakeFirst()
+  return (
+    row && {
+      idHash: row.id_hash,
+      createdAt: row.created_at,
+      clinician: {
+        id: row.id,
+        username: row.username,
+        displayName: row.display_name,
+        fhirUserId: row.fhir_user_id,
+      },
+    }
+  )
+}
+
+/**
+ * Begins a login under a new id, so that nobody can plant one (session fixation). A login that the browser had before
+ * ends; what its apps hold goes over to the new one if it is the same clinician who proved who they are once more.
+ */
+export async function beginLogin(
+  { db }: Store,
+  clinicianId: string,
+  before: Login | undefined,
+  now: number,
+): Promise<string> {
+  const id = randomToken()
+  await db.transaction().execute(async trx => {
+    await trx
+      .insertInto('login')
+      .values({
+        id_hash: sha256(id),
+        clinician_id: clinicianId,
+        created_at: now,
+        expires_at: now + LIFETIME.login,
+      })
+      .execute()
+    if (before?.clinician.id === clinicianId) await carryGrants(trx, before.idHash, sha256(id))
+    if (before) await removeLogin(trx, before.idHash, now)
+  })
+  return id
+}
+
+/** Ends a login and with it every grant that lives only as long as the clinician is there. */
+export async function endLogin({ db }: Store, idHash: string, now: number): Promise<void> {
+  await db.transaction().execute(trx => removeLogin(trx, idHash, now))
+}
+
+async function carryGrants(trx: Kysely<Schema>, from: string, to: string): Promise<void> {
+  await trx.updateTable('grant').set({ login_id_hash: to }).where('login_id_hash', '=', from).execute()
+}
+
+async function removeLogin(trx: Kysely<Schema>, idHash: string, now: number): Promise<void> {
+  await trx.deleteFrom('login').where('id_hash', '=', idHash).execute()
+  await trx
+    .updateTable('grant')
+    .set({ revoked_at: now })
+    .where('login_id_hash', '=', idHash)
+    .where('revoked_at', 'is', null)
+    .where('scope', 'not like', '%offline_access%')
+    .execute()
+}

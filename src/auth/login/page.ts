@@ -1,0 +1,44 @@
+import { alert, document, field, gateArt, type Html, html, logo } from '../../web/index.ts'
+
+export interface LoginPageOptions {
+  /** The app that sent the user here, if one did. */
+  readonly appName?: string | undefined
+  readonly interactionId?: string | undefined
+  readonly username?: string | undefined
+  readonly problem?: string
+  /** The test login of a laptop with sample patients. */
+  readonly testLogin?: { readonly username: string; readonly password: string } | undefined
+}
+
+export function loginPage(options: LoginPageOptions): Html {
+  return document(
+    { title: 'Sign in' },
+    html`<div class="gate">${leaf()}<main id="main">${form(options)}</main></div>`,
+  )
+}
+
+function leaf(): Html {
+  return html`<header class="gate__leaf">${logo('/login', 'Sallyport')}${gateArt()}<div class="gate__say">
+<p>Two doors stand before every record.</p>
+<p>You choose the patient and what an app may see. Then each request the app makes is checked against that choice.</p>
+</div></header>`
+}
+
+function form({ appName, interactionId, username, problem, testLogin }: LoginPageOptions): Html {
+  return html`<div class="signin">
+<h1>Sign in</h1>
+<p class="muted">Use your clinician account.</p>
+${problem !== undefined && alert(problem, '', 'bad')}
+${appName !== undefined && problem === undefined && alert(`${appName} sent you here.`, 'After you sign in, it opens.')}
+<form method="post" action="/login">
+${interactionId !== undefined && html`<input type="hidden" name="interaction" value="${interactionId}">`}
+${field({ name: 'username', label: 'Username', autocomplete: 'username', required: true, ...(username === undefined ? {} : { value: username }) })}
+${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', required: true })}
+<button class="btn btn--wide">Sign in</button>
+</form>
+${
+  testLogin &&
+  html`<p class="note">Sallyport runs on this computer with sample patients. Test login: <code>${testLogin.username}</code>, password <code>${testLogin.password}</code>.</p>`
+}
+</div>`
+}

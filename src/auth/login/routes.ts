@@ -1,0 +1,91 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Interaction } from '../authorize/interaction.ts'
+import { findInteraction } from '../authorize/interaction.ts'
+import { findClient } from '../client/client.ts'
+import type { AuthContext } from '../context.ts'
+import { type Parameters, readParameters } from '../parameters.ts'
+import { paths } from '../paths.ts'
+import { type AttemptResult, tryLogin } from './attempt.ts'
+import { currentLogin, setLoginCookie } from './current-login.ts'
+import { beginLogin } from './login.ts'
+import { type LoginPageOptions, loginPage } from './page.ts'
+import { testLoginOf } from './test-login.ts'
+
+/** `GET /login` shows the form, `POST /login` looks at it (contract 4). */
+export function loginRoutes(app: FastifyInstance, context: AuthContext): void {
+  const testLogin = testLoginOf(context)
+
+  async function sendForm(reply: FastifyReply, form: LoginForm): Promise<FastifyReply> {
+    const { interaction, username, problem, status } = form
+    const client = interaction && (await findClient(context.store, interaction.request.clientId))
+    const options: LoginPageOptions = {
+      appName: client?.name,
+      interactionId: interaction?.id,
+      username: username ?? interaction?.request.loginHint,
+      testLogin: await testLogin(),
+      ...(problem === undefined ? {} : { problem }),
+    }
+    // The browser follows the form's redirects up to the client, and the policy holds for all of them.
+    const formTargets = interaction ? [interaction.request.redirectUri] : []
+    return reply.sendPage(loginPage(options), { status: status ?? 200, formTargets })
+  }
+
+  app.get(paths.login, async (request, reply) =>
+    sendForm(reply, { interaction: await interactionOf(context, readParameters(request.query)) }),
+  )
+
+  app.post(paths.login, async (request, reply) => {
+    const form = readParameters(request.body)
+    const interaction = await interactionOf(context, form)
+    const username = form.get('username') ?? ''
+    const result = await attempt(context, request, username, form.get('password') ?? '')
+    switch (result.kind) {
+      case 'wrong':
+        return sendForm(reply, { interaction, username, status: 401, problem: WRONG })
+      case 'too-many':
+        reply.header('retry-after', String(result.retryAfterSeconds))
+        return sendForm(reply, { interaction, username, status: 429, problem: tooMany(result) })
+      case 'right':
+        return welcome(context, request, reply, result.clinicianId, interaction)
+    }
+  })
+}
+
+interface LoginForm {
+  readonly interaction: Interaction | undefined
+  readonly username?: string
+  readonly status?: 401 | 429
+  readonly problem?: string
+}
+
+const WRONG = 'The username or password is not right. Check both and try again.'
+
+function tooMany({ retryAfterSeconds }: Extract<AttemptResult, { kind: 'too-many' }>): string {
+  const minutes = Math.ceil(retryAfterSeconds / 60)
+  return `Too many attempts. Wait ${minutes === 1 ? 'a minute' : `${minutes} minutes`} and try again.`
+}
+
+function attempt(context: AuthContext, request: FastifyRequest, username: string, password: string) {
+  const { loginFailureLimit, loginFailureWindowSeconds } = context.settings
+  const limit = { count: loginFailureLimit, withinSeconds: loginFailureWindowSeconds }
+  return tryLogin(context.store, limit, { username, password, address: request.ip }, context.clock)
+}
+
+async function welcome(
+  context: AuthContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  clinicianId: string,
+  interaction: Interaction | undefined,
+): Promise<FastifyReply> {
+  const before = await currentLogin(context, request)
+  const id = await beginLogin(context.store, clinicianId, before, context.clock())
+  setLoginCookie(context, reply, id)
+  request.log.info({ clinicianId }, 'Clinician logged in')
+  return reply.redirect(interaction ? `${paths.resume}?interaction=${interaction.id}` : paths.portal, 302)
+}
+
+async function interactionOf({ store, clock }: AuthContext, parameters: Parameters) {
+  const id = parameters.get('interaction')
+  return id === undefined ? undefined : findInteraction(store, id, clock())
+}

@@ -1,0 +1,30 @@
+import type { FastifyInstance } from 'fastify'
+import { html, page } from '../../web/index.ts'
+import type { AuthContext } from '../context.ts'
+import { clearLoginCookie, currentLogin } from '../login/current-login.ts'
+import { endLogin } from '../login/login.ts'
+import { paths } from '../paths.ts'
+import { signedInBar } from '../portal/bar.ts'
+
+/** `GET /logout` shows a button, `POST /logout` ends the login and what apps hold while the clinician is there. */
+export function logoutRoutes(app: FastifyInstance, context: AuthContext): void {
+  app.get(paths.logout, async (request, reply) => {
+    const login = await currentLogin(context, request)
+    if (!login) return reply.redirect(paths.login, 302)
+    const bar = signedInBar(login)
+    return reply.sendPage(page({ title: 'Sign out', bar, width: 'flow' }, question()))
+  })
+
+  app.post(paths.logout, async (request, reply) => {
+    const login = await currentLogin(context, request)
+    if (login) await endLogin(context.store, login.idHash, context.clock())
+    clearLoginCookie(context, reply)
+    return reply.redirect(paths.login, 302)
+  })
+}
+
+function question() {
+  return html`<div class="pagehead"><div><h1>Sign out?</h1>
+<p class="pagehead__lead">Apps that you opened can no longer read records once you are signed out.</p></div></div>
+<form class="actions" method="post" action="/logout"><button class="btn">Sign out</button><a class="btn btn--quiet" href="${paths.portal}">Stay signed in</a></form>`
+}

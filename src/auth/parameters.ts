@@ -1,0 +1,22 @@
+/** The parameters of one request, by name (RFC 6749, 3.1). */
+export interface Parameters {
+  /** The value, or undefined when it was absent, empty or unreadable. */
+  get(name: string): string | undefined
+  /** Names that came more than once, or with a NUL that no database takes. */
+  readonly unreadable: ReadonlySet<string>
+}
+
+/** Reads a parsed query or form. A parameter without a value counts as omitted (RFC 6749, 3.1). */
+export function readParameters(source: unknown): Parameters {
+  const values = new Map<string, string>()
+  const unreadable = new Set<string>()
+  for (const [name, value] of Object.entries(isRecord(source) ? source : {})) {
+    if (typeof value !== 'string' || value.includes('\0')) unreadable.add(name)
+    else if (value !== '') values.set(name, value)
+  }
+  return { get: name => values.get(name), unreadable }
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
+}

@@ -1,0 +1,12 @@
+import type { Bar } from '../../web/index.ts'
+import type { Login } from '../login/login.ts'
+import { paths } from '../paths.ts'
+
+/** The bar of a page for a clinician who is signed in. */
+export function signedInBar(login: Login, current?: 'portal'): Bar {
+  return {
+    kind: 'portal',
+    who: login.clinician.displayName,
+    links: [{ href: paths.portal, text: 'Patients', current: current === 'portal' }],
+  }
+}

@@ -1,0 +1,108 @@
+import {
+  badge,
+  dateHtml,
+  empty,
+  type Html,
+  html,
+  icon,
+  isAlike,
+  nameHtml,
+  type Person,
+  personAge,
+  recordNumber,
+  sexText,
+  valueHtml,
+} from '../../web/index.ts'
+import { paths } from '../paths.ts'
+import type { PatientList } from './patients.ts'
+
+export interface ListOptions {
+  readonly list: PatientList
+  readonly search: string | undefined
+  readonly pickedId: string | undefined
+  readonly now: number
+}
+
+/** Search and list (design: Search, Patient row). */
+export function listHtml(options: ListOptions): Html {
+  const { list, search } = options
+  return html`<div class="portal__find">
+<form class="field" role="search" action="${paths.portal}">
+<label class="field__label" for="search">Find a patient by name</label>
+<div class="search"><div class="search__box">${icon('search')}<input class="input" id="search" name="search" type="search" autocomplete="off" spellcheck="false" value="${search}"></div><button class="btn btn--quiet">Search</button></div>
+</form>
+<div class="card plistbox">${list.patients.length === 0 ? nobody(search) : rows(options)}</div>
+</div>`
+}
+
+function rows({ list, search, pickedId, now }: ListOptions): Html {
+  const { patients } = list
+  return html`<div class="plist__head" aria-hidden="true"><span>Name</span><span>Born</span><span>Age</span><span>Sex</span><span>MRN</span></div>
+<ol class="plist" aria-label="Patients, by family name">${patients.map(person =>
+    row(person, {
+      search,
+      now,
+      current: person.id === pickedId,
+      alike: patients.some(other => isAlike(person, other)),
+    }),
+  )}</ol>
+<p class="plist__note">${sentence(list, search)}</p>`
+}
+
+interface RowOptions {
+  readonly search: string | undefined
+  readonly now: number
+  readonly current: boolean
+  readonly alike: boolean
+}
+
+function row(person: Person, { search, now, current, alike }: RowOptions): Html {
+  const { label, value } = recordNumber(person)
+  return html`<li><a class="prow" data-patient-id="${person.id}" href="${portalAddress({ search, patient: person.id })}"${current && html` aria-current="true"`}>
+<span class="prow__name">${nameHtml(person.name)}${alike && html`&ensp;${badge('Similar name', 'warn')}`}${person.death && html`&ensp;${badge('Died')}`}</span>
+<span class="prow__facts">
+<span class="prow__fact"><span class="prow__label">Born </span>${dateHtml(person.born)}</span>
+<span class="prow__fact">${valueHtml(personAge(person, now))}</span>
+<span class="prow__fact">${valueHtml(sexText(person.gender))}</span>
+<span class="prow__fact"><span class="prow__label">${label} </span>${value}</span>
+</span></a></li>
+`
+}
+
+function nobody(search: string | undefined): Html {
+  if (search === undefined)
+    return empty({
+      title: 'There are no patients',
+      text: 'The FHIR server has no patient that you may see.',
+      action: { href: paths.portal, text: 'Look again' },
+    })
+  return empty({
+    title: `No patient matches “${search}”`,
+    text: 'Check the spelling, or search for part of the name.',
+    action: { href: paths.portal, text: 'Show the first 20 patients' },
+  })
+}
+
+function sentence({ patients, total }: PatientList, search: string | undefined): string {
+  const shown = patients.length
+  const people = shown === 1 ? '1 patient' : `${shown} patients`
+  const more = total !== undefined && total > shown
+  if (search === undefined)
+    return more
+      ? `${shown} of ${total} patients, by family name. Search to find the others.`
+      : `${people}, by family name.`
+  return more
+    ? `${shown} of ${total} patients that match. Type more of the name to find the others.`
+    : `${people} ${shown === 1 ? 'matches' : 'match'} “${search}”.`
+}
+
+/** The portal with a search and a patient picked. */
+export function portalAddress(parts: {
+  readonly search: string | undefined
+  readonly patient?: string
+}): string {
+  const query = new URLSearchParams()
+  if (parts.search !== undefined) query.set('search', parts.search)
+  if (parts.patient !== undefined) query.set('patient', parts.patient)
+  return query.size === 0 ? paths.portal : `${paths.portal}?${query}`
+}

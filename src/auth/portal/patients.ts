@@ -1,0 +1,81 @@
+import type { Resource } from '../../fhir/index.ts'
+import { type Person, personOf } from '../../web/index.ts'
+import { type FhirReader, isResource } from './fhir-reader.ts'
+
+/** Service.md 8. */
+export const PATIENTS_LISTED = 20
+
+export interface PatientList {
+  /** By family name, at most 20. */
+  readonly patients: readonly Person[]
+  /** How many there are in all, where the server tells. */
+  readonly total: number | undefined
+}
+
+export interface Away {
+  readonly kind: 'away'
+  readonly reason: string
+}
+
+/** The patients of the list, or those whose name matches (service.md 4.1, rules 3 and 4). */
+export async function findPatients(
+  read: FhirReader,
+  search: string | undefined,
+): Promise<PatientList | Away> {
+  if (search === undefined) return listOf(await read(`Patient?_count=${PATIENTS_LISTED}`))
+  const whole = await listOf(await read(searchPath([search])))
+  const words = search.split(/[\s,]+/).filter(word => word !== '')
+  // A server compares each part of a name by itself: "Alba Juniper" is found as "Alba" and "Juniper".
+  if ('kind' in whole || whole.patients.length > 0 || words.length < 2) return whole
+  return listOf(await read(searchPath(words)))
+}
+
+function searchPath(names: readonly string[]): string {
+  const query = names.map(name => `name=${encodeURIComponent(escapeValue(name))}`).join('&')
+  return `Patient?${query}&_count=${PATIENTS_LISTED}`
+}
+
+// FHIR R4, 3.1.1.3.2: what separates values is escaped inside of one.
+function escapeValue(text: string): string {
+  return text.replace(/[\\,|$]/g, '\\$&')
+}
+
+function listOf(answer: Awaited<ReturnType<FhirReader>>): PatientList | Away {
+  switch (answer.kind) {
+    case 'away':
+      return answer
+    case 'absent':
+      return { patients: [], total: undefined }
+    case 'found': {
+      const patients = resourcesOf(answer.resource, 'Patient').slice(0, PATIENTS_LISTED).map(personOf)
+      const { total } = answer.resource
+      return {
+        patients: patients.toSorted(byFamilyName),
+        total: typeof total === 'number' ? total : undefined,
+      }
+    }
+  }
+}
+
+/** The resources of one type in a Bundle, each with an id. */
+export function resourcesOf(bundle: Resource, type: string): readonly Resource[] {
+  const entries: unknown = bundle.entry
+  if (!Array.isArray(entries)) return []
+  return entries.flatMap((entry: unknown) => {
+    const resource: unknown =
+      typeof entry === 'object' && entry !== null && 'resource' in entry ? entry.resource : undefined
+    return isResource(resource) && resource.resourceType === type && typeof resource.id === 'string'
+      ? [resource]
+      : []
+  })
+}
+
+const names = new Intl.Collator('en', { sensitivity: 'base' })
+
+function byFamilyName(a: Person, b: Person): number {
+  return (
+    names.compare(a.name.family ?? '\u{10ffff}', b.name.family ?? '\u{10ffff}') ||
+    names.compare(a.name.given ?? '', b.name.given ?? '') ||
+    names.compare(a.id, b.id)
+  )
+}

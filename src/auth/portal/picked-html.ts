@@ -1,0 +1,97 @@
+import {
+  alikeWarning,
+  badge,
+  dateTimeHtml,
+  empty,
+  type Html,
+  html,
+  icon,
+  nameHtml,
+  patientBanner,
+} from '../../web/index.ts'
+import { paths } from '../paths.ts'
+import type { App } from './apps.ts'
+import type { Encounter } from './encounters.ts'
+import { portalAddress } from './list-html.ts'
+import type { Picked } from './picked.ts'
+
+/** Beside the list while nobody is picked. */
+export function nonePicked(): Html {
+  return html`<section class="card portal__picked portal__picked--none" aria-labelledby="picked">${empty({
+    id: 'picked',
+    title: 'No patient picked',
+    text: 'Pick a patient from the list. You then choose the encounter and launch the app. Nothing is opened before that.',
+  })}</section>`
+}
+
+/** A patient in the address whom the FHIR server does not have, or not for this clinician. */
+export function pickedAbsent(search: string | undefined): Html {
+  return html`<section class="card portal__picked" aria-labelledby="picked">${empty({
+    id: 'picked',
+    title: 'This patient is not here',
+    text: 'The record was removed, or you may not see it. Pick another patient.',
+    action: { href: portalAddress({ search }), text: 'All patients' },
+  })}</section>`
+}
+
+export interface PickedOptions {
+  readonly picked: Picked
+  readonly apps: readonly App[]
+  readonly search: string | undefined
+  readonly now: number
+}
+
+/** The patient's band, who could be taken for them, and the launch form. */
+export function pickedHtml({ picked, apps, search, now }: PickedOptions): Html {
+  return html`<div>
+<p class="portal__back"><a href="${portalAddress({ search })}">${icon('back')}All patients</a></p>
+<section class="card card--clip portal__picked" aria-labelledby="picked">
+${patientBanner(picked.person, { now, heading: 'h2', id: 'picked' })}
+${alikeWarning(picked.alike)}
+<div class="card__body">${apps.length === 0 ? noApp() : launchForm(picked, apps)}</div>
+</section>
+</div>`
+}
+
+function noApp(): Html {
+  return html`<p>No app can be launched yet. Ask whoever looks after Sallyport to register one with a launch address.</p>`
+}
+
+function launchForm({ person, encounters }: Picked, apps: readonly App[]): Html {
+  const [only] = apps
+  return html`<form class="launch" method="post" action="${paths.portalLaunch}">
+<input type="hidden" name="patientId" value="${person.id}">
+${encounterChoice(encounters)}
+${apps.length > 1 && appChoice(apps)}
+<button class="btn btn--wide">Launch ${apps.length > 1 ? 'app' : only?.client.name} ${icon('launch')}</button>
+<p class="launch__after">Opens for <b>${nameHtml(person.name)}</b>. The link works once, within 5 minutes.</p>
+</form>`
+}
+
+// Chosen for the clinician only where there is no doubt (design: Encounter).
+function encounterChoice(encounters: readonly Encounter[]): Html {
+  const running = encounters.filter(encounter => encounter.inProgress)
+  const chosen = running.length === 1 ? running[0]?.id : encounters.length === 0 ? '' : undefined
+  return html`<fieldset><legend class="legend">Encounter</legend><div class="choices">
+${encounters.map(encounter => choice(encounter, encounter.id === chosen))}
+<label class="choice"><input type="radio" name="encounterId" value="" required${chosen === '' && html` checked`}><span class="choice__main">No encounter</span><span class="choice__meta">The app opens with the patient only</span></label>
+</div></fieldset>`
+}
+
+function choice({ id, title, status, inProgress, start, end, who }: Encounter, checked: boolean): Html {
+  return html`<label class="choice"><input type="radio" name="encounterId" value="${id}" required${checked && html` checked`}>
+<span class="choice__main">${title}</span>${badge(status, inProgress ? 'accent' : undefined)}
+<span class="choice__meta">${inProgress && 'Started '}${when(start, end)}${who !== undefined && `, ${who}`}</span></label>
+`
+}
+
+function when(start: string | undefined, end: string | undefined): Html {
+  const sameDay = end === undefined || start?.slice(0, 10) === end.slice(0, 10)
+  return sameDay ? dateTimeHtml(start) : html`${dateTimeHtml(start)} to ${dateTimeHtml(end)}`
+}
+
+function appChoice(apps: readonly App[]): Html {
+  return html`<div class="field"><label class="field__label" for="client">App</label><select class="select" id="client" name="clientId">${apps.map(
+    ({ client }) => html`<option value="${client.id}">${client.name} (${client.id})</option>`,
+  )}</select></div>`
+}

@@ -1,0 +1,29 @@
+import { fhirUserOf } from '../clinician/clinician.ts'
+import type { AuthSettings } from '../context.ts'
+import { hasScope } from '../grant/grant.ts'
+import { signJwt } from '../keys/jwt.ts'
+import type { SigningKey } from '../keys/signing-key.ts'
+import type { AccessTokenOptions } from './access-token.ts'
+
+/** Who logged in, for the client (OIDC Core, 2; contract 4). */
+export function idToken(
+  settings: Pick<AuthSettings, 'issuerUrl' | 'fhirBaseUrl'>,
+  key: SigningKey,
+  options: AccessTokenOptions & { readonly nonce: string | undefined },
+): string {
+  const { grant, scope, nonce, now, lifetimeSeconds } = options
+  const issuedAt = Math.floor(now / 1000)
+  const { id, fhirUserId, displayName } = grant.clinician
+  const fhirUser = hasScope(scope, 'fhirUser')
+  return signJwt(key, 'JWT', {
+    iss: settings.issuerUrl,
+    sub: id,
+    aud: grant.clientId,
+    iat: issuedAt,
+    exp: issuedAt + lifetimeSeconds,
+    auth_time: Math.floor(grant.authTime / 1000),
+    ...(nonce === undefined ? {} : { nonce }),
+    ...(fhirUser ? { fhirUser: fhirUserOf(fhirUserId, settings.fhirBaseUrl) } : {}),
+    ...(fhirUser || hasScope(scope, 'profile') ? { name: displayName } : {}),
+  })
+}

@@ -1,0 +1,51 @@
+import type { AuthContext } from '../context.ts'
+import { type Grant, hasScope } from '../grant/grant.ts'
+import { accessToken } from './access-token.ts'
+import { idToken } from './id-token.ts'
+
+/** What the token endpoint answers with (RFC 6749, 5.1; SMART 2.2, launch context). */
+export interface TokenResponse {
+  readonly access_token: string
+  readonly token_type: 'Bearer'
+  readonly expires_in: number
+  readonly scope: string
+  readonly refresh_token?: string
+  readonly id_token?: string
+  readonly patient?: string
+  readonly encounter?: string
+  readonly need_patient_banner?: boolean
+}
+
+/** What was bought: a grant, perhaps with fewer scopes for this one access token. */
+export interface Purchase {
+  readonly grant: Grant
+  readonly scope: string
+  readonly refreshToken: string | undefined
+  readonly nonce: string | undefined
+}
+
+/** The token customizer (service.md 1.5): the response carries patient and encounter beside the token. */
+export async function tokenResponse(context: AuthContext, purchase: Purchase): Promise<TokenResponse> {
+  const { grant, scope, refreshToken, nonce } = purchase
+  const key = await context.keys.signing()
+  const ends = { now: context.clock(), lifetimeSeconds: context.settings.accessTokenTtlSeconds }
+  return {
+    access_token: accessToken(context.settings, key, { grant, scope, ...ends }),
+    token_type: 'Bearer',
+    expires_in: ends.lifetimeSeconds,
+    scope,
+    ...(refreshToken === undefined ? {} : { refresh_token: refreshToken }),
+    ...(hasScope(scope, 'openid')
+      ? { id_token: idToken(context.settings, key, { grant, scope, nonce, ...ends }) }
+      : {}),
+    ...launchContext(grant),
+  }
+}
+
+function launchContext({ patientId, encounterId, needPatientBanner }: Grant) {
+  return {
+    ...(patientId === undefined ? {} : { patient: patientId }),
+    ...(encounterId === undefined ? {} : { encounter: encounterId }),
+    ...(needPatientBanner === undefined ? {} : { need_patient_banner: needPatientBanner }),
+  }
+}
