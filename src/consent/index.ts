@@ -6,4 +6,5 @@ export { accessOf, type GrantedAccess, type Part, type Reached } from './access-
 export { type Grant, PORTAL_CLIENT, type Policy } from './grant.ts'
 export { isWithin } from './is-within.ts'
 export { isEverything } from './limit.ts'
+export { hasCompartment } from './patient-reach.ts'
 export { type Access, fullAccess, type Limit, noAccess, type Reach } from './reach.ts'

@@ -22,7 +22,8 @@ export function patientReach(patient: string, type: string, letter: Letter): Lim
   return reading ? { patient } : { patient, sole: true }
 }
 
-// A Patient is in its own compartment, a Binary in that of its `securityContext`: no search parameter tells so.
-function hasCompartment(type: string): boolean {
+/** Whether resources of a type can be in a patient's compartment at all. */
+export function hasCompartment(type: string): boolean {
+  // A Patient is in its own, a Binary in that of its `securityContext`: no search parameter tells so.
   return type === 'Patient' || type === 'Binary' || compartmentParameters(type).length > 0
 }

@@ -1,3 +1,4 @@
+import { hasCompartment } from '../../consent/index.ts'
 import { isResourceType, type Params, resourceTypes } from '../../fhir/index.ts'
 import { isChained } from './chains.ts'
 import type { Decision } from './decision.ts'

@@ -1,0 +1,291 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { refuse } from '../refuse.ts'
+import { ask, type Context } from '../testing/ask.ts'
+
+function textOf(line: string, context: Context): string | undefined {
+  const decision = ask(line, context)
+  return decision.allowed ? 'allowed' : refuse(decision.refusal).outcome.issue[0]?.details.text
+}
+
+const NOT_WITHIN = 'Not within the granted patient, user or filter.'
+const one = (scope: string): Context => ({ scope, patient: '1' })
+
+// service.md 5.2: the scopes and what they permit; letters by method.
+const PERMITTED: [line: string, letter: string][] = [
+  ['GET /Condition/1', 'r'],
+  ['GET /Condition?patient=1', 'r'],
+  ['HEAD /Condition/1', 'r'],
+  ['GET /Condition/1/_history', 'r'],
+  ['GET /Condition/1/_history/2', 'r'],
+  ['GET /Condition/_history', 'r'],
+  ['POST /Condition/_search', 'r'],
+  ['GET /Patient/1/Condition', 'r'],
+  ['POST /Patient/1/Condition/_search', 'r'],
+  ['POST /Condition', 'c'],
+  ['PUT /Condition/1', 'u'],
+  ['PATCH /Condition/1', 'u'],
+  ['DELETE /Condition/1', 'd'],
+]
+
+describe('decide', () => {
+  for (const [line, letter] of PERMITTED)
+    it(`wants ${letter} for ${line}`, () => {
+      for (const other of ['c', 'r', 'u', 'd', 's']) {
+        const decision = ask(line, one(`patient/Condition.${other}`))
+        assert.equal(decision.allowed, other === letter, other)
+        assert.equal(ask(line, one(`patient/*.${other}`)).allowed, other === letter, `* ${other}`)
+        assert.equal(ask(line, one(`patient/condition.${other}`)).allowed, other === letter, `case ${other}`)
+      }
+      assert(!ask(line, one('patient/Observation.cruds')).allowed)
+    })
+
+  it('wants s for a search, and r for a read, where the consent component tells them apart', () => {
+    const smart = { searchLetter: 's' } as const
+    for (const line of [
+      'GET /Condition',
+      'POST /Condition/_search',
+      'GET /Condition/_history',
+      'GET /Patient/1/Condition',
+      'GET /?_type=Condition',
+      'GET /_history',
+    ]) {
+      assert(ask(line, { ...one('patient/Condition.s'), policy: smart }).allowed, line)
+      assert(!ask(line, { ...one('patient/Condition.cr'), policy: smart }).allowed, line)
+    }
+    for (const line of ['GET /Condition/1', 'GET /Condition/1/_history', 'GET /Condition/1/_history/1']) {
+      assert(ask(line, { ...one('patient/Condition.r'), policy: smart }).allowed, line)
+      assert(!ask(line, { ...one('patient/Condition.s'), policy: smart }).allowed, line)
+    }
+  })
+
+  // contract 4, to the letter.
+  const TEXTS: Record<string, string> = {
+    'GET /Condition?patient=1': 'GET on Condition. Required: patient/Condition.r or patient/*.rs',
+    'GET /Condition/1': 'GET on Condition. Required: patient/Condition.r or patient/*.rs',
+    'HEAD /Condition/1': 'GET on Condition. Required: patient/Condition.r or patient/*.rs',
+    'POST /Condition': 'POST on Condition. Required: patient/Condition.c or patient/*.c',
+    'PUT /Condition/1': 'PUT on Condition. Required: patient/Condition.u or patient/*.u',
+    'PATCH /Condition/1': 'PATCH on Condition. Required: patient/Condition.u or patient/*.u',
+    'PATCH /Condition?code=1': 'PATCH on Condition. Required: patient/Condition.u or patient/*.u',
+    'DELETE /Condition/1': 'DELETE on Condition. Required: patient/Condition.d or patient/*.d',
+    'POST /Condition/_search': 'POST on Condition. Required: patient/Condition.r or patient/*.rs',
+    'GET /Patient/1/Condition': 'GET on Condition. Required: patient/Condition.r or patient/*.rs',
+    'GET /': 'GET on *. Required: patient/*.r or patient/*.rs',
+    'GET /_history': 'GET on *. Required: patient/*.r or patient/*.rs',
+    'GET /?_type=Condition,Patient': 'GET on *. Required: patient/*.r or patient/*.rs',
+    'POST /_search': 'POST on *. Required: patient/*.r or patient/*.rs',
+    'GET /Patient/1/$everything': 'GET on Patient. Required: patient/Patient.r or patient/*.rs',
+    'POST /Patient/$validate': 'POST on Patient. Required: patient/Patient.c or patient/*.c',
+  }
+  for (const [line, text] of Object.entries(TEXTS))
+    it(`refuses ${line} without a scope in the contracted words`, () => {
+      assert.equal(textOf(line, one('openid launch fhirUser')), `Insufficient scope for ${text}`)
+    })
+
+  it('names the search letter that is set', () => {
+    assert.equal(
+      textOf('POST /Condition/_search', { ...one('openid'), policy: { searchLetter: 's' } }),
+      'Insufficient scope for POST on Condition. Required: patient/Condition.s or patient/*.rs',
+    )
+  })
+
+  it('challenges with the first scope that the text names, and says what would have permitted it', () => {
+    const decision = ask('GET /Condition?patient=1', one('patient/Observation.rs'))
+    assert(!decision.allowed)
+    const { status, headers, outcome } = refuse(decision.refusal)
+    assert.equal(status, 403)
+    assert.equal(
+      headers['www-authenticate'],
+      'Bearer error="insufficient_scope", scope="patient/Condition.r"',
+    )
+    assert.equal(outcome.issue[0]?.code, 'forbidden')
+    assert.equal(
+      outcome.issue[0]?.diagnostics,
+      'Any one of these scopes would permit it: patient/Condition.r, user/Condition.r, system/Condition.r, patient/*.rs',
+    )
+  })
+
+  it('answers 403 without a challenge to what a covering scope does not reach', () => {
+    for (const [line, context] of [
+      ['GET /Patient/2', one('patient/*.cruds')],
+      ['GET /Patient/2/_history', one('patient/*.cruds')],
+      ['GET /Patient/2/Condition', one('patient/*.cruds')],
+      ['GET /Patient/2/*', one('patient/*.cruds')],
+      ['POST /Patient/2/_search', one('patient/*.cruds')],
+      ['GET /Patient/2/$everything', one('patient/*.cruds')],
+      ['PUT /Patient/2', one('patient/*.cruds')],
+      ['PATCH /Patient/2', one('patient/*.cruds')],
+      ['DELETE /Patient/2', one('patient/*.cruds')],
+      ['POST /Practitioner', one('patient/*.cruds')],
+      ['PUT /Organization/1', one('patient/*.cruds')],
+      ['GET /Group/1', one('patient/*.cruds')],
+      ['GET /Questionnaire', one('patient/*.cruds')],
+      ['GET /?_type=Condition,Group', one('patient/*.cruds')],
+      ['GET /Condition/1', { scope: 'patient/*.cruds' }],
+      ['GET /', { scope: 'patient/*.cruds' }],
+      ['GET /Condition/1', { scope: 'user/*.cruds', patient: '1' }],
+      ['GET /Observation', one('patient/Observation.rs?foo=bar')],
+    ] as const) {
+      assert.equal(textOf(line, context), NOT_WITHIN, line)
+      const decision = ask(line, context)
+      assert(!decision.allowed)
+      assert.deepEqual(refuse(decision.refusal).headers, {})
+      assert.equal(refuse(decision.refusal).status, 403)
+    }
+  })
+
+  for (const line of [
+    'GET /$export',
+    'POST /$graphql',
+    'GET /Patient/$everything',
+    'POST /Patient/$match',
+    'POST /Condition/1/$everything',
+    'POST /Patient/1/$meta-add',
+    'POST /Patient/1/$expunge',
+    'GET /Observation/$lastn',
+    'POST /$validate',
+  ])
+    it(`refuses ${line}, which is not listed, whatever the scopes`, () => {
+      const all = {
+        scope: 'patient/*.cruds user/*.cruds system/*.cruds',
+        patient: '1',
+        fhirUser: 'Practitioner/1',
+      }
+      assert.equal(textOf(line, all), NOT_WITHIN)
+    })
+
+  it('lets the listed operations through to those who may', () => {
+    assert(ask('GET /Patient/1/$everything', one('patient/Patient.rs')).allowed)
+    assert(ask('POST /Patient/1/$everything', one('patient/*.rs')).allowed)
+    assert(!ask('POST /Patient/1/$everything', one('patient/Condition.rs patient/Patient.c')).allowed)
+    for (const letter of ['c', 'r', 'u', 'd'])
+      assert(ask('POST /Patient/$validate', one(`patient/Patient.${letter}`)).allowed)
+    assert(ask('POST /Patient/1/$validate', one('patient/Patient.r')).allowed)
+    assert(!ask('POST /Patient/1/$validate', one('patient/Patient.c')).allowed)
+  })
+
+  it('wants the search too for a conditional write', () => {
+    const headers = { 'if-none-exist': 'code=1' }
+    for (const [line, letter] of [
+      ['PUT /Condition?code=1', 'u'],
+      ['PATCH /Condition?code=1', 'u'],
+      ['DELETE /Condition?code=1', 'd'],
+      ['POST /Condition', 'c'],
+    ] as const) {
+      const method = line.split(' ')[0]
+      assert.equal(
+        textOf(line, { ...one(`patient/Condition.${letter}`), ...(letter === 'c' && { headers }) }),
+        `Insufficient scope for ${method} on Condition. Required: patient/Condition.r or patient/*.rs`,
+      )
+      const both = one(`patient/Condition.${letter} patient/Condition.r`)
+      assert(ask(line, letter === 'c' ? { ...both, headers } : both).allowed, line)
+    }
+  })
+
+  it('wants every type that a chain looks into to be reached', () => {
+    const chains = {
+      'GET /Condition?subject:Patient.name=a': 'Patient',
+      'GET /Condition?patient.name=a': 'Patient',
+      'GET /Condition?encounter.service-provider.name=a': 'Encounter',
+      'GET /Patient?_has:Observation:patient:code=a': 'Observation',
+      'GET /Patient?_has:Observation:patient:_has:AuditEvent:entity:action=a': 'Observation',
+      'DELETE /Condition?subject:Patient.name=a': 'Patient',
+    }
+    for (const [line, type] of Object.entries(chains)) {
+      const own = one('patient/Condition.rd')
+      const scope = line.includes('/Patient?') ? one('patient/Patient.rd') : own
+      const method = line.split(' ')[0]
+      assert.equal(
+        textOf(line, scope),
+        `Insufficient scope for ${method} on ${type}. Required: patient/${type}.r or patient/*.rs`,
+      )
+      assert(ask(line, one('patient/*.rd')).allowed, line)
+    }
+    // One of the types that a link may lead to is enough: the server looks only into what is reached.
+    assert(ask('GET /Observation?subject.name=a', one('patient/Observation.rs patient/Patient.rs')).allowed)
+    assert(
+      !ask(
+        'GET /Condition?encounter.service-provider.name=a',
+        one('patient/Condition.rs patient/Encounter.rs'),
+      ).allowed,
+    )
+    assert.equal(
+      textOf('GET /?_has:Observation:patient:code=a', one('patient/*.rs')),
+      'Cannot follow a chain over several types: search one type.',
+    )
+  })
+
+  it('limits what includes bring rather than refusing them', () => {
+    const decision = ask(
+      'GET /Condition?_include=Condition:subject&_revinclude=Provenance:target',
+      one('patient/Condition.rs'),
+    )
+    assert(decision.allowed)
+    assert.deepEqual(decision.access.reach('Patient', 's'), [])
+    assert.deepEqual(decision.access.reach('Condition', 's'), [{ patient: '1' }])
+  })
+
+  it('tells the scope that decided and what it reaches', () => {
+    for (const [line, scope, by, within] of [
+      ['GET /Condition/1', 'openid patient/*.rs', 'patient/*.rs', [{ patient: '1' }]],
+      ['GET /Condition/1', 'patient/Condition.rs system/*.rs', 'system/*.rs', 'everything'],
+      [
+        'GET /Observation',
+        'patient/Observation.rs?category=a',
+        'patient/Observation.rs?category=a',
+        [{ patient: '1', query: [['category', 'a']] }],
+      ],
+      ['GET /Practitioner/1', 'patient/*.rs', 'patient/*.rs', 'everything'],
+      ['GET /', 'patient/Practitioner.rs patient/Condition.rs', 'patient/Condition.rs', [{ patient: '1' }]],
+    ] as const) {
+      const decision = ask(line, one(scope))
+      assert(decision.allowed && typeof decision.by === 'object')
+      assert.equal(decision.by.text, by)
+      assert.deepEqual(decision.within, within)
+    }
+  })
+
+  it('reads the user resource of the token by no scope at all, and no other', () => {
+    const context: Context = { scope: 'openid fhirUser', patient: '1', fhirUser: 'Practitioner/p1' }
+    const decision = ask('GET /Practitioner/p1', context)
+    assert(decision.allowed)
+    assert.equal(decision.by, 'fhirUser')
+    assert.match(
+      textOf('GET /Practitioner/p2', context) ?? '',
+      /^Insufficient scope for GET on Practitioner\./,
+    )
+    assert.match(textOf('GET /Practitioner?_id=p1', context) ?? '', /^Insufficient scope/)
+    assert.match(textOf('PUT /Practitioner/p1', context) ?? '', /^Insufficient scope/)
+    const patient = ask('GET /Patient/9', {
+      scope: 'patient/Patient.rs',
+      patient: '1',
+      fhirUser: 'Patient/9',
+    })
+    assert(patient.allowed)
+    assert.equal(patient.by, 'fhirUser')
+  })
+
+  it('lets metadata and the SMART configuration through to all, reaching nothing', () => {
+    for (const line of ['GET /metadata', 'GET /.well-known/smart-configuration']) {
+      const decision = ask(line, { scope: '' })
+      assert(decision.allowed)
+      assert.equal(decision.by, 'public')
+      assert.deepEqual(decision.access.reach('Patient', 'r'), [])
+    }
+  })
+
+  it('lets a Bundle through to its entries, which are judged one by one', () => {
+    const decision = ask('POST /', one('openid'))
+    assert(decision.allowed)
+    assert.equal(decision.by, 'entries')
+  })
+
+  it('answers to what it does not understand with its status and the reason', () => {
+    const decision = ask('GET /Patient/%31', one('patient/*.cruds'))
+    assert(!decision.allowed)
+    const { status, outcome } = refuse(decision.refusal)
+    assert.equal(status, 400)
+    assert.equal(outcome.issue[0]?.details.text, 'Cannot read path: it has an encoded character.')
+  })
+})

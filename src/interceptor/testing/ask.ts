@@ -1,0 +1,41 @@
+import type { Grant, Policy } from '../../consent/index.ts'
+import { parseInteraction, parseReference } from '../../fhir/index.ts'
+import { parseScopes } from '../../scope/index.ts'
+import { decide } from '../decision/decide.ts'
+import type { Decision } from '../decision/decision.ts'
+import { fhirBaseUrl } from './auth-server.ts'
+
+export interface Context {
+  readonly scope: string
+  readonly patient?: string
+  readonly fhirUser?: string
+  readonly policy?: Partial<Policy>
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export const policy: Policy = { fhirBaseUrl, contexts: ['patient', 'user', 'system'], searchLetter: 'r' }
+
+export function grant({ scope, patient, fhirUser }: Context): Grant {
+  const user = fhirUser === undefined ? undefined : parseReference(fhirUser, fhirBaseUrl)
+  return {
+    scopes: parseScopes(scope),
+    ...(patient !== undefined && { patient }),
+    ...(user && { fhirUser: user }),
+  }
+}
+
+/** The decision on a request line such as `GET /Condition?patient=1`. */
+export function ask(line: string, context: Context): Decision {
+  const [method = '', url = ''] = line.split(' ')
+  const [path = '', query = ''] = url.split('?')
+  const form = path.endsWith('/_search') ? { 'content-type': 'application/x-www-form-urlencoded' } : {}
+  const interaction = parseInteraction({
+    method,
+    path,
+    query,
+    headers: { ...form, ...context.headers },
+    form: '',
+  })
+  if (interaction.kind === 'misunderstood') return { allowed: false, refusal: interaction }
+  return decide(interaction, grant(context), { ...policy, ...context.policy })
+}
