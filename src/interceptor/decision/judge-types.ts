@@ -13,9 +13,9 @@ export function judgeTypes(of: Case, params: Params, target: Target = {}): Decis
     return misread('Cannot follow a chain over several types: search one type')
   const named = params.filter(([name]) => name === '_type').flatMap(([, value]) => value.split(','))
   if (!named.every(isResourceType)) return misread('Cannot read _type: it names what is no FHIR R4 type')
-  const [first, ...rest] = (named.length > 0 ? named : resourceTypes).map(type =>
-    judgeType(of, type, 's', target),
-  )
+  const candidates = target.patient === undefined ? resourceTypes : resourceTypes.filter(hasCompartment)
+  const types = named.length > 0 ? named : candidates
+  const [first, ...rest] = types.map(type => judgeType(of, type, 's', target))
   if (!first) return misread('Cannot search no type')
   const decision = named.length > 0 ? allOf(first, ...rest) : anyOf([first, ...rest])
   // The request names no type of its own (contract 4).
