@@ -16,6 +16,8 @@ export interface Database {
   /** A statement for which the caller keeps the handle. */
   prepare(sql: string): StatementSync
   exec(sql: string): void
+  /** Adds a function that SQL may call. */
+  define(name: string, apply: (...values: SqlValue[]) => SqlValue): void
   /**
    * Runs the work in a transaction that is durable when this returns (contract 2, `synchronous=FULL`). It is rolled
    * back when the work throws or `keep` denies its result. Inside another one it is a savepoint.
@@ -37,6 +39,7 @@ export function openDatabase(file: string): Database {
     rows: (sql, values) => rowsOf(recall(sqlite, statements, sql), values),
     prepare: sql => returningArrays(sqlite.prepare(sql)),
     exec: sql => sqlite.exec(sql),
+    define: (name, apply) => sqlite.function(name, { deterministic: true, directOnly: true }, apply),
     transaction: transactions(sqlite),
     close: () => sqlite.close(),
   }

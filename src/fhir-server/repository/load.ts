@@ -59,7 +59,7 @@ function put(repository: Repository, resource: Resource): 'created' | 'updated' 
   const id = resource.id ?? repository.newId()
   const before = resource.id === undefined ? undefined : repository.find(resource.resourceType, id)
   if (before && isSame(before, resource)) return 'unchanged'
-  repository.save(resource, id, before)
+  repository.save(resource, id, before, 'PUT')
   return before ? 'updated' : 'created'
 }
 

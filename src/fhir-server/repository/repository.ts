@@ -1,12 +1,12 @@
 import { randomUUIDv7 } from 'node:crypto'
-import type { Resource } from '../../fhir/index.ts'
+import { matches, type Params, type Resource } from '../../fhir/index.ts'
 import { type Database, openDatabase } from './database.ts'
 import { finders } from './finders.ts'
 import { indexWriter } from './index-writer.ts'
 import { type LoadReport, load } from './load.ts'
 import { type Names, openNames } from './names.ts'
 import { reindexIfStale } from './reindex.ts'
-import type { Stored } from './stored.ts'
+import { resourceOf, type Stored } from './stored.ts'
 import { writers } from './writers.ts'
 
 export interface RepositoryOptions {
@@ -25,8 +25,8 @@ export interface Repository {
   readonly names: Names
   find(type: string, id: string): Stored | undefined
   findVersion(type: string, id: string, version: string): Stored | undefined
-  /** Writes a new resource (`before` undefined) or the next version of one. */
-  save(resource: Resource, id: string, before: Stored | undefined): Stored
+  /** Writes a new resource (`before` undefined) or the next version of one. `method` is what the history says of it. */
+  save(resource: Resource, id: string, before: Stored | undefined, method?: 'POST' | 'PUT'): Stored
   /** Writes the deletion of a resource, as a version of it. */
   remove(before: Stored): Stored
   newId(): string
@@ -42,8 +42,9 @@ export interface Repository {
 export function openRepository({ file, baseUrl, clock = Date.now }: RepositoryOptions): Repository {
   const database = openDatabase(file)
   const names = openNames(database)
+  database.define('granular', (content, query) => isGranular(content, query, baseUrl))
   const index = indexWriter(database, names, baseUrl)
-  reindexIfStale(database, names, index, baseUrl)
+  reindexIfStale(database, index, baseUrl)
   const repository: Repository = {
     baseUrl,
     database,
@@ -57,4 +58,11 @@ export function openRepository({ file, baseUrl, clock = Date.now }: RepositoryOp
     close: () => database.close(),
   }
   return repository
+}
+
+/** For queries on content that has no index of search values: whether all of the parameters match. */
+function isGranular(content: unknown, query: unknown, baseUrl: string): 0 | 1 {
+  const resource = resourceOf({ content: String(content) })
+  const params = JSON.parse(String(query)) as Params
+  return params.every(([name, value]) => matches(resource, name, value, baseUrl) === true) ? 1 : 0
 }

@@ -4,8 +4,7 @@
  *
  * - `name` numbers the resource types (`code` empty) and their search parameters.
  * - `compartment` says which patients' compartments a version is in: the current one and old ones.
- * - the other tables hold the search values of current versions. Those without an index on `rid` are emptied by the
- *   values that the old content comes to (see `index-writer.ts`), so their shape is bound to `INDEX_EDITION`.
+ * - the other tables hold the search values of current versions, by resource and by value.
  */
 export const SCHEMA = `
 CREATE TABLE setting (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -21,7 +20,8 @@ CREATE TABLE resource (
   content TEXT NOT NULL
 );
 CREATE UNIQUE INDEX resource_id ON resource (tid, id);
-CREATE INDEX resource_live ON resource (tid, updated) WHERE deleted = 0;
+CREATE INDEX resource_live ON resource (tid) WHERE deleted = 0;
+CREATE INDEX resource_updated ON resource (tid, updated) WHERE deleted = 0;
 
 CREATE TABLE version (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -40,44 +40,38 @@ CREATE TABLE compartment (
   PRIMARY KEY (patient, tid, rid, version)
 ) WITHOUT ROWID;
 CREATE TABLE token (
-  nid INTEGER NOT NULL, code TEXT NOT NULL, rid INTEGER NOT NULL, system TEXT NOT NULL, text TEXT NOT NULL,
-  PRIMARY KEY (nid, code, rid, system, text)
+  rid INTEGER NOT NULL, nid INTEGER NOT NULL, code TEXT NOT NULL, system TEXT NOT NULL, text TEXT NOT NULL,
+  PRIMARY KEY (rid, nid, code, system, text)
 ) WITHOUT ROWID;
+CREATE INDEX token_code ON token (nid, code, rid, system);
 CREATE TABLE reference (
-  nid INTEGER NOT NULL, id TEXT NOT NULL, type TEXT NOT NULL, rid INTEGER NOT NULL,
+  rid INTEGER NOT NULL, nid INTEGER NOT NULL, id TEXT NOT NULL, type TEXT NOT NULL,
   system TEXT NOT NULL, value TEXT NOT NULL,
-  PRIMARY KEY (nid, id, type, rid, system, value)
+  PRIMARY KEY (rid, nid, id, type, system, value)
 ) WITHOUT ROWID;
-CREATE INDEX reference_rid ON reference (rid, nid);
+CREATE INDEX reference_id ON reference (nid, id, type, rid);
 CREATE TABLE string (
-  nid INTEGER NOT NULL, normal TEXT NOT NULL, rid INTEGER NOT NULL, exact TEXT NOT NULL,
-  PRIMARY KEY (nid, normal, rid, exact)
+  rid INTEGER NOT NULL, nid INTEGER NOT NULL, normal TEXT NOT NULL, exact TEXT NOT NULL,
+  PRIMARY KEY (rid, nid, normal, exact)
 ) WITHOUT ROWID;
-CREATE INDEX string_rid ON string (rid, nid);
+CREATE INDEX string_normal ON string (nid, normal, rid);
 CREATE TABLE date (
-  nid INTEGER NOT NULL, rid INTEGER NOT NULL, low INTEGER NOT NULL, high INTEGER NOT NULL,
-  PRIMARY KEY (nid, rid, low, high)
+  rid INTEGER NOT NULL, nid INTEGER NOT NULL, low INTEGER NOT NULL, high INTEGER NOT NULL,
+  PRIMARY KEY (rid, nid, low, high)
 ) WITHOUT ROWID;
-CREATE INDEX date_low ON date (nid, low, high);
+CREATE INDEX date_low ON date (nid, low, high, rid);
 CREATE TABLE quantity (
-  nid INTEGER NOT NULL, rid INTEGER NOT NULL, low REAL NOT NULL, high REAL NOT NULL,
+  rid INTEGER NOT NULL, nid INTEGER NOT NULL, low REAL NOT NULL, high REAL NOT NULL,
   system TEXT NOT NULL, code TEXT NOT NULL, unit TEXT NOT NULL,
-  PRIMARY KEY (nid, rid, low, high, system, code, unit)
+  PRIMARY KEY (rid, nid, low, high, system, code, unit)
 ) WITHOUT ROWID;
-CREATE INDEX quantity_low ON quantity (nid, low, high);
+CREATE INDEX quantity_low ON quantity (nid, low, high, rid);
 CREATE TABLE uri (
-  nid INTEGER NOT NULL, uri TEXT NOT NULL, rid INTEGER NOT NULL,
-  PRIMARY KEY (nid, uri, rid)
+  rid INTEGER NOT NULL, nid INTEGER NOT NULL, uri TEXT NOT NULL,
+  PRIMARY KEY (rid, nid, uri)
 ) WITHOUT ROWID;
+CREATE INDEX uri_uri ON uri (nid, uri, rid);
 `
 
-/** The tables that can be made again from the contents. */
-export const INDEX_TABLES = [
-  'compartment',
-  'token',
-  'reference',
-  'string',
-  'date',
-  'quantity',
-  'uri',
-] as const
+/** The tables of search values. Each row begins with `rid` and `nid`. */
+export const VALUE_TABLES = ['token', 'reference', 'string', 'date', 'quantity', 'uri'] as const

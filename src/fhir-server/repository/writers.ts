@@ -18,7 +18,7 @@ export function writers(
     'UPDATE resource SET version = ?, updated = ?, deleted = ?, content = ? WHERE rid = ?',
   )
   return {
-    save(resource, id, before) {
+    save(resource, id, before, method = before ? 'PUT' : 'POST') {
       const type = resource.resourceType
       const tid = names.typeId(type)
       const version = (before?.version ?? 0) + 1
@@ -26,13 +26,14 @@ export function writers(
       const updated = Math.max(clock(), before?.updated ?? 0)
       const content = contentOf(resource, id, version, updated)
       const rid = before?.rid ?? Number(addResource.run(tid, id, version, updated, content).lastInsertRowid)
-      addVersion.run(rid, tid, version, updated, before ? 'PUT' : 'POST')
+      addVersion.run(rid, tid, version, updated, method)
       if (before) {
         retire.run(before.content, rid, before.version)
         renew.run(version, updated, 0, content, rid)
       }
       const named = { ...resource, id }
-      index.replace(rid, type, before && !before.deleted ? resourceOf(before) : undefined, named)
+      if (before) index.clear(rid)
+      index.add(rid, named)
       index.place(rid, version, named)
       return { rid, type, id, version, updated, deleted: false, content }
     },
@@ -42,9 +43,8 @@ export function writers(
       addVersion.run(before.rid, names.typeId(before.type), version, updated, 'DELETE')
       retire.run(before.content, before.rid, before.version)
       renew.run(version, updated, 1, before.content, before.rid)
-      const last = resourceOf(before)
-      index.replace(before.rid, before.type, last, undefined)
-      index.place(before.rid, version, last)
+      index.clear(before.rid)
+      index.place(before.rid, version, resourceOf(before))
       return { ...before, version, updated, deleted: true }
     },
   }

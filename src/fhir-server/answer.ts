@@ -1,0 +1,28 @@
+import type { Stored } from './repository/stored.ts'
+
+/** The answer to an interaction, above or inside a Bundle. */
+export interface Answer {
+  readonly status: number
+  /** The version that the answer speaks of: its ETag and Last-Modified. */
+  readonly version?: Pick<Stored, 'version' | 'updated'>
+  readonly location?: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** JSON of a resource. */
+  readonly body?: string
+}
+
+/** R4 http.html#versioning: versions are weak ETags. */
+export function etagOf({ version }: Pick<Stored, 'version'>): string {
+  return `W/"${version}"`
+}
+
+/** The HTTP headers of an answer. */
+export function headersOf(answer: Answer): Readonly<Record<string, string>> {
+  const { version, location, headers, body } = answer
+  return {
+    ...(version && { ETag: etagOf(version), 'Last-Modified': new Date(version.updated).toUTCString() }),
+    ...(location !== undefined && { Location: location }),
+    ...(body !== undefined && { 'Content-Type': 'application/fhir+json; charset=utf-8' }),
+    ...headers,
+  }
+}

@@ -1,0 +1,45 @@
+import type { Access } from '../consent/index.ts'
+import type { Admitted, Interaction } from '../fhir/index.ts'
+import type { Answer } from './answer.ts'
+import type { Problem } from './problem.ts'
+import type { Repository } from './repository/repository.ts'
+import type { Pages } from './search/pages.ts'
+
+/** A request below HTTP: the same for a request of its own and for an entry of a Bundle. */
+export interface Call<I extends Interaction = Interaction> {
+  readonly interaction: I
+  /** Parsed JSON; undefined where there was none. */
+  readonly body?: unknown
+  readonly preconditions: Preconditions
+  readonly preferences: Preferences
+  readonly access: Access
+  /** Who judges the interactions that this one holds (Bundle entries, a page's search). Undefined: unguarded. */
+  readonly admitted?: Admitted | undefined
+}
+
+export interface Preconditions {
+  readonly ifMatch?: string | undefined
+  readonly ifNoneMatch?: string | undefined
+  readonly ifModifiedSince?: string | undefined
+}
+
+/** `Prefer` (R4 http.html#ops). */
+export interface Preferences {
+  readonly answer: 'representation' | 'minimal' | 'OperationOutcome'
+  /** Unknown search parameters are ignored. */
+  readonly lenient: boolean
+}
+
+/** What the handlers work with. */
+export interface Context {
+  readonly repository: Repository
+  readonly baseUrl: string
+  readonly pages: Pages
+  readonly capabilities: () => object
+  readonly smartConfiguration: () => object
+  readonly clock: () => number
+}
+
+export type Kind = Interaction['kind']
+export type InteractionOf<K extends Kind> = Extract<Interaction, { readonly kind: K }>
+export type Handler<K extends Kind> = (context: Context, call: Call<InteractionOf<K>>) => Answer | Problem

@@ -1,0 +1,69 @@
+import { resourceTypes, searchParametersOf } from '../../fhir/index.ts'
+import { version } from '../../web/index.ts'
+import { securitySection } from './security.ts'
+
+const INTERACTIONS = [
+  'read',
+  'vread',
+  'update',
+  'patch',
+  'delete',
+  'history-instance',
+  'history-type',
+  'create',
+  'search-type',
+]
+const SYSTEM_INTERACTIONS = ['transaction', 'batch', 'search-system', 'history-system']
+
+// The statement changes with the version, so it has the date of none but this one.
+const WRITTEN = '2026-01-01'
+
+/** What `metadata` answers: all types alike, each with the search parameters that are really indexed. */
+export function capabilityStatement(baseUrl: string, smartConfiguration: object): object {
+  return {
+    resourceType: 'CapabilityStatement',
+    status: 'active',
+    date: WRITTEN,
+    kind: 'instance',
+    software: { name: 'Sallyport', version },
+    implementation: { description: 'Sallyport FHIR R4 server', url: baseUrl },
+    fhirVersion: '4.0.1',
+    format: ['application/fhir+json', 'json'],
+    patchFormat: ['application/json-patch+json'],
+    rest: [
+      {
+        mode: 'server',
+        security: securitySection(smartConfiguration),
+        resource: resourceTypes.map(resourceSection),
+        interaction: SYSTEM_INTERACTIONS.map(code => ({ code })),
+        searchParam: searchParams('Resource'),
+        compartment: ['http://hl7.org/fhir/CompartmentDefinition/patient'],
+      },
+    ],
+  }
+}
+
+function resourceSection(type: string): object {
+  const references = searchParametersOf(type).filter(it => it.type === 'reference')
+  return {
+    type,
+    interaction: INTERACTIONS.map(code => ({ code })),
+    versioning: 'versioned-update',
+    readHistory: true,
+    updateCreate: true,
+    conditionalCreate: true,
+    conditionalRead: 'full-support',
+    conditionalUpdate: true,
+    conditionalDelete: 'single',
+    referencePolicy: ['literal', 'local'],
+    searchInclude: references.map(({ code }) => `${type}:${code}`),
+    searchRevInclude: [],
+    searchParam: searchParams(type),
+  }
+}
+
+function searchParams(type: string): readonly object[] {
+  return searchParametersOf(type)
+    .filter(it => it.type !== 'composite' && it.type !== 'special')
+    .map(({ code, type: kind }) => ({ name: code, type: kind }))
+}

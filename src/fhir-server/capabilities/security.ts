@@ -1,0 +1,31 @@
+const OAUTH_URIS = 'http://fhir-registry.smarthealthit.org/StructureDefinition/oauth-uris'
+const SERVICES = 'http://terminology.hl7.org/CodeSystem/restful-security-service'
+
+// The names of the extension's parts, and where SMART's discovery document has the same address.
+const ADDRESSES = {
+  authorize: 'authorization_endpoint',
+  token: 'token_endpoint',
+  register: 'registration_endpoint',
+  manage: 'management_endpoint',
+  introspect: 'introspection_endpoint',
+  revoke: 'revocation_endpoint',
+} as const
+
+/** SMART's part of `metadata`, for clients that do not read the discovery document. */
+export function securitySection(smartConfiguration: object): object {
+  const known = new Map<string, unknown>(Object.entries(smartConfiguration))
+  const extension = Object.entries(ADDRESSES).flatMap(([url, name]) => {
+    const address = known.get(name)
+    return typeof address === 'string' ? [{ url, valueUri: address }] : []
+  })
+  return {
+    ...(extension.length > 0 && { extension: [{ url: OAUTH_URIS, extension }] }),
+    cors: true,
+    service: [
+      {
+        coding: [{ system: SERVICES, code: 'SMART-on-FHIR', display: 'SMART-on-FHIR' }],
+        text: 'OAuth2 using SMART-on-FHIR profile (see http://docs.smarthealthit.org)',
+      },
+    ],
+  }
+}

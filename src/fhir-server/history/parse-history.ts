@@ -1,0 +1,67 @@
+import { type Params, parseSearch } from '../../fhir/index.ts'
+import { isProblem, type Problem } from '../problem.ts'
+import { DEFAULT_COUNT, MAX_COUNT } from '../search/parse-query.ts'
+
+/** What a history asks for (R4 http.html#history). */
+export interface HistoryQuery {
+  readonly count: number
+  /** Milliseconds: versions made at this time or later. */
+  readonly since: number | undefined
+  /** Versions that were current at some time within this stretch. */
+  readonly at: { readonly low: number; readonly high: number } | undefined
+  readonly used: Params
+}
+
+export function parseHistory(params: Params, lenient: boolean): HistoryQuery | Problem {
+  let query: HistoryQuery = { count: DEFAULT_COUNT, since: undefined, at: undefined, used: [] }
+  for (const pair of params) {
+    const read = parseOne(query, pair)
+    if (read === 'unknown') {
+      if (!lenient) return bad(`Cannot use ${pair[0]} in a history`)
+    } else if (isProblem(read)) return read
+    else query = { ...query, ...read, used: [...query.used, pair] }
+  }
+  return query
+}
+
+function parseOne(
+  query: HistoryQuery,
+  [name, value]: readonly [string, string],
+): Partial<HistoryQuery> | Problem | 'unknown' {
+  switch (name) {
+    case '_format':
+    case '_pretty':
+      return {}
+    case '_count':
+      return /^\d{1,9}$/.test(value)
+        ? { count: Math.min(Number(value), MAX_COUNT) }
+        : bad(`Cannot read _count: expected a number from 0 to ${MAX_COUNT}`)
+    case '_since': {
+      const time = timeOf(value)
+      return time ? { since: time.low } : bad('Cannot read _since: expected a date and time')
+    }
+    case '_at': {
+      const time = timeOf(value)
+      return time && query.at === undefined
+        ? { at: time }
+        : bad('Cannot read _at: expected one date and time')
+    }
+    case '_sort':
+      // The order that a history has anyway.
+      return value === '-_lastUpdated' ? {} : bad('Cannot sort a history: the newest version is first')
+    default:
+      return 'unknown'
+  }
+}
+
+/** Read as the value of a date parameter is, without its prefixes. */
+function timeOf(value: string): { readonly low: number; readonly high: number } | undefined {
+  const clause = parseSearch('Resource', '_lastUpdated', value, '')
+  if (clause.kind !== 'date' || /^[a-z]/.test(value)) return undefined
+  const [range, another] = clause.values
+  return another ? undefined : range
+}
+
+function bad(text: string): Problem {
+  return { problem: 'bad-search', code: 'invalid', text }
+}

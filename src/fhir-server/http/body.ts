@@ -1,0 +1,68 @@
+import type { Interaction } from '../../fhir/index.ts'
+import type { Problem } from '../problem.ts'
+import { mediaType } from './preferences.ts'
+
+const JSON_TYPES = ['application/fhir+json', 'application/json'] as const
+const PATCH_TYPES = ['application/json-patch+json'] as const
+const FORM_TYPE = 'application/x-www-form-urlencoded'
+
+const decoder = new TextDecoder('utf-8', { fatal: true })
+
+/** What kind of body an interaction takes. */
+function typesOf(interaction: Interaction): readonly string[] {
+  switch (interaction.kind) {
+    case 'create':
+    case 'update':
+    case 'update-conditional':
+    case 'bundle':
+      return JSON_TYPES
+    case 'patch':
+    case 'patch-conditional':
+      return PATCH_TYPES
+    case 'operation':
+      return interaction.posted ? JSON_TYPES : []
+    default:
+      return []
+  }
+}
+
+/** The parsed body, where the interaction takes one. */
+export function readBody(
+  interaction: Interaction,
+  contentType: string | undefined,
+  bytes: Uint8Array | undefined,
+): { readonly body: unknown } | Problem {
+  const expected = typesOf(interaction)
+  if (expected.length === 0) return { body: undefined }
+  if (!bytes || bytes.length === 0)
+    return interaction.kind === 'operation'
+      ? { body: undefined }
+      : { problem: 'malformed-body', text: 'Cannot read body: there is none' }
+  if (!expected.includes(mediaType(contentType ?? '')) || !isUtf8(contentType ?? ''))
+    return { problem: 'wrong-content-type', expected: expected.join(' or ') }
+  return parse(bytes)
+}
+
+/** The text of a form, whose parameters are part of the search. */
+export function formOf(contentType: string | undefined, bytes: Uint8Array | undefined): string | undefined {
+  if (!bytes || mediaType(contentType ?? '') !== FORM_TYPE) return undefined
+  try {
+    return decoder.decode(bytes)
+  } catch {
+    // A malformed percent sign, so that the form is refused like any other that cannot be read.
+    return '%'
+  }
+}
+
+function parse(bytes: Uint8Array): { readonly body: unknown } | Problem {
+  try {
+    return { body: JSON.parse(decoder.decode(bytes)) }
+  } catch {
+    return { problem: 'malformed-body', text: 'Cannot read body: it is not valid JSON in UTF-8' }
+  }
+}
+
+function isUtf8(contentType: string): boolean {
+  const charset = /;\s*charset="?([^";\s]+)"?/i.exec(contentType)?.[1]
+  return charset === undefined || /^utf-?8$/i.test(charset)
+}

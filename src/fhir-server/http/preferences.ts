@@ -1,0 +1,45 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Params } from '../../fhir/index.ts'
+import type { Preconditions, Preferences } from '../call.ts'
+
+const ANSWERS = ['minimal', 'representation', 'OperationOutcome'] as const
+const JSON_FORMATS = new Set([
+  'json',
+  'application/json',
+  'application/fhir+json',
+  'text/json',
+  '*/*',
+  'application/*',
+])
+
+/** `Prefer: return=minimal, handling=lenient` (RFC 7240, R4 http.html#ops). What is not known is ignored. */
+export function preferencesOf(headers: IncomingHttpHeaders): Preferences {
+  const preferred = String(headers.prefer ?? '')
+    .split(/[,;]/)
+    .map(it => it.trim())
+  return {
+    answer: ANSWERS.find(it => preferred.includes(`return=${it}`)) ?? 'representation',
+    lenient: preferred.includes('handling=lenient'),
+  }
+}
+
+export function preconditionsOf(headers: IncomingHttpHeaders): Preconditions {
+  return {
+    ifMatch: headers['if-match'],
+    ifNoneMatch: headers['if-none-match'],
+    ifModifiedSince: headers['if-modified-since'],
+  }
+}
+
+/** Whether JSON will do: by `_format`, which goes before Accept (R4 http.html#parameters). */
+export function acceptsJson(headers: IncomingHttpHeaders, params: Params): boolean {
+  const format = params.findLast(([name]) => name === '_format')?.[1]
+  // A plus sign that was not encoded has become a space.
+  if (format !== undefined) return JSON_FORMATS.has(mediaType(format).replace(' ', '+'))
+  const accepted = headers.accept
+  return !accepted || accepted.split(',').some(it => JSON_FORMATS.has(mediaType(it)))
+}
+
+export function mediaType(text: string): string {
+  return (text.split(';')[0] ?? '').trim().toLowerCase()
+}

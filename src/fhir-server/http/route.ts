@@ -1,0 +1,111 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { fullAccess } from '../../consent/index.ts'
+import {
+  type Admitted,
+  type Guard,
+  type Interaction,
+  isPublic,
+  type Misunderstood,
+  parseInteraction,
+} from '../../fhir/index.ts'
+import { type Answer, headersOf } from '../answer.ts'
+import type { Call, Context } from '../call.ts'
+import { handle } from '../handle.ts'
+import { answerOf, isProblem, type Problem } from '../problem.ts'
+import { formOf, readBody } from './body.ts'
+import { answerPreflight, type Origins, setCors } from './cors.ts'
+import { acceptsJson, preconditionsOf, preferencesOf } from './preferences.ts'
+
+export interface RouteOptions {
+  readonly context: Context
+  readonly guard: Guard | undefined
+  readonly basePath: string
+  readonly bodyLimit: number
+  readonly origins: Origins
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The caller, once the guard has admitted it; undefined on an unguarded server and for what is public. */
+    admitted: Admitted | undefined
+  }
+}
+
+/** Serves every address below the FHIR base by one route: what an address means is told by `parseInteraction` alone. */
+export function serveFhir(app: FastifyInstance, options: RouteOptions): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: options.bodyLimit }, (_request, body, done) =>
+    done(null, body),
+  )
+  app.decorateRequest('admitted', undefined)
+  app.addHook('onRequest', (request, reply) => admit(options, request, reply))
+  const answer = (request: FastifyRequest, reply: FastifyReply) => send(reply, answerTo(options, request))
+  app.all('/', answer)
+  app.all('/*', answer)
+}
+
+/** Judges the token before a byte of the body is read. */
+async function admit(
+  { guard, origins, basePath }: RouteOptions,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply | undefined> {
+  const open = request.method !== 'POST' && isPublic(interactionOf(request, basePath))
+  setCors(request, reply, origins, open)
+  if (request.method === 'OPTIONS') return answerPreflight(reply)
+  if (!guard || open) return undefined
+  const judged = await guard.admit(request.headers.authorization)
+  if (!judged.allowed) return send(reply, answerOf({ problem: 'refused', refused: judged }))
+  request.admitted = judged
+  return undefined
+}
+
+function answerTo({ context, guard, basePath }: RouteOptions, request: FastifyRequest): Answer {
+  const interaction = interactionOf(request, basePath)
+  if (interaction.kind === 'misunderstood') return answerOf({ ...interaction, problem: 'misunderstood' })
+  const call = callOf(interaction, request, guard)
+  const outcome = isProblem(call) ? call : handle(context, call)
+  return isProblem(outcome) ? answerOf(outcome) : outcome
+}
+
+function callOf(interaction: Interaction, request: FastifyRequest, guard: Guard | undefined): Call | Problem {
+  const { headers, admitted } = request
+  const decision =
+    guard && !isPublic(interaction)
+      ? admitted?.decide(interaction)
+      : ({ allowed: true, access: fullAccess } as const)
+  if (!decision) throw new Error('Cannot decide: the caller was not admitted')
+  if (!decision.allowed) return { problem: 'refused', refused: decision }
+  if (!acceptsJson(headers, 'params' in interaction ? interaction.params : []))
+    return { problem: 'not-acceptable' }
+  const read = readBody(interaction, headers['content-type'], bytesOf(request))
+  if (isProblem(read)) return read
+  return {
+    interaction,
+    body: read.body,
+    preconditions: preconditionsOf(headers),
+    preferences: preferencesOf(headers),
+    access: decision.access,
+    admitted,
+  }
+}
+
+function interactionOf(request: FastifyRequest, basePath: string): Interaction | Misunderstood {
+  const { url = '' } = request.raw
+  const at = url.indexOf('?')
+  return parseInteraction({
+    method: request.method,
+    path: (at < 0 ? url : url.slice(0, at)).slice(basePath.length),
+    query: at < 0 ? '' : url.slice(at + 1),
+    headers: request.headers,
+    form: formOf(request.headers['content-type'], bytesOf(request)),
+  })
+}
+
+function bytesOf(request: FastifyRequest): Uint8Array | undefined {
+  return request.body instanceof Uint8Array ? request.body : undefined
+}
+
+function send(reply: FastifyReply, answer: Answer): FastifyReply {
+  return reply.code(answer.status).headers(headersOf(answer)).send(answer.body)
+}

@@ -1,0 +1,6 @@
+import type { Handler } from '../call.ts'
+
+export const bundle: Handler<'bundle'> = () => ({
+  problem: 'not-supported',
+  text: 'Cannot process Bundles yet',
+})

@@ -1,0 +1,35 @@
+import type { Resource } from '../../fhir/index.ts'
+import type { Answer } from '../answer.ts'
+import type { Call, Context, Handler } from '../call.ts'
+import { isProblem, type Problem } from '../problem.ts'
+import { resourceBody } from '../resource-body.ts'
+import { reaches } from '../within.ts'
+import { matchOf } from './match.ts'
+import { written } from './written.ts'
+
+/** Creates a resource under an id of ours; with If-None-Exist only where none matches. */
+export const create: Handler<'create'> = (context, call) => {
+  const { type, ifNoneExist } = call.interaction
+  const resource = resourceBody(call.body, type)
+  if (isProblem(resource)) return resource
+  return context.repository.transaction(() => {
+    if (!ifNoneExist) return createAs(context, call, resource, context.repository.newId())
+    const match = matchOf(context, call, type, ifNoneExist)
+    if (match && isProblem(match)) return match
+    return match
+      ? written(context, call, match, 200)
+      : createAs(context, call, resource, context.repository.newId())
+  }, isDone)
+}
+
+/** Writes a resource that is new under this id, if it is within what the caller may create. */
+export function createAs(context: Context, call: Call, resource: Resource, id: string): Answer | Problem {
+  const { repository, baseUrl } = context
+  if (!reaches({ access: call.access, baseUrl }, 'c', { ...resource, id })) return { problem: 'out-of-reach' }
+  return written(context, call, repository.save(resource, id, undefined), 201)
+}
+
+/** A write is kept when it was done. */
+export function isDone(result: Answer | Problem): boolean {
+  return !isProblem(result)
+}

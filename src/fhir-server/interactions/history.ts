@@ -1,0 +1,67 @@
+import type { Answer } from '../answer.ts'
+import { addressOf, bundleJson } from '../bundle-json.ts'
+import type { Call, Context, Handler, InteractionOf } from '../call.ts'
+import { historyEntry } from '../history/entry.ts'
+import { parseHistory } from '../history/parse-history.ts'
+import { countVersions, type HistoryGround, runHistory } from '../history/run-history.ts'
+import { isProblem, type Problem } from '../problem.ts'
+import { nextLink, turnPage } from '../search/turn-page.ts'
+import { typesIn } from '../search/types-in.ts'
+import { found } from '../within.ts'
+
+type History = InteractionOf<'history-instance' | 'history-type' | 'history-system'>
+
+/** The versions of one resource that are within the reach, each judged by its own content. */
+export const historyOfInstance: Handler<'history-instance'> = (context, call) => {
+  const { type, id } = call.interaction
+  const { repository, baseUrl } = context
+  const current = repository.find(type, id)
+  const judged = found({ access: call.access, baseUrl }, 'r', type, id, current)
+  // A resource that has gone to another patient still shows the versions from before; then, too, none is as absent.
+  if (isProblem(judged) && (judged.problem === 'absent' || !current)) return judged
+  const answer = history(context, call, `${type}/${id}/_history`, turned => ({
+    parts: [{ type, reach: turned.access.reach(type, 'r') }],
+    rid: current?.rid,
+  }))
+  return isProblem(answer) || !isProblem(judged) || answer.shown > 0 ? answer : judged
+}
+
+export const historyOfType: Handler<'history-type'> = (context, call) => {
+  const { type } = call.interaction
+  return history(context, call, `${type}/_history`, turned => ({
+    parts: [{ type, reach: turned.access.reach(type, 's') }],
+  }))
+}
+
+/** Of all types that the caller reaches at all. */
+export const historyOfSystem: Handler<'history-system'> = (context, call) =>
+  history(context, call, '_history', turned => ({
+    parts: typesIn(context.repository).map(type => ({
+      type,
+      reach: turned.access.reach(type, 's'),
+    })),
+  }))
+
+function history<I extends History>(
+  context: Context,
+  asked: Call<I>,
+  path: string,
+  groundOf: (call: Call<I>) => HistoryGround,
+): (Answer & { readonly shown: number }) | Problem {
+  const address = `${context.baseUrl}/${path}`
+  const turned = turnPage(context, asked, address)
+  if (isProblem(turned)) return turned
+  const { call, after } = turned
+  const query = parseHistory(call.interaction.params, call.preferences.lenient)
+  if (isProblem(query)) return query
+  const ground = groundOf(call)
+  const { versions, next } = runHistory(context, ground, query, after)
+  const self = { relation: 'self', url: addressOf(address, query.used) } as const
+  const body = bundleJson({
+    type: 'history',
+    total: after === undefined && !next ? versions.length : countVersions(context, ground, query),
+    links: next ? [self, nextLink(context, address, address, call.interaction.params, next)] : [self],
+    entries: versions.map(version => historyEntry(context.baseUrl, version)),
+  })
+  return { status: 200, body, shown: versions.length }
+}

@@ -1,0 +1,30 @@
+import type { Params } from '../../fhir/index.ts'
+import type { Call, Context } from '../call.ts'
+import { isProblem, type Problem } from '../problem.ts'
+import type { Stored } from '../repository/stored.ts'
+import { parseQuery } from '../search/parse-query.ts'
+import { runQuery } from '../search/run-query.ts'
+
+/**
+ * The one resource that a conditional interaction speaks of; undefined when none matches. It is a search: only what
+ * the caller reaches by searching is looked at, so that it tells nothing about the rest (contract 5.3).
+ */
+export function matchOf(
+  { repository, baseUrl }: Context,
+  { access }: Call,
+  type: string,
+  params: Params,
+): Stored | Problem | undefined {
+  // Lenient would be dangerous here: an ignored parameter makes the condition match more.
+  const query = parseQuery([type], params, baseUrl, false)
+  if (isProblem(query)) return query
+  const scene = { names: repository.names, baseUrl, reach: (of: string) => access.reach(of, 's') }
+  const { hits } = runQuery(
+    { database: repository.database, scene },
+    { ...query, sort: [], count: 2 },
+    undefined,
+  )
+  const [hit, another] = hits
+  if (another) return { problem: 'multiple-matches', type }
+  return hit && repository.find(type, hit.id)
+}

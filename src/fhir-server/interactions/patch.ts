@@ -1,0 +1,41 @@
+import type { Answer } from '../answer.ts'
+import type { Call, Context, Handler } from '../call.ts'
+import { applyPatch } from '../json-patch.ts'
+import { isProblem, type Problem } from '../problem.ts'
+import { resourceOf, type Stored } from '../repository/stored.ts'
+import { resourceBodyWithId } from '../resource-body.ts'
+import { found } from '../within.ts'
+import { isDone } from './create.ts'
+import { matchOf } from './match.ts'
+import { replace } from './update.ts'
+
+/** Applies a JSON Patch; its result is judged and validated like an update (issue: old and new content). */
+export const patch: Handler<'patch'> = (context, call) => {
+  const { type, id } = call.interaction
+  const { repository, baseUrl } = context
+  return repository.transaction(() => {
+    const stored = found({ access: call.access, baseUrl }, 'u', type, id, repository.find(type, id))
+    return isProblem(stored) ? stored : patchStored(context, call, stored)
+  }, isDone)
+}
+
+/** Patches the one match. */
+export const patchConditional: Handler<'patch-conditional'> = (context, call) => {
+  const { type, params } = call.interaction
+  return context.repository.transaction(() => {
+    const match = matchOf(context, call, type, params)
+    if (!match) return { problem: 'no-match', type }
+    return isProblem(match) ? match : patchStored(context, call, match)
+  }, isDone)
+}
+
+function patchStored(context: Context, call: Call, stored: Stored): Answer | Problem {
+  if (stored.deleted) return { problem: 'gone', type: stored.type, id: stored.id }
+  const patched = applyPatch(resourceOf(stored), call.body)
+  if ('failure' in patched) {
+    const text = `Cannot apply patch: ${patched.failure}`
+    return patched.malformed ? { problem: 'malformed-body', text } : { problem: 'unusable-patch', text }
+  }
+  const resource = resourceBodyWithId(patched.value, stored.type, stored.id)
+  return isProblem(resource) ? resource : replace(context, call, resource, stored.id, stored)
+}

@@ -1,0 +1,28 @@
+import type { Params } from '../../fhir/index.ts'
+import type { Answer } from '../answer.ts'
+import type { Handler, Preconditions } from '../call.ts'
+import { isUnchanged } from '../preconditions.ts'
+import { isProblem, type Problem } from '../problem.ts'
+import type { Stored } from '../repository/stored.ts'
+import { shaped, shapeOf } from '../search/shape.ts'
+import { found } from '../within.ts'
+
+export const read: Handler<'read'> = ({ repository, baseUrl }, { interaction, access, preconditions }) => {
+  const { type, id, params } = interaction
+  const stored = found({ access, baseUrl }, 'r', type, id, repository.find(type, id))
+  return isProblem(stored) ? stored : shown(stored, params, preconditions)
+}
+
+/** One version is judged by its own content: the resource may have been another patient's then. */
+export const vread: Handler<'vread'> = ({ repository, baseUrl }, { interaction, access, preconditions }) => {
+  const { type, id, version, params } = interaction
+  const stored = found({ access, baseUrl }, 'r', type, id, repository.findVersion(type, id, version))
+  return isProblem(stored) ? stored : shown(stored, params, preconditions)
+}
+
+function shown(stored: Stored, params: Params, preconditions: Preconditions): Answer | Problem {
+  if (stored.deleted) return { problem: 'gone', type: stored.type, id: stored.id }
+  if (isUnchanged(stored, preconditions)) return { status: 304, version: stored }
+  const body = params.length === 0 ? stored.content : shaped(stored.content, shapeOf(params))
+  return { status: 200, version: stored, body }
+}

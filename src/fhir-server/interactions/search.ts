@@ -1,0 +1,116 @@
+import { isResourceType, type Params } from '../../fhir/index.ts'
+import type { Answer } from '../answer.ts'
+import { addressOf, bundleJson, entryJson } from '../bundle-json.ts'
+import type { Call, Context, Handler, InteractionOf } from '../call.ts'
+import { isProblem, type Problem } from '../problem.ts'
+import { includesOf } from '../search/includes.ts'
+import { parseQuery, type Query } from '../search/parse-query.ts'
+import { countQuery, type Found, type Ground, type Hit, isCountable, runQuery } from '../search/run-query.ts'
+import { shaped } from '../search/shape.ts'
+import { nextLink, turnPage } from '../search/turn-page.ts'
+import { typesIn } from '../search/types-in.ts'
+
+type Search = InteractionOf<'search-type' | 'search-system' | 'search-compartment'>
+
+/** How far a total is counted that nobody asked for. */
+const COUNTED = 10_000
+
+/** Searches a type, several types, or a compartment. */
+export const search: Handler<Search['kind']> = (context, asked) => {
+  const address = addressOfSearch(context, asked.interaction)
+  const turned = turnPage(context, asked, `search ${address}`)
+  if (isProblem(turned)) return turned
+  const { call, after } = turned
+  const types = typesOf(context, call)
+  if (isProblem(types)) return types
+  const query = parseQuery(types, criteriaOf(call.interaction), context.baseUrl, call.preferences.lenient)
+  if (isProblem(query)) return query
+  const ground = groundOf(context, call)
+  if (query.shape.summary === 'count' || query.count === 0) return counted(ground, query, address)
+  const found = runQuery(ground, query, after)
+  const included = includesOf(ground.database, ground.scene, call.access, query.includes, found.hits)
+  if (isProblem(included)) return included
+  const next =
+    found.next && nextLink(context, address, `search ${address}`, call.interaction.params, found.next)
+  const self = { relation: 'self', url: addressOf(address, query.used) } as const
+  return answer({
+    type: 'searchset',
+    total: totalOf(ground, query, found, after === undefined),
+    links: next ? [self, next] : [self],
+    entries: [
+      ...found.hits.map(hit => entryOf(context, query, hit, 'match')),
+      ...included.map(hit => entryOf(context, query, hit, 'include')),
+    ],
+  })
+}
+
+function answer(parts: Parameters<typeof bundleJson>[0]): Answer {
+  return { status: 200, body: bundleJson(parts) }
+}
+
+function counted(ground: Ground, query: Query, address: string): Answer {
+  const self = { relation: 'self', url: addressOf(address, query.used) } as const
+  return answer({ type: 'searchset', total: countQuery(ground, query), links: [self], entries: [] })
+}
+
+/** The total is given where it was asked for, is known already, or is cheap to know. */
+function totalOf(ground: Ground, query: Query, found: Found, isFirst: boolean): number | undefined {
+  if (query.total === 'none') return undefined
+  if (isFirst && !found.next) return found.hits.length
+  if (query.total === 'accurate') return countQuery(ground, query)
+  return isCountable(ground, query) ? countQuery(ground, query, COUNTED) : undefined
+}
+
+function entryOf(context: Context, query: Query, hit: Hit, mode: 'match' | 'include'): string {
+  const resource = shaped(hit.content, query.shape)
+  return entryJson({ fullUrl: `${context.baseUrl}/${hit.type}/${hit.id}`, resource, search: { mode } })
+}
+
+function groundOf({ repository, baseUrl }: Context, { interaction, access }: Call<Search>): Ground {
+  return {
+    database: repository.database,
+    scene: { names: repository.names, baseUrl, reach: type => access.reach(type, 's') },
+    compartment: interaction.kind === 'search-compartment' ? interaction.id : undefined,
+  }
+}
+
+function addressOfSearch({ baseUrl }: Context, interaction: Search): string {
+  switch (interaction.kind) {
+    case 'search-type':
+      return `${baseUrl}/${interaction.type}`
+    case 'search-system':
+      return baseUrl
+    case 'search-compartment':
+      return `${baseUrl}/${interaction.compartment}/${interaction.id}/${interaction.type}`
+  }
+}
+
+function typesOf(
+  { repository }: Context,
+  { interaction, access }: Call<Search>,
+): readonly string[] | Problem {
+  if (interaction.kind === 'search-type') return [interaction.type]
+  if (interaction.kind === 'search-compartment' && interaction.type !== '*') return [interaction.type]
+  const named = namedTypes(interaction.params)
+  if (isProblem(named)) return named
+  // Without _type: what is here and the caller reaches at all.
+  const present = typesIn(repository, interaction.kind === 'search-compartment' ? interaction.id : undefined)
+  const reached = present.filter(type => access.reach(type, 's').length > 0)
+  return named.length > 0 ? named : reached
+}
+
+/** `_type` chooses the types and is not asked of them. */
+function criteriaOf(interaction: Search): Params {
+  const oneType =
+    interaction.kind === 'search-type' ||
+    (interaction.kind === 'search-compartment' && interaction.type !== '*')
+  return oneType ? interaction.params : interaction.params.filter(([name]) => name !== '_type')
+}
+
+function namedTypes(params: Params): readonly string[] | Problem {
+  const types = params.filter(([name]) => name === '_type').flatMap(([, value]) => value.split(','))
+  const unknown = types.find(type => !isResourceType(type))
+  return unknown === undefined
+    ? [...new Set(types)]
+    : { problem: 'bad-search', code: 'invalid', text: 'Cannot read _type: expected resource types of R4' }
+}

@@ -1,0 +1,56 @@
+import type { Resource } from '../../fhir/index.ts'
+import type { Answer } from '../answer.ts'
+import type { Call, Context, Handler } from '../call.ts'
+import { staleness } from '../preconditions.ts'
+import { isProblem, type Problem } from '../problem.ts'
+import type { Stored } from '../repository/stored.ts'
+import { resourceBody, resourceBodyWithId } from '../resource-body.ts'
+import { reaches, reachesStored } from '../within.ts'
+import { isDone } from './create.ts'
+import { matchOf } from './match.ts'
+import { written } from './written.ts'
+
+/** Writes the next version, or the first one under the id that the caller chose (`u` covers it, contract 5.3). */
+export const update: Handler<'update'> = (context, call) => {
+  const { type, id } = call.interaction
+  const resource = resourceBodyWithId(call.body, type, id)
+  if (isProblem(resource)) return resource
+  const { repository } = context
+  return repository.transaction(() => replace(context, call, resource, id, repository.find(type, id)), isDone)
+}
+
+/** Updates the one match; with none, creates it (under the id in the body, if there is one). */
+export const updateConditional: Handler<'update-conditional'> = (context, call) => {
+  const { type, params } = call.interaction
+  const resource = resourceBody(call.body, type)
+  if (isProblem(resource)) return resource
+  const { repository } = context
+  return repository.transaction(() => {
+    const match = matchOf(context, call, type, params)
+    if (match && isProblem(match)) return match
+    const id = match?.id ?? resource.id ?? repository.newId()
+    if (match && resource.id !== undefined && resource.id !== match.id)
+      return {
+        problem: 'contradiction',
+        text: `Cannot update ${type}: the match has another id than the body`,
+      }
+    return replace(context, call, resource, id, match ?? repository.find(type, id))
+  }, isDone)
+}
+
+/** Both what is stored and what shall be stored must be within what the caller may update (contract 5.3). */
+export function replace(
+  context: Context,
+  call: Call,
+  resource: Resource,
+  id: string,
+  before: Stored | undefined,
+): Answer | Problem {
+  const judge = { access: call.access, baseUrl: context.baseUrl }
+  if (before && !reachesStored(judge, 'u', before)) return { problem: 'out-of-reach' }
+  if (!reaches(judge, 'u', { ...resource, id })) return { problem: 'out-of-reach' }
+  const stale = staleness(before, call.preconditions)
+  if (stale) return stale
+  const stored = context.repository.save(resource, id, before, 'PUT')
+  return written(context, call, stored, before && !before.deleted ? 200 : 201)
+}

@@ -1,0 +1,147 @@
+import { isDeepStrictEqual } from 'node:util'
+
+/** JSON Patch (RFC 6902) on JSON values. What it is given is never changed. */
+export type Patched = { readonly value: unknown } | { readonly failure: string; readonly malformed: boolean }
+
+const OPERATIONS = ['add', 'remove', 'replace', 'move', 'copy', 'test'] as const
+type OperationName = (typeof OPERATIONS)[number]
+
+interface Operation {
+  readonly op: OperationName
+  readonly path: readonly string[]
+  readonly from: readonly string[]
+  readonly value: unknown
+}
+
+/** Thrown and caught in this file: a patch is a whole, and the first operation that fails ends it. */
+class PatchFailure extends Error {
+  readonly malformed: boolean
+  constructor(text: string, malformed = false) {
+    super(text)
+    this.malformed = malformed
+  }
+}
+
+/** The document after all operations, or why one of them cannot be done. */
+export function applyPatch(document: unknown, patch: unknown): Patched {
+  try {
+    if (!Array.isArray(patch)) throw new PatchFailure('expected an array of operations', true)
+    let value = structuredClone(document)
+    for (const operation of patch.map(parseOperation)) value = apply(value, operation)
+    return { value }
+  } catch (error) {
+    if (error instanceof PatchFailure) return { failure: error.message, malformed: error.malformed }
+    throw error
+  }
+}
+
+function parseOperation(candidate: unknown, index: number): Operation {
+  const { op, path, from, value } = (typeof candidate === 'object' && candidate ? candidate : {}) as Record<
+    string,
+    unknown
+  >
+  const known = OPERATIONS.find(it => it === op)
+  if (!known) throw new PatchFailure(`operation ${index} has no known op`, true)
+  if ((known === 'add' || known === 'replace' || known === 'test') && value === undefined)
+    throw new PatchFailure(`operation ${index} has no value`, true)
+  const needsFrom = known === 'move' || known === 'copy'
+  return { op: known, path: pointer(path, index), from: needsFrom ? pointer(from, index) : [], value }
+}
+
+/** RFC 6901: `/a~1b/0` */
+function pointer(text: unknown, index: number): readonly string[] {
+  if (typeof text !== 'string' || (text !== '' && !text.startsWith('/')) || /~(?![01])/.test(text))
+    throw new PatchFailure(`operation ${index} has no JSON Pointer`, true)
+  return text
+    .split('/')
+    .slice(1)
+    .map(it => it.replaceAll('~1', '/').replaceAll('~0', '~'))
+}
+
+function apply(document: unknown, { op, path, from, value }: Operation): unknown {
+  switch (op) {
+    case 'add':
+      return add(document, path, structuredClone(value))
+    case 'remove':
+      return remove(document, path)
+    case 'replace':
+      return path.length === 0 ? structuredClone(value) : replace(document, path, structuredClone(value))
+    case 'copy':
+      return add(document, path, structuredClone(valueAt(document, from)))
+    case 'move': {
+      if (from.length < path.length && from.every((part, at) => path[at] === part))
+        throw new PatchFailure('a value cannot be moved into itself')
+      const moved = valueAt(document, from)
+      return add(remove(document, from), path, moved)
+    }
+    case 'test':
+      if (!isDeepStrictEqual(valueAt(document, path), value))
+        throw new PatchFailure(`test of ${show(path)} failed`)
+      return document
+  }
+}
+
+type Container = unknown[] | Record<string, unknown>
+
+function add(document: unknown, path: readonly string[], value: unknown): unknown {
+  if (path.length === 0) return value
+  const [container, key] = containerOf(document, path)
+  if (!Array.isArray(container)) setOwn(container, key, value)
+  else
+    container.splice(
+      key === '-' ? container.length : indexOf(container, key, container.length, path),
+      0,
+      value,
+    )
+  return document
+}
+
+function remove(document: unknown, path: readonly string[]): unknown {
+  if (path.length === 0) throw new PatchFailure('the whole resource cannot be removed')
+  valueAt(document, path)
+  const [container, key] = containerOf(document, path)
+  if (Array.isArray(container)) container.splice(Number(key), 1)
+  else delete container[key]
+  return document
+}
+
+function replace(document: unknown, path: readonly string[], value: unknown): unknown {
+  valueAt(document, path)
+  const [container, key] = containerOf(document, path)
+  if (Array.isArray(container)) container[Number(key)] = value
+  else setOwn(container, key, value)
+  return document
+}
+
+function containerOf(document: unknown, path: readonly string[]): readonly [Container, string] {
+  const container = valueAt(document, path.slice(0, -1))
+  if (typeof container !== 'object' || container === null)
+    throw new PatchFailure(`there is nothing at ${show(path.slice(0, -1))} to go into`)
+  return [container as Container, path.at(-1) ?? '']
+}
+
+function valueAt(document: unknown, path: readonly string[]): unknown {
+  let value = document
+  for (const key of path) {
+    if (Array.isArray(value)) value = value[indexOf(value, key, value.length - 1, path)]
+    else if (typeof value === 'object' && value !== null && Object.hasOwn(value, key))
+      value = (value as Record<string, unknown>)[key]
+    else throw new PatchFailure(`there is nothing at ${show(path)}`)
+  }
+  return value
+}
+
+function indexOf(array: readonly unknown[], key: string, last: number, path: readonly string[]): number {
+  const index = /^(?:0|[1-9]\d{0,8})$/.test(key) ? Number(key) : array.length + 1
+  if (index > last) throw new PatchFailure(`there is nothing at ${show(path)}`)
+  return index
+}
+
+// An assignment to `__proto__` would not make a member of that name.
+function setOwn(container: Record<string, unknown>, key: string, value: unknown): void {
+  Object.defineProperty(container, key, { value, enumerable: true, configurable: true, writable: true })
+}
+
+function show(path: readonly string[]): string {
+  return `/${path.join('/')}`
+}

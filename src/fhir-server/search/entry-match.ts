@@ -1,0 +1,117 @@
+import {
+  normalise,
+  type QuantityValue,
+  type ReferenceValue,
+  type SearchClause,
+  type TokenValue,
+} from '../../fhir/index.ts'
+import { compared } from './ranges.ts'
+import { all, any, list, name, type Sql, sql } from './sql.ts'
+
+/** The rows of one index table that a clause is about. The row is called `e`. */
+export interface EntryMatch {
+  readonly table: Sql
+  readonly where: Sql
+}
+
+/** The clauses that look only at the resource itself, by its index entries. */
+export type EntryClause = Exclude<SearchClause, { kind: 'chain' | 'has' | 'missing' }>
+
+// Above every text that begins with the same characters.
+const LAST = '\u{10ffff}'
+
+export function entryMatch(clause: EntryClause): EntryMatch {
+  switch (clause.kind) {
+    case 'token':
+      return tokens(clause.values)
+    case 'text':
+      return {
+        table: name('token'),
+        where: any(clause.values.map(text => sql`e.text >= ${text} AND e.text < ${text + LAST}`)),
+      }
+    case 'string':
+      return {
+        table: name('string'),
+        where: any(clause.values.map(text => stringIs(clause.match, text))),
+      }
+    case 'reference':
+      return { table: name('reference'), where: any(clause.values.map(referenceIs)) }
+    case 'identifier':
+      return {
+        table: name('reference'),
+        where: sql`e.value <> '' AND ${any(clause.values.map(it => systemAndCode(it, 'e.system', 'e.value')))}`,
+      }
+    case 'date':
+      return {
+        table: name('date'),
+        where: any(clause.values.map(value => compared(value, 'e.low', 'e.high'))),
+      }
+    case 'number':
+      return {
+        table: name('quantity'),
+        where: any(clause.values.map(value => compared(value, 'e.low', 'e.high'))),
+      }
+    case 'quantity':
+      return { table: name('quantity'), where: any(clause.values.map(quantityIs)) }
+    case 'uri':
+      return { table: name('uri'), where: any(clause.values.map(uri => uriIs(clause.match, uri))) }
+  }
+}
+
+function tokens(values: readonly TokenValue[]): EntryMatch {
+  const codes = values.flatMap(({ code }) => code ?? [])
+  const where = any(values.map(value => systemAndCode(value, 'e.system', 'e.code')))
+  // The index begins with the code: with several values SQLite needs to be told that it is one of them.
+  const listed = codes.length > 1 && codes.length === values.length
+  return { table: name('token'), where: listed ? all([sql`e.code IN (${list(codes)})`, where]) : where }
+}
+
+function systemAndCode({ system, code }: TokenValue, systemColumn: string, codeColumn: string): Sql {
+  const parts: Sql[] = []
+  if (code !== undefined) parts.push(sql`${name(codeColumn)} = ${code}`)
+  if (system !== undefined) parts.push(sql`${name(systemColumn)} = ${system ?? ''}`)
+  return all(parts)
+}
+
+function stringIs(match: 'starts' | 'contains' | 'exact', text: string): Sql {
+  switch (match) {
+    case 'starts':
+      return sql`e.normal >= ${text} AND e.normal < ${text + LAST}`
+    case 'contains':
+      return sql`instr(e.normal, ${text}) > 0`
+    case 'exact':
+      return sql`e.normal = ${normalise(text)} AND e.exact = ${text}`
+  }
+}
+
+function referenceIs(value: ReferenceValue): Sql {
+  if (value.kind === 'url') return sql`e.id = ${value.url} AND e.type = ''`
+  return value.types
+    ? sql`e.id = ${value.id} AND e.type IN (${list(value.types)})`
+    : sql`e.id = ${value.id} AND e.type <> ''`
+}
+
+function quantityIs(value: QuantityValue): Sql {
+  const parts = [compared(value, 'e.low', 'e.high')]
+  if (value.system !== undefined) parts.push(sql`e.system = ${value.system}`)
+  if (value.code !== undefined)
+    parts.push(
+      value.system === undefined
+        ? sql`(e.code = ${value.code} OR e.unit = ${value.code})`
+        : sql`e.code = ${value.code}`,
+    )
+  return all(parts)
+}
+
+function uriIs(match: 'exact' | 'below' | 'above', uri: string): Sql {
+  switch (match) {
+    case 'exact':
+      return sql`e.uri = ${uri}`
+    case 'below': {
+      const under = uri.endsWith('/') ? uri : `${uri}/`
+      return sql`(e.uri = ${uri} OR (e.uri >= ${under} AND e.uri < ${under + LAST}))`
+    }
+    case 'above':
+      return sql`(e.uri = ${uri} OR instr(${uri}, iif(substr(e.uri, -1) = '/', e.uri, e.uri || '/')) = 1)`
+  }
+}

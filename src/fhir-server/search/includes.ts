@@ -1,0 +1,86 @@
+import type { Access } from '../../consent/index.ts'
+import type { Problem } from '../problem.ts'
+import type { Database } from '../repository/database.ts'
+import type { IncludeRule } from './include-rule.ts'
+import { reachCondition } from './reach-condition.ts'
+import { type Hit, hitOf } from './run-query.ts'
+import type { Scene } from './scene.ts'
+import { list, name, type Sql, sql } from './sql.ts'
+
+/** What a search may bring along, and how far `:iterate` goes. */
+export const MAX_INCLUDED = 5000
+const MAX_ROUNDS = 8
+
+/**
+ * What the rules bring along with what was found. Along a reference a resource is read (`r`), against one it is
+ * searched (`s`): each is within the caller's reach for its type and letter.
+ */
+export function includesOf(
+  database: Database,
+  scene: Scene,
+  access: Access,
+  rules: readonly IncludeRule[],
+  matches: readonly Hit[],
+): readonly Hit[] | Problem {
+  const known = new Set(matches.map(hit => hit.rid))
+  const included: Hit[] = []
+  let from = matches
+  let active = rules
+  for (let round = 0; active.length > 0 && from.length > 0 && round < MAX_ROUNDS; round++) {
+    const fresh: Hit[] = []
+    for (const rule of active)
+      for (const hit of rule.direction === 'forward'
+        ? forward(database, { ...scene, reach: type => access.reach(type, 'r') }, rule, from)
+        : reverse(database, scene, rule, from)) {
+        if (known.has(hit.rid)) continue
+        known.add(hit.rid)
+        fresh.push(hit)
+      }
+    included.push(...fresh)
+    if (included.length > MAX_INCLUDED)
+      return {
+        problem: 'too-costly',
+        text: `Cannot include over ${MAX_INCLUDED} resources: ask for smaller pages`,
+      }
+    from = fresh
+    active = rules.filter(rule => rule.iterate)
+  }
+  return included
+}
+
+function forward(database: Database, scene: Scene, rule: IncludeRule, from: readonly Hit[]): readonly Hit[] {
+  const sources = from.filter(hit => hit.type === rule.source).map(hit => hit.rid)
+  if (sources.length === 0) return []
+  const nids = rule.parameters.map(it => scene.names.parameterId(rule.source, it))
+  const { text, values } = sql`SELECT DISTINCT e.type, e.id FROM reference e
+    WHERE e.rid IN (SELECT value FROM json_each(${JSON.stringify(sources)})) AND e.nid IN (${list(nids)}) AND e.type <> ''`
+  const ids = new Map<string, string[]>()
+  for (const [type, id] of database.rows(text, values))
+    ids.set(String(type), [...(ids.get(String(type)) ?? []), String(id)])
+  return [...ids]
+    .filter(([type]) => rule.target === undefined || rule.target === type)
+    .flatMap(([type, targets]) =>
+      reached(database, scene, type, sql`r.id IN (SELECT value FROM json_each(${JSON.stringify(targets)}))`),
+    )
+}
+
+function reverse(database: Database, scene: Scene, rule: IncludeRule, from: readonly Hit[]): readonly Hit[] {
+  const hits: Hit[] = []
+  for (const [type, targets] of Map.groupBy(from, hit => hit.type)) {
+    if (rule.target !== undefined && rule.target !== type) continue
+    const ids = JSON.stringify(targets.map(hit => hit.id))
+    const nids = rule.parameters.map(it => scene.names.parameterId(rule.source, it))
+    const pointing = sql`SELECT e.rid FROM reference e WHERE e.nid IN (${list(nids)})
+      AND e.id IN (SELECT value FROM json_each(${ids})) AND e.type = ${type}`
+    hits.push(...reached(database, scene, rule.source, sql`r.rid IN (${pointing})`))
+  }
+  return hits
+}
+
+function reached(database: Database, scene: Scene, type: string, which: Sql): readonly Hit[] {
+  const reach = scene.reach(type)
+  const within = reach === 'everything' ? name('1') : reachCondition(scene, type, reach, 'r')
+  const { text, values } = sql`SELECT r.rid, r.tid, r.id, r.content FROM resource r
+    WHERE r.tid = ${scene.names.typeId(type)} AND ${which} AND r.deleted = 0 AND ${within} ORDER BY r.rid LIMIT ${MAX_INCLUDED + 1}`
+  return database.rows(text, values).map(row => hitOf(scene, row))
+}

@@ -1,0 +1,175 @@
+import { type Params, parseSearch, type SearchClause, searchParameter } from '../../fhir/index.ts'
+import type { Problem } from '../problem.ts'
+import { type IncludeRule, parseInclude } from './include-rule.ts'
+import { elementsOf } from './shape.ts'
+
+/** What a search asks for. */
+export interface Query {
+  readonly types: readonly TypeQuery[]
+  readonly sort: readonly SortKey[]
+  readonly count: number
+  readonly total: 'none' | 'estimate' | 'accurate' | undefined
+  readonly includes: readonly IncludeRule[]
+  readonly shape: Shape
+  /** The parameters that were understood, for the self link (R4 search.html#conformance). */
+  readonly used: Params
+}
+
+export interface TypeQuery {
+  readonly type: string
+  readonly clauses: readonly SearchClause[]
+}
+
+export interface SortKey {
+  readonly parameter: string
+  readonly descending: boolean
+}
+
+/** How much of each resource is shown (`_summary`, `_elements`). */
+export interface Shape {
+  readonly summary: 'false' | 'true' | 'text' | 'data' | 'count'
+  readonly elements: readonly string[]
+}
+
+export const DEFAULT_COUNT = 50
+export const MAX_COUNT = 1000
+
+// They do not change what is found: the format is agreed at the door.
+const IGNORED = new Set(['_format', '_pretty'])
+
+interface Draft {
+  sort: SortKey[]
+  count: number
+  total: Query['total']
+  includes: IncludeRule[]
+  summary: Shape['summary']
+  elements: string[]
+}
+
+/** Reads the parameters of a search. Whatever is not understood is a problem; unknown names are not, if lenient. */
+export function parseQuery(
+  types: readonly string[],
+  params: Params,
+  baseUrl: string,
+  lenient: boolean,
+): Query | Problem {
+  const draft: Draft = {
+    sort: [],
+    count: DEFAULT_COUNT,
+    total: undefined,
+    includes: [],
+    summary: 'false',
+    elements: [],
+  }
+  const clauses = new Map<string, SearchClause[]>(types.map(type => [type, []]))
+  const used: (readonly [string, string])[] = []
+  for (const pair of params) {
+    const outcome = parseResultParameter(types, pair, draft) ?? parseCriterion(types, pair, baseUrl, clauses)
+    if (outcome === 'understood') used.push(pair)
+    else if (outcome !== 'ignored' && !(lenient && outcome.unknown)) return outcome.problem
+  }
+  const { summary, elements, ...rest } = draft
+  return {
+    ...rest,
+    types: [...clauses].map(([type, list]) => ({ type, clauses: list })),
+    shape: { summary, elements },
+    used,
+  }
+}
+
+type Parsed = 'understood' | 'ignored' | { readonly problem: Problem; readonly unknown: boolean }
+
+function parseCriterion(
+  types: readonly string[],
+  [name, value]: readonly [string, string],
+  baseUrl: string,
+  clauses: Map<string, SearchClause[]>,
+): Parsed {
+  for (const type of types) {
+    const clause = parseSearch(type, name, value, baseUrl)
+    if (clause.kind === 'error') return bad(clause.text, clause.reason)
+    clauses.get(type)?.push(clause)
+  }
+  return 'understood'
+}
+
+/** Undefined when the parameter is not about the result but about what is searched. */
+function parseResultParameter(
+  types: readonly string[],
+  [name, value]: readonly [string, string],
+  draft: Draft,
+): Parsed | undefined {
+  if (IGNORED.has(name)) return 'ignored'
+  switch (name) {
+    case '_sort':
+      return parseSort(types, value, draft)
+    case '_count':
+      return parseCount(value, draft)
+    case '_total':
+      return chosen(name, value, ['none', 'estimate', 'accurate'], it => {
+        draft.total = it
+      })
+    case '_summary':
+      return chosen(name, value, ['true', 'text', 'data', 'count', 'false'], it => {
+        draft.summary = it
+      })
+    case '_elements':
+      draft.elements.push(...elementsOf(value))
+      return 'understood'
+    case '_contained':
+      return chosen(name, value, ['false'], () => {})
+    case '_include':
+    case '_include:iterate':
+    case '_include:recurse':
+    case '_revinclude':
+    case '_revinclude:iterate':
+    case '_revinclude:recurse': {
+      const rule = parseInclude(name, value)
+      if (typeof rule === 'string') return bad(rule)
+      draft.includes.push(rule)
+      return 'understood'
+    }
+    default:
+      return undefined
+  }
+}
+
+function parseCount(value: string, draft: Draft): Parsed {
+  if (!/^\d{1,9}$/.test(value)) return bad(`Cannot read _count: expected a number from 0 to ${MAX_COUNT}`)
+  draft.count = Math.min(Number(value), MAX_COUNT)
+  return 'understood'
+}
+
+function parseSort(types: readonly string[], value: string, draft: Draft): Parsed {
+  for (const text of value.split(',')) {
+    const descending = text.startsWith('-')
+    const parameter = descending ? text.slice(1) : text
+    for (const type of types) {
+      const kind = searchParameter(type, parameter)?.type
+      if (kind === undefined) return bad(`Cannot sort ${type} by ${parameter}: it is no search parameter`)
+      if (kind === 'composite' || kind === 'special') return bad(`Cannot sort by ${parameter}: it is ${kind}`)
+    }
+    draft.sort.push({ parameter, descending })
+  }
+  return 'understood'
+}
+
+function chosen<T extends string>(
+  name: string,
+  value: string,
+  choices: readonly T[],
+  take: (choice: T) => void,
+): Parsed {
+  const choice = choices.find(it => it === value)
+  if (choice === undefined) return bad(`Cannot read ${name}: expected ${choices.join(', ')}`)
+  take(choice)
+  return 'understood'
+}
+
+function bad(
+  text: string,
+  reason: 'unknown-parameter' | 'unsupported-modifier' | 'invalid-value' = 'invalid-value',
+): Parsed {
+  const code = reason === 'invalid-value' ? 'invalid' : 'not-supported'
+  return { problem: { problem: 'bad-search', code, text }, unknown: reason === 'unknown-parameter' }
+}

@@ -1,0 +1,46 @@
+import type { Limit, Reach } from '../../consent/index.ts'
+import { parseSearch } from '../../fhir/index.ts'
+import { condition } from './conditions.ts'
+import type { Scene } from './scene.ts'
+import { all, any, list, name, type Sql, sql } from './sql.ts'
+
+/** Whether the resource in the row is within what the caller reaches. */
+export function reachCondition(
+  scene: Scene,
+  type: string,
+  reach: Exclude<Reach, 'everything'>,
+  row: string,
+): Sql {
+  return any(reach.map(limit => limitCondition(scene, type, limit, row)))
+}
+
+/** Where every limit is a patient's compartment, its members: few, and a good begin of a search. */
+export function compartmentRids(scene: Scene, type: string, reach: Reach): Sql | undefined {
+  if (reach === 'everything' || !reach.every(limit => limit.patient !== undefined)) return undefined
+  const patients = reach.flatMap(limit => limit.patient ?? [])
+  return sql`SELECT c.rid FROM compartment c WHERE c.patient IN (${list(patients)}) AND c.tid = ${scene.names.typeId(type)}`
+}
+
+/** Whether the version in the row is in a patient's compartment. Also of rows of the table `version`. */
+export function compartmentCondition(scene: Scene, type: string, patient: string, row: string): Sql {
+  const [tid, at] = [scene.names.typeId(type), name(row)]
+  return sql`EXISTS (SELECT 1 FROM compartment c WHERE c.patient = ${patient} AND c.tid = ${tid} AND c.rid = ${at}.rid AND c.version = ${at}.version)`
+}
+
+function limitCondition(scene: Scene, type: string, limit: Limit, row: string): Sql {
+  // Only of writes, which are judged by their content and not by a query.
+  if (limit.sole) return name('0')
+  const parts: Sql[] = []
+  if (limit.patient !== undefined) parts.push(compartmentCondition(scene, type, limit.patient, row))
+  if (limit.id !== undefined) parts.push(sql`${name(row)}.id = ${limit.id}`)
+  for (const [parameter, value] of limit.query ?? [])
+    parts.push(granularCondition(scene, type, parameter, value, row))
+  return all(parts)
+}
+
+function granularCondition(scene: Scene, type: string, parameter: string, value: string, row: string): Sql {
+  const clause = parseSearch(type, parameter, value, scene.baseUrl)
+  // A parameter that cannot be evaluated on the resource alone grants nothing.
+  if (clause.kind === 'error' || clause.kind === 'chain' || clause.kind === 'has') return name('0')
+  return condition(scene, type, clause, row)
+}

@@ -1,0 +1,61 @@
+import type { SqlValue } from '../repository/database.ts'
+
+/** A piece of SQL and the values of its question marks. Text from a request is only ever a value. */
+export interface Sql {
+  readonly text: string
+  readonly values: readonly SqlValue[]
+}
+
+/** SQL from a template: what is put in is a value, or SQL itself. */
+export function sql(strings: TemplateStringsArray, ...parts: readonly (SqlValue | Sql)[]): Sql {
+  let text = strings[0] ?? ''
+  const values: SqlValue[] = []
+  parts.forEach((part, at) => {
+    if (isSql(part)) {
+      text += part.text
+      values.push(...part.values)
+    } else {
+      text += '?'
+      values.push(part)
+    }
+    text += strings[at + 1] ?? ''
+  })
+  return { text, values }
+}
+
+/** A name of ours (a table, a column, an alias), which cannot be a value. */
+export function name(text: string): Sql {
+  return { text, values: [] }
+}
+
+export function joined(parts: readonly Sql[], separator: string): Sql {
+  return {
+    text: parts.map(part => part.text).join(separator),
+    values: parts.flatMap(part => part.values),
+  }
+}
+
+export function list(values: readonly SqlValue[]): Sql {
+  return { text: values.map(() => '?').join(', '), values }
+}
+
+/** All hold; none is true. */
+export function all(parts: readonly Sql[]): Sql {
+  return parts.length === 0 ? name('1') : joined(parts, ' AND ')
+}
+
+/** One of them holds; none is false. */
+export function any(parts: readonly Sql[]): Sql {
+  if (parts.length === 0) return name('0')
+  const [only] = parts
+  return parts.length === 1 && only
+    ? only
+    : sql`(${joined(
+        parts.map(part => sql`(${part})`),
+        ' OR ',
+      )})`
+}
+
+function isSql(part: SqlValue | Sql): part is Sql {
+  return typeof part === 'object' && part !== null && 'text' in part
+}

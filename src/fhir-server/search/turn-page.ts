@@ -1,0 +1,48 @@
+import type { Interaction, Params } from '../../fhir/index.ts'
+import type { Call, Context } from '../call.ts'
+import type { Problem } from '../problem.ts'
+import type { SqlValue } from '../repository/database.ts'
+import { PAGE } from './pages.ts'
+
+type Paged = Extract<Interaction, { readonly params: Params }>
+
+/** A search or history as it was first asked, and where it goes on. */
+export interface Turned<I extends Paged> {
+  readonly call: Call<I>
+  readonly after: readonly SqlValue[] | undefined
+}
+
+/**
+ * Opens the page that a link names. What it goes on with is judged anew, as if it had been asked in full by who
+ * sends the link now.
+ */
+export function turnPage<I extends Paged>(context: Context, call: Call<I>, of: string): Turned<I> | Problem {
+  const [page, ...others] = call.interaction.params.filter(([name]) => name === PAGE)
+  if (!page) return { call, after: undefined }
+  const place = context.pages.open(page[1])
+  if (!place || place.of !== of || others.length > 0 || call.interaction.params.length > 1)
+    return {
+      problem: 'bad-search',
+      code: 'invalid',
+      text: 'Cannot read page: follow the link as it was given',
+    }
+  const interaction: I = { ...call.interaction, params: place.params }
+  const decision = call.admitted?.decide(interaction)
+  if (decision && !decision.allowed) return { problem: 'refused', refused: decision }
+  return {
+    call: { ...call, interaction, access: decision?.access ?? call.access },
+    after: place.after,
+  }
+}
+
+/** The link to what comes after. */
+export function nextLink(
+  context: Context,
+  address: string,
+  of: string,
+  params: Params,
+  after: readonly SqlValue[],
+): { readonly relation: 'next'; readonly url: string } {
+  const page = context.pages.seal({ of, params, after })
+  return { relation: 'next', url: `${address}?${PAGE}=${page}` }
+}

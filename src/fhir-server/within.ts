@@ -1,0 +1,50 @@
+import { type Access, isWithin, type Reach } from '../consent/index.ts'
+import type { Resource } from '../fhir/index.ts'
+import type { Letter } from '../scope/index.ts'
+import type { Problem } from './problem.ts'
+import { resourceOf, type Stored } from './repository/stored.ts'
+
+/** Whose data are judged, and how references in them are read. */
+interface Judge {
+  readonly access: Access
+  readonly baseUrl: string
+}
+
+/** Whether new content may be written, or written content be shown. */
+export function reaches(judge: Judge, letter: Letter, resource: Resource): boolean {
+  const reach = judge.access.reach(resource.resourceType, letter)
+  return reach === 'everything' || isWithin(resource, reach, judge.baseUrl)
+}
+
+/** The same of what is stored, which is parsed only where its content decides. */
+export function reachesStored(judge: Judge, letter: Letter, stored: Stored): boolean {
+  const reach = judge.access.reach(stored.type, letter)
+  return reach === 'everything' || isWithin(resourceOf(stored), reach, judge.baseUrl)
+}
+
+/**
+ * What may be touched, or why not. Refused and absent are one answer: to a caller whose reach is limited both are
+ * out of reach, so that nobody learns of a resource that it exists. Only where the grant itself names the id (the
+ * patient of the token, the user's own resource) or is not limited at all, absent is told.
+ */
+export function found(
+  judge: Judge,
+  letter: Letter,
+  type: string,
+  id: string,
+  stored: Stored | undefined,
+): Stored | Problem {
+  if (stored && reachesStored(judge, letter, stored)) return stored
+  const reach = judge.access.reach(type, letter)
+  return names(reach, type, id) ? { problem: 'absent', type, id } : { problem: 'out-of-reach' }
+}
+
+function names(reach: Reach, type: string, id: string): boolean {
+  if (reach === 'everything') return true
+  return reach.some(
+    ({ id: own, patient, query }) =>
+      !query &&
+      (own ?? id) === id &&
+      (patient === undefined ? own === id : type === 'Patient' && patient === id),
+  )
+}
