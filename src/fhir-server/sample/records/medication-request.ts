@@ -1,6 +1,7 @@
 import type { Dosage as DosageRecord, MedicationRequest } from 'fhir/r4.js'
 import { dateText } from '../calendar.ts'
-import { type MedicineEntry, medicines, routes } from '../catalogue/medicines.ts'
+import { type MedicineEntry, routes } from '../catalogue/dosage.ts'
+import { medicines } from '../catalogue/medicines.ts'
 import { services } from '../catalogue/services.ts'
 import type { Chart, Prescription } from '../chart.ts'
 import { coded, concept, reference, systems } from '../coding.ts'
