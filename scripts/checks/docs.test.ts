@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { documentedRoutes, endpointFaults, sectionOf } from './endpoints.ts'
+import { errorFaults, namesIn } from './errors.ts'
+import { linkFaults } from './links.ts'
+import { specFaults } from './spec.ts'
+
+describe('linkFaults', () => {
+  const files = new Set(['README.md', 'docs/settings.md', 'src/auth/server.ts'])
+  const faults = (text: string, page = 'README.md') =>
+    linkFaults(
+      new Map([
+        ['docs/settings.md', '# The settings: all\n'],
+        [page, text],
+      ]),
+      files,
+    )
+
+  const right = [
+    '[settings](docs/settings.md)',
+    '[settings](docs/settings.md#the-settings-all)',
+    '[code](src/auth)',
+    '[code](src/auth/)',
+    '[web](https://example.org/x) and [mail](mailto:a@b.c)',
+    '`[not](a/link.md)`',
+    '```\n[not](a/link.md)\n```',
+    '# Top\n[up](#top)',
+  ]
+  for (const text of right) it(`accepts ${JSON.stringify(text)}`, () => assert.deepEqual(faults(text), []))
+
+  const wrong = [
+    '[x](docs/gone.md)',
+    '![x](docs/gone.png)',
+    '<img alt="" src="gone.png">',
+    '[x](docs/settings.md#gone)',
+    '[x](#gone)',
+  ]
+  for (const text of wrong) it(`refuses ${JSON.stringify(text)}`, () => assert.equal(faults(text).length, 1))
+
+  it('goes from the folder of the page', () => {
+    assert.deepEqual(faults('[x](../src/auth/server.ts) [y](settings.md)', 'docs/a.md'), [])
+    assert.equal(faults('[x](src/auth/server.ts)', 'docs/a.md').length, 1)
+  })
+})
+
+describe('specFaults', () => {
+  const sources = new Map([['src/a/a.test.ts', "it('reads the scope', () => {})"]])
+  const faults = (row: string) => specFaults('docs/spec.md', `| rule | test |\n|---|---|\n${row}\n`, sources)
+
+  it('accepts a row with a test that is there, with or without its name', () => {
+    assert.deepEqual(faults('| 5.2.1 | `src/a/a.test.ts` |'), [])
+    assert.deepEqual(faults('| 5.2.1 | `src/a/a.test.ts` “reads the scope” |'), [])
+  })
+
+  const wrong: readonly (readonly [row: string, fault: RegExp])[] = [
+    ['| 5.2.1 | |', /5\.2\.1 names no test/],
+    ['| 5.2.1 | `src/a/b.test.ts` |', /which does not exist/],
+    ['| 5.2.1 | `src/a/a.test.ts` “writes the scope” |', /which is not in/],
+    ['| 5.2.1 | `src/a/a.test.ts`, `src/a/b.test.ts` |', /b\.test\.ts, which does not exist/],
+  ]
+  for (const [row, fault] of wrong) {
+    it(`refuses ${row}`, () => {
+      assert.equal(faults(row).length, 1)
+      assert.match(faults(row)[0] ?? '', fault)
+    })
+  }
+})
+
+describe('namesIn', () => {
+  it('reads unions of literals and of objects, and the interfaces among them', () => {
+    const text = `
+interface NotWithin {
+  readonly kind: 'not-within'
+}
+export type Code =
+  | 'one'
+  | 'two'
+
+export type Failure =
+  | { readonly kind: 'no-session' }
+  /** why */
+  | { readonly kind: 'missing'; readonly what: 'x' | 'y' }
+  | NotWithin
+
+export type Other = 'three'
+`
+    assert.deepEqual(namesIn(text, 'Code'), ['one', 'two'])
+    assert.deepEqual(namesIn(text, 'Failure'), ['no-session', 'missing', 'not-within'])
+    assert.deepEqual(namesIn(text, 'Gone'), [])
+  })
+})
+
+describe('errorFaults', () => {
+  it('finds errors without a line, and files without errors', () => {
+    const sources = new Map([['src/auth/refusal.ts', "export type RefusalCode =\n  | 'one'\n  | 'two'\n"]])
+    const faults = errorFaults('docs/errors.md', 'There is `one`.', sources)
+    assert.ok(faults.includes('docs/errors.md: does not name two of src/auth/refusal.ts'))
+    assert.ok(!faults.some(fault => fault.includes('does not name one')))
+    assert.ok(faults.some(fault => fault.includes('cannot find the errors of src/web/problems.ts')))
+  })
+})
+
+describe('endpointFaults', () => {
+  const page =
+    '# Endpoints\n\n## Auth server\n\n| a | b | c |\n|---|---|---|\n| `GET` | `/portal` | x |\n\n## App\n\n| `GET` | `/x` |\n'
+
+  it('reads the rows of a section', () => {
+    assert.deepEqual(documentedRoutes(sectionOf(page, 'Auth server')), [{ method: 'GET', path: '/portal' }])
+  })
+
+  it('finds what is missing on either side', () => {
+    const served = [{ method: 'POST', path: '/login' }]
+    assert.deepEqual(endpointFaults('p', 'auth', documentedRoutes(sectionOf(page, 'Auth server')), served), [
+      'p: auth serves POST /login, not listed',
+      'p: auth does not serve GET /portal',
+    ])
+  })
+})

@@ -1,0 +1,37 @@
+export interface Route {
+  readonly method: string
+  readonly path: string
+}
+
+/** Lines of docs/endpoints.md: `` | `GET` | `/portal` | … | `` in the section of a server. */
+export function documentedRoutes(section: string): readonly Route[] {
+  return [...section.matchAll(/^\|\s*`([A-Z]+)`\s*\|\s*`([^`]+)`/gm)].map(([, method = '', path = '']) => ({
+    method,
+    path,
+  }))
+}
+
+/** The part of a page under a heading of the second level. */
+export function sectionOf(text: string, heading: string): string {
+  const parts = text.split(/^## /m)
+  return parts.find(part => part.startsWith(`${heading}\n`)) ?? ''
+}
+
+/** Routes that the page does not list, and listed ones that the server does not have. */
+export function endpointFaults(
+  page: string,
+  server: string,
+  listed: readonly Route[],
+  served: readonly Route[],
+): readonly string[] {
+  const nameOf = ({ method, path }: Route): string => `${method} ${path}`
+  const [inPage, inServer] = [new Set(listed.map(nameOf)), new Set(served.map(nameOf))]
+  return [
+    ...[...inServer]
+      .filter(name => !inPage.has(name))
+      .map(name => `${page}: ${server} serves ${name}, not listed`),
+    ...[...inPage]
+      .filter(name => !inServer.has(name))
+      .map(name => `${page}: ${server} does not serve ${name}`),
+  ]
+}

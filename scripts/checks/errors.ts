@@ -1,0 +1,41 @@
+import type { Sources } from './rooms.ts'
+
+/** Where the errors of each room are listed as a type, and by which field they are told apart. */
+export const ERROR_TYPES = [
+  { file: 'src/interceptor/refusal.ts', type: 'Refusal' },
+  { file: 'src/fhir-server/problem.ts', type: 'Problem' },
+  { file: 'src/auth/refusal.ts', type: 'RefusalCode' },
+  { file: 'src/session/failure.ts', type: 'Failure' },
+  { file: 'src/web/problems.ts', type: 'Problem' },
+] as const
+
+/** The names in a union: of its literals, or of the first field of its members. */
+export function namesIn(text: string, type: string): readonly string[] {
+  const start = text.search(new RegExp(`^export type ${type} =`, 'm'))
+  if (start < 0) return []
+  const union = text.slice(start).split(/\n(?=\S)/)[0] ?? ''
+  const members = [...union.matchAll(/^\s*\|\s*(?:\{\s*readonly \w+: )?'([^']+)'/gm)].map(
+    ([, name = '']) => name,
+  )
+  const named = [...union.matchAll(/^\s*\|\s*([A-Z]\w+)\s*$/gm)].flatMap(([, name = '']) =>
+    kindOf(text, name),
+  )
+  return [...members, ...named]
+}
+
+/** A member that is an interface of the same file. */
+function kindOf(text: string, name: string): readonly string[] {
+  const found = new RegExp(`interface ${name} \\{\\s*readonly \\w+: '([^']+)'`).exec(text)
+  return found?.[1] === undefined ? [] : [found[1]]
+}
+
+/** Errors that docs/errors.md does not name. */
+export function errorFaults(page: string, text: string, sources: Sources): readonly string[] {
+  return ERROR_TYPES.flatMap(({ file, type }) => {
+    const names = namesIn(sources.get(file) ?? '', type)
+    if (names.length === 0) return [`${page}: cannot find the errors of ${file} (type ${type})`]
+    return names
+      .filter(name => !text.includes(`\`${name}\``))
+      .map(name => `${page}: does not name ${name} of ${file}`)
+  })
+}
