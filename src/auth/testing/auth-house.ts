@@ -1,0 +1,211 @@
+import { createHash } from 'node:crypto'
+import { hash } from '@node-rs/bcrypt'
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
+import type { Resource } from '../../fhir/index.ts'
+import { randomToken, type Schema, type Store, sealer } from '../../store/index.ts'
+import type { Logger } from '../../web/index.ts'
+import type { AuthSettings } from '../context.ts'
+import { initialize } from '../initialize.ts'
+import { authServer } from '../server.ts'
+import { encounter, type FhirStandIn, fhirStandIn, patient } from './fhir-stand-in.ts'
+import { testSettings } from './settings.ts'
+import { Visitor } from './visitor.ts'
+
+const RESOURCES: readonly Resource[] = [
+  patient('juniper', 'Juniper', 'Alba'),
+  patient('ashlar', 'Ashlar', 'Tobias'),
+  encounter('enc-1', 'juniper', 'in-progress'),
+  encounter('enc-2', 'juniper', 'finished'),
+  encounter('enc-9', 'ashlar', 'in-progress'),
+]
+
+export interface HouseOptions {
+  readonly settings?: Partial<AuthSettings>
+  readonly resources?: readonly Resource[]
+  readonly logger?: Logger
+}
+
+/** An auth server with a clock that is moved by hand, a FHIR server to talk to, and clients that come to it. */
+export class AuthHouse {
+  readonly app: FastifyInstance
+  readonly store: Store
+  readonly settings: AuthSettings
+  readonly fhir: FhirStandIn
+  /** The house's clock, in milliseconds. */
+  readonly time: { now: number }
+
+  private constructor(
+    app: FastifyInstance,
+    store: Store,
+    settings: AuthSettings,
+    fhir: FhirStandIn,
+    time: { now: number },
+  ) {
+    this.app = app
+    this.time = time
+    this.store = store
+    this.settings = settings
+    this.fhir = fhir
+  }
+
+  static async open(store: Store, options: HouseOptions = {}): Promise<AuthHouse> {
+    const settings = { ...testSettings, ...options.settings }
+    const fhir = fhirStandIn(settings.fhirBaseUrl, options.resources ?? RESOURCES)
+    const keySealer = sealer('test secret')
+    const time = { now: Date.UTC(2026, 10, 13, 14, 0, 0) }
+    const clock = () => time.now
+    await initialize({ settings, store, sealer: keySealer, clock })
+    const app = await authServer({
+      settings,
+      store,
+      sealer: keySealer,
+      clock,
+      fetch: fhir.fetch,
+      ...(options.logger ? { logger: options.logger } : {}),
+    })
+    return new AuthHouse(app, store, settings, fhir, time)
+  }
+
+  /** A browser that nobody is logged in with. */
+  visitor(): Visitor {
+    return new Visitor(this.app)
+  }
+
+  async loggedIn(username?: string): Promise<Visitor> {
+    const visitor = this.visitor()
+    await visitor.login(username)
+    return visitor
+  }
+
+  async addClinician(username: string, more: Partial<Schema['clinician']> = {}): Promise<void> {
+    await this.store.db
+      .insertInto('clinician')
+      .values({
+        username,
+        password_hash: await hash('sallyport', 4),
+        display_name: `Dr. ${username}`,
+        fhir_user_id: `practitioner-of-${username}`,
+        ...(more.disabled === undefined ? {} : { disabled: true }),
+      })
+      .execute()
+  }
+
+  async addClient(client: Partial<Schema['client']> & { client_id: string }): Promise<void> {
+    await this.store.db
+      .insertInto('client')
+      .values({
+        name: client.client_id,
+        description: null,
+        logo_url: null,
+        auth_method: 'none',
+        secret_hash: null,
+        jwks: null,
+        jwks_url: null,
+        redirect_uris: JSON.stringify([`https://${client.client_id}.example/callback`]),
+        launch_url: `https://${client.client_id}.example/launch`,
+        scope: 'launch openid fhirUser offline_access patient/*.rs',
+        first_party: true,
+        created_at: this.time.now,
+        ...client,
+      })
+      .execute()
+  }
+
+  /** Launches from the portal and gives the launch token. */
+  async launch(visitor: Visitor, form: Readonly<Record<string, string>> = {}): Promise<string> {
+    const response = await visitor.post('/portal/launch', { patientId: 'juniper', ...form })
+    const token = new URL(response.headers.location ?? 'http://none').searchParams.get('launch')
+    if (token === null) throw new Error(`Cannot launch: ${response.statusCode}`)
+    return token
+  }
+
+  /** The parameters of a right authorization request, with what is different; `undefined` leaves one out. */
+  parameters(different: Readonly<Record<string, string | undefined>> = {}): Record<string, string> {
+    const all: Record<string, string | undefined> = {
+      response_type: 'code',
+      client_id: 'sallyport-app',
+      redirect_uri: `${this.settings.appUrl}/callback`,
+      scope: this.settings.app.scope,
+      state: 'state-1',
+      nonce: 'nonce-1',
+      aud: this.settings.fhirBaseUrl,
+      code_challenge: challengeOf(VERIFIER),
+      code_challenge_method: 'S256',
+      ...different,
+    }
+    return Object.fromEntries(
+      Object.entries(all).filter((pair): pair is [string, string] => pair[1] !== undefined),
+    )
+  }
+
+  authorize(
+    visitor: Visitor,
+    different: Readonly<Record<string, string | undefined>> = {},
+  ): Promise<LightMyRequestResponse> {
+    return visitor.get(`/oauth2/authorize?${new URLSearchParams(this.parameters(different))}`)
+  }
+
+  /** Goes from launch to code. */
+  async code(
+    visitor: Visitor,
+    different: Readonly<Record<string, string | undefined>> = {},
+  ): Promise<string> {
+    const launch = await this.launch(visitor, different.client_id ? { clientId: different.client_id } : {})
+    const answer = answerOf(await this.authorize(visitor, { launch, ...different }))
+    if (answer.code === undefined) throw new Error(`No code: ${JSON.stringify(answer)}`)
+    return answer.code
+  }
+
+  token(
+    form: Readonly<Record<string, string>>,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<LightMyRequestResponse> {
+    return new Visitor(this.app).post('/oauth2/token', form, headers)
+  }
+
+  exchange(
+    code: string,
+    different: Readonly<Record<string, string>> = {},
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<LightMyRequestResponse> {
+    const form = {
+      grant_type: 'authorization_code',
+      code,
+      client_id: 'sallyport-app',
+      redirect_uri: `${this.settings.appUrl}/callback`,
+      code_verifier: VERIFIER,
+      ...different,
+    }
+    return this.token(form, headers)
+  }
+
+  refresh(token: string, different: Readonly<Record<string, string>> = {}): Promise<LightMyRequestResponse> {
+    return this.token({
+      grant_type: 'refresh_token',
+      refresh_token: token,
+      client_id: 'sallyport-app',
+      ...different,
+    })
+  }
+}
+
+export const VERIFIER = 'verifier-that-is-43-characters-long-or-more'
+
+export function challengeOf(verifier: string): string {
+  return createHash('sha256').update(verifier).digest('base64url')
+}
+
+/** The parameters of the redirect to a client. */
+export function answerOf(response: LightMyRequestResponse): Record<string, string> {
+  const location = response.headers.location
+  if (location === undefined) throw new Error(`Not a redirect: ${response.statusCode}`)
+  return Object.fromEntries(new URL(location, 'http://localhost:9000').searchParams)
+}
+
+/** The claims of a token, unverified. */
+export function claimsOf(token: unknown): Record<string, unknown> {
+  return JSON.parse(Buffer.from(String(token).split('.')[1] ?? '', 'base64url').toString())
+}
+
+/** A token of the right form that nobody issued. */
+export const strangerToken = randomToken()

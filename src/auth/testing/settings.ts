@@ -1,0 +1,29 @@
+import type { AuthSettings } from '../context.ts'
+
+/** The settings of a laptop, as contract 3 has them. */
+export const testSettings: AuthSettings = {
+  issuerUrl: 'http://localhost:9000',
+  fhirBaseUrl: 'http://localhost:8080/fhir',
+  appUrl: 'http://localhost:8081',
+  smartClientLaunchUrl: 'http://localhost:8081/launch',
+  defaultClientId: 'sallyport-app',
+  defaultNeedPatientBanner: true,
+  accessTokenTtlSeconds: 300,
+  seedClinicianPassword: 'sallyport',
+  trustProxy: undefined,
+  onLoopback: true,
+  loginFailureLimit: 10,
+  loginFailureWindowSeconds: 300,
+  openMetrics: false,
+  app: {
+    clientId: 'sallyport-app',
+    scope:
+      'launch openid fhirUser online_access patient/Patient.rs patient/Condition.rs patient/MedicationRequest.rs patient/Observation.rs',
+  },
+  fhir: {
+    searchLetter: 'r',
+    scopeContexts: ['patient', 'user', 'system'],
+    upstreamUrl: undefined,
+    samplePatients: 60,
+  },
+}
