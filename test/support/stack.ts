@@ -1,0 +1,125 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import { authServer, initialize, smartConfiguration } from '../../src/auth/index.ts'
+import { ensureSecret, readSettings, type Settings } from '../../src/config/index.ts'
+import { fhirServer, openRepository } from '../../src/fhir-server/index.ts'
+import { samplePatients } from '../../src/fhir-server/sample/index.ts'
+import { createInterceptor } from '../../src/interceptor/index.ts'
+import { appServer } from '../../src/session/index.ts'
+import { openStore, type Store, sealer } from '../../src/store/index.ts'
+import { createLogger, type Logger, listen } from '../../src/web/index.ts'
+
+export interface StackOptions {
+  /** Settings beside the addresses, as environment variables. */
+  readonly env?: Readonly<Record<string, string>>
+  readonly clock?: () => number
+}
+
+/** The three servers, listening, with sample patients and a database of their own. */
+export interface Stack {
+  readonly settings: Settings
+  readonly store: Store
+  readonly auth: FastifyInstance
+  readonly fhir: FastifyInstance
+  readonly app: FastifyInstance
+  readonly clinician: { readonly username: string; readonly password: string; readonly name: string }
+  /** All log lines so far. */
+  readonly log: () => string
+  close(): Promise<void>
+}
+
+/** Starts what `npm start` starts, in this process, on free ports of `localhost`. */
+export async function startStack({ env = {}, clock = Date.now }: StackOptions = {}): Promise<Stack> {
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-stack-'))
+  const settings = await settingsFor(folder, env)
+  const store = await openStore(settings.databaseUrl)
+  const { logger, log } = collectedLog()
+  const seal = sealer(ensureSecret(settings))
+  await initialize({ settings, store, sealer: seal, clock })
+  const auth = await authServer({ settings, store, sealer: seal, clock, logger })
+  await listen(auth, settings.authPort, ['127.0.0.1', '::1'])
+  const { fhir, closeGuard } = await guardedFhirServer(settings, folder, clock, logger)
+  await listen(fhir, settings.fhirPort, ['127.0.0.1', '::1'])
+  const app = await appServer({ ...settings, store, sealer: seal, clock, logger })
+  await listen(app, settings.appPort, ['127.0.0.1', '::1'])
+  return {
+    ...{ settings, store, auth, fhir, app, log },
+    clinician: { username: 'clinician', password: settings.seedClinicianPassword, name: 'Dr. Robin Ahmadi' },
+    async close() {
+      closeGuard()
+      await Promise.all([app.close(), fhir.close(), auth.close()])
+      await store.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function settingsFor(folder: string, env: Readonly<Record<string, string>>): Promise<Settings> {
+  const [auth, fhir, app] = await freePorts(3)
+  return readSettings(
+    {
+      SMART_ISSUER_URL: `http://localhost:${auth}`,
+      SMART_FHIR_BASE_URL: `http://localhost:${fhir}/fhir`,
+      SMART_APP_URL: `http://localhost:${app}`,
+      SMART_CLIENT_LAUNCH_URL: `http://localhost:${app}/launch`,
+      SMART_DATA_DIR: folder,
+      SMART_SAMPLE_PATIENTS: '30',
+      ...env,
+    },
+    folder,
+  )
+}
+
+async function guardedFhirServer(settings: Settings, folder: string, clock: () => number, logger: Logger) {
+  const { fhirBaseUrl, issuerUrl, fhir } = settings
+  const dataFile = join(folder, 'fhir.db')
+  const repository = openRepository({ file: dataFile, baseUrl: fhirBaseUrl, clock })
+  repository.load(samplePatients({ count: fhir.samplePatients, now: clock() }))
+  repository.close()
+  const guard = createInterceptor({
+    authUrl: issuerUrl,
+    fhirBaseUrl,
+    contexts: fhir.scopeContexts,
+    searchLetter: fhir.searchLetter,
+    clock,
+  })
+  await guard.start()
+  return {
+    fhir: await fhirServer({
+      ...{ baseUrl: fhirBaseUrl, dataFile, guard, logger, clock },
+      smartConfiguration: smartConfiguration(settings),
+    }),
+    closeGuard: () => guard.close(),
+  }
+}
+
+function collectedLog(): { logger: Logger; log: () => string } {
+  let lines = ''
+  const destination = {
+    write(line: string) {
+      lines += line
+    },
+  }
+  return { logger: createLogger({ level: 'debug', destination }), log: () => lines }
+}
+
+/** Ports that were free a moment ago, each another. */
+async function freePorts(count: number): Promise<readonly number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer()
+      await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+      return server
+    }),
+  )
+  const ports = servers.map(server => {
+    const address = server.address()
+    if (address === null || typeof address === 'string') throw new Error('Cannot find a free port')
+    return address.port
+  })
+  await Promise.all(servers.map(server => new Promise(resolve => server.close(resolve))))
+  return ports
+}
