@@ -1,9 +1,12 @@
 /** The name that was probably meant, or undefined when none is near. */
 export function nearest(name: string, names: readonly string[]): string | undefined {
+  const written = name.toLowerCase()
+  const begun = names.find(candidate => written.length > 8 && candidate.toLowerCase().startsWith(written))
+  if (begun !== undefined) return begun
   const ranked = names
-    .map(candidate => ({ candidate, distance: distance(name.toLowerCase(), candidate.toLowerCase()) }))
+    .map(candidate => ({ candidate, distance: distance(written, candidate.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance)[0]
-  return ranked !== undefined && ranked.distance <= Math.max(2, name.length / 3)
+  return ranked !== undefined && ranked.distance <= Math.max(2, name.length / 5)
     ? ranked.candidate
     : undefined
 }

@@ -1,0 +1,23 @@
+import { parseScope } from '../../scope/index.ts'
+import { misuse } from '../command.ts'
+
+/** Scopes of the SMART grammar, on types that FHIR R4 has, each once. */
+export async function checkScope(text: string): Promise<string> {
+  const { isResourceType } = await import('../../fhir/index.ts')
+  const scopes = [...new Set(text.split(/\s+/).filter(part => part !== ''))]
+  if (scopes.length === 0) throw misuse('Empty --scope')
+  for (const scope of scopes) {
+    const parsed = parseScope(scope)
+    if (parsed === undefined)
+      throw misuse(`Cannot use scope ${scope}: expected for example patient/Condition.rs`)
+    if (parsed.kind === 'resource' && parsed.type !== '*' && !isResourceType(parsed.type)) {
+      throw misuse(`Cannot use scope ${scope}: FHIR R4 has no resource type ${parsed.type}`)
+    }
+  }
+  return scopes.join(' ')
+}
+
+/** Whether every scope is a `system/` one: a client that no user ever authorizes. */
+export function isForSystemsOnly(scope: string): boolean {
+  return scope.split(' ').every(part => part.startsWith('system/'))
+}

@@ -1,0 +1,87 @@
+import { parseArgs } from 'node:util'
+import { SettingsError } from '../config/index.ts'
+import { version } from '../web/index.ts'
+import { type Arguments, type Command, CommandFailure, type ExitCode, type Io, misuse } from './command.ts'
+import { type CommandName, commandNames, loadCommand } from './commands/index.ts'
+import { commandHelp, groupHelp, overview } from './help.ts'
+
+/** Runs what was typed after `sallyport`. Every failure becomes one line on stderr and an exit code. */
+export async function runCommandLine(argv: readonly string[], io: Io): Promise<ExitCode> {
+  try {
+    return await dispatch(argv, io)
+  } catch (error) {
+    io.stderr.write(`${lineOf(error)}\n`)
+    if (isUnexpected(error) && io.env.SMART_LOG_LEVEL === 'debug') io.stderr.write(`${String(error.stack)}\n`)
+    return error instanceof CommandFailure ? error.exitCode : 1
+  }
+}
+
+async function dispatch(argv: readonly string[], io: Io): Promise<ExitCode> {
+  const [first, second] = argv
+  if (first === '--version' || first === '-V') return print(io, `${version}\n`)
+  if (first === undefined || first === '--help' || first === '-h' || first === 'help') {
+    return print(io, await overview(await allCommands()), first === undefined ? 2 : 0)
+  }
+  const name =
+    commandNames.find(known => known === `${first} ${second}`) ?? commandNames.find(known => known === first)
+  if (name === undefined) return unknownCommand(first, second, io)
+  return runCommand(await loadCommand(name), argv.slice(name.split(' ').length), io)
+}
+
+async function runCommand(command: Command, args: readonly string[], io: Io): Promise<ExitCode> {
+  const parsed = parse(command, args)
+  if (parsed.values.help === true) return print(io, commandHelp(command))
+  const { min, max } = command.positionals
+  const count = parsed.positionals.length
+  if (count > max)
+    throw misuse(`Unexpected argument ${parsed.positionals[max]}: see sallyport ${command.name} --help`)
+  if (count < min) throw misuse(`Missing argument: see sallyport ${command.name} --help`)
+  return command.run(parsed, io)
+}
+
+function parse(command: Command, args: readonly string[]): Arguments {
+  try {
+    return parseArgs({
+      args: [...args],
+      options: { ...command.options, help: { type: 'boolean', short: 'h' } },
+      allowPositionals: true,
+      strict: true,
+    })
+  } catch (error) {
+    // Its messages name the option; what follows the first sentence speaks of `--` and helps nobody.
+    const reason = error instanceof Error ? error.message.split('. ')[0] : String(error)
+    throw misuse(`${reason}: see sallyport ${command.name} --help`)
+  }
+}
+
+async function unknownCommand(first: string, second: string | undefined, io: Io): Promise<ExitCode> {
+  const group = commandNames.filter(name => name.startsWith(`${first} `))
+  if (group.length === 0) throw misuse(`Unknown command ${first}: see sallyport --help`)
+  if (second === undefined || second === '--help' || second === '-h') {
+    return print(
+      io,
+      groupHelp(first, await Promise.all(group.map(loadCommand))),
+      second === undefined ? 2 : 0,
+    )
+  }
+  throw misuse(`Unknown command ${first} ${second}: see sallyport ${first} --help`)
+}
+
+function allCommands(): Promise<readonly Command[]> {
+  return Promise.all(commandNames.map((name: CommandName) => loadCommand(name)))
+}
+
+function print(io: Io, text: string, exitCode: ExitCode = 0): ExitCode {
+  io.stdout.write(text)
+  return exitCode
+}
+
+/** One line, whatever was thrown (contract 2: no stack trace). */
+function lineOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error)
+  return (message.split('\n')[0] ?? '').trim() || 'Failed for a reason that is not known'
+}
+
+function isUnexpected(error: unknown): error is Error {
+  return error instanceof Error && !(error instanceof CommandFailure) && !(error instanceof SettingsError)
+}

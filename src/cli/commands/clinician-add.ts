@@ -1,0 +1,60 @@
+import { required } from '../arguments.ts'
+import { type Command, CommandFailure, misuse } from '../command.ts'
+import { readNewPassword } from '../password.ts'
+import { withStore } from '../with-store.ts'
+
+/** `sallyport clinician add`: one row of the clinician table (service.md 2.2). */
+export const clinicianAdd: Command = {
+  name: 'clinician add',
+  summary: 'Add a clinician, who can log in at once',
+  usage: `
+Usage: npm run -s sallyport -- clinician add --username <name> --display-name <text> --fhir-user <practitioner id>
+
+The password is asked for, or read from standard input (its first line, at most 72 bytes):
+  echo "$PASSWORD" | npm run -s sallyport -- clinician add --username ada --display-name "Dr. Ada Byron" --fhir-user practitioner-7
+
+Options:
+  --username <name>        login name
+  --display-name <text>    name that is shown
+  --fhir-user <id>         id of the Practitioner resource, for example practitioner-7 or Practitioner/practitioner-7`,
+  options: {
+    username: { type: 'string' },
+    'display-name': { type: 'string' },
+    'fhir-user': { type: 'string' },
+  },
+  positionals: { min: 0, max: 0 },
+  async run(args, io) {
+    const row = {
+      username: usernameOf(required(args, 'username')),
+      display_name: required(args, 'display-name'),
+      fhir_user_id: practitionerIdOf(required(args, 'fhir-user')),
+    }
+    const password = await readNewPassword(io)
+    const { hashPassword } = await import('../../auth/index.ts')
+    const password_hash = await hashPassword(password)
+    const added = await withStore(io, ({ db }) =>
+      db
+        .insertInto('clinician')
+        .values({ ...row, password_hash })
+        .onConflict(conflict => conflict.column('username').doNothing())
+        .returning('id')
+        .executeTakeFirst(),
+    )
+    if (!added) throw new CommandFailure(`Cannot add clinician ${row.username}: the username is taken`)
+    io.stdout.write(`Added clinician ${row.username} with id ${added.id}\n`)
+    return 0
+  },
+}
+
+function usernameOf(text: string): string {
+  if (/^[^\s\p{Cc}](?:[^\p{Cc}]{0,98}[^\s\p{Cc}])?$/u.test(text)) return text
+  throw misuse('Cannot use --username: expected at most 100 characters without space around them')
+}
+
+/** The bare id, as contract 3 stores it. */
+function practitionerIdOf(text: string): string {
+  const id = /^(?:Practitioner\/)?([A-Za-z0-9.-]{1,64})$/.exec(text)?.[1]
+  if (id === undefined)
+    throw misuse('Cannot use --fhir-user: expected the id of a Practitioner, or Practitioner/<id>')
+  return id
+}

@@ -1,0 +1,60 @@
+import type { Transaction } from 'kysely'
+import type { Schema } from '../../store/index.ts'
+import { subject } from '../arguments.ts'
+import { type Arguments, type Command, CommandFailure, type ExitCode, type Io } from '../command.ts'
+import { withStore } from '../with-store.ts'
+
+const options = { username: { type: 'string' } } as const
+
+/** `sallyport clinician disable`: logins end, and nothing that was granted can be renewed. */
+export const clinicianDisable: Command = {
+  name: 'clinician disable',
+  summary: 'Keep a clinician from logging in, end the logins, revoke what apps were given',
+  usage: `
+Usage: npm run -s sallyport -- clinician disable --username <name>
+
+Access tokens that are out end within their lifetime (300 s by default). clinician enable undoes it, for new logins.`,
+  options,
+  positionals: { min: 0, max: 1 },
+  run: (args, io) => setDisabled(args, io, true),
+}
+
+/** `sallyport clinician enable`. */
+export const clinicianEnable: Command = {
+  name: 'clinician enable',
+  summary: 'Let a disabled clinician log in again',
+  usage: `
+Usage: npm run -s sallyport -- clinician enable --username <name>`,
+  options,
+  positionals: { min: 0, max: 1 },
+  run: (args, io) => setDisabled(args, io, false),
+}
+
+async function setDisabled(args: Arguments, io: Io, disabled: boolean): Promise<ExitCode> {
+  const username = subject(args, 'username')
+  const verb = disabled ? 'disable' : 'enable'
+  await withStore(io, ({ db }) =>
+    db.transaction().execute(async trx => {
+      const changed = await trx
+        .updateTable('clinician')
+        .set({ disabled })
+        .where('username', '=', username)
+        .returning('id')
+        .executeTakeFirst()
+      if (!changed) throw new CommandFailure(`Cannot ${verb} clinician: there is no clinician ${username}`)
+      if (disabled) await endAccess(trx, changed.id)
+    }),
+  )
+  io.stdout.write(`${disabled ? 'Disabled' : 'Enabled'} clinician ${username}\n`)
+  return 0
+}
+
+async function endAccess(trx: Transaction<Schema>, clinicianId: string): Promise<void> {
+  await trx.deleteFrom('login').where('clinician_id', '=', clinicianId).execute()
+  await trx
+    .updateTable('grant')
+    .set({ revoked_at: Date.now() })
+    .where('clinician_id', '=', clinicianId)
+    .where('revoked_at', 'is', null)
+    .execute()
+}

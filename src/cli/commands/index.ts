@@ -1,0 +1,24 @@
+import type { Command } from '../command.ts'
+
+/** Every command, loaded when it is called: `settings` does not wait for the FHIR server to be read. */
+const loaders = {
+  start: async () => (await import('./start.ts')).start,
+  settings: async () => (await import('./settings.ts')).settings,
+  'clinician add': async () => (await import('./clinician-add.ts')).clinicianAdd,
+  'clinician list': async () => (await import('./clinician-list.ts')).clinicianList,
+  'clinician set-password': async () => (await import('./clinician-set-password.ts')).clinicianSetPassword,
+  'clinician disable': async () => (await import('./clinician-disable.ts')).clinicianDisable,
+  'clinician enable': async () => (await import('./clinician-disable.ts')).clinicianEnable,
+  'client add': async () => (await import('./client-add.ts')).clientAdd,
+  'client list': async () => (await import('./client-list.ts')).clientList,
+  'client remove': async () => (await import('./client-remove.ts')).clientRemove,
+} satisfies Record<string, () => Promise<Command>>
+
+export type CommandName = keyof typeof loaders
+
+/** As they are typed, in the order of the help. */
+export const commandNames = Object.keys(loaders) as readonly CommandName[]
+
+export function loadCommand(name: CommandName): Promise<Command> {
+  return loaders[name]()
+}

@@ -1,0 +1,29 @@
+import { type EffectiveSetting, effectiveSettings, readConfiguration } from '../../config/index.ts'
+import { columns } from '../columns.ts'
+import type { Command } from '../command.ts'
+
+/** `sallyport settings`: in the form of the file, so that a line can be copied into it. */
+export const settings: Command = {
+  name: 'settings',
+  summary: 'Print the effective settings, secrets masked',
+  usage: `
+Usage: npm run -s sallyport -- settings
+
+Reads the environment and sallyport.yaml (or the file that SMART_CONFIG names), as start does, and prints every
+setting with its value, its variable and where the value comes from. Why a start would be refused is said on stderr.`,
+  options: {},
+  positionals: { min: 0, max: 0 },
+  async run(_args, io) {
+    const configuration = readConfiguration(io.env, io.cwd)
+    io.stdout.write(`${columns(effectiveSettings(configuration).map(lineOf))}\n`)
+    for (const warning of configuration.warnings) io.stderr.write(`${warning}\n`)
+    for (const problem of configuration.problems)
+      io.stderr.write(`Cannot start with these settings: ${problem}\n`)
+    return 0
+  },
+}
+
+function lineOf({ name, env, value, source }: EffectiveSetting): readonly string[] {
+  const origin = source === 'environment' ? env : source === 'file' ? `file, or ${env}` : `default, or ${env}`
+  return value === undefined ? [`# ${name}:`, `# none, or ${env}`] : [`${name}: ${value}`, `# ${origin}`]
+}

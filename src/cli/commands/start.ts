@@ -1,0 +1,39 @@
+import { readConfiguration, SettingsError } from '../../config/index.ts'
+import type { Command } from '../command.ts'
+import { banner } from '../start/banner.ts'
+import { chosenServers } from '../start/server-names.ts'
+import { startServers } from '../start/start-servers.ts'
+import { stopSignal } from '../start/stop-signal.ts'
+
+/** `sallyport start`: returns when the servers were stopped by a signal and have finished their requests. */
+export const start: Command = {
+  name: 'start',
+  summary: 'Start the servers: auth, FHIR and app, or those that are named',
+  usage: `
+Usage: npm start [-- auth|fhir|app …]
+
+Without a name all three servers start, on an embedded database with sample patients. With names only those start, as
+they would be deployed on separate hosts; they meet over HTTP. SIGTERM and Ctrl-C let running requests finish, then
+it exits with 0. Settings: npm run -s sallyport -- settings.`,
+  options: {},
+  positionals: { min: 0, max: 3 },
+  async run(args, io) {
+    const names = chosenServers(args.positionals)
+    const configuration = readConfiguration(io.env, io.cwd)
+    for (const warning of configuration.warnings) io.stderr.write(`${warning}\n`)
+    if (configuration.problems.length > 0)
+      throw new SettingsError(`Cannot start: ${configuration.problems.join('; ')}`)
+    const stopped = stopSignal(
+      process,
+      () => process.exit(1),
+      () => performance.now(),
+    )
+    const running = await startServers(names, configuration.settings)
+    io.stdout.write(banner(configuration, names, running.testLogin))
+    await stopped
+    io.stdout.write('Stopping: running requests finish first.\n')
+    await running.close()
+    io.stdout.write('Stopped.\n')
+    return 0
+  },
+}

@@ -1,0 +1,55 @@
+import { createInterface } from 'node:readline'
+import { Writable } from 'node:stream'
+import { CommandFailure, type Io } from './command.ts'
+
+const LONGEST_LINE = 4096
+/** BCrypt reads no further; what comes after would not count. */
+const MAX_BYTES = 72
+
+/** A new password: asked for twice, unseen, on a terminal; else the first line of standard input. */
+export async function readNewPassword(io: Io): Promise<string> {
+  const password = io.stdin.isTTY ? await askTwice(io) : await firstLine(io.stdin)
+  if (password === '') throw new CommandFailure('Cannot use password: it is empty')
+  if (Buffer.byteLength(password) > MAX_BYTES) {
+    throw new CommandFailure(
+      `Cannot use password: it is longer than ${MAX_BYTES} bytes, and bcrypt reads no further`,
+    )
+  }
+  if (password.includes('\0')) throw new CommandFailure('Cannot use password: it has a NUL character')
+  return password
+}
+
+async function askTwice(io: Io): Promise<string> {
+  const password = await ask('Password: ', io)
+  if ((await ask('Password again: ', io)) !== password) {
+    throw new CommandFailure('Cannot use password: the two are not the same')
+  }
+  return password
+}
+
+/** Asks without echo. The terminal's own editing keys work; Ctrl-C and Ctrl-D give up. */
+function ask(prompt: string, io: Io): Promise<string> {
+  const unseen = new Writable({ write: (_chunk, _encoding, done) => done() })
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  const lines = createInterface({ input: io.stdin, output: unseen, terminal: true, historySize: 0 })
+  io.stderr.write(prompt)
+  lines.once('line', resolve)
+  lines.once('SIGINT', () => lines.close())
+  lines.once('close', () => reject(new CommandFailure('Cannot read password: given up')))
+  return promise.finally(() => {
+    lines.close()
+    io.stderr.write('\n')
+  })
+}
+
+async function firstLine(input: NodeJS.ReadableStream): Promise<string> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of input) {
+    const bytes = Buffer.from(chunk)
+    chunks.push(bytes)
+    length += bytes.length
+    if (bytes.includes('\n') || length > LONGEST_LINE) break
+  }
+  return (Buffer.concat(chunks).toString('utf8').split('\n')[0] ?? '').replace(/\r$/, '')
+}

@@ -1,0 +1,40 @@
+import type { FastifyInstance } from 'fastify'
+import type { Keeping, Parts } from './parts.ts'
+
+/** The auth server, and the test login where it is one. */
+export interface OpenedAuth {
+  readonly app: FastifyInstance
+  readonly testLogin: TestLogin | undefined
+}
+
+/** The test clinician still has the password of the settings. */
+export interface TestLogin {
+  readonly username: string
+  readonly password: string
+  /** Made by this start. */
+  readonly seeded: boolean
+}
+
+export async function openAuth({ settings, logger, tls }: Parts, keeping: Keeping): Promise<OpenedAuth> {
+  const { authServer, initialize } = await import('../../auth/index.ts')
+  const { seeded } = await initialize({ settings, ...keeping })
+  const app = await authServer({ settings, ...keeping, logger, ...(tls && { tls }) })
+  return { app, testLogin: await findTestLogin(keeping, settings.seedClinicianPassword, seeded) }
+}
+
+async function findTestLogin(
+  { store }: Keeping,
+  password: string,
+  seeded: boolean,
+): Promise<TestLogin | undefined> {
+  const { isPasswordOf, TEST_CLINICIAN } = await import('../../auth/index.ts')
+  const { username } = TEST_CLINICIAN
+  if (seeded) return { username, password, seeded }
+  const row = await store.db
+    .selectFrom('clinician')
+    .select('password_hash')
+    .where('username', '=', username)
+    .where('disabled', '=', false)
+    .executeTakeFirst()
+  return row && (await isPasswordOf(row.password_hash, password)) ? { username, password, seeded } : undefined
+}

@@ -1,0 +1,45 @@
+import type { Configuration } from '../../config/index.ts'
+import { version } from '../../web/index.ts'
+import { columns } from '../columns.ts'
+import type { TestLogin } from './auth.ts'
+import type { ServerName } from './server-names.ts'
+
+/** What a start prints: the addresses, the test login and how to stop (contract 2). */
+export function banner(
+  { settings, sources }: Configuration,
+  names: readonly ServerName[],
+  testLogin: TestLogin | undefined,
+): string {
+  const addresses = {
+    auth: [
+      ['Portal', `${settings.issuerUrl}/portal`],
+      ['Auth server', settings.issuerUrl],
+    ],
+    fhir: [['FHIR server', settings.fhirBaseUrl]],
+    app: [['App server', settings.appUrl]],
+  } satisfies Record<ServerName, readonly (readonly string[])[]>
+  const login = testLogin
+    ? [
+        [
+          'Test login',
+          loginText(testLogin, sources.get('seedClinicianPassword') !== 'default', settings.onLoopback),
+        ],
+      ]
+    : []
+  const rows = [...names.flatMap(name => addresses[name]), ...login]
+  return `Sallyport ${version} is running. Stop it with Ctrl-C.
+
+${columns(rows.map(([title = '', text = '']) => [`  ${title}`, text]))}
+
+`
+}
+
+function loginText(
+  { username, password, seeded }: TestLogin,
+  passwordIsSet: boolean,
+  onLoopback: boolean,
+): string {
+  if (passwordIsSet) return `${username}, with the password of SMART_SEED_CLINICIAN_PASSWORD`
+  if (onLoopback) return `${username} / ${password}`
+  return seeded ? `${username} / ${password} (shown only this once)` : username
+}

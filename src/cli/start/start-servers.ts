@@ -1,0 +1,47 @@
+import type { FastifyInstance } from 'fastify'
+import type { Settings } from '../../config/index.ts'
+import { openApp } from './app.ts'
+import { openAuth, type TestLogin } from './auth.ts'
+import { bindServer } from './bind.ts'
+import { Closing } from './closing.ts'
+import { openFhir } from './fhir.ts'
+import { openKeeping, openParts } from './parts.ts'
+import type { ServerName } from './server-names.ts'
+
+/** Servers that listen. */
+export interface Running {
+  readonly testLogin: TestLogin | undefined
+  /** Lets running requests finish, then closes everything. */
+  close(): Promise<void>
+}
+
+/** Opens and binds the servers. When one of them cannot start, the others are closed again. */
+export async function startServers(names: readonly ServerName[], settings: Settings): Promise<Running> {
+  const closing = new Closing()
+  try {
+    const { apps, testLogin, ready } = await openServers(names, settings, closing)
+    closing.add(() => Promise.all([...apps.values()].map(app => app.close())))
+    for (const [name, app] of apps) await bindServer(name, app, settings)
+    ready()
+    return { testLogin, close: () => closing.close() }
+  } catch (error) {
+    await closing.close().catch(() => {})
+    throw error
+  }
+}
+
+async function openServers(names: readonly ServerName[], settings: Settings, closing: Closing) {
+  const parts = openParts(settings)
+  const apps = new Map<ServerName, FastifyInstance>()
+  const keeping = names.some(name => name !== 'fhir') ? await openKeeping(parts, closing) : undefined
+  // Side by side: the first start makes an RSA key in one thread and the sample patients in another.
+  const [auth, fhir, app] = await Promise.all([
+    keeping && names.includes('auth') ? openAuth(parts, keeping) : undefined,
+    names.includes('fhir') ? openFhir(parts, closing) : undefined,
+    keeping && names.includes('app') ? openApp(parts, keeping) : undefined,
+  ])
+  if (auth) apps.set('auth', auth.app)
+  if (fhir) apps.set('fhir', fhir.app)
+  if (app) apps.set('app', app)
+  return { apps, testLogin: auth?.testLogin, ready: () => fhir?.listening() }
+}
