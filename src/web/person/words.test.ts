@@ -138,7 +138,7 @@ describe('birth and death', () => {
 
   it('tells the age at death', () => {
     const edith = personOf(patient({ birthDate: '1944-08-11', deceasedDateTime: '2025-02-02T03:00:00Z' }))
-    assert.equal(personAge(edith, NOW), '80 years at death')
+    assert.equal(personAge(edith, NOW), '80 at death')
     assert.equal(deathText(edith), 'Died 02-Feb-2025')
   })
 

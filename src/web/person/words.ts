@@ -43,11 +43,11 @@ export function recordNumber({ mrn, id }: Person): {
   return mrn === undefined ? { label: 'FHIR id', value: id } : { label: 'MRN', value: mrn }
 }
 
-/** The age now or, after death, `80 years at death`. */
+/** The age now or, after death, `80 at death`. */
 export function personAge({ born, death }: Person, now: number): string {
   if (!death) return ageText(born, now)
   const age = death.date === undefined ? NOT_KNOWN : ageText(born, death.date)
-  return age === NOT_KNOWN ? NOT_KNOWN : `${age} at death`
+  return age === NOT_KNOWN ? NOT_KNOWN : `${age.replace(/ years$/, '')} at death`
 }
 
 /** `Died 02-Feb-2025`, or `Died` where the date is not recorded; nothing for the living. */
