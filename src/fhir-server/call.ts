@@ -15,6 +15,8 @@ export interface Call<I extends Interaction = Interaction> {
   readonly access: Access
   /** Who judges the interactions that this one holds (Bundle entries, a page's search). Undefined: unguarded. */
   readonly admitted?: Admitted | undefined
+  /** The id that a create shall give, where a transaction has given it already. */
+  readonly newId?: string
 }
 
 export interface Preconditions {
@@ -38,6 +40,8 @@ export interface Context {
   readonly capabilities: () => object
   readonly smartConfiguration: () => object
   readonly clock: () => number
+  /** `handle` of this room: the entries of a Bundle go the way of requests. */
+  readonly handle: (context: Context, call: Call) => Answer | Problem
 }
 
 export type Kind = Interaction['kind']

@@ -109,7 +109,12 @@ function faultsOutcome(faults: readonly Fault[]): OperationOutcome {
 /** What failed in a transaction fails it whole, with the answer of the entry and its place. */
 function entryFailed(entry: number, answer: Answer): Answer {
   const said = JSON.parse(answer.body ?? '{"issue":[]}') as OperationOutcome
-  const issue = said.issue.map(it => ({ ...it, expression: it.expression ?? atEntry(entry).expression }))
+  const at = `Bundle.entry[${entry}]`
+  const issue = said.issue.map(it => ({
+    ...it,
+    diagnostics: it.diagnostics ?? at,
+    expression: it.expression ?? [at],
+  }))
   return { ...answer, body: JSON.stringify({ ...said, issue }) }
 }
 

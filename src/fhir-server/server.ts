@@ -3,6 +3,7 @@ import type { Guard } from '../fhir/index.ts'
 import { createServer, type Logger, type ReadyCheck, type ServerOptions } from '../web/index.ts'
 import type { Context } from './call.ts'
 import { capabilityStatement } from './capabilities/capability-statement.ts'
+import { handle } from './handle.ts'
 import type { Origins } from './http/cors.ts'
 import { serveFhir } from './http/route.ts'
 import { openRepository, type Repository } from './repository/repository.ts'
@@ -66,6 +67,7 @@ function contextOf(options: FhirServerOptions, repository: Repository, clock: ()
     repository,
     baseUrl,
     clock,
+    handle,
     pages: openPages(repository.database),
     smartConfiguration: configuration as () => object,
     capabilities: () => capabilityStatement(baseUrl, (configuration as () => object)()),

@@ -1,6 +1,14 @@
+import { batch } from '../bundle/batch.ts'
+import { parseEntries } from '../bundle/parse-entries.ts'
+import { transaction } from '../bundle/transaction.ts'
 import type { Handler } from '../call.ts'
+import { isProblem } from '../problem.ts'
 
-export const bundle: Handler<'bundle'> = () => ({
-  problem: 'not-supported',
-  text: 'Cannot process Bundles yet',
-})
+/** `POST [base]`: a batch or a transaction. */
+export const bundle: Handler<'bundle'> = (context, call) => {
+  const parsed = parseEntries(call.body, context.baseUrl)
+  if (isProblem(parsed)) return parsed
+  return parsed.type === 'batch'
+    ? batch(context, call, parsed.entries)
+    : transaction(context, call, parsed.entries)
+}

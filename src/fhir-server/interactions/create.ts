@@ -10,15 +10,14 @@ import { written } from './written.ts'
 /** Creates a resource under an id of ours; with If-None-Exist only where none matches. */
 export const create: Handler<'create'> = (context, call) => {
   const { type, ifNoneExist } = call.interaction
+  const id = call.newId ?? context.repository.newId()
   const resource = resourceBody(call.body, type)
   if (isProblem(resource)) return resource
   return context.repository.transaction(() => {
-    if (!ifNoneExist) return createAs(context, call, resource, context.repository.newId())
+    if (!ifNoneExist) return createAs(context, call, resource, id)
     const match = matchOf(context, call, type, ifNoneExist)
     if (match && isProblem(match)) return match
-    return match
-      ? written(context, call, match, 200)
-      : createAs(context, call, resource, context.repository.newId())
+    return match ? written(context, call, match, 200) : createAs(context, call, resource, id)
   }, isDone)
 }
 

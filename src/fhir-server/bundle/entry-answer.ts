@@ -1,0 +1,19 @@
+import { STATUS_CODES } from 'node:http'
+import { type Answer, etagOf } from '../answer.ts'
+import { entryJson } from '../bundle-json.ts'
+
+/** The answer to one entry as an entry: what went wrong is its `outcome`, what was asked for is its `resource`. */
+export function entryAnswer(answer: Answer): string {
+  const { status, version, location, body } = answer
+  const isOutcome = body?.startsWith('{"resourceType":"OperationOutcome"') ?? false
+  return entryJson({
+    ...(body !== undefined && !isOutcome && { resource: body }),
+    ...(location !== undefined && { fullUrl: location.replace(/\/_history\/[^/]+$/, '') }),
+    response: {
+      status: `${status} ${STATUS_CODES[status] ?? ''}`.trim(),
+      ...(location !== undefined && { location }),
+      ...(version && { etag: etagOf(version), lastModified: new Date(version.updated).toISOString() }),
+      ...(isOutcome && { outcome: JSON.parse(body ?? '{}') }),
+    },
+  })
+}

@@ -1,0 +1,19 @@
+import type { Call } from '../call.ts'
+import type { Problem } from '../problem.ts'
+import type { Entry } from './parse-entries.ts'
+
+/** An entry as a request of its own: judged by itself, whatever the Bundle was judged (contract 5.2). */
+export function entryCall(bundle: Call, entry: Entry): Call | Problem {
+  const { interaction, body, preconditions } = entry
+  if (interaction.kind === 'misunderstood') return { ...interaction, problem: 'misunderstood' }
+  const decision = bundle.admitted?.decide(interaction)
+  if (decision && !decision.allowed) return { problem: 'refused', refused: decision }
+  return {
+    interaction,
+    body,
+    preconditions,
+    preferences: bundle.preferences,
+    access: decision?.access ?? bundle.access,
+    admitted: bundle.admitted,
+  }
+}

@@ -1,0 +1,81 @@
+import { type Interaction, type Misunderstood, parseEntry } from '../../fhir/index.ts'
+import type { Preconditions } from '../call.ts'
+import { isProblem, type Problem } from '../problem.ts'
+
+/** One entry of a batch or transaction, read but not yet judged. */
+export interface Entry {
+  readonly fullUrl: string | undefined
+  readonly interaction: Interaction | Misunderstood
+  readonly body: unknown
+  readonly preconditions: Preconditions
+}
+
+export interface Entries {
+  readonly type: 'batch' | 'transaction'
+  readonly entries: readonly Entry[]
+}
+
+/** How much is done in one request: it is done in one go, and nobody else is served meanwhile. */
+export const MAX_ENTRIES = 10_000
+
+/** The entries of the Bundle that was posted to the base. The resources in it are looked at one by one, later. */
+export function parseEntries(body: unknown, baseUrl: string): Entries | Problem {
+  if (!isRecord(body) || body.resourceType !== 'Bundle') return bad('Cannot read body: expected a Bundle')
+  const { type, entry = [] } = body
+  if (type !== 'batch' && type !== 'transaction')
+    return bad('Cannot process Bundle: expected one of type batch or transaction')
+  if (!Array.isArray(entry)) return bad('Cannot process Bundle: its entry is not a list')
+  if (entry.length > MAX_ENTRIES)
+    return { problem: 'too-costly', text: `Cannot process Bundle: it has over ${MAX_ENTRIES} entries` }
+  const entries: Entry[] = []
+  for (const [at, candidate] of entry.entries()) {
+    const parsed = parseOne(candidate, baseUrl, at)
+    if (isProblem(parsed)) return parsed
+    entries.push(parsed)
+  }
+  return { type, entries }
+}
+
+function parseOne(candidate: unknown, baseUrl: string, at: number): Entry | Problem {
+  const request = isRecord(candidate) ? candidate.request : undefined
+  if (!isRecord(candidate) || !isRecord(request)) return bad('Cannot process entry: it has no request', at)
+  const { method, url } = request
+  if (typeof method !== 'string' || typeof url !== 'string')
+    return bad('Cannot process entry: its request has no method or url', at)
+  const interaction = parseEntry({ method, url, ifNoneExist: textOf(request.ifNoneExist) }, baseUrl)
+  const patch = interaction.kind === 'patch' || interaction.kind === 'patch-conditional'
+  return {
+    fullUrl: textOf(candidate.fullUrl),
+    interaction,
+    body: patch ? patchIn(candidate.resource) : candidate.resource,
+    preconditions: {
+      ifMatch: textOf(request.ifMatch),
+      ifNoneMatch: textOf(request.ifNoneMatch),
+      ifModifiedSince: textOf(request.ifModifiedSince),
+    },
+  }
+}
+
+/** A JSON Patch comes in a Binary (R4 http.html#patch). What cannot be read is no patch, and fails as one. */
+function patchIn(resource: unknown): unknown {
+  if (!isRecord(resource) || resource.resourceType !== 'Binary' || typeof resource.data !== 'string')
+    return undefined
+  if (resource.contentType !== 'application/json-patch+json') return undefined
+  try {
+    return JSON.parse(Buffer.from(resource.data, 'base64').toString('utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function bad(text: string, entry?: number): Problem {
+  return { problem: 'bad-bundle', text, ...(entry !== undefined && { entry }) }
+}
