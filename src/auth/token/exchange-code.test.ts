@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { createLocalJWKSet, jwtVerify } from 'jose'
+import { eachDatabase } from '../../../test/support/databases.ts'
+import { AuthHouse, answerOf, challengeOf, claimsOf, strangerToken, VERIFIER } from '../testing/auth-house.ts'
+import type { Visitor } from '../testing/visitor.ts'
+
+eachDatabase((_name, open) => {
+  describe('exchangeCode', () => {
+    let house: AuthHouse
+    let visitor: Visitor
+    before(async () => {
+      house = await AuthHouse.open(await open())
+      visitor = await house.loggedIn()
+      await house.addClient({ client_id: 'other', scope: 'launch openid patient/*.rs' })
+    })
+
+    it('answers with token, scope, patient, encounter and banner', async () => {
+      const launch = await house.launch(visitor, { encounterId: 'enc-1' })
+      const { code = '' } = answerOf(await house.authorize(visitor, { launch }))
+      const response = await house.exchange(code)
+      const body = response.json()
+      assert.equal(response.statusCode, 200)
+      assert.equal(response.headers['cache-control'], 'no-store')
+      assert.equal(response.headers.pragma, 'no-cache')
+      assert.deepEqual(
+        { ...body, access_token: '', id_token: '', refresh_token: '' },
+        {
+          access_token: '',
+          id_token: '',
+          refresh_token: '',
+          token_type: 'Bearer',
+          expires_in: 300,
+          scope: house.settings.app.scope,
+          patient: 'juniper',
+          encounter: 'enc-1',
+          need_patient_banner: true,
+        },
+      )
+    })
+
+    it('signs an access token that says what contract 4 lists, and no more', async () => {
+      const launch = await house.launch(visitor, { encounterId: 'enc-1' })
+      const { code = '' } = answerOf(await house.authorize(visitor, { launch }))
+      const { access_token: token } = (await house.exchange(code)).json()
+      const keys = createLocalJWKSet((await visitor.get('/oauth2/jwks')).json())
+      const { payload, protectedHeader } = await jwtVerify(token, keys, {
+        issuer: 'http://localhost:9000',
+        audience: 'http://localhost:8080/fhir',
+        typ: 'at+jwt',
+        algorithms: ['RS256'],
+        currentDate: new Date(house.time.now),
+      })
+      const { id } = await house.store.db.selectFrom('clinician').select('id').executeTakeFirstOrThrow()
+      assert.equal(typeof protectedHeader.kid, 'string')
+      assert.equal(typeof payload.jti, 'string')
+      assert.deepEqual(
+        { ...payload, jti: '' },
+        {
+          iss: 'http://localhost:9000',
+          sub: id,
+          aud: 'http://localhost:8080/fhir',
+          client_id: 'sallyport-app',
+          scope: house.settings.app.scope,
+          jti: '',
+          iat: house.time.now / 1000,
+          exp: house.time.now / 1000 + 300,
+          patient: 'juniper',
+          encounter: 'enc-1',
+          fhirUser: 'http://localhost:8080/fhir/Practitioner/practitioner-1',
+        },
+      )
+    })
+
+    it('signs an id_token for the client, with nonce, name and absolute fhirUser', async () => {
+      const { id_token: token } = (await house.exchange(await house.code(visitor))).json()
+      const claims = claimsOf(token)
+      assert.equal(claims.aud, 'sallyport-app')
+      assert.equal(claims.nonce, 'nonce-1')
+      assert.equal(claims.name, 'Dr. Robin Ahmadi')
+      assert.equal(claims.fhirUser, 'http://localhost:8080/fhir/Practitioner/practitioner-1')
+      assert.equal(claims.auth_time, house.time.now / 1000)
+    })
+
+    it('leaves encounter, refresh_token and id_token out where they do not apply', async () => {
+      const scope = 'launch patient/Patient.rs'
+      const body = (await house.exchange(await house.code(visitor, { scope }))).json()
+      assert.equal(body.scope, scope)
+      for (const name of ['encounter', 'refresh_token', 'id_token']) assert.equal(name in body, false, name)
+      assert.equal('fhirUser' in claimsOf(body.access_token), false)
+    })
+
+    it('ends the whole grant when a code is used again', async () => {
+      const code = await house.code(visitor)
+      const { refresh_token: token } = (await house.exchange(code)).json()
+      const again = await house.exchange(code)
+      assert.equal(again.statusCode, 400)
+      assert.equal(again.json().error, 'invalid_grant')
+      assert.equal((await house.refresh(token)).json().error, 'invalid_grant')
+    })
+
+    it('lets exactly one of 50 simultaneous exchanges win', async () => {
+      const code = await house.code(visitor)
+      const responses = await Promise.all(Array.from({ length: 50 }, () => house.exchange(code)))
+      const won = responses.filter(response => response.statusCode === 200)
+      const lost = responses.filter(response => response.statusCode === 400)
+      assert.deepEqual([won.length, lost.length], [1, 49])
+      assert.ok(lost.every(response => response.json().error === 'invalid_grant'))
+    })
+
+    it('refuses a code after 60 seconds', async () => {
+      const [late, inTime] = [await house.code(visitor), await house.code(visitor)]
+      house.time.now += 59_999
+      assert.equal((await house.exchange(inTime)).statusCode, 200)
+      house.time.now += 1
+      assert.equal((await house.exchange(late)).json().error, 'invalid_grant')
+    })
+
+    it('refuses a code with another client, redirect or verifier, and keeps it for the right one', async () => {
+      const code = await house.code(visitor)
+      const cases: readonly Readonly<Record<string, string>>[] = [
+        { client_id: 'other' },
+        { redirect_uri: 'http://localhost:8081/callback/' },
+        { code_verifier: `${VERIFIER}x` },
+        { code_verifier: challengeOf(VERIFIER) },
+        { code_verifier: 'short' },
+        { code: strangerToken },
+      ]
+      for (const different of cases) {
+        const response = await house.exchange(code, different)
+        assert.equal(response.statusCode, 400, JSON.stringify(different))
+        assert.equal(response.json().error, 'invalid_grant', JSON.stringify(different))
+      }
+      assert.equal((await house.exchange(code)).statusCode, 200)
+    })
+
+    it('refuses a request that lacks code, redirect_uri or code_verifier', async () => {
+      const code = await house.code(visitor)
+      for (const name of ['code', 'redirect_uri', 'code_verifier']) {
+        const response = await house.exchange(code, { [name]: '' })
+        assert.equal(response.statusCode, 400, name)
+        assert.equal(response.json().error, 'invalid_request', name)
+      }
+    })
+
+    it('refuses a code of a clinician who logged out, or was disabled', async () => {
+      await house.addClinician('leaving')
+      const leaving = await house.loggedIn('leaving')
+      const code = await house.code(leaving)
+      await leaving.post('/logout', {})
+      assert.equal((await house.exchange(code)).json().error, 'invalid_grant')
+
+      await leaving.login('leaving')
+      const second = await house.code(leaving)
+      const disable = house.store.db.updateTable('clinician').set({ disabled: true })
+      await disable.where('username', '=', 'leaving').execute()
+      assert.equal((await house.exchange(second)).json().error, 'invalid_grant')
+    })
+
+    it('keeps no code, token or secret readable in the database', async () => {
+      const launch = await house.launch(visitor)
+      const { code = '' } = answerOf(await house.authorize(visitor, { launch }))
+      const { refresh_token: token } = (await house.exchange(code)).json()
+      const tables = ['launch_token', 'authorization_code', 'refresh_token', 'login', 'grant'] as const
+      const rows = await Promise.all(
+        tables.map(table => house.store.db.selectFrom(table).selectAll().execute()),
+      )
+      const text = JSON.stringify(rows)
+      for (const secret of [launch, code, token, ...visitor.cookies.values()])
+        assert.equal(text.includes(secret), false)
+    })
+  })
+})

@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { sha256 } from '../../store/index.ts'
+import { AuthHouse } from '../testing/auth-house.ts'
+import { oneStore } from '../testing/one-store.ts'
+
+describe('POST /oauth2/token', () => {
+  const open = oneStore()
+  let house: AuthHouse
+  before(async () => {
+    house = await AuthHouse.open(await open())
+    await house.addClient({
+      client_id: 'secret:ive',
+      auth_method: 'client_secret',
+      secret_hash: sha256('s+cret %'),
+    })
+    await house.addClient({ client_id: 'keyed', auth_method: 'private_key_jwt' })
+  })
+
+  const basic = (id: string, secret: string) => ({
+    authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`,
+  })
+  // The client is proven before the token is looked at: a proven one gets as far as `invalid_grant`.
+  const form = { grant_type: 'refresh_token', refresh_token: 'nothing' }
+  const encoded = basic('secret%3Aive', 's%2Bcret+%25')
+
+  const proven: readonly (readonly [string, Record<string, string>, Record<string, string>])[] = [
+    ['a public client by client_id', { client_id: 'sallyport-app' }, {}],
+    ['a secret in a Basic header, form-encoded', {}, encoded],
+    ['a Basic header with the same client_id beside it', { client_id: 'secret:ive' }, encoded],
+    ['a secret in the form', { client_id: 'secret:ive', client_secret: 's+cret %' }, {}],
+  ]
+  for (const [name, more, headers] of proven) {
+    it(`accepts ${name}`, async () => {
+      const response = await house.token({ ...form, ...more }, headers)
+      assert.equal(response.statusCode, 400)
+      assert.equal(response.json().error, 'invalid_grant')
+    })
+  }
+
+  const unproven: readonly (readonly [string, Record<string, string>, Record<string, string>])[] = [
+    ['no client', {}, {}],
+    ['an unknown client', { client_id: 'nobody' }, {}],
+    ['a wrong secret in the form', { client_id: 'secret:ive', client_secret: 'wrong' }, {}],
+    ['a wrong secret in a Basic header', {}, basic('secret%3Aive', 'wrong')],
+    ['a confidential client without a secret', { client_id: 'secret:ive' }, {}],
+    ['a public client with a secret', { client_id: 'sallyport-app', client_secret: 'x' }, {}],
+    ['a Basic header that is not base64', {}, { authorization: 'Basic ###' }],
+    ['a Basic header without a colon', {}, { authorization: 'Basic YWJj' }],
+    ['a Basic header with a broken escape', {}, basic('secret%3Aive', '%zz')],
+    ['a Bearer header', {}, { authorization: 'Bearer abc' }],
+    ['a client that must use private_key_jwt', { client_id: 'keyed' }, {}],
+    ['a client assertion', { client_assertion: 'x.y.z', client_assertion_type: 'urn:x' }, {}],
+  ]
+  for (const [name, more, headers] of unproven) {
+    it(`refuses ${name}`, async () => {
+      const response = await house.token({ ...form, ...more }, headers)
+      assert.equal(response.statusCode, 401)
+      assert.equal(response.json().error, 'invalid_client')
+      assert.match(String(response.headers['www-authenticate']), /^Basic realm=/)
+      assert.equal(response.headers['cache-control'], 'no-store')
+      assert.equal(response.headers.pragma, 'no-cache')
+    })
+  }
+
+  it('does not tell an unknown client from a wrong secret', async () => {
+    const unknown = await house.token({ ...form, client_id: 'nobody', client_secret: 'x' })
+    const wrong = await house.token({ ...form, client_id: 'secret:ive', client_secret: 'x' })
+    assert.deepEqual(unknown.json(), wrong.json())
+  })
+
+  it('refuses two authentication methods, and two different client ids', async () => {
+    const both = await house.token({ ...form, client_secret: 's+cret %' }, encoded)
+    assert.equal(both.json().error, 'invalid_request')
+    const different = await house.token({ ...form, client_id: 'sallyport-app' }, encoded)
+    assert.equal(different.json().error, 'invalid_request')
+  })
+
+  it('refuses parameters that come twice, or with a NUL', async () => {
+    for (const body of [
+      'grant_type=refresh_token&grant_type=refresh_token&client_id=sallyport-app&refresh_token=x',
+      'grant_type=refresh_token&client_id=sallyport-app&client_id=sallyport-app&refresh_token=x',
+      'grant_type=refresh_token&client_id=sallyport-app%00&refresh_token=x',
+    ]) {
+      const response = await house.visitor().post('/oauth2/token', body)
+      assert.equal(response.statusCode, 400, body)
+      assert.equal(response.json().error, 'invalid_request')
+    }
+  })
+
+  it('refuses a grant type that is missing or unknown', async () => {
+    const client = { client_id: 'sallyport-app' }
+    assert.equal((await house.token(client)).json().error, 'invalid_request')
+    for (const type of ['password', 'client_credentials', 'toString', '__proto__'])
+      assert.equal(
+        (await house.token({ ...client, grant_type: type })).json().error,
+        'unsupported_grant_type',
+        type,
+      )
+  })
+
+  it('reads forms only', async () => {
+    const payload = JSON.stringify({ ...form, client_id: 'sallyport-app' })
+    for (const type of [
+      'application/json',
+      'text/plain',
+      'application/x-www-form-urlencodedish',
+      undefined,
+    ]) {
+      const response = await house.app.inject({
+        method: 'POST',
+        url: '/oauth2/token',
+        payload: type === 'application/x-www-form-urlencodedish' ? 'a=b' : payload,
+        headers: type === undefined ? {} : { 'content-type': type },
+      })
+      assert.ok([400, 415].includes(response.statusCode), `${type}: ${response.statusCode}`)
+      assert.equal(response.json().error, 'invalid_request')
+      assert.equal(response.headers['cache-control'], 'no-store')
+    }
+  })
+
+  it('answers a body over the limit with 413 and an OAuth error', async () => {
+    const response = await house.token({ ...form, client_id: 'sallyport-app', more: 'x'.repeat(70_000) })
+    assert.equal(response.statusCode, 413)
+    assert.equal(response.json().error, 'invalid_request')
+  })
+
+  it('accepts a request that a page of another site sends, as no cookie opens it', async () => {
+    const headers = { origin: 'http://localhost:8081', 'sec-fetch-site': 'same-site' }
+    const response = await house.token({ ...form, client_id: 'sallyport-app' }, headers)
+    assert.equal(response.json().error, 'invalid_grant')
+  })
+
+  it('lets browser apps read the answer from their registered origins only, errors included', async () => {
+    const ask = async (origin: string, client_id: string) => {
+      const response = await house.token({ ...form, client_id }, { origin })
+      assert.equal(response.headers.vary, 'Origin')
+      assert.equal(response.headers['access-control-allow-credentials'], undefined)
+      return response.headers['access-control-allow-origin']
+    }
+    assert.equal(await ask('http://localhost:8081', 'sallyport-app'), 'http://localhost:8081')
+    assert.equal(await ask('http://localhost:8081', 'nobody'), 'http://localhost:8081')
+    assert.equal(await ask('https://evil.example', 'sallyport-app'), undefined)
+    // Registered, but by another client.
+    assert.equal(await ask('https://keyed.example', 'sallyport-app'), undefined)
+    assert.equal(await ask('null', 'sallyport-app'), undefined)
+  })
+
+  it('answers preflights of registered origins', async () => {
+    const preflight = (origin: string) =>
+      house.app.inject({
+        method: 'OPTIONS',
+        url: '/oauth2/token',
+        headers: { origin, 'access-control-request-method': 'POST' },
+      })
+    const known = await preflight('http://localhost:8081')
+    assert.equal(known.statusCode, 204)
+    assert.equal(known.headers['access-control-allow-origin'], 'http://localhost:8081')
+    assert.match(String(known.headers['access-control-allow-headers']), /Authorization/)
+    assert.equal((await preflight('https://evil.example')).headers['access-control-allow-origin'], undefined)
+  })
+})
