@@ -2,7 +2,7 @@ import type { Day, Today } from './calendar.ts'
 import type { allergens } from './catalogue/allergens.ts'
 import type { ConditionEntry, ConditionKey } from './catalogue/conditions.ts'
 import type { MedicineKey } from './catalogue/medicines.ts'
-import type { ServiceKey } from './catalogue/services.ts'
+import { type ServiceKey, services } from './catalogue/services.ts'
 import type { SmokingStatus } from './catalogue/vitals.ts'
 import type { Person } from './people.ts'
 import type { Random } from './random.ts'
@@ -37,6 +37,8 @@ export interface Prescription {
   readonly problem: Problem
   readonly day: Day
   readonly status: 'active' | 'stopped' | 'completed'
+  /** Why it was stopped. */
+  readonly ended?: 'changed' | 'died'
   /** The order that this one renews or replaces. */
   readonly follows?: string
 }
@@ -85,4 +87,17 @@ export function createNumbering(person: Person): Numbering {
 
 export function hasOn(problems: readonly Problem[], key: ConditionKey, day: Day): Problem | undefined {
   return problems.find(it => it.key === key && it.began <= day && (it.over === undefined || it.over > day))
+}
+
+/** When a visit's measurements were taken: soon after it began, and in a stay that goes on, lately. */
+export function measuredAt({ start, end, service }: Visit, today: Today, minutes: number): number {
+  const soon = start + minutes * 60_000
+  if (end !== undefined) return Math.min(soon, end)
+  const now = Math.max(start, today.hour)
+  return services[service].class === 'IMP' ? Math.max(start, now - minutes * 60_000) : Math.min(soon, now)
+}
+
+/** When the laboratory answered: four hours later, but not after now. */
+export function reportedAt(moment: number, today: Today): number {
+  return Math.min(moment + 4 * 3_600_000, Math.max(moment, today.hour))
 }

@@ -1,5 +1,5 @@
 import { bornOn, type Day, type Today, yearsBetween } from './calendar.ts'
-import { type Age, type CastEntry, cast } from './catalogue/cast.ts'
+import { type Age, type CastEntry, cast } from './catalogue/cast/index.ts'
 import { families, givenNames } from './catalogue/names.ts'
 import { createRandom, type Random } from './random.ts'
 

@@ -66,6 +66,10 @@ function short(medicine: MedicineKey, problem: Problem, by: Prescriber): Prescri
   return { id: by.numbering('medicationrequest'), medicine, problem, day: problem.found, status }
 }
 
+function lastStatus({ person }: Prescriber): Pick<Prescription, 'status' | 'ended'> {
+  return person.died === undefined ? { status: 'active' } : { status: 'stopped', ended: 'died' }
+}
+
 /** A treatment that goes on: perhaps another medicine at first, then orders that are renewed. */
 function lasting(
   medicine: MedicineKey,
@@ -75,18 +79,18 @@ function lasting(
 ): Prescription[] {
   const orders: Prescription[] = []
   let start = problem.found + by.random.int(0, 20)
-  const add = (of: MedicineKey, day: Day, status: Prescription['status']) => {
+  const add = (of: MedicineKey, day: Day, status: Pick<Prescription, 'status' | 'ended'>) => {
     const follows = orders.at(-1)?.id
-    const order = { id: by.numbering('medicationrequest'), medicine: of, problem, day, status }
+    const order = { id: by.numbering('medicationrequest'), medicine: of, problem, day, ...status }
     orders.push(follows === undefined ? order : { ...order, follows })
   }
   const changed = start + by.random.int(40, 300)
   if (other !== undefined && changed < by.end && start > by.end - memory) {
-    add(other, start, 'stopped')
+    add(other, start, { status: 'stopped', ended: 'changed' })
     start = changed
   }
   const latest = Math.max(Math.min(start, by.end), by.end - by.random.int(15, 340))
-  if (latest - start > 200 && start > by.end - memory) add(medicine, start, 'completed')
-  add(medicine, latest, by.person.died === undefined ? 'active' : 'stopped')
+  if (latest - start > 200 && start > by.end - memory) add(medicine, start, { status: 'completed' })
+  add(medicine, latest, lastStatus(by))
   return orders
 }

@@ -7,7 +7,7 @@ import type { Random } from './random.ts'
 type Plan = Omit<Visit, 'id'>
 
 /** Charts hold the latest visits only: a first screen needs years, not a lifetime. */
-const most = 16
+const most = 9
 
 /** Everything that the person came for, oldest first. */
 export function visitsOf(
@@ -21,11 +21,17 @@ export function visitsOf(
   const past = [...foundVisits(person, problems, end, random), ...followUps(person, problems, end, random)]
   const checks = checkUps(person, end, random)
   const seen = apart([...past, ...checks].filter(it => onRecord(it, person, end)))
-  const kept = seen.sort((a, b) => a.start - b.start).slice(-most)
-  return [...kept, ...lately(person, problems, today, random)].map(plan => ({
+  return [...latest(seen), ...lately(person, problems, today, random)].map(plan => ({
     id: numbering('encounter'),
     ...plan,
   }))
+}
+
+/** The readings of the pressure stay, so that its curve has points. */
+function latest(plans: readonly Plan[]): Plan[] {
+  const others = plans.filter(it => it.service !== 'bloodPressure').sort((a, b) => a.start - b.start)
+  const readings = plans.filter(it => it.service === 'bloodPressure')
+  return [...others.slice(-most), ...readings].sort((a, b) => a.start - b.start)
 }
 
 function onRecord(plan: Plan, person: Person, end: Day): boolean {
@@ -44,16 +50,22 @@ function apart(plans: readonly Plan[]): Plan[] {
 
 function foundVisits(person: Person, problems: readonly Problem[], end: Day, random: Random): Plan[] {
   return problems
-    .filter(it => it.found > end - 4 * 365)
+    .filter(it => it.found > end - 4 * 365 && !isFoundNow(it, person, end))
     .map(problem =>
       visit(serviceFor(problem.entry.found, person, problem.found), problem.found, 'found', random, problem),
     )
 }
 
+/** What is found in the visit that is still going on has no other. */
+function isFoundNow(problem: Problem, person: Person, end: Day): boolean {
+  return problem.entry.found === person.inProgress && problem.found > end - 10
+}
+
 function followUps(person: Person, problems: readonly Problem[], end: Day, random: Random): Plan[] {
   return problems.flatMap(problem => {
     const { followed, every } = problem.entry
-    if (followed === undefined || every === undefined || person.died !== undefined) return []
+    // The yearly check-up looks at everything; it is not made twice.
+    if (followed === undefined || every === undefined || followed === 'annual') return []
     const from = Math.max(problem.found, end - (every < 60 ? 365 : 3 * 365))
     const to = Math.min(problem.over ?? end, end)
     const plans: Plan[] = []
@@ -81,7 +93,7 @@ function checkUps(person: Person, end: Day, random: Random): Plan[] {
       visit('wellChild', person.born + Math.round(months * 30.44), 'check-up', random),
     )
   }
-  const years = age < 18 ? 4 : age < 40 ? 2 : 4
+  const years = age < 40 ? 2 : 3
   const service = age < 18 ? 'wellChild' : 'annual'
   const offset = random.int(20, 330)
   return Array.from({ length: years }, (_, back) =>
@@ -119,7 +131,7 @@ function clinicTime(random: Random): number {
 
 /** What goes on today, what is planned, and the last days of those who died. */
 function lately(person: Person, problems: readonly Problem[], today: Today, random: Random): Plan[] {
-  if (person.died !== undefined) return [lastVisit(person.died, random)]
+  if (person.died !== undefined) return [lastVisit(person.died, problems, random)]
   const plans: Plan[] = []
   if (person.inProgress !== undefined)
     plans.push(openVisit(person, person.inProgress, problems, today, random))
@@ -127,15 +139,11 @@ function lately(person: Person, problems: readonly Problem[], today: Today, rand
   return plans
 }
 
-function lastVisit(died: Day, random: Random): Plan {
+function lastVisit(died: Day, problems: readonly Problem[], random: Random): Plan {
+  const problem = problems.findLast(it => it.over === undefined && it.entry.followed !== undefined)
   const end = momentOn(died, random.int(60, 1300))
-  return {
-    service: 'ward',
-    start: end - random.int(2, 9) * 86_400_000,
-    end,
-    status: 'finished',
-    purpose: 'last',
-  }
+  const start = end - random.int(2, 9) * 86_400_000
+  return { service: 'ward', start, end, status: 'finished', purpose: 'last', ...(problem && { problem }) }
 }
 
 function openVisit(

@@ -1,4 +1,5 @@
 import { acuteConditions } from './acute-conditions.ts'
+import { cardiometabolicConditions } from './cardiometabolic-conditions.ts'
 import { chronicConditions } from './chronic-conditions.ts'
 import type { MedicineKey } from './medicines.ts'
 import type { LabKey, PanelKey } from './panels.ts'
@@ -36,7 +37,7 @@ export interface ConditionEntry {
   readonly fever?: number
 }
 
-export const conditions = { ...chronicConditions, ...acuteConditions }
+export const conditions = { ...cardiometabolicConditions, ...chronicConditions, ...acuteConditions }
 
 export type ConditionKey = keyof typeof conditions
 

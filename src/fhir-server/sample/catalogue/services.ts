@@ -56,7 +56,7 @@ export const services = {
     type: 'emergency',
     staff: ['quill'],
     location: 'emergency',
-    minutes: [120, 900],
+    minutes: [90, 540],
   },
   ward: {
     text: 'Medical ward',

@@ -32,7 +32,12 @@ function dueDays(vaccine: VaccineEntry, chart: Chart): Day[] {
         : (vaccine.years ?? [])
             .filter(years => age < years + (age > 18 ? 12 : 20))
             .map(years => person.born + Math.round(years * 365.25) + shift())
-  return days.filter(day => day <= end - 1)
+  return days.filter(day => day <= end - 1 && isInUse(vaccine, day))
+}
+
+function isInUse({ from = 0, until = 9999 }: VaccineEntry, day: Day): boolean {
+  const year = new Date(day * dayMs).getUTCFullYear()
+  return year >= from && year <= until
 }
 
 /** The last three autumns, for those who go. */

@@ -3,7 +3,7 @@ import { burden } from '../body.ts'
 import { dayOf, instantText } from '../calendar.ts'
 import { type LabEntry, type LabKey, labs, type PanelKey, panels } from '../catalogue/panels.ts'
 import { type SurveyKey, surveys } from '../catalogue/vitals.ts'
-import type { Chart, Numbering, Visit } from '../chart.ts'
+import { type Chart, measuredAt, type Numbering, reportedAt, type Visit } from '../chart.ts'
 import { type LabValue, labAt, panelAt } from '../chemistry.ts'
 import { coded, concept, reference, systems } from '../coding.ts'
 import { ageOn } from '../people.ts'
@@ -25,7 +25,7 @@ export function* labRecords(
   numbering: Numbering,
 ): Generator<Observation | DiagnosticReport> {
   if (visit.status === 'planned' || visit.status === 'cancelled' || visit.service === 'video') return
-  const moment = Math.min(visit.start + 900_000, visit.end ?? Math.max(visit.start, chart.today.hour))
+  const moment = measuredAt(visit, chart.today, 15)
   const day = dayOf(moment)
   for (const panel of wantedPanels(visit, chart, day)) {
     if (!isDue(panel, panels[panel].every, day, last, visit)) continue
@@ -46,8 +46,13 @@ function isDue(key: PanelKey | LabKey, every: number, day: number, last: LastDon
 
 function wantedPanels(visit: Visit, chart: Chart, day: number): Set<PanelKey> {
   const wanted = new Set<PanelKey>(problemsAt(visit, chart, day).flatMap(it => it.entry.panels ?? []))
-  if (visit.service === 'annual' && ageOn(chart.person, day) >= 40) wanted.add('lipids').add('metabolic')
+  if (isScreened(visit, chart, day)) wanted.add('lipids').add('metabolic')
   return wanted
+}
+
+/** From forty on, at the latest check-up, also where nothing is wrong. */
+function isScreened(visit: Visit, chart: Chart, day: number): boolean {
+  return visit === chart.visits.findLast(it => it.service === 'annual') && ageOn(chart.person, day) >= 40
 }
 
 function wantedTests(visit: Visit, chart: Chart, day: number): Set<LabKey> {
@@ -79,7 +84,7 @@ function* panelRecords(
     subject: reference('Patient', patientId(chart.person)),
     encounter: reference('Encounter', visit.id),
     effectiveDateTime: instantText(moment),
-    issued: instantText(moment + 4 * 3_600_000),
+    issued: instantText(reportedAt(moment, chart.today)),
     performer: [organizationReference],
     result: results.map(it => reference('Observation', it.id ?? '', it.code.text)),
   }
@@ -136,12 +141,6 @@ export function* surveyRecords(visit: Visit, chart: Chart, numbering: Numbering)
       ...surveys[survey],
       value: { valueQuantity: quantity(value, 'score', '{score}') },
     }
-    yield observationRecord(
-      finding,
-      visit,
-      Math.min(visit.start + 900_000, visit.end ?? visit.start),
-      chart,
-      numbering,
-    )
+    yield observationRecord(finding, visit, measuredAt(visit, chart.today, 15), chart, numbering)
   }
 }

@@ -9,7 +9,7 @@ import { patientId } from './patient.ts'
 import { medicationId, practitionerReference } from './staff.ts'
 
 export function medicationRequestRecord(prescription: Prescription, chart: Chart): MedicationRequest {
-  const { problem, status, follows } = prescription
+  const { problem, status, ended, follows } = prescription
   const medicine: MedicineEntry = medicines[prescription.medicine]
   const visit = chart.visits.find(
     it => it.problem === problem && it.purpose === 'found' && prescription.day <= problem.found,
@@ -18,7 +18,7 @@ export function medicationRequestRecord(prescription: Prescription, chart: Chart
     resourceType: 'MedicationRequest',
     id: prescription.id,
     status,
-    ...(status === 'stopped' && { statusReason: { text: stopReason(chart) } }),
+    ...(ended && { statusReason: { text: stopReason(ended, chart) } }),
     intent: 'order',
     category: [coded(systems.medicationRequestCategory, 'community', 'Community')],
     ...what(prescription),
@@ -43,10 +43,8 @@ function what({
   return { medicationCodeableConcept: concept(systems.rxnorm, rxnorm, display, text) }
 }
 
-function stopReason(chart: Chart): string {
-  return chart.person.died === undefined
-    ? chart.random.pick(['Side effects', 'Not effective enough'])
-    : 'Patient died'
+function stopReason(ended: 'changed' | 'died', { random }: Chart): string {
+  return ended === 'died' ? 'Patient died' : random.pick(['Side effects', 'Not effective enough'])
 }
 
 /** Now and then an order says nothing about how the medicine is taken: a screen must say so too. */

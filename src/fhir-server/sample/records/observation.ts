@@ -1,7 +1,7 @@
 import type { Observation, ObservationComponent, ObservationReferenceRange, Quantity } from 'fhir/r4.js'
 import { instantText } from '../calendar.ts'
 import { services } from '../catalogue/services.ts'
-import type { Chart, Numbering, Visit } from '../chart.ts'
+import { type Chart, type Numbering, reportedAt, type Visit } from '../chart.ts'
 import { coded, concept, reference, systems } from '../coding.ts'
 import { patientId } from './patient.ts'
 import { practitionerReference } from './staff.ts'
@@ -44,7 +44,7 @@ export function observationRecord(
     subject: reference('Patient', patientId(chart.person)),
     encounter: reference('Encounter', visit.id),
     effectiveDateTime: instantText(moment),
-    issued: instantText(category === 'laboratory' ? moment + 4 * 3_600_000 : moment),
+    issued: instantText(category === 'laboratory' ? reportedAt(moment, chart.today) : moment),
     performer: [practitionerReference(services[visit.service].staff[0])],
     ...finding.value,
     ...(interpretation && {

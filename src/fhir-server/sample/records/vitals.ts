@@ -3,7 +3,7 @@ import { bedsideAt, sizeAt } from '../body.ts'
 import { dayOf } from '../calendar.ts'
 import { services } from '../catalogue/services.ts'
 import { bloodPressure, type VitalKey, vitals } from '../catalogue/vitals.ts'
-import type { Chart, Numbering, Visit } from '../chart.ts'
+import { type Chart, measuredAt, type Numbering, type Visit } from '../chart.ts'
 import { coded, systems } from '../coding.ts'
 import { ageOn } from '../people.ts'
 import { type Finding, observationRecord, quantity } from './observation.ts'
@@ -12,7 +12,7 @@ import { type Finding, observationRecord, quantity } from './observation.ts'
 export function* vitalRecords(visit: Visit, chart: Chart, numbering: Numbering): Generator<Observation> {
   const { class: kind } = services[visit.service]
   if (kind === 'VR' || visit.status === 'planned' || visit.status === 'cancelled') return
-  const moment = measuredAt(visit, chart)
+  const moment = measuredAt(visit, chart.today, 10)
   const write = (finding: Finding) => observationRecord(finding, visit, moment, chart, numbering)
   const urgent = kind === 'EMER' || kind === 'IMP'
   const bedside = bedsideAt(chart, moment, urgent)
@@ -24,14 +24,6 @@ export function* vitalRecords(visit: Visit, chart: Chart, numbering: Numbering):
   if (urgent || visit.service === 'respiratory') yield one('oxygen', bedside.oxygen)
   if (urgent) yield one('respiratoryRate', bedside.respiratoryRate)
   if (isWeighed(visit)) yield* sizes(moment, visit, chart, one)
-}
-
-/** Ten minutes after the start, or now where that has not come yet. */
-function measuredAt(visit: Visit, chart: Chart): number {
-  const moment = visit.start + 600_000
-  return visit.end === undefined
-    ? Math.min(moment, Math.max(visit.start, chart.today.hour))
-    : Math.min(moment, visit.end)
 }
 
 function isFeverish({ problem, purpose }: Visit): boolean {
