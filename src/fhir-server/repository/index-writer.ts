@@ -37,8 +37,9 @@ export function indexWriter(database: Database, names: Names, baseUrl: string): 
   const place = database.prepare('INSERT OR IGNORE INTO compartment VALUES (?, ?, ?, ?)')
   return {
     add(rid, resource) {
-      for (const entry of indexEntries(resource, baseUrl)) {
-        if (OWN_COLUMNS.has(entry.parameter)) continue
+      const entries = indexEntries(resource, baseUrl)
+      for (const entry of entries) {
+        if (OWN_COLUMNS.has(entry.parameter) || isToldTwice(entry, entries)) continue
         const { table, values } = rowOf(entry)
         insert[table].run(rid, names.parameterId(resource.resourceType, entry.parameter), ...values)
       }
@@ -54,6 +55,23 @@ export function indexWriter(database: Database, names: Names, baseUrl: string): 
       for (const table of ['compartment', ...VALUE_TABLES]) database.exec(`DELETE FROM ${table}`)
     },
   }
+}
+
+/** A CodeableConcept's text that is also the display of its code: it finds nothing more. */
+function isToldTwice(entry: IndexEntry, entries: readonly IndexEntry[]): boolean {
+  return (
+    entry.kind === 'token' &&
+    entry.code === undefined &&
+    entry.system === undefined &&
+    entries.some(
+      it =>
+        it !== entry &&
+        it.kind === 'token' &&
+        it.parameter === entry.parameter &&
+        it.text === entry.text &&
+        it.code !== undefined,
+    )
+  )
 }
 
 /** The columns after `rid` and `nid`. What an entry has not is the empty text. */
