@@ -1,12 +1,13 @@
 export interface SearchParameterSource {
+  readonly id: string
   readonly code: string
-  readonly base: readonly string[]
+  readonly base?: readonly string[]
   readonly type: string
   readonly expression?: string
   readonly target?: readonly string[]
 }
 
-/** `[code, type, expression, targets]`; targets are left out where there are none. */
+/** `[code, type, expression, targets]`; without targets a reference may be to anything. */
 export type CompiledParameter = readonly [string, string, string, (readonly string[])?]
 
 /**
@@ -20,8 +21,8 @@ export function compileSearchParameters(
   const known = new Set(['Resource', 'DomainResource', ...resources])
   const found: Record<string, CompiledParameter[]> = {}
   for (const source of sources) {
-    if (source.expression === undefined || source.type === 'composite' || source.type === 'special') continue
-    for (const base of source.base.filter(it => known.has(it))) {
+    if (source.expression === undefined || !isCompiled(source)) continue
+    for (const base of (source.base ?? []).filter(it => known.has(it))) {
       const expression = expressionFor(base, source.expression)
       if (expression === '')
         throw new Error(`Cannot compile ${base}.${source.code}: no expression is for this type`)
@@ -32,6 +33,11 @@ export function compileSearchParameters(
     }
   }
   return found
+}
+
+/** The package also has examples and parameters of extensions, which are no part of R4 itself. */
+function isCompiled({ id, type }: SearchParameterSource): boolean {
+  return type !== 'composite' && type !== 'special' && !/^example|-extensions-|-genetic-/.test(id)
 }
 
 /** Shared parameters list the paths of all their types: only those of this type are kept. One (`name | alias`) lacks the type. */
@@ -48,5 +54,10 @@ function targetsOf(source: SearchParameterSource, expression: string): [] | [rea
   if (source.type !== 'reference') return []
   const only = expression.split('|').map(it => /resolve\(\) is (\w+)\)\s*$/.exec(it)?.[1])
   if (only.every(it => it !== undefined)) return [[...new Set(only)]]
-  return source.target === undefined ? [] : [source.target]
+  return source.target === undefined || isAnything(source.target) ? [] : [source.target]
+}
+
+/** Some parameters list (nearly) all types where the element says `Reference(Any)`. */
+function isAnything(targets: readonly string[]): boolean {
+  return targets.length > 100
 }

@@ -74,7 +74,8 @@ function typeText(element: ElementSource): string {
 
 function typeName(type: NonNullable<ElementSource['type']>[number]): string {
   if (type.code.startsWith('http://hl7.org/fhirpath/')) return type.extension?.[0]?.valueUrl ?? 'string'
-  const targets = (type.targetProfile ?? []).map(it => it.replace(profileRoot, ''))
+  const profiles = (type.targetProfile ?? []).filter(it => it.startsWith(profileRoot))
+  const targets = profiles.map(it => it.replace(profileRoot, ''))
   const narrowed = type.code === 'Reference' && targets.length > 0 && !targets.includes('Resource')
   return narrowed ? `Reference(${targets.join('|')})` : type.code
 }

@@ -4,11 +4,15 @@ import { isRecord } from './record.ts'
 import { parseReference } from './reference.ts'
 import { entriesOf } from './search/index-entries.ts'
 
-/** Where contract 5.3 departs from the R4 CompartmentDefinition: a link to a patient is not that patient's record. */
+/**
+ * Where contract 5.3 departs from the R4 CompartmentDefinition: a link to a patient is not that patient's record.
+ * Task is as in R5: R4 left it out, though it has a patient (docs/decisions/0011-patient-compartment.md).
+ */
 const departures: ReadonlyMap<string, readonly string[]> = new Map([
   ['Patient', []],
   ['Group', []],
   ['Device', ['patient']],
+  ['Task', ['patient', 'focus']],
 ])
 
 /**

@@ -26,7 +26,7 @@ export interface SearchParameter {
   readonly type: SearchParameterType
   /** The FHIRPath expression for this one resource type. */
   readonly expression: string
-  /** Resource types that a reference may point to. */
+  /** Resource types that a reference may point to; undefined for any. */
   readonly target?: readonly string[]
 }
 

@@ -27,8 +27,9 @@ function valuesAt(values: readonly unknown[], key: string): readonly unknown[] {
   const found: unknown[] = []
   for (const value of values) {
     const next = isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined
-    if (Array.isArray(next)) found.push(...next.filter(it => it !== null && it !== undefined))
-    else if (next !== undefined && next !== null) found.push(next)
+    for (const item of Array.isArray(next) ? next : [next]) {
+      if (item !== undefined && item !== null) found.push(item)
+    }
   }
   return found
 }

@@ -43,6 +43,9 @@ function timingOf(value: unknown): DateRange | undefined {
   const events = Array.isArray(value.event) ? value.event.map(dateOf).filter(it => it !== undefined) : []
   const bounds = isRecord(value.repeat) ? periodOf(value.repeat.boundsPeriod) : undefined
   const ranges = bounds === undefined ? events : [...events, bounds]
-  if (ranges.length === 0) return undefined
-  return { low: Math.min(...ranges.map(it => it.low)), high: Math.max(...ranges.map(it => it.high)) }
+  return ranges.reduce<DateRange | undefined>(
+    (all, it) =>
+      all === undefined ? it : { low: Math.min(all.low, it.low), high: Math.max(all.high, it.high) },
+    undefined,
+  )
 }

@@ -1,4 +1,4 @@
-import { isResourceType, resourceTypes } from '../definitions.ts'
+import { isResourceType } from '../definitions.ts'
 import type { SearchParameter } from '../r4.ts'
 import { parseReference } from '../reference.ts'
 import type { ReferenceValue, SearchClause, SearchError } from './clause.ts'
@@ -141,16 +141,10 @@ function referenceValue({ parameter, modifier, baseUrl }: Asked, text: string): 
       : undefined
   }
   if (/^[A-Za-z0-9\-.]{1,64}$/.test(text))
-    return { kind: 'local', types: typesOf(parameter, modifier), id: text }
+    return { kind: 'local', types: modifier === undefined ? parameter.target : [modifier], id: text }
   return modifier === undefined && /^[A-Za-z][A-Za-z0-9+.-]*:./.test(text)
     ? { kind: 'url', url: text }
     : undefined
-}
-
-function typesOf(parameter: SearchParameter, modifier: string | undefined): readonly string[] | undefined {
-  if (modifier !== undefined) return [modifier]
-  const targets = parameter.target ?? resourceTypes
-  return targets.length < resourceTypes.length ? targets : undefined
 }
 
 function isTarget(parameter: SearchParameter, type: string): boolean {

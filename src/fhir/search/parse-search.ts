@@ -1,4 +1,4 @@
-import { isResourceType, searchParameter } from '../definitions.ts'
+import { isResourceType, resourceTypes, searchParameter } from '../definitions.ts'
 import type { SearchParameter } from '../r4.ts'
 import type { ChainClause, HasClause, SearchClause, SearchError } from './clause.ts'
 import { parseClause } from './parse-clause.ts'
@@ -61,7 +61,7 @@ function parseChain(
 }
 
 function targetsOf(parameter: SearchParameter, modifier: string | undefined): readonly string[] | undefined {
-  const targets = (parameter.target ?? []).filter(isResourceType)
+  const targets = parameter.target ?? resourceTypes
   if (modifier === undefined) return targets
   return targets.includes(modifier) ? [modifier] : undefined
 }

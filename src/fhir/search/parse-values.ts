@@ -44,7 +44,7 @@ export function parseNumber(text: string): Comparison | undefined {
     return { prefix, low: value - Math.abs(value) / 10, high: value + Math.abs(value) / 10 }
   if (prefix !== 'eq' && prefix !== 'ne') return { prefix, low: value, high: value }
   const half = 0.5 * 10 ** (Number(found[2] ?? 0) - (found[1]?.length ?? 0))
-  return { prefix, low: value - half, high: justBelow(value + half) }
+  return { prefix, low: value - half, high: Math.max(value, justBelow(value + half)) }
 }
 
 /** `5.4`, `5.4|http://unitsofmeasure.org|mg`, `5.4||mg`. */

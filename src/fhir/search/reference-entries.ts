@@ -6,7 +6,9 @@ import type { Found } from './index-entries.ts'
 /** `#contained` points to nothing that could be found: it has no entry. */
 export function referenceEntries(found: Found): readonly ReferenceEntry[] {
   const { value } = found
-  if (typeof value === 'string') return addressEntries(found, value)
+  if (found.type === 'canonical' || found.type === 'uri') {
+    return typeof value === 'string' ? addressEntries(found, value) : []
+  }
   if (!isRecord(value)) return []
   if (found.type === 'Resource') return heldEntries(found, value)
   if (found.type !== 'Reference') return []

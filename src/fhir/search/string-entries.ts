@@ -12,7 +12,7 @@ export function stringEntries(found: Found): readonly StringEntry[] {
 }
 
 function textsOf({ type, value }: Found): readonly string[] {
-  if (typeof value === 'string') return [value]
+  if (type === 'string' || type === 'markdown') return typeof value === 'string' ? [value] : []
   if (!isRecord(value)) return []
   if (type === 'Address') return addressParts.flatMap(it => textsAt(value, it))
   if (type === 'HumanName') return [...nameParts.flatMap(it => textsAt(value, it)), ...wholeNames(value)]

@@ -6,9 +6,24 @@ import { normalise } from './normalise.ts'
 
 export function tokenEntries(found: Found): readonly TokenEntry[] {
   const { value } = found
-  if (typeof value === 'boolean') return [entry(found, undefined, String(value), undefined)]
-  if (typeof value === 'string') return [entry(found, systemOf(found.binding, value), value, undefined)]
-  if (!isRecord(value)) return []
+  return isRecord(value) ? elementEntries(found, value) : primitiveEntries(found, value)
+}
+
+function primitiveEntries(found: Found, value: unknown): readonly TokenEntry[] {
+  switch (found.type) {
+    case 'boolean':
+      return typeof value === 'boolean' ? [entry(found, undefined, String(value), undefined)] : []
+    case 'code':
+    case 'id':
+    case 'string':
+    case 'uri':
+      return typeof value === 'string' ? [entry(found, systemOf(found.binding, value), value, undefined)] : []
+    default:
+      return []
+  }
+}
+
+function elementEntries(found: Found, value: Readonly<Record<string, unknown>>): readonly TokenEntry[] {
   switch (found.type) {
     case 'CodeableConcept':
       return conceptEntries(found, value)

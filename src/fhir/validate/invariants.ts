@@ -47,6 +47,12 @@ function isUnique(values: readonly unknown[]): boolean {
   return new Set(given).size === given.length
 }
 
+function versionedUrl(entry: Values): string | undefined {
+  if (entry.fullUrl === undefined) return undefined
+  const meta = isRecord(entry.resource) && isRecord(entry.resource.meta) ? entry.resource.meta : {}
+  return `${entry.fullUrl} ${meta.versionId}`
+}
+
 function amount(value: unknown): number | undefined {
   return isRecord(value) && typeof value.value === 'number' ? value.value : undefined
 }
@@ -207,7 +213,7 @@ const table: ReadonlyMap<string, readonly Invariant[]> = new Map<string, readonl
       {
         key: 'bdl-7',
         text: 'Entries have different fullUrls, or different versions',
-        holds: it => it.type === 'history' || isUnique(records(it.entry).map(entry => entry.fullUrl)),
+        holds: it => it.type === 'history' || isUnique(records(it.entry).map(versionedUrl)),
       },
     ],
   ],

@@ -93,6 +93,7 @@ function isHarmlessAddress(address: string): boolean {
   const scheme = /^([^/?#:]*):/.exec(address)?.[1]
   if (scheme === undefined) return !/&(?:colon|tab|newline|#)/i.test(address)
   return (
-    /^(?:https?|mailto|tel|urn|cid)$/i.test(scheme) || /^data:image\/(?:png|gif|jpeg|webp)[;,]/i.test(address)
+    /^(?:https?|ftp|mailto|tel|urn|cid)$/i.test(scheme) ||
+    /^data:\s*image\/(?:png|gif|jpeg|webp)[;,]/i.test(address)
   )
 }

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { compartmentParameters, patientsOf } from './compartment.ts'
+import { definitions, resourceTypes, searchParameter } from './definitions.ts'
+import type { Resource } from './r4.ts'
+
+const base = 'http://localhost:8080/fhir'
+const patients = (resource: Resource) => [...patientsOf(resource, base)].toSorted()
+
+/** R4 CompartmentDefinition patient, 4.0.1, with the departures of contract 5.3. */
+const membership = `Account subject · AdverseEvent subject · AllergyIntolerance patient,recorder,asserter ·
+  Appointment actor · AppointmentResponse actor · AuditEvent patient · Basic patient,author · BodyStructure patient ·
+  CarePlan patient,performer · CareTeam patient,participant · ChargeItem subject · Claim patient,payee ·
+  ClaimResponse patient · ClinicalImpression subject · Communication subject,sender,recipient ·
+  CommunicationRequest subject,sender,recipient,requester · Composition subject,author,attester ·
+  Condition patient,asserter · Consent patient · Coverage policy-holder,subscriber,beneficiary,payor ·
+  CoverageEligibilityRequest patient · CoverageEligibilityResponse patient · DetectedIssue patient · Device patient ·
+  DeviceRequest subject,performer · DeviceUseStatement subject · DiagnosticReport subject ·
+  DocumentManifest subject,author,recipient · DocumentReference subject,author · Encounter patient ·
+  EnrollmentRequest subject · EpisodeOfCare patient · ExplanationOfBenefit patient,payee ·
+  FamilyMemberHistory patient · Flag patient · Goal patient · ImagingStudy patient · Immunization patient ·
+  ImmunizationEvaluation patient · ImmunizationRecommendation patient · Invoice subject,patient,recipient ·
+  List subject,source · MeasureReport patient · Media subject · MedicationAdministration patient,performer,subject ·
+  MedicationDispense subject,patient,receiver · MedicationRequest subject · MedicationStatement subject ·
+  MolecularSequence patient · NutritionOrder patient · Observation subject,performer · Person patient ·
+  Procedure patient,performer · Provenance patient · QuestionnaireResponse subject,author · RelatedPerson patient ·
+  RequestGroup subject,participant · ResearchSubject individual · RiskAssessment subject · Schedule actor ·
+  ServiceRequest subject,performer · Specimen subject · SupplyDelivery patient · SupplyRequest subject ·
+  Task patient,focus · VisionPrescription patient`
+
+describe('compartmentParameters', () => {
+  it('is the table of R4 with the departures of the contract', () => {
+    const expected = membership.split('·').map(row => {
+      const [type, codes] = row.trim().split(' ')
+      return [type, codes?.split(',')]
+    })
+    const actual = resourceTypes.flatMap(type => {
+      const codes = compartmentParameters(type)
+      return codes.length === 0 ? [] : [[type, codes]]
+    })
+    assert.deepEqual(actual, expected)
+  })
+
+  it('names only reference parameters that the type has', () => {
+    for (const type of resourceTypes) {
+      for (const code of compartmentParameters(type)) {
+        assert.equal(searchParameter(type, code)?.type, 'reference', `${type}.${code}`)
+      }
+    }
+  })
+
+  it('gives a patient nothing by link and a group nothing by member', () => {
+    assert.deepEqual(definitions.patientCompartment.Patient, ['link'])
+    assert.deepEqual(compartmentParameters('Patient'), [])
+    assert.deepEqual(compartmentParameters('Group'), [])
+  })
+})
+
+describe('patientsOf', () => {
+  it('is the patient itself, not the linked ones', () => {
+    const link = [{ other: { reference: 'Patient/2' }, type: 'seealso' }]
+    assert.deepEqual(patients({ resourceType: 'Patient', id: '1', link }), ['1'])
+    assert.deepEqual(patients({ resourceType: 'Patient', link }), [])
+  })
+
+  it('is every patient that a compartment parameter points to', () => {
+    assert.deepEqual(patients({ resourceType: 'Condition', subject: { reference: 'Patient/1' } }), ['1'])
+    const asserter = { reference: `${base}/Patient/2` }
+    assert.deepEqual(patients({ resourceType: 'Condition', subject: { reference: 'Patient/1' }, asserter }), [
+      '1',
+      '2',
+    ])
+    const participant = [{ actor: { reference: 'Patient/3' } }, { actor: { reference: 'Practitioner/4' } }]
+    assert.deepEqual(patients({ resourceType: 'Appointment', participant }), ['3'])
+  })
+
+  it('strips the version of a reference', () => {
+    assert.deepEqual(
+      patients({ resourceType: 'Encounter', subject: { reference: 'Patient/1/_history/3' } }),
+      ['1'],
+    )
+  })
+
+  for (const reference of [
+    '#p',
+    'urn:uuid:c757873d-ec9a-4326-a141-556f43239520',
+    'http://other.example/fhir/Patient/1',
+    'Group/1',
+    'Patient?identifier=1',
+    'Patient/1/Condition',
+  ]) {
+    it(`is nobody for a subject ${reference}`, () => {
+      assert.deepEqual(patients({ resourceType: 'Observation', subject: { reference, type: 'Patient' } }), [])
+    })
+  }
+
+  it('is nobody for an identifier or a contained patient', () => {
+    const contained = [{ resourceType: 'Patient', id: '1' }]
+    assert.deepEqual(
+      patients({ resourceType: 'Observation', contained, subject: { identifier: { value: '1' } } }),
+      [],
+    )
+  })
+
+  it('is nobody for references outside the compartment parameters', () => {
+    const elsewhere = { reference: 'Patient/1' }
+    assert.deepEqual(patients({ resourceType: 'Observation', focus: [elsewhere] }), [])
+    assert.deepEqual(patients({ resourceType: 'Group', member: [{ entity: elsewhere }] }), [])
+    assert.deepEqual(patients({ resourceType: 'Practitioner', id: '1' }), [])
+    assert.deepEqual(
+      patients({ resourceType: 'Bundle', entry: [{ resource: { resourceType: 'Patient', id: '1' } }] }),
+      [],
+    )
+  })
+
+  it('goes by patient for a Device and by securityContext for a Binary', () => {
+    assert.deepEqual(patients({ resourceType: 'Device', patient: { reference: 'Patient/1' } }), ['1'])
+    assert.deepEqual(patients({ resourceType: 'Binary', securityContext: { reference: 'Patient/1' } }), ['1'])
+    assert.deepEqual(patients({ resourceType: 'Binary', securityContext: { reference: 'Encounter/1' } }), [])
+    assert.deepEqual(patients({ resourceType: 'Binary', securityContext: { reference: '#1' } }), [])
+  })
+
+  it('is nobody for content of the wrong form', () => {
+    for (const subject of [
+      null,
+      'Patient/1',
+      ['Patient/1'],
+      { reference: ['Patient/1'] },
+      { reference: 1 },
+      7,
+    ]) {
+      for (const resourceType of ['Condition', 'Observation', 'Encounter', 'MedicationRequest']) {
+        assert.deepEqual(
+          patients({ resourceType, subject }),
+          [],
+          `${resourceType} ${JSON.stringify(subject)}`,
+        )
+      }
+    }
+    assert.deepEqual(patients({ resourceType: 'Nonsense', subject: { reference: 'Patient/1' } }), [])
+  })
+})

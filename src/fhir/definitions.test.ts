@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { describe, it } from 'node:test'
+import { compileR4 } from '../../scripts/compile-r4/compile.ts'
+import {
+  definitions,
+  isResourceType,
+  resourceTypes,
+  searchParameter,
+  searchParametersOf,
+} from './definitions.ts'
+
+const file = new URL('./definitions/r4.json', import.meta.url)
+
+describe('definitions/r4.json', () => {
+  it('is what the compiler makes of the installed definitions', () => {
+    assert.ok(
+      readFileSync(file, 'utf8') === compileR4(),
+      'Run node scripts/compile-r4.ts and commit what it writes',
+    )
+  })
+
+  it('is small', () => {
+    assert.ok(readFileSync(file).length < 750_000)
+  })
+
+  it('has the codes of every required value set but those that R4 does not list', () => {
+    const bound = Object.values(definitions.structures)
+      .flatMap(it => Object.values(it.elements))
+      .flatMap(it => / #(.+)$/.exec(it)?.[1] ?? [])
+    const without = new Set(bound.filter(it => !Object.hasOwn(definitions.codes, it)))
+    assert.deepEqual(
+      [...without].toSorted(),
+      ['currencies', 'http://loinc.org/vs/LL379-9', 'mimetypes', 'ucum-units'].toSorted(),
+    )
+  })
+})
+
+describe('resourceTypes', () => {
+  it('lists the 146 types of R4 and none of another version', () => {
+    assert.equal(resourceTypes.length, 146)
+    assert.ok(resourceTypes.includes('Patient'))
+    for (const other of ['Resource', 'DomainResource', 'SubscriptionStatus', 'HumanName', 'User']) {
+      assert.equal(resourceTypes.includes(other), false, other)
+    }
+  })
+})
+
+describe('isResourceType', () => {
+  it('knows a type by its exact name', () => {
+    assert.equal(isResourceType('Condition'), true)
+    for (const text of ['condition', 'Conditions', '', '*', 'constructor', '__proto__']) {
+      assert.equal(isResourceType(text), false, text)
+    }
+  })
+})
+
+describe('searchParameter', () => {
+  it('gives the expression for the one type that is asked', () => {
+    assert.deepEqual(searchParameter('Patient', 'family'), {
+      code: 'family',
+      type: 'string',
+      expression: 'Patient.name.family',
+    })
+  })
+
+  it('narrows the targets of a reference to what its expression admits', () => {
+    assert.deepEqual(searchParameter('Condition', 'patient')?.target, ['Patient'])
+    assert.deepEqual(searchParameter('Condition', 'subject')?.target, ['Group', 'Patient'])
+  })
+
+  it('has the parameters of all types on every type', () => {
+    for (const type of resourceTypes) {
+      assert.equal(searchParameter(type, '_id')?.type, 'token', type)
+      assert.equal(searchParameter(type, '_lastUpdated')?.type, 'date', type)
+    }
+  })
+
+  it('knows no other names', () => {
+    assert.equal(searchParameter('Patient', 'nonsense'), undefined)
+    assert.equal(searchParameter('Nonsense', '_id'), undefined)
+    assert.equal(searchParameter('Patient', 'constructor'), undefined)
+  })
+})
+
+describe('searchParametersOf', () => {
+  it('lists only what can be searched by', () => {
+    const types = new Set(resourceTypes.flatMap(it => searchParametersOf(it)).map(it => it.type))
+    assert.deepEqual([...types].toSorted(), [
+      'date',
+      'number',
+      'quantity',
+      'reference',
+      'string',
+      'token',
+      'uri',
+    ])
+  })
+
+  it('lists nothing for an unknown type', () => {
+    assert.deepEqual(searchParametersOf('Nonsense'), [])
+  })
+})

@@ -1,0 +1,398 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { resourceTypes, searchParametersOf } from '../definitions.ts'
+import type { SearchError } from './clause.ts'
+import { parseSearch } from './parse-search.ts'
+
+const base = 'http://localhost:8080/fhir'
+const parse = (type: string, name: string, value: string) => parseSearch(type, name, value, base)
+
+function reason(type: string, name: string, value: string): SearchError['reason'] | 'accepted' {
+  const clause = parse(type, name, value)
+  return clause.kind === 'error' ? clause.reason : 'accepted'
+}
+
+describe('parseSearch of a token', () => {
+  const values = (value: string) => {
+    const clause = parse('Observation', 'code', value)
+    return clause.kind === 'token' ? clause.values : clause
+  }
+
+  it('tells any system, a system, no system and any code apart', () => {
+    assert.deepEqual(values('8480-6'), [{ system: undefined, code: '8480-6' }])
+    assert.deepEqual(values('http://loinc.org|8480-6'), [{ system: 'http://loinc.org', code: '8480-6' }])
+    assert.deepEqual(values('|8480-6'), [{ system: null, code: '8480-6' }])
+    assert.deepEqual(values('http://loinc.org|'), [{ system: 'http://loinc.org', code: undefined }])
+  })
+
+  it('reads alternatives and escapes', () => {
+    assert.deepEqual(values('a,b\\,c,s\\|x|d\\$e'), [
+      { system: undefined, code: 'a' },
+      { system: undefined, code: 'b,c' },
+      { system: 's|x', code: 'd$e' },
+    ])
+  })
+
+  it('reads :not, :text and :missing', () => {
+    assert.deepEqual(parse('Observation', 'code:not', 'a'), {
+      kind: 'token',
+      parameter: 'code',
+      negated: true,
+      values: [{ system: undefined, code: 'a' }],
+    })
+    assert.deepEqual(parse('Observation', 'code:text', 'Blood PRESSURE'), {
+      kind: 'text',
+      parameter: 'code',
+      values: ['blood pressure'],
+    })
+    assert.deepEqual(parse('Observation', 'code:missing', 'true'), {
+      kind: 'missing',
+      parameter: 'code',
+      missing: true,
+    })
+  })
+
+  it('refuses a value that would match anything', () => {
+    for (const value of ['', '|', ',', 'a,', 'a|b|c'])
+      assert.equal(reason('Observation', 'code', value), 'invalid-value')
+    assert.equal(reason('Observation', 'code:missing', 'maybe'), 'invalid-value')
+  })
+})
+
+describe('parseSearch of a string', () => {
+  it('normalises all but :exact', () => {
+    assert.deepEqual(parse('Patient', 'name', 'Núñez,Li'), {
+      kind: 'string',
+      parameter: 'name',
+      match: 'starts',
+      values: ['nunez', 'li'],
+    })
+    assert.deepEqual(parse('Patient', 'name:contains', 'ÑEZ'), {
+      kind: 'string',
+      parameter: 'name',
+      match: 'contains',
+      values: ['nez'],
+    })
+    assert.deepEqual(parse('Patient', 'name:exact', 'Núñez\\, Ana'), {
+      kind: 'string',
+      parameter: 'name',
+      match: 'exact',
+      values: ['Núñez, Ana'],
+    })
+  })
+
+  it('refuses a value of which nothing is left to compare', () => {
+    for (const value of ['', ' ', '\\,', 'a, '])
+      assert.equal(reason('Patient', 'name', value), 'invalid-value', value)
+  })
+})
+
+describe('parseSearch of a reference', () => {
+  const value = (name: string, text: string, type = 'Observation') => {
+    const clause = parse(type, name, text)
+    return clause.kind === 'reference' ? clause.values[0] : clause
+  }
+
+  it('reads what names a resource of this server', () => {
+    const expected = { kind: 'local', types: ['Patient'], id: '1' }
+    assert.deepEqual(value('patient', '1'), expected)
+    assert.deepEqual(value('patient', 'Patient/1'), expected)
+    assert.deepEqual(value('patient', `${base}/Patient/1`), expected)
+    assert.deepEqual(value('patient', 'Patient/1/_history/2'), expected)
+    assert.deepEqual(value('subject:Patient', '1'), expected)
+    assert.deepEqual(value('subject:Patient', 'Patient/1'), expected)
+  })
+
+  it('lets a bare id be of every target type', () => {
+    assert.deepEqual(value('subject', '1'), {
+      kind: 'local',
+      types: ['Group', 'Device', 'Patient', 'Location'],
+      id: '1',
+    })
+    assert.deepEqual(value('target', '1', 'Provenance'), { kind: 'local', types: undefined, id: '1' })
+  })
+
+  it('keeps addresses from elsewhere', () => {
+    for (const url of ['http://other.example/Patient/1', 'urn:uuid:1']) {
+      assert.deepEqual(value('subject', url), { kind: 'url', url })
+    }
+  })
+
+  it('reads :identifier', () => {
+    assert.deepEqual(parse('Observation', 'subject:identifier', 'urn:mrn|7'), {
+      kind: 'identifier',
+      parameter: 'subject',
+      values: [{ system: 'urn:mrn', code: '7' }],
+    })
+  })
+
+  it('refuses what names nothing', () => {
+    for (const text of ['Nonsense/1', 'Patient/', '#p', 'a/b/c', 'Patient/1/Condition', ' 1']) {
+      assert.equal(reason('Observation', 'subject', text), 'invalid-value', text)
+    }
+    assert.equal(reason('Observation', 'subject:Patient', 'Group/1'), 'invalid-value')
+    assert.equal(reason('Observation', 'subject:Practitioner', '1'), 'unsupported-modifier')
+    assert.equal(reason('Observation', 'subject:Nonsense', '1'), 'unsupported-modifier')
+  })
+})
+
+describe('parseSearch of a date', () => {
+  const value = (text: string) => {
+    const clause = parse('Patient', 'birthdate', text)
+    return clause.kind === 'date' ? clause.values[0] : clause
+  }
+  const [start, end] = [Date.UTC(2020, 0, 1), Date.UTC(2021, 0, 1) - 1]
+
+  it('reads every prefix', () => {
+    for (const prefix of ['eq', 'ne', 'gt', 'ge', 'lt', 'le', 'sa', 'eb']) {
+      assert.deepEqual(value(`${prefix}2020`), { prefix, low: start, high: end })
+    }
+    assert.deepEqual(value('2020'), { prefix: 'eq', low: start, high: end })
+  })
+
+  it('widens an approximate date by its own length', () => {
+    const width = end - start + 1
+    assert.deepEqual(value('ap2020'), { prefix: 'ap', low: start - width, high: end + width })
+  })
+
+  it('reads a zone whose plus sign became a space', () => {
+    assert.deepEqual(value('2020-01-01T01:00:00 01:00'), { prefix: 'eq', low: start, high: start + 999 })
+  })
+
+  it('refuses what is no date', () => {
+    for (const text of ['x', 'xx2020', '2020-02-30', 'ge', 'geq2020']) {
+      assert.equal(reason('Patient', 'birthdate', text), 'invalid-value', text)
+    }
+    assert.equal(reason('Patient', 'birthdate:exact', '2020'), 'unsupported-modifier')
+  })
+})
+
+describe('parseSearch of a number or quantity', () => {
+  const number = (text: string) => {
+    const clause = parse('ChargeItem', 'factor-override', text)
+    return clause.kind === 'number' ? clause.values[0] : clause
+  }
+
+  it('goes by the digits that are given', () => {
+    const found = number('100')
+    assert.ok(found !== undefined && 'low' in found)
+    assert.equal(found.low, 99.5)
+    assert.ok(found.high < 100.5 && found.high > 100.4999999)
+    const precise = number('100.00')
+    assert.ok(precise !== undefined && 'low' in precise)
+    assert.equal(precise.low, 99.995)
+    const rough = number('1e2')
+    assert.ok(rough !== undefined && 'low' in rough)
+    assert.equal(rough.low, 50)
+  })
+
+  it('takes a number after a comparing prefix as exact', () => {
+    for (const prefix of ['gt', 'ge', 'lt', 'le', 'sa', 'eb']) {
+      assert.deepEqual(number(`${prefix}-1.5`), { prefix, low: -1.5, high: -1.5 })
+    }
+    assert.deepEqual(number('ap-100'), { prefix: 'ap', low: -110, high: -90 })
+  })
+
+  it('keeps the stretch around every number', () => {
+    fc.assert(
+      fc.property(fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e15, max: 1e15 }), value => {
+        const found = number(String(value))
+        assert.ok(found !== undefined && 'low' in found, String(value))
+        assert.ok(found.low <= value && value <= found.high)
+      }),
+    )
+  })
+
+  it('refuses what is no number', () => {
+    for (const text of ['x', '1,', '1.', '.5', '1e', 'Infinity', 'NaN', '0x10', '1e999', '']) {
+      assert.equal(reason('ChargeItem', 'factor-override', text), 'invalid-value', text)
+    }
+  })
+
+  it('reads the unit of a quantity, by system or by itself', () => {
+    const unit = (text: string) => {
+      const clause = parse('Observation', 'value-quantity', text)
+      return clause.kind === 'quantity' ? [clause.values[0]?.system, clause.values[0]?.code] : clause
+    }
+    assert.deepEqual(unit('gt5.4|http://unitsofmeasure.org|mg'), ['http://unitsofmeasure.org', 'mg'])
+    assert.deepEqual(unit('5.4||mg'), [undefined, 'mg'])
+    assert.deepEqual(unit('5.4'), [undefined, undefined])
+    for (const text of ['5.4|mg', 'mg', '5||mg|x']) {
+      assert.equal(reason('Observation', 'value-quantity', text), 'invalid-value', text)
+    }
+  })
+})
+
+describe('parseSearch of a uri', () => {
+  it('reads :below and :above', () => {
+    for (const [name, match] of [
+      ['url', 'exact'],
+      ['url:below', 'below'],
+      ['url:above', 'above'],
+    ] as const) {
+      assert.deepEqual(parse('ValueSet', name, 'http://x.example/a'), {
+        kind: 'uri',
+        parameter: 'url',
+        match,
+        values: ['http://x.example/a'],
+      })
+    }
+  })
+})
+
+describe('parseSearch of modifiers and names', () => {
+  it('never ignores a modifier', () => {
+    const refused: readonly (readonly [string, string])[] = [
+      ['Observation', 'code:in'],
+      ['Observation', 'code:below'],
+      ['Observation', 'code:above'],
+      ['Observation', 'code:exact'],
+      ['Observation', 'code:'],
+      ['Observation', 'code:not:text'],
+      ['Patient', 'identifier:of-type'],
+      ['Patient', 'name:not'],
+      ['Patient', 'name:text'],
+      ['Observation', 'subject:above'],
+      ['Observation', 'value-quantity:exact'],
+      ['ValueSet', 'url:contains'],
+    ]
+    for (const [type, name] of refused) assert.equal(reason(type, name, '1'), 'unsupported-modifier', name)
+  })
+
+  it('says when a parameter is unknown', () => {
+    for (const name of [
+      'nonsense',
+      'nonsense:exact',
+      'nonsense.name',
+      '_text',
+      '_content',
+      '_filter',
+      '_list',
+      '',
+    ]) {
+      assert.equal(reason('Patient', name, '1'), 'unknown-parameter', name)
+    }
+    assert.equal(reason('Nonsense', '_id', '1'), 'unknown-parameter')
+  })
+
+  it('takes :missing on every parameter of every type', () => {
+    for (const type of resourceTypes) {
+      for (const { code } of searchParametersOf(type)) {
+        assert.deepEqual(parse(type, `${code}:missing`, 'false'), {
+          kind: 'missing',
+          parameter: code,
+          missing: false,
+        })
+      }
+    }
+  })
+
+  it('does not repeat the value in a message', () => {
+    for (const [name, value] of [
+      ['birthdate', 'secret'],
+      ['general-practitioner', 'secret/secret'],
+      ['name:secretly', 'secret'],
+    ] as const) {
+      const clause = parse('Patient', name, value)
+      assert.ok(clause.kind === 'error')
+      assert.equal(clause.text.replace(':secretly', '').includes('secret'), false)
+    }
+  })
+
+  it('reads any text without throwing', () => {
+    const names = fc.oneof(
+      fc.string(),
+      fc.constantFrom(
+        'name',
+        'birthdate',
+        'identifier',
+        'general-practitioner',
+        '_has:Observation:patient:code',
+      ),
+    )
+    fc.assert(fc.property(names, fc.string(), (name, value) => assert.ok(parse('Patient', name, value).kind)))
+  })
+})
+
+describe('parseSearch of a chain', () => {
+  it('reads the type that is said', () => {
+    assert.deepEqual(parse('Observation', 'subject:Patient.name:exact', 'Ana'), {
+      kind: 'chain',
+      parameter: 'subject',
+      targets: [
+        { type: 'Patient', clause: { kind: 'string', parameter: 'name', match: 'exact', values: ['Ana'] } },
+      ],
+    })
+  })
+
+  it('goes to every target that has the parameter when none is said', () => {
+    const clause = parse('Observation', 'subject.identifier', '7')
+    assert.ok(clause.kind === 'chain')
+    assert.deepEqual(
+      clause.targets.map(it => it.type),
+      ['Group', 'Device', 'Patient', 'Location'],
+    )
+    const named = parse('Observation', 'subject.birthdate', '2020')
+    assert.ok(named.kind === 'chain')
+    assert.deepEqual(
+      named.targets.map(it => it.type),
+      ['Patient'],
+    )
+  })
+
+  it('goes on over several links', () => {
+    const clause = parse('Observation', 'patient.organization.name', 'x')
+    assert.ok(clause.kind === 'chain' && clause.targets[0]?.clause.kind === 'chain')
+    assert.equal(clause.targets[0].clause.targets[0]?.type, 'Organization')
+  })
+
+  it('refuses what cannot be followed', () => {
+    assert.equal(reason('Observation', 'code.name', 'x'), 'unsupported-modifier')
+    assert.equal(reason('Observation', 'subject:Practitioner.name', 'x'), 'unsupported-modifier')
+    assert.equal(reason('Observation', 'subject:identifier.name', 'x'), 'unsupported-modifier')
+    assert.equal(reason('Observation', 'subject.nonsense', 'x'), 'unknown-parameter')
+    assert.equal(reason('Observation', 'patient.nonsense', 'x'), 'unknown-parameter')
+    assert.equal(reason('Observation', 'patient.birthdate', 'x'), 'invalid-value')
+    assert.equal(reason('Patient', 'link.link.link.link.name', 'x'), 'unsupported-modifier')
+  })
+
+  it('is read quickly however it is built', () => {
+    const started = performance.now()
+    parse('Provenance', 'target.target.target.target.target.target', '1')
+    parse('Provenance', `target${'.target'.repeat(1000)}`, '1')
+    parse('Patient', `_has:Provenance:target${':_has:Provenance:target'.repeat(1000)}:_id`, '1')
+    assert.ok(performance.now() - started < 1000)
+  })
+})
+
+describe('parseSearch of _has', () => {
+  it('reads type, reference and parameter', () => {
+    assert.deepEqual(parse('Patient', '_has:Observation:patient:code', '1234-5'), {
+      kind: 'has',
+      type: 'Observation',
+      parameter: 'patient',
+      clause: {
+        kind: 'token',
+        parameter: 'code',
+        negated: false,
+        values: [{ system: undefined, code: '1234-5' }],
+      },
+    })
+  })
+
+  it('goes on inside', () => {
+    const clause = parse('Patient', '_has:Observation:patient:_has:Provenance:target:agent', 'Practitioner/1')
+    assert.ok(clause.kind === 'has' && clause.clause.kind === 'has')
+    assert.equal(clause.clause.type, 'Provenance')
+  })
+
+  it('refuses what points elsewhere or nowhere', () => {
+    assert.equal(reason('Patient', '_has:Observation:patient', 'x'), 'unsupported-modifier')
+    assert.equal(reason('Patient', '_has:Nonsense:patient:code', 'x'), 'unsupported-modifier')
+    assert.equal(reason('Patient', '_has:Observation:code:code', 'x'), 'unsupported-modifier')
+    assert.equal(reason('Practitioner', '_has:Observation:patient:code', 'x'), 'unsupported-modifier')
+    assert.equal(reason('Patient', '_has:Observation:nonsense:code', 'x'), 'unknown-parameter')
+    assert.equal(reason('Patient', '_has:Observation:patient:nonsense', 'x'), 'unknown-parameter')
+  })
+})
