@@ -16,8 +16,8 @@ export interface Output {
   readonly columns?: number
 }
 
-/** 0: done; 1: it failed, and a line on stderr says why; 2: it was called wrongly. */
-export type ExitCode = 0 | 1 | 2
+/** 0: done; 1: it failed, and a line on stderr says why; 2: it was called wrongly; 3: `explain` says refused. */
+export type ExitCode = 0 | 1 | 2 | 3
 
 /** What was written after the command's name, parsed by `node:util` as its options say. */
 export interface Arguments {

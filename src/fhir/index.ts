@@ -2,6 +2,7 @@
  * FHIR R4 words: the definitions, interactions, references, the patient compartment, the search language,
  * validation, outcomes. Pure: it stores nothing, sends nothing, and decides nothing about who may see what.
  */
+export { authorizationOf } from './authorization.ts'
 export { compartmentParameters, patientsOf } from './compartment.ts'
 export { isResourceType, resourceTypes, searchParameter, searchParametersOf } from './definitions.ts'
 export { type Admitted, type Guard, outsideGrant, type Refused } from './guard.ts'

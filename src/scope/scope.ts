@@ -39,8 +39,22 @@ const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 const PLAIN_SCOPE =
   /^(?:openid|fhirUser|profile|online_access|offline_access|launch(?:\/[a-z]+(?:\?role=[^\s]+)?)?|__[\w.-]+|https?:\/\/\S+)$/
 
+// The same few scopes come again and again, and a scope never changes.
+const REMEMBERED = 1000
+const known = new Map<string, Scope>()
+
 /** The scope that a text means, or undefined when it is outside the grammar and so permits nothing. */
 export function parseScope(text: string): Scope | undefined {
+  const found = known.get(text)
+  if (found !== undefined) return found
+  const scope = read(text)
+  if (scope === undefined) return undefined
+  if (known.size >= REMEMBERED) known.clear()
+  known.set(text, scope)
+  return scope
+}
+
+function read(text: string): Scope | undefined {
   if (!SCOPE_TOKEN.test(text)) return undefined
   const match = RESOURCE_SCOPE.exec(text)
   if (match) {

@@ -12,6 +12,7 @@ const loaders = {
   'client add': async () => (await import('./client-add.ts')).clientAdd,
   'client list': async () => (await import('./client-list.ts')).clientList,
   'client remove': async () => (await import('./client-remove.ts')).clientRemove,
+  explain: async () => (await import('./explain.ts')).explain,
 } satisfies Record<string, () => Promise<Command>>
 
 export type CommandName = keyof typeof loaders

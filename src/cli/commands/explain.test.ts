@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
+import { describe, it } from 'node:test'
+import { runCommandLine } from '../command-line.ts'
+
+async function run(
+  argv: readonly string[],
+  input: Iterable<string | Buffer> = [],
+  env: Record<string, string> = {},
+) {
+  let out = ''
+  let err = ''
+  const code = await runCommandLine(['explain', ...argv], {
+    stdin: Readable.from(input, { objectMode: false }),
+    stdout: { write: text => (out += text) },
+    stderr: { write: text => (err += text) },
+    env,
+    cwd: import.meta.dirname,
+  })
+  return {
+    code,
+    out,
+    err,
+    lines: out
+      .split('\n')
+      .slice(0, -1)
+      .map(line => JSON.parse(line.startsWith('{') ? line : 'null')),
+  }
+}
+
+const request = ['--method', 'GET', '--url', '/Condition?patient=1', '--patient', '1']
+
+describe('sallyport explain', () => {
+  it('exits 0 when allowed and 3 when refused, and says why', async () => {
+    const allowed = await run([...request, '--scope', 'patient/Condition.rs'])
+    assert.deepEqual([allowed.code, allowed.out], [0, 'Allowed by patient/Condition.rs, within Patient/1.\n'])
+    const refused = await run([...request, '--scope', 'patient/Observation.rs'])
+    assert.equal(refused.code, 3)
+    assert.match(
+      refused.out,
+      /^Refused with 403: Insufficient scope for GET on Condition\. Required: patient\/Condition\.r or patient\/\*\.rs\n/,
+    )
+  })
+
+  it('takes what is left out from the settings', async () => {
+    const search = [...request, '--scope', 'patient/Condition.r']
+    assert.equal((await run(search)).code, 0)
+    assert.equal((await run(search, [], { SMART_SEARCH_LETTER: 's' })).code, 3)
+    assert.equal((await run([...search, '--search-letter', 'r'], [], { SMART_SEARCH_LETTER: 's' })).code, 0)
+    const user = ['--url', '/Condition/1', '--scope', 'user/*.rs', '--fhir-user', 'Practitioner/1']
+    assert.equal((await run(user)).code, 0)
+    assert.equal((await run(user, [], { SMART_SCOPE_CONTEXTS: 'patient' })).code, 3)
+    assert.equal(
+      (await run([...user, '--contexts', 'patient,user'], [], { SMART_SCOPE_CONTEXTS: 'patient' })).code,
+      0,
+    )
+  })
+
+  it('says what is missing or wrong on the command line', async () => {
+    for (const [argv, message] of [
+      [['--scope', 'openid'], 'Missing --url\n'],
+      [request, 'Missing --scope\n'],
+      [
+        [...request, '--scope', 'openid', '--search-letter', 'x'],
+        'Cannot use --search-letter: expected r or s\n',
+      ],
+      [
+        [...request, '--scope', 'openid', '--contexts', 'all'],
+        'Cannot use --contexts: expected patient, user and system, or some of them\n',
+      ],
+    ] as const) {
+      const { code, err } = await run(argv)
+      assert.deepEqual([code, err], [2, message])
+    }
+  })
+
+  it('answers each line of --jsonl in order, in the contracted form', async () => {
+    const line = { method: 'GET', url: '/Condition?patient=1', scope: 'patient/Condition.rs', patient: '1' }
+    const { code, out } = await run(
+      ['--jsonl'],
+      [
+        `${JSON.stringify({ id: 'a', ...line })}\n`,
+        `${JSON.stringify({ id: 7, ...line, method: 'POST', url: '/Condition' })}`,
+      ],
+    )
+    assert.equal(code, 0)
+    assert.equal(
+      out,
+      `{"id":"a","allowed":true,"status":200,"by":"patient/Condition.rs","within":"Patient/1","limits":[],"text":"Allowed by patient/Condition.rs, within Patient/1."}
+{"id":7,"allowed":false,"status":403,"by":null,"within":null,"limits":[],"text":"Insufficient scope for POST on Condition. Required: patient/Condition.c or patient/*.c"}
+`,
+    )
+  })
+
+  it('answers 400 to a line that it cannot read, and goes on', async () => {
+    const good = '{"id":9,"method":"GET","url":"/metadata"}'
+    const bad = [
+      'junk',
+      '',
+      '[]',
+      '1',
+      '{"id":1}',
+      '{"id":1,"method":1,"url":"/","scope":""}',
+      '{"id":1,"method":"GET","url":"/","scope":5}',
+      '{"id":1,"method":"GET","url":"/","searchLetter":"x"}',
+      '{"id":1,"method":"GET","url":"/","contexts":["all"]}',
+      '{"id":1,"method":"GET","url":"/","contexts":"patient"}',
+      '{"id":1,"method":"GET","url":"/","patient":5}',
+    ]
+    const { code, lines } = await run(['--jsonl'], [[...bad, good].join('\n')])
+    assert.equal(code, 0)
+    assert.equal(lines.length, bad.length + 1)
+    for (const answer of lines.slice(0, -1)) assert.deepEqual([answer.allowed, answer.status], [false, 400])
+    assert.deepEqual([lines.at(-1).id, lines.at(-1).allowed], [9, true])
+  })
+
+  it('reads lines and characters that are cut anywhere', async () => {
+    const text = Buffer.from(
+      '{"id":"ä€","method":"GET","url":"/metadata"}\r\n{"id":2,"method":"GET","url":"/metadata"}\n',
+    )
+    const bytes = [...text].map(byte => Buffer.from([byte]))
+    assert.deepEqual(
+      (await run(['--jsonl'], bytes)).lines.map(line => line.id),
+      ['ä€', 2],
+    )
+  })
+
+  it('honours searchLetter, contexts, fhirUser and body of a line', async () => {
+    const lines = [
+      { method: 'GET', url: '/Condition', scope: 'patient/Condition.r', patient: '1', searchLetter: 's' },
+      {
+        method: 'GET',
+        url: '/Condition',
+        scope: 'user/Condition.r',
+        fhirUser: 'Practitioner/1',
+        contexts: ['patient'],
+      },
+      {
+        method: 'GET',
+        url: '/Condition',
+        scope: ['user/Condition.r'],
+        fhirUser: 'Practitioner/1',
+        contexts: ['user'],
+      },
+      {
+        method: 'POST',
+        url: '/Condition',
+        scope: 'patient/Condition.c',
+        patient: '1',
+        body: { resourceType: 'Condition', subject: { reference: 'Patient/2' } },
+      },
+    ]
+    const answers = (await run(['--jsonl'], [lines.map(line => JSON.stringify(line)).join('\n')])).lines
+    assert.deepEqual(
+      answers.map(answer => answer.allowed),
+      [false, false, true, false],
+    )
+  })
+})

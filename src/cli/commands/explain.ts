@@ -1,0 +1,98 @@
+import { readSettings, type Settings } from '../../config/index.ts'
+import { type Explanation, explain as explainRequest, type Question } from '../../interceptor/index.ts'
+import type { ScopeContext } from '../../scope/index.ts'
+import { isSet, optional, required } from '../arguments.ts'
+import { type Arguments, type Command, type Io, misuse } from '../command.ts'
+import { explainLines } from '../explain/lines.ts'
+import { readContexts, readSearchLetter } from '../explain/question.ts'
+
+/** `sallyport explain`: what the interceptor would decide on a request, and why; without server, token or data. */
+export const explain: Command = {
+  name: 'explain',
+  summary: 'Tell whether a request would be allowed by a scope, and why',
+  usage: `
+Usage: npm run -s sallyport -- explain --method GET --url "/Condition?patient=1" --scope "patient/Condition.rs" --patient 1
+       npm run -s sallyport -- explain --jsonl < requests.jsonl
+
+  --method          GET, HEAD, POST, PUT, PATCH or DELETE (GET if left out)
+  --url             the address below the FHIR base, with its query
+  --scope           the granted scopes, as in the token
+  --patient         the id of the patient of the token
+  --fhir-user       the user of the token, for example Practitioner/1
+  --body            the body: JSON (an array is a JSON Patch), or a form for _search
+  --search-letter   r or s; as smart.fhir.search-letter if left out
+  --contexts        patient,user,system or some of them; as smart.fhir.scope-contexts if left out
+  --jsonl           read one JSON object a line from standard input, and write one a line
+
+Allowed means that only data can still refuse. Exit code 0: allowed; 3: refused; with --jsonl always 0.
+A line has id, method, url, scope, and if need be patient, fhirUser, body, searchLetter, contexts (a list). The answer
+has id, allowed, status, by, within, limits, text.`,
+  options: {
+    method: { type: 'string' },
+    url: { type: 'string' },
+    scope: { type: 'string' },
+    patient: { type: 'string' },
+    'fhir-user': { type: 'string' },
+    body: { type: 'string' },
+    'search-letter': { type: 'string' },
+    contexts: { type: 'string' },
+    jsonl: { type: 'boolean' },
+  },
+  positionals: { min: 0, max: 0 },
+  async run(args, io) {
+    const settings = readSettings(io.env, io.cwd)
+    if (isSet(args, 'jsonl')) {
+      await explainLines(io, settings)
+      return 0
+    }
+    const explanation = explainRequest(questionOf(args, settings), settings.fhirBaseUrl)
+    print(explanation, io)
+    return explanation.allowed ? 0 : 3
+  },
+}
+
+function print({ text, status, allowed, hint }: Explanation, io: Io): void {
+  io.stdout.write(allowed ? `${text}\n` : `Refused with ${status}: ${text}\n`)
+  if (hint !== undefined) io.stdout.write(`${hint}.\n`)
+}
+
+function questionOf(args: Arguments, settings: Settings): Question {
+  const url = args.values.url
+  const scope = args.values.scope
+  if (typeof url !== 'string') throw misuse('Missing --url')
+  return {
+    method: optional(args, 'method') ?? 'GET',
+    url,
+    scope: typeof scope === 'string' ? scope : required(args, 'scope'),
+    patient: optional(args, 'patient'),
+    fhirUser: optional(args, 'fhir-user'),
+    body: bodyOf(optional(args, 'body')),
+    searchLetter: searchLetterOf(args) ?? settings.fhir.searchLetter,
+    contexts: contextsOf(args) ?? settings.fhir.scopeContexts,
+  }
+}
+
+/** JSON where it is JSON, else a form. */
+function bodyOf(text: string | undefined): unknown {
+  if (text === undefined) return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+function searchLetterOf(args: Arguments): 'r' | 's' | undefined {
+  const text = optional(args, 'search-letter')
+  const letter = readSearchLetter(text)
+  if (text !== undefined && letter === undefined) throw misuse('Cannot use --search-letter: expected r or s')
+  return letter
+}
+
+function contextsOf(args: Arguments): readonly ScopeContext[] | undefined {
+  const text = optional(args, 'contexts')
+  const contexts = text === undefined ? undefined : readContexts(text.split(','))
+  if (text !== undefined && contexts === undefined)
+    throw misuse('Cannot use --contexts: expected patient, user and system, or some of them')
+  return contexts
+}

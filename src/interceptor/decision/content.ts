@@ -1,0 +1,67 @@
+import { type Access, isWithin } from '../../consent/index.ts'
+import { type Interaction, namesOtherPatient, type Resource } from '../../fhir/index.ts'
+import type { Refusal } from '../refusal.ts'
+import { isJsonObject, isResource } from './json.ts'
+import { patchedParts } from './patched-parts.ts'
+
+/** Why the content of a write is refused whatever is stored, as far as the request alone tells. */
+export function contentRefusal(
+  interaction: Interaction,
+  body: unknown,
+  access: Access,
+  baseUrl: string,
+): Refusal | undefined {
+  switch (interaction.kind) {
+    case 'create':
+      return writtenRefusal(body, interaction.type, undefined, access.reach(interaction.type, 'c'), baseUrl)
+    case 'update':
+      return writtenRefusal(
+        body,
+        interaction.type,
+        interaction.id,
+        access.reach(interaction.type, 'u'),
+        baseUrl,
+      )
+    case 'update-conditional':
+      return writtenRefusal(body, interaction.type, undefined, access.reach(interaction.type, 'u'), baseUrl)
+    case 'patch':
+    case 'patch-conditional':
+      return patchRefusal(body, interaction.type, access.reach(interaction.type, 'u'), baseUrl)
+    default:
+      return undefined
+  }
+}
+
+type Reach = ReturnType<Access['reach']>
+
+const OUTSIDE: Refusal = { kind: 'not-within', hint: 'The content of the write is not within the grant' }
+
+function writtenRefusal(
+  body: unknown,
+  type: string,
+  id: string | undefined,
+  reach: Reach,
+  baseUrl: string,
+): Refusal | undefined {
+  if (!isResource(body)) return misread('Cannot read body: it is no resource')
+  if (body.resourceType !== type) return misread('Cannot write: the body is of another type than the address')
+  if (id !== undefined && body.id !== id)
+    return misread('Cannot write: the body has another id than the address')
+  return isWithin(body, reach, baseUrl) ? undefined : OUTSIDE
+}
+
+/** A patch is judged on its result, by the server; what it says of other patients is refused before. */
+function patchRefusal(body: unknown, type: string, reach: Reach, baseUrl: string): Refusal | undefined {
+  if (!Array.isArray(body) || !body.every(isJsonObject))
+    return misread('Cannot read body: it is no JSON Patch')
+  if (reach === 'everything') return undefined
+  const parts: Resource = { ...patchedParts(body), resourceType: type }
+  const allows = reach.some(
+    ({ patient, sole }) => !sole || patient === undefined || !namesOtherPatient(parts, patient, baseUrl),
+  )
+  return allows ? undefined : OUTSIDE
+}
+
+function misread(text: string): Refusal {
+  return { kind: 'misunderstood', status: 400, text }
+}

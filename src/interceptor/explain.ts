@@ -1,0 +1,106 @@
+import type { Grant, Policy, Reach } from '../consent/index.ts'
+import { type Interaction, type Misunderstood, parseInteraction } from '../fhir/index.ts'
+import type { ScopeContext } from '../scope/index.ts'
+import type { Decision } from './decision/decision.ts'
+import { judgeRequest } from './decision/judge-request.ts'
+import { refuse } from './refuse.ts'
+import { grantOf } from './token/grant-of.ts'
+
+/** A request and a grant to be tried against each other, without server, token or data. */
+export interface Question {
+  readonly method: string
+  /** Below the FHIR base. */
+  readonly url: string
+  readonly scope: string | readonly string[]
+  readonly patient?: string | undefined
+  readonly fhirUser?: string | undefined
+  /** A JSON value; a text is a form, an array a JSON Patch. */
+  readonly body?: unknown
+  readonly searchLetter: 'r' | 's'
+  readonly contexts: readonly ScopeContext[]
+}
+
+/** The decision in words. `allowed` is true when only data can still refuse. */
+export interface Explanation {
+  readonly allowed: boolean
+  readonly status: number
+  /** The scope that decided, or `fhirUser` for the user's own resource. */
+  readonly by: string | null
+  /** The compartment that the request is kept to: `Patient/1`. */
+  readonly within: string | null
+  /** The filters that the request is kept to, any of them. */
+  readonly limits: readonly string[]
+  readonly text: string
+  /** Of a refusal: what would have permitted it. */
+  readonly hint?: string | undefined
+}
+
+/** What the interceptor would decide, and why. */
+export function explain(question: Question, fhirBaseUrl: string): Explanation {
+  const { scope, patient, fhirUser, contexts, searchLetter } = question
+  const policy: Policy = { fhirBaseUrl, contexts, searchLetter }
+  try {
+    return explanationOf(decisionOn(question, grantOf({ scope, patient, fhirUser }, fhirBaseUrl), policy))
+  } catch {
+    return explanationOf({ allowed: false, refusal: { kind: 'broken' } })
+  }
+}
+
+function decisionOn(question: Question, grant: Grant, policy: Policy): Decision {
+  const interaction = interactionOf(question)
+  if (interaction.kind === 'misunderstood') return { allowed: false, refusal: interaction }
+  const body = typeof question.body === 'string' ? undefined : question.body
+  return judgeRequest(interaction, body, grant, policy)
+}
+
+function interactionOf({ method, url, body }: Question): Interaction | Misunderstood {
+  const at = url.indexOf('?')
+  const path = at < 0 ? url : url.slice(0, at)
+  const form = typeof body === 'string' || path.endsWith('/_search')
+  return parseInteraction({
+    method,
+    path: path === '' || path.startsWith('/') ? path : `/${path}`,
+    query: at < 0 ? '' : url.slice(at + 1),
+    headers: form ? { 'content-type': 'application/x-www-form-urlencoded' } : {},
+    form: typeof body === 'string' ? body : '',
+  })
+}
+
+function explanationOf(decision: Decision): Explanation {
+  if (!decision.allowed) {
+    const { status, outcome } = refuse(decision.refusal)
+    const [issue] = outcome.issue
+    const text = issue?.details.text ?? ''
+    return { allowed: false, status, by: null, within: null, limits: [], text, hint: issue?.diagnostics }
+  }
+  const by =
+    typeof decision.by === 'object' ? decision.by.text : decision.by === 'fhirUser' ? decision.by : null
+  const within = compartmentOf(decision.within)
+  const limits = filtersOf(decision.within)
+  const text = [
+    reasonOf(decision.by),
+    within && `within ${within}`,
+    limits.length > 0 && `where ${limits.join(' or ')}`,
+  ]
+  return { allowed: true, status: 200, by, within, limits, text: `${text.filter(Boolean).join(', ')}.` }
+}
+
+function reasonOf(by: Extract<Decision, { allowed: true }>['by']): string {
+  if (by === 'public') return 'Allowed to all'
+  if (by === 'entries') return 'Allowed by each of its entries'
+  return by === 'fhirUser' ? 'Allowed as the own resource of the user' : `Allowed by ${by.text}`
+}
+
+function compartmentOf(reach: Reach): string | null {
+  if (reach === 'everything') return null
+  const [first, ...rest] = new Set(reach.map(limit => limit.patient))
+  return first === undefined || rest.length > 0 ? null : `Patient/${first}`
+}
+
+// A reach is any of its limits: one without a filter leaves no filter.
+function filtersOf(reach: Reach): readonly string[] {
+  if (reach === 'everything' || !reach.every(limit => limit.query || limit.id !== undefined)) return []
+  return reach.map(({ query = [], id }) =>
+    [...(id === undefined ? [] : [['_id', id]]), ...query].map(pair => pair.join('=')).join('&'),
+  )
+}
