@@ -83,16 +83,14 @@ function nobody(search: string | undefined): Html {
   })
 }
 
-function sentence({ patients, total }: PatientList, search: string | undefined): string {
+function sentence({ patients, total, hasMore }: PatientList, search: string | undefined): string {
   const shown = patients.length
   const people = shown === 1 ? '1 patient' : `${shown} patients`
-  const more = total !== undefined && total > shown
+  const part = total === undefined ? `The first ${people}` : `The first ${shown} of ${total} patients`
   if (search === undefined)
-    return more
-      ? `${shown} of ${total} patients, by family name. Search to find the others.`
-      : `${people}, by family name.`
-  return more
-    ? `${shown} of ${total} patients that match. Type more of the name to find the others.`
+    return hasMore ? `${part}. Search to find the others.` : `${people}, by family name.`
+  return hasMore
+    ? `${part} that match. Type more of the name to find the others.`
     : `${people} ${shown === 1 ? 'matches' : 'match'} “${search}”.`
 }
 

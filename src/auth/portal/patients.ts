@@ -10,6 +10,8 @@ export interface PatientList {
   readonly patients: readonly Person[]
   /** How many there are in all, where the server tells. */
   readonly total: number | undefined
+  /** Whether the server has more than these: it need not tell how many. */
+  readonly hasMore: boolean
 }
 
 export interface Away {
@@ -45,16 +47,25 @@ function listOf(answer: Awaited<ReturnType<FhirReader>>): PatientList | Away {
     case 'away':
       return answer
     case 'absent':
-      return { patients: [], total: undefined }
+      return { patients: [], total: undefined, hasMore: false }
     case 'found': {
       const patients = resourcesOf(answer.resource, 'Patient').slice(0, PATIENTS_LISTED).map(personOf)
-      const { total } = answer.resource
+      const total = typeof answer.resource.total === 'number' ? answer.resource.total : undefined
       return {
         patients: patients.toSorted(byFamilyName),
-        total: typeof total === 'number' ? total : undefined,
+        total,
+        hasMore: total === undefined ? hasNextPage(answer.resource) : total > patients.length,
       }
     }
   }
+}
+
+function hasNextPage({ link }: Resource): boolean {
+  return Array.isArray(link) && link.some((each: unknown) => isResourceLink(each) && each.relation === 'next')
+}
+
+function isResourceLink(value: unknown): value is { readonly relation: unknown } {
+  return typeof value === 'object' && value !== null && 'relation' in value
 }
 
 /** The resources of one type in a Bundle, each with an id. */
