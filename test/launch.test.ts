@@ -1,0 +1,158 @@
+/** The walk of a clinician in a real browser: log in, search, pick, launch, and read in the demo app. */
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { Page } from 'playwright-core'
+import { expectAccessible, inspectOnEveryScreen, useBrowser } from './support/browser.ts'
+import { type Stack, startStack } from './support/stack.ts'
+import { launch, pickPatient, signIn } from './support/walk.ts'
+
+let stack: Stack
+before(async () => {
+  stack = await startStack()
+})
+after(() => stack.close())
+const open = useBrowser()
+
+/** The element that has the keyboard. */
+async function focused(page: Page): Promise<string> {
+  return page.evaluate(() => {
+    const at = document.activeElement
+    return at === null ? '' : `${at.tagName} ${at.getAttribute('name') ?? at.textContent?.trim() ?? ''}`
+  })
+}
+
+/** Presses Tab until the element that matches has the focus. */
+async function tabTo(page: Page, wanted: RegExp): Promise<void> {
+  for (let presses = 0; presses < 80; presses++) {
+    if (wanted.test(await focused(page))) return
+    await page.keyboard.press('Tab')
+  }
+  assert.fail(`Tab never reaches ${wanted}; it is at ${await focused(page)}`)
+}
+
+describe('the launch', () => {
+  it('goes from the login to the record in the app, and every page is in order', async () => {
+    const { page, faults } = await open()
+    await page.goto(`${stack.settings.issuerUrl}/portal`)
+    assert.equal(new URL(page.url()).pathname, '/login')
+    await inspectOnEveryScreen(page, 'login')
+
+    await signIn(page, stack)
+    assert.equal(new URL(page.url()).pathname, '/portal')
+    assert.equal(await page.locator('[data-patient-id]').count(), 20)
+    await page.getByText('Search to find the others').waitFor()
+    await inspectOnEveryScreen(page, 'portal')
+
+    await pickPatient(page, 'Juniper, Alba')
+    await page.locator('.patient__warn').getByText('Alban').waitFor()
+    await inspectOnEveryScreen(page, 'portal-picked')
+
+    await launch(page, stack)
+    const banner = page.getByRole('region', { name: 'Patient' })
+    await banner.getByRole('heading', { name: 'Juniper, Alba' }).waitFor()
+    await banner.getByText('14-Mar-1958').waitFor()
+    for (const name of ['Conditions', 'Medicines', 'Blood pressure'])
+      await page.getByRole('heading', { level: 2, name }).waitFor()
+    await page
+      .getByRole('group', { name: 'Session' })
+      .getByText(/Session ends \d\d:\d\d/)
+      .waitFor()
+    await inspectOnEveryScreen(page, 'app')
+    assert.deepEqual(faults, [])
+  })
+
+  it('shows in the app what the session API says', async () => {
+    const { page, faults } = await open()
+    await signIn(page, stack)
+    await pickPatient(page, 'Juniper, Alba')
+    await launch(page, stack)
+    const summary = await page.evaluate(async () => (await fetch('/api/summary')).json())
+    assert.equal(summary.patient.name[0].family, 'Juniper')
+    const rows = await page
+      .getByRole('table', { name: /conditions/i })
+      .getByRole('rowheader')
+      .count()
+    assert.equal(rows, summary.conditions.length)
+    assert.deepEqual(faults, [])
+  })
+
+  it('works without scripts', async () => {
+    const { page, faults } = await open({ javaScriptEnabled: false })
+    await signIn(page, stack)
+    await pickPatient(page, 'Juniper, Alba')
+    await launch(page, stack)
+    await page.getByRole('heading', { level: 1, name: 'Juniper, Alba' }).waitFor()
+    await page.getByRole('button', { name: 'End session' }).click()
+    assert.equal(await page.getByRole('heading', { level: 1, name: 'Juniper, Alba' }).count(), 0)
+    await page.goto(stack.settings.appUrl)
+    assert.equal(await page.getByRole('heading', { level: 1, name: 'Juniper, Alba' }).count(), 0)
+    assert.deepEqual(faults, [])
+  })
+
+  it('works by keyboard alone', async () => {
+    const { page } = await open()
+    await page.goto(`${stack.settings.issuerUrl}/portal`)
+    await tabTo(page, /^INPUT username$/)
+    await page.keyboard.type(stack.clinician.username)
+    await page.keyboard.press('Tab')
+    await page.keyboard.type(stack.clinician.password)
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/portal')
+    await tabTo(page, /^INPUT search$/)
+    await page.keyboard.type('Juniper')
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/portal?search=Juniper')
+    await tabTo(page, /^A [\s\S]*Juniper[\s\S]*Alban/)
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/portal?*patient=*')
+    await tabTo(page, /^INPUT encounterId$/)
+    await page.keyboard.press('ArrowUp')
+    await tabTo(page, /^BUTTON Launch/)
+    await page.keyboard.press('Enter')
+    await page.waitForURL(`${stack.settings.appUrl}/`)
+    await page.getByRole('heading', { level: 1, name: 'Juniper, Alban' }).waitFor()
+  })
+
+  it('keeps the focus in sight at every stop', async () => {
+    const { page } = await open()
+    await signIn(page, stack)
+    for (let stop = 0; stop < 12; stop++) {
+      await page.keyboard.press('Tab')
+      const outline = await page.evaluate(() => {
+        const at = document.activeElement
+        return at === null ? 'nothing' : getComputedStyle(at).outlineStyle
+      })
+      assert.equal(outline, 'solid', `stop ${stop}: ${await focused(page)}`)
+    }
+  })
+
+  it('has words for a search that finds nobody, whatever was typed', async () => {
+    const { page, faults } = await open()
+    await signIn(page, stack)
+    for (const text of ['Nobody', '<script>alert(1)</script>', 'a&b=c', 'a|b', "'; drop table--", '%']) {
+      await page.getByLabel('Find a patient by name').fill(text)
+      await page.getByRole('button', { name: 'Search' }).click()
+      assert.equal(await page.getByLabel('Find a patient by name').inputValue(), text)
+      await page.getByRole('heading', { name: /^No patient matches/ }).waitFor()
+      assert.equal(await page.locator('[data-patient-id]').count(), 0)
+    }
+    await expectAccessible(page)
+    assert.deepEqual(faults, [])
+  })
+
+  it('says that a password is wrong without telling which, and stays on the form', async () => {
+    const { page } = await open()
+    await page.goto(`${stack.settings.issuerUrl}/login`)
+    await page.getByLabel('Username').fill('clinician')
+    await page.getByLabel('Password').fill('wrong')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('alert').getByText('The username or password is not right.').waitFor()
+    await inspectOnEveryScreen(page, 'login-wrong')
+  })
+
+  it('keeps tokens, codes and names out of the log', async () => {
+    const log = stack.log()
+    assert.ok(log.includes('/callback'))
+    assert.doesNotMatch(log, /eyJ|Juniper|launch=|code=|state=|sallyport"/)
+  })
+})

@@ -1,0 +1,30 @@
+import type { Page } from 'playwright-core'
+import type { Stack } from './stack.ts'
+
+/** From the portal's address over the login form to the patient list. */
+export async function signIn(page: Page, { settings, clinician }: Stack): Promise<void> {
+  await page.goto(`${settings.issuerUrl}/portal`)
+  await page.getByLabel('Username').fill(clinician.username)
+  await page.getByLabel('Password').fill(clinician.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Patients' }).waitFor()
+}
+
+/** Searches by name and picks the one row that has the whole of it (`Juniper, Alba`). */
+export async function pickPatient(page: Page, name: string): Promise<void> {
+  const [family = name] = name.split(',')
+  await page.getByLabel('Find a patient by name').fill(family)
+  await page.getByRole('button', { name: 'Search' }).click()
+  await page
+    .locator('a.prow')
+    .filter({ has: page.getByText(new RegExp(`^${name}(\\s|$)`)) })
+    .click()
+  await page.getByRole('group', { name: 'Encounter' }).waitFor()
+}
+
+/** Launches without an encounter, and waits for the app. */
+export async function launch(page: Page, { settings }: Stack): Promise<void> {
+  await page.getByLabel('No encounter').check()
+  await page.getByRole('button', { name: /^Launch/ }).click()
+  await page.waitForURL(`${settings.appUrl}/`)
+}
