@@ -107,5 +107,7 @@ function bytesOf(request: FastifyRequest): Uint8Array | undefined {
 }
 
 function send(reply: FastifyReply, answer: Answer): FastifyReply {
-  return reply.code(answer.status).headers(headersOf(answer)).send(answer.body)
+  reply.code(answer.status).headers(headersOf(answer))
+  if (reply.request.method !== 'HEAD') return reply.send(answer.body)
+  return reply.header('content-length', Buffer.byteLength(answer.body ?? '')).send('')
 }

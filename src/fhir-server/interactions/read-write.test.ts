@@ -1,0 +1,263 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { BASE, condition, type Fhir, issueOf, patient, startFhir } from '../testing/fhir.ts'
+
+let fhir: Fhir
+let now = Date.parse('2026-03-01T10:00:00.250Z')
+before(async () => {
+  fhir = await startFhir({ clock: () => now })
+})
+after(() => fhir.close())
+
+describe('create', () => {
+  it('answers 201 with the resource, its id, version, time and address', async () => {
+    const made = await fhir('POST Patient', { resourceType: 'Patient', id: 'mine', gender: 'female' })
+    assert.equal(made.status, 201)
+    const id = made.body.id ?? ''
+    assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7/)
+    assert.deepEqual(made.body, {
+      resourceType: 'Patient',
+      id,
+      meta: { versionId: '1', lastUpdated: '2026-03-01T10:00:00.250Z' },
+      gender: 'female',
+    })
+    assert.equal(made.headers.location, `${BASE}/Patient/${id}/_history/1`)
+    assert.equal(made.headers.etag, 'W/"1"')
+    assert.equal(made.headers['last-modified'], 'Sun, 01 Mar 2026 10:00:00 GMT')
+    assert.equal(made.headers['content-type'], 'application/fhir+json; charset=utf-8')
+    assert.equal((await fhir(`GET Patient/${id}`)).text, made.text)
+  })
+
+  it('keeps profile and tags of the sender, never its version or time', async () => {
+    const meta = { versionId: '9', lastUpdated: '1999-01-01T00:00:00Z', tag: [{ code: 'x' }] }
+    const made = await fhir('POST Patient', { resourceType: 'Patient', meta })
+    assert.deepEqual(made.body.meta, {
+      versionId: '1',
+      lastUpdated: '2026-03-01T10:00:00.250Z',
+      tag: [{ code: 'x' }],
+    })
+  })
+
+  it('answers as preferred', async () => {
+    const minimal = await fhir('POST Patient', { resourceType: 'Patient' }, { prefer: 'return=minimal' })
+    assert.deepEqual([minimal.status, minimal.text], [201, ''])
+    assert.match(String(minimal.headers.location), /_history\/1$/)
+    const told = await fhir(
+      'POST Patient',
+      { resourceType: 'Patient' },
+      { prefer: 'return=OperationOutcome' },
+    )
+    assert.deepEqual([told.status, told.body.resourceType], [201, 'OperationOutcome'])
+  })
+
+  it('answers 422 with an issue for each fault and its path', async () => {
+    const reply = await fhir('POST Patient', {
+      resourceType: 'Patient',
+      gender: 'x',
+      birthDate: 'y',
+      color: 1,
+    })
+    assert.equal(reply.status, 422)
+    const paths = (reply.body.issue ?? []).map(it => it.expression?.[0]).sort()
+    assert.deepEqual(paths, ['Patient.birthDate', 'Patient.color', 'Patient.gender'])
+  })
+
+  it('refuses a body of another type, or that is no resource', async () => {
+    assert.equal(
+      issueOf(await fhir('POST Patient', condition('1', '1'))),
+      '400 invalid: Cannot accept body: expected a resource of type Patient',
+    )
+    for (const body of ['[]', '1', 'null', '"x"'])
+      assert.equal(
+        issueOf(await fhir('POST Patient', body)),
+        '400 structure: Cannot read body: expected a Patient resource',
+      )
+  })
+})
+
+describe('read', () => {
+  it('answers 304 to who has the version already', async () => {
+    const { headers, body } = await fhir('POST Patient', { resourceType: 'Patient' })
+    const line = `GET Patient/${body.id}`
+    const etag = String(headers.etag)
+    for (const tag of [etag, '"1"', `"0", ${etag}`, '*']) {
+      const reply = await fhir(line, undefined, { 'if-none-match': tag })
+      assert.deepEqual([reply.status, reply.text, reply.headers.etag], [304, '', etag], tag)
+    }
+    assert.equal((await fhir(line, undefined, { 'if-none-match': 'W/"2"' })).status, 200)
+    const since = String(headers['last-modified'])
+    assert.equal((await fhir(line, undefined, { 'if-modified-since': since })).status, 304)
+    assert.equal(
+      (await fhir(line, undefined, { 'if-modified-since': 'Sun, 01 Mar 2026 09:59:59 GMT' })).status,
+      200,
+    )
+    assert.equal((await fhir(line, undefined, { 'if-modified-since': 'nonsense' })).status, 200)
+  })
+
+  it('answers 404 where there is none, and for an unknown type', async () => {
+    assert.equal(issueOf(await fhir('GET Patient/none')), '404 not-found: Cannot find Patient/none')
+    assert.equal((await fhir('GET Nothing/1')).status, 404)
+    assert.equal((await fhir('GET Patient/1/nothing')).status, 404)
+  })
+
+  it('shows only the elements asked for, and says so', async () => {
+    const { body } = await fhir('POST Patient', {
+      resourceType: 'Patient',
+      gender: 'male',
+      birthDate: '2000',
+    })
+    const reply = await fhir(`GET Patient/${body.id}?_elements=birthDate`)
+    assert.deepEqual(Object.keys(reply.body), ['resourceType', 'id', 'meta', 'birthDate'])
+    assert.deepEqual(reply.body.meta?.tag, [
+      { system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue', code: 'SUBSETTED' },
+    ])
+  })
+
+  it('answers HEAD like GET, without the body', async () => {
+    const { body, text } = await fhir('POST Patient', { resourceType: 'Patient' })
+    const reply = await fhir(`HEAD Patient/${body.id}`)
+    assert.deepEqual([reply.status, reply.text, reply.headers.etag], [200, '', 'W/"1"'])
+    assert.equal(reply.headers['content-length'], String(Buffer.byteLength(text)))
+  })
+})
+
+describe('update', () => {
+  it('creates under the id that was chosen, then writes versions', async () => {
+    const made = await fhir('PUT Patient/put-1', patient('put-1'))
+    assert.deepEqual([made.status, made.headers.etag], [201, 'W/"1"'])
+    now += 1000
+    const changed = await fhir('PUT Patient/put-1', patient('put-1', { gender: 'other' }))
+    assert.deepEqual([changed.status, changed.headers.etag, changed.body.gender], [200, 'W/"2"', 'other'])
+    assert.equal(changed.body.meta?.lastUpdated, '2026-03-01T10:00:01.250Z')
+    const first = await fhir('GET Patient/put-1/_history/1')
+    assert.deepEqual([first.status, first.headers.etag, first.body.gender], [200, 'W/"1"', undefined])
+    assert.equal((await fhir('GET Patient/put-1/_history/3')).status, 404)
+    assert.equal((await fhir('GET Patient/put-1/_history/01')).status, 404)
+  })
+
+  it('goes on only from the version that If-Match names', async () => {
+    await fhir('PUT Patient/match', patient('match'))
+    const put = (tag: string) => fhir('PUT Patient/match', patient('match'), { 'if-match': tag })
+    assert.equal((await put('W/"1"')).status, 200)
+    assert.equal(
+      issueOf(await put('W/"1"')),
+      '412 conflict: Cannot write: If-Match does not name the current version 2',
+    )
+    assert.equal((await fhir('GET Patient/match')).headers.etag, 'W/"2"')
+    assert.equal((await fhir('PUT Patient/never', patient('never'), { 'if-match': 'W/"1"' })).status, 412)
+    assert.equal((await fhir('PUT Patient/match', patient('match'), { 'if-none-match': '*' })).status, 412)
+    assert.equal((await fhir('PUT Patient/once', patient('once'), { 'if-none-match': '*' })).status, 201)
+  })
+
+  it('refuses a body whose id is not that of the address', async () => {
+    const said = '400 invalid: Cannot update Patient/a: the id in the body is not that of the address'
+    assert.equal(issueOf(await fhir('PUT Patient/a', patient('b'))), said)
+    assert.equal(issueOf(await fhir('PUT Patient/a', { resourceType: 'Patient' })), said)
+    assert.equal((await fhir('GET Patient/a')).status, 404)
+  })
+})
+
+describe('patch', () => {
+  const type = { 'content-type': 'application/json-patch+json' }
+
+  it('applies a JSON Patch as the next version', async () => {
+    await fhir('PUT Patient/p', patient('p', { gender: 'male' }))
+    const reply = await fhir('PATCH Patient/p', [{ op: 'replace', path: '/gender', value: 'other' }], type)
+    assert.deepEqual([reply.status, reply.headers.etag, reply.body.gender], [200, 'W/"2"', 'other'])
+  })
+
+  it('refuses what cannot be applied, what is invalid after it, and what changes the identity', async () => {
+    await fhir('PUT Patient/q', patient('q', { gender: 'male' }))
+    const ask = (patch: unknown, headers = type) => fhir('PATCH Patient/q', patch, headers)
+    assert.equal(
+      issueOf(await ask([{ op: 'test', path: '/gender', value: 'x' }])),
+      '422 processing: Cannot apply patch: test of /gender failed',
+    )
+    assert.equal((await ask([{ op: 'replace', path: '/gender', value: 'x' }])).status, 422)
+    assert.equal((await ask([{ op: 'replace', path: '/id', value: 'z' }])).status, 400)
+    assert.equal((await ask([{ op: 'replace', path: '/resourceType', value: 'Group' }])).status, 400)
+    assert.equal((await ask({ op: 'remove', path: '/gender' })).status, 400)
+    assert.equal((await ask([], { 'content-type': 'application/fhir+json' })).status, 415)
+    assert.equal((await fhir('GET Patient/q')).headers.etag, 'W/"1"')
+    assert.equal((await fhir('PATCH Patient/none', [], type)).status, 404)
+  })
+})
+
+describe('delete', () => {
+  it('is 204 each time, and the resource is gone but its versions are not', async () => {
+    await fhir('PUT Patient/d', patient('d'))
+    assert.deepEqual(
+      [(await fhir('DELETE Patient/d')).status, (await fhir('DELETE Patient/d')).status],
+      [204, 204],
+    )
+    assert.equal(
+      issueOf(await fhir('GET Patient/d')),
+      '410 deleted: Cannot read Patient/d: it has been deleted',
+    )
+    assert.equal((await fhir('GET Patient/d/_history/1')).status, 200)
+    assert.equal((await fhir('GET Patient/d/_history/2')).status, 410)
+    assert.equal((await fhir('GET Patient?_id=d')).body.total, 0)
+    assert.equal(
+      (await fhir('PATCH Patient/d', [], { 'content-type': 'application/json-patch+json' })).status,
+      410,
+    )
+    const again = await fhir('PUT Patient/d', patient('d'))
+    assert.deepEqual([again.status, again.headers.etag], [201, 'W/"3"'])
+  })
+
+  it('heeds If-Match', async () => {
+    await fhir('PUT Patient/e', patient('e'))
+    assert.equal((await fhir('DELETE Patient/e', undefined, { 'if-match': 'W/"7"' })).status, 412)
+    assert.equal((await fhir('DELETE Patient/e', undefined, { 'if-match': 'W/"1"' })).status, 204)
+    assert.equal((await fhir('DELETE Patient/absent')).status, 204)
+  })
+})
+
+describe('conditional interactions', () => {
+  const known = (value: string, more: object = {}) => ({
+    resourceType: 'Patient',
+    identifier: [{ system: 'urn:mrn', value }],
+    ...more,
+  })
+
+  it('creates only where none matches', async () => {
+    const header = { 'if-none-exist': 'identifier=urn:mrn|c1' }
+    const made = await fhir('POST Patient', known('c1'), header)
+    const again = await fhir('POST Patient', known('c1'), header)
+    assert.deepEqual([made.status, again.status], [201, 200])
+    assert.equal(again.headers.location, made.headers.location)
+    await fhir('POST Patient', known('c1'))
+    assert.equal((await fhir('POST Patient', known('c1'), header)).status, 412)
+  })
+
+  it('updates the one match, or creates', async () => {
+    const line = 'PUT Patient?identifier=urn:mrn|u1'
+    const made = await fhir(line, known('u1'))
+    const changed = await fhir(line, known('u1', { gender: 'male' }))
+    assert.deepEqual([made.status, changed.status], [201, 200])
+    assert.equal(changed.body.id, made.body.id)
+    assert.equal((await fhir(line, known('u1', { id: 'other' }))).status, 400)
+    const chosen = await fhir('PUT Patient?identifier=urn:mrn|u2', known('u2', { id: 'chosen' }))
+    assert.deepEqual([chosen.status, chosen.body.id], [201, 'chosen'])
+  })
+
+  it('patches and deletes the one match', async () => {
+    const { body } = await fhir('POST Patient', known('d1'))
+    const type = { 'content-type': 'application/json-patch+json' }
+    const patch = [{ op: 'add', path: '/gender', value: 'male' }]
+    assert.equal((await fhir('PATCH Patient?identifier=urn:mrn|d1', patch, type)).body.gender, 'male')
+    assert.equal((await fhir('PATCH Patient?identifier=urn:mrn|none', patch, type)).status, 404)
+    assert.equal((await fhir('DELETE Patient?identifier=urn:mrn|none')).status, 204)
+    assert.equal((await fhir('DELETE Patient?identifier=urn:mrn|d1')).status, 204)
+    assert.equal((await fhir(`GET Patient/${body.id}`)).status, 410)
+    await fhir('POST Patient', known('d2'))
+    await fhir('POST Patient', known('d2'))
+    assert.equal((await fhir('DELETE Patient?identifier=urn:mrn|d2')).status, 412)
+  })
+
+  it('never ignores a parameter, however lenient the caller', async () => {
+    const reply = await fhir('DELETE Patient?nothing=1', undefined, { prefer: 'handling=lenient' })
+    assert.equal(reply.status, 400)
+    assert.equal((await fhir('DELETE Patient')).status, 400)
+  })
+})
