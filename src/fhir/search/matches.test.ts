@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { fullResource } from '../../../test/support/r4-resources.ts'
+import { resourceTypes } from '../definitions.ts'
+import type { Resource } from '../r4.ts'
+import type { IndexEntry } from './entry.ts'
+import { indexEntries } from './index-entries.ts'
+import { matches } from './matches.ts'
+import { escapeSearchValue as escaped } from './split.ts'
+
+const base = 'http://localhost:8080/fhir'
+
+const patient: Resource = {
+  resourceType: 'Patient',
+  id: 'p1',
+  meta: { lastUpdated: '2024-05-06T07:08:09.010Z', tag: [{ system: 'urn:tags', code: 'test' }] },
+  active: true,
+  name: [{ family: 'Núñez', given: ['Ana', 'María'] }],
+  gender: 'female',
+  birthDate: '1970-05-04',
+  identifier: [{ system: 'urn:mrn', value: 'A,7' }, { value: 'bare' }],
+  generalPractitioner: [{ reference: 'Practitioner/d1' }, { identifier: { system: 'urn:npi', value: '9' } }],
+}
+
+const observation: Resource = {
+  resourceType: 'Observation',
+  status: 'final',
+  category: [
+    {
+      coding: [{ system: 'http://terminology.hl7.org/CodeSystem/observation-category', code: 'laboratory' }],
+    },
+  ],
+  code: {
+    coding: [{ system: 'http://loinc.org', code: '4548-4', display: 'Hemoglobin A1c' }],
+    text: 'HbA1c',
+  },
+  subject: { reference: 'Patient/p1' },
+  effectivePeriod: { start: '2020-03', end: '2020-05' },
+  valueQuantity: { value: 6.3, unit: '%', system: 'http://unitsofmeasure.org', code: '%' },
+}
+
+const valueSet: Resource = { resourceType: 'ValueSet', url: 'http://x.example/fhir/ValueSet/a' }
+
+/** Each row: parameter, value, and whether the search finds the resource. */
+function table(resource: Resource, rows: readonly (readonly [string, string, boolean])[]): void {
+  for (const [name, value, expected] of rows) {
+    it(`${expected ? 'finds' : 'does not find'} ${resource.resourceType}?${name}=${value}`, () => {
+      assert.equal(matches(resource, name, value, base), expected)
+    })
+  }
+}
+
+describe('matches by token', () => {
+  table(patient, [
+    ['_id', 'p1', true],
+    ['_id', 'P1', false],
+    ['_id', 'x,p1', true],
+    ['active', 'true', true],
+    ['active', 'false', false],
+    ['gender', 'female', true],
+    ['gender', 'Female', false],
+    ['gender', 'http://hl7.org/fhir/administrative-gender|female', true],
+    ['gender', 'urn:other|female', false],
+    ['gender:not', 'female', false],
+    ['gender:not', 'male', true],
+    ['gender:not', 'male,female', false],
+    ['language:not', 'de', true],
+    ['deceased', 'false', true],
+    ['deceased', 'true', false],
+    ['identifier', 'A\\,7', true],
+    ['identifier', 'A,7', false],
+    ['identifier', 'urn:mrn|A\\,7', true],
+    ['identifier', 'urn:mrn|', true],
+    ['identifier', 'urn:other|', false],
+    ['identifier', '|bare', true],
+    ['identifier', '|A\\,7', false],
+    ['_tag', 'urn:tags|test', true],
+    ['language:missing', 'true', true],
+    ['language:missing', 'false', false],
+    ['gender:missing', 'false', true],
+  ])
+  table(observation, [
+    ['category', 'laboratory', true],
+    ['category', 'http://terminology.hl7.org/CodeSystem/observation-category|laboratory', true],
+    ['category', 'http://terminology.hl7.org/CodeSystem/observation-category|survey', false],
+    ['category', 'survey,laboratory', true],
+    ['category', 'lab', false],
+    ['code:text', 'hemo', true],
+    ['code:text', 'hba1c', true],
+    ['code:text', 'globin', false],
+    ['code', 'HbA1c', false],
+  ])
+})
+
+describe('matches by string', () => {
+  table(patient, [
+    ['name', 'nunez', true],
+    ['name', 'NÚÑ', true],
+    ['name', 'ana maria nunez', true],
+    ['name', 'Núñez\\, Ana', true],
+    ['name', 'maria nunez', false],
+    ['name', 'unez', false],
+    ['name:contains', 'unez', true],
+    ['name:exact', 'Núñez', true],
+    ['name:exact', 'Nunez', false],
+    ['given', 'mar', true],
+    ['given', 'x,mar', true],
+    ['family', 'ana', false],
+  ])
+})
+
+describe('matches by reference', () => {
+  table(patient, [
+    ['general-practitioner', 'd1', true],
+    ['general-practitioner', 'Practitioner/d1', true],
+    ['general-practitioner', `${base}/Practitioner/d1`, true],
+    ['general-practitioner', 'Organization/d1', false],
+    ['general-practitioner', 'http://other.example/Practitioner/d1', false],
+    ['general-practitioner:Practitioner', 'd1', true],
+    ['general-practitioner:Organization', 'd1', false],
+    ['general-practitioner:identifier', 'urn:npi|9', true],
+    ['general-practitioner:identifier', '|9', false],
+    ['general-practitioner:identifier', '9', true],
+  ])
+  table(observation, [
+    ['patient', 'p1', true],
+    ['patient', 'Patient/p1', true],
+    ['subject', 'Patient/p2', false],
+    ['performer:missing', 'true', true],
+  ])
+})
+
+describe('matches by date', () => {
+  table(patient, [
+    ['birthdate', '1970', true],
+    ['birthdate', '1970-05-04', true],
+    ['birthdate', '1970-05-05', false],
+    ['birthdate', 'ne1970', false],
+    ['birthdate', 'ge1970-05-04', true],
+    ['birthdate', 'gt1970-05-04', false],
+    ['birthdate', 'lt1970-05-04', false],
+    ['birthdate', 'lt1971', true],
+    ['birthdate', 'ap1971', true],
+    ['birthdate', 'ap1972', false],
+    ['_lastUpdated', 'gt2024-05-06T07:08:09.009Z', true],
+    ['_lastUpdated', 'gt2024-05-06T07:08:09.010Z', false],
+    ['_lastUpdated', '2024-05-06T09:08:09.010+02:00', true],
+  ])
+  table(observation, [
+    ['date', '2020', true],
+    ['date', '2020-04', false],
+    ['date', 'ne2020-04', true],
+    ['date', 'gt2020-04', true],
+    ['date', 'lt2020-04', true],
+    ['date', 'sa2020-04', false],
+    ['date', 'sa2020-02', true],
+    ['date', 'eb2020-05', false],
+    ['date', 'eb2020-06', true],
+    ['date', 'ge2020-05', false],
+    ['date', 'ge2020-03', true],
+    ['date', 'le2020-05', true],
+    ['date', 'ap2020-08', false],
+    ['date', 'ap2020-06', true],
+  ])
+})
+
+describe('matches by quantity and number', () => {
+  table(observation, [
+    ['value-quantity', '6.3', true],
+    ['value-quantity', '6', true],
+    ['value-quantity', '6.30', true],
+    ['value-quantity', '6.4', false],
+    ['value-quantity', 'ne6.3', false],
+    ['value-quantity', 'gt6.3', false],
+    ['value-quantity', 'ge6.3', true],
+    ['value-quantity', 'ap6', true],
+    ['value-quantity', '6.3|http://unitsofmeasure.org|%', true],
+    ['value-quantity', '6.3|http://unitsofmeasure.org|', true],
+    ['value-quantity', '6.3|urn:other|%', false],
+    ['value-quantity', '6.3||%', true],
+    ['value-quantity', '6.3||mg', false],
+    ['value-quantity', '5,6.3', true],
+  ])
+})
+
+describe('matches by uri', () => {
+  table(valueSet, [
+    ['url', 'http://x.example/fhir/ValueSet/a', true],
+    ['url', 'http://x.example/fhir/ValueSet/A', false],
+    ['url', 'http://x.example/fhir', false],
+    ['url:below', 'http://x.example/fhir', true],
+    ['url:below', 'http://x.example/fhir/', true],
+    ['url:below', 'http://x.example/fhi', false],
+    ['url:above', 'http://x.example/fhir/ValueSet/a/b', true],
+    ['url:above', 'http://x.example/fhir/ValueSet/ab', false],
+  ])
+})
+
+describe('matches', () => {
+  const untold: readonly (readonly [string, string])[] = [
+    ['nonsense', '1'],
+    ['category:in', 'http://x.example/ValueSet/1'],
+    ['category:below', 'x'],
+    ['category', ''],
+    ['date', 'yesterday'],
+    ['subject.name', 'Ana'],
+    ['subject:Patient.name', 'Ana'],
+    ['_has:Provenance:target:agent', 'x'],
+    ['_filter', 'x'],
+    ['_text', 'x'],
+    ['_count', '1'],
+    ['code-value-quantity', 'x$1'],
+  ]
+  for (const [name, value] of untold) {
+    it(`cannot tell ${name}=${value}`, () => assert.equal(matches(observation, name, value, base), undefined))
+  }
+
+  it('cannot tell anything about an unknown type', () => {
+    assert.equal(matches({ resourceType: 'Nonsense', id: '1' }, '_id', '1', base), undefined)
+  })
+
+  it('finds every resource by every value that it is indexed by', () => {
+    for (const type of resourceTypes) {
+      const resource = fullResource(type, 1)
+      for (const entry of indexEntries(resource, base)) {
+        const [modifier, value] = searchFor(entry)
+        assert.equal(
+          matches(resource, entry.parameter + modifier, value, base),
+          true,
+          `${type}?${entry.parameter}=${value}`,
+        )
+        assert.equal(matches(resource, `${entry.parameter}:missing`, 'true', base), false)
+      }
+    }
+  })
+})
+
+/** A search that the entry answers. */
+function searchFor(entry: IndexEntry): readonly [modifier: string, value: string] {
+  switch (entry.kind) {
+    case 'token':
+      if (entry.code === undefined && entry.system === undefined) return [':text', escaped(entry.text ?? '')]
+      return ['', `${escaped(entry.system ?? '')}|${escaped(entry.code ?? '')}`]
+    case 'reference':
+      if (entry.identifierValue !== undefined) return [':identifier', escaped(entry.identifierValue)]
+      return ['', entry.url ?? `${entry.type}/${entry.id}`]
+    case 'string':
+      return [':exact', escaped(entry.exact)]
+    case 'date':
+      return ['', `ge${new Date(entry.low).toISOString()}`]
+    case 'number':
+    case 'quantity':
+      return ['', `ge${entry.low}`]
+    case 'uri':
+      return ['', escaped(entry.uri)]
+  }
+}
