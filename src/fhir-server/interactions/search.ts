@@ -13,7 +13,7 @@ import { typesIn } from '../search/types-in.ts'
 type Search = InteractionOf<'search-type' | 'search-system' | 'search-compartment'>
 
 /** How far a total is counted that nobody asked for. */
-const COUNTED = 10_000
+const COUNTED = 5_000
 
 /** Searches a type, several types, or a compartment. */
 export const search: Handler<Search['kind']> = (context, asked) => {

@@ -34,9 +34,11 @@ export function living(
   ])}`
 }
 
-/** Whether a search begins with few resources, so that counting and sorting what it finds is cheap. */
+/** Whether a search looks at no more resources than it finds, or begins with few. */
 export function isBounded(scene: Scene, type: string, clauses: readonly SearchClause[]): boolean {
-  return leadOf(clauses) !== undefined || compartmentRids(scene, type, scene.reach(type)) !== undefined
+  const reach = scene.reach(type)
+  if (leadOf(clauses) !== undefined || compartmentRids(scene, type, reach) !== undefined) return true
+  return clauses.length === 0 && reach === 'everything'
 }
 
 function leadOf(clauses: readonly SearchClause[]): LeadingClause | undefined {

@@ -39,7 +39,7 @@ export function openPages(database: Database): Pages {
     },
     open(text) {
       const sealed = Buffer.from(text, 'base64url')
-      if (sealed.length <= IV + TAG) return undefined
+      if (sealed.length <= IV + TAG || sealed.toString('base64url') !== text) return undefined
       const decipher = createDecipheriv(ALGORITHM, key, sealed.subarray(0, IV))
       decipher.setAuthTag(sealed.subarray(-TAG))
       try {

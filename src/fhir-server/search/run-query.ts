@@ -56,7 +56,7 @@ export function countQuery(ground: Ground, query: Query, limit?: number): number
   return limit !== undefined && count > limit ? undefined : count
 }
 
-/** Whether the query begins with few resources, so that it is cheap to count what it finds. */
+/** Whether a count up to a limit is cheap: the query begins with few resources, or finds all of them. */
 export function isCountable({ scene, compartment }: Ground, query: Query): boolean {
   return query.types.every(
     ({ type, clauses }) => compartment !== undefined || isBounded(scene, type, clauses),
