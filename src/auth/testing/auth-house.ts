@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { hash } from '@node-rs/bcrypt'
+import { hashSync } from '@node-rs/bcrypt'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import type { Resource } from '../../fhir/index.ts'
 import { randomToken, type Schema, type Store, sealer } from '../../store/index.ts'
@@ -24,6 +24,8 @@ export interface HouseOptions {
   readonly resources?: readonly Resource[]
   readonly logger?: Logger
 }
+
+const QUICK_HASH = hashSync('sallyport', 4)
 
 /** An auth server with a clock that is moved by hand, a FHIR server to talk to, and clients that come to it. */
 export class AuthHouse {
@@ -55,6 +57,8 @@ export class AuthHouse {
     const time = { now: Date.UTC(2026, 10, 13, 14, 0, 0) }
     const clock = () => time.now
     await initialize({ settings, store, sealer: keySealer, clock })
+    // The same password at a cost that a test can wait for.
+    await store.db.updateTable('clinician').set({ password_hash: QUICK_HASH }).execute()
     const app = await authServer({
       settings,
       store,
@@ -82,7 +86,7 @@ export class AuthHouse {
       .insertInto('clinician')
       .values({
         username,
-        password_hash: await hash('sallyport', 4),
+        password_hash: QUICK_HASH,
         display_name: `Dr. ${username}`,
         fhir_user_id: `practitioner-of-${username}`,
         ...(more.disabled === undefined ? {} : { disabled: true }),

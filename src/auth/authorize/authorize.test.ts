@@ -1,0 +1,299 @@
+import assert from 'node:assert/strict'
+import { before, beforeEach, describe, it } from 'node:test'
+import { AuthHouse, answerOf, claimsOf, strangerToken } from '../testing/auth-house.ts'
+import { oneStore } from '../testing/one-store.ts'
+import type { Visitor } from '../testing/visitor.ts'
+
+describe('GET /oauth2/authorize', () => {
+  const open = oneStore()
+  let house: AuthHouse
+  let visitor: Visitor
+  before(async () => {
+    house = await AuthHouse.open(await open())
+    await house.addClient({ client_id: 'query', redirect_uris: '["https://query.example/cb?tenant=a%20b"]' })
+    await house.addClient({ client_id: 'third', first_party: false })
+  })
+  beforeEach(async () => {
+    visitor = await house.loggedIn()
+  })
+
+  it('answers a right request with a code, the exact state, and iss', async () => {
+    const state = 'a b&c=d/é?#%20'.repeat(40)
+    const response = await house.authorize(visitor, { launch: await house.launch(visitor), state })
+    assert.equal(response.statusCode, 302)
+    const address = new URL(response.headers.location ?? '')
+    assert.equal(address.origin + address.pathname, 'http://localhost:8081/callback')
+    assert.equal(address.searchParams.get('state'), state)
+    assert.equal(address.searchParams.get('iss'), 'http://localhost:9000')
+    assert.match(address.searchParams.get('code') ?? '', /^[\w-]{43}$/)
+  })
+
+  it('keeps the query of a registered redirect address', async () => {
+    const launch = await house.launch(visitor, { clientId: 'query' })
+    const redirect_uri = 'https://query.example/cb?tenant=a%20b'
+    const response = await house.authorize(visitor, { client_id: 'query', redirect_uri, launch })
+    assert.ok(response.headers.location?.startsWith(`${redirect_uri}&code=`))
+  })
+
+  describe('never redirects to an address that was not verified', () => {
+    const cases: readonly (readonly [string, Record<string, string | undefined>])[] = [
+      ['no client', { client_id: undefined }],
+      ['an unknown client', { client_id: 'nobody' }],
+      ['no redirect_uri', { redirect_uri: undefined }],
+      ['a longer redirect_uri', { redirect_uri: 'http://localhost:8081/callback/more' }],
+      ['a redirect_uri with a query', { redirect_uri: 'http://localhost:8081/callback?x=1' }],
+      ['a redirect_uri with a fragment', { redirect_uri: 'http://localhost:8081/callback#x' }],
+      ['another host', { redirect_uri: 'http://localhost:8081.evil.example/callback' }],
+      ['another case', { redirect_uri: 'http://LOCALHOST:8081/callback' }],
+      ['another client’s address', { redirect_uri: 'https://third.example/callback' }],
+      ['markup', { redirect_uri: '"><script>alert(1)</script>' }],
+      ['a NUL', { client_id: 'sallyport-app\0' }],
+    ]
+    for (const [name, different] of cases) {
+      it(name, async () => {
+        const response = await house.authorize(visitor, different)
+        assert.equal(response.statusCode, 400)
+        assert.equal(response.headers.location, undefined)
+        assert.match(String(response.headers['content-type']), /^text\/html/)
+        assert.match(response.body, /The app could not be opened/)
+        assert.doesNotMatch(response.body, /<script>alert/)
+      })
+    }
+
+    it('a client_id or redirect_uri that comes twice', async () => {
+      const query = new URLSearchParams(house.parameters())
+      for (const name of ['client_id', 'redirect_uri']) {
+        const response = await visitor.get(`/oauth2/authorize?${query}&${name}=${query.get(name)}`)
+        assert.equal(response.statusCode, 400, name)
+        assert.equal(response.headers.location, undefined)
+      }
+    })
+  })
+
+  describe('redirects with an error, state and iss', () => {
+    const cases: readonly (readonly [string, Record<string, string | undefined>, string])[] = [
+      ['no response_type', { response_type: undefined }, 'invalid_request'],
+      ['response_type token', { response_type: 'token' }, 'unsupported_response_type'],
+      ['response_type code id_token', { response_type: 'code id_token' }, 'unsupported_response_type'],
+      ['response_mode fragment', { response_mode: 'fragment' }, 'invalid_request'],
+      ['response_mode form_post', { response_mode: 'form_post' }, 'invalid_request'],
+      ['a request object', { request: 'a.b.c' }, 'request_not_supported'],
+      ['a request_uri', { request_uri: 'https://evil.example' }, 'request_uri_not_supported'],
+      ['a registration', { registration: '{}' }, 'registration_not_supported'],
+      ['no code_challenge', { code_challenge: undefined }, 'invalid_request'],
+      ['no code_challenge_method', { code_challenge_method: undefined }, 'invalid_request'],
+      ['code_challenge_method plain', { code_challenge_method: 'plain' }, 'invalid_request'],
+      ['a short code_challenge', { code_challenge: 'abc' }, 'invalid_request'],
+      ['a padded code_challenge', { code_challenge: `${'a'.repeat(43)}=` }, 'invalid_request'],
+      ['no aud', { aud: undefined }, 'invalid_request'],
+      ['another aud', { aud: 'https://evil.example/fhir' }, 'invalid_request'],
+      ['an aud that begins like ours', { aud: 'http://localhost:8080/fhir.evil' }, 'invalid_request'],
+      ['an aud below ours', { aud: 'http://localhost:8080/fhir/Patient' }, 'invalid_request'],
+      ['another resource beside our aud', { resource: 'https://evil.example' }, 'invalid_request'],
+      ['no scope', { scope: undefined }, 'invalid_scope'],
+      ['scopes that nobody knows', { scope: 'frob patient/Nonsense.rs patient/Patient.sr' }, 'invalid_scope'],
+      ['scopes that the client may not have', { scope: 'user/*.cruds system/*.rs' }, 'invalid_scope'],
+      ['patient scopes without a patient', { scope: 'patient/Patient.rs' }, 'invalid_scope'],
+      ['an unknown prompt', { prompt: 'frob' }, 'invalid_request'],
+      ['prompt none with another', { prompt: 'none login' }, 'invalid_request'],
+      ['a max_age that is no number', { max_age: '-1' }, 'invalid_request'],
+      ['an id_token_hint that is none', { id_token_hint: 'a.b.c' }, 'invalid_request'],
+      ['an unknown launch', { launch: strangerToken }, 'invalid_request'],
+    ]
+    for (const [name, different, error] of cases) {
+      it(`${error} for ${name}`, async () => {
+        const response = await house.authorize(visitor, different)
+        assert.equal(response.statusCode, 302)
+        assert.ok(response.headers.location?.startsWith('http://localhost:8081/callback?'))
+        const answer = answerOf(response)
+        assert.equal(answer.error, error)
+        assert.equal(answer.state, 'state-1')
+        assert.equal(answer.iss, 'http://localhost:9000')
+        assert.equal(answer.code, undefined)
+        // RFC 6749, 4.1.2.1.
+        assert.match(answer.error_description ?? '', /^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/)
+      })
+    }
+
+    it('invalid_request for any parameter that comes twice', async () => {
+      const query = new URLSearchParams(house.parameters())
+      for (const name of ['scope', 'state', 'aud', 'code_challenge', 'nonce', 'response_type', 'launch']) {
+        const response = await visitor.get(`/oauth2/authorize?${query}&${name}=1&${name}=2`)
+        assert.equal(answerOf(response).error, 'invalid_request', name)
+      }
+    })
+  })
+
+  it('accepts the FHIR base with a trailing slash, and resource in place of aud', async () => {
+    for (const different of [
+      { aud: 'http://localhost:8080/fhir/' },
+      { aud: undefined, resource: 'http://localhost:8080/fhir' },
+    ]) {
+      const launch = await house.launch(visitor)
+      assert.ok(answerOf(await house.authorize(visitor, { launch, ...different })).code)
+    }
+  })
+
+  it('grants no more than the client may have, and says so', async () => {
+    const launch = await house.launch(visitor)
+    const scope = 'launch openid patient/*.cruds user/Patient.rs offline_access frob'
+    const { code = '' } = answerOf(await house.authorize(visitor, { launch, scope }))
+    assert.equal(
+      (await house.exchange(code)).json().scope,
+      'launch openid patient/Patient.rs patient/Condition.rs patient/MedicationRequest.rs patient/Observation.rs',
+    )
+  })
+
+  it('leaves launch and patient scopes out where nothing was launched', async () => {
+    const { code = '' } = answerOf(await house.authorize(visitor))
+    const body = (await house.exchange(code)).json()
+    assert.equal(body.scope, 'openid fhirUser online_access')
+    for (const name of ['patient', 'encounter', 'need_patient_banner'])
+      assert.equal(name in body, false, name)
+  })
+
+  describe('with prompt, max_age and id_token_hint', () => {
+    it('asks for the login once more when prompt is login or select_account', async () => {
+      for (const prompt of ['login', 'select_account']) {
+        house.time.now += 1000
+        const response = await house.authorize(visitor, { prompt })
+        const form = await visitor.get(response.headers.location ?? '')
+        assert.match(form.body, /Sign in/)
+        const { interaction = '' } = answerOf(response)
+        const done = await visitor.post('/login', {
+          username: 'clinician',
+          password: 'sallyport',
+          interaction,
+        })
+        assert.ok(answerOf(await visitor.follow(done, house.settings.issuerUrl)).code, prompt)
+      }
+    })
+
+    it('asks for the login once more when it is older than max_age', async () => {
+      house.time.now += 60_000
+      assert.ok(answerOf(await house.authorize(visitor, { max_age: '60' })).code)
+      house.time.now += 1
+      assert.match((await house.authorize(visitor, { max_age: '60' })).headers.location ?? '', /^\/login\?/)
+    })
+
+    it('answers prompt none with login_required when nobody is logged in', async () => {
+      assert.equal(
+        answerOf(await house.authorize(house.visitor(), { prompt: 'none' })).error,
+        'login_required',
+      )
+      assert.ok(answerOf(await house.authorize(visitor, { prompt: 'none' })).code)
+    })
+
+    it('answers prompt none with consent_required when the clinician was not asked', async () => {
+      const redirect_uri = 'https://third.example/callback'
+      const response = await house.authorize(visitor, { client_id: 'third', redirect_uri, prompt: 'none' })
+      assert.equal(answerOf(response).error, 'consent_required')
+    })
+
+    it('takes an id_token of the same user, even an old one, and refuses that of another', async () => {
+      const { id_token: hint } = (await house.exchange(await house.code(visitor))).json()
+      assert.ok(answerOf(await house.authorize(visitor, { id_token_hint: hint })).code)
+      await house.addClinician('hinted')
+      const other = await house.loggedIn('hinted')
+      assert.equal(answerOf(await house.authorize(other, { id_token_hint: hint })).error, 'login_required')
+    })
+
+    it('refuses an access token as id_token_hint', async () => {
+      const { access_token: hint } = (await house.exchange(await house.code(visitor))).json()
+      assert.equal(answerOf(await house.authorize(visitor, { id_token_hint: hint })).error, 'invalid_request')
+    })
+
+    it('shows the login_hint in the login form, escaped', async () => {
+      const fresh = house.visitor()
+      const response = await house.authorize(fresh, { login_hint: '"><script>' })
+      const page = await fresh.get(response.headers.location ?? '')
+      assert.match(page.body, /value="&quot;&gt;&lt;script&gt;"/)
+    })
+  })
+
+  describe('when nobody is logged in', () => {
+    it('goes over the login page back to the request, with nothing lost', async () => {
+      const launch = await house.launch(visitor)
+      const fresh = house.visitor()
+      const response = await house.authorize(fresh, { launch })
+      assert.match(response.headers.location ?? '', /^\/login\?interaction=[\w-]{43}$/)
+      const form = await fresh.get(response.headers.location ?? '')
+      assert.match(form.body, /Demo app sent you here\./)
+      // The policy of the page lets the form's redirects through to the app.
+      assert.match(
+        String(form.headers['content-security-policy']),
+        /form-action 'self' http:\/\/localhost:8081;/,
+      )
+      const { interaction = '' } = answerOf(response)
+      const wrong = await fresh.post('/login', { username: 'clinician', password: 'no', interaction })
+      assert.ok(wrong.body.includes(`name="interaction" value="${interaction}"`))
+      const done = await fresh.post('/login', { username: 'clinician', password: 'sallyport', interaction })
+      const answer = answerOf(await fresh.follow(done, house.settings.issuerUrl))
+      const body = (await house.exchange(answer.code ?? '')).json()
+      assert.equal(answer.state, 'state-1')
+      assert.equal(body.patient, 'juniper')
+      assert.equal(claimsOf(body.id_token).nonce, 'nonce-1')
+    })
+
+    it('holds a launch that expires meanwhile for 10 minutes, and no longer', async () => {
+      for (const [minutes, status] of [
+        [9, 302],
+        [11, 400],
+      ] as const) {
+        const launch = await house.launch(await house.loggedIn())
+        house.time.now += 4 * 60_000
+        const fresh = house.visitor()
+        const { interaction = '' } = answerOf(await house.authorize(fresh, { launch }))
+        house.time.now += minutes * 60_000
+        const login = await fresh.post('/login', {
+          username: 'clinician',
+          password: 'sallyport',
+          interaction,
+        })
+        if (status === 302) assert.ok(answerOf(await fresh.follow(login, house.settings.issuerUrl)).code)
+        else assert.equal((await fresh.get(`/oauth2/resume?interaction=${interaction}`)).statusCode, status)
+      }
+    })
+
+    it('answers once, however often it is resumed', async () => {
+      const fresh = house.visitor()
+      const { interaction = '' } = answerOf(await house.authorize(fresh))
+      await fresh.login()
+      const responses = await Promise.all(
+        Array.from({ length: 10 }, () => fresh.get(`/oauth2/resume?interaction=${interaction}`)),
+      )
+      assert.equal(responses.filter(one => one.headers.location?.includes('code=')).length, 1)
+      const late = await fresh.get(`/oauth2/resume?interaction=${interaction}`)
+      assert.equal(late.statusCode, 400)
+      assert.match(late.body, /This sign-in is over/)
+    })
+  })
+
+  describe('by POST', () => {
+    it('answers like GET', async () => {
+      const launch = await house.launch(visitor)
+      const response = await visitor.post('/oauth2/authorize', house.parameters({ launch }))
+      assert.ok(answerOf(response).code)
+    })
+
+    it('accepts a form of another site, and finds the login that its cookie is left out of', async () => {
+      const launch = await house.launch(visitor)
+      const response = await house
+        .visitor()
+        .post('/oauth2/authorize', house.parameters({ launch }), { 'sec-fetch-site': 'cross-site' })
+      assert.equal(response.statusCode, 303)
+      // The browser sends its cookie with the GET that follows.
+      assert.ok(answerOf(await visitor.get(response.headers.location ?? '')).code)
+    })
+
+    it('refuses what is not a form', async () => {
+      const response = await house.app.inject({
+        method: 'POST',
+        url: '/oauth2/authorize',
+        payload: '<x/>',
+        headers: { 'content-type': 'text/xml' },
+      })
+      assert.equal(response.statusCode, 415)
+    })
+  })
+})

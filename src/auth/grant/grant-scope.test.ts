@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { parseScopes } from '../../scope/index.ts'
+import { grantScope, type ScopeTerms } from './grant-scope.ts'
+import { covers } from './narrow.ts'
+
+const terms: ScopeTerms = {
+  allowed: '',
+  hasPatient: true,
+  hasEncounter: true,
+  launched: true,
+  searchLetter: 'r',
+  contexts: ['patient', 'user', 'system'],
+}
+
+const LAB = 'http://terminology.hl7.org/CodeSystem/observation-category|laboratory'
+
+/** What is asked, what the client may have, what is granted, and what else is different. */
+const rows: readonly (readonly [
+  asked: string,
+  allowed: string,
+  granted: string,
+  different?: Partial<ScopeTerms>,
+])[] = [
+  ['patient/Patient.rs', 'patient/Patient.rs', 'patient/Patient.rs'],
+  ['patient/*.cruds', 'patient/*.rs', 'patient/*.rs'],
+  ['patient/*.rs', 'patient/Patient.rs patient/Condition.r', 'patient/Patient.rs patient/Condition.r'],
+  ['patient/Patient.rs', 'patient/*.cruds', 'patient/Patient.rs'],
+  ['patient/Patient.rs', 'patient/Patient.r patient/*.s', 'patient/Patient.rs'],
+  ['patient/Patient.cud', 'patient/Patient.rs', ''],
+  ['patient/Patient.rs', 'user/Patient.rs', ''],
+  ['user/Patient.rs', 'user/*.rs', 'user/Patient.rs'],
+  // v1 is answered in v1 where v1 has a word for it.
+  ['patient/Patient.read', 'patient/*.rs', 'patient/Patient.read'],
+  ['patient/*.read', 'patient/*.cruds', 'patient/*.read'],
+  ['patient/*.write', 'patient/*.cruds', 'patient/*.write'],
+  ['patient/Patient.*', 'patient/*.rs', 'patient/Patient.read'],
+  ['patient/Patient.*', 'patient/*.cr', 'patient/Patient.cr'],
+  ['patient/Patient.rs', 'patient/*.read', 'patient/Patient.rs'],
+  // Granular.
+  [`patient/Observation.rs?category=${LAB}`, 'patient/*.rs', `patient/Observation.rs?category=${LAB}`],
+  [
+    'patient/Observation.rs',
+    `patient/Observation.rs?category=${LAB}`,
+    `patient/Observation.rs?category=${LAB}`,
+  ],
+  [
+    'patient/Observation.rs?status=final',
+    'patient/Observation.rs?category=laboratory',
+    'patient/Observation.rs?status=final&category=laboratory',
+  ],
+  ['patient/Observation.rs?a=x%26y', 'patient/*.r', 'patient/Observation.r?a=x%26y'],
+  // The case of the type, and types that are none.
+  ['patient/patient.rs', 'patient/Patient.rs', 'patient/Patient.rs'],
+  ['patient/OBSERVATION.rs?status=final', 'patient/*.rs', 'patient/Observation.rs?status=final'],
+  ['patient/Nonsense.rs', 'patient/*.rs', ''],
+  // Outside of the grammar.
+  ['patient/Patient.sr patient/Patient. Patient/Patient.rs patient/Patient.rsx', 'patient/*.cruds', ''],
+  ['frob patient/Patient.rs', 'patient/*.rs frob', 'patient/Patient.rs'],
+  ['', 'patient/*.rs', ''],
+  // Contract 5.5: no lone s where r searches.
+  ['patient/Patient.s', 'patient/*.cruds', ''],
+  ['patient/Patient.cs', 'patient/*.cruds', 'patient/Patient.c'],
+  ['patient/Patient.rs', 'patient/*.s', ''],
+  ['patient/Patient.s', 'patient/*.cruds', 'patient/Patient.s', { searchLetter: 's' }],
+  // patient/ never without a patient, user/ where it is honoured, system/ never for a user.
+  ['patient/*.rs openid', 'patient/*.rs openid', 'openid', { hasPatient: false }],
+  ['user/*.rs openid', 'user/*.rs openid', 'openid', { contexts: ['patient'] }],
+  ['system/*.rs openid', 'system/*.rs openid', 'openid'],
+  // Plain scopes.
+  ['launch openid fhirUser', 'openid launch fhirUser', 'launch openid fhirUser'],
+  [
+    'launch launch/patient openid',
+    'launch launch/patient openid',
+    'openid',
+    { launched: false, hasPatient: false },
+  ],
+  ['launch/encounter openid', 'launch/encounter openid', 'openid', { hasEncounter: false }],
+  ['offline_access openid', 'openid', 'openid'],
+  [
+    'launch/imagingstudy https://x.example/y __z openid',
+    'launch/imagingstudy https://x.example/y __z openid',
+    'openid',
+  ],
+  ['toString constructor openid', 'toString constructor openid', 'openid'],
+  // Once each, in the order of asking.
+  ['openid patient/Patient.rs openid patient/Patient.rs', 'openid patient/*.rs', 'openid patient/Patient.rs'],
+]
+
+describe('grantScope', () => {
+  for (const [asked, allowed, granted, different] of rows) {
+    it(`grants "${granted}" of "${asked}" with "${allowed}"${different ? ` and ${JSON.stringify(different)}` : ''}`, () => {
+      assert.equal(grantScope(asked, { ...terms, allowed, ...different }), granted)
+    })
+  }
+
+  const context = fc.constantFrom('patient', 'user')
+  const type = fc.constantFrom('*', 'Patient', 'Condition', 'Observation')
+  const letters = fc.subarray(['c', 'r', 'u', 'd', 's'], { minLength: 1 }).map(some => some.join(''))
+  const query = fc.constantFrom('', '?status=final', '?category=x|y&status=final')
+  const scope = fc.tuple(context, type, letters, query).map(([a, b, c, d]) => `${a}/${b}.${c}${d}`)
+  const scopes = fc.array(scope, { minLength: 1, maxLength: 4 }).map(some => some.join(' '))
+
+  it('never grants what is not covered both by the request and by the allow-list', () => {
+    fc.assert(
+      fc.property(scopes, scopes, (asked, allowed) => {
+        for (const one of parseScopes(grantScope(asked, { ...terms, allowed, searchLetter: 's' }))) {
+          assert.ok(covers(parseScopes(allowed), one), one.text)
+          assert.ok(covers(parseScopes(asked), one), one.text)
+        }
+      }),
+    )
+  })
+
+  it('grants all of what is asked when the allow-list has it', () => {
+    fc.assert(
+      fc.property(scopes, asked => {
+        const granted = parseScopes(grantScope(asked, { ...terms, allowed: asked, searchLetter: 's' }))
+        for (const one of parseScopes(asked)) assert.ok(covers(granted, one), one.text)
+      }),
+    )
+  })
+})
+
+describe('covers', () => {
+  const rows: readonly (readonly [allowed: string, asked: string, covered: boolean])[] = [
+    ['patient/*.rs', 'patient/Patient.r', true],
+    ['patient/Patient.rs', 'patient/*.r', false],
+    ['patient/Patient.r', 'patient/Patient.rs', false],
+    ['patient/Patient.r patient/Patient.s', 'patient/Patient.rs', true],
+    ['patient/Observation.rs', 'patient/Observation.rs?status=final', true],
+    ['patient/Observation.rs?status=final', 'patient/Observation.rs', false],
+    ['patient/Observation.rs?status=final', 'patient/Observation.rs?status=amended', false],
+    ['openid', 'openid', true],
+    ['openid', 'fhirUser', false],
+  ]
+  for (const [allowed, asked, covered] of rows) {
+    it(`${allowed} ${covered ? 'covers' : 'does not cover'} ${asked}`, () => {
+      assert.equal(
+        parseScopes(asked).every(one => covers(parseScopes(allowed), one)),
+        covered,
+      )
+    })
+  }
+})
