@@ -34,10 +34,15 @@ export function isResourceType(text: string): boolean {
 type Parameters = ReadonlyMap<string, SearchParameter>
 
 const parametersByType = new Map<string, Parameters>()
+const listsByType = new Map<string, readonly SearchParameter[]>()
 
 /** Every search parameter of a type that can be searched by, those of all types (`_id`, …) included. */
 export function searchParametersOf(type: string): readonly SearchParameter[] {
-  return [...parametersOf(type).values()]
+  const found = listsByType.get(type)
+  if (found !== undefined) return found
+  const listed = [...parametersOf(type).values()]
+  if (known.has(type)) listsByType.set(type, listed)
+  return listed
 }
 
 export function searchParameter(type: string, code: string): SearchParameter | undefined {

@@ -1,10 +1,15 @@
 import { isRecord } from '../record.ts'
 import type { CompiledPath, Move } from './compile.ts'
 
+const nothing: readonly unknown[] = []
+
 /** The values that a path leads to, in order, arrays flattened. They are as they came over the wire: not judged. */
 export function evaluatePath(resource: unknown, path: CompiledPath): readonly unknown[] {
   let values: readonly unknown[] = [resource]
-  for (const move of path.moves) values = apply(values, move)
+  for (const move of path.moves) {
+    values = apply(values, move)
+    if (values.length === 0) return nothing
+  }
   return values
 }
 
@@ -24,14 +29,15 @@ function apply(values: readonly unknown[], move: Move): readonly unknown[] {
 }
 
 function valuesAt(values: readonly unknown[], key: string): readonly unknown[] {
-  const found: unknown[] = []
+  let found: unknown[] | undefined
   for (const value of values) {
     const next = isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined
-    for (const item of Array.isArray(next) ? next : [next]) {
-      if (item !== undefined && item !== null) found.push(item)
-    }
+    if (next === undefined || next === null) continue
+    found ??= []
+    if (!Array.isArray(next)) found.push(next)
+    else for (const item of next) if (item !== null) found.push(item)
   }
-  return found
+  return found ?? nothing
 }
 
 /** The type that a Reference says it points to: by its address, else by `Reference.type`. */

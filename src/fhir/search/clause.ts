@@ -3,7 +3,7 @@ export type Prefix = 'eq' | 'ne' | 'gt' | 'ge' | 'lt' | 'le' | 'sa' | 'eb' | 'ap
 
 /**
  * One search parameter as it was asked: `birthdate=ge1970`, `code:not=…`, `subject:Patient.name=…`. The values of
- * a clause are alternatives (the comma list); the clauses of a search all hold. `compare` in `compare.ts` is the
+ * a clause are alternatives (the comma list); the clauses of a search all hold. `holds` in `compare.ts` is the
  * meaning of each clause on index entries, to be said the same way in SQL.
  */
 export type SearchClause =

@@ -33,7 +33,9 @@ export function entriesOf(
   for (const path of pathsOf(resource.resourceType, parameter)) {
     const { type, binding } = path
     for (const value of evaluatePath(resource, path)) {
-      entries.push(...read(parameter, { parameter: parameter.code, type, binding, value, baseUrl }))
+      for (const entry of read(parameter, { parameter: parameter.code, type, binding, value, baseUrl })) {
+        entries.push(entry)
+      }
     }
   }
   return entries

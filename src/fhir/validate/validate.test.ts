@@ -328,7 +328,11 @@ describe('validate of contained resources', () => {
     const entry = [{ resource: { resourceType: 'Patient', managingOrganization } }]
     assert.deepEqual(
       found({ resourceType: 'Bundle', type: 'collection', contained: [organization], entry }),
-      ['Bundle.contained structure', 'Bundle.entry[0].resource.managingOrganization.reference invariant'],
+      [
+        'Bundle.contained structure',
+        'Bundle.entry[0].resource.managingOrganization.reference invariant',
+        'Bundle.contained invariant',
+      ],
     )
   })
 })
