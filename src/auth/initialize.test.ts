@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { eachDatabase } from '../../test/support/databases.ts'
+import { openStore, sealer } from '../store/index.ts'
+import { isPasswordOf } from './clinician/password.ts'
+import { initialize } from './initialize.ts'
+import { testSettings } from './testing/settings.ts'
+
+eachDatabase((_name, open, create) => {
+  describe('initialize', () => {
+    const seal = sealer('secret')
+
+    it('makes a sealed signing key, the app’s own client and the test clinician', async () => {
+      const store = await open()
+      assert.deepEqual(await initialize({ settings: testSettings, store, sealer: seal, clock: () => 1 }), {
+        seeded: true,
+      })
+      const [key] = await store.db.selectFrom('signing_key').selectAll().execute()
+      assert.equal(key?.private_jwk_sealed.includes('"d"'), false)
+      assert.match(seal.open(key?.private_jwk_sealed ?? '', 'signing-key'), /"d":/)
+      assert.doesNotMatch(key?.public_jwk ?? '', /"(d|p|q|dp|dq|qi)"/)
+      assert.deepEqual(await store.db.selectFrom('client').selectAll().execute(), [
+        {
+          client_id: 'sallyport-app',
+          name: 'Demo app',
+          description: null,
+          logo_url: null,
+          auth_method: 'none',
+          secret_hash: null,
+          jwks: null,
+          jwks_url: null,
+          redirect_uris: '["http://localhost:8081/callback"]',
+          launch_url: 'http://localhost:8081/launch',
+          scope: testSettings.app.scope,
+          first_party: true,
+          created_at: 1,
+        },
+      ])
+      const [clinician] = await store.db.selectFrom('clinician').selectAll().execute()
+      assert.match(
+        clinician?.id ?? '',
+        /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+      )
+      assert.equal(clinician?.username, 'clinician')
+      assert.equal(clinician?.display_name, 'Dr. Robin Ahmadi')
+      assert.equal(clinician?.fhir_user_id, 'practitioner-1')
+      assert.ok(await isPasswordOf(clinician?.password_hash, 'sallyport'))
+    })
+
+    it('changes nothing on later starts but what the settings say of the own client', async () => {
+      const store = await open()
+      await initialize({ settings: testSettings, store, sealer: seal })
+      const [before] = await store.db.selectFrom('signing_key').selectAll().execute()
+      await store.db.updateTable('clinician').set({ username: 'renamed' }).execute()
+      const settings = {
+        ...testSettings,
+        smartClientLaunchUrl: 'https://app.example/launch',
+        appUrl: 'https://app.example',
+      }
+      assert.deepEqual(await initialize({ settings, store, sealer: seal }), { seeded: false })
+      assert.deepEqual(await store.db.selectFrom('signing_key').selectAll().execute(), [before])
+      const usernames = await store.db.selectFrom('clinician').select('username').execute()
+      assert.deepEqual(usernames, [{ username: 'renamed' }])
+      const [client] = await store.db.selectFrom('client').selectAll().execute()
+      assert.equal(client?.launch_url, 'https://app.example/launch')
+      assert.equal(client?.redirect_uris, '["https://app.example/callback"]')
+    })
+
+    it('seeds again when the last clinician was removed, with the Practitioner it is given', async () => {
+      const store = await open()
+      await initialize({ settings: testSettings, store, sealer: seal })
+      await store.db.deleteFrom('clinician').execute()
+      const again = await initialize({ settings: testSettings, store, sealer: seal, practitionerId: 'dr-7' })
+      assert.equal(again.seeded, true)
+      const [clinician] = await store.db.selectFrom('clinician').select('fhir_user_id').execute()
+      assert.equal(clinician?.fhir_user_id, 'dr-7')
+    })
+
+    it('makes one key and one clinician when several instances start at once', async () => {
+      const url = await create()
+      const stores = await Promise.all(Array.from({ length: 4 }, () => openStore(url)))
+      const results = await Promise.all(
+        stores.map(store => initialize({ settings: testSettings, store, sealer: seal })),
+      )
+      assert.equal(results.filter(({ seeded }) => seeded).length, 1)
+      const [first] = stores
+      assert.equal((await first?.db.selectFrom('signing_key').select('kid').execute())?.length, 1)
+      assert.equal((await first?.db.selectFrom('clinician').select('id').execute())?.length, 1)
+      await Promise.all(stores.map(store => store.close()))
+    })
+  })
+})

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { decodeProtectedHeader, importJWK, jwtVerify } from 'jose'
+import { type Store, sealer } from '../../store/index.ts'
+import { AuthHouse } from '../testing/auth-house.ts'
+import { oneStore } from '../testing/one-store.ts'
+import { readOwnJwt, signJwt } from './jwt.ts'
+import { createKeyRing, type KeyRing } from './key-ring.ts'
+import { makeFirstSigningKey } from './signing-key.ts'
+
+describe('GET /oauth2/jwks', () => {
+  const open = oneStore()
+
+  it('publishes the public key and nothing private, to any origin', async () => {
+    const house = await AuthHouse.open(await open())
+    const response = await house.visitor().get('/oauth2/jwks')
+    assert.equal(response.statusCode, 200)
+    assert.match(String(response.headers['content-type']), /^application\/json/)
+    assert.match(String(response.headers['cache-control']), /max-age=/)
+    assert.equal(response.headers['access-control-allow-origin'], '*')
+    const { keys } = response.json()
+    assert.equal(keys.length, 1)
+    assert.deepEqual(Object.keys(keys[0]).sort(), ['alg', 'e', 'kid', 'kty', 'n', 'use'])
+    assert.equal(keys[0].alg, 'RS256')
+  })
+})
+
+describe('createKeyRing', () => {
+  const open = oneStore()
+  const seal = sealer('secret')
+
+  async function ringOn(store: Store, time: { now: number }): Promise<KeyRing> {
+    await makeFirstSigningKey(store, seal, time.now)
+    return createKeyRing({ store, sealer: seal, clock: () => time.now, publishedForMs: 360_000 })
+  }
+
+  async function rotate(store: Store, now: number): Promise<void> {
+    const [old] = await store.db.selectFrom('signing_key').selectAll().execute()
+    await store.db.updateTable('signing_key').set({ generation: 0 }).execute()
+    const other = await open()
+    await makeFirstSigningKey(other, seal, now)
+    const fresh = await other.db.selectFrom('signing_key').selectAll().executeTakeFirstOrThrow()
+    await store.db.insertInto('signing_key').values(fresh).execute()
+    await store.db
+      .updateTable('signing_key')
+      .set({ retired_at: now })
+      .where('kid', '=', old?.kid ?? '')
+      .execute()
+  }
+
+  it('follows a rotation by another instance, and publishes the old key until its last token has expired', async () => {
+    const time = { now: 1_000_000 }
+    const store = await open()
+    const ring = await ringOn(store, time)
+    const first = (await ring.signing()).publicJwk.kid
+    await rotate(store, time.now)
+    time.now += 5000
+    const second = (await ring.signing()).publicJwk.kid
+    assert.notEqual(second, first)
+    assert.deepEqual(new Set((await ring.published()).map(key => key.kid)), new Set([first, second]))
+    time.now += 360_000
+    assert.deepEqual(
+      (await ring.published()).map(key => key.kid),
+      [second],
+    )
+  })
+
+  it('goes on with the keys it has while the database is away', async () => {
+    const time = { now: 1_000_000 }
+    const store = await open()
+    const ring = await ringOn(store, time)
+    const { kid } = (await ring.signing()).publicJwk
+    await store.db.schema.alterTable('signing_key').renameTo('elsewhere').execute()
+    time.now += 60_000
+    assert.equal((await ring.signing()).publicJwk.kid, kid)
+  })
+
+  it('rejects when there is no key, or the key was sealed with another secret', async () => {
+    const store = await open()
+    const options = { store, sealer: seal, clock: () => 1, publishedForMs: 1 }
+    await assert.rejects(createKeyRing(options).signing(), /there is no signing key/)
+    await makeFirstSigningKey(store, sealer('another'), 1)
+    await assert.rejects(createKeyRing(options).signing(), /Cannot open sealed signing-key/)
+  })
+})
+
+describe('signJwt and readOwnJwt', () => {
+  const open = oneStore()
+
+  it('makes what jose verifies, and reads back only what our keys signed, of the right kind', async () => {
+    const store = await open()
+    const seal = sealer('secret')
+    await makeFirstSigningKey(store, seal, 1)
+    const ring = createKeyRing({ store, sealer: seal, clock: () => 1, publishedForMs: 1 })
+    const [key, published] = [await ring.signing(), await ring.published()]
+    const token = signJwt(key, 'JWT', { sub: 'ü', exp: 1 })
+    await jwtVerify(token, await importJWK(key.publicJwk), { currentDate: new Date(0) })
+    assert.deepEqual(decodeProtectedHeader(token), { alg: 'RS256', typ: 'JWT', kid: key.publicJwk.kid })
+    assert.deepEqual(readOwnJwt(token, 'JWT', published), { sub: 'ü', exp: 1 })
+    const [header = '', payload = '', signature = ''] = token.split('.')
+    const none = Buffer.from('{"alg":"none","typ":"JWT"}').toString('base64url')
+    for (const forged of [
+      `${header}.${Buffer.from('{"sub":"other"}').toString('base64url')}.${signature}`,
+      `${none}.${payload}.`,
+      `${header}.${payload}.`,
+      `${token}.x`,
+      'nonsense',
+      '',
+    ])
+      assert.equal(readOwnJwt(forged, 'JWT', published), undefined, forged)
+    assert.equal(readOwnJwt(token, 'at+jwt', published), undefined)
+    assert.equal(readOwnJwt(token, 'JWT', []), undefined)
+  })
+})

@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { createLocalJWKSet, jwtVerify } from 'jose'
+import { AuthHouse } from '../testing/auth-house.ts'
+import { encounter, patient } from '../testing/fhir-stand-in.ts'
+import { oneStore } from '../testing/one-store.ts'
+import type { Visitor } from '../testing/visitor.ts'
+
+const crowd = Array.from({ length: 30 }, (_, at) =>
+  patient(`p${at}`, `Family${String(29 - at).padStart(2, '0')}`, 'Given'),
+)
+
+const RESOURCES = [
+  patient('juniper', 'Juniper', 'Alba', {
+    identifier: [{ type: { coding: [{ code: 'MR' }] }, value: 'SYN-004127' }],
+  }),
+  patient('juniper2', 'Juniper', 'Alban', { birthDate: '1985-03-14', gender: 'male' }),
+  patient('limestone', 'Limestone', 'Edith', { deceasedDateTime: '2025-02-02' }),
+  { resourceType: 'Patient', id: 'nameless' },
+  patient('evil', '<script>alert(1)</script>', '"onload="x'),
+  encounter('enc-old', 'juniper', 'finished', { period: { start: '2026-08-19T10:00:00Z' } }),
+  encounter('enc-now', 'juniper', 'in-progress', {
+    participant: [{ individual: { display: 'Dr. Priya Quill' } }],
+  }),
+  encounter('enc-new', 'juniper', 'finished', {
+    period: { start: '2026-10-02T10:00:00Z', end: '2026-10-03T10:00:00Z' },
+  }),
+  encounter('enc-other', 'juniper2', 'in-progress'),
+]
+
+function idsIn(body: string): readonly string[] {
+  return [...body.matchAll(/data-patient-id="([^"]*)"/g)].map(match => match[1] ?? '')
+}
+
+describe('GET /portal', () => {
+  const open = oneStore()
+  let house: AuthHouse
+  let visitor: Visitor
+  before(async () => {
+    house = await AuthHouse.open(await open(), { resources: RESOURCES })
+    visitor = await house.loggedIn()
+  })
+
+  it('redirects whoever is not logged in to /login', async () => {
+    const response = await house.visitor().get('/portal?search=x')
+    assert.equal(response.statusCode, 302)
+    assert.equal(response.headers.location, '/login')
+  })
+
+  it('asks the FHIR server for 20 patients with the portal’s own token for the clinician', async () => {
+    house.fhir.asked.length = 0
+    await visitor.get('/portal')
+    const [asked] = house.fhir.asked
+    assert.equal(asked?.url.href, 'http://localhost:8080/fhir/Patient?_count=20')
+    const keys = createLocalJWKSet((await visitor.get('/oauth2/jwks')).json())
+    const { payload } = await jwtVerify(asked?.authorization?.slice('Bearer '.length) ?? '', keys, {
+      issuer: 'http://localhost:9000',
+      audience: 'http://localhost:8080/fhir',
+      typ: 'at+jwt',
+      currentDate: new Date(house.time.now),
+    })
+    assert.equal(payload.client_id, 'sallyport-portal')
+    assert.equal(payload.scope, 'user/Patient.rs user/Encounter.rs')
+    assert.equal(payload.fhirUser, 'http://localhost:8080/fhir/Practitioner/practitioner-1')
+    assert.equal(Number(payload.exp) - Number(payload.iat), 60)
+  })
+
+  it('lists patients by family name, one element each, with the FHIR base', async () => {
+    const page = await visitor.get('/portal')
+    assert.deepEqual(idsIn(page.body), ['evil', 'juniper', 'juniper2', 'limestone', 'nameless'])
+    for (const text of [
+      'http://localhost:8080/fhir',
+      'Dr. Robin Ahmadi',
+      'SYN-004127',
+      '14-Mar-1958',
+      'No patient picked',
+    ])
+      assert.ok(page.body.includes(text), text)
+  })
+
+  it('never lists more than 20', async () => {
+    const many = await AuthHouse.open(await open(), { resources: crowd })
+    const browser = await many.loggedIn()
+    const page = await browser.get('/portal')
+    assert.equal(idsIn(page.body).length, 20)
+    assert.match(page.body, /The first 20 of 30 patients\. Search to find the others\./)
+  })
+
+  it('marks patients that are easily taken for each other, and who died', async () => {
+    const { body } = await visitor.get('/portal')
+    assert.equal(body.match(/Similar name/g)?.length, 2)
+    assert.match(body, />Died</)
+  })
+
+  it('sends the search text encoded and escaped, and shows it escaped', async () => {
+    const search = `a&b=c|d,e\\f$<script>"'#%é`
+    house.fhir.asked.length = 0
+    const page = await visitor.get(`/portal?search=${encodeURIComponent(search)}`)
+    const [asked] = house.fhir.asked
+    assert.equal(asked?.url.searchParams.get('name'), `a&b=c\\|d\\,e\\\\f\\$<script>"'#%é`)
+    assert.deepEqual([...(asked?.url.searchParams.keys() ?? [])], ['name', '_count'])
+    assert.doesNotMatch(page.body, /<script>/)
+    assert.ok(page.body.includes('value="a&amp;b=c|d,e\\f$&lt;script&gt;&quot;&#39;#%é"'))
+    assert.match(page.body, /No patient matches “a&amp;b/)
+    assert.match(page.body, /Show the first 20 patients/)
+  })
+
+  it('searches by name, and finds a name whose parts are in any order', async () => {
+    const found = await visitor.get('/portal?search=Limestone')
+    assert.deepEqual(idsIn(found.body), ['limestone'])
+    assert.match(found.body, /1 patient matches “Limestone”\./)
+    assert.deepEqual(idsIn((await visitor.get('/portal?search=edith,%20limestone')).body), ['limestone'])
+    assert.deepEqual(idsIn((await visitor.get('/portal?search=%20%20')).body).length, 5)
+  })
+
+  it('shows names that are markup as text', async () => {
+    const { body } = await visitor.get('/portal?patient=evil')
+    assert.doesNotMatch(body, /<script>alert/)
+    assert.match(body, /&lt;script&gt;alert\(1\)/)
+  })
+
+  it('has words for an empty server', async () => {
+    const empty = await AuthHouse.open(await open(), { resources: [] })
+    assert.match((await (await empty.loggedIn()).get('/portal')).body, /There are no patients/)
+  })
+
+  describe('with a patient picked', () => {
+    it('shows the banner, and the encounters with the one in progress first and chosen', async () => {
+      const { body } = await visitor.get('/portal?search=juniper&patient=juniper')
+      assert.match(body, /<h2 class="patient__name" id="picked">/)
+      const values = [...body.matchAll(/name="encounterId" value="([^"]*)" required( checked)?/g)]
+      assert.deepEqual(
+        values.map(([, id, checked]) => `${id}${checked ?? ''}`),
+        ['enc-now checked', 'enc-new', 'enc-old', ''],
+      )
+      for (const text of [
+        'In progress',
+        'Finished',
+        'Dr. Priya Quill',
+        'name="patientId" value="juniper"',
+        'Launch Demo app',
+      ])
+        assert.ok(body.includes(text), text)
+      assert.match(body, /Similar name: <span class="family">Juniper<\/span>, Alban/)
+      // One app: nothing to choose.
+      assert.doesNotMatch(body, /name="clientId"/)
+    })
+
+    it('warns of a namesake who is not in the list', async () => {
+      const resources = [...crowd, patient('z1', 'Zircon', 'Anna'), patient('z2', 'Zircon', 'Anne')]
+      const other = await AuthHouse.open(await open(), { resources })
+      const { body } = await (await other.loggedIn()).get('/portal?patient=z1')
+      assert.match(body, /Similar name: <span class="family">Zircon<\/span>, Anne/)
+    })
+
+    it('chooses no encounter for the clinician where there is doubt', async () => {
+      const resources = [
+        patient('x', 'X', 'Y'),
+        encounter('e1', 'x', 'finished'),
+        encounter('e2', 'x', 'finished'),
+      ]
+      const other = await AuthHouse.open(await open(), { resources })
+      const { body } = await (await other.loggedIn()).get('/portal?patient=x')
+      assert.doesNotMatch(body, / checked/)
+      const none = await visitor.get('/portal?patient=limestone')
+      assert.match(none.body, /name="encounterId" value="" required checked/)
+    })
+
+    it('lets the form lead to the app: launch and redirect addresses are in the policy', async () => {
+      const page = await visitor.get('/portal?patient=juniper')
+      assert.match(
+        String(page.headers['content-security-policy']),
+        /form-action 'self' http:\/\/localhost:8081/,
+      )
+    })
+
+    it('says so when the patient is not there, or the id is none', async () => {
+      for (const id of ['nobody', '..%2Fmetadata', 'a%2Fb', '%3Cscript%3E', 'x'.repeat(65)]) {
+        house.fhir.asked.length = 0
+        const page = await visitor.get(`/portal?patient=${id}`)
+        assert.match(page.body, /This patient is not here/, id)
+        assert.ok(
+          house.fhir.asked.every(({ url }) => /^\/fhir\/(Patient|Encounter)(\/nobody)?$/.test(url.pathname)),
+          id,
+        )
+      }
+    })
+
+    it('offers a choice of apps where there are several, the default first', async () => {
+      const other = await AuthHouse.open(await open(), { resources: RESOURCES })
+      await other.addClient({ client_id: 'aaa', name: 'Another app' })
+      await other.addClient({ client_id: 'backend', launch_url: null })
+      const page = await (await other.loggedIn()).get('/portal?patient=juniper')
+      const values = [...page.body.matchAll(/<option value="([^"]*)">/g)].map(match => match[1])
+      assert.deepEqual(values, ['sallyport-app', 'aaa'])
+      assert.match(String(page.headers['content-security-policy']), /https:\/\/aaa\.example/)
+    })
+  })
+
+  describe('while the FHIR server is away', () => {
+    for (const how of ['no-answer', 'not-json', 500, 503, 401] as const) {
+      it(`says in words for clinicians that it is (${how}), and recovers`, async () => {
+        house.fhir.fail(how)
+        const page = await visitor.get('/portal?search=x')
+        assert.equal(page.statusCode, 502)
+        for (const text of [
+          'Patient records cannot be reached',
+          'downtime procedure',
+          'href="/portal?search=x"',
+        ])
+          assert.ok(page.body.includes(text), text)
+        house.fhir.fail(undefined)
+        assert.equal((await visitor.get('/portal')).statusCode, 200)
+      })
+    }
+
+    it('says since when', async () => {
+      house.fhir.fail('no-answer')
+      const first = await visitor.get('/portal')
+      const since = /has not answered since (\d\d:\d\d)/.exec(first.body)?.[1]
+      house.time.now += 7 * 60_000
+      const later = await visitor.get('/portal')
+      assert.ok(since && later.body.includes(`has not answered since ${since}`))
+      house.fhir.fail(undefined)
+    })
+  })
+})
