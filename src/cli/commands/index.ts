@@ -13,6 +13,7 @@ const loaders = {
   'client list': async () => (await import('./client-list.ts')).clientList,
   'client remove': async () => (await import('./client-remove.ts')).clientRemove,
   explain: async () => (await import('./explain.ts')).explain,
+  'data import': async () => (await import('./data.ts')).dataImport,
 } satisfies Record<string, () => Promise<Command>>
 
 export type CommandName = keyof typeof loaders

@@ -1,0 +1,74 @@
+import type { ImportReport, Place, Reason, Unreadable } from '../../fhir-server/import/index.ts'
+
+/** Reasons that are printed; the rest is a sum. */
+const reasonsShown = 20
+
+/** What became of an import, for people. It names files, lines and elements, never what is in them. */
+export function reportText(report: ImportReport, passedOver: number, ms: number): string {
+  const { created, updated, unchanged, refused } = report
+  const all = created + updated + unchanged + refused
+  const rows: readonly (readonly [string, number])[] = [
+    ['created', created],
+    ['updated', updated],
+    ['unchanged', unchanged],
+    ['refused', refused],
+  ]
+  const wide = all.toLocaleString('en').length
+  return [
+    `Read ${counted(all, 'resource')} from ${counted(report.files, 'file')} in ${(ms / 1000).toFixed(1)} s`,
+    ...rows.map(([name, count]) => `  ${name.padEnd(9)}  ${count.toLocaleString('en').padStart(wide)}`),
+    ...reasonLines(report.reasons),
+    ...unreadableLines(report.unreadable),
+    ...noteLines(report.unresolved, passedOver),
+    '',
+  ].join('\n')
+}
+
+export function counted(count: number, noun: string): string {
+  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`
+}
+
+function reasonLines(reasons: readonly Reason[]): string[] {
+  if (reasons.length === 0) return []
+  const rest = reasons.slice(reasonsShown).reduce((sum, { count }) => sum + count, 0)
+  return [
+    'Refused, by reason:',
+    ...reasons
+      .slice(0, reasonsShown)
+      .map(reason => `  ${reason.count.toLocaleString('en')} x ${reason.text}${places(reason)}`),
+    ...(rest === 0
+      ? []
+      : [`  ${rest.toLocaleString('en')} x for ${counted(reasons.length - reasonsShown, 'other reason')}`]),
+  ]
+}
+
+function places({ places: first, count }: Reason): string {
+  return ` (${first.map(placeText).join(', ')}${count > first.length ? ', …' : ''})`
+}
+
+function placeText({ file, line }: Place): string {
+  return `${file}:${line}`
+}
+
+function unreadableLines(unreadable: readonly Unreadable[]): string[] {
+  return unreadable.map(({ file, line, reason }) =>
+    line === undefined || line === 0
+      ? `Cannot read ${file}: ${reason}`
+      : `Cannot read ${file} after line ${line}: ${reason}`,
+  )
+}
+
+function noteLines(unresolved: number, passedOver: number): string[] {
+  return [
+    ...(unresolved === 0
+      ? []
+      : [
+          `Kept ${counted(unresolved, 'conditional reference')} as written: nothing, or several things, match`,
+        ]),
+    ...(passedOver === 0
+      ? []
+      : [
+          `Passed over ${counted(passedOver, 'file')} not named .ndjson, .jsonl or .json (or these with .gz)`,
+        ]),
+  ]
+}
