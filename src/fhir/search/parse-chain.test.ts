@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { resourceTypes, searchParametersOf } from '../definitions.ts'
+import type { SearchError } from './clause.ts'
+import { parseSearch } from './parse-search.ts'
+
+const base = 'http://localhost:8080/fhir'
+const parse = (type: string, name: string, value: string) => parseSearch(type, name, value, base)
+
+function reason(type: string, name: string, value: string): SearchError['reason'] | 'accepted' {
+  const clause = parse(type, name, value)
+  return clause.kind === 'error' ? clause.reason : 'accepted'
+}
+
+describe('parseSearch of modifiers and names', () => {
+  it('never ignores a modifier', () => {
+    const refused: readonly (readonly [string, string])[] = [
+      ['Observation', 'code:in'],
+      ['Observation', 'code:below'],
+      ['Observation', 'code:above'],
+      ['Observation', 'code:exact'],
+      ['Observation', 'code:'],
+      ['Observation', 'code:not:text'],
+      ['Patient', 'identifier:of-type'],
+      ['Patient', 'name:not'],
+      ['Patient', 'name:text'],
+      ['Observation', 'subject:above'],
+      ['Observation', 'value-quantity:exact'],
+      ['ValueSet', 'url:contains'],
+    ]
+    for (const [type, name] of refused) assert.equal(reason(type, name, '1'), 'unsupported-modifier', name)
+  })
+
+  it('says when a parameter is unknown', () => {
+    for (const name of [
+      'nonsense',
+      'nonsense:exact',
+      'nonsense.name',
+      '_text',
+      '_content',
+      '_filter',
+      '_list',
+      '',
+    ]) {
+      assert.equal(reason('Patient', name, '1'), 'unknown-parameter', name)
+    }
+    assert.equal(reason('Nonsense', '_id', '1'), 'unknown-parameter')
+  })
+
+  it('takes :missing on every parameter of every type', () => {
+    for (const type of resourceTypes) {
+      for (const { code } of searchParametersOf(type)) {
+        assert.deepEqual(parse(type, `${code}:missing`, 'false'), {
+          kind: 'missing',
+          parameter: code,
+          missing: false,
+        })
+      }
+    }
+  })
+
+  it('does not repeat the value in a message', () => {
+    for (const [name, value] of [
+      ['birthdate', 'secret'],
+      ['general-practitioner', 'secret/secret'],
+      ['name:secretly', 'secret'],
+    ] as const) {
+      const clause = parse('Patient', name, value)
+      assert.ok(clause.kind === 'error')
+      assert.equal(clause.text.replace(':secretly', '').includes('secret'), false)
+    }
+  })
+
+  it('reads any text without throwing', () => {
+    const names = fc.oneof(
+      fc.string(),
+      fc.constantFrom(
+        'name',
+        'birthdate',
+        'identifier',
+        'general-practitioner',
+        '_has:Observation:patient:code',
+      ),
+    )
+    fc.assert(fc.property(names, fc.string(), (name, value) => assert.ok(parse('Patient', name, value).kind)))
+  })
+})
+
+describe('parseSearch of a chain', () => {
+  it('reads the type that is said', () => {
+    assert.deepEqual(parse('Observation', 'subject:Patient.name:exact', 'Ana'), {
+      kind: 'chain',
+      parameter: 'subject',
+      targets: [
+        { type: 'Patient', clause: { kind: 'string', parameter: 'name', match: 'exact', values: ['Ana'] } },
+      ],
+    })
+  })
+
+  it('goes to every target that has the parameter when none is said', () => {
+    const clause = parse('Observation', 'subject.identifier', '7')
+    assert.ok(clause.kind === 'chain')
+    assert.deepEqual(
+      clause.targets.map(it => it.type),
+      ['Group', 'Device', 'Patient', 'Location'],
+    )
+    const named = parse('Observation', 'subject.birthdate', '2020')
+    assert.ok(named.kind === 'chain')
+    assert.deepEqual(
+      named.targets.map(it => it.type),
+      ['Patient'],
+    )
+  })
+
+  it('goes on over several links', () => {
+    const clause = parse('Observation', 'patient.organization.name', 'x')
+    assert.ok(clause.kind === 'chain' && clause.targets[0]?.clause.kind === 'chain')
+    assert.equal(clause.targets[0].clause.targets[0]?.type, 'Organization')
+  })
+
+  it('refuses what cannot be followed', () => {
+    assert.equal(reason('Observation', 'code.name', 'x'), 'unsupported-modifier')
+    assert.equal(reason('Observation', 'subject:Practitioner.name', 'x'), 'unsupported-modifier')
+    assert.equal(reason('Observation', 'subject:identifier.name', 'x'), 'unsupported-modifier')
+    assert.equal(reason('Observation', 'subject.nonsense', 'x'), 'unknown-parameter')
+    assert.equal(reason('Observation', 'patient.nonsense', 'x'), 'unknown-parameter')
+    assert.equal(reason('Observation', 'patient.birthdate', 'x'), 'invalid-value')
+    assert.equal(reason('Patient', 'link.link.link.link.name', 'x'), 'unsupported-modifier')
+  })
+
+  it('is read quickly however it is built', () => {
+    const started = performance.now()
+    parse('Provenance', 'target.target.target.target.target.target', '1')
+    parse('Provenance', `target${'.target'.repeat(1000)}`, '1')
+    parse('Patient', `_has:Provenance:target${':_has:Provenance:target'.repeat(1000)}:_id`, '1')
+    assert.ok(performance.now() - started < 1000)
+  })
+})
+
+describe('parseSearch of _has', () => {
+  it('reads type, reference and parameter', () => {
+    assert.deepEqual(parse('Patient', '_has:Observation:patient:code', '1234-5'), {
+      kind: 'has',
+      type: 'Observation',
+      parameter: 'patient',
+      clause: {
+        kind: 'token',
+        parameter: 'code',
+        negated: false,
+        values: [{ system: undefined, code: '1234-5' }],
+      },
+    })
+  })
+
+  it('goes on inside', () => {
+    const clause = parse('Patient', '_has:Observation:patient:_has:Provenance:target:agent', 'Practitioner/1')
+    assert.ok(clause.kind === 'has' && clause.clause.kind === 'has')
+    assert.equal(clause.clause.type, 'Provenance')
+  })
+
+  it('refuses what points elsewhere or nowhere', () => {
+    assert.equal(reason('Patient', '_has:Observation:patient', 'x'), 'unsupported-modifier')
+    assert.equal(reason('Patient', '_has:Nonsense:patient:code', 'x'), 'unsupported-modifier')
+    assert.equal(reason('Patient', '_has:Observation:code:code', 'x'), 'unsupported-modifier')
+    assert.equal(reason('Practitioner', '_has:Observation:patient:code', 'x'), 'unsupported-modifier')
+    assert.equal(reason('Patient', '_has:Observation:nonsense:code', 'x'), 'unknown-parameter')
+    assert.equal(reason('Patient', '_has:Observation:patient:nonsense', 'x'), 'unknown-parameter')
+  })
+})

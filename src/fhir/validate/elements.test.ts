@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { validate } from './index.ts'
+
+const found = (resource: unknown) => validate(resource).map(it => `${it.path} ${it.code}`)
+
+const patient = (fields: object) => found({ resourceType: 'Patient', ...fields })
+const observation = (fields: object) =>
+  found({ resourceType: 'Observation', status: 'final', code: { text: 'x' }, ...fields })
+
+describe('validate of cardinality', () => {
+  it('wants required elements, choices too', () => {
+    assert.deepEqual(found({ resourceType: 'Observation' }), [
+      'Observation.status required',
+      'Observation.code required',
+    ])
+    const request = { status: 'active', intent: 'order', subject: { reference: 'Patient/1' } }
+    assert.deepEqual(found({ resourceType: 'MedicationRequest', ...request }), [
+      'MedicationRequest.medication[x] required',
+    ])
+  })
+
+  it('wants arrays where elements repeat, and only there', () => {
+    assert.deepEqual(patient({ name: { family: 'X' } }), ['Patient.name structure'])
+    assert.deepEqual(patient({ birthDate: ['1970'] }), ['Patient.birthDate structure'])
+  })
+
+  it('refuses empty values', () => {
+    assert.deepEqual(patient({ name: [] }), ['Patient.name structure'])
+    assert.deepEqual(patient({ name: [{}] }), ['Patient.name[0] structure'])
+    assert.deepEqual(patient({ name: [{ family: '' }] }), ['Patient.name[0].family value'])
+    assert.deepEqual(patient({ name: null }), ['Patient.name structure'])
+    assert.deepEqual(patient({ name: [null] }), ['Patient.name[0] structure'])
+    assert.deepEqual(patient({ birthDate: null }), ['Patient.birthDate value'])
+  })
+
+  it('allows one type of a choice', () => {
+    assert.deepEqual(patient({ deceasedBoolean: true, deceasedDateTime: '2020' }), [
+      'Patient.deceasedDateTime structure',
+    ])
+    assert.deepEqual(observation({ valueString: 'x', valueInteger: 1 }), [
+      'Observation.valueInteger structure',
+    ])
+    assert.deepEqual(observation({ valueNonsense: 'x' }), ['Observation.valueNonsense structure'])
+    assert.deepEqual(observation({ value: 'x' }), ['Observation.value structure'])
+  })
+})
+
+describe('validate of primitives', () => {
+  const extension = [{ url: 'http://example.org/x', valueString: 'x' }]
+
+  it('takes extensions beside and instead of values', () => {
+    assert.deepEqual(patient({ birthDate: '1970', _birthDate: { extension } }), [])
+    assert.deepEqual(patient({ _birthDate: { extension } }), [])
+    assert.deepEqual(patient({ name: [{ given: ['A', null], _given: [null, { extension }] }] }), [])
+    assert.deepEqual(patient({ name: [{ _given: [{ extension }] }] }), [])
+    const { status: _, ...rest } = { status: 'final', code: { text: 'x' } }
+    assert.deepEqual(found({ resourceType: 'Observation', ...rest, _status: { extension } }), [])
+  })
+
+  it('refuses extensions of the wrong form', () => {
+    assert.deepEqual(patient({ _birthDate: {} }), ['Patient._birthDate structure'])
+    assert.deepEqual(patient({ _birthDate: [{ extension }] }), ['Patient._birthDate structure'])
+    assert.deepEqual(patient({ _birthDate: { value: 'x' } }), ['Patient._birthDate.value structure'])
+    assert.deepEqual(patient({ _name: [{ extension }] }), ['Patient._name structure'])
+    assert.deepEqual(patient({ _nonsense: { extension } }), ['Patient._nonsense structure'])
+    assert.deepEqual(patient({ name: [{ given: ['A', 'B'], _given: [{ extension }] }] }), [
+      'Patient.name[0]._given structure',
+    ])
+    assert.deepEqual(patient({ name: [{ given: ['A', null], _given: [{ extension }, null] }] }), [
+      'Patient.name[0].given[1] value',
+    ])
+    assert.deepEqual(patient({ name: [{ _given: [null] }] }), ['Patient.name[0]._given[0] structure'])
+  })
+})
+
+describe('validate of codes', () => {
+  const clinical = 'http://terminology.hl7.org/CodeSystem/condition-clinical'
+  const condition = (clinicalStatus: unknown) =>
+    found({ resourceType: 'Condition', subject: { reference: 'Patient/1' }, clinicalStatus })
+
+  it('wants a coding of a required value set in a concept, among others', () => {
+    assert.deepEqual(condition({ coding: [{ system: clinical, code: 'active' }] }), [])
+    assert.deepEqual(condition({ coding: [{ code: 'x' }, { system: clinical, code: 'resolved' }] }), [])
+    assert.deepEqual(condition({ extension: [{ url: 'urn:absent', valueCode: 'unknown' }] }), [])
+    for (const concept of [
+      { coding: [{ code: 'active' }] },
+      { coding: [{ system: 'urn:other', code: 'active' }] },
+      { coding: [{ system: clinical, code: 'nonsense' }] },
+      { text: 'active' },
+    ]) {
+      assert.deepEqual(condition(concept), ['Condition.clinicalStatus code-invalid'], JSON.stringify(concept))
+    }
+  })
+
+  it('leaves value sets that R4 does not list to others', () => {
+    assert.deepEqual(found({ resourceType: 'Binary', contentType: 'application/x-anything' }), [])
+  })
+})
+
+describe('validate of references', () => {
+  const practitioner = (reference: unknown) => patient({ generalPractitioner: [{ reference }] })
+
+  it('takes every form that R4 has', () => {
+    for (const reference of [
+      'Practitioner/1',
+      'Practitioner/1/_history/2',
+      'Practitioner?identifier=urn:npi|9',
+      'http://example.org/fhir/Practitioner/1',
+      'urn:uuid:c757873d-ec9a-4326-a141-556f43239520',
+      'urn:oid:1.2.3',
+      '#',
+    ]) {
+      assert.deepEqual(practitioner(reference), [], reference)
+    }
+  })
+
+  it('refuses other forms and other types', () => {
+    for (const reference of [
+      'Practitioner',
+      'Practitioner/',
+      'Nonsense/1',
+      'practitioner/1',
+      '/Practitioner/1',
+      'Practitioner/1/Patient/2',
+      'some text',
+      'Condition/1',
+      'http://example.org/fhir/Condition/1',
+    ]) {
+      assert.deepEqual(practitioner(reference), ['Patient.generalPractitioner[0].reference value'], reference)
+    }
+    assert.deepEqual(practitioner(7), ['Patient.generalPractitioner[0].reference value'])
+  })
+})
+
+describe('validate of contained resources', () => {
+  const organization = { resourceType: 'Organization', id: 'o', name: 'X' }
+  const managingOrganization = { reference: '#o' }
+
+  it('takes what is referred to', () => {
+    assert.deepEqual(patient({ contained: [organization], managingOrganization }), [])
+    const back = { resourceType: 'Organization', id: 'o', name: 'X', partOf: { reference: '#' } }
+    assert.deepEqual(patient({ contained: [back] }), [])
+  })
+
+  it('validates them', () => {
+    assert.deepEqual(patient({ contained: [{ ...organization, nonsense: 1 }], managingOrganization }), [
+      'Patient.contained[0].nonsense structure',
+    ])
+    assert.deepEqual(patient({ contained: [{ name: 'X' }] }), ['Patient.contained[0].resourceType required'])
+    assert.deepEqual(patient({ contained: ['x'] }), ['Patient.contained[0] structure'])
+  })
+
+  it('keeps ref-1, dom-2, dom-3, dom-4 and dom-5', () => {
+    assert.deepEqual(patient({ managingOrganization }), ['Patient.managingOrganization.reference invariant'])
+    assert.deepEqual(patient({ contained: [organization] }), ['Patient.contained invariant'])
+    const nested = { ...organization, contained: [{ ...organization, id: 'p' }] }
+    assert.deepEqual(patient({ contained: [nested], managingOrganization }), [
+      'Patient.contained[0].contained invariant',
+    ])
+    const meta = { versionId: '1', security: [{ code: 'R' }] }
+    assert.deepEqual(patient({ contained: [{ ...organization, meta }], managingOrganization }), [
+      'Patient.contained[0].meta invariant',
+      'Patient.contained[0].meta invariant',
+    ])
+  })
+
+  it('looks for # references in the resource of a Bundle entry, not around it', () => {
+    const entry = [{ resource: { resourceType: 'Patient', managingOrganization } }]
+    assert.deepEqual(
+      found({ resourceType: 'Bundle', type: 'collection', contained: [organization], entry }),
+      [
+        'Bundle.contained structure',
+        'Bundle.entry[0].resource.managingOrganization.reference invariant',
+        'Bundle.contained invariant',
+      ],
+    )
+  })
+})
