@@ -1,0 +1,58 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import express from 'express'
+import type { Stack } from './stack.ts'
+
+export interface ForeignApp {
+  readonly url: string
+  close(): Promise<void>
+}
+
+const SCOPE = 'launch openid fhirUser offline_access patient/Patient.rs patient/Observation.rs'
+
+/** An app of someone else's: its own server, registered as a public client that is not first-party. */
+export async function startForeignApp(
+  stack: Stack,
+  name: string,
+  addRoutes: (app: express.Express, url: string) => void,
+): Promise<ForeignApp> {
+  const app = express()
+  const server = createServer(app)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('Cannot tell the port of the app')
+  const url = `http://localhost:${address.port}`
+  app.get('/favicon.ico', (_request, response) => response.status(204).end())
+  addRoutes(app, url)
+  await register(stack, name, url)
+  return {
+    url,
+    async close() {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+async function register({ store }: Stack, name: string, url: string): Promise<void> {
+  await store.db
+    .insertInto('client')
+    .values({
+      client_id: name,
+      name,
+      description: null,
+      logo_url: null,
+      auth_method: 'none',
+      secret_hash: null,
+      jwks: null,
+      jwks_url: null,
+      redirect_uris: JSON.stringify([`${url}/callback`]),
+      launch_url: `${url}/launch`,
+      scope: SCOPE,
+      first_party: false,
+      created_at: Date.now(),
+    })
+    .execute()
+}
