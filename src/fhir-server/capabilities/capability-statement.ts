@@ -36,7 +36,7 @@ export function capabilityStatement(baseUrl: string, smartConfiguration: object)
         security: securitySection(smartConfiguration),
         resource: resourceTypes.map(resourceSection),
         interaction: SYSTEM_INTERACTIONS.map(code => ({ code })),
-        searchParam: searchParams('Resource'),
+        searchParam: searchParams('Basic').filter(({ name }) => name.startsWith('_')),
         compartment: ['http://hl7.org/fhir/CompartmentDefinition/patient'],
       },
     ],
@@ -62,7 +62,7 @@ function resourceSection(type: string): object {
   }
 }
 
-function searchParams(type: string): readonly object[] {
+function searchParams(type: string): readonly { readonly name: string; readonly type: string }[] {
   return searchParametersOf(type)
     .filter(it => it.type !== 'composite' && it.type !== 'special')
     .map(({ code, type: kind }) => ({ name: code, type: kind }))

@@ -54,9 +54,9 @@ function parseOne(
   }
 }
 
-/** Read as the value of a date parameter is, without its prefixes. */
+/** Read as the value of a date parameter is (every type has `_lastUpdated`), without its prefixes. */
 function timeOf(value: string): { readonly low: number; readonly high: number } | undefined {
-  const clause = parseSearch('Resource', '_lastUpdated', value, '')
+  const clause = parseSearch('Basic', '_lastUpdated', value, '')
   if (clause.kind !== 'date' || /^[a-z]/.test(value)) return undefined
   const [range, another] = clause.values
   return another ? undefined : range
