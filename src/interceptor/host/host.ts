@@ -1,0 +1,14 @@
+import type { Resource } from '../../fhir/index.ts'
+import type { InterceptorOptions } from '../interceptor.ts'
+
+export interface HostOptions extends InterceptorOptions {
+  /** Where the FHIR base is on this server, if not at the path of `fhirBaseUrl` (behind a proxy). */
+  readonly basePath?: string | undefined
+  /** The stored resource, so that updates and deletes under a limited grant can be judged; without it they are refused. */
+  readonly stored?: ((type: string, id: string) => Promise<Resource | undefined>) | undefined
+  /**
+   * The host keeps to `decision.access` itself, in its queries and writes (see `smartOf`). Then only type and letter
+   * are judged here, and answers are not looked into.
+   */
+  readonly appliesAccess?: boolean | undefined
+}
