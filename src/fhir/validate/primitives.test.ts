@@ -67,7 +67,7 @@ describe('primitives', () => {
   }
 
   it('are quick on megabytes', () => {
-    const started = performance.now()
+    const started = process.cpuUsage()
     const long = 'QUJD'.repeat(2_500_000)
     assert.equal(primitives.get('base64Binary')?.(long), undefined)
     assert.equal(primitives.get('string')?.(long), undefined)
@@ -75,6 +75,6 @@ describe('primitives', () => {
       primitives.get('code')?.(`${'a '.repeat(1_000_000)} `)?.length,
       'a code without needless white space'.length,
     )
-    assert.ok(performance.now() - started < 2000)
+    assert.ok(process.cpuUsage(started).user < 5_000_000)
   })
 })
