@@ -1,0 +1,65 @@
+import type { FastifyInstance } from 'fastify'
+import { type AppServerOptions, appServer } from '../../src/session/index.ts'
+import { type Store, sealer } from '../../src/store/index.ts'
+import { AppBrowser } from './app-browser.ts'
+
+/** A clock that tests own. */
+export interface TestClock {
+  (): number
+  advance(seconds: number): void
+}
+
+export function testClock(start = Date.now()): TestClock {
+  let now = start
+  return Object.assign(() => now, {
+    advance: (seconds: number) => {
+      now += seconds * 1000
+    },
+  })
+}
+
+type Changes = Partial<Omit<AppServerOptions, 'app'>> & { readonly app?: Partial<AppServerOptions['app']> }
+
+export const APP_SCOPE =
+  'launch openid fhirUser online_access patient/Patient.rs patient/Condition.rs patient/MedicationRequest.rs patient/Observation.rs'
+
+/** The app server on a store, set up for the EHRs given. */
+export async function sessionApp(
+  store: Store,
+  issuers: readonly string[],
+  { app, ...changes }: Changes = {},
+): Promise<FastifyInstance> {
+  return appServer({
+    appUrl: 'http://localhost:8081',
+    issuerUrl: 'http://localhost:9000',
+    fhirBaseUrl: issuers[0] ?? '',
+    store,
+    sealer: sealer('a secret of the tests, long enough'),
+    fhir: {
+      upstreamUrl: undefined,
+      searchLetter: 'r',
+      scopeContexts: ['patient', 'user', 'system'],
+      policyFile: undefined,
+      samplePatients: 60,
+    },
+    app: {
+      clientId: 'sallyport-app',
+      scope: APP_SCOPE,
+      issuers,
+      sessionMaxSeconds: 28_800,
+      sessionIdleSeconds: 1800,
+      timeoutSeconds: 1,
+      ...app,
+    },
+    ...changes,
+  })
+}
+
+/** A browser that has been through a launch. */
+export async function launched(app: FastifyInstance, iss: string): Promise<AppBrowser> {
+  const browser = new AppBrowser(app)
+  const response = await browser.launch(iss)
+  if (response.statusCode !== 302)
+    throw new Error(`Cannot launch: ${response.statusCode} ${response.body.slice(0, 400)}`)
+  return browser
+}
