@@ -1,0 +1,143 @@
+/** What a clinician sees when something is refused or away: words, a way on, and never someone else's record. */
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { Page } from 'playwright-core'
+import { inspectOnEveryScreen, useBrowser } from './support/browser.ts'
+import { type Stack, startStack } from './support/stack.ts'
+import { launch, pickPatient, signIn } from './support/walk.ts'
+
+let now = Date.now()
+let stack: Stack
+before(async () => {
+  stack = await startStack({ clock: () => now })
+})
+after(() => stack.close())
+const open = useBrowser()
+
+async function inApp(page: Page, patient = 'Juniper, Alba'): Promise<void> {
+  await signIn(page, stack)
+  await pickPatient(page, patient)
+  await launch(page, stack)
+}
+
+/** The heading of the page, once it is an error page with a reference. */
+async function refusalOn(page: Page): Promise<string> {
+  await page.getByText('Reference').waitFor()
+  return (await page.getByRole('heading', { level: 1 }).textContent()) ?? ''
+}
+
+describe('refused', () => {
+  it('a launch link that was used before opens nothing', async () => {
+    const { page } = await open()
+    const links: string[] = []
+    page.on('request', request => {
+      if (request.url().startsWith(`${stack.settings.appUrl}/launch?`)) links.push(request.url())
+    })
+    await inApp(page)
+    await page.goto(links[0] ?? '')
+    assert.match(await refusalOn(page), /refused|cannot be continued/)
+    await page.getByText('No record was opened.').waitFor()
+    await inspectOnEveryScreen(page, 'launch-refused')
+  })
+
+  it('a callback that this browser did not begin opens nothing', async () => {
+    const { page } = await open()
+    await page.goto(
+      `${stack.settings.appUrl}/callback?code=x&state=${'y'.repeat(43)}&iss=${stack.settings.issuerUrl}`,
+    )
+    assert.equal(await refusalOn(page), 'This launch cannot be continued')
+    await inspectOnEveryScreen(page, 'callback-refused')
+  })
+
+  it('a launch from a server that the app does not know is not followed', async () => {
+    const { page } = await open()
+    await page.goto(`${stack.settings.appUrl}/launch?iss=http%3A%2F%2Fevil.example%2Ffhir&launch=x`)
+    assert.equal(await refusalOn(page), 'This app does not know that record server')
+  })
+
+  it('an authorization request of an unknown client gets a page, not a redirect', async () => {
+    const { page } = await open()
+    await page.goto(
+      `${stack.settings.issuerUrl}/oauth2/authorize?response_type=code&client_id=nobody&redirect_uri=http%3A%2F%2Fevil.example`,
+    )
+    assert.equal(new URL(page.url()).origin, stack.settings.issuerUrl)
+    await refusalOn(page)
+    await inspectOnEveryScreen(page, 'authorize-refused')
+  })
+
+  for (const server of ['issuerUrl', 'appUrl'] as const) {
+    it(`an address that is not there has a page with a way back (${server})`, async () => {
+      const { page } = await open()
+      await page.goto(`${stack.settings[server]}/nowhere?code=secret`)
+      assert.equal(await refusalOn(page), 'There is no such page')
+      await inspectOnEveryScreen(page, `not-found-${server}`)
+      await page.getByRole('link', { name: 'Go to the first page' }).click()
+      assert.notEqual(await page.getByRole('heading', { level: 1 }).textContent(), 'There is no such page')
+    })
+  }
+})
+
+describe('two launches in one browser', () => {
+  it('the new one replaces the session, and the page of the old one gets no record', async () => {
+    const { context, page } = await open()
+    await inApp(page, 'Juniper, Alba')
+    const oldSession = await page.evaluate(async () => (await (await fetch('/api/session')).json()).sessionId)
+    const second = await context.newPage()
+    await second.goto(`${stack.settings.issuerUrl}/portal`)
+    await pickPatient(second, 'Juniper, Alban')
+    await launch(second, stack)
+    const answer = await page.evaluate(async id => {
+      const response = await fetch('/api/patient', { headers: { 'X-Session-Id': id } })
+      return { status: response.status, body: await response.json() }
+    }, oldSession)
+    assert.equal(answer.status, 409)
+    assert.equal(answer.body.issue[0].code, 'conflict')
+    await second.reload()
+    await second.getByRole('heading', { level: 1, name: 'Juniper, Alban' }).waitFor()
+  })
+})
+
+describe('signing out', () => {
+  it('ends the login, and the portal asks for it again', async () => {
+    const { page } = await open()
+    await signIn(page, stack)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.goto(`${stack.settings.issuerUrl}/portal`)
+    assert.equal(new URL(page.url()).pathname, '/login')
+  })
+
+  it('has a page with a button for whoever opens the address', async () => {
+    const { page } = await open()
+    await signIn(page, stack)
+    await page.goto(`${stack.settings.issuerUrl}/logout`)
+    await inspectOnEveryScreen(page, 'sign-out')
+    await page.getByRole('main').getByRole('button', { name: 'Sign out' }).click()
+    await page.waitForURL('**/login')
+  })
+})
+
+describe('away', () => {
+  it('a session that is over says so and shows no record', async () => {
+    const { page } = await open()
+    await inApp(page)
+    now += 31 * 60_000
+    await page.goto(`${stack.settings.appUrl}/`)
+    assert.match((await page.getByRole('heading', { level: 1 }).textContent()) ?? '', /session/i)
+    assert.equal(await page.getByText('Juniper').count(), 0)
+    await inspectOnEveryScreen(page, 'session-over')
+  })
+
+  it('without the FHIR server the portal and the app say what to do', async () => {
+    const [portal, app] = [await open(), await open()]
+    await signIn(portal.page, stack)
+    await inApp(app.page)
+    await stack.fhir.close()
+    await portal.page.goto(`${stack.settings.issuerUrl}/portal`)
+    assert.equal(await refusalOn(portal.page), 'Patient records cannot be reached')
+    await portal.page.getByText('downtime procedure').waitFor()
+    await inspectOnEveryScreen(portal.page, 'portal-away')
+    await app.page.reload()
+    await app.page.getByRole('heading', { level: 1, name: /cannot be reached/ }).waitFor()
+    await inspectOnEveryScreen(app.page, 'app-away')
+  })
+})
