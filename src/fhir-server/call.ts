@@ -37,7 +37,8 @@ export interface Context {
   readonly repository: Repository
   readonly baseUrl: string
   readonly pages: Pages
-  readonly capabilities: () => object
+  /** JSON of the CapabilityStatement. */
+  readonly capabilities: () => string
   readonly smartConfiguration: () => object
   readonly clock: () => number
   /** `handle` of this room: the entries of a Bundle go the way of requests. */

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Guard } from '../fhir/index.ts'
 import { createServer, type Logger, type ReadyCheck, type ServerOptions } from '../web/index.ts'
 import type { Context } from './call.ts'
-import { capabilityStatement } from './capabilities/capability-statement.ts'
+import { capabilityJson } from './capabilities/capability-statement.ts'
 import { handle } from './handle.ts'
 import type { Origins } from './http/cors.ts'
 import { serveFhir } from './http/route.ts'
@@ -17,7 +17,7 @@ export interface FhirServerOptions {
   /** Who judges requests. Without one everybody may do everything. */
   readonly guard?: Guard
   /** What `.well-known/smart-configuration` answers; `metadata` takes its addresses over. */
-  readonly smartConfiguration: object | (() => object)
+  readonly smartConfiguration: Readonly<Record<string, unknown>> | (() => object)
   readonly logger?: Logger
   readonly clock?: () => number
   /** What `/readyz` looks at beside the data: the guard's key set, say. */
@@ -69,8 +69,8 @@ function contextOf(options: FhirServerOptions, repository: Repository, clock: ()
     clock,
     handle,
     pages: openPages(repository.database),
-    smartConfiguration: configuration as () => object,
-    capabilities: () => capabilityStatement(baseUrl, (configuration as () => object)()),
+    smartConfiguration: configuration,
+    capabilities: capabilityJson(baseUrl, configuration),
   }
 }
 

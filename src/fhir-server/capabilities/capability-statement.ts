@@ -18,6 +18,18 @@ const SYSTEM_INTERACTIONS = ['transaction', 'batch', 'search-system', 'history-s
 // The statement changes with the version, so it has the date of none but this one.
 const WRITTEN = '2026-01-01'
 
+/** The statement as JSON, made anew only when the SMART configuration has changed. */
+export function capabilityJson(baseUrl: string, smartConfiguration: () => object): () => string {
+  let made: { readonly from: string; readonly json: string } | undefined
+  return () => {
+    const configuration = smartConfiguration()
+    const from = JSON.stringify(configuration)
+    if (made?.from !== from)
+      made = { from, json: JSON.stringify(capabilityStatement(baseUrl, configuration)) }
+    return made.json
+  }
+}
+
 /** What `metadata` answers: all types alike, each with the search parameters that are really indexed. */
 export function capabilityStatement(baseUrl: string, smartConfiguration: object): object {
   return {
@@ -56,8 +68,7 @@ function resourceSection(type: string): object {
     conditionalUpdate: true,
     conditionalDelete: 'single',
     referencePolicy: ['literal', 'local'],
-    searchInclude: references.map(({ code }) => `${type}:${code}`),
-    searchRevInclude: [],
+    ...(references.length > 0 && { searchInclude: references.map(({ code }) => `${type}:${code}`) }),
     searchParam: searchParams(type),
   }
 }

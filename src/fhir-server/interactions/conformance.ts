@@ -3,7 +3,7 @@ import type { Handler } from '../call.ts'
 /** `metadata`: what this server can do. Public (contract 5.6). */
 export const capabilities: Handler<'capabilities'> = context => ({
   status: 200,
-  body: JSON.stringify(context.capabilities()),
+  body: context.capabilities(),
 })
 
 /** `.well-known/smart-configuration`: where tokens come from. Public, and plain JSON. */

@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict'
+import { get } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { after, before, describe, it } from 'node:test'
+import { fullAccess } from '../../consent/index.ts'
+import { type Fhir, guardOf, issueOf, patient, startFhir } from '../testing/fhir.ts'
+
+/** Sends the path as it is; everything else on the way tidies it up. */
+function ask(
+  port: number,
+  path: string,
+): Promise<{ readonly status: number | undefined; readonly body: string }> {
+  return new Promise((resolve, reject) => {
+    get({ host: '127.0.0.1', port, path, agent: false }, async reply =>
+      resolve({ status: reply.statusCode, body: await text(reply) }),
+    ).on('error', reject)
+  })
+}
+
+let fhir: Fhir
+before(async () => {
+  fhir = await startFhir({ bodyLimit: 10_000 })
+  await fhir('PUT Patient/1', patient('1'))
+})
+after(() => fhir.close())
+
+describe('bodies', () => {
+  const post = (body: string, contentType: string) =>
+    fhir('POST Patient', body, { 'content-type': contentType })
+  const valid = '{"resourceType":"Patient"}'
+
+  it('are FHIR JSON or JSON, in UTF-8', async () => {
+    for (const type of [
+      'application/fhir+json',
+      'application/json',
+      'application/fhir+json; charset=utf-8',
+      'application/json; fhirVersion=4.0',
+    ])
+      assert.equal((await post(valid, type)).status, 201, type)
+    for (const type of [
+      'text/plain',
+      'application/xml',
+      'application/fhir+xml',
+      'application/json; charset=latin1',
+      'application/json-patch+json',
+    ])
+      assert.equal(
+        issueOf(await post(valid, type)),
+        '415 not-supported: Cannot read body: expected application/fhir+json or application/json',
+        type,
+      )
+  })
+
+  it('that are not JSON are a 400', async () => {
+    for (const body of ['{', 'nonsense', '{"resourceType":"Patient"}}', "{'a':1}"])
+      assert.equal(
+        issueOf(await post(body, 'application/fhir+json')),
+        '400 structure: Cannot read body: it is not valid JSON in UTF-8',
+        body,
+      )
+    const reply = await fhir.app.inject({
+      method: 'POST',
+      url: '/fhir/Patient',
+      headers: { 'content-type': 'application/json' },
+      payload: Buffer.from([0x22, 0xff, 0x22]),
+    })
+    assert.equal(reply.statusCode, 400)
+    assert.equal(
+      issueOf(await post('', 'application/fhir+json')),
+      '400 structure: Cannot read body: there is none',
+    )
+  })
+
+  it('over the limit are a 413, and nothing is written', async () => {
+    const before = (await fhir('GET Patient?_summary=count')).body.total
+    const reply = await post(
+      JSON.stringify(patient('x', { language: 'x'.repeat(20_000) })),
+      'application/json',
+    )
+    assert.deepEqual([reply.status, reply.body.issue?.[0]?.code], [413, 'too-long'])
+    assert.equal(reply.headers['content-type'], 'application/fhir+json; charset=utf-8')
+    assert.equal((await fhir('GET Patient?_summary=count')).body.total, before)
+  })
+
+  it('of guarded servers are not read before the token is', async () => {
+    const guarded = await startFhir({ guard: guardOf({ all: fullAccess }), bodyLimit: 100 })
+    assert.equal((await guarded('POST Patient', 'x'.repeat(1000))).status, 401)
+    assert.equal((await guarded.as('all')('POST Patient', 'x'.repeat(1000))).status, 413)
+    await guarded.close()
+  })
+})
+
+describe('formats', () => {
+  it('are JSON, by _format or Accept', async () => {
+    const read = (query: string, accept?: string) =>
+      fhir(`GET Patient/1${query}`, undefined, accept === undefined ? {} : { accept })
+    for (const accept of [
+      'application/fhir+json',
+      'application/json',
+      '*/*',
+      'text/html,application/xml;q=0.9,*/*;q=0.8',
+      'application/fhir+json; fhirVersion=4.0',
+      'application/*',
+    ])
+      assert.equal((await read('', accept)).status, 200, accept)
+    for (const format of ['json', 'application/json', 'application/fhir%2Bjson', 'application/fhir+json'])
+      assert.equal((await read(`?_format=${format}`, 'application/fhir+xml')).status, 200, format)
+    for (const reply of [
+      await read('', 'application/fhir+xml'),
+      await read('?_format=xml'),
+      await read('', 'text/turtle'),
+    ])
+      assert.equal(
+        issueOf(reply),
+        '406 not-supported: Cannot answer in this format: only JSON is spoken here',
+      )
+  })
+})
+
+describe('addresses', () => {
+  it('answer with and without a trailing slash at the base', async () => {
+    for (const url of ['/fhir', '/fhir/', '/fhir?_type=Patient', '/fhir/?_type=Patient']) {
+      const reply = await fhir.app.inject({ url })
+      assert.deepEqual([reply.statusCode, reply.json().resourceType], [200, 'Bundle'], url)
+    }
+  })
+
+  it('that play games are refused, never normalised', async () => {
+    await fhir.app.listen({ port: 0, host: '127.0.0.1' })
+    const { port } = fhir.app.server.address() as AddressInfo
+    for (const url of [
+      '/fhir//Patient/1',
+      '/fhir/Patient//1',
+      '/fhir/Patient/1/',
+      '/fhir/./Patient/1',
+      '/fhir/x/../Patient/1',
+      '/fhir/Patient/%31',
+      '/fhir/%50atient/1',
+      '/fhir/Patient%2F1',
+      '/fhir/Patient;x=y/1',
+      '/fhir/Patient/1;x',
+      '/fhir/Patient/%zz',
+      '/fhir/patient/1',
+      '/fhir/Patient/1%00',
+      '/fhir/Patient?name=%zz',
+    ]) {
+      const { status, body } = await ask(port, url)
+      assert(status === 400 || status === 404, `${url} ${status}`)
+      assert.equal(JSON.parse(body).resourceType, 'OperationOutcome', url)
+    }
+    assert.equal((await ask(port, '/fhir/Patient/1')).status, 200)
+  })
+
+  it('outside the base are not FHIR', async () => {
+    for (const url of ['/fhirx/Patient/1', '/Patient/1', '/FHIR/Patient/1'])
+      assert.equal((await fhir.app.inject({ url })).statusCode, 404, url)
+    assert.equal((await fhir.app.inject({ url: '/healthz' })).statusCode, 200)
+    assert.equal((await fhir.app.inject({ url: '/readyz' })).statusCode, 200)
+  })
+
+  it('know their methods', async () => {
+    for (const line of ['POST Patient/1', 'DELETE metadata', 'PUT Patient/1/_history/1'])
+      assert.equal((await fhir(line, {})).status, 405, line)
+    assert.equal((await fhir('POST Patient/1', {}, { 'x-http-method-override': 'DELETE' })).status, 400)
+  })
+
+  it('work for a server at the root of its host', async () => {
+    const root = await startFhir({ baseUrl: 'http://root.test' })
+    const reply = await root.app.inject({ url: '/metadata' })
+    assert.deepEqual([reply.statusCode, reply.json().implementation.url], [200, 'http://root.test'])
+    assert.equal((await root.app.inject({ url: '/' })).statusCode, 200)
+    assert.equal((await root.app.inject({ url: '/healthz' })).statusCode, 200)
+    await root.close()
+  })
+})
+
+describe('cross-origin requests', () => {
+  const origin = 'https://app.test'
+
+  it('are open to any page, without credentials, unless origins are listed', async () => {
+    const reply = await fhir('GET Patient/1', undefined, { origin, 'sec-fetch-site': 'cross-site' })
+    assert.equal(reply.headers['access-control-allow-origin'], '*')
+    assert.equal(reply.headers['access-control-allow-credentials'], undefined)
+    assert.match(String(reply.headers['access-control-expose-headers']), /ETag.*Location.*X-Request-Id/)
+    const written = await fhir(
+      'POST Patient',
+      { resourceType: 'Patient' },
+      { origin, 'sec-fetch-site': 'cross-site' },
+    )
+    assert.equal(written.status, 201)
+  })
+
+  it('begin with a preflight that needs no token', async () => {
+    const listed = await startFhir({ guard: guardOf({}), origins: [origin] })
+    const asked = {
+      'access-control-request-method': 'PUT',
+      'access-control-request-headers': 'authorization',
+    }
+    const reply = await listed('OPTIONS Patient/1', undefined, { origin, ...asked })
+    assert.deepEqual([reply.status, reply.text], [204, ''])
+    assert.equal(reply.headers['access-control-allow-origin'], origin)
+    assert.match(String(reply.headers['access-control-allow-methods']), /PUT/)
+    assert.match(String(reply.headers['access-control-allow-headers']), /Authorization.*If-Match/)
+    const other = await listed('OPTIONS Patient/1', undefined, { origin: 'https://evil.test', ...asked })
+    assert.equal(other.headers['access-control-allow-origin'], undefined)
+    assert.equal(other.headers.vary, 'Origin')
+    const refused = await listed('GET Patient/1', undefined, { origin })
+    assert.deepEqual([refused.status, refused.headers['access-control-allow-origin']], [401, origin])
+    const open = await listed('GET metadata', undefined, { origin: 'https://evil.test' })
+    assert.equal(open.headers['access-control-allow-origin'], '*')
+    await listed.close()
+  })
+})
+
+describe('metadata', () => {
+  it('is a CapabilityStatement that is true', async () => {
+    const server = await startFhir({
+      smartConfiguration: () => ({
+        authorization_endpoint: 'https://a.test/authorize',
+        token_endpoint: 'https://a.test/token',
+      }),
+    })
+    const { body, headers } = await server('GET metadata')
+    assert.equal(headers['content-type'], 'application/fhir+json; charset=utf-8')
+    assert.equal(
+      (await server('POST CapabilityStatement/$validate', body)).body.issue?.[0]?.severity,
+      'information',
+    )
+    const [rest] = body.rest as readonly {
+      security: { extension: readonly { extension: readonly { url: string; valueUri: string }[] }[] }
+      resource: readonly { type: string; searchParam: readonly { name: string }[] }[]
+    }[]
+    assert.deepEqual(rest?.security.extension[0]?.extension, [
+      { url: 'authorize', valueUri: 'https://a.test/authorize' },
+      { url: 'token', valueUri: 'https://a.test/token' },
+    ])
+    const condition = rest?.resource.find(it => it.type === 'Condition')
+    for (const { name } of condition?.searchParam ?? [])
+      assert.equal((await server(`GET Condition?${name}:missing=true`)).status, 200, name)
+    assert.equal((await server('GET Condition?nothing:missing=true')).status, 400)
+    const configuration = await server('GET .well-known/smart-configuration')
+    assert.equal(configuration.body.token_endpoint, 'https://a.test/token')
+    assert.equal(configuration.headers['content-type'], 'application/json; charset=utf-8')
+    await server.close()
+  })
+})

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { applyPatch } from './json-patch.ts'
+
+describe('applyPatch', () => {
+  /** RFC 6902, appendix A and around it: document, patch, result. */
+  const WORKS: Readonly<Record<string, readonly [document: unknown, patch: unknown, result: unknown]>> = {
+    'A.1 adds a member': [
+      { foo: 'bar' },
+      [{ op: 'add', path: '/baz', value: 'qux' }],
+      { foo: 'bar', baz: 'qux' },
+    ],
+    'A.2 adds an element': [
+      { foo: ['a', 'b'] },
+      [{ op: 'add', path: '/foo/1', value: 'x' }],
+      { foo: ['a', 'x', 'b'] },
+    ],
+    'A.3 removes a member': [{ a: 1, b: 2 }, [{ op: 'remove', path: '/a' }], { b: 2 }],
+    'A.4 removes an element': [{ foo: [1, 2, 3] }, [{ op: 'remove', path: '/foo/1' }], { foo: [1, 3] }],
+    'A.5 replaces': [{ a: 1 }, [{ op: 'replace', path: '/a', value: 2 }], { a: 2 }],
+    'A.6 moves a value': [
+      { a: { b: 1 }, c: {} },
+      [{ op: 'move', from: '/a/b', path: '/c/d' }],
+      { a: {}, c: { d: 1 } },
+    ],
+    'A.7 moves an element': [
+      { foo: [1, 2, 3, 4] },
+      [{ op: 'move', from: '/foo/1', path: '/foo/3' }],
+      { foo: [1, 3, 4, 2] },
+    ],
+    'A.8 tests values': [
+      { a: [1, { b: 2 }] },
+      [{ op: 'test', path: '/a', value: [1, { b: 2 }] }],
+      { a: [1, { b: 2 }] },
+    ],
+    'A.10 adds a nested member': [{}, [{ op: 'add', path: '/a', value: { b: {} } }], { a: { b: {} } }],
+    'A.14 reads ~1 and ~0': [
+      { '/': 9, '~1': 10 },
+      [
+        { op: 'test', path: '/~01', value: 10 },
+        { op: 'remove', path: '/~1' },
+      ],
+      { '~1': 10 },
+    ],
+    'A.16 adds an array value at the end': [
+      { foo: ['a'] },
+      [{ op: 'add', path: '/foo/-', value: ['b'] }],
+      { foo: ['a', ['b']] },
+    ],
+    'copies by value': [
+      { a: { b: 1 } },
+      [
+        { op: 'copy', from: '/a', path: '/c' },
+        { op: 'replace', path: '/c/b', value: 2 },
+      ],
+      { a: { b: 1 }, c: { b: 2 } },
+    ],
+    'replaces the whole': [{ a: 1 }, [{ op: 'replace', path: '', value: 7 }], 7],
+    'ignores what it does not know (A.11)': [{}, [{ op: 'add', path: '/a', value: 1, xyz: 2 }], { a: 1 }],
+    'adds null': [{}, [{ op: 'add', path: '/a', value: null }], { a: null }],
+  }
+  for (const [name, [document, patch, result]] of Object.entries(WORKS))
+    it(name, () => {
+      const before = structuredClone(document)
+      assert.deepEqual(applyPatch(document, patch), { value: result })
+      assert.deepEqual(document, before, 'the document is left as it was')
+    })
+
+  const FAILS: Readonly<Record<string, readonly [document: unknown, patch: unknown, failure: string]>> = {
+    'A.9 a failing test': [
+      { baz: 'qux' },
+      [{ op: 'test', path: '/baz', value: 'bar' }],
+      'test of /baz failed',
+    ],
+    'A.12 a target without a parent': [
+      {},
+      [{ op: 'add', path: '/baz/bat', value: 1 }],
+      'there is nothing at /baz',
+    ],
+    'A.15 text and number are not the same': [
+      { a: 10 },
+      [{ op: 'test', path: '/a', value: '10' }],
+      'test of /a failed',
+    ],
+    'a missing member': [{}, [{ op: 'remove', path: '/a' }], 'there is nothing at /a'],
+    'an index past the end': [
+      { a: [1] },
+      [{ op: 'add', path: '/a/2', value: 1 }],
+      'there is nothing at /a/2',
+    ],
+    'an index with a leading zero': [
+      { a: [1, 2] },
+      [{ op: 'remove', path: '/a/01' }],
+      'there is nothing at /a/01',
+    ],
+    'an inherited member': [
+      {},
+      [{ op: 'test', path: '/constructor', value: 1 }],
+      'there is nothing at /constructor',
+    ],
+    'a member of a text': [
+      { a: 'x' },
+      [{ op: 'add', path: '/a/length', value: 1 }],
+      'there is nothing at /a to go into',
+    ],
+    'a move into itself': [
+      { a: { b: 1 } },
+      [{ op: 'move', from: '/a', path: '/a/b' }],
+      'a value cannot be moved into itself',
+    ],
+    'the removal of the whole': [{}, [{ op: 'remove', path: '' }], 'the whole resource cannot be removed'],
+  }
+  for (const [name, [document, patch, failure]] of Object.entries(FAILS))
+    it(`fails on ${name}`, () => {
+      assert.deepEqual(applyPatch(document, patch), { failure, malformed: false })
+    })
+
+  it('tells what is no patch at all', () => {
+    for (const patch of [
+      {},
+      undefined,
+      1,
+      [1],
+      [null],
+      [{ op: 'grow', path: '/a' }],
+      [{ op: 'add', path: '/a' }],
+      [{ op: 'remove', path: 'a' }],
+      [{ op: 'remove', path: '/~2' }],
+      [{ op: 'move', path: '/a' }],
+      [{ op: 'remove' }],
+    ]) {
+      const patched = applyPatch({ a: 1 }, patch)
+      assert('failure' in patched && patched.malformed, JSON.stringify(patch))
+    }
+  })
+
+  it('changes no prototype', () => {
+    const patched = applyPatch({}, JSON.parse('[{"op":"add","path":"/__proto__","value":{"polluted":1}}]'))
+    assert.equal(
+      ('value' in patched && (patched.value as { polluted?: number }).polluted) || undefined,
+      undefined,
+    )
+    assert.equal(({} as { polluted?: number }).polluted, undefined)
+  })
+})
