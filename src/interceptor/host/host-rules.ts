@@ -103,8 +103,15 @@ function narrows(
 
 function isMembership(type: string, name: string): boolean {
   const code = name.endsWith(':Patient') ? name.slice(0, -':Patient'.length) : name
-  if (code === 'patient') return searchParameter(type, 'patient') !== undefined
-  return compartmentParameters(type).includes(code)
+  const members = compartmentParameters(type)
+  if (members.includes(code)) return true
+  const parameter = searchParameter(type, code)
+  // `patient` is often said of the same element as `subject`, of which only one is in the CompartmentDefinition.
+  const other = searchParameter(type, code === 'patient' ? 'subject' : 'patient')
+  if (!parameter || !other || !members.includes(other.code)) return false
+  return (
+    parameter.expression.startsWith(other.expression) || other.expression.startsWith(parameter.expression)
+  )
 }
 
 // A bare id names a patient only where nothing else can be meant.
