@@ -5,6 +5,7 @@
  *
  * Browser files of all pages live in `assets/`; link them with `assetUrl` or `page({ scripts })`.
  */
+export { routesOf } from './allowed-methods.ts'
 export type { ErrorStyle } from './answers.ts'
 export { assetUrl } from './assets.ts'
 export type { Bar, BarLink } from './bar.ts'

@@ -9,10 +9,8 @@ export {
   dateHtml,
   dateText,
   dateTimeHtml,
-  localZone,
   NOT_KNOWN,
   NOT_RECORDED,
-  parseDate,
   timeText,
   type When,
 } from './date.ts'

@@ -1,0 +1,28 @@
+/** `npm run check`: every check there is, the quick ones first. All of them run; it fails when one does. */
+import { spawnSync } from 'node:child_process'
+import { resolve } from 'node:path'
+
+const ROOT = resolve(import.meta.dirname, '..')
+
+/** Name, command and arguments. The tests come last, so that their counts are the last line. */
+const CHECKS: readonly (readonly [name: string, command: string, ...args: string[]])[] = [
+  ['lint', 'biome', 'check', '--error-on-warnings', '.'],
+  ['types', 'tsc', '-p', '.'],
+  ['rooms', 'node', 'scripts/check-rooms.ts'],
+  ['docs', 'node', 'scripts/check-docs.ts'],
+  ['unused', 'knip', '--no-config-hints'],
+  ['tests', 'node', 'scripts/test.ts'],
+]
+
+function passes([name, command, ...args]: (typeof CHECKS)[number]): boolean {
+  process.stdout.write(`\n> ${name}\n`)
+  const { status, error } = spawnSync(command, args, { cwd: ROOT, stdio: 'inherit' })
+  if (error) process.stderr.write(`Cannot run ${command}: ${error.message}\n`)
+  return status === 0
+}
+
+const failed = CHECKS.filter(check => !passes(check)).map(([name]) => name)
+if (failed.length > 0) {
+  process.stderr.write(`Failed: ${failed.join(', ')}\n`)
+  process.exitCode = 1
+}
