@@ -73,7 +73,9 @@ export function sizeAt(chart: Chart, moment: number): Size {
   const { height, weight } = chart.constitution
   const grown = heightAt(chart, age) * (1 + 0.04 * height)
   const full =
-    age < 216 ? byAge(weights, age) * (1 + 0.11 * weight) * twin(chart) : adultWeight(chart, day, grown)
+    age < 216
+      ? byAge(weights, age) * (1 + 0.04 * height) ** 2 * (1 + 0.07 * weight) * twin(chart)
+      : adultWeight(chart, day, grown)
   return {
     height: chart.random.around(grown, 0.25),
     weight: chart.random.around(full * firstDays(age), full * 0.006),
