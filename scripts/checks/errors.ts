@@ -6,6 +6,7 @@ export const ERROR_TYPES = [
   { file: 'src/fhir-server/problem.ts', type: 'Problem' },
   { file: 'src/auth/refusal.ts', type: 'RefusalCode' },
   { file: 'src/session/failure.ts', type: 'Failure' },
+  { file: 'src/session/launch/refusal.ts', type: 'LaunchRefusal' },
   { file: 'src/web/problems.ts', type: 'Problem' },
 ] as const
 

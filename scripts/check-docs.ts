@@ -1,0 +1,29 @@
+/**
+ * `npm run check:docs`: the settings page is current, links lead somewhere, every error is described, and every rule of
+ * docs/spec.md names a test that is there. The endpoints are held against the servers by test/docs.test.ts.
+ */
+import { settingsReference } from '../src/config/index.ts'
+import { errorFaults } from './checks/errors.ts'
+import { linkFaults } from './checks/links.ts'
+import { conclude, listFiles, readSources } from './checks/sources.ts'
+import { specFaults } from './checks/spec.ts'
+
+const files = listFiles()
+const pages = readSources(files.filter(file => file.endsWith('.md')))
+const sources = readSources(files.filter(file => file.endsWith('.ts')))
+
+function ofPage(page: string, judge: (text: string) => readonly string[]): readonly string[] {
+  const text = pages.get(page)
+  return text === undefined ? [`${page}: does not exist`] : judge(text)
+}
+
+conclude('docs', [
+  ...linkFaults(pages, new Set(files)),
+  ...ofPage('docs/settings.md', text =>
+    text === settingsReference()
+      ? []
+      : ['docs/settings.md: not current, run node scripts/settings-reference.ts'],
+  ),
+  ...ofPage('docs/errors.md', text => errorFaults('docs/errors.md', text, sources)),
+  ...ofPage('docs/spec.md', text => specFaults('docs/spec.md', text, sources)),
+])

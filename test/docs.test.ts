@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { after, before, describe, it } from 'node:test'
+import { documentedRoutes, endpointFaults, sectionOf } from '../scripts/checks/endpoints.ts'
+import { routesOf } from '../src/web/index.ts'
+import { type Stack, startStack } from './support/stack.ts'
+
+const PAGE = 'docs/endpoints.md'
+const text = readFileSync(new URL(`../${PAGE}`, import.meta.url), 'utf8')
+const common = documentedRoutes(sectionOf(text, 'All servers'))
+
+let stack: Stack
+before(async () => {
+  stack = await startStack({ env: { SMART_SAMPLE_PATIENTS: '0' } })
+})
+after(() => stack.close())
+
+describe(PAGE, () => {
+  for (const [name, heading] of [
+    ['auth', 'Auth server'],
+    ['app', 'App server'],
+  ] as const) {
+    it(`lists every address of the ${name} server, and no other`, () => {
+      const listed = [...common, ...documentedRoutes(sectionOf(text, heading))]
+      assert.deepEqual(endpointFaults(PAGE, name, listed, routesOf(stack[name])), [])
+    })
+  }
+
+  it('lists what the FHIR server has beside its base', () => {
+    const beside = routesOf(stack.fhir).filter(({ path }) => !path.startsWith('/fhir'))
+    assert.deepEqual(endpointFaults(PAGE, 'fhir', common, beside), [])
+  })
+})
