@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { accessOf, isWithin } from '../../consent/index.ts'
+import type { ScopeContext } from '../../scope/index.ts'
+import { ask, type Context, grant, policy } from '../testing/ask.ts'
+import { fhirBaseUrl } from '../testing/auth-server.ts'
+
+const TYPES = ['Patient', 'Condition', 'Observation', 'Practitioner', 'Group', 'Questionnaire'] as const
+const LETTERS = ['c', 'r', 'u', 'd', 's'] as const
+
+interface Asked {
+  readonly line: string
+  readonly type: string
+  /** Every one is needed; `search` is the letter of the settings. */
+  readonly needs: readonly ('c' | 'r' | 'u' | 'd' | 'search')[]
+  readonly id?: string
+  readonly compartment?: string
+}
+
+const type = fc.constantFrom(...TYPES)
+const id = fc.constantFrom('1', '2', 'p1')
+const asked: fc.Arbitrary<Asked> = fc.tuple(type, id, fc.nat(14)).map(([type, id, kind]): Asked => {
+  const forms: Asked[] = [
+    { line: `GET /${type}/${id}`, type, needs: ['r'], id },
+    { line: `HEAD /${type}/${id}`, type, needs: ['r'], id },
+    { line: `GET /${type}/${id}/_history`, type, needs: ['r'], id },
+    { line: `GET /${type}/${id}/_history/3`, type, needs: ['r'], id },
+    { line: `GET /${type}?_id=${id}`, type, needs: ['search'] },
+    { line: `POST /${type}/_search`, type, needs: ['search'] },
+    { line: `GET /${type}/_history`, type, needs: ['search'] },
+    { line: `GET /Patient/${id}/${type}`, type, needs: ['search'], compartment: id },
+    { line: `POST /${type}`, type, needs: ['c'] },
+    { line: `PUT /${type}/${id}`, type, needs: ['u'], id },
+    { line: `PATCH /${type}/${id}`, type, needs: ['u'], id },
+    { line: `DELETE /${type}/${id}`, type, needs: ['d'], id },
+    { line: `PUT /${type}?_id=${id}`, type, needs: ['u', 'search'] },
+    { line: `DELETE /${type}?_id=${id}`, type, needs: ['d', 'search'] },
+    { line: `PATCH /${type}?_id=${id}`, type, needs: ['u', 'search'] },
+  ]
+  return forms[kind] as Asked
+})
+
+const scope = fc
+  .tuple(
+    fc.constantFrom('patient', 'patient', 'patient', 'user', 'system', 'launch'),
+    fc.constantFrom(...TYPES, '*', '*', '*', 'condition', 'OBSERVATION', 'Obs'),
+    fc.constantFrom(
+      'rs',
+      'r',
+      's',
+      'c',
+      'u',
+      'd',
+      'cud',
+      'cruds',
+      'cruds',
+      'cruds',
+      'read',
+      'write',
+      '*',
+      'sr',
+      'rr',
+      'readonly',
+      '',
+    ),
+    fc.constantFrom('', '', '', '?category=lab', '?category=lab&code=x', '?foo=1', '?'),
+  )
+  .map(([context, type, letters, query]) => `${context}/${type}.${letters}${query}`)
+const every: ScopeContext[] = ['patient', 'user', 'system']
+const contexts = fc.oneof(fc.constant(every), fc.subarray(every))
+const context = fc
+  .record({
+    scopes: fc.array(scope, { maxLength: 5 }),
+    patient: fc.option(id, { nil: undefined }),
+    fhirUser: fc.option(fc.constantFrom('Practitioner/p1', 'Patient/2'), { nil: undefined }),
+    contexts,
+    searchLetter: fc.constantFrom('r' as const, 's' as const),
+  })
+  .map(
+    ({ scopes, patient, fhirUser, ...policy }): Context => ({
+      scope: scopes.join(' '),
+      policy,
+      ...(patient !== undefined && { patient }),
+      ...(fhirUser !== undefined && { fhirUser }),
+    }),
+  )
+
+/** The rules once more, written only from service.md 5.2 and contract 5, slowly and without the parts under test. */
+function naively(
+  { type, needs, id, compartment }: Asked,
+  { scope, patient, fhirUser, policy = {} }: Context,
+): string {
+  for (const need of needs) {
+    const letter = need === 'search' ? (policy.searchLetter ?? 'r') : need
+    let covered = false
+    let reached = need === 'r' && fhirUser === `${type}/${id}`
+    for (const text of scope.split(' ')) {
+      const [level = '', rest = ''] = split(text, '/')
+      const [name = '', permission = ''] = split(rest, '.')
+      const [letters = '', query] = split(permission, '?')
+      if (!['patient', 'user', 'system'].includes(level) || !lettersOf(letters, query).includes(letter))
+        continue
+      if (query === '' || !(policy.contexts ?? []).includes(level as ScopeContext)) continue
+      if (name !== '*' && name.toLowerCase() !== type.toLowerCase()) continue
+      covered = true
+      if (query !== undefined && !evaluable(query, type)) continue
+      if (level === 'system' || (level === 'user' && fhirUser !== undefined)) reached = true
+      if (level === 'patient' && patient !== undefined)
+        reached ||= reaches(type, need, id, compartment, patient)
+    }
+    if (!reached) return covered ? 'not-within' : 'insufficient-scope'
+  }
+  return 'allowed'
+}
+
+function split(text: string, by: string): readonly [string, string?] {
+  const at = text.indexOf(by)
+  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)]
+}
+
+function lettersOf(text: string, query: string | undefined): string {
+  if (text === 'read') return query === undefined ? 'rs' : ''
+  if (text === 'write') return query === undefined ? 'cud' : ''
+  if (text === '*') return query === undefined ? 'cruds' : ''
+  return LETTERS.filter(letter => text.includes(letter)).join('') === text ? text : ''
+}
+
+function evaluable(query: string, type: string): boolean {
+  const known: Record<string, readonly string[]> = {
+    category: ['Condition', 'Observation'],
+    code: ['Condition', 'Observation', 'Group', 'Questionnaire'],
+  }
+  return query.split('&').every(pair => known[pair.split('=')[0] ?? '']?.includes(type))
+}
+
+function reaches(
+  type: string,
+  need: string,
+  id: string | undefined,
+  compartment: string | undefined,
+  patient: string,
+): boolean {
+  if (type === 'Practitioner') return need === 'r' || need === 'search'
+  if (type === 'Group' || type === 'Questionnaire') return false
+  if (type === 'Patient' && need === 'c') return true
+  if (compartment !== undefined && compartment !== patient) return false
+  return type !== 'Patient' || id === undefined || id === patient
+}
+
+function outcomeOf(line: string, context: Context): string {
+  const decision = ask(line, context)
+  return decision.allowed ? 'allowed' : decision.refusal.kind
+}
+
+describe('decide, over random scopes and requests', () => {
+  it('agrees with a second, naive implementation of the rules', () => {
+    const tally: Record<string, number> = {}
+    fc.assert(
+      fc.property(asked, context, (question, given) => {
+        const expected = naively(question, given)
+        tally[expected] = (tally[expected] ?? 0) + 1
+        assert.equal(outcomeOf(question.line, given), expected)
+      }),
+      { numRuns: 20_000 },
+    )
+    for (const kind of ['allowed', 'not-within', 'insufficient-scope'])
+      assert((tally[kind] ?? 0) > 500, `${kind} was hardly tried: ${tally[kind]}`)
+  })
+
+  it('never allows less for another scope', () => {
+    fc.assert(
+      fc.property(asked, context, scope, ({ line }, given, more) => {
+        if (outcomeOf(line, given) === 'allowed')
+          assert.equal(outcomeOf(line, { ...given, scope: `${given.scope} ${more}` }), 'allowed')
+      }),
+      { numRuns: 5_000 },
+    )
+  })
+
+  it('never takes from the reach what another scope adds to', () => {
+    const reference = fc.constantFrom(
+      'Patient/1',
+      'Patient/2',
+      'Practitioner/p1',
+      '#x',
+      'http://o.example/Patient/1',
+    )
+    const resource = fc.record({
+      resourceType: fc.constantFrom('Condition', 'Observation'),
+      id,
+      subject: fc.record({ reference }),
+      category: fc.constantFrom([{ coding: [{ code: 'lab' }] }], [{ coding: [{ code: 'vital' }] }], []),
+    })
+    const letter = fc.constantFrom(...LETTERS)
+    fc.assert(
+      fc.property(resource, letter, context, scope, (held, by, given, more) => {
+        const sees = (scopes: string) => {
+          const access = accessOf(grant({ ...given, scope: scopes }), { ...policy, ...given.policy })
+          return isWithin(held, access.reach(held.resourceType, by), fhirBaseUrl)
+        }
+        if (sees(given.scope)) assert(sees(`${given.scope} ${more}`))
+      }),
+      { numRuns: 5_000 },
+    )
+  })
+
+  it('reaches another patient by no number of patient/ scopes', () => {
+    const wide = fc.array(
+      scope.filter(text => text.startsWith('patient/')),
+      { minLength: 1, maxLength: 6 },
+    )
+    const held = fc.constantFrom(
+      { resourceType: 'Patient', id: '2' },
+      { resourceType: 'Condition', id: '1', subject: { reference: 'Patient/2' } },
+      {
+        resourceType: 'Observation',
+        id: '1',
+        subject: { reference: 'Patient/2' },
+        focus: [{ reference: 'Patient/1' }],
+      },
+      { resourceType: 'Group', id: '1', member: [{ entity: { reference: 'Patient/1' } }] },
+    )
+    fc.assert(
+      fc.property(wide, held, fc.constantFrom('r', 'u', 'd', 's'), (scopes, resource, letter) => {
+        const access = accessOf(grant({ scope: scopes.join(' '), patient: '1' }), policy)
+        assert(!isWithin(resource, access.reach(resource.resourceType, letter), fhirBaseUrl))
+      }),
+      { numRuns: 5_000 },
+    )
+  })
+})
