@@ -1,6 +1,9 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { type AppServerOptions, appServer } from '../../src/session/index.ts'
-import { type Store, sealer } from '../../src/store/index.ts'
+import { openStore, type Store, sealer } from '../../src/store/index.ts'
 import { AppBrowser } from './app-browser.ts'
 
 /** A clock that tests own. */
@@ -16,6 +19,19 @@ export function testClock(start = Date.now()): TestClock {
       now += seconds * 1000
     },
   })
+}
+
+/** A fresh SQLite store, which `close` removes: for tests that are not about the database. */
+export async function temporaryStore(): Promise<Store> {
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
+  const store = await openStore(`sqlite:${join(folder, 'test.db')}`)
+  return {
+    ...store,
+    close: async () => {
+      await store.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
 }
 
 type Changes = Partial<Omit<AppServerOptions, 'app'>> & { readonly app?: Partial<AppServerOptions['app']> }

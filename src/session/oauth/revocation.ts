@@ -14,8 +14,10 @@ export async function revokeTokens(context: AppContext, session: Revocable): Pro
   try {
     const found = await context.discovery.find(session.fhirBaseUrl)
     if (!found.ok || !found.value.revocation_endpoint || found.value.issuer !== session.issuer) return
+    const tokens = openTokens(context.sealer, session.tokensSealed)
+    if (!tokens) return
     const client = oauthClient(context, session.fhirBaseUrl, found.value)
-    for (const [hint, token] of revocationOrder(openTokens(context.sealer, session.tokensSealed)))
+    for (const [hint, token] of revocationOrder(tokens))
       await tokenRevocation(client, token, { token_type_hint: hint })
   } catch (error) {
     context.log.warn({ err: error }, 'Cannot revoke session tokens')

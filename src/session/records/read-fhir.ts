@@ -10,23 +10,26 @@ import type { Visit } from './visit.ts'
 export async function readFhir(visit: Visit, url: string): Promise<Result<unknown>> {
   const fresh = await freshSession(visit.context, visit.session)
   if (!fresh.ok) return fresh
-  const answer = await ask(visit, fresh.value, url)
-  noteOutage(visit, answer)
-  if (answer.kind !== 'answered' || answer.status !== 401) return resultOf(answer)
+  const first = await ask(visit, fresh.value, url)
+  if (first.ok || first.failure.kind !== 'token-refused') return first
   const renewed = await renewSession(visit.context, fresh.value)
-  return renewed.ok ? resultOf(await ask(visit, renewed.value, url)) : renewed
+  return renewed.ok ? ask(visit, renewed.value, url) : renewed
 }
 
-function ask({ context, requestId }: Visit, session: Session, url: string): Promise<Answer> {
-  const { accessToken } = openTokens(context.sealer, session.tokensSealed)
-  return fetchJson(context.fetch, url, {
+async function ask(visit: Visit, session: Session, url: string): Promise<Result<unknown>> {
+  const { context, requestId } = visit
+  const tokens = openTokens(context.sealer, session.tokensSealed)
+  if (!tokens) return fail({ kind: 'session-over' })
+  const answer = await fetchJson(context.fetch, url, {
     timeoutMs: context.timeoutMs,
     headers: {
       accept: 'application/fhir+json',
-      authorization: `Bearer ${accessToken}`,
+      authorization: `Bearer ${tokens.accessToken}`,
       'x-request-id': requestId,
     },
   })
+  noteOutage(visit, answer)
+  return resultOf(answer)
 }
 
 /** Remembers since when the FHIR server is away: a clinician who reads old pages must know. */

@@ -26,7 +26,9 @@ export function renewSession(context: AppContext, session: Session): Promise<Res
 }
 
 async function renew(context: AppContext, session: Session): Promise<Result<Session>> {
-  const { refreshToken } = openTokens(context.sealer, session.tokensSealed)
+  const tokens = openTokens(context.sealer, session.tokensSealed)
+  if (!tokens) return fail({ kind: 'session-over' })
+  const { refreshToken } = tokens
   if (refreshToken === undefined) return fail({ kind: 'token-refused' })
   const looks = Math.ceil((2 * context.timeoutMs) / LOOK_AGAIN_MS)
   for (let look = 0; look < looks; look++) {

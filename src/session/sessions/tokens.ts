@@ -12,7 +12,11 @@ export function sealTokens(sealer: Sealer, tokens: Tokens): string {
   return sealer.seal(JSON.stringify(tokens), PURPOSE)
 }
 
-/** Throws when they were sealed with another `SMART_SECRET`. */
-export function openTokens(sealer: Sealer, sealed: string): Tokens {
-  return JSON.parse(sealer.open(sealed, PURPOSE)) as Tokens
+/** Undefined when they were sealed with another `SMART_SECRET`, or changed: such a session is over. */
+export function openTokens(sealer: Sealer, sealed: string): Tokens | undefined {
+  try {
+    return JSON.parse(sealer.open(sealed, PURPOSE)) as Tokens
+  } catch {
+    return undefined
+  }
 }

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { missingScopes } from './scopes.ts'
+
+const CONDITION = ['patient/Condition.rs']
+
+describe('missingScopes', () => {
+  for (const granted of [
+    'patient/Condition.rs',
+    'patient/Condition.cruds',
+    'patient/*.rs',
+    'patient/*.cruds',
+    'patient/Condition.read',
+    'patient/*.read',
+    'patient/Condition.*',
+    'user/Condition.rs',
+    'user/*.read',
+    'patient/condition.rs',
+    'patient/Condition.rs?category=problem-list-item',
+    'patient/Condition.r patient/Condition.s',
+    'patient/Condition.r user/Condition.s',
+    'openid patient/Patient.rs patient/Condition.crs',
+  ])
+    it(`finds patient/Condition.rs in ${granted}`, () =>
+      assert.deepEqual(missingScopes(CONDITION, granted), []))
+
+  for (const granted of [
+    '',
+    'patient/Condition.r',
+    'patient/Condition.s',
+    'patient/Condition.write',
+    'patient/Condition.cud',
+    'patient/Patient.rs',
+    'patient/ConditionX.rs',
+    'patient/Conditio.rs',
+    'system/Condition.rs',
+    'system/*.cruds',
+    'patient/Condition.sr',
+    'patient/Condition.rsx',
+    'xpatient/Condition.rs',
+    'launch/patient openid fhirUser',
+  ])
+    it(`does not find patient/Condition.rs in "${granted}"`, () =>
+      assert.deepEqual(missingScopes(CONDITION, granted), CONDITION))
+
+  it('compares plain scopes as whole words', () => {
+    assert.deepEqual(missingScopes(['openid', 'fhirUser'], 'openid fhirUser'), [])
+    assert.deepEqual(missingScopes(['openid', 'fhirUser'], 'openid profile'), ['fhirUser'])
+    assert.deepEqual(missingScopes(['openid', 'fhirUser'], 'openidx fhiruser __fhirUser'), [
+      'openid',
+      'fhirUser',
+    ])
+  })
+
+  it('names only what is missing, in the order it is required', () => {
+    const required = ['patient/Patient.rs', 'patient/Condition.rs', 'patient/MedicationRequest.rs']
+    assert.deepEqual(missingScopes(required, 'patient/Condition.rs'), [
+      'patient/Patient.rs',
+      'patient/MedicationRequest.rs',
+    ])
+  })
+})

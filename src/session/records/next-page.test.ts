@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { nextPage } from './next-page.ts'
+
+const BASE = 'https://fhir.example/r4'
+
+function next(url: string) {
+  return nextPage(
+    {
+      resourceType: 'Bundle',
+      link: [
+        { relation: 'self', url: 'x' },
+        { relation: 'next', url },
+      ],
+    },
+    BASE,
+  )
+}
+
+describe('nextPage', () => {
+  it('is the last where there is no next link', () => {
+    assert.deepEqual(nextPage({ resourceType: 'Bundle' }, BASE), { kind: 'last' })
+  })
+
+  for (const [url, resolved] of [
+    [`${BASE}?_getpages=1`, `${BASE}?_getpages=1`],
+    [`${BASE}/Condition?page=2`, `${BASE}/Condition?page=2`],
+    ['Condition?page=2', `${BASE}/Condition?page=2`],
+    ['/r4/Condition?page=2', `${BASE}/Condition?page=2`],
+  ] as const)
+    it(`follows ${url}`, () => assert.deepEqual(next(url), { kind: 'next', url: resolved }))
+
+  for (const url of [
+    'https://evil.example/r4/Condition?page=2',
+    'http://fhir.example/r4/Condition?page=2',
+    'https://fhir.example:8443/r4/Condition',
+    'https://fhir.example.evil.example/r4/Condition',
+    'https://user@fhir.example/r4/Condition',
+    '//evil.example/r4/Condition',
+    'https://fhir.example/other',
+    'https://fhir.example/r4x/Condition',
+    'https://fhir.example/r4/../other/Condition',
+    'javascript:alert(1)',
+    'https://',
+  ])
+    it(`does not follow ${url}`, () => assert.deepEqual(next(url), { kind: 'elsewhere' }))
+})
