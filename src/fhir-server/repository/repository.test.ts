@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { BASE, condition, idsOf, patient, startFhir } from '../testing/fhir.ts'
+import { openDatabase } from './database.ts'
+import { openRepository } from './repository.ts'
+
+let folder: string
+before(() => {
+  folder = mkdtempSync(join(tmpdir(), 'fhir-'))
+})
+after(() => rmSync(folder, { recursive: true }))
+
+const open = (file: string, baseUrl = BASE) => openRepository({ file: join(folder, file), baseUrl })
+
+describe('openRepository', () => {
+  it('keeps everything over a restart, in a folder that it makes', () => {
+    const first = open('deep/er/fhir.db')
+    first.load([patient('1', { gender: 'male' })])
+    first.close()
+    const second = open('deep/er/fhir.db')
+    assert.equal(JSON.parse(second.find('Patient', '1')?.content ?? '').gender, 'male')
+    assert.equal(second.count(), 1)
+    second.close()
+  })
+
+  it('writes ahead and waits for the disk', () => {
+    const { database, close } = open('modes.db')
+    assert.deepEqual(database.rows('PRAGMA journal_mode', []), [['wal']])
+    assert.deepEqual(database.rows('PRAGMA synchronous', []), [[2]])
+    close()
+  })
+
+  it('indexes anew when the FHIR base is another, for it decides which references are ours', async () => {
+    const elsewhere = 'http://moved.test/fhir'
+    const absolute = { ...condition('c', 'x'), subject: { reference: `${elsewhere}/Patient/1` } }
+    const first = open('base.db')
+    first.load([patient('1'), absolute])
+    first.save({ ...absolute, recordedDate: '2020' }, 'c', first.find('Condition', 'c'))
+    first.close()
+    const search = async (baseUrl: string) => {
+      const fhir = await startFhir({ dataFile: join(folder, 'base.db'), baseUrl })
+      const found = idsOf(await fhir(`GET Condition?patient=Patient/1`))
+      const compartment = idsOf(await fhir(`GET Patient/1/Condition`))
+      const versions = (await fhir('GET Condition/c/_history')).body.total
+      await fhir.close()
+      return [found, compartment, versions]
+    }
+    assert.deepEqual(await search(BASE), [[], [], 2])
+    assert.deepEqual(await search(elsewhere), [['c'], ['c'], 2])
+    assert.deepEqual(await search(BASE), [[], [], 2])
+  })
+
+  it('does not open data of a later edition', () => {
+    const database = openDatabase(join(folder, 'later.db'))
+    database.exec('PRAGMA user_version = 99')
+    database.close()
+    assert.throws(() => open('later.db'), /Cannot open FHIR data: it is of a later edition \(99\)/)
+  })
+})
+
+describe('load', () => {
+  it('writes what is new or changed, and reports what was refused and why', () => {
+    const repository = openRepository({ file: ':memory:', baseUrl: BASE })
+    const resources = [
+      patient('1'),
+      { resourceType: 'Patient', gender: 'male' },
+      { resourceType: 'Nothing', id: 'x' },
+      patient('2', { gender: 'x' }),
+      patient('not an id'),
+      null,
+      'text',
+    ]
+    const report = repository.load(resources)
+    assert.deepEqual([report.created, report.updated, report.unchanged], [2, 0, 0])
+    assert.deepEqual(
+      report.refused.map(it => [it.index, it.type, it.id, it.faults[0]?.path]),
+      [
+        [2, undefined, 'x', 'resourceType'],
+        [3, 'Patient', '2', 'Patient.gender'],
+        [4, 'Patient', 'not an id', 'Patient.id'],
+        [5, undefined, undefined, 'resourceType'],
+        [6, undefined, undefined, 'resourceType'],
+      ],
+    )
+    const again = repository.load([patient('1'), patient('2')])
+    assert.deepEqual([again.created, again.updated, again.unchanged], [1, 0, 1])
+    const changed = repository.load([patient('1', { gender: 'other' })])
+    assert.equal(changed.updated, 1)
+    assert.equal(repository.find('Patient', '1')?.version, 2)
+    repository.close()
+  })
+
+  it('writes all or, when the source breaks, nothing', () => {
+    const repository = openRepository({ file: ':memory:', baseUrl: BASE })
+    function* broken() {
+      yield patient('1')
+      throw new Error('the file ended')
+    }
+    assert.throws(() => repository.load(broken()), /the file ended/)
+    assert.equal(repository.count(), 0)
+    assert.equal(repository.load([patient('1')]).created, 1)
+    repository.close()
+  })
+
+  it('may be done beside a running server, which sees it at once', async () => {
+    const fhir = await startFhir({ dataFile: join(folder, 'shared.db') })
+    assert.equal((await fhir('GET Patient')).body.total, 0)
+    const beside = open('shared.db')
+    beside.load([patient('1')])
+    beside.close()
+    assert.equal((await fhir('GET Patient')).body.total, 1)
+    await fhir.close()
+  })
+})
+
+describe('transaction', () => {
+  it('is undone by a throw or a denied result, also inside another', () => {
+    const { database, close } = openRepository({ file: ':memory:', baseUrl: BASE })
+    const add = (name: string) => database.rows('INSERT INTO setting VALUES (?, 1)', [name])
+    const names = () => database.rows(`SELECT name FROM setting WHERE name LIKE 't%' ORDER BY 1`, []).flat()
+    database.transaction(() => {
+      add('t1')
+      database.transaction(
+        () => add('t2'),
+        () => false,
+      )
+      assert.throws(() =>
+        database.transaction(() => {
+          add('t3')
+          throw new Error('no')
+        }),
+      )
+      database.transaction(() => add('t4'))
+    })
+    assert.deepEqual(names(), ['t1', 't4'])
+    database.transaction(
+      () => add('t5'),
+      () => false,
+    )
+    assert.throws(() => database.transaction(() => database.rows('nonsense', [])))
+    assert.deepEqual(names(), ['t1', 't4'])
+    close()
+  })
+})

@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import fc from 'fast-check'
+import { type Access, isWithin, type Limit } from '../../consent/index.ts'
+import {
+  escapeSearchValue,
+  type IndexEntry,
+  indexEntries,
+  matches,
+  patientsOf,
+  type Resource,
+} from '../../fhir/index.ts'
+import { openRepository } from '../repository/repository.ts'
+import { samplePatients } from '../sample/index.ts'
+import { BASE, type Fhir, guardOf, startFhir } from '../testing/fhir.ts'
+
+/**
+ * What SQL finds is what the search language says of each resource alone (`matches`), and nothing out of reach: over
+ * the sample patients, with parameters, modifiers and values taken at random from what is there.
+ */
+let folder: string
+let fhir: Fhir
+let access: Access
+const resources: Resource[] = []
+const byType = new Map<string, Resource[]>()
+
+before(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'fhir-oracle-'))
+  const file = join(folder, 'fhir.db')
+  resources.push(...samplePatients({ count: 4, seed: 'oracle', now: Date.parse('2026-01-01T12:00:00Z') }))
+  const repository = openRepository({ file, baseUrl: BASE })
+  const { created, refused } = repository.load(resources)
+  repository.close()
+  assert.deepEqual([created, refused], [resources.length, []])
+  for (const it of resources) byType.set(it.resourceType, [...(byType.get(it.resourceType) ?? []), it])
+  const guard = guardOf({ any: { reach: (type, letter) => access.reach(type, letter) } })
+  fhir = (await startFhir({ dataFile: file, guard })).as('any')
+})
+after(async () => {
+  await fhir.close()
+  rmSync(folder, { recursive: true })
+})
+
+type Pair = readonly [name: string, value: string]
+const PREFIXES = ['', 'eq', 'ne', 'gt', 'ge', 'lt', 'le', 'sa', 'eb', 'ap']
+
+/** Ways to ask for what an entry holds. */
+function waysTo(entry: IndexEntry, prefix: string, cut: number): readonly Pair[] {
+  const { parameter } = entry
+  const e = escapeSearchValue
+  switch (entry.kind) {
+    case 'token': {
+      const { system, code, text } = entry
+      return [
+        ...(code
+          ? [
+              [parameter, e(code)],
+              [`${parameter}:not`, e(code)],
+              [parameter, `|${e(code)}`],
+            ]
+          : []),
+        ...(code && system
+          ? [
+              [parameter, `${e(system)}|${e(code)}`],
+              [parameter, `${e(system)}|${e(code)},none`],
+            ]
+          : []),
+        ...(system ? [[parameter, `${e(system)}|`]] : []),
+        ...(text ? [[`${parameter}:text`, e(text.slice(0, cut + 1))]] : []),
+      ].map(pair => pair as unknown as Pair)
+    }
+    case 'string':
+      return [
+        [parameter, e(entry.normal.slice(0, cut + 1))],
+        [`${parameter}:contains`, e(entry.normal.slice(cut % entry.normal.length))],
+        [`${parameter}:exact`, e(entry.exact)],
+      ]
+    case 'reference':
+      return entry.type && entry.id
+        ? [
+            [parameter, `${entry.type}/${entry.id}`],
+            [parameter, entry.id],
+            [parameter, `${BASE}/${entry.type}/${entry.id}`],
+          ]
+        : []
+    case 'date': {
+      const time = new Date(Math.min(Math.max(entry.low, -1e13), 1e13)).toISOString()
+      return [
+        [parameter, prefix + time.slice(0, 10)],
+        [parameter, prefix + time.slice(0, 4)],
+        [parameter, prefix + time],
+      ]
+    }
+    case 'number':
+      return [[parameter, `${prefix}${entry.low}`]]
+    case 'quantity':
+      return [
+        [parameter, `${prefix}${entry.low}`],
+        [parameter, `${prefix}${entry.low}|${e(entry.system ?? '')}|${e(entry.code ?? '')}`],
+        [parameter, `${prefix}${entry.low}||${e(entry.unit ?? '')}`],
+      ]
+    case 'uri':
+      return [
+        [parameter, e(entry.uri)],
+        [`${parameter}:below`, e(entry.uri.slice(0, 12))],
+        [`${parameter}:above`, `${e(entry.uri)}/x`],
+      ]
+  }
+}
+
+/** A type, some parameters that some resource of it was asked for, and the reach of who asks. */
+const asked = fc
+  .record({
+    at: fc.nat(),
+    picks: fc.array(
+      fc.record({ entry: fc.nat(), way: fc.nat(), prefix: fc.constantFrom(...PREFIXES), cut: fc.nat(6) }),
+      { minLength: 1, maxLength: 3 },
+    ),
+    missing: fc.constantFrom(undefined, 'true', 'false'),
+    limit: fc.constantFrom('none', 'patient', 'granular', 'both', 'either', 'nothing'),
+  })
+  .map(({ at, picks, missing, limit }) => {
+    const resource = resources[at % resources.length] ?? resources[0]
+    assert(resource)
+    const entries = indexEntries(resource, BASE)
+    const pairs = picks.flatMap(({ entry, way, prefix, cut }): readonly Pair[] => {
+      const chosen = entries[entry % entries.length]
+      const ways = chosen ? waysTo(chosen, prefix, cut) : []
+      const pair = ways[way % Math.max(ways.length, 1)]
+      return pair ? [pair] : []
+    })
+    const [first] = pairs
+    const extra: readonly Pair[] =
+      missing === undefined || !first ? [] : [[`${first[0].split(':')[0]}:missing`, missing]]
+    return {
+      type: resource.resourceType,
+      pairs: [...pairs, ...extra],
+      limits: limitsOf(resource, limit, first),
+    }
+  })
+
+function limitsOf(resource: Resource, kind: string, pair: Pair | undefined): readonly Limit[] | undefined {
+  const [patient = 'none'] = patientsOf(resource, BASE)
+  const query = pair ? { query: [pair] } : {}
+  switch (kind) {
+    case 'patient':
+      return [{ patient }]
+    case 'granular':
+      return [query]
+    case 'both':
+      return [{ patient, ...query }]
+    case 'either':
+      return [{ patient: 'none' }, { ...query, id: resource.id ?? '' }]
+    case 'nothing':
+      return []
+    default:
+      return undefined
+  }
+}
+
+describe('a search in SQL', () => {
+  it('finds what matches and is within reach, and counts no more', async () => {
+    let found = 0
+    await fc.assert(
+      fc.asyncProperty(asked, async ({ type, pairs, limits }) => {
+        const reach = limits ?? 'everything'
+        access = { reach: () => reach }
+        const expected = (byType.get(type) ?? [])
+          .filter(it => isWithin(it, reach, BASE))
+          .filter(it => pairs.every(([name, value]) => matches(it, name, value, BASE) === true))
+          .map(it => it.id)
+          .toSorted()
+        const query = new URLSearchParams(pairs.map(([name, value]) => [name, value])).toString()
+        const line = `GET ${type}?${query}`
+        const reply = await fhir(`${line}&_count=1000&_elements=id`)
+        assert.equal(reply.status, 200, `${line} ${reply.text.slice(0, 300)}`)
+        assert.deepEqual(reply.body.entry?.map(it => it.resource?.id ?? '').toSorted() ?? [], expected, line)
+        assert.equal((await fhir(`${line}&_summary=count`)).body.total, expected.length, line)
+        found += expected.length
+      }),
+      { numRuns: 300 },
+    )
+    assert(found > 500, `only ${found} found: the searches say too little`)
+  })
+})
