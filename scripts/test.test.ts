@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, it } from 'node:test'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sallyport-runner-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+function write(name: string, body: string): string {
+  const file = join(folder, name)
+  writeFileSync(
+    file,
+    `import assert from 'node:assert/strict'\nimport { describe, it } from 'node:test'\n${body}`,
+  )
+  return file
+}
+
+/** Runs the test command as a user does; the runner of this test must not take it for one of its files. */
+function runTests(...args: readonly string[]): {
+  code: number | null
+  out: string
+  lastLine: string | undefined
+} {
+  const { NODE_TEST_CONTEXT: _, TEST_NEEDS: __, ...env } = process.env
+  const done = spawnSync(process.execPath, [join(import.meta.dirname, 'test.ts'), ...args], {
+    encoding: 'utf8',
+    env: { ...env, NO_COLOR: '1' },
+  })
+  const out = done.stdout + done.stderr
+  return { code: done.status, out, lastLine: done.stdout.trimEnd().split('\n').at(-1) }
+}
+
+const PASSING = "describe('a', () => { it('one', () => {}); it('two', () => {}) })"
+
+describe('npm test', () => {
+  it('counts tests, not suites, and exits 0 when all pass', () => {
+    write('a.test.ts', PASSING)
+    write('b.test.ts', "it('three', () => {})")
+    const { code, lastLine } = runTests(folder)
+    assert.equal(lastLine, '3 passed, 0 failed')
+    assert.equal(code, 0)
+  })
+
+  it('exits 1 and shows the error when one fails', () => {
+    write(
+      'a.test.ts',
+      `${PASSING}\ndescribe('b', () => { it('breaks', () => assert.equal(1, 2, 'one is not two')) })`,
+    )
+    const { code, out, lastLine } = runTests(folder)
+    assert.equal(lastLine, '2 passed, 1 failed')
+    assert.equal(code, 1)
+    assert.match(out, /✖ breaks/)
+    assert.match(out, /one is not two/)
+  })
+
+  const broken: readonly (readonly [what: string, body: string])[] = [
+    ['a file that does not load', "import './nothing.ts'"],
+    ['a file that does not parse', 'const = 1'],
+    ['a file that throws', "throw new Error('at once')"],
+    [
+      'a hook that throws',
+      "import { before } from 'node:test'\ndescribe('a', () => { before(() => { throw new Error('no') }); it('x', () => {}) })",
+    ],
+    ['a suite that throws', "describe('a', () => { throw new Error('no') })"],
+    ['a process that ends with an error', "it('x', () => {})\nprocess.exitCode = 3"],
+    ['an error after the tests', "it('x', () => { setTimeout(() => { throw new Error('late') }, 5) })"],
+  ]
+  for (const [what, body] of broken) {
+    it(`exits 1 for ${what}`, () => {
+      const { code, lastLine } = runTests(write('a.test.ts', body))
+      assert.equal(code, 1)
+      assert.match(lastLine ?? '', /^\d+ passed, [1-9]\d* failed$/)
+    })
+  }
+
+  it('takes files, and only those', () => {
+    const file = write('a.test.ts', PASSING)
+    write('b.test.ts', "it('breaks', () => assert.fail())")
+    assert.equal(runTests(file).lastLine, '2 passed, 0 failed')
+  })
+
+  it('takes a pattern of names', () => {
+    assert.equal(runTests('--name', 'two', write('a.test.ts', PASSING)).lastLine, '1 passed, 0 failed')
+  })
+
+  it('exits 1 when there is nothing to run', () => {
+    const { code, out } = runTests(folder)
+    assert.equal(code, 1)
+    assert.match(out, /Cannot run tests: no \*\.test\.ts in/)
+  })
+})
