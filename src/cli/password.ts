@@ -19,27 +19,28 @@ export async function readNewPassword(io: Io): Promise<string> {
   return password
 }
 
+/** Asks without echo. The editing keys of the terminal work; Ctrl-C and Ctrl-D give up. */
 async function askTwice(io: Io): Promise<string> {
-  const password = await ask('Password: ', io)
-  if ((await ask('Password again: ', io)) !== password) {
+  const unseen = new Writable({ write: (_chunk, _encoding, done) => done() })
+  const lines = createInterface({ input: io.stdin, output: unseen, terminal: true, historySize: 0 })
+  lines.once('SIGINT', () => lines.close())
+  // One reader for both: what is typed ahead must not get lost between two.
+  const typed = lines[Symbol.asyncIterator]()
+  try {
+    const password = await ask('Password: ', typed, io)
+    if ((await ask('Password again: ', typed, io)) === password) return password
     throw new CommandFailure('Cannot use password: the two are not the same')
+  } finally {
+    lines.close()
   }
-  return password
 }
 
-/** Asks without echo. The terminal's own editing keys work; Ctrl-C and Ctrl-D give up. */
-function ask(prompt: string, io: Io): Promise<string> {
-  const unseen = new Writable({ write: (_chunk, _encoding, done) => done() })
-  const { promise, resolve, reject } = Promise.withResolvers<string>()
-  const lines = createInterface({ input: io.stdin, output: unseen, terminal: true, historySize: 0 })
+async function ask(prompt: string, typed: AsyncIterator<string>, io: Io): Promise<string> {
   io.stderr.write(prompt)
-  lines.once('line', resolve)
-  lines.once('SIGINT', () => lines.close())
-  lines.once('close', () => reject(new CommandFailure('Cannot read password: given up')))
-  return promise.finally(() => {
-    lines.close()
-    io.stderr.write('\n')
-  })
+  const answer = await typed.next()
+  io.stderr.write('\n')
+  if (answer.done) throw new CommandFailure('Cannot read password: given up')
+  return answer.value
 }
 
 async function firstLine(input: NodeJS.ReadableStream): Promise<string> {

@@ -25,5 +25,12 @@ setting with its value, its variable and where the value comes from. Why a start
 
 function lineOf({ name, env, value, source }: EffectiveSetting): readonly string[] {
   const origin = source === 'environment' ? env : source === 'file' ? `file, or ${env}` : `default, or ${env}`
-  return value === undefined ? [`# ${name}:`, `# none, or ${env}`] : [`${name}: ${value}`, `# ${origin}`]
+  return value === undefined
+    ? [`# ${name}:`, `# none, or ${env}`]
+    : [`${name}: ${scalar(value)}`, `# ${origin}`]
+}
+
+/** A value as YAML: as it is where that is safe, else in quotes. */
+function scalar(value: string): string {
+  return /^[\w/.][\w./:,@+= -]*$/.test(value) && !value.includes(': ') ? value : JSON.stringify(value)
 }

@@ -4,7 +4,8 @@ import type { Keeping, Parts } from './parts.ts'
 /** The auth server, and the test login where it is one. */
 export interface OpenedAuth {
   readonly app: FastifyInstance
-  readonly testLogin: TestLogin | undefined
+  /** Looked up while the servers bind: comparing a bcrypt hash takes its time. */
+  readonly testLogin: Promise<TestLogin | undefined>
 }
 
 /** The test clinician still has the password of the settings. */
@@ -19,7 +20,7 @@ export async function openAuth({ settings, logger, tls }: Parts, keeping: Keepin
   const { authServer, initialize } = await import('../../auth/index.ts')
   const { seeded } = await initialize({ settings, ...keeping })
   const app = await authServer({ settings, ...keeping, logger, ...(tls && { tls }) })
-  return { app, testLogin: await findTestLogin(keeping, settings.seedClinicianPassword, seeded) }
+  return { app, testLogin: findTestLogin(keeping, settings.seedClinicianPassword, seeded) }
 }
 
 async function findTestLogin(

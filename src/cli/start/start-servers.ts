@@ -21,9 +21,12 @@ export async function startServers(names: readonly ServerName[], settings: Setti
   try {
     const { apps, testLogin, ready } = await openServers(names, settings, closing)
     closing.add(() => Promise.all([...apps.values()].map(app => app.close())))
-    for (const [name, app] of apps) await bindServer(name, app, settings)
+    const [found] = await Promise.all([
+      testLogin,
+      ...[...apps].map(([name, app]) => bindServer(name, app, settings)),
+    ])
     ready()
-    return { testLogin, close: () => closing.close() }
+    return { testLogin: found, close: () => closing.close() }
   } catch (error) {
     await closing.close().catch(() => {})
     throw error

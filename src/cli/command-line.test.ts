@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { sallyport } from '../../test/support/command-line.ts'
+import { commandNames, loadCommand } from './commands/index.ts'
+
+describe('sallyport', () => {
+  it('lists every command with --help, and exits with 2 when nothing was asked', async () => {
+    const { exitCode, stdout } = await sallyport(['--help'])
+    assert.equal(exitCode, 0)
+    for (const name of commandNames) assert.match(stdout, new RegExp(`^  ${name} +\\S`, 'm'))
+    assert.deepEqual(await sallyport([]), { exitCode: 2, stdout, stderr: '' })
+    assert.equal((await sallyport(['help'])).stdout, stdout)
+  })
+
+  it('prints its version', async () => {
+    assert.match((await sallyport(['--version'])).stdout, /^\d+\.\d+\.\d+\n$/)
+  })
+
+  for (const name of commandNames) {
+    it(`explains ${name} with --help, and every option of it`, async () => {
+      const command = await loadCommand(name)
+      assert.equal(command.name, name)
+      const { exitCode, stdout, stderr } = await sallyport([...name.split(' '), '--help'])
+      assert.equal(exitCode, 0)
+      assert.equal(stderr, '')
+      assert.match(stdout, /^Usage: npm /m)
+      for (const option of Object.keys(command.options)) assert.match(stdout, new RegExp(`--${option}\\b`))
+    })
+  }
+
+  it('lists the commands of a group', async () => {
+    const { exitCode, stdout } = await sallyport(['clinician', '--help'])
+    assert.equal(exitCode, 0)
+    assert.match(stdout, /clinician add[\s\S]*clinician list/)
+    assert.doesNotMatch(stdout, /client add/)
+    assert.equal((await sallyport(['clinician'])).exitCode, 2)
+  })
+
+  const wrong: readonly (readonly [args: string, line: RegExp])[] = [
+    ['brew', /^Unknown command brew: see sallyport --help\n$/],
+    ['clinician brew', /^Unknown command clinician brew: see sallyport clinician --help\n$/],
+    ['settings --brew', /^Unknown option '--brew': see sallyport settings --help\n$/],
+    ['settings now', /^Unexpected argument now: see sallyport settings --help\n$/],
+    [
+      'clinician add --username',
+      /^Option '--username <value>' argument missing: see sallyport clinician add --help\n$/,
+    ],
+    ['start tea', /^Unknown server tea: expected auth, fhir, app\n$/],
+  ]
+  for (const [args, line] of wrong) {
+    it(`exits with 2 and one line at "${args}"`, async () => {
+      const { exitCode, stdout, stderr } = await sallyport(args.split(' '))
+      assert.equal(exitCode, 2)
+      assert.match(stderr, line)
+      assert.equal(stdout, '')
+    })
+  }
+
+  it('exits with 1 and one line at a bad setting, in every command that reads settings', async () => {
+    for (const args of [['settings'], ['start'], ['clinician', 'list'], ['client', 'remove', 'x']]) {
+      const { exitCode, stdout, stderr } = await sallyport(args, { env: { SMART_AUTH_PORT: 'high' } })
+      assert.equal(exitCode, 1)
+      assert.equal(
+        stderr,
+        'Cannot use SMART_AUTH_PORT: expected a whole number from 1 to 65535, got "high"\n',
+      )
+      assert.equal(stdout, '')
+    }
+  })
+
+  it('exits with 1 and one line when the database cannot be opened', async () => {
+    const { exitCode, stderr } = await sallyport(['client', 'list'], {
+      env: { SMART_DATABASE_URL: 'sqlite:/dev/null/x.db' },
+    })
+    assert.equal(exitCode, 1)
+    assert.match(stderr, /^Cannot open database \/dev\/null\/x\.db: .+\n$/)
+  })
+})
+
+describe('sallyport start', () => {
+  it('says in one line what is missing off loopback', async () => {
+    const { exitCode, stderr } = await sallyport(['start'], {
+      env: { SMART_BIND: '0.0.0.0', SMART_ALLOW_HTTP: 'true' },
+    })
+    assert.equal(exitCode, 1)
+    assert.match(
+      stderr,
+      /^Cannot start: SMART_ISSUER_URL must be set off loopback; [^\n]*SMART_SECRET must be set off loopback\n$/,
+    )
+  })
+})

@@ -1,0 +1,238 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, it } from 'node:test'
+import { sallyport } from '../../../test/support/command-line.ts'
+import { eachDatabase } from '../../../test/support/databases.ts'
+import { openStore, sha256 } from '../../store/index.ts'
+
+const cwd = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
+after(() => rmSync(cwd, { recursive: true, force: true }))
+const PUBLIC_KEY = { kty: 'EC', crv: 'P-384', x: 'x', y: 'y', kid: 'k' }
+writeFileSync(join(cwd, 'keys.json'), JSON.stringify({ keys: [PUBLIC_KEY], more: 'ignored' }))
+
+const APP = [
+  'client',
+  'add',
+  '--id',
+  'growth',
+  '--redirect-uri',
+  'https://app.example/callback',
+  '--scope',
+  'launch patient/Observation.rs',
+]
+
+eachDatabase((_, __, create) => {
+  async function setUp() {
+    const SMART_DATABASE_URL = await create()
+    const run = (...args: readonly string[]) => sallyport(args, { env: { SMART_DATABASE_URL }, cwd })
+    const rows = async () => {
+      const store = await openStore(SMART_DATABASE_URL)
+      return store.db
+        .selectFrom('client')
+        .selectAll()
+        .orderBy('client_id')
+        .execute()
+        .finally(() => store.close())
+    }
+    return { run, rows }
+  }
+
+  describe('sallyport client add', () => {
+    it('registers a public app before the first start', async () => {
+      const { run, rows } = await setUp()
+      const done = await run(
+        ...APP,
+        '--public',
+        '--redirect-uri',
+        'http://127.0.0.1:3000/cb',
+        '--launch-url',
+        'https://app.example/launch?x=1',
+        '--name',
+        'Growth chart',
+        '--first-party',
+      )
+      assert.deepEqual(done, { exitCode: 0, stdout: 'client_id: growth\n', stderr: '' })
+      const [row] = await rows()
+      assert.ok(row && Math.abs(row.created_at - Date.now()) < 60_000)
+      assert.deepEqual(row, {
+        client_id: 'growth',
+        name: 'Growth chart',
+        description: null,
+        logo_url: null,
+        auth_method: 'none',
+        secret_hash: null,
+        jwks: null,
+        jwks_url: null,
+        redirect_uris: '["https://app.example/callback","http://127.0.0.1:3000/cb"]',
+        launch_url: 'https://app.example/launch?x=1',
+        scope: 'launch patient/Observation.rs',
+        first_party: true,
+        created_at: row.created_at,
+      })
+    })
+
+    it('prints a made secret once, and keeps its hash', async () => {
+      const { run, rows } = await setUp()
+      const { exitCode, stdout } = await run(...APP, '--secret')
+      assert.equal(exitCode, 0)
+      const secret = /^client_secret: ([\w-]{43})$/m.exec(stdout)?.[1] ?? ''
+      const [row] = await rows()
+      assert.equal(row?.auth_method, 'client_secret')
+      assert.equal(row?.secret_hash, sha256(secret))
+      assert.equal(row?.name, 'growth')
+      assert.doesNotMatch(JSON.stringify(row), new RegExp(secret))
+      assert.doesNotMatch((await run('client', 'list')).stdout, new RegExp(secret))
+    })
+
+    it('keeps the address of a key set without fetching it', async () => {
+      const { run, rows } = await setUp()
+      assert.equal((await run(...APP, '--jwks-url', 'https://nobody.invalid/jwks')).exitCode, 0)
+      const [row] = await rows()
+      assert.equal(row?.auth_method, 'private_key_jwt')
+      assert.equal(row?.jwks_url, 'https://nobody.invalid/jwks')
+    })
+
+    it('keeps the keys of a file', async () => {
+      const { run, rows } = await setUp()
+      assert.equal((await run(...APP, '--jwks-file', 'keys.json')).exitCode, 0)
+      assert.equal((await rows())[0]?.jwks, JSON.stringify({ keys: [PUBLIC_KEY] }))
+    })
+
+    it('needs no redirect URI with only system/ scopes', async () => {
+      const { run, rows } = await setUp()
+      const done = await run(
+        'client',
+        'add',
+        '--id',
+        'back-end',
+        '--scope',
+        'system/Patient.rs system/*.rs',
+        '--jwks-url',
+        'https://back.example/jwks',
+      )
+      assert.equal(done.exitCode, 0, done.stderr)
+      assert.equal((await rows())[0]?.redirect_uris, '[]')
+    })
+
+    it('refuses an id that is taken, and keeps the first', async () => {
+      const { run, rows } = await setUp()
+      await run(...APP, '--public')
+      assert.deepEqual(await run(...APP, '--secret'), {
+        exitCode: 1,
+        stdout: '',
+        stderr: 'Cannot add client growth: the id is taken\n',
+      })
+      assert.equal((await rows())[0]?.auth_method, 'none')
+    })
+  })
+
+  describe('sallyport client list and remove', () => {
+    it('lists, removes, and tells that there is nothing to remove', async () => {
+      const { run, rows } = await setUp()
+      await run(...APP, '--public')
+      const { stdout } = await run('client', 'list')
+      assert.match(
+        stdout,
+        /^ID +NAME +PROOF .*\ngrowth +growth +public +asked +https:\/\/app\.example\/callback +launch patient\/Observation\.rs\n$/,
+      )
+      assert.deepEqual(await run('client', 'remove', '--id', 'growth'), {
+        exitCode: 0,
+        stdout: 'Removed client growth\n',
+        stderr: '',
+      })
+      assert.deepEqual(await rows(), [])
+      assert.deepEqual(await run('client', 'remove', 'growth'), {
+        exitCode: 1,
+        stdout: '',
+        stderr: 'Cannot remove client: there is no client growth\n',
+      })
+    })
+  })
+})
+
+describe('sallyport client add', () => {
+  writeFileSync(join(cwd, 'private.json'), JSON.stringify({ keys: [{ ...PUBLIC_KEY, d: 'private' }] }))
+  writeFileSync(join(cwd, 'shared.json'), JSON.stringify({ keys: [{ kty: 'oct', k: 'shared' }] }))
+  writeFileSync(join(cwd, 'odd.json'), JSON.stringify({ keys: [{ kty: 'OKP', crv: 'Ed25519', x: 'x' }] }))
+  writeFileSync(join(cwd, 'empty.json'), '{"keys":[]}')
+  writeFileSync(join(cwd, 'text.json'), 'hush: no JSON')
+
+  const changed = (option: string, value: string) =>
+    APP.map((text, i) => (APP[i - 1] === option ? value : text))
+  const redirect = (value: string) => [...changed('--redirect-uri', value), '--public']
+  const scope = (value: string) => [...changed('--scope', value), '--public']
+  const refuses: readonly (readonly [args: readonly string[], line: RegExp, exitCode?: number])[] = [
+    [APP, /^Expected one of --public, --secret, --jwks-url and --jwks-file$/],
+    [[...APP, '--public', '--secret'], /^Expected one of/],
+    [['client', 'add', '--public'], /^Missing --id$/],
+    [['client', 'add', '--id', 'x', '--public'], /^Missing --scope$/],
+    [
+      ['client', 'add', '--id', 'x', '--public', '--scope', 'openid'],
+      /^Missing --redirect-uri: only a client/,
+    ],
+    [['client', 'add', '--id', 'x', '--secret', '--scope', 'system/*.rs openid'], /^Missing --redirect-uri/],
+    [
+      ['client', 'add', '--id', 'x', '--public', '--scope', 'system/*.rs'],
+      /^Cannot use --public with system\/ scopes/,
+    ],
+    [[...changed('--id', 'two words'), '--public'], /^Cannot use --id: expected/],
+    [[...changed('--id', 'sallyport-portal'), '--public'], /^Cannot use --id sallyport-portal/],
+    [redirect('/callback'), /^Cannot use --redirect-uri \/callback: expected an absolute address$/],
+    [redirect('https://app.example/cb#x'), /without fragment$/],
+    [redirect('https://app.example/cb#'), /without fragment$/],
+    [redirect('http://app.example/cb'), /expected https, http on loopback, or a private-use scheme$/],
+    [redirect('javascript:alert(1)'), /expected https/],
+    [redirect('data:text/html,x'), /expected https/],
+    [redirect('file:///etc/passwd'), /expected https/],
+    [redirect('https://me:pw@app.example/cb'), /without user and password$/],
+    [redirect('https://app.example/a b'), /expected an absolute address$/],
+    [
+      [...APP, '--public', '--launch-url', 'ftp://x/y'],
+      /^Cannot use --launch-url ftp:\/\/x\/y: expected an http or https address$/,
+    ],
+    [
+      [...APP, '--jwks-url', 'http://app.example/jwks'],
+      /^Cannot use --jwks-url .*: expected https, or http on loopback$/,
+    ],
+    [scope(' '), /^Empty --scope$/],
+    [scope('patient/Patient.sr'), /^Cannot use scope patient\/Patient\.sr: expected for example/],
+    [
+      scope('patient/Patients.rs'),
+      /^Cannot use scope patient\/Patients\.rs: FHIR R4 has no resource type Patients$/,
+    ],
+    [scope('patient/patient.rs'), /FHIR R4 has no resource type patient$/],
+    [[...APP, '--jwks-file', 'missing.json'], /^Cannot use --jwks-file missing\.json: it cannot be read$/, 1],
+    [[...APP, '--jwks-file', 'text.json'], /^Cannot use --jwks-file text\.json: it is not JSON$/, 1],
+    [[...APP, '--jwks-file', 'empty.json'], /expected a JSON Web Key Set with at least one key$/, 1],
+    [
+      [...APP, '--jwks-file', 'private.json'],
+      /it has a private or secret key; only public keys belong here$/,
+      1,
+    ],
+    [[...APP, '--jwks-file', 'shared.json'], /it has a private or secret key/, 1],
+    [[...APP, '--jwks-file', 'odd.json'], /expected keys of type RSA or EC$/, 1],
+  ]
+  for (const [args, line, exitCode = 2] of refuses) {
+    it(`refuses ${args.slice(2).join(' ')}`, async () => {
+      const done = await sallyport(args, { cwd, env: { SMART_DATABASE_URL: 'sqlite:/dev/null/x' } })
+      assert.match(done.stderr.replace(/\n$/, ''), line)
+      assert.equal(done.exitCode, exitCode)
+      assert.equal(done.stdout, '')
+    })
+  }
+
+  for (const uri of [
+    'https://app.example/cb?x=1',
+    'http://localhost:3000/cb',
+    'http://[::1]/cb',
+    'com.example.app:/callback',
+    'com.example.app://callback',
+  ]) {
+    it(`accepts ${uri}`, async () => {
+      const done = await sallyport(redirect(uri), { cwd, env: { SMART_DATABASE_URL: 'sqlite:/dev/null/x' } })
+      assert.match(done.stderr, /^Cannot open database/)
+    })
+  }
+})

@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { verify } from '@node-rs/bcrypt'
+import { sallyport, terminal } from '../../../test/support/command-line.ts'
+import { eachDatabase } from '../../../test/support/databases.ts'
+import { openStore, type Store } from '../../store/index.ts'
+
+const ADA = [
+  'clinician',
+  'add',
+  '--username',
+  'ada',
+  '--display-name',
+  'Dr. Ada Byron',
+  '--fhir-user',
+  'practitioner-7',
+]
+
+eachDatabase((_, __, create) => {
+  /** A database that does not exist yet, and what a test does with it. */
+  async function setUp() {
+    const SMART_DATABASE_URL = await create()
+    const run = (args: readonly string[], stdin: string | ReturnType<typeof terminal> = '') =>
+      sallyport(args, { env: { SMART_DATABASE_URL }, stdin })
+    const look = async <T>(use: (store: Store) => Promise<T>) => {
+      const store = await openStore(SMART_DATABASE_URL)
+      return use(store).finally(() => store.close())
+    }
+    const rows = () => look(({ db }) => db.selectFrom('clinician').selectAll().execute())
+    return { run, look, rows }
+  }
+
+  describe('sallyport clinician add', () => {
+    it('makes the database before the first start, and adds a clinician with a bcrypt hash', async () => {
+      const { run, rows } = await setUp()
+      const { exitCode, stdout, stderr } = await run(ADA, 'correct horse\n')
+      assert.equal(exitCode, 0, stderr)
+      const [row, ...more] = await rows()
+      assert.ok(row)
+      assert.deepEqual(more, [])
+      assert.equal(stdout, `Added clinician ada with id ${row.id}\n`)
+      assert.deepEqual(
+        { ...row, password_hash: await verify('correct horse', row.password_hash) },
+        {
+          id: row.id,
+          username: 'ada',
+          password_hash: true,
+          display_name: 'Dr. Ada Byron',
+          fhir_user_id: 'practitioner-7',
+          disabled: false,
+        },
+      )
+    })
+
+    it('asks for the password twice on a terminal, and shows nothing of it', async () => {
+      const { run, rows } = await setUp()
+      const { exitCode, stdout, stderr } = await run(ADA, terminal('unseen\r', 'unseen\r'))
+      assert.equal(exitCode, 0)
+      assert.equal(stderr, 'Password: \nPassword again: \n')
+      assert.doesNotMatch(stdout, /unseen/)
+      assert.equal(await verify('unseen', (await rows())[0]?.password_hash ?? ''), true)
+    })
+
+    it('keeps the bare id of Practitioner/<id>', async () => {
+      const { run, rows } = await setUp()
+      await run([...ADA.slice(0, -1), 'Practitioner/p.1-x'], 'pw')
+      assert.equal((await rows())[0]?.fhir_user_id, 'p.1-x')
+    })
+
+    it('refuses a username that is taken, and keeps the first', async () => {
+      const { run, rows } = await setUp()
+      await run(ADA, 'first')
+      const { exitCode, stderr } = await run(ADA, 'second')
+      assert.equal(exitCode, 1)
+      assert.equal(stderr, 'Cannot add clinician ada: the username is taken\n')
+      assert.equal(await verify('first', (await rows())[0]?.password_hash ?? ''), true)
+    })
+  })
+
+  describe('sallyport clinician list', () => {
+    it('shows who there is, and never a hash', async () => {
+      const { run } = await setUp()
+      await run(ADA, 'pw')
+      await run(['clinician', 'disable', '--username', 'ada'])
+      const { exitCode, stdout } = await run(['clinician', 'list'])
+      assert.equal(exitCode, 0)
+      assert.match(
+        stdout,
+        /^USERNAME +DISPLAY NAME +FHIR USER +STATE +ID\nada +Dr\. Ada Byron +practitioner-7 +disabled +[0-9a-f-]{36}\n$/,
+      )
+    })
+  })
+
+  const withLogin = async (store: Store) => {
+    const { id } = await store.db.selectFrom('clinician').select('id').executeTakeFirstOrThrow()
+    await store.db
+      .insertInto('login')
+      .values({ id_hash: 'l', clinician_id: id, created_at: 1, expires_at: 2 })
+      .execute()
+    await store.db
+      .insertInto('client')
+      .values({
+        client_id: 'app',
+        name: 'App',
+        auth_method: 'none',
+        redirect_uris: '[]',
+        scope: '',
+        first_party: false,
+        created_at: 1,
+      })
+      .execute()
+    await store.db
+      .insertInto('grant')
+      .values({
+        id: 'g',
+        client_id: 'app',
+        clinician_id: id,
+        scope: '',
+        auth_time: 1,
+        created_at: 1,
+        last_used_at: 1,
+      })
+      .execute()
+  }
+
+  describe('sallyport clinician set-password', () => {
+    it('sets it, and ends the logins with the old one', async () => {
+      const { run, look, rows } = await setUp()
+      await run(ADA, 'old')
+      await look(withLogin)
+      const { exitCode, stdout } = await run(['clinician', 'set-password', '--username', 'ada'], 'new\r\n')
+      assert.equal(exitCode, 0)
+      assert.equal(stdout, 'Set the password of clinician ada\n')
+      assert.equal(await verify('new', (await rows())[0]?.password_hash ?? ''), true)
+      assert.deepEqual(await look(({ db }) => db.selectFrom('login').selectAll().execute()), [])
+    })
+
+    it('takes the username as an argument, too', async () => {
+      const { run } = await setUp()
+      await run(ADA, 'old')
+      assert.equal((await run(['clinician', 'set-password', 'ada'], 'new')).exitCode, 0)
+    })
+
+    it('tells that there is no such clinician', async () => {
+      const { run } = await setUp()
+      const { exitCode, stderr } = await run(['clinician', 'set-password', '--username', 'eve'], 'new')
+      assert.equal(exitCode, 1)
+      assert.equal(stderr, 'Cannot set password: there is no clinician eve\n')
+    })
+  })
+
+  describe('sallyport clinician disable', () => {
+    it('ends logins and revokes what apps were given; enable lets in again', async () => {
+      const { run, look, rows } = await setUp()
+      await run(ADA, 'pw')
+      await look(withLogin)
+      assert.deepEqual(await run(['clinician', 'disable', '--username', 'ada']), {
+        exitCode: 0,
+        stdout: 'Disabled clinician ada\n',
+        stderr: '',
+      })
+      assert.equal((await rows())[0]?.disabled, true)
+      await look(async ({ db }) => {
+        assert.deepEqual(await db.selectFrom('login').selectAll().execute(), [])
+        const { revoked_at } = await db.selectFrom('grant').select('revoked_at').executeTakeFirstOrThrow()
+        assert.ok(revoked_at !== null && Math.abs(revoked_at - Date.now()) < 60_000)
+      })
+      assert.equal((await run(['clinician', 'enable', 'ada'])).exitCode, 0)
+      assert.equal((await rows())[0]?.disabled, false)
+      assert.equal((await run(['clinician', 'disable', 'eve'])).exitCode, 1)
+    })
+  })
+})
+
+describe('sallyport clinician', () => {
+  const refuses: readonly (readonly [
+    args: readonly string[],
+    stdin: string,
+    exitCode: number,
+    line: RegExp,
+  ])[] = [
+    [ADA.slice(0, -2), 'pw', 2, /^Missing --fhir-user\n$/],
+    [[...ADA.slice(0, -1), ''], 'pw', 2, /^Empty --fhir-user\n$/],
+    [
+      [...ADA.slice(0, -1), 'Patient/1'],
+      'pw',
+      2,
+      /^Cannot use --fhir-user: expected the id of a Practitioner/,
+    ],
+    [['clinician', 'add', '--username', ' ada', ...ADA.slice(4)], 'pw', 2, /^Cannot use --username/],
+    [ADA, '', 1, /^Cannot use password: it is empty\n$/],
+    [ADA, '\n', 1, /^Cannot use password: it is empty\n$/],
+    [ADA, 'é'.repeat(37), 1, /^Cannot use password: it is longer than 72 bytes/],
+    [ADA, 'x'.repeat(100_000), 1, /^Cannot use password: it is longer than 72 bytes/],
+    [ADA, 'a\0b', 1, /^Cannot use password: it has a NUL character\n$/],
+    [['clinician', 'disable'], '', 2, /^Missing --username\n$/],
+    [
+      ['clinician', 'disable', 'ada', '--username', 'bea'],
+      '',
+      2,
+      /^Unexpected argument ada: --username is given\n$/,
+    ],
+  ]
+  for (const [args, stdin, exitCode, line] of refuses) {
+    it(`refuses ${JSON.stringify(args.slice(1).join(' '))} with ${JSON.stringify(stdin.slice(0, 20))} and touches no database`, async () => {
+      const done = await sallyport(args, { stdin, env: { SMART_DATABASE_URL: 'sqlite:/dev/null/x' } })
+      assert.match(done.stderr, line)
+      assert.equal(done.exitCode, exitCode)
+    })
+  }
+
+  it('takes a password of exactly 72 bytes from a pipe, and only its first line', async () => {
+    const done = await sallyport(ADA, {
+      stdin: `${'x'.repeat(72)}\nmore\n`,
+      env: { SMART_DATABASE_URL: 'sqlite:/dev/null/x' },
+    })
+    assert.match(done.stderr, /^Cannot open database/)
+  })
+
+  it('gives up when the two passwords differ, or at Ctrl-C and Ctrl-D', async () => {
+    const at = (stdin: ReturnType<typeof terminal>) =>
+      sallyport(ADA, { stdin, env: { SMART_DATABASE_URL: 'sqlite:/dev/null/x' } })
+    assert.match(
+      (await at(terminal('one\r', 'two\r'))).stderr,
+      /Cannot use password: the two are not the same\n$/,
+    )
+    assert.match((await at(terminal('one\x03'))).stderr, /Cannot read password: given up\n$/)
+    assert.match((await at(terminal('\x04'))).stderr, /Cannot read password: given up\n$/)
+  })
+})

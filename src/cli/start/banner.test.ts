@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { readConfiguration } from '../../config/index.ts'
+import { banner } from './banner.ts'
+
+const login = { username: 'clinician', password: 'the-password', seeded: true }
+const print = (
+  env: Record<string, string>,
+  ...rest: [Parameters<typeof banner>[1], Parameters<typeof banner>[2]]
+) => banner(readConfiguration(env, '/nowhere'), ...rest)
+
+describe('banner', () => {
+  it('has the three addresses, the test login and how to stop', () => {
+    const text = print({}, ['auth', 'fhir', 'app'], { ...login, seeded: false })
+    assert.match(text, /Stop it with Ctrl-C/)
+    assert.match(text, /^ {2}Portal +http:\/\/localhost:9000\/portal$/m)
+    assert.match(text, /^ {2}Auth server +http:\/\/localhost:9000$/m)
+    assert.match(text, /^ {2}FHIR server +http:\/\/localhost:8080\/fhir$/m)
+    assert.match(text, /^ {2}App server +http:\/\/localhost:8081$/m)
+    assert.match(text, /^ {2}Test login +clinician \/ the-password$/m)
+  })
+
+  it('names only what was started', () => {
+    const text = print({}, ['fhir'], undefined)
+    assert.match(text, /FHIR server/)
+    assert.doesNotMatch(text, /Auth server|App server|login/)
+  })
+
+  it('shows a random password off loopback when it was made, and not again', () => {
+    const env = { SMART_BIND: '0.0.0.0' }
+    assert.match(print(env, ['auth'], login), /clinician \/ the-password \(shown only this once\)/)
+    assert.doesNotMatch(print(env, ['auth'], { ...login, seeded: false }), /the-password/)
+  })
+
+  it('never shows a password that was set', () => {
+    const text = print({ SMART_SEED_CLINICIAN_PASSWORD: 'the-password' }, ['auth'], login)
+    assert.doesNotMatch(text, /the-password/)
+    assert.match(text, /clinician, with the password of SMART_SEED_CLINICIAN_PASSWORD/)
+  })
+})
