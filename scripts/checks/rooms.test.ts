@@ -36,6 +36,9 @@ describe('roomFaults', () => {
       /enters store by src\/store\/store.ts/,
     ],
     ['src/auth/a.test.ts', "import { x } from '../store/store.ts'", /enters store by/],
+    ['src/auth/a.ts', "import { x } from '../store/sqlite/index.ts'", /enters store by/],
+    ['src/cli/a.ts', "import { x } from '../store/store.ts'", /enters store by/],
+    ['src/cli/a.ts', 'run(process.env)', /only config reads process.env/],
     ['src/auth/a.ts', "import { x } from '../../test/support/x.ts'", /which is no source/],
     ['src/attic/a.ts', '', /attic is not a room/],
     ['src/auth/a.ts', 'const x = process.env.HOME', /only config reads process.env/],
@@ -55,6 +58,8 @@ describe('roomFaults', () => {
   const right: readonly (readonly [file: string, text: string])[] = [
     ['src/fhir/guard.ts', "import type { Access } from '../consent/index.ts'"],
     ['src/cli/a.ts', "import { x } from '../auth/index.ts'\nconsole.log('x')"],
+    ['src/cli/main.ts', 'run(process.env)'],
+    ['src/cli/a.ts', "import { x } from '../fhir-server/sample/index.ts'"],
     ['src/config/a.ts', 'const x = process.env.HOME'],
     ['src/auth/a.test.ts', "import { x } from '../interceptor/index.ts'\nprocess.env.HOME"],
     ['src/auth/a.test.ts', "import { x } from '../../test/support/x.ts'"],
