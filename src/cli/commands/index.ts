@@ -14,8 +14,6 @@ const loaders = {
   'client remove': async () => (await import('./client-remove.ts')).clientRemove,
   explain: async () => (await import('./explain.ts')).explain,
   'data import': async () => (await import('./data.ts')).dataImport,
-  'data import': async () => (await import('./data.ts')).dataImport,
-  explain: async () => (await import('./explain.ts')).explain,
 } satisfies Record<string, () => Promise<Command>>
 
 export type CommandName = keyof typeof loaders
