@@ -31,6 +31,8 @@ eachDatabase((_name, open) => {
           refresh_token: '',
           token_type: 'Bearer',
           expires_in: 300,
+          // The login's 8 hours: no time passes in this test.
+          refresh_token_expires_in: 28_800,
           scope: house.settings.app.scope,
           patient: 'juniper',
           encounter: 'enc-1',

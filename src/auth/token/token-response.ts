@@ -10,6 +10,8 @@ export interface TokenResponse {
   readonly expires_in: number
   readonly scope: string
   readonly refresh_token?: string
+  /** Until when the tokens can be renewed, where that is known: an app's session ends then (contract 4). */
+  readonly refresh_token_expires_in?: number
   readonly id_token?: string
   readonly patient?: string
   readonly encounter?: string
@@ -34,12 +36,19 @@ export async function tokenResponse(context: AuthContext, purchase: Purchase): P
     token_type: 'Bearer',
     expires_in: ends.lifetimeSeconds,
     scope,
-    ...(refreshToken === undefined ? {} : { refresh_token: refreshToken }),
+    ...(refreshToken === undefined ? {} : { refresh_token: refreshToken, ...renewableFor(grant, ends.now) }),
     ...(hasScope(scope, 'openid')
       ? { id_token: idToken(context.settings, key, { grant, scope, nonce, ...ends }) }
       : {}),
     ...launchContext(grant),
   }
+}
+
+/** `online_access` lasts as long as the login; what is offline has no end while it is used. */
+function renewableFor({ endsAt }: Grant, now: number): { refresh_token_expires_in?: number } {
+  return endsAt === undefined
+    ? {}
+    : { refresh_token_expires_in: Math.max(0, Math.floor((endsAt - now) / 1000)) }
 }
 
 function launchContext({ patientId, encounterId, needPatientBanner }: Grant) {
