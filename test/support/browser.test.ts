@@ -1,0 +1,65 @@
+/** The looks at a page that flows rely on can fail. */
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { FastifyInstance } from 'fastify'
+import { createServer, html, listen, page, raw } from '../../src/web/index.ts'
+import { expectAccessible, expectNoSidewaysScroll, inspectOnEveryScreen, useBrowser } from './browser.ts'
+
+const BODIES: Readonly<Record<string, string>> = {
+  good: '<h1>Good</h1>',
+  inaccessible: '<h1>Bad</h1><img src="data:image/gif;base64,R0lGODlhAQABAAAAACw="><input name="x">',
+  wide: `<h1>Wide</h1><p class="nowrap">${'wide '.repeat(300)}</p>`,
+  inline: '<h1>Inline</h1><script>document.title = "ran"</script>',
+  styled: '<h1>Styled</h1><p style="color: red">x</p>',
+  foreign: '<h1>Foreign</h1><img alt="" src="https://example.org/x.png">',
+}
+
+let app: FastifyInstance
+let url: string
+before(async () => {
+  app = await createServer({ name: 'app', url: 'http://localhost:8081' })
+  for (const [name, body] of Object.entries(BODIES))
+    app.get(`/${name}`, (_request, reply) =>
+      reply.sendPage(page({ title: name, bar: { kind: 'app' } }, html`${raw(body)}`)),
+    )
+  url = `http://127.0.0.1:${await listen(app, 0, ['127.0.0.1'])}`
+})
+after(() => app.close())
+const open = useBrowser()
+
+describe('a page of ours', () => {
+  it('passes every look', async () => {
+    const { page: tab, faults } = await open()
+    await tab.goto(`${url}/good`)
+    await inspectOnEveryScreen(tab, 'good')
+    assert.deepEqual(faults, [])
+  })
+
+  it('fails when axe finds something', async () => {
+    const { page: tab } = await open()
+    await tab.goto(`${url}/inaccessible`)
+    await assert.rejects(expectAccessible(tab), /image-alt[\s\S]*label/)
+  })
+
+  it('fails when it is wider than the window', async () => {
+    const { page: tab } = await open({ viewport: { width: 390, height: 844 } })
+    await tab.goto(`${url}/wide`)
+    await assert.rejects(expectNoSidewaysScroll(tab), /\/wide is \d+ px wide in a window of 390 px/)
+  })
+
+  for (const name of ['inline', 'styled', 'foreign']) {
+    it(`has a fault when its policy blocks something (${name})`, async () => {
+      const { page: tab, faults } = await open()
+      await tab.goto(`${url}/${name}`)
+      await tab.waitForLoadState('networkidle')
+      assert.equal(await tab.title(), `${name} – Sallyport`)
+      assert.match(faults.join('\n'), /Content Security Policy/)
+    })
+  }
+
+  it('has a fault when the server answers with an error', async () => {
+    const { page: tab, faults } = await open()
+    await tab.goto(`${url}/nowhere`)
+    assert.match(faults.join('\n'), /404/)
+  })
+})
