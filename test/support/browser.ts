@@ -34,7 +34,7 @@ export function useBrowser(): (options?: BrowserContextOptions) => Promise<Watch
   return async options => {
     assert(browser, 'The browser is not started yet: open pages inside of tests')
     const context = await browser.newContext(options)
-    context.setDefaultTimeout(15_000)
+    context.setDefaultTimeout(30_000)
     return watch(context)
   }
 }
