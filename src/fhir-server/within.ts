@@ -1,4 +1,4 @@
-import { type Access, isWithin, type Reach } from '../consent/index.ts'
+import { type Access, isWithin, tellsAbsence } from '../consent/index.ts'
 import type { Resource } from '../fhir/index.ts'
 import type { Letter } from '../scope/index.ts'
 import type { Problem } from './problem.ts'
@@ -23,9 +23,7 @@ export function reachesStored(judge: Judge, letter: Letter, stored: Stored): boo
 }
 
 /**
- * What may be touched, or why not. Refused and absent are one answer: to a caller whose reach is limited both are
- * out of reach, so that nobody learns of a resource that it exists. Only where the grant itself names the id (the
- * patient of the token, the user's own resource) or is not limited at all, absent is told.
+ * What may be touched, or why not. Refused and absent are one answer where the caller may not be told the difference.
  */
 export function found(
   judge: Judge,
@@ -36,15 +34,5 @@ export function found(
 ): Stored | Problem {
   if (stored && reachesStored(judge, letter, stored)) return stored
   const reach = judge.access.reach(type, letter)
-  return names(reach, type, id) ? { problem: 'absent', type, id } : { problem: 'out-of-reach' }
-}
-
-function names(reach: Reach, type: string, id: string): boolean {
-  if (reach === 'everything') return true
-  return reach.some(
-    ({ id: own, patient, query }) =>
-      !query &&
-      (own ?? id) === id &&
-      (patient === undefined ? own === id : type === 'Patient' && patient === id),
-  )
+  return tellsAbsence(reach, type, id) ? { problem: 'absent', type, id } : { problem: 'out-of-reach' }
 }

@@ -1,6 +1,5 @@
-import { resourceTypes, searchParametersOf } from '../../fhir/index.ts'
+import { resourceTypes, searchParametersOf, securitySection } from '../../fhir/index.ts'
 import { version } from '../../web/index.ts'
-import { securitySection } from './security.ts'
 
 const INTERACTIONS = [
   'read',

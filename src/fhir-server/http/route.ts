@@ -8,12 +8,12 @@ import {
   type Misunderstood,
   parseInteraction,
 } from '../../fhir/index.ts'
+import { answerPreflight, type Origins, setCors } from '../../web/index.ts'
 import { type Answer, headersOf } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { handle } from '../handle.ts'
 import { answerOf, isProblem, type Problem } from '../problem.ts'
 import { formOf, readBody } from './body.ts'
-import { answerPreflight, type Origins, setCors } from './cors.ts'
 import { acceptsJson, preconditionsOf, preferencesOf } from './preferences.ts'
 
 export interface RouteOptions {

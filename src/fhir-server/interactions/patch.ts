@@ -1,6 +1,6 @@
+import { applyPatch } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
-import { applyPatch } from '../json-patch.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import { resourceOf, type Stored } from '../repository/stored.ts'
 import { resourceBodyWithId } from '../resource-body.ts'

@@ -1,10 +1,9 @@
-import type { Params } from '../../fhir/index.ts'
+import { type Params, shaped, shapeOf } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Handler, Preconditions } from '../call.ts'
 import { isUnchanged } from '../preconditions.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import type { Stored } from '../repository/stored.ts'
-import { shaped, shapeOf } from '../search/shape.ts'
 import { found } from '../within.ts'
 
 export const read: Handler<'read'> = ({ repository, baseUrl }, { interaction, access, preconditions }) => {

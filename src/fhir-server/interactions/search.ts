@@ -1,4 +1,4 @@
-import { isResourceType, type Params } from '../../fhir/index.ts'
+import { isResourceType, type Params, shaped } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import { addressOf, bundleJson, entryJson } from '../bundle-json.ts'
 import type { Call, Context, Handler, InteractionOf } from '../call.ts'
@@ -6,7 +6,6 @@ import { isProblem, type Problem } from '../problem.ts'
 import { includesOf } from '../search/includes.ts'
 import { parseQuery, type Query } from '../search/parse-query.ts'
 import { countQuery, type Found, type Ground, type Hit, isCountable, runQuery } from '../search/run-query.ts'
-import { shaped } from '../search/shape.ts'
 import { nextLink, turnPage } from '../search/turn-page.ts'
 import { typesIn } from '../search/types-in.ts'
 

@@ -1,7 +1,7 @@
 import type { Access } from '../../consent/index.ts'
+import type { IncludeRule } from '../../fhir/index.ts'
 import type { Problem } from '../problem.ts'
 import type { Database } from '../repository/database.ts'
-import type { IncludeRule } from './include-rule.ts'
 import { reachCondition } from './reach-condition.ts'
 import { type Hit, hitOf } from './run-query.ts'
 import type { Scene } from './scene.ts'

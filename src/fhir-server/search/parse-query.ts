@@ -1,7 +1,14 @@
-import { type Params, parseSearch, type SearchClause, searchParameter } from '../../fhir/index.ts'
+import {
+  elementsOf,
+  type IncludeRule,
+  type Params,
+  parseInclude,
+  parseSearch,
+  type SearchClause,
+  type Shape,
+  searchParameter,
+} from '../../fhir/index.ts'
 import type { Problem } from '../problem.ts'
-import { type IncludeRule, parseInclude } from './include-rule.ts'
-import { elementsOf } from './shape.ts'
 
 /** What a search asks for. */
 export interface Query {
@@ -23,12 +30,6 @@ export interface TypeQuery {
 export interface SortKey {
   readonly parameter: string
   readonly descending: boolean
-}
-
-/** How much of each resource is shown (`_summary`, `_elements`). */
-export interface Shape {
-  readonly summary: 'false' | 'true' | 'text' | 'data' | 'count'
-  readonly elements: readonly string[]
 }
 
 export const DEFAULT_COUNT = 50

@@ -1,4 +1,4 @@
-import { isResourceType, searchParameter, searchParametersOf } from '../../fhir/index.ts'
+import { isResourceType, searchParameter, searchParametersOf } from '../definitions.ts'
 
 /** `_include=MedicationRequest:requester:Practitioner` and the like. */
 export interface IncludeRule {

@@ -1,5 +1,11 @@
-import type { Params, Resource } from '../../fhir/index.ts'
-import type { Shape } from './parse-query.ts'
+import type { Params } from '../interaction.ts'
+import type { Resource } from '../r4.ts'
+
+/** How much of each resource is shown (`_summary`, `_elements`). */
+export interface Shape {
+  readonly summary: 'false' | 'true' | 'text' | 'data' | 'count'
+  readonly elements: readonly string[]
+}
 
 // R4 search.html#summary: what is shown in part says so.
 const SUBSETTED = {
