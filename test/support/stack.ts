@@ -1,5 +1,4 @@
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
@@ -11,6 +10,7 @@ import { createInterceptor } from '../../src/interceptor/index.ts'
 import { appServer } from '../../src/session/index.ts'
 import { openStore, type Store, sealer } from '../../src/store/index.ts'
 import { createLogger, type Logger, listen } from '../../src/web/index.ts'
+import { freePorts } from './free-ports.ts'
 
 export interface StackOptions {
   /** Settings beside the addresses, as environment variables. */
@@ -104,22 +104,4 @@ function collectedLog(): { logger: Logger; log: () => string } {
     },
   }
   return { logger: createLogger({ level: 'debug', destination }), log: () => lines }
-}
-
-/** Ports that were free a moment ago, each another. */
-async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer()
-      await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-      return server
-    }),
-  )
-  const ports = servers.map(server => {
-    const address = server.address()
-    if (address === null || typeof address === 'string') throw new Error('Cannot find a free port')
-    return address.port
-  })
-  await Promise.all(servers.map(server => new Promise(resolve => server.close(resolve))))
-  return ports
 }

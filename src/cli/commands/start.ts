@@ -1,9 +1,12 @@
 import { readConfiguration, SettingsError } from '../../config/index.ts'
+import { createLogger, type Logger } from '../../web/index.ts'
 import type { Command } from '../command.ts'
 import { banner } from '../start/banner.ts'
+import { refuseUnsupported } from '../start/refuse-unsupported.ts'
 import { chosenServers } from '../start/server-names.ts'
 import { startServers } from '../start/start-servers.ts'
 import { stopSignal } from '../start/stop-signal.ts'
+import { readTls } from '../start/tls.ts'
 
 /** `sallyport start`: returns when the servers were stopped by a signal and have finished their requests. */
 export const start: Command = {
@@ -23,12 +26,17 @@ it exits with 0. Settings: npm run -s sallyport -- settings.`,
     for (const warning of configuration.warnings) io.stderr.write(`${warning}\n`)
     if (configuration.problems.length > 0)
       throw new SettingsError(`Cannot start: ${configuration.problems.join('; ')}`)
+    const { settings } = configuration
+    refuseUnsupported(names, settings)
+    const tls = readTls(settings)
+    const logger = createLogger({ level: settings.logLevel })
+    endAtUnexpected(logger)
     const stopped = stopSignal(
       process,
       () => process.exit(1),
       () => performance.now(),
     )
-    const running = await startServers(names, configuration.settings)
+    const running = await startServers(names, { settings, logger, tls })
     io.stdout.write(banner(configuration, names, running.testLogin))
     await stopped
     io.stdout.write('Stopping: running requests finish first.\n')
@@ -36,4 +44,12 @@ it exits with 0. Settings: npm run -s sallyport -- settings.`,
     io.stdout.write('Stopped.\n')
     return 0
   },
+}
+
+// A fault that nobody caught leaves a state that nobody knows: it is logged as all else is, and the process ends.
+function endAtUnexpected(logger: Logger): void {
+  process.on('uncaughtException', error => {
+    logger.fatal({ err: error }, 'Ended by an unexpected fault')
+    process.exit(1)
+  })
 }

@@ -13,7 +13,6 @@ export interface OpenedFhir {
 
 /** The embedded FHIR server, guarded by the interceptor. It meets the auth server over HTTP, also in one process. */
 export async function openFhir({ settings, logger, tls }: Parts, closing: Closing): Promise<OpenedFhir> {
-  refuseUnsupported(settings)
   const { fhirServer } = await import('../../fhir-server/index.ts')
   const { createInterceptor } = await import('../../interceptor/index.ts')
   const { smartConfiguration } = await import('../../auth/index.ts')
@@ -26,19 +25,21 @@ export async function openFhir({ settings, logger, tls }: Parts, closing: Closin
   })
   closing.add(() => interceptor.close())
   const dataFile = join(settings.dataDir, 'fhir.db')
-  await loadSamplePatients(settings, dataFile)
-  const app = await fhirServer({
-    baseUrl: settings.fhirBaseUrl,
-    dataFile,
-    guard: interceptor,
-    smartConfiguration: smartConfiguration(settings),
-    checks: [{ name: 'key set', check: async () => needKeySet(interceptor.ready()) }],
-    logger,
-    web: {
-      openMetrics: settings.openMetrics,
-      ...(tls && { tls }),
-      ...(settings.trustProxy !== undefined && { trustProxy: settings.trustProxy }),
-    },
+  const app = await naming(dataFile, async () => {
+    await loadSamplePatients(settings, dataFile)
+    return fhirServer({
+      baseUrl: settings.fhirBaseUrl,
+      dataFile,
+      guard: interceptor,
+      smartConfiguration: smartConfiguration(settings),
+      checks: [{ name: 'key set', check: async () => needKeySet(interceptor.ready()) }],
+      logger,
+      web: {
+        openMetrics: settings.openMetrics,
+        ...(tls && { tls }),
+        ...(settings.trustProxy !== undefined && { trustProxy: settings.trustProxy }),
+      },
+    })
   })
   return { app, listening: () => void interceptor.start() }
 }
@@ -58,14 +59,16 @@ async function loadSamplePatients(settings: Settings, dataFile: string): Promise
   }
 }
 
-function needKeySet(ready: boolean): void {
-  if (!ready) throw new Error('the key set of the auth server was not fetched yet')
+// SQLite does not say which file it could not open.
+async function naming<T>(dataFile: string, open: () => Promise<T>): Promise<T> {
+  try {
+    return await open()
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new CommandFailure(`Cannot open FHIR data ${dataFile}: ${reason}`)
+  }
 }
 
-// Each would change who sees what. Until it is built, a start that went on without it would break that promise.
-function refuseUnsupported({ fhir }: Settings): void {
-  if (fhir.upstreamUrl !== undefined)
-    throw new CommandFailure('Cannot start the fhir server: SMART_FHIR_UPSTREAM_URL is not supported yet')
-  if (fhir.policyFile !== undefined)
-    throw new CommandFailure('Cannot start the fhir server: SMART_POLICY_FILE is not supported yet')
+function needKeySet(ready: boolean): void {
+  if (!ready) throw new Error('the key set of the auth server was not fetched yet')
 }

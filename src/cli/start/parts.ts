@@ -1,8 +1,8 @@
 import { ensureSecret, type Settings } from '../../config/index.ts'
 import { openStore, type Sealer, type Store, sealer, startSweeping } from '../../store/index.ts'
-import { createLogger, type Logger } from '../../web/index.ts'
+import type { Logger } from '../../web/index.ts'
 import type { Closing } from './closing.ts'
-import { readTls, type Tls } from './tls.ts'
+import type { Tls } from './tls.ts'
 
 /** What all servers of a process have in common. */
 export interface Parts {
@@ -15,10 +15,6 @@ export interface Parts {
 export interface Keeping {
   readonly store: Store
   readonly sealer: Sealer
-}
-
-export function openParts(settings: Settings): Parts {
-  return { settings, logger: createLogger({ level: settings.logLevel }), tls: readTls(settings) }
 }
 
 /** Opens the database, and removes what expires in it while the servers run (contract 2). */

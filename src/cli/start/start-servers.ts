@@ -1,11 +1,10 @@
 import type { FastifyInstance } from 'fastify'
-import type { Settings } from '../../config/index.ts'
 import { openApp } from './app.ts'
 import { openAuth, type TestLogin } from './auth.ts'
 import { bindServer } from './bind.ts'
 import { Closing } from './closing.ts'
 import { openFhir } from './fhir.ts'
-import { openKeeping, openParts } from './parts.ts'
+import { openKeeping, type Parts } from './parts.ts'
 import type { ServerName } from './server-names.ts'
 
 /** Servers that listen. */
@@ -16,14 +15,14 @@ export interface Running {
 }
 
 /** Opens and binds the servers. When one of them cannot start, the others are closed again. */
-export async function startServers(names: readonly ServerName[], settings: Settings): Promise<Running> {
+export async function startServers(names: readonly ServerName[], parts: Parts): Promise<Running> {
   const closing = new Closing()
   try {
-    const { apps, testLogin, ready } = await openServers(names, settings, closing)
+    const { apps, testLogin, ready } = await openServers(names, parts, closing)
     closing.add(() => Promise.all([...apps.values()].map(app => app.close())))
     const [found] = await Promise.all([
       testLogin,
-      ...[...apps].map(([name, app]) => bindServer(name, app, settings)),
+      ...[...apps].map(([name, app]) => bindServer(name, app, parts.settings)),
     ])
     ready()
     return { testLogin: found, close: () => closing.close() }
@@ -33,8 +32,7 @@ export async function startServers(names: readonly ServerName[], settings: Setti
   }
 }
 
-async function openServers(names: readonly ServerName[], settings: Settings, closing: Closing) {
-  const parts = openParts(settings)
+async function openServers(names: readonly ServerName[], parts: Parts, closing: Closing) {
   const apps = new Map<ServerName, FastifyInstance>()
   const keeping = names.some(name => name !== 'fhir') ? await openKeeping(parts, closing) : undefined
   // Side by side: the first start makes an RSA key in one thread and the sample patients in another.

@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { after, describe, it } from 'node:test'
+import { sallyport } from './support/command-line.ts'
+import { newPlace, type Place, type Started, startProcess } from './support/started.ts'
+
+const RUNNING = /is running/
+
+/** A place that is left without a trace, whatever becomes of the test. */
+function places() {
+  const made: Place[] = []
+  const processes: Started[] = []
+  after(() => {
+    for (const { child } of processes) child.kill('SIGKILL')
+    for (const place of made) place.remove()
+  })
+  return {
+    place: async (env?: Readonly<Record<string, string>>) => {
+      const place = await newPlace(env)
+      made.push(place)
+      return place
+    },
+    start: (place: Place, args: readonly string[] = [], by: 'node' | 'npm' = 'node') => {
+      const started = startProcess(
+        by === 'npm' ? ['start', ...(args.length > 0 ? ['--', ...args] : [])] : ['start', ...args],
+        place,
+        by,
+      )
+      processes.push(started)
+      return started
+    },
+  }
+}
+
+const status = async (url: string) => (await fetch(url)).status
+
+const logIn = async ({ authUrl }: Place, username: string, password: string) => {
+  const response = await fetch(`${authUrl}/login`, {
+    method: 'POST',
+    redirect: 'manual',
+    body: new URLSearchParams({ username, password }),
+  })
+  return `${response.status} ${response.headers.get('location') ?? ''}`.trim()
+}
+
+/** A login whose body has not arrived in full: a request that runs until `finish` is called. */
+function runningRequest({ authUrl }: Place) {
+  const body = 'username=clinician&password=sallyport'
+  const { promise: answer, resolve, reject } = Promise.withResolvers<number | undefined>()
+  const sent = request(`${authUrl}/login`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded', 'content-length': body.length },
+  })
+  sent.on('response', response => resolve(response.resume().statusCode))
+  sent.on('error', reject)
+  const begun = new Promise<void>(done => sent.write(body.slice(0, 10), () => done()))
+  return { begun, answer, finish: () => sent.end(body.slice(10)) }
+}
+
+describe('npm start', () => {
+  const { place, start } = places()
+
+  it('starts all three, takes commands while it runs, drains at a signal that comes twice, and exits with 0', async () => {
+    const here = await place()
+    const started = start(here, [], 'npm')
+    await started.printed(RUNNING)
+    for (const text of [here.authUrl, here.fhirUrl, here.appUrl, 'clinician / sallyport', 'Ctrl-C']) {
+      assert.ok(started.stdout().includes(text), text)
+    }
+    for (const url of [here.authUrl, new URL(here.fhirUrl).origin, here.appUrl]) {
+      assert.equal(await status(`${url}/healthz`), 200)
+    }
+    assert.equal(await logIn(here, 'clinician', 'sallyport'), '302 /portal')
+
+    const added = await sallyport(
+      ['clinician', 'add', '--username', 'ada', '--display-name', 'Dr. Ada Byron', '--fhir-user', 'p1'],
+      { env: here.env, cwd: here.folder, stdin: 'correct horse' },
+    )
+    assert.equal(added.exitCode, 0, added.stderr)
+    assert.equal(await logIn(here, 'ada', 'correct horse'), '302 /portal')
+
+    const running = runningRequest(here)
+    await running.begun
+    started.child.kill('SIGTERM')
+    started.child.kill('SIGINT')
+    await started.printed(/Stopping/)
+    running.finish()
+    assert.equal(await running.answer, 302)
+    assert.deepEqual(await started.ended(), { exitCode: 0, signal: null })
+    assert.equal(started.stderr(), '')
+    await assert.rejects(fetch(`${here.authUrl}/healthz`))
+  })
+})
+
+describe('sallyport start', () => {
+  const { place, start } = places()
+
+  it('keeps clients, clinicians, keys and patients through a kill -9', async () => {
+    const here = await place()
+    const first = start(here)
+    await first.printed(RUNNING)
+    const keys = async () => (await fetch(`${here.authUrl}/oauth2/jwks`)).json()
+    const before = await keys()
+    await sallyport(
+      [
+        'client',
+        'add',
+        '--id',
+        'x',
+        '--public',
+        '--scope',
+        'openid',
+        '--redirect-uri',
+        'https://a.example/cb',
+      ],
+      {
+        env: here.env,
+        cwd: here.folder,
+      },
+    )
+    first.child.kill('SIGKILL')
+    await first.ended()
+
+    const second = start(here)
+    await second.printed(RUNNING)
+    assert.deepEqual(await keys(), before)
+    assert.match((await sallyport(['client', 'list'], { env: here.env, cwd: here.folder })).stdout, /^x /m)
+    assert.equal(await logIn(here, 'clinician', 'sallyport'), '302 /portal')
+    assert.equal(statSync(join(here.folder, 'data', 'secret')).mode & 0o777, 0o600)
+    second.child.kill('SIGINT')
+    assert.deepEqual(await second.ended(), { exitCode: 0, signal: null })
+  })
+
+  it('ends at once when a second signal comes after a second', async () => {
+    const here = await place()
+    const started = start(here, ['auth'])
+    await started.printed(RUNNING)
+    const running = runningRequest(here)
+    running.answer.catch(() => {})
+    await running.begun
+    started.child.kill('SIGTERM')
+    await started.printed(/Stopping/)
+    const again = setInterval(() => started.child.kill('SIGTERM'), 300)
+    assert.equal((await started.ended()).exitCode, 1)
+    clearInterval(again)
+  })
+
+  it('starts the FHIR server alone: it serves, and is not ready before it has a key set', async () => {
+    const here = await place()
+    const started = start(here, ['fhir'])
+    await started.printed(RUNNING)
+    assert.doesNotMatch(started.stdout(), /Auth server|App server|Test login/)
+    const origin = new URL(here.fhirUrl).origin
+    assert.equal(await status(`${origin}/healthz`), 200)
+    const ready = await fetch(`${origin}/readyz`)
+    assert.equal(ready.status, 503)
+    assert.match(await ready.text(), /key set of the auth server was not fetched yet/)
+    assert.equal(await status(`${here.fhirUrl}/Patient`), 401)
+    await assert.rejects(fetch(`${here.authUrl}/healthz`))
+    started.child.kill('SIGTERM')
+    assert.equal((await started.ended()).exitCode, 0)
+  })
+
+  const fails = async (here: Place, line: RegExp, args: readonly string[] = []) => {
+    const started = start(here, args)
+    assert.deepEqual(await started.ended(), { exitCode: 1, signal: null })
+    assert.match(started.stderr(), line)
+    assert.doesNotMatch(started.stderr(), /\n./)
+    assert.doesNotMatch(started.stdout(), RUNNING)
+  }
+
+  it('names a port that is in use, and leaves no server behind', async () => {
+    const here = await place()
+    const port = Number(new URL(here.appUrl).port)
+    const other = createServer().listen(port, '127.0.0.1')
+    await fails(
+      here,
+      new RegExp(
+        `^Cannot start the app server on port ${port} \\(SMART_APP_PORT\\) of .*: the port is in use\\n$`,
+      ),
+    )
+    other.close()
+  })
+
+  it('names a data folder that cannot be used', async () => {
+    const here = await place()
+    writeFileSync(join(here.folder, 'data'), 'not a folder')
+    await fails(here, /^Cannot use data folder .*data \(SMART_DATA_DIR\): it is not a folder\n$/)
+  })
+
+  it('names FHIR data that are no database', async () => {
+    const here = await place()
+    mkdirSync(join(here.folder, 'data'))
+    writeFileSync(join(here.folder, 'data', 'fhir.db'), 'this is no database, however long it is made')
+    await fails(here, /^Cannot open FHIR data .*fhir\.db: .*not a database\n$/, ['fhir'])
+  })
+
+  it('keeps the log free of the password of the test login', async () => {
+    const here = await place({
+      SMART_LOG_LEVEL: 'trace',
+      SMART_SEED_CLINICIAN_PASSWORD: 'a-password-that-was-set',
+    })
+    const started = start(here, ['auth'])
+    await started.printed(RUNNING)
+    assert.equal(await logIn(here, 'clinician', 'a-password-that-was-set'), '302 /portal')
+    started.child.kill('SIGTERM')
+    await started.ended()
+    assert.match(started.stdout(), /"requestId":/)
+    assert.doesNotMatch(started.stdout(), /a-password-that-was-set/)
+    assert.doesNotMatch(
+      started.stdout(),
+      new RegExp(readFileSync(join(here.folder, 'data', 'secret'), 'utf8').trim()),
+    )
+  })
+})

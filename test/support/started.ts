@@ -1,0 +1,93 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { freePorts } from './free-ports.ts'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+
+/** A place to start from: a folder of its own and addresses that nobody else has. */
+export interface Place {
+  readonly env: Readonly<Record<string, string>>
+  readonly authUrl: string
+  readonly fhirUrl: string
+  readonly appUrl: string
+  readonly folder: string
+  remove(): void
+}
+
+export async function newPlace(env: Readonly<Record<string, string>> = {}): Promise<Place> {
+  const [auth, fhir, app] = await freePorts(3)
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-started-'))
+  const [authUrl, fhirUrl, appUrl] = [
+    `http://localhost:${auth}`,
+    `http://localhost:${fhir}/fhir`,
+    `http://localhost:${app}`,
+  ]
+  return {
+    ...{ authUrl, fhirUrl, appUrl, folder },
+    env: {
+      SMART_ISSUER_URL: authUrl,
+      SMART_FHIR_BASE_URL: fhirUrl,
+      SMART_APP_URL: appUrl,
+      SMART_CLIENT_LAUNCH_URL: `${appUrl}/launch`,
+      SMART_DATA_DIR: join(folder, 'data'),
+      SMART_SAMPLE_PATIENTS: '2',
+      ...env,
+    },
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+/** A process of the command line. */
+export interface Started {
+  readonly child: ChildProcess
+  stdout(): string
+  stderr(): string
+  /** Waits until a text was printed; rejects when the process ends before. */
+  printed(text: RegExp): Promise<void>
+  /** Waits for the end. A process that was ended by a signal has no exit code. */
+  ended(): Promise<{ readonly exitCode: number | null; readonly signal: NodeJS.Signals | null }>
+}
+
+/** Runs `sallyport <args>` in a process of its own (or `npm <args>`). */
+export function startProcess(
+  args: readonly string[],
+  { env, folder }: Place,
+  by: 'node' | 'npm' = 'node',
+): Started {
+  const command = by === 'npm' ? ['npm', ...args] : [process.execPath, join(ROOT, 'src/cli/main.ts'), ...args]
+  const [file = '', ...rest] = command
+  const child = spawn(file, rest, {
+    cwd: by === 'npm' ? ROOT : folder,
+    env: { PATH: process.env.PATH, HOME: folder, ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+  const text = { stdout: '', stderr: '' }
+  child.stdout.setEncoding('utf8').on('data', chunk => {
+    text.stdout += chunk
+  })
+  child.stderr.setEncoding('utf8').on('data', chunk => {
+    text.stderr += chunk
+  })
+  const closed = once(child, 'close')
+  return {
+    child,
+    stdout: () => text.stdout,
+    stderr: () => text.stderr,
+    printed: pattern => printed(child, () => text.stdout, pattern),
+    ended: async () => {
+      const [exitCode, signal] = await closed
+      return { exitCode, signal }
+    },
+  }
+}
+
+async function printed(child: ChildProcess, text: () => string, pattern: RegExp): Promise<void> {
+  while (!pattern.test(text())) {
+    if (child.exitCode !== null || child.signalCode !== null)
+      throw new Error(`Cannot see ${pattern}: the process has ended`)
+    await Promise.race([once(child.stdout ?? child, 'data'), once(child, 'close')])
+  }
+}
