@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import { postgresDatabases } from '../../test/support/databases.ts'
+import { openStore, type Store } from '../store/index.ts'
+import { AuthHouse } from './testing/auth-house.ts'
+import type { Visitor } from './testing/visitor.ts'
+
+/** A wire to the real PostgreSQL that can be cut and joined. */
+async function wireTo(url: URL) {
+  const sockets = new Set<Socket>()
+  const server = createServer(near => {
+    const far = connect(Number(url.port || 5432), url.hostname)
+    for (const socket of [near, far]) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+      socket.on('close', () => sockets.delete(socket))
+    }
+    near.pipe(far).pipe(near)
+  })
+  const listen = (port: number) => new Promise<void>(done => server.listen(port, '127.0.0.1', done))
+  await listen(0)
+  const { port } = server.address() as AddressInfo
+  const cut = () => {
+    for (const socket of sockets) socket.destroy()
+    return new Promise<void>(done => server.close(() => done()))
+  }
+  return { port, cut, join: () => listen(port) }
+}
+
+describe('the auth server while the database is away', () => {
+  const { create, remove } = postgresDatabases()
+  let wire: Awaited<ReturnType<typeof wireTo>>
+  let store: Store
+  let house: AuthHouse
+  let visitor: Visitor
+  before(async () => {
+    const url = new URL(await create())
+    wire = await wireTo(url)
+    const through = new URL(url)
+    through.host = `127.0.0.1:${wire.port}`
+    store = await openStore(through.href)
+    house = await AuthHouse.open(store)
+    visitor = await house.loggedIn()
+  })
+  after(async () => {
+    await store.close()
+    await wire.cut()
+    await remove()
+  })
+
+  it('answers 503 with a page, or JSON for clients, and goes on when it is back', async () => {
+    const code = await house.code(visitor)
+    await wire.cut()
+    for (const path of ['/portal', '/login?interaction=x', '/oauth2/authorize?client_id=x']) {
+      const page = await visitor.get(path)
+      assert.equal(page.statusCode, 503, path)
+      assert.match(String(page.headers['content-type']), /^text\/html/)
+      assert.match(page.body, /cannot be shown right now/)
+    }
+    assert.equal((await house.visitor().login()).statusCode, 503)
+    const token = await house.exchange(code)
+    assert.equal(token.statusCode, 503)
+    assert.equal(token.json().error, 'temporarily_unavailable')
+    assert.equal(token.headers['retry-after'], '2')
+    assert.equal(token.headers['cache-control'], 'no-store')
+    const ready = await visitor.get('/readyz')
+    assert.equal(ready.statusCode, 503)
+    assert.match(ready.body, /database/)
+    // What needs no database goes on: verifiers can still fetch the keys.
+    assert.equal((await visitor.get('/oauth2/jwks')).statusCode, 200)
+    assert.equal((await visitor.get('/healthz')).statusCode, 200)
+
+    await wire.join()
+    assert.equal((await visitor.get('/portal')).statusCode, 200)
+    assert.equal((await house.exchange(code)).statusCode, 200)
+    house.time.now += 2000
+    assert.equal((await visitor.get('/readyz')).statusCode, 200)
+  })
+})
