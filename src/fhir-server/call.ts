@@ -1,5 +1,5 @@
 import type { Access } from '../consent/index.ts'
-import type { Admitted, Interaction } from '../fhir/index.ts'
+import type { Admitted, Interaction, Preconditions } from '../fhir/index.ts'
 import type { Answer } from './answer.ts'
 import type { Problem } from './problem.ts'
 import type { Repository } from './repository/repository.ts'
@@ -17,12 +17,6 @@ export interface Call<I extends Interaction = Interaction> {
   readonly admitted?: Admitted | undefined
   /** The id that a create shall give, where a transaction has given it already. */
   readonly newId?: string
-}
-
-export interface Preconditions {
-  readonly ifMatch?: string | undefined
-  readonly ifNoneMatch?: string | undefined
-  readonly ifModifiedSince?: string | undefined
 }
 
 /** `Prefer` (R4 http.html#ops). */

@@ -1,5 +1,5 @@
+import type { Preconditions } from '../fhir/index.ts'
 import { etagOf } from './answer.ts'
-import type { Preconditions } from './call.ts'
 import type { Problem } from './problem.ts'
 import type { Stored } from './repository/stored.ts'
 

@@ -5,7 +5,7 @@ import { isProblem, type Problem } from '../problem.ts'
 import { entryAnswer } from './entry-answer.ts'
 import { entryCall } from './entry-call.ts'
 import { identify, type Step } from './identify.ts'
-import type { Entry } from './parse-entries.ts'
+import type { Entry } from '../../fhir/index.ts'
 import { linkReferences } from './references.ts'
 
 // R4 http.html#trules: the order of the work, whatever the order of the entries.

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Params } from '../../fhir/index.ts'
-import type { Preconditions, Preferences } from '../call.ts'
+import type { Params, Preconditions } from '../../fhir/index.ts'
+import type { Preferences } from '../call.ts'
 
 const ANSWERS = ['minimal', 'representation', 'OperationOutcome'] as const
 const JSON_FORMATS = new Set([

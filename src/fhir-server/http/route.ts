@@ -24,6 +24,20 @@ export interface RouteOptions {
   readonly origins: Origins
 }
 
+const READING: ReadonlySet<Interaction['kind']> = new Set([
+  'capabilities',
+  'smart-configuration',
+  'read',
+  'vread',
+  'history-instance',
+  'history-type',
+  'history-system',
+  'search-type',
+  'search-system',
+  'search-compartment',
+  'operation',
+])
+
 declare module 'fastify' {
   interface FastifyRequest {
     /** The caller, once the guard has admitted it; undefined on an unguarded server and for what is public. */
@@ -39,7 +53,8 @@ export function serveFhir(app: FastifyInstance, options: RouteOptions): void {
   )
   app.decorateRequest('admitted', undefined)
   app.addHook('onRequest', (request, reply) => admit(options, request, reply))
-  const answer = (request: FastifyRequest, reply: FastifyReply) => send(reply, answerTo(options, request))
+  const answer = async (request: FastifyRequest, reply: FastifyReply) =>
+    send(reply, await answerTo(options, request))
   app.all('/', answer)
   app.all('/*', answer)
 }
@@ -60,12 +75,26 @@ async function admit(
   return undefined
 }
 
-function answerTo({ context, guard, basePath }: RouteOptions, request: FastifyRequest): Answer {
+async function answerTo(
+  { context, guard, basePath }: RouteOptions,
+  request: FastifyRequest,
+): Promise<Answer> {
   const interaction = interactionOf(request, basePath)
   if (interaction.kind === 'misunderstood') return answerOf({ ...interaction, problem: 'misunderstood' })
   const call = callOf(interaction, request, guard)
-  const outcome = isProblem(call) ? call : handle(context, call)
+  const outcome = isProblem(call) ? call : await durably(context, call)
   return isProblem(outcome) ? answerOf(outcome) : outcome
+}
+
+/** Answers when everything that the answer tells of is on the disk. */
+function durably(context: Context, call: Call): Answer | Problem | Promise<Answer | Problem> {
+  const { database } = context.repository
+  const work = () => handle(context, call)
+  return isReading(call.interaction) ? database.beside(work) : database.group(work)
+}
+
+function isReading({ kind }: Interaction): boolean {
+  return READING.has(kind)
 }
 
 function callOf(interaction: Interaction, request: FastifyRequest, guard: Guard | undefined): Call | Problem {

@@ -1,5 +1,5 @@
+import { parseEntries } from '../../fhir/index.ts'
 import { batch } from '../bundle/batch.ts'
-import { parseEntries } from '../bundle/parse-entries.ts'
 import { transaction } from '../bundle/transaction.ts'
 import type { Handler } from '../call.ts'
 import { isProblem } from '../problem.ts'

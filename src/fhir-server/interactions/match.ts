@@ -1,8 +1,7 @@
-import type { Params } from '../../fhir/index.ts'
+import { type Params, parseQuery } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import type { Stored } from '../repository/stored.ts'
-import { parseQuery } from '../search/parse-query.ts'
 import { runQuery } from '../search/run-query.ts'
 
 /**

@@ -1,6 +1,6 @@
-import { type Params, shaped, shapeOf } from '../../fhir/index.ts'
+import { type Params, type Preconditions, shaped, shapeOf } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
-import type { Handler, Preconditions } from '../call.ts'
+import type { Handler } from '../call.ts'
 import { isUnchanged } from '../preconditions.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import type { Stored } from '../repository/stored.ts'

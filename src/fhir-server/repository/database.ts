@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { SCHEMA } from './schema.ts'
+import { openTransactions, type Transactions } from './transactions.ts'
 
 export type SqlValue = SQLInputValue
 
@@ -9,7 +10,7 @@ export type SqlValue = SQLInputValue
 const STATEMENTS_KEPT = 400
 
 /** `fhir.db`: opened, with its tables, and the statements that have been prepared on it. */
-export interface Database {
+export interface Database extends Transactions {
   readonly file: string
   /** The rows of a statement as arrays, in the order of its columns. */
   rows(sql: string, values: readonly SqlValue[]): readonly SqlValue[][]
@@ -18,11 +19,6 @@ export interface Database {
   exec(sql: string): void
   /** Adds a function that SQL may call. */
   define(name: string, apply: (...values: SqlValue[]) => SqlValue): void
-  /**
-   * Runs the work in a transaction that is durable when this returns (contract 2, `synchronous=FULL`). It is rolled
-   * back when the work throws or `keep` denies its result. Inside another one it is a savepoint.
-   */
-  transaction<T>(work: () => T, keep?: (result: T) => boolean): T
   close(): void
 }
 
@@ -34,14 +30,18 @@ export function openDatabase(file: string): Database {
   sqlite.exec('PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; PRAGMA trusted_schema = OFF')
   migrate(sqlite)
   const statements = new Map<string, StatementSync>()
+  const transactions = openTransactions(sqlite)
   return {
     file,
     rows: (sql, values) => rowsOf(recall(sqlite, statements, sql), values),
     prepare: sql => returningArrays(sqlite.prepare(sql)),
     exec: sql => sqlite.exec(sql),
     define: (name, apply) => sqlite.function(name, { deterministic: true, directOnly: true }, apply),
-    transaction: transactions(sqlite),
-    close: () => sqlite.close(),
+    ...transactions,
+    close() {
+      transactions.settle()
+      sqlite.close()
+    },
   }
 }
 
@@ -71,29 +71,4 @@ function returningArrays(statement: StatementSync): StatementSync {
 function rowsOf(statement: StatementSync, values: readonly SqlValue[]): readonly SqlValue[][] {
   // With setReturnArrays the rows are arrays; the types of node:sqlite know only objects.
   return statement.all(...values) as unknown as SqlValue[][]
-}
-
-function transactions(sqlite: DatabaseSync): Database['transaction'] {
-  const begin = sqlite.prepare('BEGIN IMMEDIATE')
-  const commit = sqlite.prepare('COMMIT')
-  const rollback = sqlite.prepare('ROLLBACK')
-  let depth = 0
-  return (work, keep = () => true) => {
-    if (depth > 0) sqlite.exec(`SAVEPOINT level${depth}`)
-    else begin.run()
-    depth++
-    let kept = false
-    try {
-      const result = work()
-      kept = keep(result)
-      if (kept && depth === 1) commit.run()
-      return result
-    } finally {
-      depth--
-      if (depth > 0) {
-        if (!kept) sqlite.exec(`ROLLBACK TO level${depth}`)
-        sqlite.exec(`RELEASE level${depth}`)
-      } else if (sqlite.isTransaction) rollback.run()
-    }
-  }
 }

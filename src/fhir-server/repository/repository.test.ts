@@ -115,33 +115,3 @@ describe('load', () => {
     await fhir.close()
   })
 })
-
-describe('transaction', () => {
-  it('is undone by a throw or a denied result, also inside another', () => {
-    const { database, close } = openRepository({ file: ':memory:', baseUrl: BASE })
-    const add = (name: string) => database.rows('INSERT INTO setting VALUES (?, 1)', [name])
-    const names = () => database.rows(`SELECT name FROM setting WHERE name LIKE 't%' ORDER BY 1`, []).flat()
-    database.transaction(() => {
-      add('t1')
-      database.transaction(
-        () => add('t2'),
-        () => false,
-      )
-      assert.throws(() =>
-        database.transaction(() => {
-          add('t3')
-          throw new Error('no')
-        }),
-      )
-      database.transaction(() => add('t4'))
-    })
-    assert.deepEqual(names(), ['t1', 't4'])
-    database.transaction(
-      () => add('t5'),
-      () => false,
-    )
-    assert.throws(() => database.transaction(() => database.rows('nonsense', [])))
-    assert.deepEqual(names(), ['t1', 't4'])
-    close()
-  })
-})

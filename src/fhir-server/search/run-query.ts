@@ -1,6 +1,6 @@
+import type { Query } from '../../fhir/index.ts'
 import type { Database, SqlValue } from '../repository/database.ts'
 import { isBounded, living } from './living.ts'
-import type { Query } from './parse-query.ts'
 import type { Scene } from './scene.ts'
 import { isAfter, orderOf, sortValue } from './sort.ts'
 import { joined, name, type Sql, sql } from './sql.ts'

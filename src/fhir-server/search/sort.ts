@@ -1,7 +1,7 @@
+import type { SortKey } from '../../fhir/index.ts'
 import { searchParameter } from '../../fhir/index.ts'
 import type { SqlValue } from '../repository/database.ts'
 import { tableOf } from './missing.ts'
-import type { SortKey } from './parse-query.ts'
 import type { Scene } from './scene.ts'
 import { all, any, joined, name, type Sql, sql } from './sql.ts'
 

@@ -1,0 +1,122 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+
+export interface Transactions {
+  /**
+   * Runs the work in a transaction that is durable when this returns (`synchronous=FULL`). It is rolled back when the
+   * work throws or `keep` denies its result. Inside another one, or a group, it is a savepoint.
+   */
+  transaction<T>(work: () => T, keep?: (result: T) => boolean): T
+  /**
+   * Runs work that writes together with what other requests write in this turn of the event loop: one wait for the
+   * disk for all of them. Resolves when it is durable. The work undoes what it must by `transaction`.
+   */
+  group<T>(work: () => T): Promise<T>
+  /** Runs work that only reads. What it may have seen of a group is not told before the group is durable. */
+  beside<T>(work: () => T): T | Promise<T>
+  /** Commits the group under way, if there is one. */
+  settle(): void
+}
+
+interface Group {
+  readonly durable: Promise<void>
+  resolve(): void
+  reject(error: unknown): void
+}
+
+export function openTransactions(sqlite: DatabaseSync): Transactions {
+  const begin = sqlite.prepare('BEGIN IMMEDIATE')
+  const commit = sqlite.prepare('COMMIT')
+  const rollback = sqlite.prepare('ROLLBACK')
+  const savepoints: Savepoint[] = []
+  let depth = 0
+  let group: Group | undefined
+
+  function transaction<T>(work: () => T, keep: (result: T) => boolean = () => true): T {
+    if (depth > 0) return nested(work, keep)
+    begin.run()
+    depth = 1
+    try {
+      const result = work()
+      if (keep(result)) commit.run()
+      return result
+    } finally {
+      depth = 0
+      if (sqlite.isTransaction) rollback.run()
+    }
+  }
+
+  function nested<T>(work: () => T, keep: (result: T) => boolean): T {
+    savepoints[depth] ??= savepointOf(sqlite, depth)
+    const { set, undo, release } = savepoints[depth] as Savepoint
+    set.run()
+    depth++
+    let kept = false
+    try {
+      const result = work()
+      kept = keep(result)
+      return result
+    } finally {
+      depth--
+      // A full disk ends the whole transaction, not the savepoint.
+      if (sqlite.isTransaction) {
+        if (!kept) undo.run()
+        release.run()
+      }
+    }
+  }
+
+  function openGroup(): Group {
+    begin.run()
+    depth = 1
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    // Each who waits hears of a failure; that nobody waits is no failure.
+    promise.catch(() => {})
+    setImmediate(settle)
+    return { durable: promise, resolve, reject }
+  }
+
+  function settle(): void {
+    if (!group) return
+    const { resolve, reject } = group
+    group = undefined
+    depth = 0
+    try {
+      commit.run()
+      resolve()
+    } catch (error) {
+      if (sqlite.isTransaction) rollback.run()
+      reject(error)
+    }
+  }
+
+  return {
+    transaction,
+    settle,
+    async group(work) {
+      group ??= openGroup()
+      const { durable } = group
+      const result = work()
+      await durable
+      return result
+    },
+    beside(work) {
+      const durable = group?.durable
+      const result = work()
+      return durable ? durable.then(() => result) : result
+    },
+  }
+}
+
+interface Savepoint {
+  readonly set: StatementSync
+  readonly undo: StatementSync
+  readonly release: StatementSync
+}
+
+function savepointOf(sqlite: DatabaseSync, level: number): Savepoint {
+  return {
+    set: sqlite.prepare(`SAVEPOINT level${level}`),
+    undo: sqlite.prepare(`ROLLBACK TO level${level}`),
+    release: sqlite.prepare(`RELEASE level${level}`),
+  }
+}
