@@ -11,6 +11,13 @@ export interface FhirRequest {
   readonly form?: string | undefined
 }
 
+/** On what version of a resource an interaction depends (R4 http.html#cread, #concurrency). */
+export interface Preconditions {
+  readonly ifMatch?: string | undefined
+  readonly ifNoneMatch?: string | undefined
+  readonly ifModifiedSince?: string | undefined
+}
+
 /** The headers that change what a request means. */
 export interface Headers {
   readonly override: boolean

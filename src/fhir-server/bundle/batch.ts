@@ -1,10 +1,10 @@
+import type { Entry } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import { bundleJson } from '../bundle-json.ts'
 import type { Call, Context } from '../call.ts'
 import { answerOf, isProblem } from '../problem.ts'
 import { entryAnswer } from './entry-answer.ts'
 import { entryCall } from './entry-call.ts'
-import type { Entry } from '../../fhir/index.ts'
 
 /** Does the entries one after the other, each by itself: one that fails says so and changes nothing for the others. */
 export function batch(context: Context, bundle: Call, entries: readonly Entry[]): Answer {

@@ -1,6 +1,6 @@
+import type { Entry } from '../../fhir/index.ts'
 import type { Call } from '../call.ts'
 import type { Problem } from '../problem.ts'
-import type { Entry } from '../../fhir/index.ts'
 
 /** An entry as a request of its own: judged by itself, whatever the Bundle was judged (contract 5.2). */
 export function entryCall(bundle: Call, entry: Entry): Call | Problem {

@@ -1,9 +1,9 @@
+import type { Entry } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { matchOf } from '../interactions/match.ts'
 import { written } from '../interactions/written.ts'
 import { isProblem, type Problem } from '../problem.ts'
-import type { Entry } from '../../fhir/index.ts'
 
 /** An entry of a transaction that knows which resource it is about. */
 export interface Step {

@@ -1,3 +1,4 @@
+import type { Entry } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import { bundleJson } from '../bundle-json.ts'
 import type { Call, Context } from '../call.ts'
@@ -5,7 +6,6 @@ import { isProblem, type Problem } from '../problem.ts'
 import { entryAnswer } from './entry-answer.ts'
 import { entryCall } from './entry-call.ts'
 import { identify, type Step } from './identify.ts'
-import type { Entry } from '../../fhir/index.ts'
 import { linkReferences } from './references.ts'
 
 // R4 http.html#trules: the order of the work, whatever the order of the entries.

@@ -1,10 +1,10 @@
 import type { Limit, Reach } from '../../consent/index.ts'
+import type { HistoryQuery } from '../../fhir/index.ts'
 import type { Context } from '../call.ts'
 import type { SqlValue } from '../repository/database.ts'
 import { compartmentCondition, compartmentRids } from '../search/reach-condition.ts'
 import type { Scene } from '../search/scene.ts'
 import { all, any, joined, name, type Sql, sql } from '../search/sql.ts'
-import type { HistoryQuery } from '../../fhir/index.ts'
 
 /** Which versions a history is of: of types, each within a reach; of one resource, if `rid` says so. */
 export interface HistoryGround {

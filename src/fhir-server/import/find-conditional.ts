@@ -1,8 +1,7 @@
 import { fullAccess } from '../../consent/index.ts'
-import { isResourceType, type Params } from '../../fhir/index.ts'
+import { isResourceType, type Params, parseQuery } from '../../fhir/index.ts'
 import { isProblem } from '../problem.ts'
 import type { Repository } from '../repository/repository.ts'
-import { parseQuery } from '../search/parse-query.ts'
 import { runQuery } from '../search/run-query.ts'
 
 /** What a conditional reference (`Practitioner?identifier=…`) means: the one resource that matches, if it is one. */

@@ -1,6 +1,6 @@
-import { type Params, parseSearch } from '../../fhir/index.ts'
-import { isProblem, type Problem } from '../problem.ts'
-import { DEFAULT_COUNT, MAX_COUNT } from '../search/parse-query.ts'
+import type { Params } from '../interaction.ts'
+import { type BadSearch, DEFAULT_COUNT, MAX_COUNT } from './parse-query.ts'
+import { parseSearch } from './parse-search.ts'
 
 /** What a history asks for (R4 http.html#history). */
 export interface HistoryQuery {
@@ -12,13 +12,13 @@ export interface HistoryQuery {
   readonly used: Params
 }
 
-export function parseHistory(params: Params, lenient: boolean): HistoryQuery | Problem {
+export function parseHistory(params: Params, lenient: boolean): HistoryQuery | BadSearch {
   let query: HistoryQuery = { count: DEFAULT_COUNT, since: undefined, at: undefined, used: [] }
   for (const pair of params) {
     const read = parseOne(query, pair)
     if (read === 'unknown') {
       if (!lenient) return bad(`Cannot use ${pair[0]} in a history`)
-    } else if (isProblem(read)) return read
+    } else if ('problem' in read) return read
     else query = { ...query, ...read, used: [...query.used, pair] }
   }
   return query
@@ -27,7 +27,7 @@ export function parseHistory(params: Params, lenient: boolean): HistoryQuery | P
 function parseOne(
   query: HistoryQuery,
   [name, value]: readonly [string, string],
-): Partial<HistoryQuery> | Problem | 'unknown' {
+): Partial<HistoryQuery> | BadSearch | 'unknown' {
   switch (name) {
     case '_format':
     case '_pretty':
@@ -62,6 +62,6 @@ function timeOf(value: string): { readonly low: number; readonly high: number } 
   return another ? undefined : range
 }
 
-function bad(text: string): Problem {
+function bad(text: string): BadSearch {
   return { problem: 'bad-search', code: 'invalid', text }
 }

@@ -1,14 +1,16 @@
-import {
-  elementsOf,
-  type IncludeRule,
-  type Params,
-  parseInclude,
-  parseSearch,
-  type SearchClause,
-  type Shape,
-  searchParameter,
-} from '../../fhir/index.ts'
-import type { Problem } from '../problem.ts'
+import { searchParameter } from '../definitions.ts'
+import type { Params } from '../interaction.ts'
+import type { SearchClause } from './clause.ts'
+import { type IncludeRule, parseInclude } from './include-rule.ts'
+import { parseSearch } from './parse-search.ts'
+import { elementsOf, type Shape } from './shape.ts'
+
+/** Why a search or a history cannot be answered as it was asked. */
+export interface BadSearch {
+  readonly problem: 'bad-search'
+  readonly code: 'invalid' | 'not-supported'
+  readonly text: string
+}
 
 /** What a search asks for. */
 export interface Query {
@@ -53,7 +55,7 @@ export function parseQuery(
   params: Params,
   baseUrl: string,
   lenient: boolean,
-): Query | Problem {
+): Query | BadSearch {
   const draft: Draft = {
     sort: [],
     count: DEFAULT_COUNT,
@@ -78,7 +80,7 @@ export function parseQuery(
   }
 }
 
-type Parsed = 'understood' | 'ignored' | { readonly problem: Problem; readonly unknown: boolean }
+type Parsed = 'understood' | 'ignored' | { readonly problem: BadSearch; readonly unknown: boolean }
 
 function parseCriterion(
   types: readonly string[],

@@ -1,6 +1,12 @@
-import { type Interaction, type Misunderstood, parseEntry } from '../../fhir/index.ts'
-import type { Preconditions } from '../call.ts'
-import { isProblem, type Problem } from '../problem.ts'
+import type { Interaction, Misunderstood } from './interaction.ts'
+import { parseEntry } from './parse-entry.ts'
+import { isRecord } from './record.ts'
+import type { Preconditions } from './request.ts'
+
+/** Why a Bundle cannot be processed at all. */
+export type BadBundle =
+  | { readonly problem: 'bad-bundle'; readonly text: string; readonly entry?: number }
+  | { readonly problem: 'too-costly'; readonly text: string }
 
 /** One entry of a batch or transaction, read but not yet judged. */
 export interface Entry {
@@ -19,7 +25,7 @@ export interface Entries {
 export const MAX_ENTRIES = 10_000
 
 /** The entries of the Bundle that was posted to the base. The resources in it are looked at one by one, later. */
-export function parseEntries(body: unknown, baseUrl: string): Entries | Problem {
+export function parseEntries(body: unknown, baseUrl: string): Entries | BadBundle {
   if (!isRecord(body) || body.resourceType !== 'Bundle') return bad('Cannot read body: expected a Bundle')
   const { type, entry = [] } = body
   if (type !== 'batch' && type !== 'transaction')
@@ -30,13 +36,13 @@ export function parseEntries(body: unknown, baseUrl: string): Entries | Problem 
   const entries: Entry[] = []
   for (const [at, candidate] of entry.entries()) {
     const parsed = parseOne(candidate, baseUrl, at)
-    if (isProblem(parsed)) return parsed
+    if ('problem' in parsed) return parsed
     entries.push(parsed)
   }
   return { type, entries }
 }
 
-function parseOne(candidate: unknown, baseUrl: string, at: number): Entry | Problem {
+function parseOne(candidate: unknown, baseUrl: string, at: number): Entry | BadBundle {
   const request = isRecord(candidate) ? candidate.request : undefined
   if (!isRecord(candidate) || !isRecord(request)) return bad('Cannot process entry: it has no request', at)
   const { method, url } = request
@@ -72,10 +78,6 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function bad(text: string, entry?: number): Problem {
+function bad(text: string, entry?: number): BadBundle {
   return { problem: 'bad-bundle', text, ...(entry !== undefined && { entry }) }
 }
