@@ -23,18 +23,8 @@ export interface GrantedAccess extends Access {
   reached(type: string, letter: Letter): Reached
 }
 
-const accesses = new WeakMap<Grant, { readonly policy: Policy; readonly access: GrantedAccess }>()
-
-/** What a grant may touch under a policy. The same grant and policy give the same access, each part worked out once. */
+/** What a grant may touch under a policy; each type and letter is worked out when first asked for. */
 export function accessOf(grant: Grant, policy: Policy): GrantedAccess {
-  const found = accesses.get(grant)
-  if (found?.policy === policy) return found.access
-  const access = workOut(grant, policy)
-  accesses.set(grant, { policy, access })
-  return access
-}
-
-function workOut(grant: Grant, policy: Policy): GrantedAccess {
   const known = new Map<string, Reached>()
   const reached = (type: string, letter: Letter) => {
     const key = letter + type

@@ -1,4 +1,4 @@
-import type { Grant, Policy } from '../consent/index.ts'
+import { accessOf, type Grant, type Policy } from '../consent/index.ts'
 import type { Admitted, Guard, Interaction, Refused } from '../fhir/index.ts'
 import type { ScopeContext } from '../scope/index.ts'
 import { decide } from './decision/decide.ts'
@@ -105,9 +105,10 @@ function policyOf({ fhirBaseUrl, contexts, searchLetter, userReach }: Intercepto
 }
 
 function callerOf(grant: Grant, policy: Policy, broken: (error: unknown) => Refusal): Caller {
+  const access = accessOf(grant, policy)
   const judge = (interaction: Interaction): Decision => {
     try {
-      return decide(interaction, grant, policy)
+      return decide(interaction, grant, policy, access)
     } catch (error) {
       return { allowed: false, refusal: broken(error) }
     }

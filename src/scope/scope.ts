@@ -94,9 +94,13 @@ export function parseScopes(claim: unknown): readonly Scope[] {
 export function permits(scope: Scope, type: string, letter: Letter): scope is ResourceScope {
   return (
     scope.kind === 'resource' &&
-    (scope.type === '*' || scope.type.toLowerCase() === type.toLowerCase()) &&
-    scope.letters.has(letter)
+    scope.letters.has(letter) &&
+    (scope.type === '*' || isSameType(scope.type, type))
   )
+}
+
+function isSameType(a: string, b: string): boolean {
+  return a.length === b.length && a.toLowerCase() === b.toLowerCase()
 }
 
 function parseQuery(query: string | undefined): ResourceScope['query'] | undefined {

@@ -1,4 +1,4 @@
-import { accessOf, type Grant, noAccess, type Policy } from '../../consent/index.ts'
+import { accessOf, type Grant, type GrantedAccess, noAccess, type Policy } from '../../consent/index.ts'
 import type { Interaction, Params } from '../../fhir/index.ts'
 import type { Method } from '../refusal.ts'
 import { judgeChains } from './chains.ts'
@@ -11,10 +11,15 @@ type Of<Kind extends Interaction['kind']> = Extract<Interaction, { kind: Kind }>
 
 /**
  * Whether a grant lets an interaction through under a policy (service.md 5.2, contract 5). Pure, and before any data
- * is touched: what it allows, the stored content may still refuse, by the reach that it gives.
+ * is touched: what it allows, the stored content may still refuse, by the reach that it gives. Who decides often for
+ * one grant keeps its access.
  */
-export function decide(interaction: Interaction, grant: Grant, policy: Policy): Decision {
-  const access = accessOf(grant, policy)
+export function decide(
+  interaction: Interaction,
+  grant: Grant,
+  policy: Policy,
+  access: GrantedAccess = accessOf(grant, policy),
+): Decision {
   const from = (method: Method): Case => ({ method, grant, policy, access })
   switch (interaction.kind) {
     case 'capabilities':

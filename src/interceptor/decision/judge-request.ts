@@ -1,4 +1,4 @@
-import type { Grant, Policy } from '../../consent/index.ts'
+import { accessOf, type Grant, type GrantedAccess, type Policy } from '../../consent/index.ts'
 import type { Interaction } from '../../fhir/index.ts'
 import { readEntries } from './bundle.ts'
 import { contentRefusal } from './content.ts'
@@ -15,21 +15,28 @@ export function judgeRequest(
   body: unknown,
   grant: Grant,
   policy: Policy,
+  access: GrantedAccess = accessOf(grant, policy),
 ): Decision {
-  const decision = decide(interaction, grant, policy)
+  const decision = decide(interaction, grant, policy, access)
   if (!decision.allowed || body === undefined) return decision
-  if (interaction.kind === 'bundle') return judgeBundle(body, grant, policy, decision)
+  if (interaction.kind === 'bundle') return judgeBundle(decision, body, grant, policy, access)
   const refusal = contentRefusal(interaction, body, decision.access, policy.fhirBaseUrl)
   return refusal ? refusedFor(refusal) : decision
 }
 
-function judgeBundle(body: unknown, grant: Grant, policy: Policy, bundle: Decision): Decision {
+function judgeBundle(
+  bundle: Decision,
+  body: unknown,
+  grant: Grant,
+  policy: Policy,
+  access: GrantedAccess,
+): Decision {
   const entries = readEntries(body, policy.fhirBaseUrl)
   if ('kind' in entries) return refusedFor(entries)
   const decisions = entries.map(entry =>
     entry.interaction.kind === 'misunderstood'
       ? refusedFor(entry.interaction)
-      : judgeRequest(entry.interaction, entry.body, grant, policy),
+      : judgeRequest(entry.interaction, entry.body, grant, policy, access),
   )
   const refused = decisions.find(decision => !decision.allowed)
   if (refused || !bundle.allowed) return refused ?? bundle
