@@ -14,11 +14,20 @@ export { parseParams } from './params.ts'
 export { type BadBundle, type Entries, type Entry, parseEntries } from './parse-entries.ts'
 export { type EntryRequest, parseEntry } from './parse-entry.ts'
 export { parseInteraction } from './parse-interaction.ts'
+export {
+  entryFailed,
+  type FhirProblem,
+  isProblem,
+  type Turndown,
+  turndown,
+  turndownOf,
+} from './problem.ts'
 export type { Fault, Resource, SearchParameter, SearchParameterType } from './r4.ts'
 export { isRecord } from './record.ts'
 export { parseReference, type ResourceReference } from './reference.ts'
 export type { FhirRequest, Preconditions } from './request.ts'
 export { isId } from './request-path.ts'
+export { resourceBody, resourceBodyWithId } from './resource-body.ts'
 export type * from './search/clause.ts'
 export type * from './search/entry.ts'
 export { type IncludeRule, parseInclude } from './search/include-rule.ts'

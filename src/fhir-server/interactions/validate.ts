@@ -1,8 +1,7 @@
-import { outcome } from '../../fhir/index.ts'
+import { outcome, resourceBody } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { answerOf, isProblem, type Problem } from '../problem.ts'
-import { resourceBody } from '../resource-body.ts'
 import type { Operation } from './operation.ts'
 
 /** `$validate`: what would be wrong with a resource. The answer is 200 either way (R4 resource-operation-validate). */

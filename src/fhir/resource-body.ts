@@ -1,8 +1,9 @@
-import { type Resource, validate } from '../fhir/index.ts'
-import { isProblem, type Problem } from './problem.ts'
+import { type FhirProblem, isProblem } from './problem.ts'
+import type { Resource } from './r4.ts'
+import { validate } from './validate/index.ts'
 
 /** The body of a write as a valid resource of the type that the address names, or what is wrong with it. */
-export function resourceBody(body: unknown, type: string): Resource | Problem {
+export function resourceBody(body: unknown, type: string): Resource | FhirProblem {
   const resource = resourceOfType(body, type)
   if (isProblem(resource)) return resource
   const faults = validate(resource)
@@ -10,7 +11,7 @@ export function resourceBody(body: unknown, type: string): Resource | Problem {
 }
 
 /** The same for an address with an id, which the body must repeat (R4 http.html#update). */
-export function resourceBodyWithId(body: unknown, type: string, id: string): Resource | Problem {
+export function resourceBodyWithId(body: unknown, type: string, id: string): Resource | FhirProblem {
   const resource = resourceOfType(body, type)
   if (isProblem(resource)) return resource
   if (resource.id !== id)
@@ -21,7 +22,7 @@ export function resourceBodyWithId(body: unknown, type: string, id: string): Res
   return resourceBody(body, type)
 }
 
-function resourceOfType(body: unknown, type: string): Resource | Problem {
+function resourceOfType(body: unknown, type: string): Resource | FhirProblem {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     return { problem: 'malformed-body', text: `Cannot read body: expected a ${type} resource` }
   const { resourceType } = body as { resourceType?: unknown }

@@ -1,0 +1,126 @@
+import type { Refused } from './guard.ts'
+import { type IssueCode, type OperationOutcome, outcome } from './outcome.ts'
+import type { BadBundle } from './parse-entries.ts'
+import type { Fault } from './r4.ts'
+import type { BadSearch } from './search/parse-query.ts'
+
+/** Why a FHIR server does not do an interaction. None of these is a bug: each has a response. */
+export type FhirProblem =
+  | { readonly problem: 'misunderstood'; readonly status: 400 | 404 | 405 | 415; readonly text: string }
+  | { readonly problem: 'refused'; readonly refused: Refused }
+  | { readonly problem: 'out-of-reach' }
+  | { readonly problem: 'absent'; readonly type: string; readonly id: string }
+  | { readonly problem: 'gone'; readonly type: string; readonly id: string }
+  | { readonly problem: 'malformed-body'; readonly text: string }
+  | { readonly problem: 'body-too-large'; readonly limit: number }
+  | { readonly problem: 'wrong-content-type'; readonly expected: string }
+  | { readonly problem: 'not-acceptable' }
+  | { readonly problem: 'invalid-resource'; readonly faults: readonly Fault[] }
+  | { readonly problem: 'contradiction'; readonly text: string }
+  | { readonly problem: 'unusable-patch'; readonly text: string }
+  | { readonly problem: 'stale'; readonly text: string }
+  | { readonly problem: 'multiple-matches'; readonly type: string }
+  | { readonly problem: 'no-match'; readonly type: string }
+  | BadSearch
+  | BadBundle
+  | { readonly problem: 'entry-failed'; readonly entry: number; readonly cause: FhirProblem }
+  | { readonly problem: 'not-supported'; readonly text: string }
+
+/** What an interaction is answered with in the place of what it asked for. */
+export interface Turndown {
+  readonly status: number
+  readonly outcome: OperationOutcome
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export function isProblem<P extends { readonly problem: string }>(value: object | P): value is P {
+  return 'problem' in value
+}
+
+/** The one place where a problem becomes a response. */
+export function turndownOf(problem: FhirProblem): Turndown {
+  switch (problem.problem) {
+    case 'misunderstood':
+      return turndown(problem.status, codeOf(problem.status), problem.text)
+    case 'refused': {
+      const { status, headers, outcome: said } = problem.refused
+      return { status, headers, outcome: said }
+    }
+    case 'out-of-reach':
+      // Contract 4, "other refusals".
+      return turndown(403, 'forbidden', 'Not within the granted patient, user or filter.')
+    case 'absent':
+      return turndown(404, 'not-found', `Cannot find ${problem.type}/${problem.id}`)
+    case 'gone':
+      return turndown(410, 'deleted', `Cannot read ${problem.type}/${problem.id}: it has been deleted`)
+    case 'malformed-body':
+      return turndown(400, 'structure', problem.text)
+    case 'body-too-large':
+      return turndown(413, 'too-long', `Cannot read body: it is over ${problem.limit} bytes`)
+    case 'wrong-content-type':
+      return turndown(415, 'not-supported', `Cannot read body: expected ${problem.expected}`)
+    case 'not-acceptable':
+      return turndown(406, 'not-supported', 'Cannot answer in this format: only JSON is spoken here')
+    case 'invalid-resource':
+      return { status: 422, outcome: faultsOutcome(problem.faults) }
+    case 'contradiction':
+      return turndown(400, 'invalid', problem.text)
+    case 'unusable-patch':
+      return turndown(422, 'processing', problem.text)
+    case 'stale':
+      return turndown(412, 'conflict', problem.text)
+    case 'multiple-matches':
+      return turndown(
+        412,
+        'multiple-matches',
+        `Cannot choose a ${problem.type}: several match the search parameters`,
+      )
+    case 'no-match':
+      return turndown(404, 'not-found', `Cannot find a ${problem.type} that matches the search parameters`)
+    case 'bad-search':
+      return turndown(400, problem.code, problem.text)
+    case 'too-costly':
+      return turndown(400, 'too-costly', problem.text)
+    case 'bad-bundle':
+      return { status: 400, outcome: outcome('structure', problem.text, atEntry(problem.entry)) }
+    case 'entry-failed':
+      return entryFailed(problem.entry, turndownOf(problem.cause))
+    case 'not-supported':
+      return turndown(501, 'not-supported', problem.text)
+  }
+}
+
+/** What failed in a transaction fails it whole, with the answer of the entry and its place. */
+export function entryFailed(entry: number, failed: Turndown): Turndown {
+  const at = `Bundle.entry[${entry}]`
+  const issue = failed.outcome.issue.map(it => ({
+    ...it,
+    diagnostics: it.diagnostics ?? at,
+    expression: it.expression ?? [at],
+  }))
+  return { ...failed, outcome: { ...failed.outcome, issue } }
+}
+
+export function turndown(status: number, code: IssueCode, text: string): Turndown {
+  return { status, outcome: outcome(code, text) }
+}
+
+function codeOf(status: 400 | 404 | 405 | 415): 'invalid' | 'not-found' | 'not-supported' {
+  return status === 404 ? 'not-found' : status === 400 ? 'invalid' : 'not-supported'
+}
+
+function faultsOutcome(faults: readonly Fault[]): OperationOutcome {
+  return {
+    resourceType: 'OperationOutcome',
+    issue: faults.map(({ code, text, path }) => ({
+      severity: 'error',
+      code,
+      details: { text },
+      expression: [path],
+    })),
+  }
+}
+
+function atEntry(entry: number | undefined): { readonly expression?: readonly string[] } {
+  return entry === undefined ? {} : { expression: [`Bundle.entry[${entry}]`] }
+}
