@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fullAccess } from '../../consent/index.ts'
 import {
   type Admitted,
+  authorizationOf,
   type Guard,
   type Interaction,
   isPublic,
@@ -69,7 +70,7 @@ async function admit(
   setCors(request, reply, origins, open)
   if (request.method === 'OPTIONS') return answerPreflight(reply)
   if (!guard || open) return undefined
-  const judged = await guard.admit(request.headers.authorization)
+  const judged = await guard.admit(authorizationOf(request.raw.rawHeaders))
   if (!judged.allowed) return send(reply, answerOf({ problem: 'refused', refused: judged }))
   request.admitted = judged
   return undefined
