@@ -19,10 +19,12 @@ export function etagOf({ version }: Pick<Stored, 'version'>): string {
 /** The HTTP headers of an answer. */
 export function headersOf(answer: Answer): Readonly<Record<string, string>> {
   const { version, location, headers, body } = answer
-  return {
-    ...(version && { ETag: etagOf(version), 'Last-Modified': new Date(version.updated).toUTCString() }),
-    ...(location !== undefined && { Location: location }),
-    ...(body !== undefined && { 'Content-Type': 'application/fhir+json; charset=utf-8' }),
-    ...headers,
+  const all: Record<string, string> = {}
+  if (body !== undefined) all['content-type'] = 'application/fhir+json; charset=utf-8'
+  if (version) {
+    all.etag = etagOf(version)
+    all['last-modified'] = new Date(version.updated).toUTCString()
   }
+  if (location !== undefined) all.location = location
+  return headers ? Object.assign(all, headers) : all
 }

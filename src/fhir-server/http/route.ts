@@ -43,6 +43,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The caller, once the guard has admitted it; undefined on an unguarded server and for what is public. */
     admitted: Admitted | undefined
+    /** What the request means. That of a POST may depend on its form, and is told when the body has been read. */
+    interaction: Interaction | Misunderstood | undefined
   }
 }
 
@@ -53,6 +55,7 @@ export function serveFhir(app: FastifyInstance, options: RouteOptions): void {
     done(null, body),
   )
   app.decorateRequest('admitted', undefined)
+  app.decorateRequest('interaction', undefined)
   app.addHook('onRequest', (request, reply) => admit(options, request, reply))
   const answer = async (request: FastifyRequest, reply: FastifyReply) =>
     send(reply, await answerTo(options, request))
@@ -66,7 +69,8 @@ async function admit(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply | undefined> {
-  const open = request.method !== 'POST' && isPublic(interactionOf(request, basePath))
+  if (request.method !== 'POST') request.interaction = interactionOf(request, basePath)
+  const open = request.interaction !== undefined && isPublic(request.interaction)
   setCors(request, reply, origins, open)
   if (request.method === 'OPTIONS') return answerPreflight(reply)
   if (!guard || open) return undefined
@@ -80,7 +84,7 @@ async function answerTo(
   { context, guard, basePath }: RouteOptions,
   request: FastifyRequest,
 ): Promise<Answer> {
-  const interaction = interactionOf(request, basePath)
+  const interaction = request.interaction ?? interactionOf(request, basePath)
   if (interaction.kind === 'misunderstood') return answerOf({ ...interaction, problem: 'misunderstood' })
   const call = callOf(interaction, request, guard)
   const outcome = isProblem(call) ? call : await durably(context, call)

@@ -10,5 +10,5 @@ export const capabilities: Handler<'capabilities'> = context => ({
 export const smartConfiguration: Handler<'smart-configuration'> = context => ({
   status: 200,
   body: JSON.stringify(context.smartConfiguration()),
-  headers: { 'Content-Type': 'application/json; charset=utf-8' },
+  headers: { 'content-type': 'application/json; charset=utf-8' },
 })
