@@ -76,6 +76,15 @@ eachDatabase((_name, open, create) => {
       assert.equal(clinician?.fhir_user_id, 'dr-7')
     })
 
+    it('stops the start when the secret is not the one that sealed the key', async () => {
+      const store = await open()
+      await initialize({ settings: testSettings, store, sealer: seal })
+      await assert.rejects(
+        initialize({ settings: testSettings, store, sealer: sealer('another secret') }),
+        /^Error: Cannot open sealed signing-key: it was changed, or sealed with another SMART_SECRET$/,
+      )
+    })
+
     it('makes one key and one clinician when several instances start at once', async () => {
       const url = await create()
       const stores = await Promise.all(Array.from({ length: 4 }, () => openStore(url)))

@@ -2,6 +2,7 @@ import type { Sealer, Store } from '../store/index.ts'
 import { registerOwnClient } from './client/own-client.ts'
 import { seedClinician } from './clinician/seed.ts'
 import type { AuthSettings } from './context.ts'
+import { createKeyRing } from './keys/key-ring.ts'
 import { makeFirstSigningKey } from './keys/signing-key.ts'
 
 export interface InitializeOptions {
@@ -30,6 +31,8 @@ export async function initialize({
   clock = Date.now,
 }: InitializeOptions): Promise<Initialized> {
   await makeFirstSigningKey(store, sealer, clock())
+  // Another secret than the one that sealed the key stops the start, and is named.
+  await createKeyRing({ store, sealer, clock, publishedForMs: 0 }).signing()
   await registerOwnClient(store, settings, clock())
   const seeded = await seedClinician(store, settings.seedClinicianPassword, practitionerId)
   return { seeded }

@@ -28,6 +28,16 @@ export async function makeFirstSigningKey(store: Store, sealer: Sealer, now: num
   const existing = await store.db.selectFrom('signing_key').select('kid').limit(1).executeTakeFirst()
   if (existing) return
   const { privateKey } = await generate('rsa', { modulusLength: 2048 })
+  await keepFirstSigningKey(store, sealer, privateKey, now)
+}
+
+/** Keeps a key as the first one, if none is there yet. */
+export async function keepFirstSigningKey(
+  store: Store,
+  sealer: Sealer,
+  privateKey: KeyObject,
+  now: number,
+): Promise<void> {
   const jwk = privateKey.export({ format: 'jwk' })
   const publicJwk = publicPart(jwk)
   await store.db

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, generateKeyPairSync } from 'node:crypto'
 import { hashSync } from '@node-rs/bcrypt'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import type { Resource } from '../../fhir/index.ts'
@@ -6,6 +6,7 @@ import { randomToken, type Schema, type Store, sealer } from '../../store/index.
 import type { Logger } from '../../web/index.ts'
 import type { AuthSettings } from '../context.ts'
 import { initialize } from '../initialize.ts'
+import { keepFirstSigningKey } from '../keys/signing-key.ts'
 import { authServer } from '../server.ts'
 import { encounter, type FhirStandIn, fhirStandIn, patient } from './fhir-stand-in.ts'
 import { testSettings } from './settings.ts'
@@ -25,6 +26,8 @@ export interface HouseOptions {
   readonly logger?: Logger
 }
 
+// Made once for all houses of a test file: that takes longer than most tests.
+const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const QUICK_HASH = hashSync('sallyport', 4)
 
 /** An auth server with a clock that is moved by hand, a FHIR server to talk to, and clients that come to it. */
@@ -56,6 +59,7 @@ export class AuthHouse {
     const keySealer = sealer('test secret')
     const time = { now: Date.UTC(2026, 10, 13, 14, 0, 0) }
     const clock = () => time.now
+    await keepFirstSigningKey(store, keySealer, privateKey, time.now)
     await initialize({ settings, store, sealer: keySealer, clock })
     // The same password at a cost that a test can wait for.
     await store.db.updateTable('clinician').set({ password_hash: QUICK_HASH }).execute()
