@@ -129,7 +129,9 @@ describe('sallyport start', () => {
     assert.deepEqual(await keys(), before)
     assert.match((await sallyport(['client', 'list'], { env: here.env, cwd: here.folder })).stdout, /^x /m)
     assert.equal(await logIn(here, 'clinician', 'sallyport'), '302 /portal')
-    assert.equal(statSync(join(here.folder, 'data', 'secret')).mode & 0o777, 0o600)
+    for (const name of ['secret', 'sallyport.db', 'fhir.db']) {
+      assert.equal(statSync(join(here.folder, 'data', name)).mode & 0o777, 0o600, name)
+    }
     second.child.kill('SIGINT')
     assert.deepEqual(await second.ended(), { exitCode: 0, signal: null })
   })

@@ -5,6 +5,9 @@ import { join } from 'node:path'
 // own: in the usual one, a shared temporary folder, another user could leave code for us to run.
 enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/sallyport'))
 
+// Databases and the secret are for this user only, whatever folder they are put in.
+process.umask(0o077)
+
 // A reader that goes away (`sallyport settings | head -1`) is no failure of ours.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error

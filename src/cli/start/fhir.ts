@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import type { Settings } from '../../config/index.ts'
 import { CommandFailure } from '../command.ts'
 import type { Closing } from './closing.ts'
 import type { Parts } from './parts.ts'
+import { loadSamplePatients } from './sample-patients.ts'
 
 export interface OpenedFhir {
   readonly app: FastifyInstance
@@ -12,10 +12,22 @@ export interface OpenedFhir {
 }
 
 /** The embedded FHIR server, guarded by the interceptor. It meets the auth server over HTTP, also in one process. */
-export async function openFhir({ settings, logger, tls }: Parts, closing: Closing): Promise<OpenedFhir> {
-  const { fhirServer } = await import('../../fhir-server/index.ts')
-  const { createInterceptor } = await import('../../interceptor/index.ts')
-  const { smartConfiguration } = await import('../../auth/index.ts')
+export async function openFhir(parts: Parts, closing: Closing): Promise<OpenedFhir> {
+  const { settings, logger } = parts
+  const dataFile = join(settings.dataDir, 'fhir.db')
+  const order = {
+    dataFile,
+    baseUrl: settings.fhirBaseUrl,
+    count: settings.fhir.samplePatients,
+    now: Date.now(),
+  }
+  const loaded = naming(dataFile, () => loadSamplePatients(order, closing))
+  const [{ fhirServer }, { createInterceptor }, { smartConfiguration }] = await Promise.all([
+    import('../../fhir-server/index.ts'),
+    import('../../interceptor/index.ts'),
+    import('../../auth/index.ts'),
+    loaded,
+  ])
   const interceptor = createInterceptor({
     authUrl: settings.issuerUrl,
     fhirBaseUrl: settings.fhirBaseUrl,
@@ -24,38 +36,25 @@ export async function openFhir({ settings, logger, tls }: Parts, closing: Closin
     onError: error => logger.error({ err: error }, 'Interceptor failed; the request was refused'),
   })
   closing.add(() => interceptor.close())
-  const dataFile = join(settings.dataDir, 'fhir.db')
-  const app = await naming(dataFile, async () => {
-    await loadSamplePatients(settings, dataFile)
-    return fhirServer({
+  const app = await naming(dataFile, () =>
+    fhirServer({
       baseUrl: settings.fhirBaseUrl,
       dataFile,
       guard: interceptor,
       smartConfiguration: smartConfiguration(settings),
       checks: [{ name: 'key set', check: async () => needKeySet(interceptor.ready()) }],
       logger,
-      web: {
-        openMetrics: settings.openMetrics,
-        ...(tls && { tls }),
-        ...(settings.trustProxy !== undefined && { trustProxy: settings.trustProxy }),
-      },
-    })
-  })
+      web: webOptions(parts),
+    }),
+  )
   return { app, listening: () => void interceptor.start() }
 }
 
-/** Contract 3: on first start of the embedded server. In one transaction, so that a start that is cut short begins anew. */
-async function loadSamplePatients(settings: Settings, dataFile: string): Promise<void> {
-  const count = settings.fhir.samplePatients
-  if (count === 0) return
-  const { openRepository } = await import('../../fhir-server/index.ts')
-  const repository = openRepository({ file: dataFile, baseUrl: settings.fhirBaseUrl })
-  try {
-    if (repository.count() > 0) return
-    const { samplePatients } = await import('../../fhir-server/sample/index.ts')
-    repository.load(samplePatients({ count, now: Date.now() }))
-  } finally {
-    repository.close()
+function webOptions({ settings, tls }: Parts) {
+  return {
+    openMetrics: settings.openMetrics,
+    ...(tls && { tls }),
+    ...(settings.trustProxy !== undefined && { trustProxy: settings.trustProxy }),
   }
 }
 

@@ -33,14 +33,14 @@ export async function startServers(names: readonly ServerName[], parts: Parts): 
 }
 
 async function openServers(names: readonly ServerName[], parts: Parts, closing: Closing) {
-  const apps = new Map<ServerName, FastifyInstance>()
-  const keeping = names.some(name => name !== 'fhir') ? await openKeeping(parts, closing) : undefined
+  const keeping = names.some(name => name !== 'fhir') ? openKeeping(parts, closing) : undefined
   // Side by side: the first start makes an RSA key in one thread and the sample patients in another.
   const [auth, fhir, app] = await Promise.all([
-    keeping && names.includes('auth') ? openAuth(parts, keeping) : undefined,
+    keeping && names.includes('auth') ? keeping.then(kept => openAuth(parts, kept)) : undefined,
     names.includes('fhir') ? openFhir(parts, closing) : undefined,
-    keeping && names.includes('app') ? openApp(parts, keeping) : undefined,
+    keeping && names.includes('app') ? keeping.then(kept => openApp(parts, kept)) : undefined,
   ])
+  const apps = new Map<ServerName, FastifyInstance>()
   if (auth) apps.set('auth', auth.app)
   if (fhir) apps.set('fhir', fhir.app)
   if (app) apps.set('app', app)

@@ -1,0 +1,13 @@
+/** The thread that makes the sample patients; see sample-patients.ts. */
+import { workerData } from 'node:worker_threads'
+import { openRepository } from '../../fhir-server/index.ts'
+import { samplePatients } from '../../fhir-server/sample/index.ts'
+import type { SampleOrder } from './sample-patients.ts'
+
+const { dataFile, baseUrl, count, now } = workerData as SampleOrder
+const repository = openRepository({ file: dataFile, baseUrl })
+try {
+  repository.load(samplePatients({ count, now }))
+} finally {
+  repository.close()
+}

@@ -1,0 +1,35 @@
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { Worker } from 'node:worker_threads'
+import type { Closing } from './closing.ts'
+
+/** What the thread that makes the sample patients is told. */
+export interface SampleOrder {
+  readonly dataFile: string
+  readonly baseUrl: string
+  readonly count: number
+  readonly now: number
+}
+
+/**
+ * Contract 3: on first start of the embedded server. In a thread of its own, while this one reads the rest of the
+ * program; in one transaction, so that a start that is cut short begins anew.
+ */
+export async function loadSamplePatients(order: SampleOrder, closing: Closing): Promise<void> {
+  if (order.count === 0) return
+  if (existsSync(order.dataFile) && !(await isEmpty(order))) return
+  const worker = new Worker(new URL('./sample-patients-worker.ts', import.meta.url), { workerData: order })
+  closing.add(() => worker.terminate())
+  // Rejects when the thread fails: `once` listens for its errors.
+  await once(worker, 'exit')
+}
+
+async function isEmpty({ dataFile, baseUrl }: SampleOrder): Promise<boolean> {
+  const { openRepository } = await import('../../fhir-server/index.ts')
+  const repository = openRepository({ file: dataFile, baseUrl })
+  try {
+    return repository.count() === 0
+  } finally {
+    repository.close()
+  }
+}
