@@ -1,5 +1,4 @@
 import { type EffectiveSetting, effectiveSettings, readConfiguration } from '../../config/index.ts'
-import { columns } from '../columns.ts'
 import type { Command } from '../command.ts'
 
 /** `sallyport settings`: in the form of the file, so that a line can be copied into it. */
@@ -15,7 +14,7 @@ setting with its value, its variable and where the value comes from. Why a start
   positionals: { min: 0, max: 0 },
   async run(_args, io) {
     const configuration = readConfiguration(io.env, io.cwd)
-    io.stdout.write(`${columns(effectiveSettings(configuration).map(lineOf))}\n`)
+    for (const setting of effectiveSettings(configuration)) io.stdout.write(`${lineOf(setting)}\n`)
     for (const warning of configuration.warnings) io.stderr.write(`${warning}\n`)
     for (const problem of configuration.problems)
       io.stderr.write(`Cannot start with these settings: ${problem}\n`)
@@ -23,11 +22,10 @@ setting with its value, its variable and where the value comes from. Why a start
   },
 }
 
-function lineOf({ name, env, value, source }: EffectiveSetting): readonly string[] {
-  const origin = source === 'environment' ? env : source === 'file' ? `file, or ${env}` : `default, or ${env}`
-  return value === undefined
-    ? [`# ${name}:`, `# none, or ${env}`]
-    : [`${name}: ${scalar(value)}`, `# ${origin}`]
+function lineOf({ name, env, value, source }: EffectiveSetting): string {
+  const written = value === undefined ? `# ${name}:` : `${name}: ${scalar(value)}`
+  const origin = { environment: env, file: `file, or ${env}`, default: `default, or ${env}` } as const
+  return `${written.padEnd(64)}  # ${value === undefined ? `none, or ${env}` : origin[source]}`
 }
 
 /** A value as YAML: as it is where that is safe, else in quotes. */
