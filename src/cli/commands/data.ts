@@ -1,8 +1,8 @@
 import { join } from 'node:path'
-import { findFiles, importFiles } from '../../fhir-server/import/index.ts'
-import { openRepository } from '../../fhir-server/index.ts'
+import type { Settings } from '../../config/index.ts'
+import type { FoundFiles, ImportReport } from '../../fhir-server/import/index.ts'
 import { type Command, CommandFailure } from '../command.ts'
-import { createProgress } from '../import/progress.ts'
+import { createProgress, type Progress } from '../import/progress.ts'
 import { reportText } from '../import/report-text.ts'
 import { settingsOf } from '../with-store.ts'
 
@@ -30,19 +30,40 @@ Example:
       throw new CommandFailure(
         'Cannot import: SMART_FHIR_UPSTREAM_URL is set, so the data are kept by that server',
       )
+    const { findFiles } = await import('../../fhir-server/import/index.ts')
     const found = await findFiles(args.positionals, io.cwd)
-    const progress = createProgress(io.stderr)
-    const file = join(settings.dataDir, 'fhir.db')
+    if (found.files.length === 0) throw new CommandFailure(nothingToRead(found))
+    const started = performance.now()
+    const report = await importInto(settings, found, createProgress(io.stderr))
+    io.stdout.write(reportText(report, found.passedOver, performance.now() - started))
+    return report.refused > 0 || report.unreadable.length > 0 ? 1 : 0
+  },
+}
+
+async function importInto(settings: Settings, found: FoundFiles, progress: Progress): Promise<ImportReport> {
+  const { openRepository } = await import('../../fhir-server/index.ts')
+  const { importFiles } = await import('../../fhir-server/import/index.ts')
+  const file = join(settings.dataDir, 'fhir.db')
+  try {
     const repository = openRepository({ file, baseUrl: settings.fhirBaseUrl })
     try {
-      const started = performance.now()
       const report = await importFiles({ files: found.files, repository, onProgress: progress.show })
-      progress.end()
-      const whole = { ...report, unreadable: [...found.unreadable, ...report.unreadable] }
-      io.stdout.write(reportText(whole, found.passedOver, performance.now() - started))
-      return whole.refused > 0 || whole.unreadable.length > 0 ? 1 : 0
+      return { ...report, unreadable: [...found.unreadable, ...report.unreadable] }
     } finally {
+      progress.end()
       repository.close()
     }
-  },
+  } catch (error) {
+    throw isDatabaseFailure(error) ? new CommandFailure(`Cannot write ${file}: ${error.message}`) : error
+  }
+}
+
+function isDatabaseFailure(error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR'
+}
+
+function nothingToRead({ unreadable, passedOver }: FoundFiles): string {
+  const [first] = unreadable
+  if (first !== undefined) return `Cannot read ${first.file}: ${first.reason}`
+  return `Cannot import: no file is named .ndjson, .jsonl or .json (or these with .gz); ${passedOver} passed over`
 }

@@ -43,17 +43,26 @@ async function* unpacked(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> 
   const gunzip = createGunzip()
   const ready: Buffer[] = []
   let failure: Error | undefined
+  let wake = () => {}
   gunzip.on('data', (chunk: Buffer) => ready.push(chunk))
   gunzip.on('error', error => {
     failure = error
+    wake()
   })
+  // A stream that has failed calls back neither a write nor its end.
+  const until = (begin: (done: () => void) => void) =>
+    new Promise<void>(done => {
+      wake = done
+      if (failure === undefined) begin(done)
+      else done()
+    })
   try {
     for await (const chunk of source) {
-      await new Promise<void>(done => gunzip.write(chunk, () => done()))
+      await until(done => gunzip.write(chunk, () => done()))
       yield* ready.splice(0)
       if (failure !== undefined) throw failure
     }
-    await new Promise<void>(done => gunzip.once('close', done).end())
+    await until(done => gunzip.once('end', done).end())
     yield* ready.splice(0)
     if (failure !== undefined) throw failure
   } finally {

@@ -40,12 +40,30 @@ export function createLoader(repository: Repository, tally: Tally, onBatch: () =
 }
 
 function write(full: readonly Waiting[], repository: Repository, tally: Tally): void {
-  const { created, updated, unchanged, refused } = repository.load(full.map(it => it.resource))
+  const { created, updated, unchanged, refused } = patiently(() =>
+    repository.load(full.map(it => it.resource)),
+  )
   tally.created += created
   tally.updated += updated
   tally.unchanged += unchanged
   for (const { index, faults } of refused) {
     const place = full[index]?.place
     if (place !== undefined) tally.refuse(place, faults.map(reasonOf))
+  }
+}
+
+// SQLITE_BUSY: another process has been writing for the whole time that the database waits (5 s).
+const busy = 5
+const attempts = 6
+
+/** Writes when the writer beside us is done: a server that loads its own data, or another import. */
+function patiently<T>(work: () => T): T {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return work()
+    } catch (error) {
+      const waits = error instanceof Error && 'errcode' in error && error.errcode === busy
+      if (!waits || attempt === attempts) throw error
+    }
   }
 }

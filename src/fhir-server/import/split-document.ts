@@ -10,6 +10,8 @@ export type DocumentPart =
 const quote = 0x22
 const backslash = 0x5c
 const newline = 0x0a
+/** Keys that are longer are not ours. */
+const keyLength = 8
 
 /**
  * Cuts a document into its items as it is read, so that a Bundle of any size passes through little memory. It only
@@ -52,13 +54,8 @@ class Cutter {
   read(chunk: Buffer): void {
     let from = 0
     for (let at = 0; at < chunk.length; at++) {
-      const byte = chunk[at] ?? 0
-      if (byte === newline) this.#line++
-      if (this.#inString) this.#string(byte)
-      else if (byte === quote) this.#openString()
-      else if (byte === 0x7b || byte === 0x5b) from = this.#open(byte, chunk, from, at)
-      else if (byte === 0x7d || byte === 0x5d) from = this.#close(chunk, from, at)
-      else if (this.#done && byte > 0x20) this.#extra = true
+      if (this.#inString) at = this.#endOfString(chunk, at)
+      else from = this.#token(chunk[at] ?? 0, chunk, from, at)
     }
     this.#keep(chunk.subarray(from))
   }
@@ -72,16 +69,42 @@ class Cutter {
     return { kind: 'frame', bytes: this.#frame.take() }
   }
 
-  #openString(): void {
-    this.#inString = true
-    if (this.#depth === 1) this.#lastString.clear()
+  /** What is not in a string; where the part that is not yet kept begins. */
+  #token(byte: number, chunk: Buffer, from: number, at: number): number {
+    if (this.#done && byte > 0x20) this.#extra = true
+    switch (byte) {
+      case quote:
+        this.#inString = true
+        if (this.#depth === 1) this.#lastString.clear()
+        return from
+      case newline:
+        this.#line++
+        return from
+      case 0x7b:
+      case 0x5b:
+        return this.#open(byte, chunk, from, at)
+      case 0x7d:
+      case 0x5d:
+        return this.#close(chunk, from, at)
+      default:
+        return from
+    }
   }
 
-  #string(byte: number): void {
-    if (this.#escaped) this.#escaped = false
-    else if (byte === backslash) this.#escaped = true
-    else if (byte === quote) this.#inString = false
-    else if (this.#depth === 1 && this.#lastString.length < 8) this.#lastString.add(Buffer.of(byte))
+  /** Where the string ends that goes on at this place, or the last place of the chunk. */
+  #endOfString(chunk: Buffer, start: number): number {
+    let at = start
+    for (; at < chunk.length; at++) {
+      const byte = chunk[at]
+      if (this.#escaped) this.#escaped = false
+      else if (byte === backslash) this.#escaped = true
+      else if (byte === quote) {
+        this.#inString = false
+        break
+      }
+    }
+    if (this.#depth === 1) this.#lastString.addUpTo(chunk.subarray(start, at), keyLength)
+    return at
   }
 
   #open(byte: number, chunk: Buffer, from: number, at: number): number {
@@ -134,11 +157,6 @@ class Cutter {
 class Piece {
   #parts: Buffer[] = []
   length = 0
-
-  add(part: Buffer): void {
-    this.length += part.length
-    this.#parts.push(part)
-  }
 
   addUpTo(part: Buffer, limit: number): void {
     this.length += part.length

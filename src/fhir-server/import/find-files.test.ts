@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { findFiles } from './find-files.ts'
+import { temporaryFolder } from './testing/folder.ts'
+
+describe('findFiles', () => {
+  const folder = temporaryFolder()
+  folder.write('in/b.ndjson', '12')
+  folder.write('in/a.JSON.gz', '1')
+  folder.write('in/deep/er/c.jsonl', '123')
+  folder.write('in/readme.md', '')
+  folder.write('in/.hidden.json', '')
+  folder.write('odd.txt', '{}')
+  mkdirSync(join(folder.path, 'void'))
+  symlinkSync('..', join(folder.path, 'in/deep/up'))
+
+  it('walks a folder by name, once, and counts what it passes over', async () => {
+    const { files, passedOver, unreadable } = await findFiles(['in'], folder.path)
+    assert.deepEqual(
+      files.map(it => it.label),
+      ['in/a.JSON.gz', 'in/b.ndjson', 'in/deep/er/c.jsonl'],
+    )
+    assert.deepEqual(
+      files.map(it => it.size),
+      [1, 2, 3],
+    )
+    assert.deepEqual({ passedOver, unreadable }, { passedOver: 1, unreadable: [] })
+  })
+
+  it('takes a named file whatever its name, and each file once', async () => {
+    const { files } = await findFiles(['odd.txt', 'in/b.ndjson', join(folder.path, 'in')], folder.path)
+    assert.deepEqual(
+      files.map(it => it.path.slice(folder.path.length)),
+      ['/odd.txt', '/in/b.ndjson', '/in/a.JSON.gz', '/in/deep/er/c.jsonl'],
+    )
+  })
+
+  it('tells what is not there and what is no file, and finds nothing in an empty folder', async () => {
+    const { files, unreadable } = await findFiles(['void', 'none.json', '/dev/null'], folder.path)
+    assert.deepEqual(files, [])
+    assert.deepEqual(unreadable, [
+      { file: 'none.json', reason: 'There is no such file or folder' },
+      { file: '/dev/null', reason: 'It is neither a file nor a folder' },
+    ])
+  })
+})
