@@ -11,7 +11,7 @@ import type { Session } from './sessions/session.ts'
 export function logoutRoutes(app: FastifyInstance, context: AppContext): void {
   app.get('/logout', async (request, reply) => {
     const session = await sessionOf(context, request)
-    return reply.sendPage(session ? askPage(context, session) : endedPage(context))
+    return reply.sendPage(session ? askPage(context) : endedPage(context))
   })
 
   app.post('/logout', async (request, reply) => {
@@ -30,7 +30,7 @@ async function sessionOf(context: AppContext, request: FastifyRequest): Promise<
   return found.ok ? found.value : undefined
 }
 
-function askPage({ settings }: AppContext, { name }: Session) {
+function askPage({ settings }: AppContext) {
   return page(
     {
       title: 'End session',
@@ -39,9 +39,7 @@ function askPage({ settings }: AppContext, { name }: Session) {
       width: 'flow',
       sampleData: isSampleData(settings),
     },
-    html`<div class="pagehead"><div><h1>End this session?</h1><p class="pagehead__lead">${
-      name === null ? 'The' : `${name}, the`
-    } record is closed and the app can no longer read it. To open it again, launch the app from the patient list.</p></div></div>
+    html`<div class="pagehead"><div><h1>End this session?</h1><p class="pagehead__lead">The record is then closed, and the app can no longer read it. To open it again, launch the app from the patient list.</p></div></div>
 <form class="actions" method="post" action="/logout"><button class="btn">End session</button><a class="btn btn--quiet" href="/">Keep working</a></form>`,
   )
 }

@@ -8,7 +8,6 @@ import {
   nameText,
   page,
   personOf,
-  timeText,
 } from '../../web/index.ts'
 import { isSampleData } from '../places.ts'
 import type { Visit } from '../records/visit.ts'
@@ -45,8 +44,7 @@ export function recordPage({ context, session }: Visit, record: DemoRecord): Htm
       scripts: ['session.js'],
       after: printLine(now, who),
     },
-    html`${liveParts(session.sessionId)}
-${endsSoon(session.endsAt, now) && endAlert(session.endsAt)}
+    html`${liveParts(session, now)}
 ${!session.needPatientBanner && unbanneredHead(record)}
 <div class="appgrid">
 <div class="stack">${conditionsCard(record.conditions)}${medicinesCard(record.medications)}</div>
@@ -67,20 +65,28 @@ function unbanneredHead({ patient }: DemoRecord): Html {
   return html`<h1 class="sr">Summary</h1>${patient.ok && printedPatient(patient.value)}`
 }
 
-/** A page that was loaded just now ends soon only because the session's maximum is near: it cannot be extended. */
-function endAlert(endsAt: number): Html {
-  return alert(
-    `Your session ends at ${timeText(endsAt)}.`,
-    'To work longer, launch the app again from the patient list.',
+/**
+ * What is shown when the end is near, or another launch has taken over. A page that was loaded just now ends soon only
+ * where no use can put the end off; the rest is the script's (assets/session.js) and stays hidden without it.
+ */
+function liveParts({ sessionId, endsAt, lastEndsAt }: Visit['session'], now: number): Html {
+  const { timeZone } = new Intl.DateTimeFormat().resolvedOptions()
+  return html`<div id="session" data-session-id="${sessionId}" data-last-ends-at="${lastEndsAt}" data-zone="${timeZone}">
+<div id="session-soon" role="status" hidden>${alert(
+    'Your session ends soon.',
+    html`<a href="/" id="session-keep">Keep working</a> to stay signed in.`,
     'warn',
-  )
-}
-
-/** What the script shows when it learns something (assets/session.js). Without a script they stay hidden. */
-function liveParts(sessionId: string): Html {
-  return html`<div id="session" data-session-id="${sessionId}" data-zone="${new Intl.DateTimeFormat().resolvedOptions().timeZone}">
-<div id="session-soon" role="status" hidden>${alert('Your session ends soon.', html`<a href="/" id="session-keep">Keep working</a> to stay signed in.`, 'warn')}</div>
-<div id="session-replaced" hidden>${alert('Another launch has replaced this one.', html`This page is closed, so that no two patients are mixed up. <a href="/">Show the patient who is open now</a>`, 'warn')}</div>
+  )}</div>
+<div id="session-last" role="status"${!endsSoon(endsAt, now) && html` hidden`}>${alert(
+    'Your session ends soon, and cannot be made longer.',
+    'To go on after that, launch the app again from the patient list.',
+    'warn',
+  )}</div>
+<div id="session-replaced" role="alert" hidden><h1>This page is closed</h1>${alert(
+    'Another launch has replaced this one.',
+    html`So that no two patients are mixed up, nothing is shown here. <a href="/">Show the patient who is open now</a>`,
+    'warn',
+  )}</div>
 </div>`
 }
 

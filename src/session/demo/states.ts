@@ -1,7 +1,8 @@
-import { badge, dateText, errorPage, type Html, html, page, stopArt, timeText } from '../../web/index.ts'
+import { badge, dateText, errorPage, type Html, html, timeText } from '../../web/index.ts'
 import type { AppContext } from '../context.ts'
 import { type Failure, responseOf } from '../failure.ts'
 import { isSampleData, portalUrl } from '../places.ts'
+import { welcomePage } from '../welcome-page.ts'
 
 /** A page of the demo app without a record, and its status. */
 export interface StatePage {
@@ -21,7 +22,7 @@ export interface Occasion {
 export function failurePage(occasion: Occasion, failure: Failure): StatePage {
   switch (failure.kind) {
     case 'no-session':
-      return noSessionPage(occasion)
+      return { status: 200, page: welcomePage(occasion.context.settings) }
     case 'session-over':
     case 'token-refused':
     case 'another-session':
@@ -35,27 +36,6 @@ export function failurePage(occasion: Occasion, failure: Failure): StatePage {
     case 'slow':
     case 'unexpected-answer':
       return awayPage(occasion, failure)
-  }
-}
-
-/** `/` without a session: nothing went wrong, nothing is open. */
-function noSessionPage({ context: { settings } }: Occasion): StatePage {
-  return {
-    status: 200,
-    page: page(
-      {
-        title: 'No patient is open',
-        site: 'Demo app',
-        bar: { kind: 'app' },
-        width: 'flow',
-        sampleData: isSampleData(settings),
-      },
-      html`<div class="stop">${stopArt('away')}<div class="stop__body"><h1>No patient is open</h1>
-<p>This app shows one patient: the one that you pick when you launch it.</p>
-<p>Sign in to the portal, pick a patient and choose Launch.</p>
-<div class="actions"><a class="btn" href="${portalUrl(settings)}">Go to patients</a><a class="btn btn--quiet" href="/docs">Session API</a></div>
-</div></div>`,
-    ),
   }
 }
 

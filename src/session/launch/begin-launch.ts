@@ -13,6 +13,8 @@ import type { LaunchRefusal } from './refusal.ts'
 
 export type BegunLaunch =
   | { readonly kind: 'begun'; readonly url: string; readonly ticket: LaunchTicket }
+  /** Opened without a launch: by a bookmark, or typed. */
+  | { readonly kind: 'not-launched' }
   | LaunchRefusal
 
 /** `GET /launch?iss=…&launch=…`: from here the browser goes to the auth server of `iss` (SMART EHR launch). */

@@ -15,17 +15,6 @@ const ASK_SUPPORT: Html = html`<b>No record was opened.</b> If it happens again,
 
 export function refusalWords(refusal: LaunchRefusal, settings: AppSettings): RefusalWords {
   switch (refusal.kind) {
-    case 'not-launched':
-      return {
-        status: 200,
-        kind: 'refused',
-        title: 'Open this app from the patient list',
-        text: [
-          'The app shows one patient: the one that you picked when you launched it.',
-          'Sign in to the portal, pick a patient and choose Launch.',
-        ],
-        code: 'no_launch',
-      }
     case 'bad-parameter':
       return {
         status: 400,

@@ -3,8 +3,6 @@ import type { OAuthProblem } from '../oauth/errors.ts'
 
 /** Why a launch does not go on. Each has a page (refusal-page.ts). */
 export type LaunchRefusal =
-  /** Opened without a launch: by a bookmark, or typed. */
-  | { readonly kind: 'not-launched' }
   | { readonly kind: 'bad-parameter'; readonly name: 'iss' | 'launch' }
   | { readonly kind: 'unknown-issuer'; readonly iss: string }
   | { readonly kind: 'no-discovery'; readonly failure: Failure }

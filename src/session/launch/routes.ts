@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { errorPage } from '../../web/index.ts'
 import type { AppContext } from '../context.ts'
 import { isSampleData, portalUrl } from '../places.ts'
+import { welcomePage } from '../welcome-page.ts'
 import { beginLaunch } from './begin-launch.ts'
 import { finishLaunch } from './finish-launch.ts'
 import { launchCookie } from './pending-launch.ts'
@@ -14,6 +15,7 @@ type Query = Readonly<Record<string, unknown>>
 export function launchRoutes(app: FastifyInstance, context: AppContext): void {
   app.get<{ Querystring: Query }>('/launch', { exposeHeadRoute: false }, async (request, reply) => {
     const begun = await beginLaunch(context, request.query)
+    if (begun.kind === 'not-launched') return reply.sendPage(welcomePage(context.settings))
     if (begun.kind !== 'begun') return sendRefusal(context, reply, begun)
     const { cookie, cookieValue } = begun.ticket
     return reply.setCookie(cookie.name, cookieValue, cookie.attributes).redirect(begun.url)
@@ -39,7 +41,7 @@ export function launchRoutes(app: FastifyInstance, context: AppContext): void {
 
 function sendRefusal(context: AppContext, reply: FastifyReply, refusal: LaunchRefusal): FastifyReply {
   const { status, ...words } = refusalWords(refusal, context.settings)
-  if (status !== 200) reply.log.warn({ refusal: refusal.kind, code: words.code }, 'Launch refused')
+  reply.log.warn({ refusal: refusal.kind, code: words.code }, 'Launch refused')
   const page = errorPage({
     ...words,
     reference: reply.request.id,

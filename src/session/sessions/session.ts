@@ -21,11 +21,14 @@ export interface Session {
   readonly createdAt: number
   /** The earliest of its maximum, its idle time and what can be renewed (contract 4). */
   readonly endsAt: number
+  /** The end that no use can put off: without the idle time. */
+  readonly lastEndsAt: number
 }
 
 type SessionRow = Selectable<Schema['app_session']>
 
 export function sessionOf(row: SessionRow): Session {
+  const lastEndsAt = Math.min(row.max_expires_at, row.renewable_until ?? row.max_expires_at)
   return {
     idHash: row.id_hash,
     sessionId: row.session_id,
@@ -42,10 +45,7 @@ export function sessionOf(row: SessionRow): Session {
     tokenVersion: row.token_version,
     renewAt: row.renew_at,
     createdAt: row.created_at,
-    endsAt: Math.min(
-      row.max_expires_at,
-      row.idle_expires_at,
-      row.renewable_until ?? Number.POSITIVE_INFINITY,
-    ),
+    endsAt: Math.min(lastEndsAt, row.idle_expires_at),
+    lastEndsAt,
   }
 }

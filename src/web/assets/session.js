@@ -42,7 +42,10 @@ if (root && countdown) {
     rest.setAttribute('width', String(Math.max(0, Math.min(100, (left / whole) * 100))))
     countdown.querySelector('.countdown__left').textContent = leftText(left)
     countdown.classList.toggle('countdown--soon', left < SOON_MS)
-    document.querySelector('#session-soon').hidden = left >= SOON_MS || left <= 0
+    // Use puts the end off only while it is the idle time that ends the session.
+    const last = endsAt > Number(root.dataset.lastEndsAt) - 1000
+    document.querySelector('#session-soon').hidden = last || left >= SOON_MS || left <= 0
+    document.querySelector('#session-last').hidden = !last || left >= SOON_MS || left <= 0
     if (left <= 0) location.replace('/')
   }
 
@@ -68,9 +71,11 @@ if (root && countdown) {
     clearInterval(polling)
     document.querySelector('#session-replaced').hidden = false
     document.querySelector('#session-soon').hidden = true
+    document.querySelector('#session-last').hidden = true
     document.querySelector('.patient')?.remove()
     document.querySelector('.appgrid')?.remove()
     countdown.remove()
+    document.querySelector('.who')?.remove()
     document.title = 'Replaced – Demo app'
   }
 

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Reading } from './blood-pressure.ts'
+import { pressureChart } from './chart.ts'
+
+function reading(date: string, systolic: number, diastolic: number): Reading {
+  return { at: Date.parse(date), date, systolic, diastolic }
+}
+
+/** Every number of the drawing that is a place in it. */
+function places(markup: string): readonly number[] {
+  const points = [...markup.matchAll(/points="([^"]*)"/g)].flatMap(([, text = '']) => text.split(/[ ,]/))
+  const others = [...markup.matchAll(/ (?:x|y|cx|cy)="([^"]*)"/g)].map(([, text = '']) => text)
+  return [...points, ...others].map(Number)
+}
+
+describe('pressureChart', () => {
+  const usual = [
+    reading('2025-12-02', 162, 94),
+    reading('2026-04-29', 154, 88),
+    reading('2026-10-02', 171, 98),
+    reading('2026-11-13', 142, 84),
+  ]
+
+  it('says in words what it draws', () => {
+    const { markup } = pressureChart(usual)
+    assert.match(markup, /<title id="bp-title">Blood pressure, 02-Dec-2025 to 13-Nov-2026<\/title>/)
+    assert.match(
+      markup,
+      /4 readings .* First 162 over 94, last 142 over 84, highest 171 over 98 on 02-Oct-2026\./,
+    )
+  })
+
+  it('has a dot for each value and no style attribute', () => {
+    const { markup } = pressureChart(usual)
+    assert.equal(markup.match(/<circle class="d1"/g)?.length, 4)
+    assert.equal(markup.match(/<circle class="d2"/g)?.length, 4)
+    assert.doesNotMatch(markup, / style=/)
+  })
+
+  it('puts a higher value higher, and a later one further right', () => {
+    const { markup } = pressureChart(usual)
+    const [line = ''] = /(?<=class="s1" points=")[^"]*/.exec(markup) ?? []
+    const points = line.split(' ').map(point => point.split(',').map(Number))
+    const xs = points.map(([x]) => x)
+    assert.deepEqual(
+      xs,
+      xs.toSorted((a = 0, b = 0) => a - b),
+    )
+    assert.ok((points[2]?.[1] ?? 0) < (points[3]?.[1] ?? 0))
+  })
+
+  for (const [what, readings] of [
+    ['very low values', [reading('2026-01-01', 60, 30), reading('2026-02-01', 55, 25)]],
+    ['very high values', [reading('2026-01-01', 260, 150), reading('2026-02-01', 300, 160)]],
+    ['two readings at the same moment', [reading('2026-01-01', 120, 80), reading('2026-01-01', 122, 82)]],
+    ['thirty years', [reading('1996-01-01', 120, 80), reading('2026-01-01', 140, 90)]],
+    ['one day', [reading('2026-01-01T08:00:00Z', 120, 80), reading('2026-01-01T20:00:00Z', 140, 90)]],
+  ] as const)
+    it(`stays inside its frame with ${what}`, () => {
+      const { markup } = pressureChart(readings)
+      for (const place of places(markup)) assert.ok(place >= 0 && place <= 344, String(place))
+      const heights = [...markup.matchAll(/ c?y="([^"]*)"/g)].map(([, text]) => Number(text))
+      for (const height of heights) assert.ok(height >= 0 && height <= 174, String(height))
+    })
+})

@@ -1,0 +1,266 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import type { FastifyInstance } from 'fastify'
+import { AppBrowser } from '../../../test/support/app-browser.ts'
+import { bundle, type ScriptedEhr, startScriptedEhr } from '../../../test/support/scripted-ehr.ts'
+import { launched, sessionApp, temporaryStore, testClock } from '../../../test/support/session-app.ts'
+import type { Store } from '../../store/index.ts'
+
+const SUBJECT = { reference: 'Patient/juniper' }
+const PATIENT = {
+  resourceType: 'Patient',
+  id: 'juniper',
+  name: [{ family: 'Juniper', given: ['Alba'], prefix: ['Ms'] }],
+  birthDate: '1958-03-14',
+  gender: 'female',
+  identifier: [{ type: { coding: [{ code: 'MR' }] }, value: 'SYN-004127' }],
+}
+
+function condition(display: string, more: object = {}) {
+  return {
+    resourceType: 'Condition',
+    subject: SUBJECT,
+    code: { coding: [{ system: 'http://snomed.info/sct', code: '49436004', display }] },
+    clinicalStatus: { coding: [{ code: 'active' }] },
+    recordedDate: '2026-10-02',
+    ...more,
+  }
+}
+
+function medication(text: string | undefined, dosage?: string) {
+  return {
+    resourceType: 'MedicationRequest',
+    subject: SUBJECT,
+    status: 'active',
+    authoredOn: '2026-06-17',
+    ...(text === undefined ? {} : { medicationCodeableConcept: { text } }),
+    ...(dosage === undefined ? {} : { dosageInstruction: [{ text: dosage }] }),
+  }
+}
+
+function pressure(date: string, systolic: number, diastolic: number) {
+  const part = (code: string, value: number) => ({
+    code: { coding: [{ system: 'http://loinc.org', code }] },
+    valueQuantity: { value, unit: 'mmHg', code: 'mm[Hg]' },
+  })
+  return {
+    resourceType: 'Observation',
+    subject: SUBJECT,
+    status: 'final',
+    effectiveDateTime: date,
+    component: [part('8480-6', systolic), part('8462-4', diastolic)],
+  }
+}
+
+describe('the page of the demo app', () => {
+  let ehr: ScriptedEhr
+  let store: Store
+  let app: FastifyInstance
+  let browser: AppBrowser
+  let clock = testClock()
+
+  before(async () => {
+    store = await temporaryStore()
+    ehr = await startScriptedEhr()
+  })
+  beforeEach(async () => {
+    ehr.reset()
+    clock = testClock(Date.now())
+    const today = new Date(clock()).toISOString()
+    ehr.records.push(
+      PATIENT,
+      condition('Atrial fibrillation'),
+      condition('Hypothyroidism', {
+        recordedDate: undefined,
+        verificationStatus: { coding: [{ code: 'provisional' }] },
+      }),
+      medication('levothyroxine 75mcg tablet'),
+      medication('Apixaban 5.0 mg tablet', '1 tablet, twice a day'),
+      pressure(today, 142, 84),
+      pressure(new Date(clock() - 30 * 86_400_000).toISOString(), 160, 92),
+    )
+    app = await sessionApp(store, [ehr.fhirBaseUrl], { clock })
+    browser = await launched(app, ehr.fhirBaseUrl)
+  })
+  after(async () => {
+    await ehr.close()
+    await store.close()
+  })
+
+  const page = async () => (await browser.get('/')).body
+
+  it('shows the patient, conditions, medicines, blood pressure and the session', async () => {
+    const body = await page()
+    assert.match(body, /<h1 class="patient__name"><span class="family">Juniper<\/span>, Alba/)
+    assert.match(body, /14-Mar-1958/)
+    assert.match(body, /SYN-004127/)
+    assert.match(body, /2 active, newest first/)
+    assert.match(body, /Atrial fibrillation<span class="sub">SNOMED CT 49436004/)
+    assert.match(body, /2 active prescriptions/)
+    assert.match(body, /<b>142\/84<\/b>/)
+    assert.match(body, /<code>Practitioner\/prac-1<\/code>/)
+    assert.match(body, /<title>Juniper, Alba \(Ms\): summary – Demo app<\/title>/)
+  })
+
+  it('leaves nothing blank that is missing', async () => {
+    const body = await page()
+    assert.match(body, /Hypothyroidism[\s\S]*?Provisional[\s\S]*?Not recorded/)
+    assert.match(body, /Levothyroxine 75 microgram tablet[\s\S]*?Not recorded/)
+    assert.match(body, /Allergies<\/dt><dd><span class="unknown">Not shared with this app/)
+  })
+
+  it('writes strengths so that they cannot be misread', async () => {
+    assert.match(await page(), /Apixaban 5 mg tablet/)
+  })
+
+  it('has the countdown to the end, which drains without a script', async () => {
+    const body = await page()
+    assert.match(body, /Session ends <time/)
+    assert.match(body, /<animate attributeName="width" from="100" to="0" dur="1800s" fill="freeze"\/>/)
+  })
+
+  it('has a strict policy, no style attribute and no token', async () => {
+    const response = await browser.get('/')
+    const policy = String(response.headers['content-security-policy'])
+    assert.match(policy, /default-src 'none'/)
+    assert.doesNotMatch(policy, /unsafe|https?:|\*/)
+    assert.doesNotMatch(response.body, / style=| on[a-z]+=/)
+    for (const token of ehr.issued) assert.ok(!response.body.includes(token))
+    assert.equal(response.headers['cache-control'], 'no-store')
+  })
+
+  it('shows what is recorded as text, never as markup', async () => {
+    ehr.records.length = 0
+    const evil = '<img src=x onerror=alert(1)>'
+    ehr.records.push(
+      { ...PATIENT, name: [{ family: evil, given: [evil] }] },
+      condition(evil),
+      medication(evil, evil),
+    )
+    assert.ok(!(await page()).includes('<img'))
+  })
+
+  it('says when nothing is recorded', async () => {
+    ehr.records.length = 1
+    const body = await page()
+    for (const text of [
+      'No active condition recorded',
+      'No active prescription recorded',
+      'No blood pressure recorded',
+    ])
+      assert.ok(body.includes(text), text)
+  })
+
+  it('says what is not shared with this app, and never that there is none', async () => {
+    ehr.script.token = { scope: 'launch patient/Patient.rs', id_token: undefined }
+    browser = await launched(app, ehr.fhirBaseUrl)
+    const body = await page()
+    assert.equal(body.match(/<b>Not shared with this app\.<\/b>/g)?.length, 3)
+    assert.doesNotMatch(body, /No active/)
+  })
+
+  it('shows the id where the name is not shared', async () => {
+    ehr.script.token = { scope: 'launch patient/Condition.rs', id_token: undefined }
+    browser = await launched(app, ehr.fhirBaseUrl)
+    const body = await page()
+    assert.match(body, /<h1 class="patient__name">Name not shared with this app<\/h1>/)
+    assert.match(body, /<dt>FHIR id<\/dt><dd>juniper<\/dd>/)
+  })
+
+  it('leaves the banner out when the EHR shows it, but names the patient on paper', async () => {
+    ehr.script.token = { need_patient_banner: false }
+    browser = await launched(app, ehr.fhirBaseUrl)
+    const body = await page()
+    assert.doesNotMatch(body, /class="patient /)
+    assert.match(body, /<p class="print"><b>Juniper, Alba \(Ms\)<\/b>, born 14-Mar-1958, MRN SYN-004127<\/p>/)
+  })
+
+  it('shows the other parts when one cannot be loaded', async () => {
+    ehr.script.fhir = (url, reply) => {
+      if (url.pathname.endsWith('/Condition')) return reply.code(500).send()
+      return url.pathname.includes('/Patient/') ? PATIENT : bundle([])
+    }
+    const response = await browser.get('/')
+    assert.equal(response.statusCode, 200)
+    assert.match(response.body, /<b>Could not be loaded\.<\/b>/)
+    assert.doesNotMatch(response.body, /No active condition/)
+    assert.match(response.body, /No active prescription/)
+  })
+
+  it('says when fewer are shown than there are', async () => {
+    ehr.records.push(...Array.from({ length: 60 }, (_, at) => condition(`Condition ${at}`)))
+    assert.match(await page(), /50 of 62 active, newest first/)
+  })
+
+  it('says since when the FHIR server does not answer', async () => {
+    ehr.script.fhir = (_url, reply) => reply.code(503).send()
+    await browser.get('/api/patient')
+    const since = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' }).format(clock())
+    clock.advance(65)
+    const response = await browser.get('/')
+    assert.equal(response.statusCode, 502)
+    assert.match(response.body, /Patient records cannot be reached/)
+    assert.match(response.body, new RegExp(`has not answered since (\\d\\d-\\w+-\\d+ )?${since}`))
+    assert.match(response.body, /href="\/">Try again/)
+    ehr.script.fhir = undefined
+    assert.equal((await browser.get('/')).statusCode, 200)
+  })
+
+  it('says when the record is refused or gone', async () => {
+    for (const status of [403, 404]) {
+      ehr.script.fhir = (_url, reply) => reply.code(status).send()
+      const response = await browser.get('/')
+      assert.equal(response.statusCode, status)
+      assert.match(response.body, /This record cannot be shown/)
+    }
+  })
+
+  it('invites to launch where there is no session', async () => {
+    const response = await new AppBrowser(app).get('/')
+    assert.equal(response.statusCode, 200)
+    assert.match(response.body, /No patient is open/)
+    assert.match(response.body, /href="http:\/\/localhost:9000\/portal"/)
+  })
+
+  it('says when the session is over', async () => {
+    clock.advance(1800)
+    const response = await browser.get('/')
+    assert.equal(response.statusCode, 401)
+    assert.match(response.body, /Your session is over/)
+    assert.ok(!response.body.includes('Juniper'))
+  })
+
+  it('says so also when the auth server no longer renews it', async () => {
+    clock.advance(300)
+    ehr.script.tokenEndpoint = (_form, reply) => reply.code(400).send({ error: 'invalid_grant' })
+    const response = await browser.get('/')
+    assert.equal(response.statusCode, 401)
+    assert.match(response.body, /Your session is over/)
+  })
+
+  it('warns on loading only when no use can put the end off', async () => {
+    assert.match(await page(), /id="session-last" role="status" hidden>/)
+    ehr.script.token = { expires_in: 100, refresh_token_expires_in: 200 }
+    browser = await launched(app, ehr.fhirBaseUrl)
+    assert.match(await page(), /id="session-last" role="status">/)
+  })
+
+  it('has a line for paper that says who printed it, when, and that it is not all', async () => {
+    assert.match(
+      await page(),
+      /Printed <time[^>]*>[^<]+<\/time> \d\d:\d\d by Dr\. Robin Ahmadi .* Not the full record\./,
+    )
+  })
+})
+
+describe('GET /docs', () => {
+  it('describes every address of the OpenAPI document', async () => {
+    const store = await temporaryStore()
+    const app = await sessionApp(store, ['http://localhost:8080/fhir'])
+    const { paths } = (await app.inject({ method: 'GET', url: '/api/openapi.json' })).json()
+    const { body } = await app.inject({ method: 'GET', url: '/docs' })
+    for (const path of Object.keys(paths)) assert.ok(body.includes(`GET ${path}`), path)
+    assert.ok(body.includes('one of active, recurrence, relapse, inactive, remission, resolved'))
+    await store.close()
+  })
+})

@@ -1,0 +1,21 @@
+import { type Html, html, mark, page } from '../web/index.ts'
+import type { AppSettings } from './context.ts'
+import { isSampleData, portalUrl } from './places.ts'
+
+/** The app without a launch, by bookmark or typed: nothing went wrong, nothing is open. */
+export function welcomePage(settings: AppSettings): Html {
+  return page(
+    {
+      title: 'No patient is open',
+      site: 'Demo app',
+      bar: { kind: 'app' },
+      width: 'flow',
+      sampleData: isSampleData(settings),
+    },
+    html`<div class="stop">${mark('stop__art')}<div class="stop__body"><h1>No patient is open</h1>
+<p>This app shows one patient: the one that you pick when you launch it.</p>
+<p>Sign in to the portal, pick a patient and choose Launch.</p>
+<div class="actions"><a class="btn" href="${portalUrl(settings)}">Go to patients</a><a class="btn btn--quiet" href="/docs">Session API</a></div>
+</div></div>`,
+  )
+}
