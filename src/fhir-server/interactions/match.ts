@@ -3,6 +3,7 @@ import type { Call, Context } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import type { Stored } from '../repository/stored.ts'
 import { runQuery } from '../search/run-query.ts'
+import { sceneOf } from '../search/scene.ts'
 
 /**
  * The one resource that a conditional interaction speaks of; undefined when none matches. It is a search: only what
@@ -17,7 +18,7 @@ export function matchOf(
   // Lenient would be dangerous here: an ignored parameter makes the condition match more.
   const query = parseQuery([type], params, baseUrl, false)
   if (isProblem(query)) return query
-  const scene = { names: repository.names, baseUrl, reach: (of: string) => access.reach(of, 's') }
+  const scene = sceneOf(repository, access, 's')
   const { hits } = runQuery(
     { database: repository.database, scene },
     { ...query, sort: [], count: 2 },

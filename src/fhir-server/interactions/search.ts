@@ -5,6 +5,7 @@ import type { Call, Context, Handler, InteractionOf } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import { includesOf } from '../search/includes.ts'
 import { countQuery, type Found, type Ground, type Hit, isCountable, runQuery } from '../search/run-query.ts'
+import { sceneOf } from '../search/scene.ts'
 import { nextLink, turnPage } from '../search/turn-page.ts'
 import { typesIn } from '../search/types-in.ts'
 
@@ -64,10 +65,10 @@ function entryOf(context: Context, query: Query, hit: Hit, mode: 'match' | 'incl
   return entryJson({ fullUrl: `${context.baseUrl}/${hit.type}/${hit.id}`, resource, search: { mode } })
 }
 
-function groundOf({ repository, baseUrl }: Context, { interaction, access }: Call<Search>): Ground {
+function groundOf({ repository }: Context, { interaction, access }: Call<Search>): Ground {
   return {
     database: repository.database,
-    scene: { names: repository.names, baseUrl, reach: type => access.reach(type, 's') },
+    scene: sceneOf(repository, access, 's'),
     compartment: interaction.kind === 'search-compartment' ? interaction.id : undefined,
   }
 }

@@ -1,6 +1,6 @@
 import type { ChainClause, DateClause, HasClause, SearchClause, TokenClause } from '../../fhir/index.ts'
 import { type EntryClause, entryMatch } from './entry-match.ts'
-import { living } from './living.ts'
+import { isLiving, living } from './living.ts'
 import { missingCondition } from './missing.ts'
 import { compared } from './ranges.ts'
 import type { Scene } from './scene.ts'
@@ -11,8 +11,9 @@ export function condition(scene: Scene, type: string, clause: SearchClause, row:
   const rid = sql`${name(row)}.rid`
   switch (clause.kind) {
     case 'chain':
+      return any(clause.targets.map(target => isChained(scene, type, clause, target, row)))
     case 'has':
-      return sql`${rid} IN (${ridsOf(scene, type, clause)})`
+      return isPointedAt(scene, type, clause, row)
     case 'missing':
       return missingCondition(scene, type, clause, row)
     default:
@@ -77,6 +78,33 @@ function chained(
   const nid = scene.names.parameterId(type, chain.parameter)
   const targets = living(scene, target.type, [target.clause], name('t.id'), 't')
   return sql`SELECT e.rid FROM (${targets}) f CROSS JOIN reference e ON e.nid = ${nid} AND e.id = f.id AND e.type = ${target.type}`
+}
+
+// Each link of a chain has a row of its own name.
+function next(row: string): string {
+  return `${row}t`
+}
+
+function isChained(
+  scene: Scene,
+  type: string,
+  chain: ChainClause,
+  target: ChainClause['targets'][number],
+  row: string,
+): Sql {
+  const [nid, tid] = [scene.names.parameterId(type, chain.parameter), scene.names.typeId(target.type)]
+  const t = name(next(row))
+  return sql`EXISTS (SELECT 1 FROM reference e CROSS JOIN resource ${t} ON ${t}.tid = ${tid} AND ${t}.id = e.id
+    WHERE e.rid = ${name(row)}.rid AND e.nid = ${nid} AND e.type = ${target.type}
+    AND ${isLiving(scene, target.type, [target.clause], next(row))})`
+}
+
+function isPointedAt(scene: Scene, type: string, has: HasClause, row: string): Sql {
+  const nid = scene.names.parameterId(has.type, has.parameter)
+  const t = name(next(row))
+  return sql`EXISTS (SELECT 1 FROM reference e CROSS JOIN resource ${t} ON ${t}.rid = e.rid
+    WHERE e.nid = ${nid} AND e.id = ${name(row)}.id AND e.type = ${type}
+    AND ${isLiving(scene, has.type, [has.clause], next(row))})`
 }
 
 function pointedAt(scene: Scene, type: string, has: HasClause): Sql {

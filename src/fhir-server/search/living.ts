@@ -6,7 +6,8 @@ import { all, name, type Sql, sql } from './sql.ts'
 
 /**
  * The resources of a type that live, that the caller reaches, and for which all clauses hold. The best of the
- * clauses begins; the others are looked up for what it finds. With a compartment, only what is in that patient's.
+ * clauses begins; the others are looked up for what it finds. Where each holds for many, the search goes through the
+ * type: it soon has a page. With a compartment, only what is in that patient's.
  */
 export function living(
   scene: Scene,
@@ -16,40 +17,58 @@ export function living(
   row: string,
   compartment?: string,
 ): Sql {
-  const reach = scene.reach(type)
   const inside = compartment === undefined ? undefined : [{ patient: compartment }]
-  const lead = leadOf(clauses)
-  const start = lead ? ridsOf(scene, type, lead) : compartmentRids(scene, type, inside ?? reach)
-  const conditions = clauses.filter(clause => clause !== lead).map(it => condition(scene, type, it, row))
+  const lead = leadOf(scene, type, clauses)
+  const start = lead ? ridsOf(scene, type, lead) : compartmentRids(scene, type, inside ?? scene.reach(type))
   const tid = scene.names.typeId(type)
   return sql`SELECT ${columns} FROM resource ${name(row)} WHERE ${all([
     // With a start the plus keeps SQLite from beginning with all resources of the type.
     start
       ? sql`${name(row)}.rid IN (${start}) AND +${name(row)}.tid = ${tid}`
       : sql`${name(row)}.tid = ${tid}`,
-    sql`${name(row)}.deleted = 0`,
-    ...conditions,
+    isLiving(scene, type, lead ? clauses.filter(clause => clause !== lead) : clauses, row),
     ...(inside ? [reachCondition(scene, type, inside, row)] : []),
-    ...(reach === 'everything' ? [] : [reachCondition(scene, type, reach, row)]),
   ])}`
+}
+
+/** Whether the resource in a row of the type lives, is reached by the caller, and all clauses hold for it. */
+export function isLiving(scene: Scene, type: string, clauses: readonly SearchClause[], row: string): Sql {
+  const reach = scene.reach(type)
+  return all([
+    sql`${name(row)}.deleted = 0`,
+    ...clauses.map(clause => condition(scene, type, clause, row)),
+    ...(reach === 'everything' ? [] : [reachCondition(scene, type, reach, row)]),
+  ])
 }
 
 /** Whether a search looks at no more resources than it finds, or begins with few. */
 export function isBounded(scene: Scene, type: string, clauses: readonly SearchClause[]): boolean {
   const reach = scene.reach(type)
-  if (leadOf(clauses) !== undefined || compartmentRids(scene, type, reach) !== undefined) return true
+  if (leadOf(scene, type, clauses) || compartmentRids(scene, type, reach) !== undefined) return true
   return clauses.length === 0 && reach === 'everything'
 }
 
-function leadOf(clauses: readonly SearchClause[]): LeadingClause | undefined {
-  let best: LeadingClause | undefined
-  for (const clause of clauses) if (canLead(clause) && (!best || rank(clause) < rank(best))) best = clause
-  return best
+// A search is counted and run, each of which asks.
+const leads = new WeakMap<readonly SearchClause[], { readonly lead: LeadingClause | undefined }>()
+
+function leadOf(scene: Scene, type: string, clauses: readonly SearchClause[]): LeadingClause | undefined {
+  const known = leads.get(clauses)
+  if (known) return known.lead
+  const { isFew = () => true } = scene
+  const lead = clauses
+    .filter(canLead)
+    .toSorted((a, b) => rank(a) - rank(b))
+    .find(clause => rank(clause) <= SURELY_FEW || isFew(ridsOf(scene, type, clause)))
+  leads.set(clauses, { lead })
+  return lead
 }
 
 function canLead(clause: SearchClause): clause is LeadingClause {
   return clause.kind !== 'missing' && !(clause.kind === 'token' && clause.negated)
 }
+
+const SURELY_FEW = 1
+const OF_ONE_PATIENT: ReadonlySet<string> = new Set(['patient', 'subject', 'encounter'])
 
 // How few resources a clause is likely to leave.
 function rank(clause: LeadingClause): number {
@@ -57,6 +76,7 @@ function rank(clause: LeadingClause): number {
     case 'token':
       return clause.parameter === '_id' ? 0 : clause.parameter === 'identifier' ? 1 : 6
     case 'reference':
+      return OF_ONE_PATIENT.has(clause.parameter) ? 1 : 2
     case 'identifier':
       return 2
     case 'chain':

@@ -10,12 +10,16 @@ import {
   type IndexEntry,
   indexEntries,
   matches,
+  parseQuery,
   patientsOf,
   type Resource,
 } from '../../fhir/index.ts'
-import { openRepository } from '../repository/repository.ts'
+import { isProblem } from '../problem.ts'
+import { openRepository, type Repository } from '../repository/repository.ts'
 import { samplePatients } from '../sample/index.ts'
 import { BASE, type Fhir, guardOf, startFhir } from '../testing/fhir.ts'
+import { runQuery } from './run-query.ts'
+import { sceneOf } from './scene.ts'
 
 /**
  * What SQL finds is what the search language says of each resource alone (`matches`), and nothing out of reach: over
@@ -23,6 +27,7 @@ import { BASE, type Fhir, guardOf, startFhir } from '../testing/fhir.ts'
  */
 let folder: string
 let fhir: Fhir
+let repository: Repository
 let access: Access
 const resources: Resource[] = []
 const byType = new Map<string, Resource[]>()
@@ -31,9 +36,8 @@ before(async () => {
   folder = mkdtempSync(join(tmpdir(), 'fhir-oracle-'))
   const file = join(folder, 'fhir.db')
   resources.push(...samplePatients({ count: 4, seed: 'oracle', now: Date.parse('2026-01-01T12:00:00Z') }))
-  const repository = openRepository({ file, baseUrl: BASE })
+  repository = openRepository({ file, baseUrl: BASE })
   const { created, refused } = repository.load(resources)
-  repository.close()
   assert.deepEqual([created, refused], [resources.length, []])
   for (const it of resources) byType.set(it.resourceType, [...(byType.get(it.resourceType) ?? []), it])
   const guard = guardOf({ any: { reach: (type, letter) => access.reach(type, letter) } })
@@ -41,6 +45,7 @@ before(async () => {
 })
 after(async () => {
   await fhir.close()
+  repository.close()
   rmSync(folder, { recursive: true })
 })
 
@@ -161,6 +166,61 @@ function limitsOf(resource: Resource, kind: string, pair: Pair | undefined): rea
   }
 }
 
+/** The same search, as if every clause held for many resources: it then begins with none of them. */
+function idsThroughAll(type: string, pairs: readonly Pair[]): readonly string[] {
+  return search(type, pairs, () => false)
+}
+
+function search(type: string, pairs: readonly Pair[], isFew: () => boolean): readonly string[] {
+  const query = parseQuery([type], [...pairs, ['_count', '1000']], BASE, false)
+  assert(!isProblem(query))
+  const scene = { ...sceneOf(repository, access, 's'), isFew }
+  const { hits } = runQuery({ database: repository.database, scene }, query, undefined)
+  return hits.map(hit => hit.id).toSorted()
+}
+
+describe('a chain in SQL', () => {
+  const CHAINS: Readonly<Record<string, readonly Pair[]>> = {
+    Condition: [
+      ['patient.gender', 'female'],
+      ['encounter.status', 'finished'],
+      ['patient._has:Observation:patient:status', 'final'],
+    ],
+    Observation: [
+      ['subject:Patient.birthdate', 'lt1990'],
+      ['encounter.subject:Patient.gender', 'male'],
+    ],
+    Patient: [
+      ['_has:Condition:patient:clinical-status', 'active'],
+      ['_has:Observation:patient:encounter.status', 'finished'],
+    ],
+    Encounter: [
+      ['_has:Condition:encounter:patient.gender', 'female'],
+      ['participant:Practitioner.name', 'a'],
+    ],
+  }
+
+  it('finds the same, whether it begins the search or is looked up for each resource', () => {
+    let found = 0
+    for (const reach of ['everything', [{ patient: byType.get('Patient')?.[0]?.id ?? '' }]] as const) {
+      access = { reach: type => (type === 'Practitioner' ? 'everything' : reach) }
+      for (const [type, pairs] of Object.entries(CHAINS))
+        for (const pair of pairs) {
+          const leading = search(type, [pair], () => true)
+          assert.deepEqual(
+            search(type, [pair], () => false),
+            leading,
+            pair.join('='),
+          )
+          const all = search(type, [], () => true)
+          assert(all.length >= leading.length)
+          found += leading.length
+        }
+    }
+    assert(found > 100, `only ${found} found`)
+  })
+})
+
 describe('a search in SQL', () => {
   it('finds what matches and is within reach, and counts no more', async () => {
     let found = 0
@@ -179,6 +239,7 @@ describe('a search in SQL', () => {
         assert.equal(reply.status, 200, `${line} ${reply.text.slice(0, 300)}`)
         assert.deepEqual(reply.body.entry?.map(it => it.resource?.id ?? '').toSorted() ?? [], expected, line)
         assert.equal((await fhir(`${line}&_summary=count`)).body.total, expected.length, line)
+        assert.deepEqual(idsThroughAll(type, pairs), expected, `${line}, going through all`)
         found += expected.length
       }),
       { numRuns: 300 },
