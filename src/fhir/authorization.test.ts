@@ -9,7 +9,10 @@ describe('authorizationOf', () => {
   })
 
   it('gives several as one list, so that neither is taken for a token', () => {
-    assert.equal(authorizationOf(['authorization', 'Bearer x', 'Authorization', 'Bearer y']), 'Bearer x, Bearer y')
+    assert.equal(
+      authorizationOf(['authorization', 'Bearer x', 'Authorization', 'Bearer y']),
+      'Bearer x, Bearer y',
+    )
   })
 
   it('reads names, not values', () => {
