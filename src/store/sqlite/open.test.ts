@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, describe, it } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { openStore, type Store } from '../index.ts'
+import { migrate } from '../migrate.ts'
+import { openSqlite } from './open.ts'
+
+const insertClinician = ({ db }: Store, username: string) =>
+  db
+    .insertInto('clinician')
+    .values({ username, password_hash: 'hash', display_name: 'Ada', fhir_user_id: 'p' })
+    .execute()
+
+describe('openSqlite', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
+  after(() => rmSync(folder, { recursive: true, force: true }))
+
+  it('makes the folder and a file that only this user can read', async () => {
+    const path = join(folder, 'new', 'sallyport.db')
+    await (await openStore(`sqlite:${path}`)).close()
+    assert.equal(statSync(path).mode & 0o777, 0o600)
+    assert.equal(statSync(join(folder, 'new')).mode & 0o777, 0o700)
+  })
+
+  it('says which file cannot be used', async () => {
+    writeFileSync(join(folder, 'text.db'), 'this is no database, however long it is made')
+    await assert.rejects(
+      openStore(`sqlite:${folder}/text.db`),
+      /Cannot open database .*text.db: .*not a database/,
+    )
+    await assert.rejects(
+      openStore(`sqlite:${folder}/text.db/x.db`),
+      /Cannot open database .*x.db: .*(EEXIST|ENOTDIR)/,
+    )
+  })
+
+  it('writes through to the disk at each commit', async () => {
+    const store = await openStore(`sqlite:${folder}/durable.db`)
+    const pragma = async (name: string) =>
+      Object.values(
+        (await sql<Record<string, unknown>>`pragma ${sql.raw(name)}`.execute(store.db)).rows[0] ?? {},
+      )[0]
+    assert.equal(await pragma('journal_mode'), 'wal')
+    assert.equal(await pragma('synchronous'), 2)
+    assert.equal(await pragma('foreign_keys'), 1)
+    await store.close()
+  })
+
+  it('waits for another process that writes, without blocking this one', async () => {
+    const store = await openStore(`sqlite:${folder}/busy.db`)
+    const other = new DatabaseSync(join(folder, 'busy.db'))
+    other.exec('begin immediate')
+    const written = insertClinician(store, 'ada').then(() => 'written')
+    // The timer fires although the write waits: the event loop is free.
+    assert.equal(await Promise.race([written, pause(60).then(() => 'waits')]), 'waits')
+    other.exec('commit')
+    other.close()
+    assert.equal(await written, 'written')
+    await store.close()
+  })
+
+  it('fails the ping with the path when the file is gone or replaced, and recovers when it is back', async () => {
+    const path = join(folder, 'gone.db')
+    const store = await openStore(`sqlite:${path}`)
+    renameSync(path, `${path}.moved`)
+    await assert.rejects(store.ping(), new RegExp(`Cannot use database ${path}: the file is gone`))
+    writeFileSync(path, '')
+    await assert.rejects(store.ping(), /the file was replaced; start again/)
+    renameSync(`${path}.moved`, path)
+    await store.ping()
+    await store.close()
+  })
+
+  it('refuses a write through the store inside a transaction after a time, and goes on', async () => {
+    const store = await openSqlite(`${folder}/nested.db`, 50)
+    await migrate(store)
+    const nested = store.db.transaction().execute(() => insertClinician(store, 'ada'))
+    await assert.rejects(nested, /Cannot write to database: no turn within 50 ms/)
+    await insertClinician(store, 'bea')
+    await store.close()
+  })
+})
