@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, it } from 'node:test'
+import { Worker } from 'node:worker_threads'
+import { gzipSync } from 'node:zlib'
+import { sallyport } from '../../../test/support/command-line.ts'
+import { openRepository } from '../../fhir-server/index.ts'
+import { samplePatients } from '../../fhir-server/sample/index.ts'
+
+const baseUrl = 'http://localhost:8080/fhir'
+const sample = [...samplePatients({ now: Date.UTC(2026, 10, 13), count: 6 })]
+const ndjson = sample.map(it => JSON.stringify(it)).join('\n')
+
+/** A data folder that does not exist yet, a folder with input, and the command on both. */
+function setUp() {
+  const cwd = mkdtempSync(join(tmpdir(), 'sallyport-data-'))
+  after(() => rmSync(cwd, { recursive: true, force: true }))
+  const dataFile = join(cwd, 'data', 'fhir.db')
+  return {
+    dataFile,
+    write: (name: string, content: string | Buffer) => writeFileSync(join(cwd, name), content),
+    run: (...args: string[]) =>
+      sallyport(['data', 'import', ...args], { cwd, env: { SMART_DATA_DIR: join(cwd, 'data') } }),
+    look: <T>(use: (repository: ReturnType<typeof openRepository>) => T) => {
+      const repository = openRepository({ file: dataFile, baseUrl })
+      try {
+        return use(repository)
+      } finally {
+        repository.close()
+      }
+    },
+  }
+}
+
+describe('sallyport data import', () => {
+  it('makes the database before the first start, and reports what was created', async () => {
+    const { write, run, look } = setUp()
+    write('export.ndjson.gz', gzipSync(ndjson))
+    const { exitCode, stdout, stderr } = await run('export.ndjson.gz')
+    assert.equal(exitCode, 0, stderr)
+    const all = sample.length.toLocaleString('en')
+    assert.match(
+      stdout,
+      new RegExp(`^Read ${all} resources from 1 file in \\d+\\.\\d s\n  created    +${all}\n  updated +0\n`),
+    )
+    assert.equal(
+      look(repository => repository.count()),
+      sample.length,
+    )
+  })
+
+  it('changes nothing the second time', async () => {
+    const { write, run } = setUp()
+    write('export.ndjson', ndjson)
+    await run('export.ndjson')
+    const { exitCode, stdout } = await run('export.ndjson')
+    assert.equal(exitCode, 0)
+    assert.match(
+      stdout,
+      new RegExp(`created +0\n +updated +0\n +unchanged +${sample.length}\n +refused +0\n$`),
+    )
+  })
+
+  it('works while a server has the same data open and writes', async () => {
+    const { write, run, look, dataFile } = setUp()
+    write('first.ndjson', JSON.stringify({ resourceType: 'Patient', id: 'first' }))
+    await run('first.ndjson')
+    write('export.ndjson', ndjson)
+    const server = await startWriter(dataFile)
+    const { exitCode, stderr } = await run('export.ndjson')
+    const written = await server.stop()
+    assert.equal(exitCode, 0, stderr)
+    assert.ok(written > 0)
+    assert.equal(
+      look(repository => repository.count()),
+      1 + sample.length + written,
+    )
+  })
+
+  it('lists what is refused by reason with file and line, without a value, and exits 1', async () => {
+    const { write, run, look } = setUp()
+    const bad = {
+      resourceType: 'Patient',
+      id: 'bad',
+      birthDate: 'Rumpelstiltskin',
+      name: [{ family: 'Rumpelstiltskin' }],
+    }
+    write(
+      'mixed.ndjson',
+      `${JSON.stringify({ resourceType: 'Patient', id: 'good' })}\n${JSON.stringify(bad)}\nRumpelstiltskin\n`,
+    )
+    const { exitCode, stdout, stderr } = await run('mixed.ndjson')
+    assert.equal(exitCode, 1)
+    assert.match(stdout, /created +1\n.*\n.*\n +refused +2\nRefused, by reason:\n/)
+    assert.match(stdout, /1 x Patient\.birthDate: .* \(mixed\.ndjson:2\)\n/)
+    assert.match(stdout, /1 x Not JSON \(mixed\.ndjson:3\)\n/)
+    assert.doesNotMatch(stdout + stderr, /Rumpel/)
+    assert.equal(
+      look(repository => repository.count()),
+      1,
+    )
+  })
+
+  it('names what it cannot read, imports the rest, and exits 1', async () => {
+    const { write, run } = setUp()
+    const packed = gzipSync(ndjson)
+    write('cut.ndjson.gz', packed.subarray(0, packed.length - 500))
+    write('fine.ndjson', JSON.stringify({ resourceType: 'Patient', id: 'fine' }))
+    const { exitCode, stdout } = await run('cut.ndjson.gz', 'none.json', 'fine.ndjson')
+    assert.equal(exitCode, 1)
+    assert.match(stdout, /Cannot read none\.json: There is no such file or folder\n/)
+    assert.match(
+      stdout,
+      /Cannot read cut\.ndjson\.gz after line \d+: The gzip data end early: the file is cut off\n/,
+    )
+    assert.match(stdout, /refused +0\n/)
+  })
+
+  for (const [name, args, code, line] of [
+    [
+      'a file that is not there',
+      ['none.json'],
+      1,
+      /^Cannot read none\.json: There is no such file or folder\n$/,
+    ],
+    ['a folder without a file of ours', ['.'], 1, /^Cannot import: no file is named .* 1 passed over\n$/],
+    ['nothing', [], 2, /^Missing argument: see sallyport data import --help\n$/],
+  ] as const) {
+    it(`says in one line what is wrong with ${name}`, async () => {
+      const { write, run } = setUp()
+      write('notes.txt', '')
+      const { exitCode, stdout, stderr } = await run(...args)
+      assert.deepEqual({ exitCode, stdout }, { exitCode: code, stdout: '' })
+      assert.match(stderr, line)
+    })
+  }
+
+  it('does not import beside an upstream server', async () => {
+    const { exitCode, stderr } = await sallyport(['data', 'import', 'x.json'], {
+      env: { SMART_FHIR_UPSTREAM_URL: 'http://localhost:9999/fhir' },
+    })
+    assert.equal(exitCode, 1)
+    assert.match(stderr, /SMART_FHIR_UPSTREAM_URL is set/)
+  })
+})
+
+/** Writes small resources into the same file from another thread, as a server does, until it is stopped. */
+async function startWriter(file: string) {
+  const code = `
+    import { parentPort, workerData } from 'node:worker_threads'
+    const { openRepository } = await import(workerData.module)
+    const repository = openRepository({ file: workerData.file, baseUrl: workerData.baseUrl })
+    let written = 0, running = true
+    parentPort.once('message', () => { running = false })
+    while (running) {
+      repository.load([{ resourceType: 'Basic', id: 'b' + written++, code: { text: 'x' } }])
+      if (written === 1) parentPort.postMessage('writes')
+      await new Promise(done => setTimeout(done, 2))
+    }
+    repository.close()
+    parentPort.postMessage(written)
+    parentPort.close()`
+  const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(code)}`), {
+    workerData: { file, baseUrl, module: new URL('../../fhir-server/index.ts', import.meta.url).href },
+  })
+  await once(worker, 'message')
+  return {
+    async stop(): Promise<number> {
+      worker.postMessage('stop')
+      const [written] = await once(worker, 'message')
+      return Number(written)
+    },
+  }
+}

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { counted, reportText } from './report-text.ts'
+
+const nothing = {
+  files: 1,
+  created: 0,
+  updated: 0,
+  unchanged: 0,
+  refused: 0,
+  reasons: [],
+  unreadable: [],
+  unresolved: 0,
+}
+const place = (line: number) => ({ file: 'a.ndjson', line })
+
+describe('reportText', () => {
+  it('lines the numbers up', () => {
+    assert.equal(
+      reportText({ ...nothing, files: 2, created: 12_345, unchanged: 7 }, 0, 2345),
+      'Read 12,352 resources from 2 files in 2.3 s\n  created    12,345\n  updated         0\n  unchanged       7\n  refused         0\n',
+    )
+  })
+
+  it('gives the first places of a reason, and shows that there are more', () => {
+    const reasons = [
+      { text: 'Patient.birthDate: Expected a date', count: 1200, places: [place(1), place(2), place(9)] },
+      { text: 'Not JSON', count: 1, places: [place(4)] },
+    ]
+    const text = reportText({ ...nothing, refused: 1201, reasons }, 0, 10)
+    assert.match(
+      text,
+      /\n {2}1,200 x Patient\.birthDate: Expected a date \(a\.ndjson:1, a\.ndjson:2, a\.ndjson:9, …\)\n/,
+    )
+    assert.match(text, /\n {2}1 x Not JSON \(a\.ndjson:4\)\n/)
+  })
+
+  it('sums up reasons beyond the twentieth', () => {
+    const reasons = Array.from({ length: 25 }, (_, at) => ({ text: `R${at}`, count: 2, places: [place(at)] }))
+    const text = reportText({ ...nothing, refused: 50, reasons }, 0, 10)
+    assert.match(text, /2 x R19 /)
+    assert.doesNotMatch(text, /R20 /)
+    assert.match(text, /\n {2}10 x for 5 other reasons\n/)
+  })
+
+  it('tells where a file breaks off, what was kept as written and what was passed over', () => {
+    const unreadable = [
+      { file: 'a.gz', line: 12, reason: 'The gzip data are damaged' },
+      { file: 'b.json', reason: 'Permission is denied' },
+    ]
+    const text = reportText({ ...nothing, unreadable, unresolved: 1 }, 3, 10)
+    assert.match(
+      text,
+      /\nCannot read a\.gz after line 12: The gzip data are damaged\nCannot read b\.json: Permission is denied\n/,
+    )
+    assert.match(text, /\nKept 1 conditional reference as written: /)
+    assert.match(text, /\nPassed over 3 files not named /)
+  })
+})
+
+describe('counted', () => {
+  it('speaks of one and of many', () => {
+    assert.deepEqual(
+      [counted(0, 'file'), counted(1, 'file'), counted(2000, 'file')],
+      ['0 files', '1 file', '2,000 files'],
+    )
+  })
+})
