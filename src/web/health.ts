@@ -30,6 +30,12 @@ async function run({ name, check }: ReadyCheck): Promise<CheckResult> {
   }
 }
 
+/** Whether everything that a server needs of its own is there at this moment. */
+export async function isReady(checks: readonly ReadyCheck[]): Promise<boolean> {
+  const results = await Promise.all(checks.map(run))
+  return results.every(({ ok }) => ok)
+}
+
 /** `GET /healthz`: it serves. `GET /readyz`: what it needs of its own is there, or 503 with the reason. */
 export function serveHealth(
   app: FastifyInstance,

@@ -13,7 +13,7 @@ import { serveAssets } from './assets.ts'
 import { answerClientError } from './client-errors.ts'
 import { isCrossSite } from './cross-site.ts'
 import { setSecurityHeaders } from './headers.ts'
-import { type ReadyCheck, serveHealth } from './health.ts'
+import { isReady, type ReadyCheck, serveHealth } from './health.ts'
 import { prepareDoors } from './listen.ts'
 import { createLogger, type Logger } from './logger.ts'
 import { serveMetrics } from './metrics.ts'
@@ -68,9 +68,15 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     const isKnown = allow.length > 0 && !allow.includes(request.method)
     return reply.sendProblem(isKnown ? { kind: 'method-not-allowed', allow } : { kind: 'not-found' })
   })
-  app.setErrorHandler((error, request, reply) => {
+  app.setErrorHandler(async (error, request, reply) => {
     const problem = problemOf(error)
-    if (problem.kind === 'unexpected') request.log.error({ err: error }, 'Request failed')
+    if (problem.kind !== 'unexpected') return reply.sendProblem(problem)
+    // Drivers have many names for a database that is away, so it is asked itself: then it is worth trying again (503).
+    if (!(await isReady(options.checks ?? []))) {
+      request.log.warn({ err: error }, 'Request failed while something is away')
+      return reply.sendProblem({ kind: 'unavailable' })
+    }
+    request.log.error({ err: error }, 'Request failed')
     return reply.sendProblem(problem)
   })
   serveHealth(app, options.checks ?? [], options.clock)

@@ -1,4 +1,4 @@
-import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { type TSchema, Type } from '@sinclair/typebox'
 import type { Found } from '../records/search-fhir.ts'
 
 /** The Bundle of an answer (service.md 2.5): always with `total` and `entry`, and without links, which need the token. */
@@ -27,5 +27,3 @@ export const Count = Type.Integer({
   default: 50,
   description: 'How many results at most.',
 })
-
-export type BundleBody<Resource extends TSchema> = Static<ReturnType<typeof BundleOf<Resource>>>

@@ -9,7 +9,7 @@ import { openStore, type Store, sealer, sweep } from '../../store/index.ts'
 
 const PATIENT = { resourceType: 'Patient', id: 'juniper' }
 
-eachDatabase((_name, _open, create) => {
+eachDatabase((name, _open, create) => {
   let ehr: ScriptedEhr
   let store: Store
   let databaseUrl: string
@@ -358,6 +358,24 @@ eachDatabase((_name, _open, create) => {
     it('is quiet without a session', async () => {
       const response = await app.inject({ method: 'POST', url: '/logout' })
       assert.equal(response.statusCode, 303)
+    })
+  })
+
+  // A file of this machine does not go away and come back.
+  describe('a database that is away', { skip: name === 'SQLite' }, () => {
+    it('is 503, as JSON or as a page, and shows nothing of the fault', async () => {
+      const gone = await openStore(databaseUrl)
+      const broken = await sessionApp(gone, [ehr.fhirBaseUrl], { clock })
+      await gone.close()
+      const cookies = Object.fromEntries(browser.cookies)
+      const api = await broken.inject({ method: 'GET', url: '/api/session', cookies })
+      assert.equal(api.statusCode, 503)
+      assert.equal(api.json().issue[0].code, 'transient')
+      const page = await broken.inject({ method: 'GET', url: '/', cookies })
+      assert.equal(page.statusCode, 503)
+      assert.match(page.body, /cannot be shown right now/)
+      assert.equal((await broken.inject({ method: 'GET', url: '/readyz' })).statusCode, 503)
+      assert.equal((await browser.get('/api/session')).statusCode, 200)
     })
   })
 
