@@ -32,10 +32,17 @@ describe('/oauth2/consent', () => {
     return { page, launch, form: { interaction: field('interaction'), clinician: field('clinician') } }
   }
 
-  it('names app, host, clinician and what is asked for, and grants nothing by itself', async () => {
+  it('names app, host, clinician, patient and what is asked for, and grants nothing by itself', async () => {
     const { page } = await asked()
     assert.equal(page.statusCode, 200)
-    for (const text of ['Allow Helio &lt;Trends&gt;?', 'helio.example', 'Dr. Robin Ahmadi', 'patient/*.rs'])
+    for (const text of [
+      'Allow Helio &lt;Trends&gt;?',
+      '>Juniper</span>, Alba',
+      '14-Mar-1958',
+      'helio.example',
+      'Dr. Robin Ahmadi',
+      'patient/*.rs',
+    ])
       assert.ok(page.body.includes(text), text)
     assert.match(
       String(page.headers['content-security-policy']),

@@ -1,4 +1,4 @@
-import { type Html, html, page } from '../../web/index.ts'
+import { type Html, html, type Person, page, patientBanner } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
@@ -12,6 +12,9 @@ export interface ConsentPageOptions {
   readonly scope: string
   readonly redirectUri: string
   readonly sampleData: boolean
+  /** The patient that the app was launched for. */
+  readonly patient: Person | undefined
+  readonly now: number
 }
 
 /** Who asks, for what; refusing is as easy as allowing (design: Who, what, until when). */
@@ -21,12 +24,14 @@ export function consentPage(options: ConsentPageOptions): Html {
   return page({ title: `Allow ${client.name}`, bar, width: 'flow', sampleData }, question(options))
 }
 
-function question({ client, login, interactionId, scope, redirectUri }: ConsentPageOptions): Html {
+function question(options: ConsentPageOptions): Html {
+  const { client, login, interactionId, scope, redirectUri, patient, now } = options
   const scopes = scope.split(' ')
   return html`<div class="pagehead"><div>
 <h1>Allow ${client.name}?</h1>
 <p class="pagehead__lead">The app at <b>${hostOf(redirectUri)}</b> asks, for <b>${login.clinician.displayName}</b>, for what is listed below.</p>
 </div></div>
+${patient && html`<section class="card card--clip card--band consent__patient" aria-label="Patient">${patientBanner(patient, { now, heading: 'p' })}</section>`}
 <form method="post" action="${paths.consent}" class="stack">
 <input type="hidden" name="interaction" value="${interactionId}">
 <input type="hidden" name="clinician" value="${login.clinician.id}">

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { type Person, personOf } from '../../web/index.ts'
 import type { Interaction } from '../authorize/interaction.ts'
 import { nextStep, type Situation } from '../authorize/next-step.ts'
 import { proceed, refuse, situationOf } from '../authorize/proceed.ts'
@@ -7,8 +8,10 @@ import { interactionOf, sendOver } from '../authorize/routes.ts'
 import { scopeTerms } from '../authorize/scope-terms.ts'
 import type { AuthContext } from '../context.ts'
 import { grantScope } from '../grant/grant-scope.ts'
+import type { Login } from '../login/login.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
+import { fhirReader } from '../portal/fhir-reader.ts'
 import { showsSampleData } from '../portal/sample-data.ts'
 import { Refusal } from '../refusal.ts'
 import { consentPage } from './page.ts'
@@ -57,8 +60,22 @@ async function ask(
     scope: wouldGrant(context, situation),
     redirectUri: request.redirectUri,
     sampleData: showsSampleData(context.settings),
+    patient: await patientOf(context, login, situation),
+    now: context.clock(),
   })
   return reply.sendPage(page, { formTargets: [request.redirectUri] })
+}
+
+/** Whose record it is about. Where that cannot be read now, the page says so by leaving it out. */
+async function patientOf(
+  context: AuthContext,
+  { clinician }: Login,
+  { launch }: Situation,
+): Promise<Person | undefined> {
+  if (!launch) return undefined
+  const read = await fhirReader(context, clinician)
+  const answer = await read(`Patient/${launch.patientId}`)
+  return answer.kind === 'found' ? personOf(answer.resource) : undefined
 }
 
 function wouldGrant({ settings }: AuthContext, { request, client, launch }: Situation): string {

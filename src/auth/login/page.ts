@@ -28,9 +28,9 @@ function form({ appName, interactionId, username, problem, testLogin }: LoginPag
   return html`<div class="signin">
 <h1>Sign in</h1>
 <p class="muted">Use your clinician account.</p>
+<form method="post" action="/login">
 ${problem !== undefined && alert(problem, '', 'bad')}
 ${appName !== undefined && problem === undefined && alert(`${appName} sent you here.`, 'After you sign in, it opens.')}
-<form method="post" action="/login">
 ${interactionId !== undefined && html`<input type="hidden" name="interaction" value="${interactionId}">`}
 ${field({ name: 'username', label: 'Username', autocomplete: 'username', required: true, ...(username === undefined ? {} : { value: username }) })}
 ${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', required: true })}

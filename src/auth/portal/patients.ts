@@ -6,6 +6,7 @@ import { type FhirReader, isResource } from './fhir-reader.ts'
 export const PATIENTS_LISTED = 20
 
 export interface PatientList {
+  readonly kind: 'list'
   /** By family name, at most 20. */
   readonly patients: readonly Person[]
   /** How many there are in all, where the server tells. */
@@ -25,10 +26,10 @@ export async function findPatients(
   search: string | undefined,
 ): Promise<PatientList | Away> {
   if (search === undefined) return listOf(await read(`Patient?_count=${PATIENTS_LISTED}`))
-  const whole = await listOf(await read(searchPath([search])))
+  const whole = listOf(await read(searchPath([search])))
   const words = search.split(/[\s,]+/).filter(word => word !== '')
   // A server compares each part of a name by itself: "Alba Juniper" is found as "Alba" and "Juniper".
-  if ('kind' in whole || whole.patients.length > 0 || words.length < 2) return whole
+  if (whole.kind === 'away' || whole.patients.length > 0 || words.length < 2) return whole
   return listOf(await read(searchPath(words)))
 }
 
@@ -47,11 +48,12 @@ function listOf(answer: Awaited<ReturnType<FhirReader>>): PatientList | Away {
     case 'away':
       return answer
     case 'absent':
-      return { patients: [], total: undefined, hasMore: false }
+      return { kind: 'list', patients: [], total: undefined, hasMore: false }
     case 'found': {
       const patients = resourcesOf(answer.resource, 'Patient').slice(0, PATIENTS_LISTED).map(personOf)
       const total = typeof answer.resource.total === 'number' ? answer.resource.total : undefined
       return {
+        kind: 'list',
         patients: patients.toSorted(byFamilyName),
         total,
         hasMore: total === undefined ? hasNextPage(answer.resource) : total > patients.length,

@@ -68,13 +68,22 @@ ${apps.length > 1 && appChoice(apps)}
 </form>`
 }
 
+/** So many are in sight; the launch button stays on the first screen. The others are one click away. */
+const IN_SIGHT = 4
+
 // Chosen for the clinician only where there is no doubt (design: Encounter).
 function encounterChoice(encounters: readonly Encounter[]): Html {
   const running = encounters.filter(encounter => encounter.inProgress)
   const chosen = running.length === 1 ? running[0]?.id : encounters.length === 0 ? '' : undefined
-  return html`<fieldset><legend class="legend">Encounter</legend><div class="choices">
-${encounters.map(encounter => choice(encounter, encounter.id === chosen))}
-<label class="choice"><input type="radio" name="encounterId" value="" required${chosen === '' && html` checked`}><span class="choice__main">No encounter</span><span class="choice__meta">The app opens with the patient only</span></label>
+  const choices = (some: readonly Encounter[]) => some.map(one => choice(one, one.id === chosen))
+  const earlier = encounters.slice(IN_SIGHT)
+  return html`<fieldset><legend class="legend">Encounter</legend><div class="stack stack--tight">
+<div class="choices">${choices(encounters.slice(0, IN_SIGHT))}
+<label class="choice"><input type="radio" name="encounterId" value="" required${chosen === '' && html` checked`}><span class="choice__main">No encounter</span><span class="choice__meta">The app opens with the patient only</span></label></div>
+${
+  earlier.length > 0 &&
+  html`<details class="more"><summary>${earlier.length} earlier ${earlier.length === 1 ? 'encounter' : 'encounters'}</summary><div class="choices">${choices(earlier)}</div></details>`
+}
 </div></fieldset>`
 }
 

@@ -166,6 +166,19 @@ describe('GET /portal', () => {
       assert.match(none.body, /name="encounterId" value="" required checked/)
     })
 
+    it('keeps earlier encounters one click away, so that the button stays in sight', async () => {
+      const visits = Array.from({ length: 7 }, (_, at) =>
+        encounter(`v${at}`, 'x', 'finished', { period: { start: `2026-0${at + 1}-01` } }),
+      )
+      const other = await AuthHouse.open(await open(), { resources: [patient('x', 'X', 'Y'), ...visits] })
+      const { body } = await (await other.loggedIn()).get('/portal?patient=x')
+      const [inSight = '', earlier = ''] = body.split('<summary>3 earlier encounters</summary>')
+      const ids = (part: string) =>
+        [...part.matchAll(/name="encounterId" value="([^"]*)"/g)].map(match => match[1])
+      assert.deepEqual(ids(inSight), ['v6', 'v5', 'v4', 'v3', ''])
+      assert.deepEqual(ids(earlier), ['v2', 'v1', 'v0'])
+    })
+
     it('lets the form lead to the app: launch and redirect addresses are in the policy', async () => {
       const page = await visitor.get('/portal?patient=juniper')
       assert.match(

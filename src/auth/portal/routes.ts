@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { Html } from '../../web/index.ts'
 import type { AuthContext } from '../context.ts'
 import { currentLogin } from '../login/current-login.ts'
 import type { Login } from '../login/login.ts'
@@ -9,9 +10,9 @@ import { sendAway, watch } from './away.ts'
 import { fhirReader } from './fhir-reader.ts'
 import { listHtml, portalAddress } from './list-html.ts'
 import { portalPage } from './page.ts'
-import { findPatients } from './patients.ts'
+import { type Away, findPatients } from './patients.ts'
 import { readPicked } from './picked.ts'
-import { nonePicked, pickedAbsent, pickedHtml } from './picked-html.ts'
+import { nonePicked, type PickedOptions, pickedAbsent, pickedHtml } from './picked-html.ts'
 
 /** `GET /portal` (service.md 4.1): find a patient, pick one, choose the encounter, launch. */
 export function portalRoutes(app: FastifyInstance, context: AuthContext): void {
@@ -38,24 +39,31 @@ export function portalRoutes(app: FastifyInstance, context: AuthContext): void {
       patient === undefined ? undefined : readPicked(read, patient, settings.fhirBaseUrl),
       findApps(context),
     ])
-    const away = 'kind' in list ? list : picked?.kind === 'away' ? picked : undefined
-    fhirServer.saw(away === undefined, clock())
-    if (away || 'kind' in list || picked?.kind === 'away') {
-      const tryAgain = portalAddress({ search, ...(patient === undefined ? {} : { patient }) })
-      const reason = away ?? { kind: 'away', reason: 'No answer' }
-      return sendAway(reply, context, { login, away: reason, since: fhirServer.since(), tryAgain })
-    }
+    const now = clock()
+    const answered = list.kind === 'list' && picked?.kind !== 'away'
+    fhirServer.saw(answered, now)
+    if (list.kind === 'away') return sendAway(reply, context, awayOf(list))
+    if (picked?.kind === 'away') return sendAway(reply, context, awayOf(picked))
     const page = portalPage({
       settings,
       login,
-      list: listHtml({ list, search, pickedId: patient, now: clock() }),
-      beside: !picked
-        ? nonePicked()
-        : picked.kind === 'absent'
-          ? pickedAbsent(search)
-          : pickedHtml({ picked, apps, search, now: clock() }),
+      list: listHtml({ list, search, pickedId: patient, now }),
+      beside: besideHtml(picked, { apps, search, now }),
       isPicked: picked !== undefined,
     })
     return reply.sendPage(page, { formTargets: addressesOf(apps) })
+
+    function awayOf(away: Away) {
+      const tryAgain = portalAddress({ search, ...(patient === undefined ? {} : { patient }) })
+      return { login, away, since: fhirServer.since(), tryAgain }
+    }
   }
+}
+
+function besideHtml(
+  picked: Exclude<Awaited<ReturnType<typeof readPicked>>, Away> | undefined,
+  options: Omit<PickedOptions, 'picked'>,
+): Html {
+  if (!picked) return nonePicked()
+  return picked.kind === 'absent' ? pickedAbsent(options.search) : pickedHtml({ picked, ...options })
 }
