@@ -1,9 +1,10 @@
 /**
- * `npm test`: runs the tests in files of their own processes, two at a time, and ends with `N passed, N failed`. Takes files or
+ * `npm test`: runs the tests file by file in processes of their own, and ends with `N passed, N failed`. Takes files or
  * folders (`npm test -- src/scope`) and `--name <pattern>`. What needs a database or a browser gets a real one
  * (test/support/global-setup.ts).
  */
 import { globSync, readFileSync, statSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { relative, resolve } from 'node:path'
 import { run } from 'node:test'
 import { parseArgs } from 'node:util'
@@ -17,6 +18,12 @@ function filesOf(path: string): readonly string[] {
   const stats = statSync(whole, { throwIfNoEntry: false })
   if (!stats) return []
   return stats.isFile() ? [whole] : globSync('**/*.test.ts', { cwd: whole }).map(name => resolve(whole, name))
+}
+
+/** Flows in a browser take longest: they begin, so that nothing waits for them at the end. */
+function longestFirst(a: string, b: string): number {
+  const isFlow = (file: string): number => Number(relative(ROOT, file).startsWith('test/'))
+  return isFlow(b) - isFlow(a) || (a < b ? -1 : 1)
 }
 
 /** Which real things the files use, told by what they import. */
@@ -34,7 +41,7 @@ const { values, positionals } = parseArgs({
   options: { name: { type: 'string' }, verbose: { type: 'boolean', default: false } },
 })
 const paths = positionals.length > 0 ? positionals : FOLDERS.map(name => resolve(ROOT, name))
-const files = [...new Set(paths.flatMap(filesOf))].sort()
+const files = [...new Set(paths.flatMap(filesOf))].sort(longestFirst)
 
 if (files.length === 0) {
   process.stderr.write(`Cannot run tests: no *.test.ts in ${paths.join(', ')}\n`)
@@ -47,7 +54,7 @@ process.env.TEST_NEEDS = needsOf(files)
 const options = {
   files,
   cwd: ROOT,
-  concurrency: 2,
+  concurrency: Math.min(4, Math.max(2, availableParallelism())),
   // Not yet in the types of Node.
   globalSetupPath: resolve(ROOT, 'test/support/global-setup.ts'),
   ...(values.name === undefined ? {} : { testNamePatterns: [new RegExp(values.name)] }),
