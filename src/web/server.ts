@@ -95,6 +95,10 @@ function bareServer(options: ServerOptions): FastifyInstance {
     genReqId: request => requestIdFrom(request.headers['x-request-id']),
     bodyLimit: options.bodyLimit ?? 1024 * 1024,
     routerOptions: { maxParamLength: 2048 },
+    // A slow sender must not hold a connection for ever.
+    requestTimeout: 120_000,
+    // What still arrives on a kept connection while closing is answered, by its handler, and the connection then closed.
+    return503OnClosing: false,
     clientErrorHandler: answerClientError,
     frameworkErrors: (error, request, reply) => {
       reply.header('x-request-id', request.id)
