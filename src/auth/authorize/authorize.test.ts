@@ -28,6 +28,14 @@ describe('GET /oauth2/authorize', () => {
     assert.match(address.searchParams.get('code') ?? '', /^[\w-]{43}$/)
   })
 
+  it('does nothing on HEAD: a link scanner uses no launch up', async () => {
+    const launch = await house.launch(visitor)
+    const url = `/oauth2/authorize?${new URLSearchParams(house.parameters({ launch }))}`
+    const cookie = `sallyport-login=${visitor.cookies.get('sallyport-login')}`
+    assert.equal((await house.app.inject({ method: 'HEAD', url, headers: { cookie } })).statusCode, 405)
+    assert.ok(answerOf(await house.authorize(visitor, { launch })).code)
+  })
+
   it('keeps the query of a registered redirect address', async () => {
     const launch = await house.launch(visitor, { clientId: 'query' })
     const redirect_uri = 'https://query.example/cb?tenant=a%20b'

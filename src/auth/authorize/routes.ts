@@ -10,9 +10,12 @@ import { proceed } from './proceed.ts'
 import { sendRefusal } from './respond.ts'
 import { verifyRequest } from './verify.ts'
 
+// A HEAD would use a launch up for a response that nobody reads.
+const ACTS = { exposeHeadRoute: false } as const
+
 /** `/oauth2/authorize` by query and by form (`authorize-post`), and where a request goes on after a page. */
 export function authorizeRoutes(app: FastifyInstance, context: AuthContext): void {
-  app.get(paths.authorize, async (request, reply) => {
+  app.get(paths.authorize, ACTS, async (request, reply) => {
     const verified = await verifyRequest(context, readParameters(request.query))
     return verified instanceof Refusal
       ? sendRefusal(reply, context, verified)
@@ -28,7 +31,7 @@ export function authorizeRoutes(app: FastifyInstance, context: AuthContext): voi
     return reply.redirect(`${paths.resume}?interaction=${id}`, 303)
   })
 
-  app.get(paths.resume, async (request, reply) => {
+  app.get(paths.resume, ACTS, async (request, reply) => {
     const interaction = await interactionOf(context, readParameters(request.query).get('interaction'))
     return interaction ? proceed(reply, context, interaction) : sendOver(request, reply, context)
   })
