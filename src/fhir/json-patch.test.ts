@@ -115,6 +115,15 @@ describe('applyPatch', () => {
       assert.deepEqual(applyPatch(document, patch), { failure, malformed: false })
     })
 
+  it('fails on a value that is nested too deeply', () => {
+    let value: unknown = 1
+    for (let level = 0; level < 20_000; level++) value = [value]
+    assert.deepEqual(applyPatch({}, [{ op: 'add', path: '/a', value }]), {
+      failure: 'the value of operation 0 is nested too deeply',
+      malformed: false,
+    })
+  })
+
   it('tells what is no patch at all', () => {
     for (const patch of [
       {},

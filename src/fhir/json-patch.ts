@@ -4,6 +4,10 @@ import { isDeepStrictEqual } from 'node:util'
 export type Patched = { readonly value: unknown } | { readonly failure: string; readonly malformed: boolean }
 
 const OPERATIONS = ['add', 'remove', 'replace', 'move', 'copy', 'test'] as const
+
+// No valid resource is deeper (see `validate`).
+const MAX_DEPTH = 100
+
 type OperationName = (typeof OPERATIONS)[number]
 
 interface Operation {
@@ -44,8 +48,16 @@ function parseOperation(candidate: unknown, index: number): Operation {
   if (!known) throw new PatchFailure(`operation ${index} has no known op`, true)
   if ((known === 'add' || known === 'replace' || known === 'test') && value === undefined)
     throw new PatchFailure(`operation ${index} has no value`, true)
+  if (!isShallow(value, MAX_DEPTH))
+    throw new PatchFailure(`the value of operation ${index} is nested too deeply`)
   const needsFrom = known === 'move' || known === 'copy'
   return { op: known, path: pointer(path, index), from: needsFrom ? pointer(from, index) : [], value }
+}
+
+/** Whether a value has no more levels than these; no deeper is looked. */
+function isShallow(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return levels > 0 && Object.values(value).every(item => isShallow(item, levels - 1))
 }
 
 /** RFC 6901: `/a~1b/0` */

@@ -9,6 +9,9 @@ const NOT_ADDRESSES = new Set(['value', 'system', 'id', 'div', 'data'])
 
 const CONDITIONAL = /^([A-Z][A-Za-z]+)\?(.+)$/
 
+// No valid resource is deeper; a deeper one need not be understood to be refused.
+const MAX_DEPTH = 100
+
 /**
  * Puts real references in the place of those that only hold inside the Bundle (`urn:uuid:…` and other `fullUrl`s)
  * and of conditional ones (`Patient?identifier=…`), before the resources are judged (R4 http.html#trules).
@@ -19,57 +22,60 @@ export function linkReferences(context: Context, steps: readonly Step[]): readon
     if (fullUrl !== undefined && identity !== undefined) identities.set(fullUrl, identity)
   const linked: Step[] = []
   for (const [at, step] of steps.entries()) {
-    const body = step.answer ? step.call.body : link(context, step.call, identities, step.call.body, '')
-    if (body instanceof Unresolved) return { problem: 'entry-failed', entry: at, cause: body.cause }
+    const body = step.answer
+      ? step.call.body
+      : link({ context, call: step.call, identities }, step.call.body, '', 0)
+    if (body instanceof Unlinked) return { problem: 'entry-failed', entry: at, cause: body.cause }
     linked.push({ ...step, call: { ...step.call, body } })
   }
   return linked
 }
 
-class Unresolved {
+interface Place {
+  readonly context: Context
+  readonly call: Call
+  /** `fullUrl` of an entry, and `Type/id` of what it writes. */
+  readonly identities: ReadonlyMap<string, string>
+}
+
+/** A part of a body that cannot be linked; apart from every value that JSON can have. */
+class Unlinked {
   readonly cause: Problem
   constructor(cause: Problem) {
     this.cause = cause
   }
 }
 
-function link(
-  context: Context,
-  call: Call,
-  identities: ReadonlyMap<string, string>,
-  value: unknown,
-  key: string,
-): unknown {
-  if (typeof value === 'string') return linkText(context, call, identities, value, key)
+function link(place: Place, value: unknown, key: string, depth: number): unknown {
+  if (typeof value === 'string') return linkText(place, value, key)
   if (typeof value !== 'object' || value === null) return value
-  const entries = Array.isArray(value) ? value.entries() : Object.entries(value)
-  const copy: [string, unknown][] = []
-  for (const [name, item] of entries) {
-    const linked = link(context, call, identities, item, Array.isArray(value) ? key : String(name))
-    if (linked instanceof Unresolved) return linked
-    copy.push([String(name), linked])
-  }
-  return Array.isArray(value) ? copy.map(([, item]) => item) : Object.fromEntries(copy)
+  if (depth > MAX_DEPTH)
+    return new Unlinked({
+      problem: 'malformed-body',
+      text: `Cannot read resource: it is over ${MAX_DEPTH} levels deep`,
+    })
+  return Array.isArray(value) ? linkItems(place, value, key, depth) : linkMembers(place, value, depth)
 }
 
-function linkText(
-  context: Context,
-  call: Call,
-  identities: ReadonlyMap<string, string>,
-  text: string,
-  key: string,
-): string | Unresolved {
-  if (key === 'reference') return linkReference(context, call, identities, text)
+function linkItems(place: Place, items: readonly unknown[], key: string, depth: number): unknown {
+  const linked = items.map(item => link(place, item, key, depth + 1))
+  return linked.find(item => item instanceof Unlinked) ?? linked
+}
+
+function linkMembers(place: Place, members: object, depth: number): unknown {
+  const linked = Object.entries(members).map(
+    ([name, value]) => [name, link(place, value, name, depth + 1)] as const,
+  )
+  return linked.find(([, value]) => value instanceof Unlinked)?.[1] ?? Object.fromEntries(linked)
+}
+
+function linkText(place: Place, text: string, key: string): string | Unlinked {
+  if (key === 'reference') return linkReference(place, text)
   if (!text.startsWith('urn:') || NOT_ADDRESSES.has(key)) return text
-  return identities.get(text) ?? text
+  return place.identities.get(text) ?? text
 }
 
-function linkReference(
-  context: Context,
-  call: Call,
-  identities: ReadonlyMap<string, string>,
-  text: string,
-): string | Unresolved {
+function linkReference({ context, call, identities }: Place, text: string): string | Unlinked {
   const inside = identities.get(text)
   if (inside !== undefined) return inside
   // `Patient/1` of an entry whose fullUrl is that address below the base.
@@ -81,5 +87,5 @@ function linkReference(
   const params = parseParams(query)
   const match = params && matchOf(context, call, type, params)
   if (match && !isProblem(match)) return `${type}/${match.id}`
-  return new Unresolved(match ?? { problem: 'no-match', type })
+  return new Unlinked(match ?? { problem: 'no-match', type })
 }

@@ -14,6 +14,7 @@ import { type Answer, headersOf } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { handle } from '../handle.ts'
 import { answerOf, isProblem, type Problem } from '../problem.ts'
+import { isStorageTrouble } from '../repository/trouble.ts'
 import { formOf, readBody } from './body.ts'
 import { acceptsJson, preconditionsOf, preferencesOf } from './preferences.ts'
 
@@ -56,6 +57,11 @@ export function serveFhir(app: FastifyInstance, options: RouteOptions): void {
   )
   app.decorateRequest('admitted', undefined)
   app.decorateRequest('interaction', undefined)
+  app.setErrorHandler(async (error, request) => {
+    if (!isStorageTrouble(error)) throw error
+    request.log.error({ err: error }, 'Data cannot be reached')
+    throw Object.assign(new Error('Data cannot be reached'), { statusCode: 503 })
+  })
   app.addHook('onRequest', (request, reply) => admit(options, request, reply))
   const answer = async (request: FastifyRequest, reply: FastifyReply) =>
     send(reply, await answerTo(options, request))

@@ -4,6 +4,7 @@ import { isProblem, type Problem } from '../problem.ts'
 import type { Stored } from '../repository/stored.ts'
 import { runQuery } from '../search/run-query.ts'
 import { sceneOf } from '../search/scene.ts'
+import { tooWide } from '../search/width.ts'
 
 /**
  * The one resource that a conditional interaction speaks of; undefined when none matches. It is a search: only what
@@ -18,6 +19,8 @@ export function matchOf(
   // Lenient would be dangerous here: an ignored parameter makes the condition match more.
   const query = parseQuery([type], params, baseUrl, false)
   if (isProblem(query)) return query
+  const wide = tooWide(query)
+  if (wide) return wide
   const scene = sceneOf(repository, access, 's')
   const { hits } = runQuery(
     { database: repository.database, scene },

@@ -8,6 +8,7 @@ import { countQuery, type Found, type Ground, type Hit, isCountable, runQuery } 
 import { sceneOf } from '../search/scene.ts'
 import { nextLink, turnPage } from '../search/turn-page.ts'
 import { typesIn } from '../search/types-in.ts'
+import { tooWide } from '../search/width.ts'
 
 type Search = InteractionOf<'search-type' | 'search-system' | 'search-compartment'>
 
@@ -24,6 +25,8 @@ export const search: Handler<Search['kind']> = (context, asked) => {
   if (isProblem(types)) return types
   const query = parseQuery(types, criteriaOf(call.interaction), context.baseUrl, call.preferences.lenient)
   if (isProblem(query)) return query
+  const wide = tooWide(query)
+  if (wide) return wide
   const ground = groundOf(context, call)
   if (query.shape.summary === 'count' || query.count === 0) return counted(ground, query, address)
   const found = runQuery(ground, query, after)

@@ -24,11 +24,7 @@ export interface Database extends Transactions {
 
 /** Opens the file, or makes it with its folder and its tables. */
 export function openDatabase(file: string): Database {
-  if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true })
-  const sqlite = new DatabaseSync(file)
-  sqlite.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
-  sqlite.exec('PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; PRAGMA trusted_schema = OFF')
-  migrate(sqlite)
+  const sqlite = openFile(file)
   const statements = new Map<string, StatementSync>()
   const transactions = openTransactions(sqlite)
   return {
@@ -45,13 +41,26 @@ export function openDatabase(file: string): Database {
   }
 }
 
+function openFile(file: string): DatabaseSync {
+  try {
+    if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true })
+    const sqlite = new DatabaseSync(file)
+    sqlite.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
+    sqlite.exec('PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000; PRAGMA trusted_schema = OFF')
+    migrate(sqlite)
+    return sqlite
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Error(`Cannot open FHIR data in ${file}: ${reason}`, { cause: error })
+  }
+}
+
 function migrate(sqlite: DatabaseSync): void {
   sqlite.exec('BEGIN IMMEDIATE')
   const { user_version: edition } = sqlite.prepare('PRAGMA user_version').get() ?? {}
   if (edition === 0) sqlite.exec(`${SCHEMA}; PRAGMA user_version = 1`)
   sqlite.exec('COMMIT')
-  if (edition !== 0 && edition !== 1)
-    throw new Error(`Cannot open FHIR data: it is of a later edition (${edition})`)
+  if (edition !== 0 && edition !== 1) throw new Error(`it is of a later edition (${edition})`)
 }
 
 function recall(sqlite: DatabaseSync, statements: Map<string, StatementSync>, sql: string): StatementSync {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -57,7 +57,21 @@ describe('openRepository', () => {
     const database = openDatabase(join(folder, 'later.db'))
     database.exec('PRAGMA user_version = 99')
     database.close()
-    assert.throws(() => open('later.db'), /Cannot open FHIR data: it is of a later edition \(99\)/)
+    assert.throws(
+      () => open('later.db'),
+      /^Error: Cannot open FHIR data in .*later\.db: it is of a later edition \(99\)$/,
+    )
+  })
+})
+
+describe('data that cannot be opened', () => {
+  it('are named with the reason', () => {
+    writeFileSync(
+      join(folder, 'junk.db'),
+      'this is no database, and long enough to be read as one '.repeat(50),
+    )
+    assert.throws(() => open('junk.db'), /Cannot open FHIR data in .*junk\.db: file is not a database/)
+    assert.throws(() => open('junk.db/fhir.db'), /Cannot open FHIR data in .*junk\.db\/fhir\.db: /)
   })
 })
 

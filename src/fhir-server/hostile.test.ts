@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, describe, it } from 'node:test'
+import { isStorageTrouble } from './repository/trouble.ts'
+import { type Fhir, issueOf, patient, startFhir } from './testing/fhir.ts'
+
+let fhir: Fhir
+before(async () => {
+  fhir = await startFhir()
+  await fhir('PUT Patient/1', patient('1'))
+})
+after(() => fhir.close())
+
+const times = (count: number, text: string) =>
+  Array.from({ length: count }, (_, at) => text.replaceAll('#', String(at)))
+const nested = (levels: number) =>
+  `${'{"url":"http://x","extension":['.repeat(levels)}{"url":"http://y","valueCode":"x"}${']}'.repeat(levels)}`
+const deepPatient = (levels: number) => `{"resourceType":"Patient","extension":[${nested(levels)}]}`
+
+describe('a request that asks for too much', () => {
+  const FORMS: Readonly<Record<string, string>> = {
+    ids: `_id=${times(40_000, 'a#')}`,
+    values: `name=${times(3000, 'a#')}`,
+    parameters: times(3000, 'name=a#').join('&'),
+    'sort keys': `_sort=${times(100, 'name')}`,
+    includes: times(3000, '_include=Patient:link').join('&'),
+  }
+  for (const [name, form] of Object.entries(FORMS))
+    it(`is a 400 that says so: ${name}`, async () => {
+      const type = { 'content-type': 'application/x-www-form-urlencoded' }
+      assert.match(issueOf(await fhir('POST Patient/_search', form, type)), /^400 too-costly: Cannot /)
+    })
+
+  it('is a 400 that says so: a chain over every type, a condition', async () => {
+    assert.match(issueOf(await fhir('GET Provenance?target.subject.name=x')), /^400 too-costly: /)
+    const header = { 'if-none-exist': `_id=${times(1000, 'a#')}` }
+    assert.match(
+      issueOf(await fhir('POST Patient', { resourceType: 'Patient' }, header)),
+      /^400 too-costly: /,
+    )
+  })
+
+  it('is a 4xx when it is nested too deeply', async () => {
+    assert.equal((await fhir('POST Patient', deepPatient(200))).status, 422)
+    assert.equal((await fhir('POST Patient', deepPatient(20_000))).status, 422)
+    assert.equal((await fhir('POST Patient', '['.repeat(500_000))).status, 400)
+    for (const type of ['batch', 'transaction']) {
+      const entry = `{"request":{"method":"POST","url":"Patient"},"resource":${deepPatient(20_000)}}`
+      const reply = await fhir('POST ', `{"resourceType":"Bundle","type":"${type}","entry":[${entry}]}`)
+      const status =
+        type === 'batch' ? reply.body.entry?.[0]?.response?.status.slice(0, 3) : String(reply.status)
+      assert.match(String(status), /^4/, type)
+    }
+    const patch = `[{"op":"add","path":"/extension","value":[${nested(20_000)}]}]`
+    const reply = await fhir('PATCH Patient/1', patch, { 'content-type': 'application/json-patch+json' })
+    assert.match(String(reply.status), /^4/)
+    assert.equal((await fhir('GET Patient/1')).headers.etag, 'W/"1"')
+  })
+})
+
+describe('strange text', () => {
+  it('is kept as it is, or refused', async () => {
+    for (const family of ['\u0000', '\ud800', '\u{1f600}', "'; DROP TABLE resource; --", '\u2028', '"\\']) {
+      const made = await fhir('POST Patient', { resourceType: 'Patient', name: [{ family }] })
+      assert(made.status === 201 || made.status === 422, `${JSON.stringify(family)} ${made.status}`)
+      if (made.status === 201)
+        assert.deepEqual(
+          (await fhir(`GET Patient/${made.body.id}`)).body.name,
+          [{ family }],
+          JSON.stringify(family),
+        )
+    }
+  })
+
+  it('in names of parameters and members is unknown, never inherited', async () => {
+    for (const name of ['constructor', '__proto__', 'toString', 'hasOwnProperty'])
+      assert.equal((await fhir(`GET Patient?${name}=1`)).status, 400, name)
+    const body = '{"resourceType":"Patient","__proto__":{"active":true},"constructor":1}'
+    assert.equal((await fhir('POST Patient', body)).status, 422)
+  })
+
+  it('in headers is ignored or refused', async () => {
+    for (const headers of [{ 'if-match': '' }, { 'if-match': 'nonsense' }, { 'if-match': 'W/"1' }])
+      assert.equal((await fhir('PUT Patient/1', patient('1'), headers)).status, 412, JSON.stringify(headers))
+    assert.equal((await fhir('GET Patient/1', undefined, { prefer: 'return=everything, x' })).status, 200)
+  })
+})
+
+describe('isStorageTrouble', () => {
+  it('tells a busy file from a mistake in SQL', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'fhir-busy-'))
+    const [one, two] = [0, 1].map(() => new DatabaseSync(join(folder, 'x.db'), { timeout: 0 }))
+    one?.exec('CREATE TABLE t (x); BEGIN IMMEDIATE')
+    assert.throws(() => two?.exec('BEGIN IMMEDIATE'), isStorageTrouble)
+    assert.throws(
+      () => two?.exec('nonsense'),
+      error => !isStorageTrouble(error),
+    )
+    assert(!isStorageTrouble(new Error('x')) && !isStorageTrouble(undefined))
+    one?.close()
+    two?.close()
+    rmSync(folder, { recursive: true })
+  })
+})
