@@ -6,8 +6,6 @@ export interface FailureLimit {
   readonly withinSeconds: number
 }
 
-export const DEFAULT_FAILURE_LIMIT: FailureLimit = { count: 10, withinSeconds: 300 }
-
 /** Counts the failed logins of one username from one address. Kept in the store, so that all instances count together. */
 export function failureCounter(
   { db }: Store,
