@@ -83,6 +83,15 @@ describe('parseScope and permits', () => {
     ])
   })
 
+  it('takes a parameter of one letter, and knows what was written as v1', () => {
+    const read = (text: string) => {
+      const scope = parseScope(text)
+      return scope?.kind === 'resource' ? [scope.query, scope.v1] : undefined
+    }
+    assert.deepEqual(read('patient/Observation.rs?x=1'), [[['x', '1']], false])
+    assert.deepEqual(read('patient/Observation.read'), [[], true])
+  })
+
   it('knows the scopes that are not about resources, and they permit nothing', () => {
     for (const text of [
       'openid',
