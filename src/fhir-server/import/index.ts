@@ -5,5 +5,5 @@
  * content.
  */
 export { type FoundFiles, findFiles, type InputFile } from './find-files.ts'
-export { type ImportOptions, type ImportProgress, importFiles } from './import-files.ts'
+export { type ImportProgress, importFiles } from './import-files.ts'
 export type { ImportReport, Place, Reason, Unreadable } from './report.ts'
