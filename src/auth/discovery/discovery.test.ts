@@ -64,6 +64,21 @@ describe('smartConfiguration', () => {
     ])
   })
 
+  it('names the scopes of an EHR launch, and none that would need a picker', () => {
+    assert.deepEqual(smartConfiguration(testSettings).scopes_supported, [
+      'openid',
+      'fhirUser',
+      'profile',
+      'online_access',
+      'offline_access',
+      'launch',
+      'patient/*.rs',
+      'patient/*.cruds',
+      'user/*.rs',
+      'user/*.cruds',
+    ])
+  })
+
   it('leaves out what the FHIR server does not honour', () => {
     const body = smartConfiguration({ ...testSettings, fhir: { scopeContexts: ['patient'] } })
     assert.equal(body.capabilities.includes('permission-user'), false)

@@ -26,8 +26,8 @@ const PLAIN: Readonly<Record<string, (terms: ScopeTerms) => boolean>> = {
   'launch/encounter': terms => terms.hasEncounter,
 }
 
-/** The plain scopes that a client may be granted. */
-export const plainScopes: readonly string[] = Object.keys(PLAIN)
+/** The plain scopes that are advertised. `launch/…` asks for a picker, which is not there: an EHR launch may bring them. */
+export const plainScopes: readonly string[] = Object.keys(PLAIN).filter(name => !name.startsWith('launch/'))
 
 /**
  * What is granted of what was asked, in the order of asking: no more than the client may have; unknown and malformed
