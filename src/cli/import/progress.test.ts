@@ -30,6 +30,11 @@ describe('createProgress', () => {
     ])
   })
 
+  it('takes a terminal that does not know its width for one of 80 columns', () => {
+    const [line = ''] = watch({ isTTY: true, columns: 0 }, [[100, 500]])
+    assert.match(line, /^\r\[#{20}-{20}\] 50 %/)
+  })
+
   it('leaves the bar out where there is no room', () => {
     const [line = ''] = watch({ isTTY: true, columns: 30 }, [[100, 500]])
     assert.equal(line, '\r50 %  5,000 resources  50,000/s\x1b[K')

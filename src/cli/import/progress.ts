@@ -26,7 +26,7 @@ export function createProgress(
       if (now - shownAt < every) return
       shownAt = now
       const text = progressText(progress, now - started)
-      output.write(terminal ? `\r${barText(progress, text, output.columns ?? 80)}\x1b[K` : `${text}\n`)
+      output.write(terminal ? `\r${barText(progress, text, output.columns || 80)}\x1b[K` : `${text}\n`)
     },
     end() {
       if (terminal && shownAt > started) output.write('\r\x1b[K')
