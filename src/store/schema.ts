@@ -17,6 +17,7 @@ export interface Schema {
   refresh_token: RefreshTokenTable
   app_launch: AppLaunchTable
   app_session: AppSessionTable
+  audit_event: AuditEventTable
 }
 
 /** Service.md 2.2; usable by plain SQL: `id` and the columns of ours have defaults. */
@@ -81,6 +82,8 @@ interface LaunchTokenTable {
   client_id: string
   clinician_username: string
   fhir_base_url: string
+  /** Becomes the id of the grant, and so goes through all that follows from the launch. */
+  launch_id: string
   /** Further launch context as JSON (`intent`, `fhirContext`, `tenant`). */
   context: string | null
   created_at: Instant
@@ -178,4 +181,39 @@ interface AppSessionTable {
   idle_expires_at: Instant
   /** Until when the tokens can be used or renewed; null when the auth server did not tell. */
   renewable_until: Instant | null
+  /** That of the auth server, where it tells one. */
+  launch_id: string | null
+}
+
+/** What was done, by whom, and what became of it (contract 5.8). Rendered as a FHIR AuditEvent when it is read. */
+interface AuditEventTable {
+  id: Generated<number>
+  at: Instant
+  server: 'auth' | 'fhir' | 'app'
+  /** What kind of event: `fhir`, `login`, `token`, … */
+  kind: string
+  /** Of a FHIR request: its interaction. */
+  interaction: string | null
+  allowed: boolean
+  /** HTTP status of the response. */
+  status: number
+  method: string | null
+  /** Address below the base, without values that may name a person. */
+  request: string | null
+  resource_type: string | null
+  resource_id: string | null
+  patient_id: string | null
+  client_id: string | null
+  /** The clinician's `id`. */
+  subject: string | null
+  /** The user's own resource: `Practitioner/1`. */
+  fhir_user: string | null
+  /** The scope that decided, or `fhirUser`, `public`. */
+  decided_by: string | null
+  /** Of a refusal: why. */
+  reason: string | null
+  /** One id from the launch to the end of the app's session. */
+  launch_id: string | null
+  request_id: string | null
+  address: string | null
 }

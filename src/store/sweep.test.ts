@@ -24,6 +24,7 @@ const launchToken = {
   client_id: 'app',
   clinician_username: 'ada',
   fhir_base_url: 'f',
+  launch_id: 'l',
   created_at: 1,
 } as const
 

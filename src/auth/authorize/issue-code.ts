@@ -65,6 +65,7 @@ async function issueIn(
       encounterId: launch?.encounterId,
       needPatientBanner: launch?.needPatientBanner,
       authTime: login.createdAt,
+      launchId: launch?.id,
     },
     now,
   )

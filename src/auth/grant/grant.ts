@@ -20,10 +20,12 @@ export interface Grant {
 export type NewGrant = Omit<Grant, 'id' | 'clinician' | 'endsAt'> & {
   readonly clinicianId: string
   readonly loginIdHash: string
+  /** Of the launch that it follows from: the grant takes it over, and tokens carry it on in their `jti`. */
+  readonly launchId: string | undefined
 }
 
 export async function createGrant(db: Kysely<Schema>, grant: NewGrant, now: number): Promise<string> {
-  const id = randomUUID()
+  const id = grant.launchId ?? randomUUID()
   await db
     .insertInto('grant')
     .values({

@@ -11,6 +11,8 @@ export interface Launch {
   readonly clientId: string
   readonly clinicianUsername: string
   readonly fhirBaseUrl: string
+  /** Names the launch in the audit trail; becomes the id of the grant. */
+  readonly id: string
 }
 
 /** Makes a launch token: 32 random bytes, of which only the SHA-256 is stored, good for 5 minutes (service.md 8). */
@@ -26,6 +28,7 @@ export async function createLaunchToken({ db }: Store, launch: Launch, now: numb
       client_id: launch.clientId,
       clinician_username: launch.clinicianUsername,
       fhir_base_url: launch.fhirBaseUrl,
+      launch_id: launch.id,
       context: null,
       created_at: now,
       expires_at: now + LIFETIME.launchToken,
@@ -54,6 +57,7 @@ export async function findLaunch(db: Kysely<Schema>, tokenHash: string): Promise
       clientId: row.client_id,
       clinicianUsername: row.clinician_username,
       fhirBaseUrl: row.fhir_base_url,
+      id: row.launch_id,
       expiresAt: row.expires_at,
       usedAt: row.used_at ?? undefined,
     }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { isId } from '../../fhir/index.ts'
 import type { Clinician } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
@@ -5,7 +6,7 @@ import { findApps } from '../portal/apps.ts'
 import { encounterOf } from '../portal/encounters.ts'
 import type { FhirReader } from '../portal/fhir-reader.ts'
 import type { Away } from '../portal/patients.ts'
-import { createLaunchToken } from './launch-token.ts'
+import { createLaunchToken, type Launch } from './launch-token.ts'
 
 /** What the launch form asks for. */
 export interface LaunchWish {
@@ -24,13 +25,20 @@ export type LaunchProblem =
   | { readonly kind: 'unknown-encounter' }
   | Away
 
+/** Where the browser goes, and what with. */
+export interface ReadyLaunch {
+  readonly kind: 'ready'
+  readonly launch: Launch
+  readonly address: string
+}
+
 /** Checks the wish against the FHIR server, as this clinician sees it, and only then makes the launch token. */
 export async function prepareLaunch(
   context: AuthContext,
   clinician: Clinician,
   read: FhirReader,
   { patientId, encounterId, clientId, repeated }: LaunchWish,
-): Promise<{ readonly kind: 'ready'; readonly address: string } | LaunchProblem> {
+): Promise<ReadyLaunch | LaunchProblem> {
   if (repeated) return { kind: 'unreadable' }
   if (patientId === undefined) return { kind: 'no-patient' }
   const apps = await findApps(context)
@@ -49,9 +57,10 @@ export async function prepareLaunch(
     clientId: app.client.id,
     clinicianUsername: clinician.username,
     fhirBaseUrl,
+    id: randomUUID(),
   }
   const token = await createLaunchToken(context.store, launch, context.clock())
-  return { kind: 'ready', address: launchAddress(app.launchUrl, fhirBaseUrl, token) }
+  return { kind: 'ready', launch, address: launchAddress(app.launchUrl, fhirBaseUrl, token) }
 }
 
 async function checkPatient(read: FhirReader, patientId: string): Promise<LaunchProblem | undefined> {

@@ -13,6 +13,7 @@ export const tables: Migration = {
     await createLaunch(db)
     await createGrant(db)
     await createApp(db)
+    await createAudit(db, dialect)
   },
 }
 
@@ -97,6 +98,7 @@ async function createLaunch(db: Kysely<Schema>): Promise<void> {
     .addColumn('client_id', 'text', column => column.notNull())
     .addColumn('clinician_username', 'text', column => column.notNull())
     .addColumn('fhir_base_url', 'text', column => column.notNull())
+    .addColumn('launch_id', 'text', column => column.notNull())
     .addColumn('context', 'text')
     .addColumn('used_at', 'bigint')
     .$call(withLifetime)
@@ -195,8 +197,40 @@ async function createApp(db: Kysely<Schema>): Promise<void> {
     .addColumn('max_expires_at', 'bigint', column => column.notNull())
     .addColumn('idle_expires_at', 'bigint', column => column.notNull())
     .addColumn('renewable_until', 'bigint')
+    .addColumn('launch_id', 'text')
     .execute()
   await index(db, 'app_session', ['idle_expires_at'])
+}
+
+// No foreign keys: what was done stays known when the client or the clinician is removed.
+async function createAudit(db: Kysely<Schema>, dialect: Store['dialect']): Promise<void> {
+  await db.schema
+    .createTable('audit_event')
+    .addColumn('id', dialect === 'sqlite' ? 'integer' : 'bigserial', column => column.primaryKey())
+    .addColumn('at', 'bigint', column => column.notNull())
+    .addColumn('server', 'text', column => column.notNull())
+    .addColumn('kind', 'text', column => column.notNull())
+    .addColumn('interaction', 'text')
+    .addColumn('allowed', 'boolean', column => column.notNull())
+    .addColumn('status', 'integer', column => column.notNull())
+    .addColumn('method', 'text')
+    .addColumn('request', 'text')
+    .addColumn('resource_type', 'text')
+    .addColumn('resource_id', 'text')
+    .addColumn('patient_id', 'text')
+    .addColumn('client_id', 'text')
+    .addColumn('subject', 'text')
+    .addColumn('fhir_user', 'text')
+    .addColumn('decided_by', 'text')
+    .addColumn('reason', 'text')
+    .addColumn('launch_id', 'text')
+    .addColumn('request_id', 'text')
+    .addColumn('address', 'text')
+    .execute()
+  await index(db, 'audit_event', ['at'])
+  await index(db, 'audit_event', ['patient_id', 'at'])
+  await index(db, 'audit_event', ['client_id', 'at'])
+  await index(db, 'audit_event', ['launch_id', 'at'])
 }
 
 function withLifetime<Table extends string>(table: CreateTableBuilder<Table>) {

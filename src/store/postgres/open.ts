@@ -28,6 +28,7 @@ export async function openPostgres(url: string): Promise<OpenedDatabase> {
     db,
     dialect: 'postgres',
     ping: () => inTime(sql`select 1`.execute(db)),
+    append: (table, rows) => append(pool, table, rows),
     close: () => db.destroy(),
   }
 }
@@ -36,6 +37,23 @@ export async function openPostgres(url: string): Promise<OpenedDatabase> {
 function getTypeParser(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
   if (oid === pg.types.builtins.INT8 && format !== 'binary') return Number
   return pg.types.getTypeParser(oid, format as 'text')
+}
+
+/** One statement, whose text does not change with the number of rows, and so one commit. */
+async function append(
+  pool: pg.Pool,
+  table: string,
+  rows: readonly Readonly<Record<string, unknown>>[],
+): Promise<void> {
+  const [first] = rows
+  if (!first) return
+  const columns = Object.keys(first)
+    .map(name => `"${name}"`)
+    .join(', ')
+  await pool.query(
+    `insert into "${table}" (${columns}) select ${columns} from json_populate_recordset(null::"${table}", $1::json)`,
+    [JSON.stringify(rows)],
+  )
 }
 
 async function inTime(answer: Promise<unknown>): Promise<void> {

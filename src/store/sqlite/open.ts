@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
 import type { Schema } from '../schema.ts'
 import type { OpenedDatabase } from '../store.ts'
+import { openAppending } from './append.ts'
 import { openDatabaseFile } from './database-file.ts'
 import { SqliteDriver } from './driver.ts'
 
@@ -20,6 +21,7 @@ export async function openSqlite(path: string, turnMs?: number): Promise<OpenedD
   closeSync(openSync(absolute, 'a', 0o600))
   const file = await openDatabaseFile(absolute, turnMs)
   const opened = statSync(absolute).ino
+  const appending = openAppending(absolute, file.turns)
   const db = new Kysely<Schema>({
     dialect: {
       createDriver: () => new SqliteDriver(file),
@@ -32,8 +34,13 @@ export async function openSqlite(path: string, turnMs?: number): Promise<OpenedD
     db,
     dialect: 'sqlite',
     ping: async () => checkFile(absolute, opened),
+    append: async (table, rows) => {
+      checkFile(absolute, opened)
+      await appending.append(table, rows)
+    },
     close: async () => {
       await db.destroy()
+      await appending.close()
       file.close()
     },
   }

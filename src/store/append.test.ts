@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { eachDatabase } from '../../test/support/databases.ts'
+import { openStore } from './index.ts'
+
+const row = (at: number, patient_id: string | null = null) => ({
+  at,
+  server: 'fhir' as const,
+  kind: 'fhir',
+  allowed: at % 2 === 0,
+  status: 200,
+  patient_id,
+})
+
+eachDatabase((name, open, create) => {
+  describe('Store.append', () => {
+    it('adds all rows of a call, and another store reads them at once', async () => {
+      const url = await create()
+      const store = await openStore(url)
+      await store.append('audit_event', [row(1, 'ada'), row(2)])
+      const other = await openStore(url)
+      const rows = await other.db
+        .selectFrom('audit_event')
+        .select(['at', 'allowed', 'patient_id', 'reason'])
+        .orderBy('id')
+        .execute()
+      assert.deepEqual(rows, [
+        { at: 1, allowed: false, patient_id: 'ada', reason: null },
+        { at: 2, allowed: true, patient_id: null, reason: null },
+      ])
+      await Promise.all([store.close(), other.close()])
+    })
+
+    it('adds all rows or none', async () => {
+      const store = await open()
+      const bad = { ...row(3), status: null as unknown as number }
+      await assert.rejects(store.append('audit_event', [row(1), bad]))
+      await store.append('audit_event', [row(5)])
+      const rows = await store.db.selectFrom('audit_event').select('at').execute()
+      assert.deepEqual(rows, [{ at: 5 }])
+    })
+
+    it('takes thousands of rows, beside transactions and other calls', async () => {
+      const store = await open()
+      const many = Array.from({ length: 4000 }, (_, at) => row(at))
+      await Promise.all([
+        store.append('audit_event', many),
+        store.append('audit_event', many),
+        store.append('audit_event', []),
+        store.db.transaction().execute(async trx => {
+          await trx.insertInto('login_failure').values({ username_address_hash: 'x', at: 1 }).execute()
+          await new Promise(resolve => setImmediate(resolve))
+        }),
+      ])
+      const { count } = await store.db
+        .selectFrom('audit_event')
+        .select(({ fn }) => fn.countAll<number>().as('count'))
+        .executeTakeFirstOrThrow()
+      assert.equal(Number(count), 8000, name)
+    })
+  })
+})

@@ -1,0 +1,72 @@
+import { type FileHandle, open } from 'node:fs/promises'
+import { CompiledQuery } from 'kysely'
+import { Connection, whenFree } from './database-file.ts'
+import type { Turns } from './turns.ts'
+
+type Row = Readonly<Record<string, unknown>>
+
+/** Rows that are added in a commit of their own, and are durable without the process having waited for the disk. */
+export interface Appending {
+  append(table: string, rows: readonly Row[]): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * A commit with `synchronous=full` waits for the disk inside of SQLite and blocks the process for milliseconds. Here the
+ * commit only writes the log (`normal`), and the log is then flushed by a thread of Node: what is acknowledged is as
+ * durable, since SQLite itself flushes log and database before it moves rows from one to the other.
+ */
+export function openAppending(path: string, turns: Turns): Appending {
+  const connection = new Connection(path)
+  connection.exec('pragma synchronous = normal')
+  // Opened at the first use: the log exists once something was written. It carries no lock of SQLite's.
+  let log: Promise<FileHandle> | undefined
+
+  async function commit(table: string, rows: readonly Row[]): Promise<void> {
+    const giveBack = await turns.take()
+    try {
+      await whenFree(() => connection.exec('begin immediate'))
+      write(connection, table, rows)
+    } finally {
+      giveBack()
+    }
+  }
+
+  return {
+    async append(table, rows) {
+      if (rows.length === 0) return
+      await commit(table, rows)
+      log ??= open(`${path}-wal`, 'r+')
+      await (await log).datasync()
+    },
+    async close() {
+      await (await log)?.close()
+      connection.close()
+    },
+  }
+}
+
+function write(connection: Connection, table: string, rows: readonly Row[]): void {
+  try {
+    for (const row of rows) connection.run(insertion(table, row))
+    connection.exec('commit')
+  } catch (error) {
+    if (connection.inTransaction) connection.exec('rollback')
+    throw error
+  }
+}
+
+const statements = new Map<string, string>()
+
+/** The same text for rows with the same columns, so that it is prepared once. */
+function insertion(table: string, row: Row): CompiledQuery {
+  const columns = Object.keys(row)
+  const key = `${table} ${columns.join()}`
+  let statement = statements.get(key)
+  if (statement === undefined) {
+    const names = columns.map(name => `"${name}"`).join(', ')
+    statement = `insert into "${table}" (${names}) values (${columns.map(() => '?').join(', ')})`
+    statements.set(key, statement)
+  }
+  return CompiledQuery.raw(statement, Object.values(row))
+}
