@@ -71,11 +71,18 @@ interface Code {
   readonly redirectUri: string
 }
 
+const keyPairs = new Map<'good' | 'other', ReturnType<typeof generateKeyPair>>()
+
+/** One pair for all EHRs of a process: making one takes longer than most tests. */
+function keysOf(which: 'good' | 'other'): ReturnType<typeof generateKeyPair> {
+  const pair = keyPairs.get(which) ?? generateKeyPair('RS256')
+  keyPairs.set(which, pair)
+  return pair
+}
+
 export async function startScriptedEhr(): Promise<ScriptedEhr> {
   const app = fastify({ forceCloseConnections: true })
   await app.register(formbody)
-  const keys = await generateKeyPair('RS256')
-  const otherKeys = await generateKeyPair('RS256')
   const script: Script = goodScript()
   const [seen, tokenForms, revoked, records, issued]: [
     SeenRequest[],
@@ -105,7 +112,7 @@ export async function startScriptedEhr(): Promise<ScriptedEhr> {
   }))
 
   app.get('/jwks', async () => ({
-    keys: [{ ...(await exportJWK(keys.publicKey)), kid: 'one', alg: 'RS256', use: 'sig' }],
+    keys: [{ ...(await exportJWK((await keysOf('good')).publicKey)), kid: 'one', alg: 'RS256', use: 'sig' }],
   }))
 
   app.get<{ Querystring: Record<string, string> }>('/authorize', async (request, reply) => {
@@ -179,7 +186,7 @@ export async function startScriptedEhr(): Promise<ScriptedEhr> {
       const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
       return `${part({ alg: 'none' })}.${part(claims)}.`
     }
-    const { privateKey } = script.signature === 'good' ? keys : otherKeys
+    const { privateKey } = await keysOf(script.signature)
     return new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid: 'one' }).sign(privateKey)
   }
 

@@ -64,7 +64,7 @@ export async function sessionApp(
       issuers,
       sessionMaxSeconds: 28_800,
       sessionIdleSeconds: 1800,
-      timeoutSeconds: 1,
+      timeoutSeconds: 10,
       ...app,
     },
     ...changes,

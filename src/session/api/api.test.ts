@@ -53,6 +53,7 @@ describe('the session API', () => {
   before(async () => {
     store = await temporaryStore()
     ehr = await startScriptedEhr()
+    app = await sessionApp(store, [ehr.fhirBaseUrl], { clock })
   })
   beforeEach(async () => {
     ehr.reset()
@@ -68,7 +69,6 @@ describe('the session API', () => {
       vital('v1', '2026-01-01T10:00:00Z'),
       vital('v2', '2026-03-01T10:00:00Z'),
     )
-    app = await sessionApp(store, [ehr.fhirBaseUrl], { clock })
     browser = await launched(app, ehr.fhirBaseUrl)
   })
   after(async () => {
@@ -338,10 +338,26 @@ describe('the session API', () => {
       assert.equal(body.total, 1200)
     })
 
-    it('does not go round in circles', async () => {
-      ehr.script.fhir = () =>
-        bundle([], { link: [{ relation: 'next', url: `${ehr.fhirBaseUrl}/MedicationRequest?again` }] })
+    it('does not go on for ever', async () => {
+      let page = 0
+      ehr.script.fhir = () => {
+        page += 1
+        return bundle([], {
+          link: [{ relation: 'next', url: `${ehr.fhirBaseUrl}/MedicationRequest?page=${page}` }],
+        })
+      }
       assert.equal((await browser.get('/api/medications')).statusCode, 502)
+      assert.ok(page <= 200)
+    })
+
+    it('does not go round in circles', async () => {
+      let pages = 0
+      ehr.script.fhir = () => {
+        pages += 1
+        return bundle([], { link: [{ relation: 'next', url: `${ehr.fhirBaseUrl}/MedicationRequest?again` }] })
+      }
+      assert.equal((await browser.get('/api/medications')).statusCode, 502)
+      assert.equal(pages, 2)
     })
 
     it('does not follow a page to another host, and gives no half list', async () => {
@@ -498,7 +514,9 @@ describe('the session API', () => {
 
     it('is 504 transient when it does not answer in time', async () => {
       ehr.script.fhir = () => new Promise(() => {})
-      const response = await browser.get('/api/patient')
+      const impatient = await sessionApp(store, [ehr.fhirBaseUrl], { clock, app: { timeoutSeconds: 0.1 } })
+      const cookies = Object.fromEntries(browser.cookies)
+      const response = await impatient.inject({ method: 'GET', url: '/api/patient', cookies })
       assert.equal(response.statusCode, 504)
       assert.equal(response.json().issue[0].code, 'transient')
     })
@@ -570,18 +588,25 @@ interface Answered {
 
 /** Checks an answer by a response of the document, with the schema validator of fastify (ajv). */
 function schemaJudge(document: { components: { schemas: Record<string, object> } }) {
+  const judges = new Map<string, FastifyInstance>()
   return async (
     response: { content: Record<string, { schema: object }> },
     answer: Answered,
   ): Promise<void> => {
     const type = String(answer.headers['content-type']).split(';')[0] ?? ''
-    const body = inlined(response.content[type]?.schema ?? { not: {} }, document.components.schemas)
-    const customOptions = { coerceTypes: false, removeAdditional: false, useDefaults: false } as const
-    const judge = fastify({ ajv: { customOptions } })
-    judge.post('/', { schema: { body } }, async () => 'fits')
+    const schema = inlined(response.content[type]?.schema ?? { not: {} }, document.components.schemas)
+    const judge = judges.get(JSON.stringify(schema)) ?? judgeBy(schema)
+    judges.set(JSON.stringify(schema), judge)
     const verdict = await judge.inject({ method: 'POST', url: '/', payload: answer.json() as object })
     assert.equal(verdict.statusCode, 200, `${answer.statusCode}: ${verdict.body}`)
   }
+}
+
+function judgeBy(body: object): FastifyInstance {
+  const customOptions = { coerceTypes: false, removeAdditional: false, useDefaults: false } as const
+  const judge = fastify({ ajv: { customOptions } })
+  judge.post('/', { schema: { body } }, async () => 'fits')
+  return judge
 }
 
 function inlined(schema: object, components: Record<string, object>): object {

@@ -31,9 +31,11 @@ export async function searchFhir<Schema extends TSchema>(
 ): Promise<Result<Found<Static<Schema>>>> {
   const { fhirBaseUrl } = visit.session
   const resources: Static<Schema>[] = []
+  const visited = new Set<string>()
   let url = searchUrl(visit.session, search)
   let total = 0
-  for (let pages = 0; pages < MAX_PAGES; pages++) {
+  while (!visited.has(url) && visited.size < MAX_PAGES) {
+    visited.add(url)
     const page = await readFhir(visit, url)
     if (!page.ok) return page
     if (!Value.Check(SearchBundle, page.value)) return unexpected('it is not a Bundle')
@@ -52,7 +54,7 @@ export async function searchFhir<Schema extends TSchema>(
       })
     url = next.url
   }
-  return unexpected('it has too many pages')
+  return unexpected('its pages do not end')
 }
 
 function searchUrl(session: Session, { type, params, limit }: PatientSearch<TSchema>): string {
