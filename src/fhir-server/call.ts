@@ -1,5 +1,5 @@
 import type { Access } from '../consent/index.ts'
-import type { Admitted, Interaction, Preconditions } from '../fhir/index.ts'
+import type { Admitted, Interaction, Preconditions, Preferences } from '../fhir/index.ts'
 import type { Answer } from './answer.ts'
 import type { Problem } from './problem.ts'
 import type { Repository } from './repository/repository.ts'
@@ -17,13 +17,6 @@ export interface Call<I extends Interaction = Interaction> {
   readonly admitted?: Admitted | undefined
   /** The id that a create shall give, where a transaction has given it already. */
   readonly newId?: string
-}
-
-/** `Prefer` (R4 http.html#ops). */
-export interface Preferences {
-  readonly answer: 'representation' | 'minimal' | 'OperationOutcome'
-  /** Unknown search parameters are ignored. */
-  readonly lenient: boolean
 }
 
 /** What the handlers work with. */

@@ -2,12 +2,17 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fullAccess } from '../../consent/index.ts'
 import {
   type Admitted,
+  acceptsJson,
   authorizationOf,
+  formOf,
   type Guard,
   type Interaction,
   isPublic,
   type Misunderstood,
   parseInteraction,
+  preconditionsOf,
+  preferencesOf,
+  readBody,
 } from '../../fhir/index.ts'
 import { answerPreflight, type Origins, setCors } from '../../web/index.ts'
 import { type Answer, headersOf } from '../answer.ts'
@@ -15,8 +20,6 @@ import type { Call, Context } from '../call.ts'
 import { handle } from '../handle.ts'
 import { answerOf, isProblem, type Problem } from '../problem.ts'
 import { isStorageTrouble } from '../repository/trouble.ts'
-import { formOf, readBody } from './body.ts'
-import { acceptsJson, preconditionsOf, preferencesOf } from './preferences.ts'
 
 export interface RouteOptions {
   readonly context: Context

@@ -15,11 +15,21 @@ const SUBSETTED = {
 const ALWAYS: ReadonlySet<string> = new Set(['resourceType', 'id', 'meta'])
 
 /** The JSON of a resource as far as it was asked for. With `_summary=true` R4 lets all be shown, and it is. */
-export function shaped(content: string, { summary, elements }: Shape): string {
-  if (elements.length > 0) return subset(content, key => elements.includes(key))
-  if (summary === 'text') return subset(content, key => key === 'text')
-  if (summary === 'data') return subset(content, key => key !== 'text')
-  return content
+export function shaped(content: string, shape: Shape): string {
+  return isWhole(shape) ? content : JSON.stringify(shapedResource(JSON.parse(content) as Resource, shape))
+}
+
+/** The same of a resource that was parsed. */
+export function shapedResource(resource: Resource, shape: Shape): Resource {
+  const { summary, elements } = shape
+  if (isWhole(shape)) return resource
+  if (elements.length > 0) return subset(resource, key => elements.includes(key))
+  return subset(resource, key => (key === 'text') === (summary === 'text'))
+}
+
+/** Whether nothing is left out. */
+export function isWhole({ summary, elements }: Shape): boolean {
+  return elements.length === 0 && summary !== 'text' && summary !== 'data'
 }
 
 /** The shape that `_summary` and `_elements` ask for on a read. */
@@ -38,14 +48,13 @@ export function elementsOf(value: string): readonly string[] {
     .filter(it => it !== '')
 }
 
-function subset(content: string, isShown: (key: string) => boolean): string {
-  const resource = JSON.parse(content) as Resource
+function subset(resource: Resource, isShown: (key: string) => boolean): Resource {
   const shown = Object.entries(resource).filter(
     ([key]) => ALWAYS.has(key) || isShown(key.startsWith('_') ? key.slice(1) : key),
   )
   const tags = Array.isArray(resource.meta?.tag) ? resource.meta.tag : []
-  return JSON.stringify({
-    ...Object.fromEntries(shown),
+  return {
+    ...(Object.fromEntries(shown) as Resource),
     meta: { ...resource.meta, tag: [...tags, SUBSETTED] },
-  })
+  }
 }

@@ -1,6 +1,6 @@
-import type { Interaction } from '../../fhir/index.ts'
-import type { Problem } from '../problem.ts'
+import type { Interaction } from './interaction.ts'
 import { mediaType } from './preferences.ts'
+import type { FhirProblem } from './problem.ts'
 
 const JSON_TYPES = ['application/fhir+json', 'application/json'] as const
 const PATCH_TYPES = ['application/json-patch+json'] as const
@@ -26,12 +26,18 @@ function typesOf(interaction: Interaction): readonly string[] {
   }
 }
 
+/** A body as JSON, and the text that it was. */
+export interface ReadBody {
+  readonly body: unknown
+  readonly text?: string
+}
+
 /** The parsed body, where the interaction takes one. */
 export function readBody(
   interaction: Interaction,
   contentType: string | undefined,
   bytes: Uint8Array | undefined,
-): { readonly body: unknown } | Problem {
+): ReadBody | FhirProblem {
   const expected = typesOf(interaction)
   if (expected.length === 0) return { body: undefined }
   if (!bytes || bytes.length === 0)
@@ -54,9 +60,10 @@ export function formOf(contentType: string | undefined, bytes: Uint8Array | unde
   }
 }
 
-function parse(bytes: Uint8Array): { readonly body: unknown } | Problem {
+function parse(bytes: Uint8Array): ReadBody | FhirProblem {
   try {
-    return { body: JSON.parse(decoder.decode(bytes)) }
+    const text = decoder.decode(bytes)
+    return { body: JSON.parse(text), text }
   } catch {
     return { problem: 'malformed-body', text: 'Cannot read body: it is not valid JSON in UTF-8' }
   }

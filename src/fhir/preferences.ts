@@ -1,6 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Params, Preconditions } from '../../fhir/index.ts'
-import type { Preferences } from '../call.ts'
+import type { Params } from './interaction.ts'
+import type { Preconditions } from './request.ts'
+
+/** `Prefer` (R4 http.html#ops). */
+export interface Preferences {
+  readonly answer: 'representation' | 'minimal' | 'OperationOutcome'
+  /** Unknown search parameters are ignored. */
+  readonly lenient: boolean
+}
 
 const ANSWERS = ['minimal', 'representation', 'OperationOutcome'] as const
 const JSON_FORMATS = new Set([
