@@ -3,7 +3,8 @@ import type { Sources } from './rooms.ts'
 /** Where the errors of each room are listed as a type, and by which field they are told apart. */
 export const ERROR_TYPES = [
   { file: 'src/interceptor/refusal.ts', type: 'Refusal' },
-  { file: 'src/fhir-server/problem.ts', type: 'Problem' },
+  { file: 'src/fhir/problem.ts', type: 'FhirProblem' },
+  { file: 'src/gateway/problem.ts', type: 'Problem' },
   { file: 'src/auth/refusal.ts', type: 'RefusalCode' },
   { file: 'src/session/failure.ts', type: 'Failure' },
   { file: 'src/session/launch/refusal.ts', type: 'LaunchRefusal' },
@@ -30,9 +31,15 @@ function kindOf(text: string, name: string): readonly string[] {
   return found?.[1] === undefined ? [] : [found[1]]
 }
 
+function hasRoomOf(file: string, sources: Sources): boolean {
+  const room = file.split('/').slice(0, 2).join('/')
+  return [...sources.keys()].some(source => source.startsWith(`${room}/`))
+}
+
 /** Errors that docs/errors.md does not name. */
 export function errorFaults(page: string, text: string, sources: Sources): readonly string[] {
   return ERROR_TYPES.flatMap(({ file, type }) => {
+    if (!hasRoomOf(file, sources)) return []
     const names = namesIn(sources.get(file) ?? '', type)
     if (names.length === 0) return [`${page}: cannot find the errors of ${file} (type ${type})`]
     return names
