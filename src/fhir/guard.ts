@@ -1,4 +1,4 @@
-import type { Access } from '../consent/index.ts'
+import type { Access, Grant } from '../consent/index.ts'
 import type { Interaction } from './interaction.ts'
 import { type OperationOutcome, outcome } from './outcome.ts'
 
@@ -8,12 +8,26 @@ export interface Refused {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly outcome: OperationOutcome
+  /** For the audit trail, never for the caller: why the token is no good. */
+  readonly why?: string
+  /** For the audit trail: the scope that covers type and letter, but not what was asked for. */
+  readonly by?: string
 }
 
 /** A caller whose token is good. Each interaction of the request (a Bundle has many) is then decided by itself. */
 export interface Admitted {
   readonly allowed: true
-  decide(interaction: Interaction): Refused | { readonly allowed: true; readonly access: Access }
+  /** What the token says, for the audit trail. */
+  readonly grant?: Grant
+  decide(interaction: Interaction): Refused | Permitted
+}
+
+/** An interaction that is let through, within what it reaches. */
+interface Permitted {
+  readonly allowed: true
+  readonly access: Access
+  /** For the audit trail: the scope that decided, `fhirUser`, `public`, or `entries` of a Bundle. */
+  readonly by?: string
 }
 
 /** What a FHIR server asks before it touches data. The interceptor is one; an unguarded server has none. */

@@ -119,7 +119,9 @@ function callerOf(grant: Grant, policy: Policy, broken: (error: unknown) => Refu
     judge,
     decide(interaction) {
       const decision = judge(interaction)
-      return decision.allowed ? { allowed: true, access: decision.access } : refuse(decision.refusal)
+      if (!decision.allowed) return refuse(decision.refusal)
+      const { access, by } = decision
+      return { allowed: true, access, by: typeof by === 'string' ? by : by.text }
     },
   }
 }

@@ -19,6 +19,8 @@ export interface NotWithin {
   readonly kind: 'not-within'
   /** What would have permitted it, told from the token and the request alone. */
   readonly hint: string
+  /** The scope that covers type and letter. */
+  readonly by?: string | undefined
 }
 
 /** Why a request is turned away. */

@@ -12,7 +12,10 @@ export function refuse(refusal: Refusal): Refused {
         'Bearer',
       )
     case 'bad-token':
-      return refused(401, 'login', 'The access token is not valid on this FHIR server.', INVALID_TOKEN)
+      return {
+        ...refused(401, 'login', 'The access token is not valid on this FHIR server.', INVALID_TOKEN),
+        why: refusal.why,
+      }
     case 'expired-token':
       return refused(401, 'expired', 'The access token has expired.', INVALID_TOKEN)
     case 'no-keys':
@@ -20,7 +23,7 @@ export function refuse(refusal: Refusal): Refused {
     case 'insufficient-scope':
       return insufficientScope(refusal)
     case 'not-within':
-      return outsideGrant(refusal.hint)
+      return { ...outsideGrant(refusal.hint), ...(refusal.by !== undefined && { by: refusal.by }) }
     case 'misunderstood':
       return refused(refusal.status, ISSUE_CODES[refusal.status], `${refusal.text}.`)
     case 'broken':

@@ -26,7 +26,7 @@ export function judgeType(of: Case, type: string, letter: Letter, target: Target
   const by = decidedBy(parts, within)
   if (by !== undefined) return { allowed: true, by, access: of.access, within }
   if (covering.length === 0) return refusedFor(insufficient(of, type, letter))
-  return refusedFor({ kind: 'not-within', hint: hint(of, type, letter, covering) })
+  return refusedFor({ kind: 'not-within', hint: hint(of, type, letter, covering), by: covering[0]?.text })
 }
 
 /** All must allow: the first that refuses decides, else the first. */
