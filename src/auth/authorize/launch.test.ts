@@ -85,20 +85,25 @@ eachDatabase((_name, open) => {
         .selectFrom('launch_token')
         .selectAll()
         .where('token_hash', '=', sha256(launch))
-        .executeTakeFirst()
-      assert.deepEqual(row, {
-        token_hash: sha256(launch),
-        patient_id: 'juniper',
-        encounter_id: 'enc-2',
-        need_patient_banner: true,
-        client_id: 'sallyport-app',
-        clinician_username: 'clinician',
-        fhir_base_url: 'http://localhost:8080/fhir',
-        context: null,
-        created_at: house.time.now,
-        expires_at: house.time.now + 300_000,
-        used_at: null,
-      })
+        .executeTakeFirstOrThrow()
+      assert.match(row.launch_id, /^[0-9a-f-]{36}$/)
+      assert.deepEqual(
+        { ...row, launch_id: '' },
+        {
+          token_hash: sha256(launch),
+          patient_id: 'juniper',
+          encounter_id: 'enc-2',
+          need_patient_banner: true,
+          client_id: 'sallyport-app',
+          clinician_username: 'clinician',
+          fhir_base_url: 'http://localhost:8080/fhir',
+          launch_id: '',
+          context: null,
+          created_at: house.time.now,
+          expires_at: house.time.now + 300_000,
+          used_at: null,
+        },
+      )
     })
   })
 })
