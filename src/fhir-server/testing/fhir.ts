@@ -52,13 +52,17 @@ export interface Fhir {
   close(): Promise<void>
 }
 
+/** Starts a server on data of its own: the embedded one, or one behind the gateway. */
+export type StartFhir = (options?: { readonly guard?: Guard }) => Promise<Fhir>
+
 /** A server on data of its own, in memory unless told. */
 export async function startFhir(options: Partial<FhirServerOptions> = {}): Promise<Fhir> {
   const app = await fhirServer({ baseUrl: BASE, dataFile: ':memory:', smartConfiguration: {}, ...options })
   return client(app, {})
 }
 
-function client(app: FastifyInstance, standing: Readonly<Record<string, string>>): Fhir {
+/** Speaks to a server at `BASE`. */
+export function client(app: FastifyInstance, standing: Readonly<Record<string, string>> = {}): Fhir {
   const call = async (line: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) => {
     const [method = '', path = ''] = line.split(/ (.*)/s)
     const reply = await app.inject({

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type Access, fullAccess } from '../../consent/index.ts'
-import { condition, type Fhir, guardOf, observation, patient, patientAccess, startFhir } from './fhir.ts'
+import { condition, type Fhir, guardOf, observation, patient, patientAccess, type StartFhir } from './fhir.ts'
 
 const category = (code: string) => ({
   category: [{ coding: [{ system: 'http://terminology.hl7.org/CodeSystem/observation-category', code }] }],
@@ -44,8 +44,8 @@ export interface TwoPatients {
  * A guarded server with two patients, what each has, what was moved from one to the other and back, and what each
  * has lost. `all` may do everything, `ann` everything in her compartment, others less.
  */
-export async function startTwoPatients(): Promise<TwoPatients> {
-  const fhir = await startFhir({
+export async function startTwoPatients(start: StartFhir): Promise<TwoPatients> {
+  const fhir = await start({
     guard: guardOf({
       all: fullAccess,
       ann: patientAccess('ann'),

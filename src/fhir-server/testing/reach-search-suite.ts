@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { type Fhir, idsOf, issueOf, type StartFhir } from './fhir.ts'
+import { startTwoPatients } from './two-patients.ts'
+
+const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'
+
+/** What a grant reaches by searching, of any server that is guarded: the embedded one, and the gateway. */
+export function reachSearchSuite(start: StartFhir): void {
+  let fhir: Fhir
+  let ann: Fhir
+  before(async () => {
+    ;({ fhir, ann } = await startTwoPatients(start))
+  })
+  after(() => fhir.close())
+
+  describe('a search within a compartment', () => {
+    /** What the patient's app finds; matches and includes together. */
+    const FINDS: Readonly<Record<string, string>> = {
+      Patient: 'ann',
+      'Patient?_id=ann,bob': 'ann',
+      'Patient?_id=bob': '',
+      Condition: 'ca',
+      'Condition?patient=bob': '',
+      'Condition?patient=ann,bob': 'ca',
+      'Condition?subject=Patient/bob': '',
+      'Condition?_id=cb': '',
+      'Condition?_sort=-recorded-date': 'ca',
+      'Patient/bob/Condition': '',
+      'Patient/bob/*': '',
+      'Patient/ann/Condition': 'ca',
+      '?_type=Patient,Condition,Practitioner': 'ann ca dr',
+      Observation: 'about-ob oa oa-lab',
+      'Observation?focus=Patient/ann': '',
+      'Observation?_id=about-ob&_include=Observation:has-member': 'about-ob',
+      'Observation?_id=about-ob&_include=Observation:*': 'about-ob ann',
+      'Patient?_include:iterate=Patient:link&_revinclude:iterate=Patient:link': 'ann',
+      'Patient?_revinclude=Condition:patient': 'ann ca',
+      'Observation?_id=oa&_revinclude=Observation:has-member': 'oa',
+      'Observation?_id=oa&_revinclude:iterate=Observation:has-member&_include:iterate=Observation:subject':
+        'ann oa',
+      'Practitioner?_revinclude=Patient:general-practitioner&_revinclude:iterate=Condition:patient':
+        'ann ca dr',
+      'Condition?patient.name=bob': '',
+      'Condition?patient.name=ann': 'ca',
+      'Observation?has-member.subject=Patient/bob': '',
+      'Observation?has-member.status=final': '',
+      'Patient?_has:Condition:patient:recorded-date=2021': '',
+      'Practitioner?_has:Patient:general-practitioner:name=ann': 'dr',
+      'Observation?_has:Observation:has-member:status=final': '',
+      'Patient/ann/$everything': 'about-ob ann ca dr oa oa-lab',
+    }
+    for (const [url, found] of Object.entries(FINDS))
+      it(`finds ${found || 'nothing'} by ${url}`, async () => {
+        const reply = await ann(`GET ${url}`)
+        assert.equal(reply.status, 200, reply.text)
+        assert.deepEqual(
+          [...idsOf(reply), ...idsOf(reply, 'include')].toSorted(),
+          found.split(' ').filter(Boolean),
+        )
+        assert.equal(reply.body.total, idsOf(reply).length)
+        const counted = await ann(`GET ${url}${url.includes('?') ? '&' : '?'}_summary=count`)
+        if (!url.includes('$')) assert.equal(counted.body.total, idsOf(reply).length)
+      })
+
+    it('keeps to a granular limit in matches, counts, includes and sorting', async () => {
+      const limited = fhir.as('vitals')
+      assert.deepEqual(idsOf(await limited('GET Observation?_sort=-date')), ['oa'])
+      assert.equal((await limited('GET Observation?_summary=count')).body.total, 1)
+      const brought = await limited('GET Observation?_include=Observation:subject')
+      assert.deepEqual(idsOf(brought, 'include'), [])
+      assert.equal((await fhir.as('unreadable')('GET Observation?_summary=count')).body.total, 0)
+    })
+
+    it('looks into no type that a chain must not know', async () => {
+      const blind = fhir.as('noPatients')
+      assert.equal((await blind('GET Condition?_summary=count')).body.total, 3)
+      assert.equal((await blind('GET Condition?patient.name=ann&_summary=count')).body.total, 0)
+      assert.equal(
+        (await blind('GET Practitioner?_has:Patient:general-practitioner:name=ann&_summary=count')).body
+          .total,
+        0,
+      )
+      assert.deepEqual(idsOf(await blind('GET Condition?_id=ca&_include=Condition:patient'), 'include'), [])
+    })
+  })
+
+  describe('a history within a compartment', () => {
+    it('shows the versions inside, and counts no others', async () => {
+      const type = await ann('GET Condition/_history')
+      const shown = type.body.entry?.map(it => `${it.fullUrl?.split('/').at(-1)} ${it.response?.etag}`)
+      assert.deepEqual(shown, ['gone-a W/"2"', 'gone-a W/"1"', 'moved W/"2"', 'ca W/"1"'])
+      assert.equal(type.body.total, 4)
+      const instance = await ann('GET Condition/moved/_history')
+      assert.deepEqual(
+        instance.body.entry?.map(it => it.response?.etag),
+        ['W/"2"'],
+      )
+      const system = await ann('GET _history?_count=500')
+      const subjects = system.body.entry?.flatMap(it => it.resource?.subject ?? [])
+      assert(subjects?.every(it => JSON.stringify(it) === '{"reference":"Patient/ann"}'))
+    })
+
+    it('answers one way for what is outside and what never was', async () => {
+      assert.equal(issueOf(await ann('GET Condition/cb/_history')), NOT_WITHIN)
+      assert.equal(issueOf(await ann('GET Condition/none/_history')), NOT_WITHIN)
+    })
+
+    it('looks into the content of each version for a granular limit', async () => {
+      const reply = await fhir.as('vitals')('GET Observation/_history')
+      assert.deepEqual(
+        reply.body.entry?.map(it => it.resource?.id),
+        ['oa'],
+      )
+      assert.equal(reply.body.total, 1)
+      assert.equal((await fhir.as('unreadable')('GET Observation/_history')).body.total, 0)
+    })
+  })
+}

@@ -1,0 +1,9 @@
+import type { Readable } from 'node:stream'
+
+/** The answer to an interaction, above or inside a Bundle. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  /** JSON of a resource; a stream where nothing in it has to be looked at. */
+  readonly body?: string | Readable | undefined
+}

@@ -1,0 +1,23 @@
+import { STATUS_CODES } from 'node:http'
+import { isRecord } from '../../fhir/index.ts'
+import type { Answer } from '../answer.ts'
+import { parseExact } from '../upstream/exact.ts'
+
+/** The answer to one entry as an entry: what went wrong is its `outcome`, what was asked for is its `resource`. */
+export function entryAnswer({ status, headers, body }: Answer): object {
+  const { location, etag } = headers
+  const modified = headers['last-modified']
+  const said: unknown = typeof body === 'string' ? parseExact(body) : undefined
+  const isOutcome = isRecord(said) && said.resourceType === 'OperationOutcome'
+  return {
+    ...(location !== undefined && { fullUrl: location.replace(/\/_history\/[^/]+$/, '') }),
+    ...(said !== undefined && !isOutcome && { resource: said }),
+    response: {
+      status: `${status} ${STATUS_CODES[status] ?? ''}`.trim(),
+      ...(location !== undefined && { location }),
+      ...(etag !== undefined && { etag }),
+      ...(modified !== undefined && { lastModified: new Date(modified).toISOString() }),
+      ...(isOutcome && { outcome: said }),
+    },
+  }
+}

@@ -1,0 +1,162 @@
+import { type Entry, isProblem, isRecord } from '../../fhir/index.ts'
+import type { Answer } from '../answer.ts'
+import type { Call, Context } from '../call.ts'
+import { isResource, reaches } from '../judge/reaches.ts'
+import { answerOf, type Problem } from '../problem.ts'
+import { bundleText } from '../search/bundle-text.ts'
+import { declined } from '../upstream/declined.ts'
+import { parseExact } from '../upstream/exact.ts'
+import { sending } from '../upstream/request-of.ts'
+import { resourceIn } from '../upstream/resource-in.ts'
+import { entryAnswer } from './entry-answer.ts'
+import { fullUrlProblem, linked } from './identities.ts'
+import { type Step, stepOf, stepProblem } from './step.ts'
+
+type Write = Extract<Step, { readonly kind: 'write' }>
+
+/**
+ * Judges all entries, then sends what is to be written as one transaction, each entry bound to the version that was
+ * judged. What is read is read before, so that a refusal writes nothing, and again after.
+ */
+export async function transaction(
+  context: Context,
+  bundle: Call,
+  entries: readonly Entry[],
+  calls: readonly (Call | Problem)[],
+): Promise<Answer | Problem> {
+  const misnamed = fullUrlProblem(entries, context.baseUrl)
+  if (misnamed) return misnamed
+  const steps: Step[] = []
+  for (const [entry, call] of calls.entries()) {
+    const step = isProblem(call) ? call : await judgedStep(context, call)
+    if (isProblem(step)) return { problem: 'gateway-entry-failed', entry, cause: step }
+    steps.push(step)
+  }
+  const refused = problemAmong(context, steps, entries)
+  if (refused) return refused
+  const written = await send(context, bundle, steps, entries)
+  if (isProblem(written)) return written as Problem
+  const entry: object[] = []
+  for (const step of steps) entry.push(await answerTo(context, step, written as ReadonlyMap<Step, object>))
+  return { status: 200, headers: {}, body: bundleText({ type: 'transaction-response', entry }) }
+}
+
+async function judgedStep(context: Context, call: Call): Promise<Step | Problem> {
+  const step = await stepOf(context, call)
+  if (isProblem(step) || step.kind !== 'read') return step
+  const answer = await context.handle(context, call)
+  return isProblem(answer) ? answer : step
+}
+
+function problemAmong(
+  context: Context,
+  steps: readonly Step[],
+  entries: readonly Entry[],
+): Problem | undefined {
+  const identities = identitiesOf(steps, entries)
+  const written = new Set<string>()
+  for (const [entry, step] of steps.entries()) {
+    const cause = stepProblem(context, step, identities)
+    if (cause) return { problem: 'gateway-entry-failed', entry, cause }
+    if (step.kind !== 'write' || step.request.method === 'POST') continue
+    if (written.has(step.identity))
+      return {
+        problem: 'bad-bundle',
+        text: 'Cannot process transaction: two entries write the same resource',
+        entry,
+      }
+    written.add(step.identity)
+  }
+  return undefined
+}
+
+function identitiesOf(steps: readonly Step[], entries: readonly Entry[]): ReadonlyMap<string, string> {
+  return new Map(
+    steps.flatMap((step, at) => {
+      const fullUrl = entries[at]?.fullUrl
+      const identity = step.kind === 'read' ? undefined : step.identity
+      return fullUrl === undefined || identity === undefined ? [] : [[fullUrl, identity] as const]
+    }),
+  )
+}
+
+/** What the upstream says of each entry that was sent. */
+async function send(
+  context: Context,
+  bundle: Call,
+  steps: readonly Step[],
+  entries: readonly Entry[],
+): Promise<ReadonlyMap<Step, object> | Problem> {
+  const writes = steps.filter(step => step.kind === 'write')
+  if (writes.length === 0) return new Map()
+  // Entries that are not sent are named by what they are.
+  const known = new Map(
+    [...identitiesOf(steps, entries)].filter(([, identity]) => !identity.startsWith('http://new.invalid/')),
+  )
+  const entry = writes.map(step => {
+    const fullUrl = entries[steps.indexOf(step)]?.fullUrl
+    return {
+      ...(fullUrl !== undefined && { fullUrl }),
+      ...(step.exact !== undefined && { resource: linked(step.exact, known) }),
+      request: step.request,
+    }
+  })
+  const body = { resourceType: 'Bundle', type: 'transaction', entry }
+  const answer = await context.upstream.ask(sending(bundle, 'POST', '', body, context.addresses))
+  if (isProblem(answer)) return answer
+  if (answer.status >= 300) return declined(answer, bundle.access)
+  const response = resourceIn(answer)
+  if (isProblem(response)) return response
+  const exact = parseExact(answer.text)
+  return answersIn(context, writes, response.entry, isRecord(exact) ? exact.entry : undefined)
+}
+
+function answersIn(
+  context: Context,
+  writes: readonly Write[],
+  answered: unknown,
+  exact: unknown,
+): ReadonlyMap<Step, object> | Problem {
+  if (!Array.isArray(answered) || !Array.isArray(exact) || answered.length !== writes.length)
+    return { problem: 'upstream-broken', why: 'it did not answer every entry of a transaction' }
+  return new Map(
+    writes.map((step, at) => [step, writtenEntry(context, step, answered[at], exact[at])] as const),
+  )
+}
+
+/** What is told of a write: its status and version, and the resource where the caller may read it. */
+function writtenEntry(context: Context, { call }: Write, answered: unknown, exact: unknown): object {
+  const { resource, response } = isRecord(answered) ? answered : {}
+  const { status, location, etag, lastModified } = isRecord(response) ? response : {}
+  const place =
+    typeof location === 'string'
+      ? context.addresses.outwardAddress(context.addresses.inward(location))
+      : undefined
+  const isShown =
+    call.preferences.answer === 'representation' &&
+    isResource(resource) &&
+    reaches(call.access, 'r', resource, context.baseUrl)
+  return {
+    ...(place !== undefined && { fullUrl: place.replace(/\/_history\/[^/]+$/, '') }),
+    ...(isShown && isRecord(exact) && { resource: exact.resource }),
+    response: {
+      status: typeof status === 'string' ? status.slice(0, 32) : '200 OK',
+      ...(place !== undefined && { location: place }),
+      ...(typeof etag === 'string' && { etag }),
+      ...(typeof lastModified === 'string' && { lastModified }),
+    },
+  }
+}
+
+async function answerTo(context: Context, step: Step, written: ReadonlyMap<Step, object>): Promise<object> {
+  switch (step.kind) {
+    case 'answered':
+      return entryAnswer(step.answer)
+    case 'write':
+      return written.get(step) ?? entryAnswer({ status: 200, headers: {} })
+    case 'read': {
+      const answer = await context.handle(context, step.call)
+      return entryAnswer(isProblem(answer) ? answerOf(answer) : answer)
+    }
+  }
+}

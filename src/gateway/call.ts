@@ -1,0 +1,47 @@
+import type { Access } from '../consent/index.ts'
+import type { Admitted, Interaction, Preconditions, Preferences } from '../fhir/index.ts'
+import type { Answer } from './answer.ts'
+import type { Problem } from './problem.ts'
+import type { Pages } from './search/pages.ts'
+import type { Addresses } from './upstream/addresses.ts'
+import type { Upstream } from './upstream/upstream.ts'
+
+/** A request below HTTP: the same for a request of its own and for an entry of a Bundle. */
+export interface Call<I extends Interaction = Interaction> {
+  readonly interaction: I
+  /** Parsed JSON, for judging; undefined where there was none. */
+  readonly body?: unknown
+  /** The same, for sending: decimals keep their digits. */
+  readonly exactBody?: unknown
+  readonly preconditions: Preconditions
+  readonly preferences: Preferences
+  readonly access: Access
+  /** Who judges the interactions that this one holds (Bundle entries, a page's search). */
+  readonly admitted: Admitted
+  /** Goes to the upstream, so that both logs can be read together. */
+  readonly requestId: string
+  /** Whether the answer may be longer than memory: it is one of its own, not an entry of a Bundle. */
+  readonly mayStream: boolean
+}
+
+/** What the handlers work with. */
+export interface Context {
+  /** The FHIR base as clients know it. */
+  readonly baseUrl: string
+  readonly addresses: Addresses
+  readonly upstream: Upstream
+  readonly pages: Pages
+  /** How a patient's compartment is asked for: by its path, or by a search parameter. */
+  readonly narrowing: () => Promise<'compartment' | 'parameter'>
+  readonly capabilities: () => Promise<object | Problem>
+  readonly smartConfiguration: () => object
+  /** `handle` of this room: the entries of a Bundle go the way of requests. */
+  readonly handle: (context: Context, call: Call) => Promise<Answer | Problem>
+}
+
+export type Kind = Interaction['kind']
+export type InteractionOf<K extends Kind> = Extract<Interaction, { readonly kind: K }>
+export type Handler<K extends Kind> = (
+  context: Context,
+  call: Call<InteractionOf<K>>,
+) => Promise<Answer | Problem>

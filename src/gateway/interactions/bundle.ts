@@ -1,0 +1,54 @@
+import type { Access } from '../../consent/index.ts'
+import { type Entry, isProblem, parseEntries, resourceTypes } from '../../fhir/index.ts'
+import { batch } from '../bundle/batch.ts'
+import { entryCall } from '../bundle/entry-call.ts'
+import { transaction } from '../bundle/transaction.ts'
+import type { Call, Handler } from '../call.ts'
+import { isKeptElsewhere } from '../judge/kept-elsewhere.ts'
+import { seesAll } from '../judge/sees-all.ts'
+import type { Problem } from '../problem.ts'
+import { passThrough } from '../upstream/pass-through.ts'
+import { sending } from '../upstream/request-of.ts'
+
+/** `POST [base]`: a batch or a transaction. */
+export const bundle: Handler<'bundle'> = async (context, call) => {
+  const parsed = parseEntries(call.body, context.baseUrl)
+  if (isProblem(parsed)) return parsed
+  const exact = parseEntries(call.exactBody, context.baseUrl)
+  if (isProblem(exact)) return exact
+  const calls = parsed.entries.map((entry, at) => callOf(call, entry, exact.entries[at]))
+  if (doesAll(call.access) && calls.every(isPlain))
+    return passThrough(context, call, sending(call, 'POST', '', call.exactBody, context.addresses))
+  if (parsed.type === 'batch') return batch(context, calls)
+  return transaction(context, call, parsed.entries, calls)
+}
+
+function callOf(bundle: Call, entry: Entry, exact: Entry | undefined): Call | Problem {
+  const call = entryCall(bundle, entry, exact?.body)
+  if (!isProblem(call) && isKeptElsewhere(call.interaction))
+    return { problem: 'kept-elsewhere', type: 'AuditEvent' }
+  return call
+}
+
+const WHOLE: readonly string[] = [
+  'search-system',
+  'history-system',
+  'operation',
+  'capabilities',
+  'smart-configuration',
+]
+
+/** Whether an entry is of one type: others may bring what is never taken from the upstream. */
+function isPlain(call: Call | Problem): boolean {
+  return (
+    !isProblem(call) &&
+    !WHOLE.includes(call.interaction.kind) &&
+    !(call.interaction.kind === 'search-compartment' && call.interaction.type === '*')
+  )
+}
+
+function doesAll(access: Access): boolean {
+  const isAll = (letter: 'c' | 'u' | 'd') =>
+    resourceTypes.every(type => access.reach(type, letter) === 'everything')
+  return seesAll(access) && isAll('c') && isAll('u') && isAll('d')
+}

@@ -1,0 +1,88 @@
+import { isProblem, isResourceType, type Params, resourceTypes } from '../../fhir/index.ts'
+import type { Answer } from '../answer.ts'
+import type { Call, Context } from '../call.ts'
+import { find } from '../judge/find.ts'
+import { reaches } from '../judge/reaches.ts'
+import { seesAll } from '../judge/sees-all.ts'
+import type { Problem } from '../problem.ts'
+import { bundleText } from '../search/bundle-text.ts'
+import { fetchPage } from '../search/fetch-page.ts'
+import { linksOf } from '../search/links.ts'
+import { isReached } from '../search/narrow-includes.ts'
+import { PAGE } from '../search/pages.ts'
+import { turnPage } from '../search/turn-page.ts'
+import { getting, pathOf, queryOf } from '../upstream/request-of.ts'
+import type { Operation } from './operation.ts'
+
+const TAKEN = new Set(['_since', '_type', '_count', '_format', '_pretty'])
+
+/** `Patient/[id]/$everything`: of what the upstream gives, what the caller may search or read. */
+export async function everything(context: Context, asked: Call<Operation>): Promise<Answer | Problem> {
+  if (asked.body !== undefined)
+    return { problem: 'not-supported', text: 'Cannot read parameters of $everything from the body' }
+  const path = pathOf(asked.interaction)
+  const turned = turnPage(context, asked, path)
+  if (isProblem(turned)) return turned
+  const { call, link } = turned
+  const { id = '', params } = call.interaction
+  const patient = await find(context, call, 'r', 'Patient', id)
+  if (isProblem(patient)) return patient
+  if (patient.kind === 'deleted') return { problem: 'gone', type: 'Patient', id }
+  const narrowed = narrowedParams(call, params)
+  if (isProblem(narrowed)) return narrowed
+  const { access } = call
+  const page = await fetchPage(
+    context,
+    call,
+    getting(call, link ?? `${path}?${queryOf(narrowed as Params, context.addresses)}`),
+    {
+      isMatch: it => reaches(access, 's', it, context.baseUrl) || reaches(access, 'r', it, context.baseUrl),
+      isInclude: it => reaches(access, 'r', it, context.baseUrl),
+      includes: (_matches, candidates) => candidates,
+    },
+  )
+  if (isProblem(page)) return page
+  return {
+    status: 200,
+    headers: {},
+    body: bundleText({
+      type: 'searchset',
+      total: page.links.size === 0 ? page.matches.length : undefined,
+      link: linksOf(
+        context,
+        call,
+        path,
+        { params, used: params.filter(([name]) => name !== PAGE) },
+        page.links,
+      ),
+      entry: [...page.matches, ...page.includes].map(({ resource, exact }, at) => ({
+        fullUrl: `${context.baseUrl}/${resource.resourceType}/${resource.id}`,
+        resource: exact,
+        search: { mode: at < page.matches.length ? 'match' : 'include' },
+      })),
+    }),
+  }
+}
+
+function narrowedParams({ access }: Call, params: Params): Params | Problem {
+  const unknown = params.find(([name]) => !TAKEN.has(name))
+  if (unknown)
+    return {
+      problem: 'bad-search',
+      code: 'not-supported',
+      text: `Cannot use ${unknown[0]} with $everything: it takes _since, _type and _count`,
+    }
+  const asked = params.filter(([name]) => name === '_type').flatMap(([, value]) => value.split(','))
+  if (!asked.every(isResourceType))
+    return {
+      problem: 'bad-search',
+      code: 'invalid',
+      text: 'Cannot read _type: expected resource types of R4',
+    }
+  const others = params.filter(([name]) => name === '_since' || name === '_count')
+  if (asked.length === 0 && seesAll(access)) return others
+  const types = (asked.length > 0 ? asked : resourceTypes).filter(
+    type => isReached(access, type, 's') || isReached(access, type, 'r'),
+  )
+  return [...others, ['_type', types.join(',')]]
+}

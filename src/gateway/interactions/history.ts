@@ -1,0 +1,105 @@
+import { tellsAbsence } from '../../consent/index.ts'
+import { isProblem, type Params, parseHistory } from '../../fhir/index.ts'
+import type { Letter } from '../../scope/index.ts'
+import type { Answer } from '../answer.ts'
+import type { Call, Context, Handler, InteractionOf } from '../call.ts'
+import { seesAll } from '../judge/sees-all.ts'
+import type { Problem } from '../problem.ts'
+import { bundleText } from '../search/bundle-text.ts'
+import { linksIn } from '../search/fetch-page.ts'
+import { linksOf } from '../search/links.ts'
+import { PAGE } from '../search/pages.ts'
+import { turnPage } from '../search/turn-page.ts'
+import { shownVersions } from '../search/versions.ts'
+import { declined } from '../upstream/declined.ts'
+import { passThrough } from '../upstream/pass-through.ts'
+import { getting, pathOf, queryOf } from '../upstream/request-of.ts'
+import { resourceIn } from '../upstream/resource-in.ts'
+
+type History = InteractionOf<'history-instance' | 'history-type' | 'history-system'>
+
+/** The versions of one resource that are within the reach, each judged by its own content. */
+export const historyOfInstance: Handler<'history-instance'> = async (context, call) => {
+  const { type, id } = call.interaction
+  const answer = await history(context, call, 'r')
+  // A resource that has gone to another patient still shows the versions from before; none at all is as absent.
+  return answer === 'nothing' ? notShown(call, type, id) : answer
+}
+
+export const historyOfType: Handler<'history-type'> = async (context, call) => {
+  const answer = await history(context, call, 's')
+  return answer === 'nothing' ? empty(context, call) : answer
+}
+
+/** Of all types that the caller reaches at all. */
+export const historyOfSystem: Handler<'history-system'> = async (context, call) => {
+  const answer = await history(context, call, 's')
+  return answer === 'nothing' ? empty(context, call) : answer
+}
+
+async function history(
+  context: Context,
+  asked: Call<History>,
+  letter: Letter,
+): Promise<Answer | 'nothing' | Problem> {
+  const path = pathOf(asked.interaction)
+  if (isPassed(asked))
+    return passThrough(context, asked, getting(asked, withQuery(context, path, asked.interaction.params)))
+  const turned = turnPage(context, asked, path)
+  if (isProblem(turned)) return turned
+  const { call, link } = turned
+  const query = parseHistory(call.interaction.params, call.preferences.lenient)
+  if (isProblem(query)) return query
+  const answer = await context.upstream.ask(getting(call, link ?? withQuery(context, path, query.used)))
+  if (isProblem(answer)) return answer
+  if (answer.status === 404 || answer.status === 410) return 'nothing'
+  if (answer.status !== 200) return declined(answer, call.access)
+  const bundle = resourceIn(answer)
+  if (isProblem(bundle)) return bundle
+  const links = linksIn(context, bundle)
+  if (isProblem(links)) return links
+  const entry = await shownVersions(context, call, letter, bundle, answer.text)
+  if (isProblem(entry)) return entry as Problem
+  if (entry.length === 0 && links.size === 0) return 'nothing'
+  return {
+    status: 200,
+    headers: {},
+    body: bundleText({
+      type: 'history',
+      total: links.size === 0 ? entry.length : undefined,
+      link: linksOf(context, call, path, { params: call.interaction.params, used: query.used }, links),
+      entry,
+    }),
+  }
+}
+
+function notShown({ access }: Call, type: string, id: string): Problem {
+  return tellsAbsence(access.reach(type, 'r'), type, id)
+    ? { problem: 'absent', type, id }
+    : { problem: 'out-of-reach' }
+}
+
+function empty(context: Context, call: Call<History>): Answer {
+  const link = linksOf(
+    context,
+    call,
+    pathOf(call.interaction),
+    { params: [], used: call.interaction.params },
+    new Map(),
+  )
+  return { status: 200, headers: {}, body: bundleText({ type: 'history', total: 0, link, entry: [] }) }
+}
+
+// Over all types it may hold what is never taken from the upstream (contract 5.8).
+function isPassed({ interaction, access }: Call<History>): boolean {
+  return (
+    interaction.kind !== 'history-system' &&
+    seesAll(access) &&
+    !interaction.params.some(([name]) => name === PAGE)
+  )
+}
+
+function withQuery(context: Context, path: string, params: Params): string {
+  const kept = params.filter(([name]) => name !== '_format' && name !== '_pretty')
+  return kept.length === 0 ? path : `${path}?${queryOf(kept, context.addresses)}`
+}

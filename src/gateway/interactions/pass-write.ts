@@ -1,0 +1,56 @@
+import type { Letter } from '../../scope/index.ts'
+import type { Answer } from '../answer.ts'
+import type { Call, Context, InteractionOf } from '../call.ts'
+import { seesAll } from '../judge/sees-all.ts'
+import type { Problem } from '../problem.ts'
+import { exactText } from '../upstream/exact.ts'
+import type { UpstreamRequest } from '../upstream/exchange.ts'
+import { passThrough } from '../upstream/pass-through.ts'
+import { headersFor, pathOf, queryOf } from '../upstream/request-of.ts'
+
+type Write = InteractionOf<
+  'create' | 'update' | 'update-conditional' | 'patch' | 'patch-conditional' | 'delete' | 'delete-conditional'
+>
+
+const METHODS = {
+  create: 'POST',
+  update: 'PUT',
+  'update-conditional': 'PUT',
+  patch: 'PATCH',
+  'patch-conditional': 'PATCH',
+  delete: 'DELETE',
+  'delete-conditional': 'DELETE',
+} as const satisfies Record<Write['kind'], UpstreamRequest['method']>
+
+/** Whether a write may go by as it is: the caller may do it to all of a type, and see whatever is answered. */
+export function isPassed(call: Call<Write>, letter: Letter): boolean {
+  return seesAll(call.access) && call.access.reach(call.interaction.type, letter) === 'everything'
+}
+
+export function passWrite(context: Context, call: Call<Write>): Promise<Answer | Problem> {
+  const { interaction, exactBody } = call
+  const query = 'params' in interaction ? queryOf(interaction.params, context.addresses) : ''
+  const path = pathOf(interaction)
+  return passThrough(context, call, {
+    method: METHODS[interaction.kind],
+    path: query === '' ? path : `${path}?${query}`,
+    headers: writeHeaders(context, call),
+    ...(exactBody !== undefined && { body: context.addresses.inward(exactText(exactBody)) }),
+  })
+}
+
+function writeHeaders(context: Context, call: Call<Write>): UpstreamRequest['headers'] {
+  const { interaction, preconditions, preferences, exactBody } = call
+  const isPatch = interaction.kind === 'patch' || interaction.kind === 'patch-conditional'
+  const condition = interaction.kind === 'create' ? interaction.ifNoneExist : undefined
+  return {
+    ...headersFor(call),
+    prefer: `return=${preferences.answer}`,
+    ...(exactBody !== undefined && {
+      'content-type': isPatch ? 'application/json-patch+json' : 'application/fhir+json; charset=utf-8',
+    }),
+    ...(preconditions.ifMatch !== undefined && { 'if-match': preconditions.ifMatch }),
+    ...(preconditions.ifNoneMatch !== undefined && { 'if-none-match': preconditions.ifNoneMatch }),
+    ...(condition && { 'if-none-exist': queryOf(condition, context.addresses) }),
+  }
+}

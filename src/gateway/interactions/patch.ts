@@ -1,0 +1,46 @@
+import { applyPatch, isProblem, resourceBodyWithId } from '../../fhir/index.ts'
+import type { Answer } from '../answer.ts'
+import type { Call, Context, Handler } from '../call.ts'
+import { find, type Living } from '../judge/find.ts'
+import type { Problem } from '../problem.ts'
+import { matchOf } from '../search/match.ts'
+import { exactText, parseExact } from '../upstream/exact.ts'
+import { isPassed, passWrite } from './pass-write.ts'
+import { type NextVersion, replace } from './update.ts'
+
+/** Applies a JSON Patch here, so that its result can be judged, and sends that in the place of the patch. */
+export const patch: Handler<'patch'> = async (context, call) => {
+  const { type, id } = call.interaction
+  if (isPassed(call, 'u')) return passWrite(context, call)
+  return patchOne(context, call, type, id)
+}
+
+/** Patches the one match. */
+export const patchConditional: Handler<'patch-conditional'> = async (context, call) => {
+  const { type, params } = call.interaction
+  if (isPassed(call, 'u')) return passWrite(context, call)
+  const match = await matchOf(context, call, type, params)
+  if (!match) return { problem: 'no-match', type }
+  return isProblem(match) ? match : patchOne(context, call, type, match.resource.id ?? '')
+}
+
+async function patchOne(context: Context, call: Call, type: string, id: string): Promise<Answer | Problem> {
+  const found = await find(context, call, 'u', type, id)
+  if (isProblem(found)) return found
+  if (found.kind === 'deleted') return { problem: 'gone', type, id }
+  return replace(context, call, type, id, patched(call, type, id))
+}
+
+/** The version after the patch, with all digits of decimals that it does not touch. */
+export function patched(call: Call, type: string, id: string): NextVersion {
+  return (before: Living | undefined) => {
+    if (!before) return { problem: 'out-of-reach' }
+    const result = applyPatch(parseExact(before.text), call.exactBody)
+    if ('failure' in result) {
+      const text = `Cannot apply patch: ${result.failure}`
+      return result.malformed ? { problem: 'malformed-body', text } : { problem: 'unusable-patch', text }
+    }
+    const resource = resourceBodyWithId(JSON.parse(exactText(result.value)), type, id)
+    return isProblem(resource) ? resource : { resource, exact: result.value }
+  }
+}

@@ -1,0 +1,75 @@
+import type { Resource } from '../../fhir/index.ts'
+import {
+  isProblem,
+  isWhole,
+  type Params,
+  type Preconditions,
+  shapedResource,
+  shapeOf,
+} from '../../fhir/index.ts'
+import type { Answer } from '../answer.ts'
+import type { Call, Context, Handler, InteractionOf } from '../call.ts'
+import { type Deleted, find, type Living } from '../judge/find.ts'
+import { isUnchanged } from '../judge/preconditions.ts'
+import { seesAll } from '../judge/sees-all.ts'
+import type { Problem } from '../problem.ts'
+import { exactText, parseExact } from '../upstream/exact.ts'
+import { passThrough } from '../upstream/pass-through.ts'
+import { headersFor, pathOf, queryOf } from '../upstream/request-of.ts'
+
+type Read = InteractionOf<'read' | 'vread'>
+
+/** Judged on what came back: the address tells nothing about whose it is. */
+export const read: Handler<'read'> = async (context, call) => {
+  const { type, id, params } = call.interaction
+  if (seesAll(call.access)) return readAll(context, call)
+  return shown(await find(context, call, 'r', type, id), type, id, params, call.preconditions)
+}
+
+/** One version is judged by its own content: the resource may have been another patient's then. */
+export const vread: Handler<'vread'> = async (context, call) => {
+  const { type, id, version, params } = call.interaction
+  if (seesAll(call.access)) return readAll(context, call)
+  return shown(await find(context, call, 'r', type, id, version), type, id, params, call.preconditions)
+}
+
+function readAll(context: Context, call: Call<Read>): Promise<Answer | Problem> {
+  const { ifNoneMatch, ifModifiedSince } = call.preconditions
+  const params = call.interaction.params.filter(([name]) => name !== '_format' && name !== '_pretty')
+  const query = queryOf(params, context.addresses)
+  return passThrough(context, call, {
+    method: 'GET',
+    path: query === '' ? pathOf(call.interaction) : `${pathOf(call.interaction)}?${query}`,
+    headers: {
+      ...headersFor(call),
+      ...(ifNoneMatch !== undefined && { 'if-none-match': ifNoneMatch }),
+      ...(ifModifiedSince !== undefined && { 'if-modified-since': ifModifiedSince }),
+    },
+  })
+}
+
+/** What was left out upstream could not be judged, so it is left out here. */
+function shown(
+  found: Living | Deleted | Problem,
+  type: string,
+  id: string,
+  params: Params,
+  preconditions: Preconditions,
+): Answer | Problem {
+  if (isProblem(found)) return found
+  if (found.kind === 'deleted') return { problem: 'gone', type, id }
+  const headers = versionHeaders(found)
+  if (isUnchanged(found, preconditions)) return { status: 304, headers }
+  const shape = shapeOf(params)
+  const body = isWhole(shape)
+    ? found.text
+    : exactText(shapedResource(parseExact(found.text) as Resource, shape))
+  return { status: 200, headers, body }
+}
+
+export function versionHeaders({ etag, lastModified }: Pick<Living, 'etag' | 'lastModified'>) {
+  return {
+    ...(etag !== undefined && { etag }),
+    ...(lastModified !== undefined && { 'last-modified': lastModified }),
+  }
+}

@@ -1,0 +1,174 @@
+import {
+  isProblem,
+  type Params,
+  type Query,
+  type Resource,
+  type Shape,
+  shapedResource,
+} from '../../fhir/index.ts'
+import type { Answer } from '../answer.ts'
+import type { Call, Context, Handler } from '../call.ts'
+import { KEPT_ELSEWHERE } from '../judge/kept-elsewhere.ts'
+import { seesAll } from '../judge/sees-all.ts'
+import type { Problem } from '../problem.ts'
+import { bundleText } from '../search/bundle-text.ts'
+import { resolveChains } from '../search/chains.ts'
+import { collect } from '../search/collect.ts'
+import { fetchPage, type Page, type Released } from '../search/fetch-page.ts'
+import { linksOf } from '../search/links.ts'
+import { PAGE } from '../search/pages.ts'
+import { oneType, planSearch, type Search } from '../search/plan.ts'
+import { turnPage } from '../search/turn-page.ts'
+import { passThrough } from '../upstream/pass-through.ts'
+import { getting, pathOf, searching } from '../upstream/request-of.ts'
+
+/** How many are counted, one by one: a total that the upstream gives may be of more than the caller reaches. */
+const COUNTED = 10_000
+
+/** Searches a type, several types, or a compartment. */
+export const search: Handler<Search['kind']> = async (context, asked) => {
+  if (isPassed(asked)) return searchAll(context, asked)
+  const path = pathOf(asked.interaction)
+  const turned = turnPage(context, asked, path)
+  if (isProblem(turned)) return turned
+  const { call, link } = turned
+  if (seesAll(call.access)) return searchOverTypes(context, call, path, link)
+  const resolved = await resolveChains(context, call)
+  if (resolved !== 'nothing' && isProblem(resolved)) return resolved as Problem
+  const plan = await planSearch(context, resolved === 'nothing' ? call : resolved)
+  if (isProblem(plan)) return plan
+  const { query } = plan
+  const used = usedBy(query, call)
+  const answer = (page: Page, total: number | undefined) =>
+    bundle(context, call, path, used, page, query.shape, total)
+  if (resolved === 'nothing') return answer(NONE, 0)
+  if (query.shape.summary === 'count' || query.count === 0) {
+    const found = await collect(context, counting(call), COUNTED)
+    return isProblem(found) ? (found as Problem) : answer(NONE, found.length)
+  }
+  const request = link === undefined ? plan.request : getting(call, link)
+  const page = await fetchPage(context, call, request, plan.judge)
+  if (isProblem(page)) return page
+  const total = await totalOf(context, call, query, page)
+  return typeof total === 'object' ? total : answer(page, total)
+}
+
+const NONE: Page = { matches: [], includes: [], links: new Map() }
+
+/**
+ * What the upstream counted cannot be checked, so it is not passed on: a search that is all on one page has its own
+ * total, any other one only where it was asked for.
+ */
+async function totalOf(
+  context: Context,
+  call: Call<Search>,
+  { total }: Query,
+  { matches, links }: Page,
+): Promise<number | undefined | Problem> {
+  if (total === 'none') return undefined
+  if (!links.has('next') && !links.has('previous')) return matches.length
+  if (total !== 'accurate') return undefined
+  const found = await collect(context, counting(call), COUNTED)
+  return isProblem(found) ? (found as Problem) : found.length
+}
+
+// As large pages as the upstream gives, and nothing but what is counted.
+const NOT_COUNTED = /^(?:_count|_summary|_elements|_sort|_total|_(?:rev)?include(?::.*)?)$/
+
+function counting(call: Call<Search>): Call<Search> {
+  const params = call.interaction.params.filter(([name]) => !NOT_COUNTED.test(name))
+  return { ...call, interaction: { ...call.interaction, params: [...params, ['_count', '500']] } }
+}
+
+function bundle(
+  context: Context,
+  call: Call<Search>,
+  path: string,
+  used: Query['used'],
+  { matches, includes, links }: Page,
+  shape: Shape,
+  total: number | undefined,
+): Answer {
+  const entryOf = (mode: 'match' | 'include') => (released: Released) => ({
+    fullUrl: `${context.baseUrl}/${released.resource.resourceType}/${released.resource.id}`,
+    resource: shapedResource(released.exact, shape),
+    search: { mode },
+  })
+  const { params } = call.interaction
+  return {
+    status: 200,
+    headers: {},
+    body: bundleText({
+      type: 'searchset',
+      total,
+      link: linksOf(context, call, path, { params, used }, links),
+      entry: [...matches.map(entryOf('match')), ...includes.map(entryOf('include'))],
+    }),
+  }
+}
+
+/** What was understood, as it was said: a chain that was looked up stands in the self link as it was. */
+function usedBy(query: Query, { interaction }: Call<Search>): Query['used'] {
+  const names = new Set(query.used.map(([name]) => name))
+  return interaction.params.filter(
+    ([name]) => names.has(name) || name.includes('.') || name.startsWith('_has:') || name === '_type',
+  )
+}
+
+/**
+ * Whether the answer passes by unseen. Not where it may bring what is never taken from the upstream (contract 5.8):
+ * over several types, or by an include of anything.
+ */
+function isPassed({ interaction, access }: Call<Search>): boolean {
+  return (
+    oneType(interaction) !== undefined &&
+    seesAll(access) &&
+    !interaction.params.some(
+      ([name, value]) => name === PAGE || (/^_(?:rev)?include/.test(name) && value.includes('*')),
+    )
+  )
+}
+
+/**
+ * A search over several types, or a page of the upstream's own making, for a caller who may see everything. What the
+ * parameters mean is then the upstream's business.
+ */
+async function searchOverTypes(
+  context: Context,
+  call: Call<Search>,
+  path: string,
+  link: string | undefined,
+): Promise<Answer | Problem> {
+  const { params, posted } = call.interaction
+  const request =
+    link === undefined
+      ? searching(call, path, plain(params), posted === true, context.addresses)
+      : getting(call, link)
+  const seen = (resource: Resource) => !KEPT_ELSEWHERE.has(resource.resourceType)
+  const page = await fetchPage(context, call, request, {
+    isMatch: seen,
+    isInclude: seen,
+    includes: (_matches, candidates) => candidates,
+  })
+  if (isProblem(page)) return page
+  const total = page.links.has('next') || page.links.has('previous') ? undefined : page.matches.length
+  return bundle(context, call, path, plain(params), page, WHOLE, total)
+}
+
+const WHOLE: Shape = { summary: 'false', elements: [] }
+
+function plain(params: Params): Params {
+  return params.filter(([name]) => name !== '_format' && name !== '_pretty')
+}
+
+function searchAll(context: Context, call: Call<Search>): Promise<Answer | Problem> {
+  const { interaction } = call
+  const request = searching(
+    call,
+    pathOf(interaction),
+    plain(interaction.params),
+    interaction.posted === true,
+    context.addresses,
+  )
+  return passThrough(context, call, request)
+}

@@ -1,0 +1,118 @@
+import { tellsAbsence } from '../../consent/index.ts'
+import { isProblem, isRecord, type Resource } from '../../fhir/index.ts'
+import type { Letter } from '../../scope/index.ts'
+import type { Call, Context } from '../call.ts'
+import type { Problem } from '../problem.ts'
+import { declined } from '../upstream/declined.ts'
+import { getting } from '../upstream/request-of.ts'
+import { resourceIn } from '../upstream/resource-in.ts'
+import type { UpstreamAnswer } from '../upstream/upstream.ts'
+import { isResource, reaches } from './reaches.ts'
+
+/** A resource of the upstream that the caller may touch. */
+export interface Living {
+  readonly kind: 'living'
+  readonly resource: Resource
+  /** Its JSON as it came. */
+  readonly text: string
+  /** Its entity tag, by which a write is bound to what was judged. */
+  readonly etag: string | undefined
+  readonly lastModified: string | undefined
+}
+
+/** It was deleted, and the caller may know: its last version was within reach. */
+export interface Deleted {
+  readonly kind: 'deleted'
+}
+
+/** Nothing is there, or it is not within reach: the caller is not always to know which. */
+export interface Unseen {
+  readonly kind: 'absent' | 'outside'
+}
+
+/** Looks a resource up with a letter, for who may see it, and tells the caller nothing about the rest. */
+export async function find(
+  context: Context,
+  call: Call,
+  letter: Letter,
+  type: string,
+  id: string,
+  version?: string,
+): Promise<Living | Deleted | Problem> {
+  const seen = await look(context, call, letter, type, id, version)
+  if (isProblem(seen) || seen.kind === 'living' || seen.kind === 'deleted') return seen
+  return notSeen(call, letter, type, id)
+}
+
+/** Refused and absent are one answer, but where the grant itself names the resource. */
+export function notSeen({ access }: Call, letter: Letter, type: string, id: string): Problem {
+  return tellsAbsence(access.reach(type, letter), type, id)
+    ? { problem: 'absent', type, id }
+    : { problem: 'out-of-reach' }
+}
+
+/**
+ * Looks a resource up and judges what comes back. Refused and absent take one way: whenever nothing is shown to a
+ * limited caller the versions are looked at, whether they can matter or not.
+ */
+export async function look(
+  context: Context,
+  call: Call,
+  letter: Letter,
+  type: string,
+  id: string,
+  version?: string,
+): Promise<Living | Deleted | Unseen | Problem> {
+  const path = `/${type}/${id}${version === undefined ? '' : `/_history/${version}`}`
+  const answer = await context.upstream.ask(getting(call, path))
+  if (isProblem(answer)) return answer
+  const { status } = answer
+  if (status !== 200 && status !== 404 && status !== 410) return declined(answer, call.access)
+  const living = status === 200 ? livingIn(answer, type, id) : undefined
+  if (living && isProblem(living)) return living
+  if (living && reaches(call.access, letter, living.resource, context.baseUrl)) return living
+  if (call.access.reach(type, letter) === 'everything') return { kind: status === 410 ? 'deleted' : 'absent' }
+  const last = await lastVersion(context, call, type, id)
+  const wasWithin = last !== undefined && reaches(call.access, letter, last, context.baseUrl)
+  if (status === 410 && wasWithin) return { kind: 'deleted' }
+  return { kind: status === 404 ? 'absent' : 'outside' }
+}
+
+/** The content that a resource had before it was deleted; undefined where the upstream does not tell. */
+export async function lastVersion(
+  { upstream }: Context,
+  call: Call,
+  type: string,
+  id: string,
+): Promise<Resource | undefined> {
+  const answer = await upstream.ask(getting(call, `/${type}/${id}/_history?_count=2`))
+  if (isProblem(answer) || answer.status !== 200) return undefined
+  const bundle = resourceIn(answer)
+  if (isProblem(bundle) || !Array.isArray(bundle.entry)) return undefined
+  return bundle.entry
+    .flatMap(entry => (isRecord(entry) && isResource(entry.resource) ? [entry.resource] : []))
+    .find(it => it.resourceType === type && it.id === id)
+}
+
+function livingIn(answer: UpstreamAnswer, type: string, id: string): Living | Problem {
+  const resource = resourceIn(answer)
+  if (isProblem(resource)) return resource
+  if (resource.resourceType !== type || resource.id !== id)
+    return { problem: 'upstream-broken', why: 'it answered with another resource than was asked for' }
+  return { kind: 'living', resource, text: answer.text, ...versionOf(answer, resource) }
+}
+
+/** By its headers, else by what the resource says of itself. */
+export function versionOf(
+  { headers }: Pick<UpstreamAnswer, 'headers'>,
+  { meta }: Resource,
+): Pick<Living, 'etag' | 'lastModified'> {
+  const versionId = typeof meta?.versionId === 'string' ? meta.versionId : undefined
+  const updated = typeof meta?.lastUpdated === 'string' ? new Date(meta.lastUpdated) : undefined
+  return {
+    etag: headers.etag ?? (versionId === undefined ? undefined : `W/"${versionId}"`),
+    lastModified:
+      headers['last-modified'] ??
+      (updated && !Number.isNaN(updated.getTime()) ? updated.toUTCString() : undefined),
+  }
+}

@@ -1,0 +1,36 @@
+import type { Access } from '../../consent/index.ts'
+import { isProblem, type Resource, resourceBody, resourceBodyWithId } from '../../fhir/index.ts'
+import type { Letter } from '../../scope/index.ts'
+import type { Call } from '../call.ts'
+import type { Problem } from '../problem.ts'
+import { hidesSearch } from './hidden-searches.ts'
+import { reaches } from './reaches.ts'
+
+/** Why content must not be written with a letter, if so. */
+export function contentProblem(
+  access: Access,
+  letter: Letter,
+  resource: Resource,
+  baseUrl: string,
+): Problem | undefined {
+  if (access.reach(resource.resourceType, letter) === 'everything') return undefined
+  return reaches(access, letter, resource, baseUrl) && !hidesSearch(resource, access)
+    ? undefined
+    : { problem: 'out-of-reach' }
+}
+
+/**
+ * The body of a write. What is judged must be valid, or the judgement may be of something else than what the upstream
+ * reads; what is not limited the upstream validates by itself.
+ */
+export function bodyOf(
+  { body, access }: Call,
+  letter: Letter,
+  type: string,
+  id?: string,
+): Resource | Problem {
+  const resource = id === undefined ? resourceBody(body, type) : resourceBodyWithId(body, type, id)
+  const isJudged = access.reach(type, letter) !== 'everything'
+  if (isProblem(resource) && resource.problem === 'invalid-resource' && !isJudged) return body as Resource
+  return resource
+}

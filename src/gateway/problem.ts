@@ -1,0 +1,73 @@
+import {
+  entryFailed,
+  type FhirProblem,
+  type OperationOutcome,
+  type Turndown,
+  turndown,
+  turndownOf,
+} from '../fhir/index.ts'
+import type { Answer } from './answer.ts'
+
+/** Why an interaction is not done: as on any FHIR server, or for the sake of the upstream. */
+export type Problem =
+  | FhirProblem
+  /** It cannot be reached, or was not a moment ago and is left alone. */
+  | { readonly problem: 'upstream-away' }
+  | { readonly problem: 'upstream-late' }
+  /** What it answered is no answer. `why` is for our own eyes. */
+  | { readonly problem: 'upstream-broken'; readonly why: string }
+  /** It would not do it, and says so; `said` is released as it is. */
+  | {
+      readonly problem: 'upstream-declined'
+      readonly status: number
+      readonly said: OperationOutcome
+      readonly retryAfter?: string | undefined
+    }
+  /** What it holds cannot be bound to what was judged. */
+  | { readonly problem: 'no-version'; readonly type: string }
+  | { readonly problem: 'kept-elsewhere'; readonly type: string }
+  | { readonly problem: 'gateway-entry-failed'; readonly entry: number; readonly cause: Problem }
+
+/** The one place where a problem becomes a response. */
+export function answerOf(problem: Problem): Answer {
+  const { status, outcome, headers } = responseTo(problem)
+  return { status, headers: headers ?? {}, body: JSON.stringify(outcome) }
+}
+
+function responseTo(problem: Problem): Turndown {
+  switch (problem.problem) {
+    case 'upstream-away':
+      return {
+        ...turndown(503, 'transient', 'The FHIR server behind this one does not answer. Try again soon.'),
+        headers: { 'retry-after': '2' },
+      }
+    case 'upstream-late':
+      return turndown(504, 'transient', 'The FHIR server behind this one did not answer in time.')
+    case 'upstream-broken':
+      return turndown(502, 'transient', 'The FHIR server behind this one gave an answer that cannot be used.')
+    case 'upstream-declined': {
+      const { status, said, retryAfter } = problem
+      return {
+        status,
+        outcome: said,
+        ...(retryAfter !== undefined && { headers: { 'retry-after': retryAfter } }),
+      }
+    }
+    case 'no-version':
+      return turndown(
+        501,
+        'not-supported',
+        `Cannot write this ${problem.type}: the FHIR server behind this one gives no version to hold on to`,
+      )
+    case 'kept-elsewhere':
+      return turndown(
+        404,
+        'not-found',
+        `Cannot find ${problem.type} here: it is not taken from the FHIR server`,
+      )
+    case 'gateway-entry-failed':
+      return entryFailed(problem.entry, responseTo(problem.cause))
+    default:
+      return turndownOf(problem)
+  }
+}

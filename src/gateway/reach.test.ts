@@ -1,0 +1,14 @@
+import { describe } from 'node:test'
+import { reachSearchSuite } from '../fhir-server/testing/reach-search-suite.ts'
+import { reachSuite } from '../fhir-server/testing/reach-suite.ts'
+import { startGatewayWithUpstream } from './testing/start-gateway.ts'
+
+// What holds on the embedded server holds through the gateway, with the embedded server unguarded behind it.
+describe('through the gateway, narrowed by compartment paths', () => {
+  reachSuite(options => startGatewayWithUpstream({ ...options, narrowing: 'compartment' }))
+  reachSearchSuite(options => startGatewayWithUpstream({ ...options, narrowing: 'compartment' }))
+})
+
+describe('through the gateway, narrowed by parameters', () => {
+  reachSearchSuite(options => startGatewayWithUpstream({ ...options, narrowing: 'parameter' }))
+})

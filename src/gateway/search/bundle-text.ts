@@ -1,0 +1,36 @@
+import type { Params } from '../../fhir/index.ts'
+import { exactText } from '../upstream/exact.ts'
+
+export interface Link {
+  readonly relation: string
+  readonly url: string
+}
+
+export interface BundleParts {
+  readonly type: 'searchset' | 'history' | 'batch-response' | 'transaction-response'
+  readonly total?: number | undefined
+  readonly link?: readonly Link[]
+  readonly entry: readonly object[]
+}
+
+/** A Bundle of our own: of the upstream's there is nothing in it but resources that were judged. */
+export function bundleText({ type, total, link = [], entry }: BundleParts): string {
+  return exactText({
+    resourceType: 'Bundle',
+    type,
+    ...(total !== undefined && { total }),
+    ...(link.length > 0 && { link }),
+    ...(entry.length > 0 && { entry }),
+  })
+}
+
+/** An address with its parameters. */
+export function addressOf(base: string, params: Params): string {
+  if (params.length === 0) return base
+  return `${base}?${params.map(([name, value]) => `${encode(name)}=${encode(value)}`).join('&')}`
+}
+
+// Colons and commas, which FHIR names and values are full of, may stand in a query (RFC 3986, 3.4).
+function encode(text: string): string {
+  return encodeURIComponent(text).replaceAll('%3A', ':').replaceAll('%2C', ',').replaceAll('%24', '$')
+}

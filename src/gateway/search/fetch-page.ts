@@ -1,0 +1,93 @@
+import { isProblem, isRecord, type Resource } from '../../fhir/index.ts'
+import type { Call, Context } from '../call.ts'
+import { isResource } from '../judge/reaches.ts'
+import type { Problem } from '../problem.ts'
+import { declined } from '../upstream/declined.ts'
+import { parseExact } from '../upstream/exact.ts'
+import type { UpstreamRequest } from '../upstream/exchange.ts'
+import { resourceIn } from '../upstream/resource-in.ts'
+
+/** A resource that is released, and the same with all digits of its decimals. */
+export interface Released {
+  readonly resource: Resource
+  readonly exact: Resource
+}
+
+/** What may be in a page. */
+export interface PageJudge {
+  isMatch(resource: Resource): boolean
+  isInclude(resource: Resource): boolean
+  /** Of what may be included, what is. */
+  includes(matches: readonly Released[], candidates: readonly Released[]): readonly Released[]
+}
+
+/** A page of a search as far as it may be seen. */
+export interface Page {
+  readonly matches: readonly Released[]
+  readonly includes: readonly Released[]
+  /** The upstream's links to other pages, below its base. */
+  readonly links: ReadonlyMap<Relation, string>
+}
+
+const RELATIONS = ['next', 'previous', 'first', 'last'] as const
+export type Relation = (typeof RELATIONS)[number]
+
+/** Asks for a page and leaves out what the caller must not see. */
+export async function fetchPage(
+  context: Context,
+  call: Call,
+  request: UpstreamRequest,
+  judge: PageJudge,
+): Promise<Page | Problem> {
+  const answer = await context.upstream.ask(request)
+  if (isProblem(answer)) return answer
+  if (answer.status !== 200) return declined(answer, call.access)
+  const bundle = resourceIn(answer)
+  if (isProblem(bundle)) return bundle
+  const entries = entriesIn(bundle)
+  if (!entries) return { problem: 'upstream-broken', why: 'it answered a search with something else' }
+  const links = linksIn(context, bundle)
+  if (isProblem(links)) return links
+  const exact = entriesIn(parseExact(answer.text) as Resource) ?? []
+  return { ...pick(entries, exact, judge), links }
+}
+
+interface Entry {
+  readonly resource?: unknown
+  readonly search?: unknown
+}
+
+function entriesIn(bundle: Resource): readonly Entry[] | undefined {
+  const { resourceType, entry = [] } = bundle
+  return resourceType === 'Bundle' && Array.isArray(entry) && entry.every(isRecord) ? entry : undefined
+}
+
+function pick(entries: readonly Entry[], exact: readonly Entry[], judge: PageJudge) {
+  const matches: Released[] = []
+  const candidates: Released[] = []
+  for (const [at, { resource, search }] of entries.entries()) {
+    const twin = exact[at]?.resource
+    if (!isResource(resource) || !isResource(twin)) continue
+    const released = { resource, exact: twin }
+    const mode = isRecord(search) ? search.mode : undefined
+    if (mode !== 'include' && mode !== 'outcome' && judge.isMatch(resource)) matches.push(released)
+    else if (mode !== 'match' && mode !== 'outcome' && judge.isInclude(resource)) candidates.push(released)
+  }
+  return { matches, includes: judge.includes(matches, candidates) }
+}
+
+export function linksIn(context: Context, { link = [] }: Resource): ReadonlyMap<Relation, string> | Problem {
+  const links = new Map<Relation, string>()
+  for (const it of Array.isArray(link) ? link.filter(isRecord) : []) {
+    const relation = RELATIONS.find(
+      known => known === it.relation || (known === 'previous' && it.relation === 'prev'),
+    )
+    if (!relation || typeof it.url !== 'string') continue
+    // The text has our base already in the place of the upstream's own.
+    const below = context.addresses.below(context.addresses.inward(it.url))
+    if (below === undefined)
+      return { problem: 'upstream-broken', why: 'its paging links are not below its base' }
+    links.set(relation, below)
+  }
+  return links
+}

@@ -1,0 +1,39 @@
+import type { Access } from '../../consent/index.ts'
+import { type IncludeRule, type Params, searchParameter } from '../../fhir/index.ts'
+import type { Letter } from '../../scope/index.ts'
+import { KEPT_ELSEWHERE } from '../judge/kept-elsewhere.ts'
+
+/** The includes that can bring something that the caller reaches, each to those types alone. */
+export function narrowedIncludes(rules: readonly IncludeRule[], access: Access): Params {
+  return rules.flatMap(rule =>
+    rule.parameters.flatMap(code =>
+      rule.direction === 'forward' ? forward(rule, code, access) : reverse(rule, code, access),
+    ),
+  )
+}
+
+/** Along a reference a resource is read (`r`). */
+function forward(rule: IncludeRule, code: string, access: Access): Params {
+  const { source, target } = rule
+  const possible = target === undefined ? searchParameter(source, code)?.target : [target]
+  if (possible === undefined) return [[nameOf(rule), `${source}:${code}`]]
+  const reached = possible.filter(type => isReached(access, type, 'r'))
+  if (target === undefined && reached.length === possible.length) return [[nameOf(rule), `${source}:${code}`]]
+  return reached.map(type => [nameOf(rule), `${source}:${code}:${type}`] as const)
+}
+
+/** Against a reference it is searched (`s`). */
+function reverse(rule: IncludeRule, code: string, access: Access): Params {
+  const { source, target } = rule
+  if (!isReached(access, source, 's')) return []
+  return [[nameOf(rule), target === undefined ? `${source}:${code}` : `${source}:${code}:${target}`]]
+}
+
+function nameOf({ direction, iterate }: IncludeRule): string {
+  const name = direction === 'forward' ? '_include' : '_revinclude'
+  return iterate ? `${name}:iterate` : name
+}
+
+export function isReached(access: Access, type: string, letter: Letter): boolean {
+  return access.reach(type, letter).length > 0 && !KEPT_ELSEWHERE.has(type)
+}

@@ -1,0 +1,86 @@
+import type { Limit, Reach } from '../../consent/index.ts'
+import { compartmentParameters, type Params, searchParameter } from '../../fhir/index.ts'
+
+/** How a search of one type is sent, so that the upstream looks no further than it has to. */
+export interface Narrowed {
+  /** Below the base. */
+  readonly path: string
+  /** Beside those of the caller: repeated parameters all hold (R4 search.html#combining). */
+  readonly params: Params
+}
+
+export type Narrowing = 'compartment' | 'parameter'
+
+// Not in the R4 CompartmentDefinition, or by other parameters than ours (contract 5.3).
+const BY_PARAMETER: ReadonlySet<string> = new Set(['Patient', 'Binary', 'Device', 'Group', 'Task'])
+
+/**
+ * Narrows a search to a reach as far as search parameters can say it. It may still find too much: several limits have
+ * only their patients in common, and an upstream may not know a parameter. Every entry is judged when it comes back.
+ */
+export function narrow(
+  type: string,
+  reach: Reach,
+  narrowing: Narrowing,
+  compartment: string | undefined,
+): Narrowed {
+  const patients = patientsIn(reach)
+  const params = reach === 'everything' ? [] : limitParams(type, reach)
+  const inPath = narrowing === 'compartment' && !BY_PARAMETER.has(type)
+  const ofLimit = patients && membership(type, patients)
+  const ofPath = compartment === undefined ? [] : membership(type, [compartment])
+  if (!inPath) return { path: `/${type}`, params: [...ofPath, ...(ofLimit ?? []), ...params] }
+  if (compartment !== undefined) {
+    const same = patients?.length === 1 && patients[0] === compartment
+    return { path: inCompartment(compartment, type), params: [...(same ? [] : (ofLimit ?? [])), ...params] }
+  }
+  const [patient, another] = patients ?? []
+  return patient !== undefined && another === undefined
+    ? { path: inCompartment(patient, type), params }
+    : { path: `/${type}`, params: [...(ofLimit ?? []), ...params] }
+}
+
+/** The same where only parameters can be sent (a condition); undefined when they do not say all of it. */
+export function exactParams(type: string, reach: Reach): Params | undefined {
+  if (reach === 'everything') return []
+  const [limit, another] = reach
+  if (!limit || another) return undefined
+  if (limit.patient === undefined) return limitParams(type, reach)
+  const ofPatient = membership(type, [limit.patient])
+  return ofPatient.length === 0 ? undefined : [...ofPatient, ...limitParams(type, reach)]
+}
+
+/** The patients in whose compartments all of a reach is, or undefined when some of it is in none. */
+function patientsIn(reach: Reach): readonly string[] | undefined {
+  if (reach === 'everything') return undefined
+  const patients = reach.map(limit => limit.patient)
+  return patients.every(it => it !== undefined) ? [...new Set(patients)] : undefined
+}
+
+function limitParams(type: string, limits: readonly Limit[]): Params {
+  const ids = limits.map(limit => limit.id)
+  const [limit, another] = limits
+  const query = limit && !another ? (limit.query ?? []) : []
+  const byId: Params =
+    type !== 'Patient' && ids.length > 0 && ids.every(it => it !== undefined) ? [['_id', ids.join(',')]] : []
+  return [...byId, ...query]
+}
+
+function membership(type: string, patients: readonly string[]): Params {
+  if (patients.length === 0) return []
+  if (type === 'Patient') return [['_id', patients.join(',')]]
+  const code = membershipParameter(type)
+  return code === undefined ? [] : [[code, patients.map(it => `Patient/${it}`).join(',')]]
+}
+
+/** `patient` is what every server knows; it is said of the same element as `subject`. */
+function membershipParameter(type: string): string | undefined {
+  const members = compartmentParameters(type)
+  if (members.length === 0) return undefined
+  if (searchParameter(type, 'patient')?.type === 'reference') return 'patient'
+  return members.includes('subject') ? 'subject' : members[0]
+}
+
+function inCompartment(patient: string, type: string): string {
+  return `/Patient/${patient}/${type}`
+}

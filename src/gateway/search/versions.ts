@@ -1,0 +1,101 @@
+import { isRecord, parseReference, type Resource } from '../../fhir/index.ts'
+import type { Letter } from '../../scope/index.ts'
+import type { Call, Context } from '../call.ts'
+import { lastVersion } from '../judge/find.ts'
+import { isResource, reaches } from '../judge/reaches.ts'
+import type { Problem } from '../problem.ts'
+import { parseExact } from '../upstream/exact.ts'
+
+interface Version {
+  readonly type: string
+  readonly id: string
+  /** Undefined for a deletion. */
+  readonly resource: Resource | undefined
+  readonly exact: unknown
+  readonly request: Readonly<Record<string, unknown>>
+  readonly response: Readonly<Record<string, unknown>>
+}
+
+// Deletions whose last content is not on the page have to be looked up.
+const LOOKED_UP = 20
+
+/** The entries of a history that may be seen, as entries of our own. */
+export async function shownVersions(
+  context: Context,
+  call: Call,
+  letter: Letter,
+  bundle: Resource,
+  text: string,
+): Promise<readonly object[] | Problem> {
+  const versions = versionsIn(bundle, parseExact(text), context.baseUrl)
+  if (!versions) return { problem: 'upstream-broken', why: 'it answered a history with something else' }
+  const shown: object[] = []
+  let looked = 0
+  for (const [at, version] of versions.entries()) {
+    let content = version.resource ?? contentBefore(versions, at)
+    if (!content && looked < LOOKED_UP) {
+      looked += 1
+      content = await lastVersion(context, call, version.type, version.id)
+    }
+    if (content && reaches(call.access, letter, content, context.baseUrl))
+      shown.push(entryOf(context, version))
+  }
+  return shown
+}
+
+/** A deletion is judged by the content that was deleted (contract 4): the next older version on the page. */
+function contentBefore(versions: readonly Version[], at: number): Resource | undefined {
+  const { type, id } = versions[at] ?? {}
+  return versions.slice(at + 1).find(it => it.type === type && it.id === id && it.resource)?.resource
+}
+
+function versionsIn(bundle: Resource, exact: unknown, baseUrl: string): readonly Version[] | undefined {
+  const { resourceType, entry = [] } = bundle
+  const twins: unknown = isRecord(exact) ? exact.entry : undefined
+  if (resourceType !== 'Bundle' || !Array.isArray(entry)) return undefined
+  return entry.flatMap((it, at) => {
+    if (!isRecord(it)) return []
+    const twin: unknown = Array.isArray(twins) ? twins[at] : undefined
+    const request = isRecord(it.request) ? it.request : {}
+    const response = isRecord(it.response) ? it.response : {}
+    const resource = isResource(it.resource) ? it.resource : undefined
+    const of = resource ? identity(resource) : addressIn(baseUrl, it.fullUrl, request.url, response.location)
+    return of
+      ? [{ ...of, resource, exact: isRecord(twin) ? twin.resource : undefined, request, response }]
+      : []
+  })
+}
+
+function identity({ resourceType: type, id }: Resource) {
+  return typeof id === 'string' ? { type, id } : undefined
+}
+
+function addressIn(baseUrl: string, ...addresses: readonly unknown[]) {
+  for (const address of addresses) {
+    const found = typeof address === 'string' ? parseReference(address, baseUrl) : undefined
+    if (found) return { type: found.type, id: found.id }
+  }
+  return undefined
+}
+
+const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE']
+
+function entryOf({ baseUrl }: Context, { type, id, resource, exact, request, response }: Version): object {
+  const method = METHODS.find(it => it === request.method) ?? (resource ? 'PUT' : 'DELETE')
+  const { status, etag, lastModified } = response
+  return {
+    fullUrl: `${baseUrl}/${type}/${id}`,
+    ...(resource && { resource: exact }),
+    request: { method, url: method === 'POST' ? type : `${type}/${id}` },
+    response: {
+      status:
+        typeof status === 'string' && /^\d{3}\b/.test(status)
+          ? status.slice(0, 32)
+          : resource
+            ? '200 OK'
+            : '204 No Content',
+      ...(typeof etag === 'string' && { etag }),
+      ...(typeof lastModified === 'string' && { lastModified }),
+    },
+  }
+}

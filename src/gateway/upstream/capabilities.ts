@@ -1,0 +1,49 @@
+import { isProblem, isRecord } from '../../fhir/index.ts'
+import type { Problem } from '../problem.ts'
+import type { Upstream } from './upstream.ts'
+
+/** The upstream's CapabilityStatement, asked for again after a minute; an old one does while it is away. */
+export interface UpstreamCapabilities {
+  get(): Promise<Readonly<Record<string, unknown>> | Problem>
+}
+
+const FRESH_MS = 60_000
+
+export function upstreamCapabilities(upstream: Upstream, clock: () => number): UpstreamCapabilities {
+  let held: { readonly statement: Readonly<Record<string, unknown>>; readonly at: number } | undefined
+  let flight: Promise<Readonly<Record<string, unknown>> | Problem> | undefined
+
+  async function fetchStatement(): Promise<Readonly<Record<string, unknown>> | Problem> {
+    const answer = await upstream.ask({
+      method: 'GET',
+      path: '/metadata',
+      headers: { accept: 'application/fhir+json' },
+    })
+    const statement = isProblem(answer) ? answer : statementOf(answer.status, answer.text)
+    if (isProblem(statement)) return held?.statement ?? (statement as Problem)
+    held = { statement, at: clock() }
+    return statement
+  }
+
+  return {
+    async get() {
+      if (held && clock() - held.at < FRESH_MS) return held.statement
+      flight ??= fetchStatement().finally(() => {
+        flight = undefined
+      })
+      return flight
+    },
+  }
+}
+
+function statementOf(status: number, text: string): Readonly<Record<string, unknown>> | Problem {
+  const why = 'its metadata is no CapabilityStatement'
+  if (status !== 200) return { problem: 'upstream-broken', why }
+  try {
+    const statement: unknown = JSON.parse(text)
+    if (isRecord(statement) && statement.resourceType === 'CapabilityStatement') return statement
+  } catch {
+    // No JSON is no CapabilityStatement either.
+  }
+  return { problem: 'upstream-broken', why }
+}

@@ -1,0 +1,101 @@
+import type { Fetch } from './fetch.ts'
+
+/** How the gateway shows itself to the upstream. A certificate of its own (mTLS) goes beside any of these. */
+export type UpstreamAuth =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'bearer'; readonly token: string }
+  | { readonly kind: 'basic'; readonly username: string; readonly password: string }
+  | {
+      readonly kind: 'client-credentials'
+      readonly tokenUrl: string
+      readonly clientId: string
+      readonly clientSecret: string
+      readonly scope?: string | undefined
+    }
+
+export interface Credentials {
+  /** The Authorization header, or undefined for none. Rejects when there should be one and it cannot be had. */
+  authorization(): Promise<string | undefined>
+  /** The upstream does not accept it any more: the next one is fetched anew. */
+  forget(): void
+}
+
+export interface CredentialsOptions {
+  readonly auth: UpstreamAuth
+  readonly fetch: Fetch
+  readonly clock: () => number
+  readonly timeoutMs: number
+}
+
+// A token that ends on the way is of no use.
+const SPARE_MS = 30_000
+const DEFAULT_SECONDS = 60
+
+export function credentials(options: CredentialsOptions): Credentials {
+  const { auth } = options
+  switch (auth.kind) {
+    case 'none':
+      return fixed(undefined)
+    case 'bearer':
+      return fixed(`Bearer ${auth.token}`)
+    case 'basic':
+      return fixed(`Basic ${Buffer.from(`${auth.username}:${auth.password}`).toString('base64')}`)
+    case 'client-credentials':
+      return clientCredentials(auth, options)
+  }
+}
+
+function fixed(header: string | undefined): Credentials {
+  const authorization = Promise.resolve(header)
+  return { authorization: () => authorization, forget: () => undefined }
+}
+
+type ClientCredentials = Extract<UpstreamAuth, { readonly kind: 'client-credentials' }>
+
+/** RFC 6749, 4.4: one token for all requests, fetched once however many need it. */
+function clientCredentials(
+  auth: ClientCredentials,
+  { fetch, clock, timeoutMs }: CredentialsOptions,
+): Credentials {
+  let held: { readonly header: string; readonly until: number } | undefined
+  let flight: Promise<string> | undefined
+
+  async function fetchToken(): Promise<string> {
+    const form = new URLSearchParams({ grant_type: 'client_credentials' })
+    if (auth.scope !== undefined) form.set('scope', auth.scope)
+    const response = await fetch(auth.tokenUrl, {
+      method: 'POST',
+      redirect: 'error',
+      headers: { accept: 'application/json', authorization: basicOf(auth) },
+      body: form,
+      signal: AbortSignal.timeout(timeoutMs),
+    })
+    const { access_token, expires_in } = (response.ok ? await response.json() : {}) as Record<string, unknown>
+    if (typeof access_token !== 'string')
+      throw new Error(
+        `Cannot get an access token for the upstream: its token endpoint answered ${response.status}`,
+      )
+    const seconds = typeof expires_in === 'number' ? expires_in : DEFAULT_SECONDS
+    held = { header: `Bearer ${access_token}`, until: clock() + seconds * 1000 - SPARE_MS }
+    return held.header
+  }
+
+  return {
+    async authorization() {
+      if (held && clock() < held.until) return held.header
+      flight ??= fetchToken().finally(() => {
+        flight = undefined
+      })
+      return flight
+    },
+    forget() {
+      held = undefined
+    },
+  }
+}
+
+// RFC 6749, 2.3.1: both are form-encoded before they are joined.
+function basicOf({ clientId, clientSecret }: ClientCredentials): string {
+  const encoded = `${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`
+  return `Basic ${Buffer.from(encoded).toString('base64')}`
+}

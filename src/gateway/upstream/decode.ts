@@ -1,0 +1,68 @@
+import type { Readable } from 'node:stream'
+import {
+  brotliDecompress,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  gunzip,
+  inflate,
+} from 'node:zlib'
+
+/** The body as it was before the upstream packed it, up to so many bytes; undefined when it is more or is broken. */
+export async function decoded(body: Buffer, encoding: string, limit: number): Promise<Buffer | undefined> {
+  switch (encoding) {
+    case '':
+    case 'identity':
+      return body.length <= limit ? body : undefined
+    case 'gzip':
+    case 'x-gzip':
+      return unpacked(gunzip, body, limit)
+    case 'deflate':
+      return unpacked(inflate, body, limit)
+    case 'br':
+      return unpacked(brotliDecompress, body, limit)
+    default:
+      return undefined
+  }
+}
+
+/** The same for a body that passes by. */
+export function decodedStream(body: Readable, encoding: string): Readable | undefined {
+  switch (encoding) {
+    case '':
+    case 'identity':
+      return body
+    case 'gzip':
+    case 'x-gzip':
+      return joined(body, createGunzip())
+    case 'deflate':
+      return joined(body, createInflate())
+    case 'br':
+      return joined(body, createBrotliDecompress())
+    default:
+      return undefined
+  }
+}
+
+/** Joins two streams so that what fails in one fails the other. */
+export function joined<T extends NodeJS.ReadWriteStream & { destroy(error?: Error): unknown }>(
+  from: Readable,
+  into: T,
+): T {
+  from.on('error', error => into.destroy(error))
+  into.on('close', () => from.destroy())
+  from.pipe(into)
+  return into
+}
+
+type Unpack = (
+  body: Buffer,
+  options: { maxOutputLength: number },
+  done: (error: Error | null, result: Buffer) => void,
+) => void
+
+function unpacked(unpack: Unpack, body: Buffer, limit: number): Promise<Buffer | undefined> {
+  return new Promise(resolve => {
+    unpack(body, { maxOutputLength: limit }, (error, result) => resolve(error ? undefined : result))
+  })
+}

@@ -1,0 +1,25 @@
+import type { Resource } from '../../fhir/index.ts'
+import { isResource } from '../judge/reaches.ts'
+import type { Problem } from '../problem.ts'
+import type { UpstreamAnswer } from './upstream.ts'
+
+const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/i
+
+/** The resource that a successful answer holds, or that it holds none. */
+export function resourceIn({ headers, text }: UpstreamAnswer): Resource | Problem {
+  if (!JSON_TYPE.test(String(headers['content-type'] ?? ''))) return broken('it is no JSON')
+  try {
+    const resource: unknown = JSON.parse(text)
+    return isResource(resource) ? resource : broken('it is no resource')
+  } catch {
+    return broken('its JSON is broken')
+  }
+}
+
+export function isJson(contentType: string | undefined): boolean {
+  return JSON_TYPE.test(contentType ?? '')
+}
+
+function broken(why: string): Problem {
+  return { problem: 'upstream-broken', why }
+}
