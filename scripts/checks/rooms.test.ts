@@ -37,6 +37,7 @@ describe('roomFaults', () => {
     ],
     ['src/auth/a.test.ts', "import { x } from '../store/store.ts'", /enters store by/],
     ['src/auth/a.ts', "import { x } from '../store/sqlite/index.ts'", /enters store by/],
+    ['src/auth/a.ts', "import { x } from '../store/testing/suite.ts'", /enters store by/],
     ['src/cli/a.ts', "import { x } from '../store/store.ts'", /enters store by/],
     ['src/cli/a.ts', 'run(process.env)', /only config reads process.env/],
     ['src/auth/a.ts', "import { x } from '../../test/support/x.ts'", /which is no source/],
@@ -64,6 +65,7 @@ describe('roomFaults', () => {
     ['src/auth/a.test.ts', "import { x } from '../interceptor/index.ts'\nprocess.env.HOME"],
     ['src/auth/a.test.ts', "import { x } from '../../test/support/x.ts'"],
     ['src/auth/a.ts', "// like console.log, or process.env\n/* import { x } from '../cli/index.ts' */"],
+    ['src/gateway/a.test.ts', "import { x } from '../fhir-server/testing/suite.ts'"],
     ['src/auth/table.ts', "'row',\n".repeat(900)],
     ['test/a.test.ts', "import { x } from '../src/auth/server.ts'"],
   ]
