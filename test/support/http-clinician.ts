@@ -1,0 +1,57 @@
+import type { Stack } from './stack.ts'
+
+/** A clinician's browser without a screen: cookies, forms and redirects over real HTTP. */
+export class HttpClinician {
+  readonly #stack: Stack
+  readonly #cookies = new Map<string, string>()
+
+  constructor(stack: Stack) {
+    this.#stack = stack
+  }
+
+  /** One request, with the cookies; a redirect is not followed. */
+  async request(url: string, init: RequestInit = {}): Promise<Response> {
+    const cookie = [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const response = await fetch(url, { ...init, headers: { ...init.headers, cookie }, redirect: 'manual' })
+    for (const line of response.headers.getSetCookie()) this.#keep(line)
+    return response
+  }
+
+  /** A request to the session API. */
+  api(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
+    return this.request(`${this.#stack.settings.appUrl}/api/${path}`, { headers })
+  }
+
+  /** Follows redirects to the last page. */
+  async open(url: string, init: RequestInit = {}): Promise<Response> {
+    let [at, response] = [url, await this.request(url, init)]
+    for (let hops = 0; response.status >= 300 && response.status < 400 && hops < 10; hops++) {
+      at = new URL(response.headers.get('location') ?? '', at).href
+      response = await this.request(at)
+    }
+    return response
+  }
+
+  async signIn(): Promise<void> {
+    const { settings, clinician } = this.#stack
+    const { username, password } = clinician
+    await this.open(`${settings.issuerUrl}/login`, form({ username, password }))
+  }
+
+  /** Launches the demo app for a patient, from the portal to the app's page. */
+  async launch(patientId: string): Promise<Response> {
+    return this.open(`${this.#stack.settings.issuerUrl}/portal/launch`, form({ patientId }))
+  }
+
+  #keep(line: string): void {
+    const [pair = ''] = line.split(';')
+    const at = pair.indexOf('=')
+    const [name, value] = [pair.slice(0, at), pair.slice(at + 1)]
+    if (value === '' || /max-age=0|expires=thu, 01 jan 1970/i.test(line)) this.#cookies.delete(name)
+    else this.#cookies.set(name, value)
+  }
+}
+
+function form(fields: Readonly<Record<string, string>>): RequestInit {
+  return { method: 'POST', body: new URLSearchParams(fields) }
+}
