@@ -12,6 +12,7 @@ import { loginRoutes } from './login/routes.ts'
 import { logoutRoutes } from './logout/routes.ts'
 import { paths } from './paths.ts'
 import { portalRoutes } from './portal/routes.ts'
+import { styleRoutes } from './style/routes.ts'
 import { tokenRoutes } from './token/routes.ts'
 import { answerWhileAway } from './while-away.ts'
 
@@ -57,6 +58,7 @@ function addRoutes(app: FastifyInstance, context: AuthContext): void {
   tokenRoutes(app, context)
   keyRoutes(app, context.keys)
   discoveryRoutes(app, context.settings)
+  styleRoutes(app)
   app.get('/', (_request, reply) => reply.redirect(paths.portal, 302))
 }
 

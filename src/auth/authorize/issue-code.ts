@@ -64,6 +64,8 @@ async function issueIn(
       patientId: launch?.patientId,
       encounterId: launch?.encounterId,
       needPatientBanner: launch?.needPatientBanner,
+      fromEhr: launch !== undefined,
+      further: launch?.further ?? {},
       authTime: login.createdAt,
       launchId: launch?.id,
     },

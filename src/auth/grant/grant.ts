@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Kysely, Selectable } from 'kysely'
 import type { Schema } from '../../store/index.ts'
+import type { FurtherContext } from '../launch/further-context.ts'
 
 /** What a clinician gave a client, with the clinician as far as tokens tell. */
 export interface Grant {
@@ -10,6 +11,9 @@ export interface Grant {
   readonly patientId: string | undefined
   readonly encounterId: string | undefined
   readonly needPatientBanner: boolean | undefined
+  /** Whether a launch from the portal, or from a real EHR, led to it. */
+  readonly fromEhr: boolean
+  readonly further: FurtherContext
   readonly authTime: number
   readonly clinician: { readonly id: string; readonly displayName: string; readonly fhirUserId: string }
   /** Until when it can be used without its user: undefined means for ever, 0 that it has ended. */
@@ -37,7 +41,7 @@ export async function createGrant(db: Kysely<Schema>, grant: NewGrant, now: numb
       patient_id: grant.patientId ?? null,
       encounter_id: grant.encounterId ?? null,
       need_patient_banner: grant.needPatientBanner ?? null,
-      context: null,
+      context: JSON.stringify({ ...grant.further, fromEhr: grant.fromEhr }),
       auth_time: grant.authTime,
       created_at: now,
       last_used_at: now,
@@ -87,6 +91,7 @@ type GrantRow = Selectable<Schema['grant']> & {
 }
 
 function grantOf(row: GrantRow): Grant {
+  const { fromEhr = false, ...further } = row.context === null ? {} : JSON.parse(row.context)
   return {
     id: row.id,
     clientId: row.client_id,
@@ -94,6 +99,8 @@ function grantOf(row: GrantRow): Grant {
     patientId: row.patient_id ?? undefined,
     encounterId: row.encounter_id ?? undefined,
     needPatientBanner: row.need_patient_banner ?? undefined,
+    fromEhr,
+    further,
     authTime: row.auth_time,
     clinician: {
       id: row.clinician_id,

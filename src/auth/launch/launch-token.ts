@@ -2,12 +2,14 @@ import type { Kysely } from 'kysely'
 import { randomToken, type Schema, type Store, sha256 } from '../../store/index.ts'
 import { LIFETIME } from '../lifetimes.ts'
 import { Refusal } from '../refusal.ts'
+import type { FurtherContext } from './further-context.ts'
 
 /** What a launch is about and whom it is for (service.md 2.1). */
 export interface Launch {
   readonly patientId: string
   readonly encounterId: string | undefined
   readonly needPatientBanner: boolean
+  readonly further: FurtherContext
   readonly clientId: string
   readonly clinicianUsername: string
   readonly fhirBaseUrl: string
@@ -29,7 +31,7 @@ export async function createLaunchToken({ db }: Store, launch: Launch, now: numb
       clinician_username: launch.clinicianUsername,
       fhir_base_url: launch.fhirBaseUrl,
       launch_id: launch.id,
-      context: null,
+      context: JSON.stringify(launch.further),
       created_at: now,
       expires_at: now + LIFETIME.launchToken,
       used_at: null,
@@ -54,6 +56,7 @@ export async function findLaunch(db: Kysely<Schema>, tokenHash: string): Promise
       patientId: row.patient_id,
       encounterId: row.encounter_id ?? undefined,
       needPatientBanner: row.need_patient_banner,
+      further: row.context === null ? {} : JSON.parse(row.context),
       clientId: row.client_id,
       clinicianUsername: row.clinician_username,
       fhirBaseUrl: row.fhir_base_url,

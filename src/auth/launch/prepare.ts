@@ -54,6 +54,7 @@ export async function prepareLaunch(
     patientId,
     encounterId,
     needPatientBanner: defaultNeedPatientBanner,
+    further: {},
     clientId: app.client.id,
     clinicianUsername: clinician.username,
     fhirBaseUrl,

@@ -1,10 +1,12 @@
 import type { AuthContext } from '../context.ts'
+import { contextMembers } from '../grant/context-members.ts'
 import { type Grant, hasScope } from '../grant/grant.ts'
+import type { FurtherContext } from '../launch/further-context.ts'
 import { accessToken } from './access-token.ts'
 import { idToken } from './id-token.ts'
 
 /** What the token endpoint answers with (RFC 6749, 5.1; SMART 2.2, launch context). */
-export interface TokenResponse {
+export interface TokenResponse extends FurtherContext {
   readonly access_token: string
   readonly token_type: 'Bearer'
   readonly expires_in: number
@@ -16,6 +18,7 @@ export interface TokenResponse {
   readonly patient?: string
   readonly encounter?: string
   readonly need_patient_banner?: boolean
+  readonly smart_style_url?: string
 }
 
 /** What was bought: a grant, perhaps with fewer scopes for this one access token. */
@@ -40,7 +43,7 @@ export async function tokenResponse(context: AuthContext, purchase: Purchase): P
     ...(hasScope(scope, 'openid')
       ? { id_token: idToken(context.settings, key, { grant, scope, nonce, ...ends }) }
       : {}),
-    ...launchContext(grant),
+    ...contextMembers(context.settings, grant),
   }
 }
 
@@ -49,12 +52,4 @@ function renewableFor({ endsAt }: Grant, now: number): { refresh_token_expires_i
   return endsAt === undefined
     ? {}
     : { refresh_token_expires_in: Math.max(0, Math.floor((endsAt - now) / 1000)) }
-}
-
-function launchContext({ patientId, encounterId, needPatientBanner }: Grant) {
-  return {
-    ...(patientId === undefined ? {} : { patient: patientId }),
-    ...(encounterId === undefined ? {} : { encounter: encounterId }),
-    ...(needPatientBanner === undefined ? {} : { need_patient_banner: needPatientBanner }),
-  }
 }

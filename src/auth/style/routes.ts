@@ -1,0 +1,13 @@
+import type { FastifyInstance } from 'fastify'
+import { styleJson, stylePath } from './smart-style.ts'
+
+/** Serves what `smart_style_url` names. It holds nothing of anybody, so that any app may read it. */
+export function styleRoutes(app: FastifyInstance): void {
+  app.get(stylePath, (_request, reply) =>
+    reply
+      .type('application/json; charset=utf-8')
+      .header('cache-control', 'public, max-age=31536000, immutable')
+      .header('access-control-allow-origin', '*')
+      .send(styleJson),
+  )
+}

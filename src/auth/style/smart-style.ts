@@ -1,0 +1,23 @@
+import { createHash } from 'node:crypto'
+
+/** How an app may look to fit in (SMART 2.2, styling). The values are those of our own pages in light. */
+const STYLE = {
+  color_background: '#f5f6f8',
+  color_error: '#b3261e',
+  color_highlight: '#3942b8',
+  color_modal_backdrop: '#131b2e',
+  color_success: '#1a6b41',
+  color_text: '#131b2e',
+  dim_border_radius: '6px',
+  dim_font_size: '16px',
+  dim_spacing_size: '16px',
+  font_family_body:
+    '-apple-system, BlinkMacSystemFont, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", system-ui, sans-serif',
+  font_family_heading:
+    '-apple-system, BlinkMacSystemFont, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", system-ui, sans-serif',
+} as const
+
+export const styleJson: string = JSON.stringify(STYLE, undefined, 2)
+
+/** Changes with the content, as SMART demands: apps may keep what they read under one address for ever. */
+export const stylePath = `/smart-style/${createHash('sha256').update(styleJson).digest('hex').slice(0, 16)}.json`
