@@ -103,7 +103,10 @@ describe('sallyport start', () => {
       { SMART_POLICY_FILE: 'p.yaml' },
       /^Cannot start the fhir server: SMART_POLICY_FILE is not supported yet$/,
     ],
-    [{ SMART_FHIR_UPSTREAM_URL: 'http://localhost:1' }, /SMART_FHIR_UPSTREAM_URL is not supported yet$/],
+    [
+      { SMART_FHIR_UPSTREAM_URL: 'http://localhost:1', SMART_FHIR_UPSTREAM_AUTH: 'bearer' },
+      /SMART_FHIR_UPSTREAM_AUTH=bearer needs SMART_FHIR_UPSTREAM_TOKEN$/,
+    ],
   ]
   for (const [env, line] of refuses) {
     it(`exits with 1 and one line with ${Object.keys(env).at(-1)}`, async () => {

@@ -5,6 +5,7 @@ import { isLoopbackHost, isLoopbackUrl } from './loopback.ts'
 import { readSecret } from './secret-file.ts'
 import type { Settings } from './settings.ts'
 import type { SettingValues } from './table.ts'
+import type { UpstreamSettings } from './upstream-settings.ts'
 
 /** Fills in the defaults that depend on other settings, and makes every path absolute. */
 export function deriveSettings(values: SettingValues, cwd: string): Settings {
@@ -48,12 +49,38 @@ export function deriveSettings(values: SettingValues, cwd: string): Settings {
     },
     fhir: {
       upstreamUrl: values.fhirUpstreamUrl,
+      upstream: upstreamOf(values, absolute),
+      trustedIssuersFile: absolute(values.fhirTrustedIssuersFile),
       searchLetter: values.fhirSearchLetter,
       scopeContexts: values.fhirScopeContexts,
       policyFile: absolute(values.fhirPolicyFile),
       samplePatients: values.fhirSamplePatients,
     },
     onLoopback,
+  }
+}
+
+function upstreamOf(
+  values: SettingValues,
+  absolute: (path: string | undefined) => string | undefined,
+): UpstreamSettings {
+  return {
+    aliases: values.fhirUpstreamAliases ?? [],
+    narrowing: values.fhirUpstreamNarrowing,
+    timeoutSeconds: values.fhirUpstreamTimeoutSeconds,
+    responseLimitMegabytes: values.fhirUpstreamResponseLimit,
+    connections: values.fhirUpstreamConnections,
+    auth: values.fhirUpstreamAuth,
+    token: values.fhirUpstreamToken,
+    username: values.fhirUpstreamUsername,
+    password: values.fhirUpstreamPassword,
+    tokenUrl: values.fhirUpstreamTokenUrl,
+    clientId: values.fhirUpstreamClientId,
+    clientSecret: values.fhirUpstreamClientSecret,
+    scope: values.fhirUpstreamScope,
+    tlsCert: absolute(values.fhirUpstreamTlsCert),
+    tlsKey: absolute(values.fhirUpstreamTlsKey),
+    tlsCa: absolute(values.fhirUpstreamTlsCa),
   }
 }
 

@@ -50,6 +50,10 @@ describe('effectiveSettings', () => {
       SMART_APP_SCOPE: 'openid',
       SMART_APP_ISSUERS: 'http://localhost:5',
       SMART_FHIR_UPSTREAM_URL: 'http://localhost:6',
+      SMART_FHIR_UPSTREAM_ALIASES: 'http://localhost:7',
+      SMART_FHIR_UPSTREAM_NARROWING: 'parameter',
+      SMART_FHIR_UPSTREAM_AUTH: 'basic',
+      SMART_FHIR_UPSTREAM_TOKEN_URL: 'http://localhost:8/token',
       SMART_SEARCH_LETTER: 's',
       SMART_SCOPE_CONTEXTS: 'patient',
       SMART_POLICY_FILE: '/policy',
@@ -66,6 +70,9 @@ describe('effectiveSettings', () => {
     const all = effective({
       SMART_SECRET: 'a secret of the environment',
       SMART_SEED_CLINICIAN_PASSWORD: 'hush hush',
+      SMART_FHIR_UPSTREAM_TOKEN: 'hush',
+      SMART_FHIR_UPSTREAM_PASSWORD: 'hush',
+      SMART_FHIR_UPSTREAM_CLIENT_SECRET: 'hush',
       SMART_DATABASE_URL: 'postgres://me:hush@db.example/x?password=hush',
     })
     const text = JSON.stringify([...all.values()])

@@ -133,6 +133,12 @@ export const path: SettingType<string> = {
   parse: text => (text.includes('\0') ? undefined : text),
 }
 
+/** What goes into a header or a form as it is. */
+export const headerText: SettingType<string> = {
+  expected: 'a text of printable characters',
+  parse: text => (/^[\x20-\x7e]{1,8192}$/.test(text) ? text : undefined),
+}
+
 export const secretText: SettingType<string> = {
   expected: 'at least 16 characters, better 32 random bytes',
   parse: text => (text.length >= 16 ? text : undefined),

@@ -1,4 +1,5 @@
 import type { ScopeContext } from '../scope/index.ts'
+import type { UpstreamSettings } from './upstream-settings.ts'
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
@@ -39,6 +40,8 @@ export interface Settings {
   }
   readonly fhir: {
     readonly upstreamUrl: string | undefined
+    readonly upstream: UpstreamSettings
+    readonly trustedIssuersFile: string | undefined
     readonly searchLetter: 'r' | 's'
     readonly scopeContexts: readonly ScopeContext[]
     readonly policyFile: string | undefined

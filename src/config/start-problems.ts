@@ -2,6 +2,7 @@ import type { Source } from './configuration.ts'
 import { isLoopbackUrl } from './loopback.ts'
 import type { Settings } from './settings.ts'
 import { type SettingKey, settingsTable } from './table.ts'
+import { upstreamProblems } from './upstream-settings.ts'
 
 const ADDRESSES = ['issuerUrl', 'fhirBaseUrl', 'appUrl', 'smartClientLaunchUrl'] as const
 
@@ -10,7 +11,11 @@ export function startProblems(
   settings: Settings,
   sources: ReadonlyMap<SettingKey, Source>,
 ): readonly string[] {
-  return [...tlsProblems(settings), ...(settings.onLoopback ? [] : offLoopbackProblems(settings, sources))]
+  return [
+    ...tlsProblems(settings),
+    ...(settings.fhir.upstreamUrl === undefined ? [] : upstreamProblems(settings.fhir.upstream)),
+    ...(settings.onLoopback ? [] : offLoopbackProblems(settings, sources)),
+  ]
 }
 
 function tlsProblems({ tlsCert, tlsKey, ...settings }: Settings): readonly string[] {

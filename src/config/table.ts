@@ -1,5 +1,6 @@
 import { fixed, open, type SettingRow, type ValueOf } from './setting-row.ts'
 import * as types from './setting-types.ts'
+import { upstreamTable } from './upstream-table.ts'
 
 /** Every setting: its name in the file, its variable, its kind of value and its default (contract 3). */
 export const settingsTable = {
@@ -242,14 +243,7 @@ export const settingsTable = {
     about: 'How long the app server waits for an answer of the FHIR server or the auth server.',
     of: settings => settings.app.timeoutSeconds,
   }),
-  fhirUpstreamUrl: open({
-    name: 'smart.fhir.upstream-url',
-    env: 'SMART_FHIR_UPSTREAM_URL',
-    type: types.baseAddress,
-    otherwise: 'unset: the embedded FHIR server',
-    about: 'FHIR base address of the server that the gateway stands in front of.',
-    of: settings => settings.fhir.upstreamUrl,
-  }),
+  ...upstreamTable,
   fhirSearchLetter: fixed({
     name: 'smart.fhir.search-letter',
     env: 'SMART_SEARCH_LETTER',

@@ -1,7 +1,10 @@
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
+import type { Settings } from '../../config/index.ts'
+import type { FhirServerOptions } from '../../fhir-server/index.ts'
 import { CommandFailure } from '../command.ts'
 import type { Closing } from './closing.ts'
+import { openGateway } from './gateway.ts'
 import type { Parts } from './parts.ts'
 import { loadSamplePatients } from './sample-patients.ts'
 
@@ -11,19 +14,16 @@ export interface OpenedFhir {
   listening(): void
 }
 
-/** The embedded FHIR server, guarded by the interceptor. It meets the auth server over HTTP, also in one process. */
+/**
+ * The FHIR server, guarded by the interceptor: the embedded one, or the gateway where an upstream is set. It meets the
+ * auth server over HTTP, also in one process.
+ */
 export async function openFhir(parts: Parts, closing: Closing): Promise<OpenedFhir> {
   const { settings, logger } = parts
-  const dataFile = join(settings.dataDir, 'fhir.db')
-  const order = {
-    dataFile,
-    baseUrl: settings.fhirBaseUrl,
-    count: settings.fhir.samplePatients,
-    now: Date.now(),
-  }
-  const loaded = naming(dataFile, () => loadSamplePatients(order, closing))
-  const [{ fhirServer }, { createInterceptor }, { smartConfiguration }] = await Promise.all([
-    import('../../fhir-server/index.ts'),
+  const { upstreamUrl } = settings.fhir
+  // The data are made while the rest is loaded; an upstream has its own.
+  const loaded = upstreamUrl === undefined ? loadData(settings, closing) : undefined
+  const [{ createInterceptor }, { smartConfiguration }] = await Promise.all([
     import('../../interceptor/index.ts'),
     import('../../auth/index.ts'),
     loaded,
@@ -36,18 +36,42 @@ export async function openFhir(parts: Parts, closing: Closing): Promise<OpenedFh
     onError: error => logger.error({ err: error }, 'Interceptor failed; the request was refused'),
   })
   closing.add(() => interceptor.close())
-  const app = await naming(dataFile, () =>
-    fhirServer({
-      baseUrl: settings.fhirBaseUrl,
-      dataFile,
-      guard: interceptor,
-      smartConfiguration: smartConfiguration(settings),
-      checks: [{ name: 'key set', check: async () => needKeySet(interceptor.ready()) }],
-      logger,
-      web: webOptions(parts),
-    }),
-  )
+  const given = {
+    guard: interceptor,
+    smartConfiguration: smartConfiguration(settings),
+    checks: [{ name: 'key set', check: async () => needKeySet(interceptor.ready()) }],
+    logger,
+    web: webOptions(parts),
+  }
+  const app =
+    upstreamUrl === undefined
+      ? await openEmbedded(settings, given)
+      : await openGateway(settings, upstreamUrl, given)
   return { app, listening: () => void interceptor.start() }
+}
+
+function dataFileOf({ dataDir }: Settings): string {
+  return join(dataDir, 'fhir.db')
+}
+
+function loadData(settings: Settings, closing: Closing): Promise<void> {
+  const dataFile = dataFileOf(settings)
+  const order = {
+    dataFile,
+    baseUrl: settings.fhirBaseUrl,
+    count: settings.fhir.samplePatients,
+    now: Date.now(),
+  }
+  return naming(dataFile, () => loadSamplePatients(order, closing))
+}
+
+async function openEmbedded(
+  settings: Settings,
+  given: Omit<FhirServerOptions, 'baseUrl' | 'dataFile'>,
+): Promise<FastifyInstance> {
+  const { fhirServer } = await import('../../fhir-server/index.ts')
+  const dataFile = dataFileOf(settings)
+  return naming(dataFile, () => fhirServer({ ...given, baseUrl: settings.fhirBaseUrl, dataFile }))
 }
 
 function webOptions({ settings, tls }: Parts) {

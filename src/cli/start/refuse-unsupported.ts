@@ -8,12 +8,7 @@ import type { ServerName } from './server-names.ts'
  */
 export function refuseUnsupported(names: readonly ServerName[], { fhir }: Settings): void {
   if (!names.includes('fhir')) return
-  const unsupported =
-    fhir.upstreamUrl !== undefined
-      ? 'SMART_FHIR_UPSTREAM_URL'
-      : fhir.policyFile !== undefined
-        ? 'SMART_POLICY_FILE'
-        : undefined
+  const unsupported = fhir.policyFile !== undefined ? 'SMART_POLICY_FILE' : undefined
   if (unsupported !== undefined) {
     throw new CommandFailure(`Cannot start the fhir server: ${unsupported} is not supported yet`)
   }

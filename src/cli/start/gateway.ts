@@ -1,0 +1,66 @@
+import { readFileSync } from 'node:fs'
+import type { FastifyInstance } from 'fastify'
+import { ensureSecret, type Settings } from '../../config/index.ts'
+import type { GatewayOptions, UpstreamAuth } from '../../gateway/index.ts'
+import { sealer } from '../../store/index.ts'
+import { CommandFailure } from '../command.ts'
+
+type Given = Pick<GatewayOptions, 'guard' | 'smartConfiguration' | 'checks' | 'logger' | 'web'>
+
+/** The gateway, in the place of the embedded FHIR server (contract 3, `smart.fhir.upstream-url`). */
+export async function openGateway(
+  settings: Settings,
+  upstreamUrl: string,
+  given: Given,
+): Promise<FastifyInstance> {
+  const { gateway } = await import('../../gateway/index.ts')
+  const { upstream } = settings.fhir
+  return gateway({
+    ...given,
+    baseUrl: settings.fhirBaseUrl,
+    upstreamUrl,
+    upstreamAliases: upstream.aliases,
+    auth: authOf(upstream),
+    upstreamTls: tlsOf(upstream),
+    narrowing: upstream.narrowing,
+    timeoutMs: upstream.timeoutSeconds * 1000,
+    responseLimit: upstream.responseLimitMegabytes * 1024 * 1024,
+    connections: upstream.connections,
+    sealer: sealer(ensureSecret(settings)),
+  })
+}
+
+type Upstream = Settings['fhir']['upstream']
+
+// What is missing has stopped the start already (config/upstream-settings.ts).
+function authOf({ auth, token = '', username = '', password = '', ...client }: Upstream): UpstreamAuth {
+  switch (auth) {
+    case 'none':
+      return { kind: 'none' }
+    case 'bearer':
+      return { kind: 'bearer', token }
+    case 'basic':
+      return { kind: 'basic', username, password }
+    case 'client-credentials': {
+      const { tokenUrl = '', clientId = '', clientSecret = '', scope } = client
+      return { kind: 'client-credentials', tokenUrl, clientId, clientSecret, scope }
+    }
+  }
+}
+
+function tlsOf({ tlsCert, tlsKey, tlsCa }: Upstream): NonNullable<GatewayOptions['upstreamTls']> {
+  return {
+    ...(tlsCert !== undefined && { cert: pem('SMART_FHIR_UPSTREAM_TLS_CERT', tlsCert) }),
+    ...(tlsKey !== undefined && { key: pem('SMART_FHIR_UPSTREAM_TLS_KEY', tlsKey) }),
+    ...(tlsCa !== undefined && { ca: pem('SMART_FHIR_UPSTREAM_TLS_CA', tlsCa) }),
+  }
+}
+
+function pem(variable: string, path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    const reason = error instanceof Error && 'code' in error ? String(error.code) : 'it cannot be read'
+    throw new CommandFailure(`Cannot read ${variable} ${path}: ${reason}`)
+  }
+}
