@@ -1,0 +1,75 @@
+import type { Store } from '../store/index.ts'
+import { groupCommit } from './group-commit.ts'
+import { type AuditRecord, type AuditRow, rowOf } from './record.ts'
+
+/** Keeps what happened. Every server that is given one records before it answers (contract 5.8). */
+export interface Auditor {
+  /**
+   * Resolves when the records are on the disk: only then may the response go out. Rejects with `AuditUnavailable` when
+   * they cannot be kept, unless the settings let requests pass all the same.
+   */
+  record(...records: readonly AuditRecord[]): Promise<void>
+  /** To be asked before data are changed: rejects while records cannot be kept, so that nothing is changed in the dark. */
+  prepare(): Promise<void>
+}
+
+/** The store cannot take audit records: the request is refused with 503, worth trying again. */
+export class AuditUnavailable extends Error {
+  readonly statusCode = 503
+  constructor(cause: unknown) {
+    super('Cannot keep the audit record, so the request was refused', { cause })
+  }
+}
+
+/** Keeps nothing (`smart.server.audit=false`). */
+export const noAudit: Auditor = { record: async () => {}, prepare: async () => {} }
+
+export interface AuditorOptions {
+  readonly store: Pick<Store, 'append' | 'ping'>
+  /** `smart.server.audit-failure`: what becomes of requests while the store cannot take their records. */
+  readonly failure?: 'refuse' | 'allow'
+  /** Told of a failure with the records that were not kept; they hold no secret and may be logged. */
+  readonly onError?: (error: unknown, records: readonly AuditRecord[]) => void
+  readonly clock?: () => number
+}
+
+/** How long the store is left alone after it failed. */
+const REST_MS = 1000
+
+/** Keeps records in the store, those that come together in one commit. */
+export function createAuditor(options: AuditorOptions): Auditor {
+  const { store, failure = 'refuse', onError = () => {}, clock = Date.now } = options
+  const rows = groupCommit<AuditRow>({ write: list => store.append('audit_event', list) })
+  let away: { readonly until: number; readonly cause: unknown } | undefined
+
+  async function reach<T>(attempt: () => Promise<T>): Promise<void> {
+    const now = clock()
+    if (away && now < away.until) throw away.cause
+    try {
+      await attempt()
+      away = undefined
+    } catch (cause) {
+      away = { until: clock() + REST_MS, cause }
+      throw cause
+    }
+  }
+
+  return {
+    async record(...records) {
+      try {
+        await reach(() => rows.add(records.map(rowOf)))
+      } catch (cause) {
+        onError(cause, records)
+        if (failure === 'refuse') throw new AuditUnavailable(cause)
+      }
+    },
+    async prepare() {
+      if (failure === 'allow') return
+      try {
+        await reach(() => store.ping())
+      } catch (cause) {
+        throw new AuditUnavailable(cause)
+      }
+    },
+  }
+}

@@ -1,0 +1,75 @@
+import { type Access, isWithin, type Reach, tellsAbsence } from '../../consent/index.ts'
+import type { FhirProblem, Interaction } from '../../fhir/index.ts'
+import { isProblem } from '../../fhir/index.ts'
+import type { Store } from '../../store/index.ts'
+import { findRecords } from '../trail/find.ts'
+import { auditEventOf } from './resource.ts'
+import { searchAudit } from './search.ts'
+
+/** The trail as FHIR, for a FHIR server to answer `AuditEvent` from, whatever its own data or its upstream hold. */
+export interface AuditTrail {
+  answer(asked: AuditQuestion): Promise<{ readonly status: 200; readonly body: string } | FhirProblem>
+}
+
+export interface AuditQuestion {
+  readonly interaction: Interaction
+  readonly access: Access
+  /** `Prefer: handling=lenient` */
+  readonly lenient?: boolean
+}
+
+/** Whether an interaction is about AuditEvents, which are never among a server's own resources. */
+export function isAboutAudit(interaction: Interaction): boolean {
+  return 'type' in interaction && interaction.type === 'AuditEvent' && interaction.kind !== 'operation'
+}
+
+export function auditTrail(store: Store, fhirBaseUrl: string): AuditTrail {
+  return {
+    async answer({ interaction, access, lenient = false }) {
+      switch (interaction.kind) {
+        case 'read':
+          return read(store, interaction.id, access.reach('AuditEvent', 'r'), fhirBaseUrl)
+        case 'search-type':
+        case 'search-compartment': {
+          const compartment = interaction.kind === 'search-compartment' ? interaction.id : undefined
+          const reach = access.reach('AuditEvent', 's')
+          const found = await searchAudit(store, {
+            params: interaction.params,
+            ...{ compartment, reach, lenient, fhirBaseUrl },
+          })
+          return isProblem(found) ? found : { status: 200, body: JSON.stringify(found) }
+        }
+        default:
+          return isReading(interaction)
+            ? unsupported('Cannot read versions of an AuditEvent: it has one')
+            : unsupported('Cannot write AuditEvents: only this server does')
+      }
+    },
+  }
+}
+
+function isReading({ kind }: Interaction): boolean {
+  return kind === 'vread' || kind.startsWith('history')
+}
+
+/** What clients are told who try to change the trail, or to reach it inside of a Bundle. */
+export function auditRefusal(interaction: Interaction): FhirProblem {
+  return interaction.kind === 'read' || interaction.kind.startsWith('search') || isReading(interaction)
+    ? unsupported('Cannot read AuditEvents inside of a Bundle: ask for them by themselves')
+    : unsupported('Cannot write AuditEvents: only this server does')
+}
+
+async function read(store: Store, id: string, reach: Reach, fhirBaseUrl: string) {
+  const number = /^\d{1,15}$/.test(id) ? Number(id) : -1
+  const [record] = await findRecords(store, { id: number, limit: 1 })
+  const resource = record && auditEventOf(record)
+  if (resource && isWithin(resource, reach, fhirBaseUrl))
+    return { status: 200, body: JSON.stringify(resource) } as const
+  return tellsAbsence(reach, 'AuditEvent', id)
+    ? ({ problem: 'absent', type: 'AuditEvent', id } as const)
+    : ({ problem: 'out-of-reach' } as const)
+}
+
+function unsupported(text: string): FhirProblem {
+  return { problem: 'misunderstood', status: 405, text }
+}

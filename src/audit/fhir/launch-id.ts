@@ -1,0 +1,7 @@
+import type { Grant } from '../../consent/index.ts'
+
+/** The launch that a token follows from: its `jti` is the grant's id, a dot, and a name of its own. */
+export function launchIdOf({ tokenId }: Pick<Grant, 'tokenId'>): string | undefined {
+  const dot = tokenId?.indexOf('.') ?? -1
+  return dot > 0 ? tokenId?.slice(0, dot) : undefined
+}

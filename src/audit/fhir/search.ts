@@ -1,0 +1,167 @@
+import { isWithin, type Reach } from '../../consent/index.ts'
+import {
+  type BadSearch,
+  isProblem,
+  matchesClause,
+  type Params,
+  parseQuery,
+  patientsOf,
+  type Query,
+  type Resource,
+  type SearchClause,
+  shapedResource,
+} from '../../fhir/index.ts'
+import type { Store } from '../../store/index.ts'
+import { type FindOptions, findRecords, type Place, type RecordFilter } from '../trail/find.ts'
+import { auditEventOf } from './resource.ts'
+
+export interface AuditSearch {
+  readonly params: Params
+  /** `Patient/[id]/AuditEvent` */
+  readonly compartment: string | undefined
+  readonly reach: Reach
+  readonly lenient: boolean
+  readonly fhirBaseUrl: string
+}
+
+const PAGE = '_page'
+const CHUNK = 500
+/** How many records one request looks at; what comes after is behind the next link. */
+const LOOKED_AT = 20_000
+
+/**
+ * Searches the trail. The database narrows by date, patient and reach; each record is then judged as the resource that
+ * it is shown as, by the same meaning of parameters and of reach as anywhere else.
+ */
+export async function searchAudit(store: Store, search: AuditSearch): Promise<Resource | BadSearch> {
+  const { params, lenient, fhirBaseUrl, compartment } = search
+  const place = placeOf(params)
+  if (place === 'unreadable') return bad('Cannot read page: follow the link as it was given')
+  const asked = params.filter(([name]) => name !== PAGE)
+  const query = parseQuery(['AuditEvent'], asked, fhirBaseUrl, lenient)
+  if (isProblem(query)) return query
+  const order = orderOf(query)
+  if (order === undefined) return bad('Cannot sort AuditEvents but by date')
+  if (query.includes.length > 0) return bad('Cannot include resources with AuditEvents')
+  const clauses = query.types.flatMap(type => type.clauses)
+  if (clauses.some(clause => clause.kind === 'chain' || clause.kind === 'has'))
+    return bad('Cannot follow a chain from AuditEvents')
+  const address = `${fhirBaseUrl}/${compartment === undefined ? '' : `Patient/${compartment}/`}AuditEvent`
+  const filter = { ...filterOf(clauses, search), order }
+  const isCount = query.shape.summary === 'count' || query.count === 0
+  const found = await collect(store, search, clauses, filter, isCount ? Infinity : query.count, place)
+  return bundleOf(address, query, found, isCount, place === undefined)
+}
+
+interface Collected {
+  readonly hits: readonly Resource[]
+  readonly next: Place | undefined
+}
+
+async function collect(
+  store: Store,
+  { reach, compartment, fhirBaseUrl }: AuditSearch,
+  clauses: readonly SearchClause[],
+  filter: Omit<FindOptions, 'limit'>,
+  wanted: number,
+  from: Place | undefined,
+): Promise<Collected> {
+  const hits: Resource[] = []
+  let after = from
+  const mostLookedAt = wanted === Infinity ? Infinity : LOOKED_AT
+  for (let looked = 0; looked < mostLookedAt; looked += CHUNK) {
+    const records = await findRecords(store, { ...filter, after, limit: CHUNK })
+    for (const record of records) {
+      const resource = auditEventOf(record)
+      const matches =
+        isWithin(resource, reach, fhirBaseUrl) &&
+        (compartment === undefined || patientsOf(resource, fhirBaseUrl).has(compartment)) &&
+        clauses.every(clause => matchesClause(resource, clause, fhirBaseUrl) === true)
+      if (matches && hits.length === wanted) return { hits, next: after }
+      if (matches) hits.push(resource)
+      after = { at: record.at, id: record.id }
+    }
+    if (records.length < CHUNK) return { hits, next: undefined }
+  }
+  return { hits, next: after }
+}
+
+function bundleOf(
+  address: string,
+  query: Query,
+  { hits, next }: Collected,
+  isCount: boolean,
+  isFirst: boolean,
+): Resource {
+  const total = isCount || (isFirst && next === undefined) ? { total: hits.length } : {}
+  const links = [
+    { relation: 'self', url: addressOf(address, query.used) },
+    ...(next && !isCount
+      ? [{ relation: 'next', url: addressOf(address, [...query.used, [PAGE, `${next.at}.${next.id}`]]) }]
+      : []),
+  ]
+  const entry = hits.map(hit => ({
+    fullUrl: `${address.replace(/\/Patient\/[^/]+\/AuditEvent$/, '/AuditEvent')}/${hit.id}`,
+    resource: shapedResource(hit, query.shape),
+    search: { mode: 'match' },
+  }))
+  return {
+    resourceType: 'Bundle',
+    type: 'searchset',
+    ...total,
+    link: links,
+    ...(!isCount && entry.length > 0 && { entry }),
+  }
+}
+
+/** What the database can tell by itself. It may let through more than the search asks for, never less. */
+function filterOf(clauses: readonly SearchClause[], { compartment, reach }: AuditSearch): RecordFilter {
+  const dates = clauses.flatMap(clause =>
+    clause.kind === 'date' && DATES.has(clause.parameter) && clause.values.length === 1 ? clause.values : [],
+  )
+  const since = dates.flatMap(({ prefix, low }) => (LOWER.has(prefix) ? [low] : []))
+  const before = dates.flatMap(({ prefix, high }) => (UPPER.has(prefix) ? [high + 1] : []))
+  const patients = compartment === undefined ? patientsIn(clauses) : [compartment]
+  const reached = reach === 'everything' ? undefined : reach.map(limit => limit.patient)
+  const limited = reached?.every(patient => patient !== undefined) ? reached : undefined
+  return {
+    since: since.length > 0 ? Math.max(...since) : undefined,
+    before: before.length > 0 ? Math.min(...before) : undefined,
+    patients: patients ?? limited?.filter(patient => patient !== undefined),
+  }
+}
+
+const DATES: ReadonlySet<string> = new Set(['date', '_lastUpdated'])
+const LOWER: ReadonlySet<string> = new Set(['eq', 'gt', 'ge', 'sa'])
+const UPPER: ReadonlySet<string> = new Set(['eq', 'lt', 'le', 'eb'])
+
+function patientsIn(clauses: readonly SearchClause[]): readonly string[] | undefined {
+  const clause = clauses.find(it => it.kind === 'reference' && it.parameter === 'patient')
+  if (clause?.kind !== 'reference') return undefined
+  return clause.values.flatMap(value => (value.kind === 'local' ? [value.id] : []))
+}
+
+function orderOf({ sort }: Query): 'newest' | 'oldest' | undefined {
+  const [key, ...more] = sort
+  if (!key) return 'newest'
+  if (more.length > 0 || !DATES.has(key.parameter)) return undefined
+  return key.descending ? 'newest' : 'oldest'
+}
+
+function placeOf(params: Params): Place | undefined | 'unreadable' {
+  const [page, ...more] = params.filter(([name]) => name === PAGE)
+  if (!page) return undefined
+  const [, at, id] = /^(\d{1,15})\.(\d{1,15})$/.exec(page[1]) ?? []
+  return at === undefined || id === undefined || more.length > 0
+    ? 'unreadable'
+    : { at: Number(at), id: Number(id) }
+}
+
+function addressOf(address: string, params: Params): string {
+  const query = params.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
+  return query.length === 0 ? address : `${address}?${query.join('&')}`
+}
+
+function bad(text: string): BadSearch {
+  return { problem: 'bad-search', code: 'not-supported', text }
+}

@@ -1,0 +1,12 @@
+/**
+ * The audit trail (contract 5.8): what was decided and done, by whom and for which patient, kept as compact rows before
+ * the response goes out, and shown as FHIR AuditEvents when it is read. It decides nothing itself, and holds neither a
+ * secret nor a patient's name. The servers record what they do; this room keeps, finds and renders it.
+ */
+export { type Auditor, type AuditorOptions, AuditUnavailable, createAuditor, noAudit } from './auditor.ts'
+export { type AuditTrail, auditRefusal, auditTrail, isAboutAudit } from './fhir/answer.ts'
+export { type Exchange, recordOf } from './fhir/exchange.ts'
+export { auditEventOf } from './fhir/resource.ts'
+export type { AuditKind, AuditRecord } from './record.ts'
+export { countRecords, findRecords, type KeptRecord, type Place, type RecordFilter } from './trail/find.ts'
+export { sweepAudit } from './trail/sweep.ts'

@@ -1,0 +1,87 @@
+import type { Insertable } from 'kysely'
+import type { Schema } from '../store/index.ts'
+
+/** What an event is about. */
+export type AuditKind =
+  /** A request to the FHIR server, or an entry of a Bundle. */
+  | 'fhir'
+  | 'login'
+  | 'logout'
+  /** A clinician launches an app for a patient. */
+  | 'launch'
+  /** An authorization request that ends with a code or a refusal. */
+  | 'authorize'
+  /** Tokens for a code. */
+  | 'token'
+  /** Tokens for a refresh token. */
+  | 'refresh'
+  | 'session-open'
+  | 'session-renew'
+  | 'session-end'
+  /** A request to the session API. */
+  | 'api'
+
+/** Who did what, when, for which patient, and what became of it. It holds no secret and no patient's name. */
+export interface AuditRecord {
+  readonly at: number
+  readonly server: 'auth' | 'fhir' | 'app'
+  readonly kind: AuditKind
+  /** Of a FHIR request. */
+  readonly interaction?: string | undefined
+  /** Whether it was let through, whatever then became of it. */
+  readonly allowed: boolean
+  /** HTTP status of the response. */
+  readonly status: number
+  readonly method?: string | undefined
+  /** Address below the base, without values that may name a person. */
+  readonly request?: string | undefined
+  readonly type?: string | undefined
+  readonly id?: string | undefined
+  readonly patient?: string | undefined
+  readonly client?: string | undefined
+  /** The clinician's `id`. */
+  readonly subject?: string | undefined
+  /** `Practitioner/1` */
+  readonly fhirUser?: string | undefined
+  /** The scope that decided, or `fhirUser`, `public`, `entries`. */
+  readonly by?: string | undefined
+  /** Of a refusal. */
+  readonly reason?: string | undefined
+  readonly launch?: string | undefined
+  readonly requestId?: string | undefined
+  readonly address?: string | undefined
+}
+
+export type AuditRow = Insertable<Schema['audit_event']>
+
+// A column never holds more than a row can bear, whatever a caller sends.
+const LONGEST = 2000
+
+export function rowOf(record: AuditRecord): AuditRow {
+  return {
+    at: record.at,
+    server: record.server,
+    kind: record.kind,
+    interaction: record.interaction ?? null,
+    allowed: record.allowed,
+    status: record.status,
+    method: record.method ?? null,
+    request: bounded(record.request),
+    resource_type: record.type ?? null,
+    resource_id: record.id ?? null,
+    patient_id: record.patient ?? null,
+    client_id: bounded(record.client),
+    subject: record.subject ?? null,
+    fhir_user: record.fhirUser ?? null,
+    decided_by: bounded(record.by),
+    reason: bounded(record.reason),
+    launch_id: record.launch ?? null,
+    request_id: record.requestId ?? null,
+    address: record.address ?? null,
+  }
+}
+
+function bounded(text: string | undefined): string | null {
+  if (text === undefined) return null
+  return text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`
+}

@@ -1,0 +1,77 @@
+import type { Selectable } from 'kysely'
+import type { Schema, Store } from '../../store/index.ts'
+
+/** A record as it was kept. */
+export type KeptRecord = Selectable<Schema['audit_event']>
+
+/** Which records. All that is given must hold. */
+export interface RecordFilter {
+  readonly kind?: string | undefined
+  /** At this instant or later. */
+  readonly since?: number | undefined
+  /** Before this instant. */
+  readonly before?: number | undefined
+  readonly allowed?: boolean | undefined
+  /** Any of these patients. */
+  readonly patients?: readonly string[] | undefined
+  readonly client?: string | undefined
+  readonly launch?: string | undefined
+  readonly id?: number | undefined
+}
+
+/** A place in the trail: between records that were kept at the same instant the number decides. */
+export interface Place {
+  readonly at: number
+  readonly id: number
+}
+
+export interface FindOptions extends RecordFilter {
+  readonly order?: 'newest' | 'oldest'
+  /** Only what comes after this record in the order. */
+  readonly after?: Place | undefined
+  readonly limit: number
+}
+
+/** The records that a filter lets through, newest first unless told. */
+export function findRecords({ db }: Store, options: FindOptions): Promise<KeptRecord[]> {
+  const { order = 'newest', after, limit } = options
+  const direction = order === 'newest' ? 'desc' : 'asc'
+  const beyond = order === 'newest' ? '<' : '>'
+  let query = filtered(db, options).selectAll()
+  if (after)
+    query = query.where(({ or, and, eb }) =>
+      or([eb('at', beyond, after.at), and([eb('at', '=', after.at), eb('id', beyond, after.id)])]),
+    )
+  return query.orderBy('at', direction).orderBy('id', direction).limit(limit).execute()
+}
+
+/** How many were allowed and refused. */
+export async function countRecords(
+  { db }: Store,
+  filter: RecordFilter,
+): Promise<{ readonly allowed: number; readonly refused: number }> {
+  const rows = await filtered(db, filter)
+    .select(['allowed', ({ fn }) => fn.countAll<number>().as('count')])
+    .groupBy('allowed')
+    .execute()
+  const count = (allowed: boolean) => Number(rows.find(row => row.allowed === allowed)?.count ?? 0)
+  return { allowed: count(true), refused: count(false) }
+}
+
+function filtered(db: Store['db'], filter: RecordFilter) {
+  const { kind, since, before, allowed, patients, client, launch, id } = filter
+  return db
+    .selectFrom('audit_event')
+    .$if(id !== undefined, query => query.where('id', '=', id ?? 0))
+    .$if(kind !== undefined, query => query.where('kind', '=', kind ?? ''))
+    .$if(since !== undefined, query => query.where('at', '>=', since ?? 0))
+    .$if(before !== undefined, query => query.where('at', '<', before ?? 0))
+    .$if(allowed !== undefined, query => query.where('allowed', '=', allowed ?? true))
+    .$if(patients !== undefined, query =>
+      patients?.length
+        ? query.where('patient_id', 'in', [...patients])
+        : query.where(({ lit }) => lit(false)),
+    )
+    .$if(client !== undefined, query => query.where('client_id', '=', client ?? ''))
+    .$if(launch !== undefined, query => query.where('launch_id', '=', launch ?? ''))
+}
