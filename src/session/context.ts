@@ -7,7 +7,9 @@ import type { Discovery } from './oauth/discovery.ts'
 import type { Session } from './sessions/session.ts'
 
 /** The settings that the app reads. */
-export type AppSettings = Pick<Settings, 'appUrl' | 'issuerUrl' | 'fhirBaseUrl' | 'app' | 'fhir'>
+export type AppSettings = Pick<Settings, 'appUrl' | 'issuerUrl' | 'fhirBaseUrl' | 'app'> & {
+  readonly fhir: Pick<Settings['fhir'], 'upstreamUrl' | 'samplePatients'>
+}
 
 /** What the app's functions work with. Clock and outgoing HTTP are given, so that tests own both. */
 export interface AppContext {

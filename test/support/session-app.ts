@@ -51,13 +51,7 @@ export async function sessionApp(
     fhirBaseUrl: issuers[0] ?? '',
     store,
     sealer: sealer('a secret of the tests, long enough'),
-    fhir: {
-      upstreamUrl: undefined,
-      searchLetter: 'r',
-      scopeContexts: ['patient', 'user', 'system'],
-      policyFile: undefined,
-      samplePatients: 60,
-    },
+    fhir: { upstreamUrl: undefined, samplePatients: 60 },
     app: {
       clientId: 'sallyport-app',
       scope: APP_SCOPE,

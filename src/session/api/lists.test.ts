@@ -1,0 +1,231 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { bundle, startScriptedEhr } from '../../../test/support/scripted-ehr.ts'
+import { condition, idsOf, medication, useSessionApi } from '../../../test/support/session-api.ts'
+
+describe('GET /api/conditions', () => {
+  const api = useSessionApi()
+
+  it('asks for the active ones of the patient, sorted', async () => {
+    await api.browser.get('/api/conditions')
+    const { pathname, searchParams } = api.lastSearch()
+    assert.equal(pathname, '/fhir/Condition')
+    assert.equal(searchParams.get('patient'), 'juniper')
+    assert.equal(searchParams.get('clinical-status'), 'active')
+    assert.equal(searchParams.get('_sort'), '-recorded-date')
+  })
+
+  it('gives them newest first, the undated last, with a total', async () => {
+    const body = (await api.browser.get('/api/conditions')).json()
+    assert.deepEqual(idsOf(body), ['newest', 'older', 'undated'])
+    assert.equal(body.resourceType, 'Bundle')
+    assert.equal(body.total, 3)
+  })
+
+  it('gives another status when asked', async () => {
+    assert.deepEqual(idsOf((await api.browser.get('/api/conditions?status=resolved')).json()), ['healed'])
+  })
+
+  it('gives the newest _count, and the total of all', async () => {
+    const body = (await api.browser.get('/api/conditions?_count=2')).json()
+    assert.deepEqual(idsOf(body), ['newest', 'older'])
+    assert.equal(body.total, 3)
+  })
+
+  it('gives 50 by default', async () => {
+    api.ehr.records.push(...Array.from({ length: 60 }, (_, at) => condition(`c${at}`, '2020-01-01')))
+    const body = (await api.browser.get('/api/conditions')).json()
+    assert.equal(body.entry.length, 50)
+    assert.equal(body.total, 63)
+  })
+
+  it('gives an empty Bundle when there are none', async () => {
+    const body = (await api.browser.get('/api/conditions?status=relapse')).json()
+    assert.deepEqual(body, { resourceType: 'Bundle', type: 'searchset', total: 0, entry: [] })
+  })
+
+  for (const query of [
+    'status=',
+    'status=Active',
+    'status=activ',
+    'status=active,resolved',
+    'status=active%26patient=fennel',
+    'status=active&status=resolved',
+    '_count=',
+    '_count=0',
+    '_count=1001',
+    '_count=-1',
+    '_count=1.5',
+    '_count=1e2',
+    '_count=0x10',
+    '_count=%201',
+    '_count=ten',
+    '_count=5&_count=6',
+    'constructor=1',
+    '__proto__=1',
+    '_sort=recorded-date',
+  ]) {
+    it(`refuses ${query}`, async () => {
+      const before = api.ehr.seen.length
+      const response = await api.browser.get(`/api/conditions?${query}`)
+      assert.equal(response.statusCode, 400)
+      assert.equal(response.json().issue[0].code, 'invalid')
+      assert.equal(api.ehr.seen.length, before)
+    })
+  }
+
+  it('leaves out what is of another patient, of no patient, or not a match', async () => {
+    api.ehr.script.fhir = () =>
+      bundle([
+        condition('mine'),
+        {
+          ...condition('absolute'),
+          subject: { reference: `${api.ehr.fhirBaseUrl}/Patient/juniper/_history/2` },
+        },
+        { ...condition('other'), subject: { reference: 'Patient/fennel' } },
+        { ...condition('prefix'), subject: { reference: 'Patient/juniper2' } },
+        { ...condition('group'), subject: { reference: 'Group/juniper' } },
+        { ...condition('nobody'), subject: { identifier: { value: 'juniper' } } },
+        { ...condition('none'), subject: undefined },
+        medication('m9'),
+      ])
+    const body = (await api.browser.get('/api/conditions')).json()
+    assert.deepEqual(idsOf(body), ['mine', 'absolute'])
+    assert.equal(body.total, 2)
+  })
+
+  it('leaves out includes and outcomes', async () => {
+    api.ehr.script.fhir = () => ({
+      resourceType: 'Bundle',
+      entry: [
+        { resource: condition('match'), search: { mode: 'match' } },
+        { resource: condition('included'), search: { mode: 'include' } },
+        { resource: { resourceType: 'OperationOutcome' }, search: { mode: 'outcome' } },
+      ],
+    })
+    assert.deepEqual(idsOf((await api.browser.get('/api/conditions')).json()), ['match'])
+  })
+})
+
+describe('GET /api/medications', () => {
+  const api = useSessionApi()
+
+  it('gives the active ones, newest first', async () => {
+    const body = (await api.browser.get('/api/medications')).json()
+    assert.deepEqual(idsOf(body), ['m3', 'm1'])
+    assert.equal(body.total, 2)
+    assert.equal(api.lastSearch().searchParams.get('status'), 'active')
+  })
+
+  function paged(pages: number, size: number) {
+    api.ehr.script.fhir = (url: URL) => {
+      const page = Number(url.searchParams.get('page') ?? 0)
+      const resources = Array.from({ length: size }, (_, at) => medication(`m${page}-${at}`))
+      const next = { relation: 'next', url: `${api.ehr.fhirBaseUrl}/MedicationRequest?page=${page + 1}` }
+      return bundle(resources, { total: pages * size, ...(page + 1 < pages ? { link: [next] } : {}) })
+    }
+  }
+
+  it('follows the pages to the end', async () => {
+    paged(5, 30)
+    const body = (await api.browser.get('/api/medications')).json()
+    assert.equal(body.entry.length, 150)
+    assert.equal(new Set(idsOf(body)).size, 150)
+    assert.equal(body.total, 150)
+  })
+
+  it('stops at 1000, and says how many there are', async () => {
+    paged(12, 100)
+    const body = (await api.browser.get('/api/medications')).json()
+    assert.equal(body.entry.length, 1000)
+    assert.equal(body.total, 1200)
+  })
+
+  it('does not go on for ever', async () => {
+    let page = 0
+    api.ehr.script.fhir = () => {
+      page += 1
+      return bundle([], {
+        link: [{ relation: 'next', url: `${api.ehr.fhirBaseUrl}/MedicationRequest?page=${page}` }],
+      })
+    }
+    assert.equal((await api.browser.get('/api/medications')).statusCode, 502)
+    assert.ok(page <= 200)
+  })
+
+  it('does not go round in circles', async () => {
+    let pages = 0
+    api.ehr.script.fhir = () => {
+      pages += 1
+      return bundle([], {
+        link: [{ relation: 'next', url: `${api.ehr.fhirBaseUrl}/MedicationRequest?again` }],
+      })
+    }
+    assert.equal((await api.browser.get('/api/medications')).statusCode, 502)
+    assert.equal(pages, 2)
+  })
+
+  it('does not follow a page to another host, and gives no half list', async () => {
+    const other = await startScriptedEhr()
+    try {
+      api.ehr.script.fhir = () =>
+        bundle([medication('m1')], {
+          link: [{ relation: 'next', url: `${other.fhirBaseUrl}/MedicationRequest?page=2` }],
+        })
+      assert.equal((await api.browser.get('/api/medications')).statusCode, 502)
+      assert.deepEqual(other.seen, [])
+    } finally {
+      await other.close()
+    }
+  })
+
+  it('does not follow a redirect with the token', async () => {
+    const other = await startScriptedEhr()
+    try {
+      api.ehr.script.fhir = (_url, reply) => reply.redirect(`${other.fhirBaseUrl}/MedicationRequest`)
+      assert.equal((await api.browser.get('/api/medications')).statusCode, 502)
+      assert.deepEqual(other.seen, [])
+    } finally {
+      await other.close()
+    }
+  })
+})
+
+describe('GET /api/vitals', () => {
+  const api = useSessionApi()
+
+  it('asks for the newest vital signs, and gives them newest first', async () => {
+    const body = (await api.browser.get('/api/vitals')).json()
+    assert.deepEqual(idsOf(body), ['v2', 'v1'])
+    const { searchParams } = api.lastSearch()
+    assert.deepEqual(Object.fromEntries(searchParams), {
+      patient: 'juniper',
+      category: 'vital-signs',
+      _sort: '-date',
+      _count: '50',
+    })
+  })
+
+  it('asks for one LOINC code when told', async () => {
+    await api.browser.get('/api/vitals?code=85354-9&_count=5')
+    assert.equal(api.lastSearch().searchParams.get('code'), 'http://loinc.org|85354-9')
+    assert.equal(api.lastSearch().searchParams.get('_count'), '5')
+  })
+
+  for (const query of [
+    'code=',
+    'code=85354',
+    'code=a|b',
+    'code=85354-9,8480-6',
+    'code=85354-9%26x=1',
+    '_count=0',
+  ])
+    it(`refuses ${query}`, async () => {
+      assert.equal((await api.browser.get(`/api/vitals?${query}`)).statusCode, 400)
+    })
+
+  it('gives no more than _count, also when the server gives more', async () => {
+    const body = (await api.browser.get('/api/vitals?_count=1')).json()
+    assert.equal(body.entry.length, 1)
+  })
+})

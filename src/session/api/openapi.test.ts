@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type FastifyInstance, fastify } from 'fastify'
+import { API_PATHS, useSessionApi } from '../../../test/support/session-api.ts'
+
+describe('GET /api/openapi.json', () => {
+  const api = useSessionApi()
+
+  it('is an OpenAPI 3.1 document with every address, open to all', async () => {
+    const response = await api.app.inject({ method: 'GET', url: '/api/openapi.json' })
+    assert.equal(response.statusCode, 200)
+    const document = response.json()
+    assert.match(document.openapi, /^3\.1\.\d$/)
+    assert.deepEqual(Object.keys(document.paths), [...API_PATHS])
+  })
+
+  it('is true: real answers and errors pass its schemas, and its parameters work as told', async () => {
+    const document = (await api.app.inject({ method: 'GET', url: '/api/openapi.json' })).json()
+    const judge = schemaJudge(document)
+    for (const path of API_PATHS) {
+      const { responses, parameters } = document.paths[path].get
+      await judge(responses[200], await api.browser.get(path))
+      await judge(responses[401], await api.app.inject({ method: 'GET', url: path }))
+      await judge(responses[400], await api.browser.get(`${path}?nothing=1`))
+      await judge(responses[409], await api.browser.get(path, { 'x-session-id': 'x' }))
+      for (const { name, schema } of parameters.filter((one: { in?: string }) => one.in === 'query')) {
+        const value = schema.default ?? '85354-9'
+        await judge(responses[200], await api.browser.get(`${path}?${name}=${value}`))
+      }
+    }
+  })
+
+  it('is judged by schemas that can fail', async () => {
+    const document = (await api.app.inject({ method: 'GET', url: '/api/openapi.json' })).json()
+    const judge = schemaJudge(document)
+    await assert.rejects(
+      judge(document.paths['/api/session'].get.responses[200], await api.browser.get('/api/me')),
+    )
+  })
+})
+
+interface Answered {
+  readonly statusCode: number
+  readonly headers: Readonly<Record<string, unknown>>
+  json(): unknown
+}
+
+/** Checks an answer by a response of the document, with the schema validator of fastify (ajv). */
+function schemaJudge(document: { components: { schemas: Record<string, object> } }) {
+  const judges = new Map<string, FastifyInstance>()
+  return async (
+    response: { content: Record<string, { schema: object }> },
+    answer: Answered,
+  ): Promise<void> => {
+    const type = String(answer.headers['content-type']).split(';')[0] ?? ''
+    const schema = inlined(response.content[type]?.schema ?? { not: {} }, document.components.schemas)
+    const judge = judges.get(JSON.stringify(schema)) ?? judgeBy(schema)
+    judges.set(JSON.stringify(schema), judge)
+    const verdict = await judge.inject({ method: 'POST', url: '/', payload: answer.json() as object })
+    assert.equal(verdict.statusCode, 200, `${answer.statusCode}: ${verdict.body}`)
+  }
+}
+
+function judgeBy(body: object): FastifyInstance {
+  const customOptions = { coerceTypes: false, removeAdditional: false, useDefaults: false } as const
+  const judge = fastify({ ajv: { customOptions } })
+  judge.post('/', { schema: { body } }, async () => 'fits')
+  return judge
+}
+
+function inlined(schema: object, components: Record<string, object>): object {
+  const name = '$ref' in schema ? String(schema.$ref).split('/').at(-1) : undefined
+  return name === undefined ? schema : (components[name] ?? {})
+}
