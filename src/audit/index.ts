@@ -4,8 +4,9 @@
  * secret nor a patient's name. The servers record what they do; this room keeps, finds and renders it.
  */
 export { type Auditor, type AuditorOptions, AuditUnavailable, createAuditor, noAudit } from './auditor.ts'
-export { type AuditTrail, auditRefusal, auditTrail, isAboutAudit } from './fhir/answer.ts'
-export { type Exchange, recordOf } from './fhir/exchange.ts'
+export { auditRefusal, isAboutAudit } from './fhir/answer.ts'
+export { type FhirAudit, type FhirAuditOptions, fhirAudit } from './fhir/fhir-audit.ts'
+export type { Finished } from './fhir/finished.ts'
 export { auditEventOf } from './fhir/resource.ts'
 export type { AuditKind, AuditRecord } from './record.ts'
 export { countRecords, findRecords, type KeptRecord, type Place, type RecordFilter } from './trail/find.ts'

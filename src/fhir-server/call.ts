@@ -13,6 +13,8 @@ export interface Call<I extends Interaction = Interaction> {
   readonly preconditions: Preconditions
   readonly preferences: Preferences
   readonly access: Access
+  /** What decided, for the audit trail. */
+  readonly by?: string | undefined
   /** Who judges the interactions that this one holds (Bundle entries, a page's search). Undefined: unguarded. */
   readonly admitted?: Admitted | undefined
   /** The id that a create shall give, where a transaction has given it already. */

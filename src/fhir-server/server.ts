@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import type { FhirAudit } from '../audit/index.ts'
 import type { Guard } from '../fhir/index.ts'
 import { createServer, type Logger, type Origins, type ReadyCheck, type ServerOptions } from '../web/index.ts'
 import type { Context } from './call.ts'
@@ -15,6 +16,8 @@ export interface FhirServerOptions {
   readonly dataFile: string
   /** Who judges requests. Without one everybody may do everything. */
   readonly guard?: Guard
+  /** Keeps what was decided before it is answered, and answers AuditEvents. */
+  readonly audit?: FhirAudit | undefined
   /** What `.well-known/smart-configuration` answers; `metadata` takes its addresses over. */
   readonly smartConfiguration: Readonly<Record<string, unknown>> | (() => object)
   readonly logger?: Logger
@@ -51,7 +54,15 @@ export async function fhirServer(options: FhirServerOptions): Promise<FastifyIns
   })
   const context = contextOf(options, repository, clock)
   await app.register(
-    async scope => serveFhir(scope, { context, guard, basePath, bodyLimit, origins: options.origins ?? '*' }),
+    async scope =>
+      serveFhir(scope, {
+        context,
+        guard,
+        audit: options.audit,
+        basePath,
+        bodyLimit,
+        origins: options.origins ?? '*',
+      }),
     { prefix: basePath },
   )
   app.addHook('onClose', async () => repository.close())

@@ -1,3 +1,4 @@
+import { auditRefusal, isAboutAudit } from '../../audit/index.ts'
 import type { Entry } from '../../fhir/index.ts'
 import type { Call } from '../call.ts'
 import type { Problem } from '../problem.ts'
@@ -8,6 +9,7 @@ export function entryCall(bundle: Call, entry: Entry): Call | Problem {
   if (interaction.kind === 'misunderstood') return { ...interaction, problem: 'misunderstood' }
   const decision = bundle.admitted?.decide(interaction)
   if (decision && !decision.allowed) return { problem: 'refused', refused: decision }
+  if (isAboutAudit(interaction)) return auditRefusal(interaction)
   return {
     interaction,
     body,

@@ -1,4 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import {
+  AuditUnavailable,
+  auditRefusal,
+  type FhirAudit,
+  type Finished,
+  isAboutAudit,
+} from '../../audit/index.ts'
 import { fullAccess } from '../../consent/index.ts'
 import {
   type Admitted,
@@ -12,6 +19,7 @@ import {
   parseInteraction,
   preconditionsOf,
   preferencesOf,
+  type Refused,
   readBody,
 } from '../../fhir/index.ts'
 import { answerPreflight, type Origins, setCors } from '../../web/index.ts'
@@ -24,6 +32,7 @@ import { isStorageTrouble } from '../repository/trouble.ts'
 export interface RouteOptions {
   readonly context: Context
   readonly guard: Guard | undefined
+  readonly audit: FhirAudit | undefined
   readonly basePath: string
   readonly bodyLimit: number
   readonly origins: Origins
@@ -74,37 +83,85 @@ export function serveFhir(app: FastifyInstance, options: RouteOptions): void {
 
 /** Judges the token before a byte of the body is read. */
 async function admit(
-  { guard, origins, basePath }: RouteOptions,
+  options: RouteOptions,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply | undefined> {
+  const { guard, origins, basePath } = options
   if (request.method !== 'POST') request.interaction = interactionOf(request, basePath)
   const open = request.interaction !== undefined && isPublic(request.interaction)
   setCors(request, reply, origins, open)
   if (request.method === 'OPTIONS') return answerPreflight(reply)
   if (!guard || open) return undefined
   const judged = await guard.admit(authorizationOf(request.raw.rawHeaders))
-  if (!judged.allowed) return send(reply, answerOf({ problem: 'refused', refused: judged }))
+  if (!judged.allowed) {
+    const interaction = request.interaction ?? interactionOf(request, basePath)
+    return send(reply, await recorded(options, request, { interaction, problem: refusedBy(judged) }))
+  }
   request.admitted = judged
   return undefined
 }
 
-async function answerTo(
-  { context, guard, basePath }: RouteOptions,
-  request: FastifyRequest,
-): Promise<Answer> {
-  const interaction = request.interaction ?? interactionOf(request, basePath)
-  if (interaction.kind === 'misunderstood') return answerOf({ ...interaction, problem: 'misunderstood' })
-  const call = callOf(interaction, request, guard)
-  const outcome = isProblem(call) ? call : await durably(context, call)
-  return isProblem(outcome) ? answerOf(outcome) : outcome
+async function answerTo(options: RouteOptions, request: FastifyRequest): Promise<Answer> {
+  const interaction = request.interaction ?? interactionOf(request, options.basePath)
+  if (interaction.kind === 'misunderstood')
+    return recorded(options, request, { interaction, problem: { ...interaction, problem: 'misunderstood' } })
+  const call = callOf(interaction, request, options.guard)
+  if (isProblem(call)) return recorded(options, request, { interaction, problem: call })
+  try {
+    const outcome = await perform(options, call)
+    return recorded(options, request, {
+      ...call,
+      ...(isProblem(outcome) ? { problem: outcome } : { answer: outcome }),
+    })
+  } catch (error) {
+    if (!(error instanceof AuditUnavailable)) await recorded(options, request, { ...call, answer: FAILED })
+    throw error
+  }
 }
 
+/** What is answered when the work itself throws; the error handler says it. */
+const FAILED: Answer = { status: 500 }
+
 /** Answers when everything that the answer tells of is on the disk. */
-function durably(context: Context, call: Call): Answer | Problem | Promise<Answer | Problem> {
+async function perform({ context, audit }: RouteOptions, call: Call): Promise<Answer | Problem> {
+  const { interaction, access, preferences } = call
+  if (isAboutAudit(interaction) && !isReading(interaction)) return auditRefusal(interaction)
+  if (isAboutAudit(interaction) && audit)
+    return audit.answer({ interaction, access, lenient: preferences.lenient })
   const { database } = context.repository
   const work = () => handle(context, call)
-  return isReading(call.interaction) ? database.beside(work) : database.group(work)
+  if (isReading(interaction)) return database.beside(work)
+  await audit?.prepare()
+  return database.group(work)
+}
+
+interface Came extends Pick<Finished, 'interaction' | 'by'> {
+  readonly body?: unknown
+  readonly answer?: Answer
+  readonly problem?: Problem
+}
+
+/** The response, which may go out: what was asked, decided and answered is in the audit trail. */
+async function recorded(options: RouteOptions, request: FastifyRequest, came: Came): Promise<Answer> {
+  const { interaction, by, problem, body } = came
+  const answer = came.answer ?? (problem ? answerOf(problem) : FAILED)
+  await options.audit?.record({
+    ...{ interaction, by, problem, sent: body },
+    at: options.context.clock(),
+    method: request.method,
+    address: (request.raw.url ?? '').slice(options.basePath.length),
+    admitted: request.admitted,
+    status: answer.status,
+    answer: answer.body,
+    requestId: String(request.id),
+    clientAddress: request.ip,
+  })
+  return answer
+}
+
+function refusedBy(refused: Refused): Problem {
+  return { problem: 'refused', refused }
 }
 
 function isReading({ kind }: Interaction): boolean {
@@ -116,7 +173,7 @@ function callOf(interaction: Interaction, request: FastifyRequest, guard: Guard 
   const decision =
     guard && !isPublic(interaction)
       ? admitted?.decide(interaction)
-      : ({ allowed: true, access: fullAccess } as const)
+      : ({ allowed: true, access: fullAccess, by: 'public' } as const)
   if (!decision) throw new Error('Cannot decide: the caller was not admitted')
   if (!decision.allowed) return { problem: 'refused', refused: decision }
   if (!acceptsJson(headers, 'params' in interaction ? interaction.params : []))
@@ -129,6 +186,7 @@ function callOf(interaction: Interaction, request: FastifyRequest, guard: Guard 
     preconditions: preconditionsOf(headers),
     preferences: preferencesOf(headers),
     access: decision.access,
+    by: decision.by,
     admitted,
   }
 }

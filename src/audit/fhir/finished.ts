@@ -1,0 +1,123 @@
+import {
+  type Admitted,
+  type FhirProblem,
+  type Interaction,
+  isRecord,
+  type Misunderstood,
+  parseEntries,
+  type Refused,
+} from '../../fhir/index.ts'
+import type { AuditRecord } from '../record.ts'
+import { type Exchange, recordOf } from './exchange.ts'
+
+/** A request that a FHIR server has decided and answered, but whose response has not gone out. */
+export interface Finished {
+  readonly at: number
+  readonly method: string
+  /** Raw, below the base. */
+  readonly address: string
+  readonly interaction: Interaction | Misunderstood
+  /** The caller, once its token was found good. */
+  readonly admitted?: Admitted | undefined
+  /** What decided. */
+  readonly by?: string | undefined
+  /** What came of it where it was not what was asked for. */
+  readonly problem?: FhirProblem | undefined
+  readonly status: number
+  /** JSON of the answer, where there is one. */
+  readonly answer?: string | undefined
+  /** JSON that was sent, parsed. */
+  readonly sent?: unknown
+  readonly requestId?: string | undefined
+  readonly clientAddress?: string | undefined
+}
+
+/** The records of a request: one, and one for each entry of a Bundle. */
+export function recordsOf(finished: Finished, fhirBaseUrl: string): readonly AuditRecord[] {
+  const { interaction, admitted, problem, answer } = finished
+  const refusal = problem && refusalIn(problem)
+  const whole = { ...finished, grant: admitted?.grant, refusal, body: answer }
+  const record = recordOf(whole, fhirBaseUrl)
+  if (interaction.kind !== 'bundle' || refusal === BAD) return [record]
+  return [record, ...entriesOf(finished, fhirBaseUrl).map(entry => recordOf(entry, fhirBaseUrl))]
+}
+
+const BAD = 'Not understood'
+
+/** Why it was turned away; undefined where it was let through, whatever then became of it. */
+function refusalIn(problem: FhirProblem): Refused | string | undefined {
+  switch (problem.problem) {
+    case 'refused':
+      return problem.refused
+    case 'out-of-reach':
+      return OUT_OF_REACH
+    case 'misunderstood':
+      return problem.text
+    case 'bad-bundle':
+      return BAD
+    case 'entry-failed':
+      return refusalIn(problem.cause)
+    default:
+      return undefined
+  }
+}
+
+const OUT_OF_REACH = 'Not within the granted patient, user or filter.'
+
+/** The entries of a Bundle, each with its own decision and what was answered to it. */
+function entriesOf(finished: Finished, fhirBaseUrl: string): readonly Exchange[] {
+  const { admitted, sent, answer, status, at, requestId, clientAddress } = finished
+  const parsed = parseEntries(sent, fhirBaseUrl)
+  if ('problem' in parsed) return []
+  const answers = status < 300 ? answersIn(answer) : []
+  return parsed.entries.map(({ interaction }, place) => {
+    const answered = answers[place]
+    const decision = interaction.kind === 'misunderstood' ? undefined : admitted?.decide(interaction)
+    const refusal =
+      interaction.kind === 'misunderstood'
+        ? interaction.text
+        : decision && !decision.allowed
+          ? decision
+          : answered?.status === 403
+            ? OUT_OF_REACH
+            : undefined
+    return {
+      ...{ at, requestId, clientAddress, interaction, refusal },
+      method: methodOf(interaction),
+      grant: admitted?.grant,
+      by: decision?.by,
+      // Of a transaction that failed nothing was done.
+      status: answered?.status ?? (typeof refusal === 'object' ? refusal.status : status),
+      body: answered?.body,
+    }
+  })
+}
+
+function answersIn(answer: string | undefined) {
+  const bundle: unknown = answer === undefined ? undefined : JSON.parse(answer)
+  if (!isRecord(bundle) || !Array.isArray(bundle.entry)) return []
+  return bundle.entry.map(entry => {
+    const { response, resource } = isRecord(entry) ? entry : {}
+    const status = isRecord(response) ? Number.parseInt(String(response.status), 10) : 0
+    return { status, body: isRecord(resource) ? JSON.stringify(resource) : undefined }
+  })
+}
+
+function methodOf(interaction: Interaction | Misunderstood): string {
+  switch (interaction.kind) {
+    case 'create':
+    case 'bundle':
+      return 'POST'
+    case 'update':
+    case 'update-conditional':
+      return 'PUT'
+    case 'patch':
+    case 'patch-conditional':
+      return 'PATCH'
+    case 'delete':
+    case 'delete-conditional':
+      return 'DELETE'
+    default:
+      return 'posted' in interaction && interaction.posted ? 'POST' : 'GET'
+  }
+}
