@@ -46,6 +46,8 @@ describe('effectiveSettings', () => {
       SMART_ALLOW_HTTP: 'true',
       SMART_OPEN_METRICS: 'true',
       SMART_LOG_LEVEL: 'debug',
+      SMART_AUDIT: 'false',
+      SMART_AUDIT_FAILURE: 'allow',
       SMART_APP_CLIENT_ID: 'other',
       SMART_APP_SCOPE: 'openid',
       SMART_APP_ISSUERS: 'http://localhost:5',

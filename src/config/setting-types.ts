@@ -75,6 +75,15 @@ export function oneOf<const Choice extends string>(...choices: readonly Choice[]
 
 export const logLevel: SettingType<LogLevel> = oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent')
 
+/** Names or IP addresses of hosts, without port. */
+export const hosts: SettingType<readonly string[]> = {
+  ...listOf({
+    parse: text =>
+      isIP(text) > 0 || /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(text) ? text.toLowerCase() : undefined,
+  }),
+  expected: 'names or IP addresses of hosts, separated by commas',
+}
+
 /** Contract 3: `bind`. Names other than `localhost` would have to be resolved, and might change. */
 export const bindAddresses: SettingType<readonly string[]> = {
   ...listOf({ parse: text => (isIP(text) > 0 || text === 'localhost' ? text : undefined) }),
@@ -126,6 +135,11 @@ export const databaseUrl: SettingType<string> = {
 export const clientId: SettingType<string> = {
   expected: 'a client id of printable characters without spaces',
   parse: text => (/^[\x21-\x7e]{1,200}$/.test(text) ? text : undefined),
+}
+
+export const usernames: SettingType<readonly string[]> = {
+  ...listOf({ parse: text => (text === '' ? undefined : text) }),
+  expected: 'usernames, separated by commas',
 }
 
 export const path: SettingType<string> = {

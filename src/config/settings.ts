@@ -30,8 +30,24 @@ export interface Settings {
   /** Shows `/metrics` to other hosts as well. */
   readonly openMetrics: boolean
   readonly logLevel: LogLevel
+  /** Hosts that may have private addresses and whose key sets are fetched all the same. */
+  readonly privateJwksHosts: readonly string[]
+  /** Whether anybody may register a client. */
+  readonly openRegistration: boolean
+  /** With it a client may be registered even so. */
+  readonly registrationToken: string | undefined
+  /** 0: never by age. */
+  readonly keyMaxAgeDays: number
+  readonly audit: {
+    readonly kept: boolean
+    readonly failure: 'refuse' | 'allow'
+    readonly days: number
+    /** Undefined: on loopback every clinician, else nobody. */
+    readonly activityClinicians: readonly string[] | undefined
+  }
   readonly app: {
     readonly clientId: string
+    readonly authMethod: 'private_key_jwt' | 'none'
     readonly scope: string
     readonly issuers: readonly string[]
     readonly sessionMaxSeconds: number

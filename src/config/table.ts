@@ -1,3 +1,4 @@
+import { auditTable } from './audit-table.ts'
 import { fixed, open, type SettingRow, type ValueOf } from './setting-row.ts'
 import * as types from './setting-types.ts'
 import { upstreamTable } from './upstream-table.ts'
@@ -194,6 +195,41 @@ export const settingsTable = {
       'Least level that is logged, as JSON lines on standard output; `info` has a line for each request.',
     of: settings => settings.logLevel,
   }),
+  privateJwksHosts: open({
+    name: 'smart.server.private-jwks-hosts',
+    env: 'SMART_PRIVATE_JWKS_HOSTS',
+    type: types.hosts,
+    otherwise: 'none',
+    about:
+      'Hosts whose key sets (`jwks_uri`) are fetched although they are private or use `http:`; on loopback all may. The app server always may.',
+    of: settings => settings.privateJwksHosts,
+  }),
+  openRegistration: open({
+    name: 'smart.server.open-registration',
+    env: 'SMART_OPEN_REGISTRATION',
+    type: types.flag,
+    otherwise: '`true` on loopback, else `false`',
+    about: 'Lets anybody register a client at `/oauth2/register`.',
+    of: settings => settings.openRegistration,
+  }),
+  registrationToken: open({
+    name: 'smart.server.registration-token',
+    env: 'SMART_REGISTRATION_TOKEN',
+    type: types.secretText,
+    otherwise: 'none',
+    about: 'Initial access token: whoever shows it as a bearer token may register a client.',
+    secret: true,
+    of: settings => settings.registrationToken,
+  }),
+  keyMaxAgeDays: fixed({
+    name: 'smart.server.key-max-age-days',
+    env: 'SMART_KEY_MAX_AGE_DAYS',
+    type: types.wholeNumber(0, 3650),
+    initial: '90',
+    about: 'Age at which a new signing key takes over; `0` for only by command.',
+    of: settings => settings.keyMaxAgeDays,
+  }),
+  ...auditTable,
   appClientId: fixed({
     name: 'smart.app.client-id',
     env: 'SMART_APP_CLIENT_ID',
@@ -201,6 +237,15 @@ export const settingsTable = {
     initial: 'sallyport-app',
     about: 'Client id that the app server has at the auth server.',
     of: settings => settings.app.clientId,
+  }),
+  appAuthMethod: fixed({
+    name: 'smart.app.auth-method',
+    env: 'SMART_APP_AUTH_METHOD',
+    type: types.oneOf('private_key_jwt', 'none'),
+    initial: 'private_key_jwt',
+    about:
+      'How the app server proves itself where an auth server takes `private_key_jwt`: with its key set at `/jwks`, or not at all (a public client).',
+    of: settings => settings.app.authMethod,
   }),
   appScope: fixed({
     name: 'smart.app.scope',
