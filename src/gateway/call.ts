@@ -16,6 +16,8 @@ export interface Call<I extends Interaction = Interaction> {
   readonly preconditions: Preconditions
   readonly preferences: Preferences
   readonly access: Access
+  /** What decided, for the audit trail. */
+  readonly by?: string | undefined
   /** Who judges the interactions that this one holds (Bundle entries, a page's search). */
   readonly admitted: Admitted
   /** Goes to the upstream, so that both logs can be read together. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { Pool } from 'undici'
+import type { FhirAudit } from '../audit/index.ts'
 import { type Guard, isProblem, isRecord } from '../fhir/index.ts'
 import { sealer } from '../store/index.ts'
 import { createServer, type Logger, type Origins, type ReadyCheck, type ServerOptions } from '../web/index.ts'
@@ -25,6 +26,8 @@ export interface GatewayOptions {
   readonly upstreamAliases?: readonly string[]
   /** Who judges requests. A gateway without one would be a hole. */
   readonly guard: Guard
+  /** Keeps what was decided before it is answered, and answers AuditEvents: never the upstream (contract 5.8). */
+  readonly audit?: FhirAudit | undefined
   /** What `.well-known/smart-configuration` answers; `metadata` takes its addresses over. */
   readonly smartConfiguration: object | (() => object)
   readonly auth?: UpstreamAuth
@@ -78,7 +81,11 @@ export async function gateway(options: GatewayOptions): Promise<FastifyInstance>
   })
   await app.register(
     async scope =>
-      serveGateway(scope, { context, guard, basePath, bodyLimit, origins: options.origins ?? '*' }),
+      serveGateway(scope, {
+        ...{ context, guard, basePath, bodyLimit, clock },
+        audit: options.audit,
+        origins: options.origins ?? '*',
+      }),
     { prefix: basePath },
   )
   watching.start(context.upstream)

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { AuditUnavailable, type FhirAudit, type Finished, isAboutAudit } from '../../audit/index.ts'
 import { noAccess } from '../../consent/index.ts'
 import {
   type Admitted,
@@ -13,6 +14,7 @@ import {
   parseInteraction,
   preconditionsOf,
   preferencesOf,
+  type Refused,
   readBody,
 } from '../../fhir/index.ts'
 import { answerPreflight, type Origins, setCors } from '../../web/index.ts'
@@ -26,6 +28,8 @@ import { send } from './send.ts'
 export interface RouteOptions {
   readonly context: Context
   readonly guard: Guard
+  readonly audit: FhirAudit | undefined
+  readonly clock: () => number
   readonly basePath: string
   readonly bodyLimit: number
   readonly origins: Origins
@@ -41,7 +45,7 @@ interface Asked {
 const asked = new WeakMap<FastifyRequest, Asked>()
 
 // What is public is answered to everybody alike, and touches nobody's data.
-const nobody: Admitted = { allowed: true, decide: () => ({ allowed: true, access: noAccess }) }
+const nobody: Admitted = { allowed: true, decide: () => ({ allowed: true, access: noAccess, by: 'public' }) }
 
 /** Serves every address below the FHIR base by one route: what an address means is told by `parseInteraction` alone. */
 export function serveGateway(app: FastifyInstance, options: RouteOptions): void {
@@ -58,28 +62,89 @@ export function serveGateway(app: FastifyInstance, options: RouteOptions): void 
 
 /** Judges the token before a byte of the body is read. */
 async function admit(
-  { guard, origins, basePath }: RouteOptions,
+  options: RouteOptions,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply | undefined> {
+  const { guard, origins, basePath } = options
   const interaction = request.method === 'POST' ? undefined : interactionOf(request, basePath)
   const open = interaction !== undefined && isPublic(interaction)
   setCors(request, reply, origins, open)
   if (request.method === 'OPTIONS') return answerPreflight(reply)
   const judged = open ? undefined : await guard.admit(authorizationOf(request.raw.rawHeaders))
-  if (judged && !judged.allowed) return send(reply, answerOf({ problem: 'refused', refused: judged }))
+  if (judged && !judged.allowed) {
+    const came = { interaction: interaction ?? interactionOf(request, basePath), problem: refusedBy(judged) }
+    return send(reply, await recorded(options, request, came))
+  }
   asked.set(request, { admitted: judged, interaction })
   return undefined
 }
 
-async function answerTo({ context, basePath }: RouteOptions, request: FastifyRequest): Promise<Answer> {
-  const { admitted, interaction = interactionOf(request, basePath) } = asked.get(request) ?? {}
-  if (interaction.kind === 'misunderstood') return answerOf({ ...interaction, problem: 'misunderstood' })
+async function answerTo(options: RouteOptions, request: FastifyRequest): Promise<Answer> {
+  const { admitted, interaction = interactionOf(request, options.basePath) } = asked.get(request) ?? {}
+  if (interaction.kind === 'misunderstood')
+    return recorded(options, request, { interaction, problem: { ...interaction, problem: 'misunderstood' } })
   const caller = isPublic(interaction) ? nobody : admitted
   if (!caller) throw new Error('Cannot decide: the caller was not admitted')
   const call = callOf(interaction, request, caller)
-  const outcome = isProblem(call) ? call : await handle(context, call)
-  return isProblem(outcome) ? answerOf(outcome) : outcome
+  if (isProblem(call)) return recorded(options, request, { interaction, problem: call })
+  try {
+    const outcome = await perform(options, call)
+    return await recorded(options, request, {
+      ...call,
+      ...(isProblem(outcome) ? { problem: outcome } : { answer: outcome }),
+    })
+  } catch (error) {
+    if (!(error instanceof AuditUnavailable)) await recorded(options, request, { ...call, answer: FAILED })
+    throw error
+  }
+}
+
+/** What is answered when the work itself throws; the error handler says it. */
+const FAILED: Answer = { status: 500, headers: {} }
+
+async function perform({ context, audit }: RouteOptions, call: Call): Promise<Answer | Problem> {
+  const { interaction, access, preferences } = call
+  if (isAboutAudit(interaction) && audit) {
+    const found = await audit.answer({ interaction, access, lenient: preferences.lenient })
+    return isProblem(found) ? found : { ...found, headers: {} }
+  }
+  if (isWriting(interaction)) await audit?.prepare()
+  return handle(context, call)
+}
+
+const WRITING = /^(?:create|update|patch|delete|bundle)/
+
+function isWriting({ kind }: Interaction): boolean {
+  return WRITING.test(kind)
+}
+
+interface Came extends Pick<Finished, 'interaction' | 'by'> {
+  readonly body?: unknown
+  readonly answer?: Answer
+  readonly problem?: Problem
+}
+
+/** The response, which may go out: what was asked, decided and answered is in the audit trail. */
+async function recorded(options: RouteOptions, request: FastifyRequest, came: Came): Promise<Answer> {
+  const { interaction, by, problem, body } = came
+  const answer = came.answer ?? (problem ? answerOf(problem) : FAILED)
+  await options.audit?.record({
+    ...{ interaction, by, problem, sent: body },
+    at: options.clock(),
+    method: request.method,
+    address: (request.raw.url ?? '').slice(options.basePath.length),
+    admitted: asked.get(request)?.admitted,
+    status: answer.status,
+    answer: typeof answer.body === 'string' ? answer.body : undefined,
+    requestId: String(request.id),
+    clientAddress: request.ip,
+  })
+  return answer
+}
+
+function refusedBy(refused: Refused): Problem {
+  return { problem: 'refused', refused }
 }
 
 function callOf(interaction: Interaction, request: FastifyRequest, admitted: Admitted): Call | Problem {
@@ -97,6 +162,7 @@ function callOf(interaction: Interaction, request: FastifyRequest, admitted: Adm
     preconditions: preconditionsOf(headers),
     preferences: preferencesOf(headers),
     access: decision.access,
+    by: decision.by,
     admitted,
     requestId: String(request.id),
     mayStream: true,

@@ -1,0 +1,110 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** What the upstream was asked. */
+export interface Seen {
+  readonly line: string
+  readonly headers: IncomingMessage['headers']
+  readonly body: string
+}
+
+export interface HostileUpstream {
+  readonly url: string
+  /** All requests so far, without those for `metadata`. */
+  readonly seen: readonly Seen[]
+  /** What is answered from now on. */
+  answer(handler: Handler): void
+  /** A JSON answer to whatever is asked. */
+  answerJson(body: unknown, status?: number, headers?: Readonly<Record<string, string>>): void
+  close(): Promise<void>
+  /** On the same port as before. */
+  reopen(): Promise<void>
+}
+
+export type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void
+
+/** A server that answers whatever a test wants, whatever it was asked. */
+export async function startHostile(): Promise<HostileUpstream> {
+  const seen: Seen[] = []
+  let handler: Handler = (_request, response) => response.writeHead(404).end()
+  const server = createServer((request, response) => {
+    let body = ''
+    request.setEncoding('utf8').on('data', chunk => {
+      body += chunk
+    })
+    request.on('end', () => {
+      if (request.url?.endsWith('/metadata')) return json(response, METADATA)
+      seen.push({ line: `${request.method} ${request.url}`, headers: request.headers, body })
+      handler(request, response, body)
+    })
+  })
+  const open = (port: number) => new Promise<void>(resolve => server.listen(port, '127.0.0.1', resolve))
+  await open(0)
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}/up`,
+    seen,
+    answer: next => {
+      handler = next
+    },
+    answerJson: (body, status = 200, headers = {}) => {
+      handler = (_request, response) => json(response, body, status, headers)
+    },
+    close: () =>
+      new Promise(resolve => {
+        server.closeAllConnections()
+        server.close(() => resolve())
+      }),
+    reopen: () => open(port),
+  }
+}
+
+export const METADATA = {
+  resourceType: 'CapabilityStatement',
+  status: 'active',
+  kind: 'instance',
+  fhirVersion: '4.0.1',
+  format: ['xml', 'json'],
+  messaging: [{ documentation: 'x' }],
+  rest: [
+    {
+      mode: 'server',
+      security: { description: 'none at all' },
+      interaction: [{ code: 'transaction' }, { code: 'shutdown' }],
+      operation: [{ name: 'export', definition: 'http://x' }],
+      resource: [
+        {
+          type: 'Patient',
+          interaction: [{ code: 'read' }, { code: 'drop-table' }],
+          operation: [
+            { name: 'everything', definition: 'http://x' },
+            { name: 'match', definition: 'http://x' },
+          ],
+        },
+        { type: 'AuditEvent', interaction: [{ code: 'read' }] },
+        { type: 'Nonsense', interaction: [{ code: 'read' }] },
+      ],
+    },
+  ],
+}
+
+export function json(
+  response: ServerResponse,
+  body: unknown,
+  status = 200,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  response
+    .writeHead(status, { 'content-type': 'application/fhir+json', ...headers })
+    .end(JSON.stringify(body))
+}
+
+/** A searchset of these resources, all of them matches unless told. */
+export function searchset(resources: readonly object[], more: object = {}): object {
+  return {
+    resourceType: 'Bundle',
+    type: 'searchset',
+    entry: resources.map(resource => ({ resource, search: { mode: 'match' } })),
+    ...more,
+  }
+}
