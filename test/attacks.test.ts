@@ -339,11 +339,22 @@ describe('attacks on the embedded FHIR server', () => {
     const first = await ask('GET /Condition?_count=1', 'system/*.rs')
     const link = (first.body.link as { relation: string; url: string }[]).find(it => it.relation === 'next')
     assert(link)
-    const told = await assertNothingOfBob(`GET ${link.url.slice(fhirBaseUrl.length)}`)
-    assert(
-      told.status === 200 || told.status === 403 || told.status === 404 || told.status === 410,
-      String(told.status),
-    )
+    const line = `GET ${link.url.slice(fhirBaseUrl.length)}`
+    for (const [scope, claims] of [
+      ['patient/*.cruds', {}],
+      ['system/*.cruds', {}],
+      ['system/*.rs', { patient: 'bob' }],
+      ['system/*.rs', { client_id: 'another' }],
+      ['system/*.rs', { sub: 'c-2' }],
+      ['system/*.rs', { fhirUser: 'Practitioner/dr' }],
+    ] as const)
+      assert.equal(
+        (await ask(line, scope, undefined, claims)).why,
+        NOT_WITHIN,
+        JSON.stringify([scope, claims]),
+      )
+    // A refreshed token is of the same grant.
+    assert.equal((await ask(line, 'system/*.rs', undefined, { jti: 'renewed' })).status, 200)
   })
 
   it('shows nothing of another patient, whatever is asked with whatever patient/ scopes', async () => {

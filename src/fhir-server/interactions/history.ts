@@ -60,7 +60,7 @@ function history<I extends History>(
   const body = bundleJson({
     type: 'history',
     total: after === undefined && !next ? versions.length : countVersions(context, ground, query),
-    links: next ? [self, nextLink(context, address, address, call.interaction.params, next)] : [self],
+    links: next ? [self, nextLink(context, call, address, address, next)] : [self],
     entries: versions.map(version => historyEntry(context.baseUrl, version)),
   })
   return { status: 200, body, shown: versions.length }

@@ -32,8 +32,7 @@ export const search: Handler<Search['kind']> = (context, asked) => {
   const found = runQuery(ground, query, after)
   const included = includesOf(ground.database, ground.scene, call.access, query.includes, found.hits)
   if (isProblem(included)) return included
-  const next =
-    found.next && nextLink(context, address, `search ${address}`, call.interaction.params, found.next)
+  const next = found.next && nextLink(context, call, address, `search ${address}`, found.next)
   const self = { relation: 'self', url: addressOf(address, query.used) } as const
   return answer({
     type: 'searchset',

@@ -1,3 +1,4 @@
+import { tellsAbsence } from '../../consent/index.ts'
 import type { Resource } from '../../fhir/index.ts'
 import { resourceBody, resourceBodyWithId } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
@@ -50,6 +51,13 @@ export function replace(
   if (before && !reachesStored(judge, 'u', before)) return { problem: 'out-of-reach' }
   if (!reaches(judge, 'u', { ...resource, id })) return { problem: 'out-of-reach' }
   const stale = staleness(before, call.preconditions)
+  // That nothing is stored under an id is told only to who may know it, with a precondition as without.
+  if (
+    stale &&
+    !before &&
+    !tellsAbsence(call.access.reach(resource.resourceType, 'u'), resource.resourceType, id)
+  )
+    return { problem: 'out-of-reach' }
   if (stale) return stale
   const stored = context.repository.save(resource, id, before, 'PUT')
   return written(context, call, stored, before && !before.deleted ? 200 : 201)

@@ -9,11 +9,13 @@ export interface Place {
   readonly params: Params
   /** The sort keys of the last thing shown, and its number. */
   readonly after: readonly SqlValue[]
+  /** The grant that got the link (`holderOf`). */
+  readonly holder: string
 }
 
 /**
  * Paging links: sealed, so that a link shows nothing of what was searched and sorted by and nobody writes one.
- * A page is searched again with the access of who asks for it.
+ * Only the grant that got it can use it, and what it goes on with is judged anew.
  */
 export interface Pages {
   seal(place: Place): string

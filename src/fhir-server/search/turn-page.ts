@@ -1,3 +1,4 @@
+import { holderOf } from '../../consent/index.ts'
 import type { Interaction, Params } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
@@ -13,8 +14,8 @@ export interface Turned<I extends Paged> {
 }
 
 /**
- * Opens the page that a link names. What it goes on with is judged anew, as if it had been asked in full by who
- * sends the link now.
+ * Opens the page that a link names, for the grant that got it (attacks.md 14). What it goes on with is judged anew, as
+ * if it had been asked in full.
  */
 export function turnPage<I extends Paged>(context: Context, call: Call<I>, of: string): Turned<I> | Problem {
   const [page, ...others] = call.interaction.params.filter(([name]) => name === PAGE)
@@ -26,6 +27,7 @@ export function turnPage<I extends Paged>(context: Context, call: Call<I>, of: s
       code: 'invalid',
       text: 'Cannot read page: follow the link as it was given',
     }
+  if (place.holder !== holderOf(call.admitted?.grant)) return { problem: 'out-of-reach' }
   const interaction: I = { ...call.interaction, params: place.params }
   const decision = call.admitted?.decide(interaction)
   if (decision && !decision.allowed) return { problem: 'refused', refused: decision }
@@ -38,11 +40,12 @@ export function turnPage<I extends Paged>(context: Context, call: Call<I>, of: s
 /** The link to what comes after. */
 export function nextLink(
   context: Context,
+  { interaction, admitted }: Call<Paged>,
   address: string,
   of: string,
-  params: Params,
   after: readonly SqlValue[],
 ): { readonly relation: 'next'; readonly url: string } {
-  const page = context.pages.seal({ of, params, after })
+  const holder = holderOf(admitted?.grant)
+  const page = context.pages.seal({ of, params: interaction.params, after, holder })
   return { relation: 'next', url: `${address}?${PAGE}=${page}` }
 }
