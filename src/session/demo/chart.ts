@@ -31,13 +31,10 @@ ${seriesName(readings, scale, 'systolic')}${seriesName(readings, scale, 'diastol
 </svg>`
 }
 
-/** Whole steps of 40 mmHg around all values, so that a line does not look steep for nothing. */
+/** From a multiple of 20 in steps of 40 mmHg, so that a line does not look steep for nothing. */
 function scaleOf(readings: readonly Reading[]): Scale {
   const values = readings.flatMap(({ systolic, diastolic }) => [systolic, diastolic])
-  const low = Math.min(
-    60,
-    Math.floor(Math.min(...values) / 40) * 40 + (Math.min(...values) % 40 >= 20 ? 20 : 0),
-  )
+  const low = Math.min(60, Math.floor(Math.min(...values) / 20) * 20)
   const high = Math.max(180, low + 40 * Math.ceil((Math.max(...values) - low) / 40))
   const from = readings[0]?.at ?? 0
   const to = Math.max(readings.at(-1)?.at ?? 1, from + 1)
