@@ -126,7 +126,11 @@ describe('explain', () => {
     })
     assert.equal(performer.text, NOT_WITHIN)
     assert(patch(to('/__proto__/x', 1, 'add'), to('/constructor', 1, 'add')).allowed)
-    assert.equal(ask('PATCH /Condition/1', 'patient/*.u', { body: {} }).status, 400)
+    for (const body of [{}, [{ op: 'test' }, 1]])
+      assert.equal(ask('PATCH /Condition/1', 'patient/*.u', { body }).status, 400)
+    const elsewhere = { body: [to('/subject/reference', 'Patient/2')] }
+    for (const scope of ['system/Condition.u?code=x', 'patient/Condition.u system/Condition.u?code=x'])
+      assert(ask('PATCH /Condition/1', scope, elsewhere).allowed, scope)
     assert(ask('PATCH /Condition/1', 'system/*.u', { body: [to('/subject/reference', 'Patient/2')] }).allowed)
   })
 
@@ -150,6 +154,13 @@ describe('explain', () => {
     assert.equal(run(bundle('batch', {})).status, 400)
     assert.equal(run({ ...bundle('batch'), entry: [1] }).status, 400)
     assert.equal(run([]).status, 400)
+    assert.equal(run({ ...good, resourceType: 'Patient' }).status, 400)
+    assert.equal(run({ ...good, entry: {} }).status, 400)
+    assert.equal(run({ ...good, entry: [...good.entry, 1] }).status, 400)
+    assert.equal(run(bundle('batch', { request: { method: 'GET', url: 5 } })).status, 400)
+    assert.equal(run(bundle('batch', { request: { method: 5, url: 'Condition/1' } })).status, 400)
+    const mixed = bundle('batch', entry('GET Practitioner/1'), entry('GET Condition/1'))
+    assert.equal(run(mixed, 'patient/*.rs').within, 'Patient/1')
     const ifNoneExist = {
       request: { method: 'POST', url: 'Observation', ifNoneExist: 'code=1' },
       resource: { resourceType: 'Observation', subject: { reference: 'Patient/1' } },

@@ -1,4 +1,5 @@
-import { type Interaction, type Misunderstood, parseEntry } from '../../fhir/index.ts'
+import type { Access, Grant } from '../../consent/index.ts'
+import { type Interaction, type Misunderstood, parseEntries } from '../../fhir/index.ts'
 import { isJsonObject, type JsonObject } from './json.ts'
 
 /** One request inside a batch or transaction. */
@@ -7,52 +8,48 @@ export interface Entry {
   readonly body: unknown
 }
 
-/** The requests of a Bundle, references between them resolved before they are judged; or why it is none. */
-export function readEntries(bundle: unknown, baseUrl: string): readonly Entry[] | Misunderstood {
-  if (!isJsonObject(bundle) || bundle.resourceType !== 'Bundle')
-    return misread('Cannot read body: it is no Bundle')
-  if (bundle.type !== 'batch' && bundle.type !== 'transaction')
-    return misread('Cannot run this Bundle: its type is neither batch nor transaction')
-  const entries: unknown = bundle.entry ?? []
-  if (!Array.isArray(entries) || !entries.every(isJsonObject))
-    return misread('Cannot read the entries of the Bundle')
-  const read = entries.map(entry => ({ entry, interaction: interactionOf(entry.request, baseUrl) }))
-  const addresses = new Map(read.flatMap(({ entry, interaction }) => addressOf(entry.fullUrl, interaction)))
-  return read.map(({ entry, interaction }) => ({ interaction, body: resolve(entry.resource, addresses) }))
+/**
+ * The requests of a Bundle, read by the parser that the server uses, references of a transaction resolved before they
+ * are judged; or why it is none.
+ */
+export function readEntries(
+  bundle: unknown,
+  baseUrl: string,
+  grant: Grant,
+  access: Access,
+): readonly Entry[] | Misunderstood {
+  const parsed = parseEntries(bundle, baseUrl)
+  if ('problem' in parsed) return { kind: 'misunderstood', status: 400, text: parsed.text }
+  const { type, entries } = parsed
+  if (type === 'batch') return entries
+  const addresses = new Map(entries.flatMap(({ fullUrl, interaction }) => addressOf(fullUrl, interaction)))
+  const address = (text: string) => addresses.get(text) ?? matched(text, grant, access)
+  return entries.map(({ interaction, body }) => ({ interaction, body: resolve(body, address) }))
 }
 
-function interactionOf(request: unknown, baseUrl: string): Interaction | Misunderstood {
-  if (!isJsonObject(request)) return misread('Cannot read entry: it has no request')
-  const { method, url, ifNoneExist } = request
-  if (typeof method !== 'string' || typeof url !== 'string')
-    return misread('Cannot read entry: it has no request')
-  if (ifNoneExist !== undefined && typeof ifNoneExist !== 'string') return misread('Cannot read ifNoneExist')
-  return parseEntry({ method, url, ifNoneExist }, baseUrl)
-}
-
-// What an entry makes anew will have an id of its own: an address that no resource of this server can have.
+// What an entry makes anew has no id yet. Its `urn:` stays, and is taken for another patient wherever one is written.
 function addressOf(
   fullUrl: unknown,
   interaction: Interaction | Misunderstood,
 ): readonly (readonly [string, string])[] {
-  if (typeof fullUrl !== 'string' || !fullUrl.startsWith('urn:')) return []
-  if (interaction.kind === 'update') return [[fullUrl, `${interaction.type}/${interaction.id}`]]
-  return interaction.kind === 'create' ? [[fullUrl, `http://new.invalid/${interaction.type}/new`]] : []
+  if (typeof fullUrl !== 'string' || !fullUrl.startsWith('urn:') || interaction.kind !== 'update') return []
+  return [[fullUrl, `${interaction.type}/${interaction.id}`]]
 }
 
-function resolve(value: unknown, addresses: ReadonlyMap<string, string>): unknown {
-  if (addresses.size === 0) return value
-  if (Array.isArray(value)) return value.map(item => resolve(item, addresses))
+/** `Patient?identifier=…`: a search, which under a limited grant can find no patient but that of the token. */
+function matched(text: string, { patient }: Grant, access: Access): string | undefined {
+  if (!text.startsWith('Patient?') || patient === undefined) return undefined
+  const reach = access.reach('Patient', 's')
+  const own = reach !== 'everything' && reach.length > 0 && reach.every(limit => limit.patient === patient)
+  return own ? `Patient/${patient}` : undefined
+}
+
+function resolve(value: unknown, address: (text: string) => string | undefined): unknown {
+  if (Array.isArray(value)) return value.map(item => resolve(item, address))
   if (!isJsonObject(value)) return value
   const resolved: [string, unknown][] = Object.entries(value).map(([name, item]) => [
     name,
-    name === 'reference' && typeof item === 'string'
-      ? (addresses.get(item) ?? item)
-      : resolve(item, addresses),
+    name === 'reference' && typeof item === 'string' ? (address(item) ?? item) : resolve(item, address),
   ])
   return Object.fromEntries(resolved) satisfies JsonObject
-}
-
-function misread(text: string): Misunderstood {
-  return { kind: 'misunderstood', status: 400, text }
 }

@@ -266,6 +266,54 @@ describe('decide', () => {
     assert.equal(patient.by, 'fhirUser')
   })
 
+  it('says what would have permitted it, from the token and the request alone', () => {
+    const HINTS: [line: string, context: Context, hint: RegExp][] = [
+      ['GET /Condition/1', { scope: 'patient/*.rs' }, /names no patient/],
+      ['GET /Condition/1', { scope: 'user/*.rs', patient: '1' }, /names no fhirUser/],
+      ['GET /Patient/2', one('patient/*.rs'), /only the patient of the token/],
+      [
+        'PUT /Practitioner/1',
+        one('patient/*.cruds'),
+        /may read Practitioner, which is shared, and never write/,
+      ],
+      ['DELETE /Group/1', one('patient/*.cruds'), /No patient\/ scope reaches Group/],
+      ['GET /Group/1', one('patient/*.cruds'), /No patient\/ scope reaches Group/],
+      ['GET /Observation', one('patient/Observation.rs?foo=1'), /its filter cannot be evaluated/],
+      [
+        'GET /Observation/1',
+        { scope: 'patient/*.rs user/*.rs' },
+        /scope without a filter, or of a wider context/,
+      ],
+      [
+        'GET /Observation/1',
+        { scope: 'user/*.rs?foo=1', fhirUser: 'Practitioner/1' },
+        /scope without a filter/,
+      ],
+      ['GET /$export', one('system/*.cruds'), /No grant permits this operation/],
+    ]
+    for (const [line, context, expected] of HINTS) {
+      const decision = ask(line, context)
+      assert(!decision.allowed && decision.refusal.kind === 'not-within', line)
+      assert.match(decision.refusal.hint, expected, `${line} ${context.scope}`)
+    }
+  })
+
+  it('tells a scope that reaches nothing from none at all, over all types too', () => {
+    assert.equal(textOf('GET /', { scope: 'patient/Condition.rs' }), NOT_WITHIN)
+    assert.match(
+      textOf('GET /', { scope: 'patient/Condition.c', patient: '1' }) ?? '',
+      /^Insufficient scope for GET on \*/,
+    )
+  })
+
+  it('takes any of several rights of a user', () => {
+    const rights = { userReach: () => [{ patient: '1' }, { patient: '2' }] }
+    const context: Context = { scope: 'user/*.rs', fhirUser: 'Practitioner/p1', policy: rights }
+    for (const id of ['1', '2']) assert(ask(`GET /Patient/${id}`, context).allowed)
+    assert.equal(textOf('GET /Patient/3', context), NOT_WITHIN)
+    assert.equal(textOf('GET /Patient/3/Condition', context), NOT_WITHIN)
+  })
+
   it('lets metadata and the SMART configuration through to all, reaching nothing', () => {
     for (const line of ['GET /metadata', 'GET /.well-known/smart-configuration']) {
       const decision = ask(line, { scope: '' })

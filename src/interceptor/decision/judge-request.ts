@@ -31,7 +31,7 @@ function judgeBundle(
   policy: Policy,
   access: GrantedAccess,
 ): Decision {
-  const entries = readEntries(body, policy.fhirBaseUrl)
+  const entries = readEntries(body, policy.fhirBaseUrl, grant, access)
   if ('kind' in entries) return refusedFor(entries)
   const decisions = entries.map(entry =>
     entry.interaction.kind === 'misunderstood'

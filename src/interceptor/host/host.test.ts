@@ -402,6 +402,35 @@ for (const [name, start] of Object.entries(leakyHosts)) {
       assert.deepEqual([unseen.status, unseen.text], [200, ''])
     })
 
+    it('lets no conditional reference by that the host would resolve from all of its data', async () => {
+      const linked = (reference: string) => ({
+        resourceType: 'Bundle',
+        type: 'transaction',
+        entry: [
+          {
+            request: { method: 'POST', url: 'Condition' },
+            resource: condition('1', { encounter: { reference } }),
+          },
+        ],
+      })
+      const subject = (reference: string) => ({
+        resourceType: 'Bundle',
+        type: 'transaction',
+        entry: [
+          {
+            request: { method: 'POST', url: 'Condition' },
+            resource: { resourceType: 'Condition', subject: { reference } },
+          },
+        ],
+      })
+      answers({ resourceType: 'Bundle', entry: [{ response: { status: '201' } }] })
+      assert.equal((await ask('POST /', undefined, subject('Patient?identifier=bob'))).why, NOT_WITHIN)
+      assert.equal((await ask('POST /', undefined, linked('Encounter?identifier=5'))).why, NOT_WITHIN)
+      assert.equal(asked, 0)
+      assert.equal((await ask('POST /', undefined, linked('Encounter/5'))).status, 200)
+      assert.equal((await ask('POST /', 'system/*.cruds', subject('Patient?identifier=bob'))).status, 200)
+    })
+
     it('leaves the limits to a host that says it applies them, and tells it which', async () => {
       const applying = await run({ appliesAccess: true })
       let told: unknown

@@ -6,6 +6,7 @@ import type { Decision } from '../decision/decision.ts'
 import { judgeRequest } from '../decision/judge-request.ts'
 import type { Refusal } from '../refusal.ts'
 import { jsonOf } from './body.ts'
+import { conditionalTypes } from './conditional-references.ts'
 import { holdAnswer } from './hold-answer.ts'
 import type { HostOptions } from './host.ts'
 import { hostRefusal, isWhole, refused } from './host-rules.ts'
@@ -46,12 +47,18 @@ export async function judgeExchange(
   const body = jsonOf(interaction, exchange.body)
   const decision = judgeRequest(interaction, body, grant, policy)
   if (!decision.allowed) return decision.refusal
-  const entries = interaction.kind === 'bundle' ? understood(readEntries(body, policy.fhirBaseUrl)) : []
+  const entries =
+    interaction.kind === 'bundle'
+      ? understood(readEntries(body, policy.fhirBaseUrl, grant, decision.access))
+      : []
   if ('kind' in entries) return entries
   smarts.set(exchange.request, { grant, interaction, decision })
   if (options.appliesAccess) return undefined
   if ('posted' in interaction && exchange.body === undefined && hasBody(exchange.request))
     return refused('its body was not read')
+  // The host resolves them from all of its data.
+  if (!conditionalTypes(body).every(type => isWhole(decision.access.reach(type, 's'))))
+    return refused('what a conditional reference matches may be outside the grant')
   for (const part of [{ interaction, body }, ...entries]) {
     const refusal = await partRefusal(part.interaction, part.body, decision.access, policy, options)
     if (refusal) return refusal
