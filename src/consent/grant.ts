@@ -10,6 +10,8 @@ export interface Grant {
   /** The user's own resource on this server. */
   readonly fhirUser?: ResourceReference
   readonly subject?: string
+  /** Who issued the token, where it is not our auth server. */
+  readonly issuer?: string
   readonly clientId?: string
   readonly tokenId?: string
 }
@@ -21,7 +23,7 @@ export interface Policy {
   readonly contexts: readonly ScopeContext[]
   /** `smart.fhir.search-letter`: the letter that a search needs (contract 5.5). */
   readonly searchLetter: 'r' | 's'
-  /** What a user may reach whatever a `user/` scope says; without it, everything (`smart.fhir.policy-file`). */
+  /** What a clinician may reach whatever a `user/` scope says; without it, everything (`smart.fhir.policy-file`). */
   readonly userReach?: (user: ResourceReference, type: string, letter: Letter) => Reach
 }
 

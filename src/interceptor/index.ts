@@ -17,4 +17,5 @@ export { type Caller, createInterceptor, type Interceptor, type InterceptorOptio
 export type { Refusal } from './refusal.ts'
 export { refuse } from './refuse.ts'
 export type { Fetch } from './token/key-set.ts'
+export type { TrustedIssuer } from './token/trusted-issuer.ts'
 export type { Verify } from './token/verifier.ts'

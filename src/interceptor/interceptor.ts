@@ -8,11 +8,14 @@ import { refuse } from './refuse.ts'
 import { withoutSlash } from './token/check-claims.ts'
 import { grantOf } from './token/grant-of.ts'
 import { type Fetch, keySet } from './token/key-set.ts'
-import { type Verify, verifier } from './token/verifier.ts'
+import { foreignGrantOf, type TrustedIssuer } from './token/trusted-issuer.ts'
+import { type Issuer, type Verify, verifier } from './token/verifier.ts'
 
 export interface InterceptorOptions {
   /** The auth server: the issuer of the tokens, and where `/oauth2/jwks` is. */
   readonly authUrl: string
+  /** Other issuers whose access tokens are honoured, each by its own rules. */
+  readonly trustedIssuers?: readonly TrustedIssuer[] | undefined
   /** The FHIR base: the audience of the tokens. */
   readonly fhirBaseUrl: string
   /** The scope contexts that are honoured; only `patient` unless told (contract 5.4). */
@@ -39,7 +42,7 @@ export interface Caller extends Admitted {
 export interface Interceptor extends Guard {
   admit(authorization: string | undefined): Promise<Refused | Caller>
   readonly policy: Policy
-  /** Whether a key set is in the cache. */
+  /** Whether a key set is in the cache, of any issuer. */
   ready(): boolean
   /** Fetches the key set, and keeps it fresh until it is closed. Never fails: an auth server that is away is asked again. */
   start(): Promise<void>
@@ -52,21 +55,29 @@ const TICK_MS = 500
 export function createInterceptor(options: InterceptorOptions): Interceptor {
   const policy = policyOf(options)
   const clock = options.clock ?? Date.now
-  const issuer = withoutSlash(options.authUrl)
-  const keys = keySet({
-    url: `${issuer}/oauth2/jwks`,
-    fetch: options.fetch ?? ((url, init) => fetch(url, init)),
-    clock,
-    onRemoval: () => tokens.forget(),
-  })
-  const tokens = verifier<Caller>({
-    issuer,
-    audience: policy.fhirBaseUrl,
-    keys,
-    clock,
-    verify: options.verify,
-    callerOf: claims => callerOf(grantOf(claims, policy.fhirBaseUrl), policy, broken),
-  })
+  const { fhirBaseUrl } = policy
+  const fetchKeys: Fetch = options.fetch ?? ((url, init) => fetch(url, init))
+  const keysAt = (url: string) => keySet({ url, fetch: fetchKeys, clock, onRemoval: () => tokens.forget() })
+  const authUrl = withoutSlash(options.authUrl)
+  const own: Issuer<Caller> = {
+    issuer: authUrl,
+    audiences: [fhirBaseUrl],
+    keys: keysAt(`${authUrl}/oauth2/jwks`),
+    callerOf: claims => callerOf(grantOf(claims, fhirBaseUrl), policy, broken),
+  }
+  const others = (options.trustedIssuers ?? []).map(
+    (trusted): Issuer<Caller> => ({
+      issuer: trusted.issuer,
+      audiences: trusted.audiences?.map(withoutSlash) ?? [fhirBaseUrl],
+      types: trusted.types,
+      keys: keysAt(trusted.jwksUrl),
+      callerOf: claims => callerOf(foreignGrantOf(claims, trusted, fhirBaseUrl), policy, broken),
+    }),
+  )
+  // Nobody else speaks in the name of our auth server.
+  const issuers = [own, ...others.filter(it => it.issuer !== own.issuer)] as const
+  const tokens = verifier<Caller>({ issuers, clock, verify: options.verify })
+  const keepFresh = () => Promise.all(issuers.map(it => it.keys.keepFresh()))
 
   // Whatever throws becomes a refusal.
   function broken(error: unknown): Refusal {
@@ -85,10 +96,10 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
   let timer: NodeJS.Timeout | undefined
   return {
     policy,
-    ready: () => keys.ready(),
+    ready: () => issuers.some(it => it.keys.ready()),
     async start() {
-      timer ??= setInterval(() => void keys.keepFresh(), TICK_MS).unref()
-      await keys.keepFresh()
+      timer ??= setInterval(() => void keepFresh(), TICK_MS).unref()
+      await keepFresh()
     },
     close: () => clearInterval(timer),
     admit: authorization => admit(authorization).catch(error => refuse(broken(error))),

@@ -10,9 +10,13 @@ const holders = new WeakMap<Admitted, string>()
 export function holderOf(admitted: Admitted): string {
   let holder = holders.get(admitted)
   if (holder === undefined) {
-    const { subject, clientId, patient, fhirUser, scopes = [] } = admitted.grant ?? {}
+    const { issuer, subject, clientId, patient, fhirUser, scopes = [] } = admitted.grant ?? {}
     const words = scopes.map(scope => scope.text).toSorted()
-    holder = hash('sha256', JSON.stringify([subject, clientId, patient, fhirUser, words]), 'base64url')
+    holder = hash(
+      'sha256',
+      JSON.stringify([issuer, subject, clientId, patient, fhirUser, words]),
+      'base64url',
+    )
     holders.set(admitted, holder)
   }
   return holder

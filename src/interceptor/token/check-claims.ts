@@ -4,8 +4,10 @@ import type { Jwt } from './jwt.ts'
 /** Whose tokens are honoured, and where. */
 export interface Expected {
   readonly issuer: string
-  /** The FHIR base. */
-  readonly audience: string
+  /** The FHIR base, or whatever another issuer calls it. */
+  readonly audiences: readonly string[]
+  /** The `typ` of an access token; `at+jwt` unless told. */
+  readonly types?: readonly string[] | undefined
 }
 
 export type Fault = Extract<Refusal, { kind: 'bad-token' | 'expired-token' }>
@@ -15,13 +17,20 @@ const LEEWAY_SECONDS = 5
 
 /** Contract 5.7: a token is more than a signature. Header and claims are checked first, since that costs nothing. */
 export function checkClaims(jwt: Jwt, expected: Expected, now: number): Fault | undefined {
-  return checkHeader(jwt.header) ?? checkIssued(jwt.claims, expected) ?? checkTime(jwt.claims, now)
+  return (
+    checkHeader(jwt.header, expected.types ?? ACCESS_TOKEN) ??
+    checkIssued(jwt.claims, expected) ??
+    checkTime(jwt.claims, now)
+  )
 }
 
-function checkHeader({ alg, typ, kid, crit }: Jwt['header']): Fault | undefined {
+// RFC 9068, 2.1: otherwise an id_token, signed by the same key, would do.
+const ACCESS_TOKEN: readonly string[] = ['at+jwt']
+
+function checkHeader({ alg, typ, kid, crit }: Jwt['header'], types: readonly string[]): Fault | undefined {
   if (alg !== 'RS256') return bad('alg is not RS256')
-  // RFC 9068, 2.1: otherwise an id_token, signed by the same key, would do.
-  if (typeof typ !== 'string' || !/^(?:application\/)?at\+jwt$/i.test(typ)) return bad('typ is not at+jwt')
+  const named = typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : ''
+  if (!types.some(it => it.toLowerCase() === named)) return bad(`typ is not ${types.join(' or ')}`)
   if (typeof kid !== 'string' || kid === '') return bad('kid is missing')
   return crit === undefined ? undefined : bad('crit is not understood')
 }
@@ -29,7 +38,7 @@ function checkHeader({ alg, typ, kid, crit }: Jwt['header']): Fault | undefined 
 function checkIssued({ iss, aud }: Jwt['claims'], expected: Expected): Fault | undefined {
   if (iss !== expected.issuer) return bad('iss is another issuer')
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud]
-  return audiences.some(it => typeof it === 'string' && withoutSlash(it) === expected.audience)
+  return audiences.some(it => typeof it === 'string' && expected.audiences.includes(withoutSlash(it)))
     ? undefined
     : bad('aud is another server')
 }

@@ -8,12 +8,18 @@ import { TokenCache } from './token-cache.ts'
 
 export type Verify = (input: Buffer, key: KeyObject, signature: Buffer) => boolean
 
-export interface VerifierOptions<Caller> extends Expected {
+/** An issuer, its keys, and what its tokens mean. */
+export interface Issuer<Caller> extends Expected {
   readonly keys: KeySet
-  readonly clock: () => number
-  readonly verify?: Verify | undefined
   /** Made once from the claims of a verified token. */
   readonly callerOf: (claims: Jwt['claims']) => Caller
+}
+
+export interface VerifierOptions<Caller> {
+  /** Those whose tokens are honoured, our auth server first. */
+  readonly issuers: readonly [Issuer<Caller>, ...Issuer<Caller>[]]
+  readonly clock: () => number
+  readonly verify?: Verify | undefined
 }
 
 export interface Verifier<Caller> {
@@ -32,21 +38,25 @@ const REMEMBERED_TOKENS = 5_000
  * new one costs one; one that cannot be good costs none.
  */
 export function verifier<Caller>(options: VerifierOptions<Caller>): Verifier<Caller> {
-  const { keys, clock, verify = verifyRs256, callerOf } = options
+  const { issuers, clock, verify = verifyRs256 } = options
+  const [first] = issuers
+  const known = new Map(issuers.map(it => [it.issuer, it]))
   const seen = new TokenCache<{ readonly kind: 'caller'; readonly caller: Caller }>(REMEMBERED_TOKENS)
 
   async function verifyNew(token: string) {
     const jwt = readJwt(token)
     if (!jwt) return bad('it is no JWT')
-    const fault = checkClaims(jwt, options, clock())
+    // Not believed yet: it says by whose rules the token is judged, and so whose key must have signed it.
+    const issuer = (typeof jwt.claims.iss === 'string' ? known.get(jwt.claims.iss) : undefined) ?? first
+    const fault = checkClaims(jwt, issuer, clock())
     if (fault) return fault
-    const key = await keys.find(String(jwt.header.kid))
+    const key = await issuer.keys.find(String(jwt.header.kid))
     if (key === 'unavailable') return { kind: 'no-keys' } as const
     if (key === 'unknown') return bad('kid is no key of the issuer')
     if (!verify(jwt.input, key, jwt.signature)) return bad('the signature is wrong')
-    const known = { kind: 'caller', caller: callerOf(jwt.claims) } as const
-    seen.set(token, known, Number(jwt.claims.exp) * 1000)
-    return known
+    const found = { kind: 'caller', caller: issuer.callerOf(jwt.claims) } as const
+    seen.set(token, found, Number(jwt.claims.exp) * 1000)
+    return found
   }
 
   return {
@@ -54,9 +64,9 @@ export function verifier<Caller>(options: VerifierOptions<Caller>): Verifier<Cal
       const bearer: Bearer = readBearer(authorization)
       if (bearer.kind === 'none') return { kind: 'no-bearer' }
       if (bearer.kind === 'junk') return bad('it is no JWT')
-      const known = seen.get(bearer.token)
-      if (!known) return verifyNew(bearer.token)
-      if (clock() < known.until) return known.value
+      const found = seen.get(bearer.token)
+      if (!found) return verifyNew(bearer.token)
+      if (clock() < found.until) return found.value
       seen.delete(bearer.token)
       return { kind: 'expired-token' }
     },

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createInterceptor, type TrustedIssuer } from '../index.ts'
+import { authUrl, fhirBaseUrl, makeKey, StandingAuthServer } from '../testing/auth-server.ts'
+
+const idp = 'https://idp.test/realms/hospital'
+const jwksUrl = `${idp}/keys`
+
+/** Our auth server, and another issuer with keys of its own at an address of its own. */
+function stand(trusted: Partial<TrustedIssuer> = {}) {
+  const auth = new StandingAuthServer()
+  const theirs = { keys: [makeKey()], away: false, requests: 0 }
+  const guard = createInterceptor({
+    authUrl,
+    fhirBaseUrl,
+    contexts: ['patient'],
+    trustedIssuers: [
+      { issuer: idp, jwksUrl, ...trusted },
+      // Its name is taken: it is never asked.
+      { issuer: authUrl, jwksUrl: 'https://evil.test/keys' },
+    ],
+    clock: auth.clock,
+    fetch: async url => {
+      if (url !== jwksUrl) return auth.fetch(url)
+      theirs.requests += 1
+      if (theirs.away) throw new TypeError('fetch failed')
+      return Response.json({
+        keys: theirs.keys.map(({ kid, publicKey }) => ({ ...publicKey.export({ format: 'jwk' }), kid })),
+      })
+    },
+  })
+  const bearer = (claims: object = {}, header: object = {}) =>
+    `Bearer ${auth.token({ iss: idp, ...claims }, { ...header }, theirs.keys.at(-1))}`
+  const status = async (authorization: string) => {
+    const answer = await guard.admit(authorization)
+    return answer.allowed ? 200 : answer.status
+  }
+  const grant = async (authorization: string) => {
+    const answer = await guard.admit(authorization)
+    return answer.allowed ? answer.grant : undefined
+  }
+  return { auth, theirs, guard, bearer, status, grant }
+}
+
+describe('a trusted issuer', () => {
+  it('is honoured beside our auth server, each with its own keys', async () => {
+    const { auth, theirs, status, bearer } = stand()
+    assert.equal(await status(bearer()), 200)
+    assert.equal(await status(auth.bearer()), 200)
+    const key = theirs.keys[0]
+    assert.equal(await status(`Bearer ${auth.token({}, {}, key)}`), 401, 'its key signs nothing of ours')
+    assert.equal(await status(`Bearer ${auth.token({ iss: idp })}`), 401, 'our key signs nothing of its own')
+    assert.equal(await status(bearer({ iss: `${idp}/` })), 401)
+    assert.equal(await status(bearer({ iss: 'https://other.test' })), 401)
+  })
+
+  it('has its own audience and type', async () => {
+    const { bearer, status } = stand({
+      audiences: ['api://fhir', `${fhirBaseUrl}/`],
+      types: ['JWT', 'at+jwt'],
+    })
+    for (const [claims, header, expected] of [
+      [{ aud: 'api://fhir' }, { typ: 'JWT' }, 200],
+      [{ aud: ['x', 'api://fhir'] }, { typ: 'jwt' }, 200],
+      [{}, {}, 200],
+      [{ aud: 'other' }, {}, 401],
+      [{}, { typ: 'id' }, 401],
+      [{}, { typ: undefined }, 401],
+      [{}, { alg: 'none' }, 401],
+      [{ exp: 1 }, {}, 401],
+    ] as const)
+      assert.equal(await status(bearer(claims, header)), expected, JSON.stringify([claims, header]))
+    const strict = stand()
+    assert.equal(await strict.status(strict.bearer({}, { typ: 'JWT' })), 401)
+    assert.equal(await strict.status(strict.bearer({ aud: 'api://fhir' })), 401)
+  })
+
+  it('names patient, user and scope by its own claims', async () => {
+    const { bearer, grant } = stand({
+      patientClaim: 'smart.patient',
+      fhirUserClaim: 'https://idp.test/fhirUser',
+      scopeClaim: 'scp',
+    })
+    const found = await grant(
+      bearer({
+        patient: 'other',
+        scope: 'patient/*.cruds',
+        smart: { patient: 'Patient/7' },
+        'https://idp.test/fhirUser': 'Practitioner/p',
+        scp: ['patient/Condition.rs'],
+      }),
+    )
+    assert.equal(found?.patient, '7')
+    assert.deepEqual(found?.fhirUser, { type: 'Practitioner', id: 'p' })
+    assert.deepEqual(
+      found?.scopes.map(it => it.text),
+      ['patient/Condition.rs'],
+    )
+    assert.equal(found?.issuer, idp)
+    assert.equal((await grant(bearer({ smart: 'x' })))?.patient, undefined)
+    assert.equal((await grant(bearer({ smart: { patient: 'Patient/a/b' } })))?.patient, undefined)
+  })
+
+  it('cannot pass for our portal', async () => {
+    const { auth, guard, bearer } = stand()
+    const claims = { client_id: 'sallyport-portal', scope: 'user/Patient.rs', fhirUser: 'Practitioner/p' }
+    const search = { kind: 'search-type', type: 'Patient', params: [] } as const
+    const portal = await guard.admit(auth.bearer(claims))
+    const other = await guard.admit(bearer(claims))
+    assert(portal.allowed && other.allowed)
+    assert.equal(portal.decide(search).allowed, true)
+    assert.equal(other.decide(search).allowed, false)
+  })
+
+  it('may change its keys, and be away', async () => {
+    const { auth, theirs, bearer, status, guard } = stand()
+    assert.equal(await status(bearer()), 200)
+    theirs.keys.push(makeKey())
+    auth.now += 5_000
+    assert.equal(await status(bearer({ jti: 'new' })), 200)
+    theirs.away = true
+    auth.now += 3_600_000
+    assert.equal(await status(bearer({ jti: 'away', exp: auth.now / 1000 + 60 })), 200)
+    assert(guard.ready())
+  })
+
+  it('is enough: the gateway is ready by its keys alone', async () => {
+    const { auth, guard, bearer, status } = stand()
+    auth.away = true
+    await guard.start()
+    guard.close()
+    assert(guard.ready())
+    assert.equal(await status(bearer()), 200)
+    assert.equal(await status(auth.bearer()), 503)
+  })
+})
