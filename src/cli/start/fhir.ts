@@ -1,12 +1,14 @@
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
+import { fhirAudit } from '../../audit/index.ts'
 import type { Settings } from '../../config/index.ts'
 import type { FhirServerOptions } from '../../fhir-server/index.ts'
 import { CommandFailure } from '../command.ts'
 import type { Closing } from './closing.ts'
 import { openGateway } from './gateway.ts'
-import type { Parts } from './parts.ts'
+import type { Keeping, Parts } from './parts.ts'
 import { loadSamplePatients } from './sample-patients.ts'
+import { readTrustedIssuers } from './trusted-issuers.ts'
 
 export interface OpenedFhir {
   readonly app: FastifyInstance
@@ -18,18 +20,24 @@ export interface OpenedFhir {
  * The FHIR server, guarded by the interceptor: the embedded one, or the gateway where an upstream is set. It meets the
  * auth server over HTTP, also in one process.
  */
-export async function openFhir(parts: Parts, closing: Closing): Promise<OpenedFhir> {
+export async function openFhir(
+  parts: Parts,
+  keeping: Promise<Keeping>,
+  closing: Closing,
+): Promise<OpenedFhir> {
   const { settings, logger } = parts
   const { upstreamUrl } = settings.fhir
   // The data are made while the rest is loaded; an upstream has its own.
   const loaded = upstreamUrl === undefined ? loadData(settings, closing) : undefined
-  const [{ createInterceptor }, { smartConfiguration }] = await Promise.all([
+  const [{ createInterceptor }, { smartConfiguration }, { store, audit }] = await Promise.all([
     import('../../interceptor/index.ts'),
     import('../../auth/index.ts'),
+    keeping,
     loaded,
   ])
   const interceptor = createInterceptor({
     authUrl: settings.issuerUrl,
+    trustedIssuers: readTrustedIssuers(settings),
     fhirBaseUrl: settings.fhirBaseUrl,
     contexts: settings.fhir.scopeContexts,
     searchLetter: settings.fhir.searchLetter,
@@ -38,8 +46,14 @@ export async function openFhir(parts: Parts, closing: Closing): Promise<OpenedFh
   closing.add(() => interceptor.close())
   const given = {
     guard: interceptor,
+    audit: fhirAudit({ auditor: audit, store, fhirBaseUrl: settings.fhirBaseUrl }),
     smartConfiguration: smartConfiguration(settings),
-    checks: [{ name: 'key set', check: async () => needKeySet(interceptor.ready()) }],
+    checks: [
+      { name: 'key set', check: async () => needKeySet(interceptor.ready()) },
+      ...(settings.audit.kept && settings.audit.failure === 'refuse'
+        ? [{ name: 'audit', check: () => store.ping() }]
+        : []),
+    ],
     logger,
     web: webOptions(parts),
   }

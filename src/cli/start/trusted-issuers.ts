@@ -1,0 +1,91 @@
+import { readFileSync } from 'node:fs'
+import { parse } from 'yaml'
+import type { Settings } from '../../config/index.ts'
+import type { TrustedIssuer } from '../../interceptor/index.ts'
+import { CommandFailure } from '../command.ts'
+
+const VARIABLE = 'SMART_TRUSTED_ISSUERS_FILE'
+
+type Entry = Readonly<Record<string, unknown>>
+
+/** Each name in the file: what it is, and how it is read. Undefined means that it is no such value. */
+const NAMES = {
+  issuer: addressOf,
+  'jwks-url': addressOf,
+  audience: textsOf,
+  typ: textsOf,
+  'patient-claim': textOf,
+  'fhir-user-claim': textOf,
+  'scope-claim': textOf,
+} as const
+
+/** The issuers of `smart.fhir.trusted-issuers-file`: whose tokens are honoured beside those of the auth server. */
+export function readTrustedIssuers({ fhir, allowHttp, onLoopback }: Settings): readonly TrustedIssuer[] {
+  const path = fhir.trustedIssuersFile
+  if (path === undefined) return []
+  const entries = listIn(path)
+  return entries.map((entry, at) => {
+    const issuer = issuerOf(entry, path, at + 1)
+    const addresses = [issuer.issuer, issuer.jwksUrl]
+    if (!onLoopback && !allowHttp && addresses.some(it => it.startsWith('http:')))
+      throw failure(path, `entry ${at + 1} must be https off loopback, or set SMART_ALLOW_HTTP=true`)
+    return issuer
+  })
+}
+
+function listIn(path: string): readonly Entry[] {
+  let content: unknown
+  try {
+    content = parse(readFileSync(path, 'utf8'))
+  } catch (error) {
+    throw failure(path, error instanceof Error && 'code' in error ? String(error.code) : 'it is no YAML')
+  }
+  if (!Array.isArray(content) || !content.every(it => typeof it === 'object' && it !== null))
+    throw failure(path, 'expected a list of issuers')
+  return content
+}
+
+function issuerOf(entry: Entry, path: string, at: number): TrustedIssuer {
+  const unknown = Object.keys(entry).find(name => !Object.hasOwn(NAMES, name))
+  if (unknown !== undefined)
+    throw failure(path, `entry ${at} has ${unknown}; known are ${Object.keys(NAMES).join(', ')}`)
+  const read = <Name extends keyof typeof NAMES>(name: Name) => {
+    if (entry[name] === undefined) return undefined
+    const value = NAMES[name](entry[name])
+    if (value === undefined) throw failure(path, `entry ${at} has a bad ${name}`)
+    return value as NonNullable<ReturnType<(typeof NAMES)[Name]>>
+  }
+  const issuer = read('issuer')
+  const jwksUrl = read('jwks-url')
+  if (issuer === undefined || jwksUrl === undefined)
+    throw failure(path, `entry ${at} needs issuer and jwks-url`)
+  return {
+    issuer,
+    jwksUrl,
+    audiences: read('audience'),
+    types: read('typ'),
+    patientClaim: read('patient-claim'),
+    fhirUserClaim: read('fhir-user-claim'),
+    scopeClaim: read('scope-claim'),
+  }
+}
+
+function addressOf(value: unknown): string | undefined {
+  const url = typeof value === 'string' ? URL.parse(value) : null
+  return url && /^https?:$/.test(url.protocol) && url.username === '' ? String(value) : undefined
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+function textsOf(value: unknown): readonly string[] | undefined {
+  const texts: readonly unknown[] = Array.isArray(value) ? value : [value]
+  return texts.length > 0 && texts.every(it => typeof it === 'string' && it !== '')
+    ? (texts as string[])
+    : undefined
+}
+
+function failure(path: string, reason: string): CommandFailure {
+  return new CommandFailure(`Cannot read ${VARIABLE} ${path}: ${reason}`)
+}
