@@ -38,7 +38,7 @@ function listIn(path: string): readonly Entry[] {
   try {
     content = parse(readFileSync(path, 'utf8'))
   } catch (error) {
-    throw failure(path, error instanceof Error && 'code' in error ? String(error.code) : 'it is no YAML')
+    throw failure(path, isMissing(error) ? String(error.code) : 'it is no YAML')
   }
   if (!Array.isArray(content) || !content.every(it => typeof it === 'object' && it !== null))
     throw failure(path, 'expected a list of issuers')
@@ -88,4 +88,9 @@ function textsOf(value: unknown): readonly string[] | undefined {
 
 function failure(path: string, reason: string): CommandFailure {
   return new CommandFailure(`Cannot read ${VARIABLE} ${path}: ${reason}`)
+}
+
+// The reader of YAML has codes of its own.
+function isMissing(error: unknown): error is Error & { readonly code: string } {
+  return error instanceof Error && 'syscall' in error && 'code' in error
 }
