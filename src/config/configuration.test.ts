@@ -39,8 +39,14 @@ describe('readSettings', () => {
       loginFailureWindowSeconds: 300,
       openMetrics: false,
       logLevel: 'warn',
+      privateJwksHosts: [],
+      openRegistration: true,
+      registrationToken: undefined,
+      keyMaxAgeDays: 90,
+      audit: { kept: true, failure: 'refuse', days: 365, activityClinicians: undefined },
       app: {
         clientId: 'sallyport-app',
+        authMethod: 'private_key_jwt',
         scope:
           'launch openid fhirUser online_access patient/Patient.rs patient/Condition.rs patient/MedicationRequest.rs patient/Observation.rs',
         issuers: ['http://localhost:8080/fhir'],

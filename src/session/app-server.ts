@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { type Auditor, noAudit } from '../audit/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
 import { cookiePlan, createServer, type Logger, type ServerOptions } from '../web/index.ts'
 import { docsRoute } from './api/docs-page.ts'
@@ -14,6 +15,8 @@ export interface AppServerOptions
     Pick<ServerOptions, 'tls' | 'openMetrics' | 'drainMs'> {
   readonly store: Store
   readonly sealer: Sealer
+  /** Keeps what happened to sessions; nothing is kept unless given. */
+  readonly audit?: Auditor
   readonly clock?: () => number
   readonly fetch?: typeof fetch
   readonly logger?: Logger
@@ -51,6 +54,7 @@ function contextOf(options: AppServerOptions, app: FastifyInstance): AppContext 
     settings: options,
     store,
     sealer,
+    audit: options.audit ?? noAudit,
     clock,
     fetch,
     timeoutMs,

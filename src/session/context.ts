@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify'
+import type { Auditor } from '../audit/index.ts'
 import type { Settings } from '../config/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
 import type { CookiePlan } from '../web/index.ts'
@@ -16,6 +17,7 @@ export interface AppContext {
   readonly settings: AppSettings
   readonly store: Store
   readonly sealer: Sealer
+  readonly audit: Auditor
   readonly clock: () => number
   readonly fetch: typeof fetch
   readonly log: FastifyBaseLogger

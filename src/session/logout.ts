@@ -3,6 +3,7 @@ import { html, page } from '../web/index.ts'
 import type { AppContext } from './context.ts'
 import { revokeTokens } from './oauth/revocation.ts'
 import { isSampleData, portalUrl } from './places.ts'
+import { auditSession } from './sessions/audit-session.ts'
 import { endSession } from './sessions/end-session.ts'
 import { findSession } from './sessions/find-session.ts'
 import type { Session } from './sessions/session.ts'
@@ -18,6 +19,7 @@ export function logoutRoutes(app: FastifyInstance, context: AppContext): void {
     const session = await sessionOf(context, request)
     if (session) {
       await endSession(context, session)
+      await auditSession(context, session, { kind: 'session-end', status: 303, requestId: request.id })
       await revokeTokens(context, session)
     }
     const { name, attributes } = context.sessionCookie

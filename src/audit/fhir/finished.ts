@@ -22,7 +22,7 @@ export interface Finished {
   /** What decided. */
   readonly by?: string | undefined
   /** What came of it where it was not what was asked for. */
-  readonly problem?: FhirProblem | undefined
+  readonly problem?: { readonly problem: string } | undefined
   readonly status: number
   /** JSON of the answer, where there is one. */
   readonly answer?: string | undefined
@@ -45,7 +45,9 @@ export function recordsOf(finished: Finished, fhirBaseUrl: string): readonly Aud
 const BAD = 'Not understood'
 
 /** Why it was turned away; undefined where it was let through, whatever then became of it. */
-function refusalIn(problem: FhirProblem): Refused | string | undefined {
+function refusalIn(found: { readonly problem: string }): Refused | string | undefined {
+  // A server may have problems of its own besides: none of them is a refusal.
+  const problem = found as FhirProblem | GatewayEntryFailed
   switch (problem.problem) {
     case 'refused':
       return problem.refused
@@ -56,10 +58,16 @@ function refusalIn(problem: FhirProblem): Refused | string | undefined {
     case 'bad-bundle':
       return BAD
     case 'entry-failed':
+    case 'gateway-entry-failed':
       return refusalIn(problem.cause)
     default:
       return undefined
   }
+}
+
+interface GatewayEntryFailed {
+  readonly problem: 'gateway-entry-failed'
+  readonly cause: { readonly problem: string }
 }
 
 const OUT_OF_REACH = 'Not within the granted patient, user or filter.'

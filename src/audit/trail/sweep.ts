@@ -1,6 +1,7 @@
 import type { Store } from '../../store/index.ts'
 
 const DAY = 86_400_000
+const HOUR = 3_600_000
 const AT_ONCE = 1000
 
 /** Removes records that are older than so many days (`smart.server.audit-days`), some at a time: nobody waits long. */
@@ -15,5 +16,32 @@ export async function sweepAudit({ db }: Store, days: number, now: number): Prom
     const { numDeletedRows } = await db.deleteFrom('audit_event').where('id', 'in', old).executeTakeFirst()
     removed += Number(numDeletedRows)
     if (numDeletedRows < AT_ONCE) return removed
+  }
+}
+
+export interface AuditSweeping {
+  readonly days: number
+  readonly clock?: () => number
+  readonly everyMs?: number
+  readonly onError: (error: unknown) => void
+}
+
+/** Sweeps now and every hour until it is stopped. */
+export function startSweepingAudit(
+  store: Store,
+  { days, clock = Date.now, everyMs = HOUR, onError }: AuditSweeping,
+): { stop(): Promise<void> } {
+  let running: Promise<unknown> = Promise.resolve()
+  const round = () => {
+    running = running.then(() => sweepAudit(store, days, clock())).catch(onError)
+  }
+  round()
+  const timer = setInterval(round, everyMs)
+  timer.unref()
+  return {
+    stop: async () => {
+      clearInterval(timer)
+      await running
+    },
   }
 }

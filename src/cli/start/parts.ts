@@ -1,3 +1,4 @@
+import { type Auditor, createAuditor, noAudit, startSweepingAudit } from '../../audit/index.ts'
 import { ensureSecret, type Settings } from '../../config/index.ts'
 import { openStore, type Sealer, type Store, sealer, startSweeping } from '../../store/index.ts'
 import type { Logger } from '../../web/index.ts'
@@ -11,10 +12,11 @@ export interface Parts {
   readonly tls: Tls | undefined
 }
 
-/** What auth and app keep. The FHIR server has its own file. */
+/** What the servers keep in the database. The embedded FHIR server has a file of its own besides. */
 export interface Keeping {
   readonly store: Store
   readonly sealer: Sealer
+  readonly audit: Auditor
 }
 
 /** Opens the database, and removes what expires in it while the servers run (contract 2). */
@@ -26,5 +28,19 @@ export async function openKeeping({ settings, logger }: Parts, closing: Closing)
     onError: error => logger.warn({ err: error }, 'Cannot remove expired rows'),
   })
   closing.add(() => sweeping.stop())
-  return { store, sealer: sealer(secret) }
+  const auditSweeping = startSweepingAudit(store, {
+    days: settings.audit.days,
+    onError: error => logger.warn({ err: error }, 'Cannot remove old audit records'),
+  })
+  closing.add(() => auditSweeping.stop())
+  return { store, sealer: sealer(secret), audit: openAudit({ settings, logger }, store) }
+}
+
+function openAudit({ settings, logger }: Pick<Parts, 'settings' | 'logger'>, store: Store): Auditor {
+  if (!settings.audit.kept) return noAudit
+  return createAuditor({
+    store,
+    failure: settings.audit.failure,
+    onError: (error, records) => logger.error({ err: error, records }, 'Cannot keep audit records'),
+  })
 }

@@ -33,12 +33,12 @@ export async function startServers(names: readonly ServerName[], parts: Parts): 
 }
 
 async function openServers(names: readonly ServerName[], parts: Parts, closing: Closing) {
-  const keeping = names.some(name => name !== 'fhir') ? openKeeping(parts, closing) : undefined
+  const keeping = openKeeping(parts, closing)
   // Side by side: the first start makes an RSA key in one thread and the sample patients in another.
   const [auth, fhir, app] = await Promise.all([
-    keeping && names.includes('auth') ? keeping.then(kept => openAuth(parts, kept)) : undefined,
-    names.includes('fhir') ? openFhir(parts, closing) : undefined,
-    keeping && names.includes('app') ? keeping.then(kept => openApp(parts, kept)) : undefined,
+    names.includes('auth') ? keeping.then(kept => openAuth(parts, kept)) : undefined,
+    names.includes('fhir') ? openFhir(parts, keeping, closing) : undefined,
+    names.includes('app') ? keeping.then(kept => openApp(parts, kept)) : undefined,
   ])
   const apps = new Map<ServerName, FastifyInstance>()
   if (auth) apps.set('auth', auth.app)

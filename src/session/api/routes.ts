@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { AppContext } from '../context.ts'
-import { type Failure, responseOf } from '../failure.ts'
+import { type Failure, type Result, responseOf } from '../failure.ts'
+import { auditSession } from '../sessions/audit-session.ts'
+import type { Session } from '../sessions/session.ts'
 import { askApi } from './ask.ts'
 import { openApi } from './openapi.ts'
 import type { ApiRow } from './row.ts'
@@ -25,10 +27,33 @@ async function answer(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const visit = await openVisit(context, request, row)
-  if (!visit.ok) return sendFailure(reply, visit.failure)
-  const result = await askApi(row, visit.value, request.query)
+  const result = visit.ok ? await askApi(row, visit.value, request.query) : visit
+  await auditRequest(context, row, request, visit.ok ? visit.value.session : undefined, result)
   if (!result.ok) return sendFailure(reply, result.failure)
   return reply.type('application/json; charset=utf-8').send(result.value)
+}
+
+/** `/api/session` is what a countdown polls: it shows nothing of a record and is not kept. */
+async function auditRequest(
+  context: AppContext,
+  { path, extendsSession }: ApiRow,
+  request: FastifyRequest,
+  session: Session | undefined,
+  result: Result<unknown>,
+): Promise<void> {
+  if (!extendsSession) return
+  const answer = result.ok ? undefined : responseOf(result.failure)
+  const status = answer?.status ?? 200
+  await auditSession(context, session, {
+    kind: 'api',
+    status,
+    allowed: status !== 401 && status !== 403 && status !== 409,
+    method: request.method,
+    request: path.slice(1),
+    reason: answer?.body.issue[0]?.details.text,
+    requestId: request.id,
+    address: request.ip,
+  })
 }
 
 function sendFailure(reply: FastifyReply, failure: Failure): FastifyReply {

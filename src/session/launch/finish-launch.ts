@@ -1,7 +1,9 @@
 import type { AppContext } from '../context.ts'
 import { type Exchange, exchangeCode } from '../oauth/exchange.ts'
 import { revokeTokens } from '../oauth/revocation.ts'
+import { auditSession } from '../sessions/audit-session.ts'
 import { openSession } from '../sessions/open-session.ts'
+import type { Session } from '../sessions/session.ts'
 import { sealTokens } from '../sessions/tokens.ts'
 import { callbackUrl } from './begin-launch.ts'
 import { type PendingLaunch, takeLaunch } from './pending-launch.ts'
@@ -15,6 +17,7 @@ export interface Callback {
   /** The cookie of this launch, and of the session that the browser had before. */
   readonly launchCookie: string
   readonly sessionCookie: string | undefined
+  readonly requestId: string
 }
 
 export type FinishedLaunch = { readonly kind: 'opened'; readonly cookie: string } | LaunchRefusal
@@ -37,14 +40,14 @@ export async function finishLaunch(context: AppContext, callback: Callback): Pro
     codeVerifier: launch.codeVerifier,
   })
   if (exchange.kind !== 'granted') return { kind: 'no-tokens', problem: exchange }
-  return startSession(context, launch, exchange, callback.sessionCookie)
+  return startSession(context, launch, exchange, callback)
 }
 
 async function startSession(
   context: AppContext,
   { fhirBaseUrl, issuer }: PendingLaunch,
   { grant, identity }: Exchange & { readonly kind: 'granted' },
-  sessionCookie: string | undefined,
+  { sessionCookie, requestId }: Callback,
 ): Promise<FinishedLaunch> {
   const { patientId } = grant
   if (patientId === undefined) {
@@ -56,7 +59,17 @@ async function startSession(
     return { kind: 'no-patient' }
   }
   const opening = { fhirBaseUrl, issuer, grant, patientId, identity, replaces: sessionCookie }
-  const { cookie, replaced } = await openSession(context, opening)
-  if (replaced) await revokeTokens(context, replaced)
+  const { cookie, opened, replaced } = await openSession(context, opening)
+  if (replaced) await endReplaced(context, replaced)
+  await auditSession(context, opened, { kind: 'session-open', status: 302, requestId })
   return { kind: 'opened', cookie }
+}
+
+async function endReplaced(context: AppContext, replaced: Session): Promise<void> {
+  await auditSession(context, replaced, {
+    kind: 'session-end',
+    status: 302,
+    reason: 'Another launch replaced it',
+  })
+  await revokeTokens(context, replaced)
 }

@@ -31,6 +31,7 @@ export function launchRoutes(app: FastifyInstance, context: AppContext): void {
       state,
       launchCookie: request.cookies[launch.name] ?? '',
       sessionCookie: request.cookies[session.name],
+      requestId: request.id,
     })
     if (finished.kind === 'unknown-state') return sendRefusal(context, reply, finished)
     reply.clearCookie(launch.name, launch.attributes)

@@ -15,6 +15,7 @@ const TokenResponse = Type.Object({
   patient: Type.Optional(FhirId),
   encounter: Type.Optional(FhirId),
   need_patient_banner: Type.Optional(Type.Unknown()),
+  launch_id: Type.Optional(Type.Unknown()),
 })
 
 /** What the auth server has granted, read from the token response and from nowhere else (checklist T8, 70). */
@@ -25,6 +26,8 @@ export interface TokenGrant {
   readonly patientId: string | undefined
   readonly encounterId: string | undefined
   readonly needPatientBanner: boolean
+  /** What the auth server calls the launch in its audit trail, where it tells. */
+  readonly launchId: string | undefined
   readonly expiresInSeconds: number | undefined
   readonly refreshExpiresInSeconds: number | undefined
 }
@@ -39,9 +42,15 @@ export function readTokenGrant(response: unknown): TokenGrant | undefined {
     encounterId: response.encounter,
     // Only a plain `false` hides the banner: whatever else is sent, showing who the patient is does no harm.
     needPatientBanner: response.need_patient_banner !== false,
+    launchId: launchIdOf(response.launch_id),
     expiresInSeconds: response.expires_in,
     refreshExpiresInSeconds: response.refresh_token_expires_in ?? response.refresh_expires_in,
   }
+}
+
+// Not of the standard: what looks like no id of ours is left aside.
+function launchIdOf(value: unknown): string | undefined {
+  return typeof value === 'string' && /^[\w-]{1,64}$/.test(value) ? value : undefined
 }
 
 function tokensOf({ access_token, refresh_token }: Static<typeof TokenResponse>): Tokens {

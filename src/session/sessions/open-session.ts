@@ -20,6 +20,7 @@ export interface NewSession {
 /** The value of the new session's cookie, and the session that it replaced. */
 export interface OpenedSession {
   readonly cookie: string
+  readonly opened: Session
   readonly replaced: Session | undefined
 }
 
@@ -38,7 +39,7 @@ export async function openSession(context: AppContext, opening: NewSession): Pro
     await db.insertInto('app_session').values(row).execute()
     return ended
   })
-  return { cookie, replaced: replaced && sessionOf(replaced) }
+  return { cookie, opened: sessionOf(row), replaced: replaced && sessionOf(replaced) }
 }
 
 function rowOf({ settings, sealer, clock }: AppContext, opening: NewSession, idHash: string) {
@@ -65,5 +66,6 @@ function rowOf({ settings, sealer, clock }: AppContext, opening: NewSession, idH
     max_expires_at: now + settings.app.sessionMaxSeconds * 1000,
     idle_expires_at: now + settings.app.sessionIdleSeconds * 1000,
     renewable_until: renewableUntil,
+    launch_id: grant.launchId ?? null,
   }
 }

@@ -4,6 +4,7 @@ import { fail, type Result, succeed } from '../failure.ts'
 import { redeemRefreshToken } from '../oauth/renewal.ts'
 import { revokeTokens } from '../oauth/revocation.ts'
 import type { TokenGrant } from '../oauth/token-grant.ts'
+import { auditSession } from './audit-session.ts'
 import { endSession } from './end-session.ts'
 import { loadSession } from './find-session.ts'
 import { lifetimeOf } from './lifetime.ts'
@@ -56,9 +57,20 @@ async function claimRenewal({ store, clock, timeoutMs }: AppContext, session: Se
 
 async function redeem(context: AppContext, session: Session, refreshToken: string): Promise<Result<Session>> {
   const redeemed = await redeemRefreshToken(context, session, refreshToken)
-  if (redeemed.ok) return keepTokens(context, session, redeemed.value, refreshToken)
-  if (redeemed.failure.kind === 'session-over') await endSession(context, session)
-  else await releaseRenewal(context, session)
+  if (redeemed.ok) {
+    const kept = await keepTokens(context, session, redeemed.value, refreshToken)
+    await auditSession(context, session, { kind: 'session-renew', status: 200 })
+    return kept
+  }
+  if (redeemed.failure.kind === 'session-over') {
+    await endSession(context, session)
+    await auditSession(context, session, {
+      kind: 'session-end',
+      status: 401,
+      reason: 'The auth server renews it no more',
+    })
+  }
+  if (redeemed.failure.kind !== 'session-over') await releaseRenewal(context, session)
   return redeemed
 }
 

@@ -19,6 +19,7 @@ export interface Session {
   readonly tokenVersion: number
   readonly renewAt: number
   readonly createdAt: number
+  readonly launchId: string | null
   /** The earliest of its maximum, its idle time and what can be renewed (contract 4). */
   readonly endsAt: number
   /** The end that no use can put off: without the idle time. */
@@ -45,6 +46,7 @@ export function sessionOf(row: SessionRow): Session {
     tokenVersion: row.token_version,
     renewAt: row.renew_at,
     createdAt: row.created_at,
+    launchId: row.launch_id,
     endsAt: Math.min(lastEndsAt, row.idle_expires_at),
     lastEndsAt,
   }
