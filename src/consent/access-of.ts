@@ -1,4 +1,4 @@
-import { matches } from '../fhir/index.ts'
+import { matches, type ResourceReference } from '../fhir/index.ts'
 import { type Letter, permits, type ResourceScope } from '../scope/index.ts'
 import { type Grant, PORTAL_CLIENT, type Policy } from './grant.ts'
 import { narrowed, union } from './limit.ts'
@@ -85,12 +85,26 @@ function contextReach(
       return limit ? [limit] : []
     }
     case 'user': {
-      if (!grant.fhirUser) return []
-      const rights = policy.userReach?.(grant.fhirUser, type, letter) ?? 'everything'
+      const rights = grant.fhirUser ? rightsOf(grant.fhirUser, policy, type, letter) : []
       return rights === 'everything' ? [{}] : rights
     }
     case 'system':
       return [{}]
+  }
+}
+
+/** What a user may reach by right. "Every clinician may see every patient" (contract 3) is said of clinicians. */
+function rightsOf(user: ResourceReference, policy: Policy, type: string, letter: Letter): Reach {
+  switch (user.type) {
+    case 'Practitioner':
+    case 'PractitionerRole':
+      return policy.userReach?.(user, type, letter) ?? 'everything'
+    case 'Patient': {
+      const limit = patientReach(user.id, type, letter)
+      return limit ? [limit] : []
+    }
+    default:
+      return []
   }
 }
 

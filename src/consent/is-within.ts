@@ -1,15 +1,56 @@
-import { matches, namesOtherPatient, patientsOf, type Resource } from '../fhir/index.ts'
+import {
+  isRecord,
+  matches,
+  namesOtherPatient,
+  parseReference,
+  patientsOf,
+  type Resource,
+} from '../fhir/index.ts'
 import type { Limit, Reach } from './reach.ts'
+import type { Panel, Roster } from './rights/panel.ts'
 
-/** Whether a resource is reached. A search parameter that cannot be evaluated on it reaches nothing. */
-export function isWithin(resource: Resource, reach: Reach, baseUrl: string): boolean {
-  return reach === 'everything' || reach.some(limit => isWithinLimit(resource, limit, baseUrl))
+/**
+ * Whether a resource is reached. A search parameter that cannot be evaluated on it reaches nothing; without a roster
+ * only the patients whom a panel names are on it.
+ */
+export function isWithin(resource: Resource, reach: Reach, baseUrl: string, roster?: Roster): boolean {
+  return reach === 'everything' || reach.some(limit => isWithinLimit(resource, limit, baseUrl, roster))
 }
 
-function isWithinLimit(resource: Resource, limit: Limit, baseUrl: string): boolean {
+function isWithinLimit(
+  resource: Resource,
+  limit: Limit,
+  baseUrl: string,
+  roster: Roster | undefined,
+): boolean {
   if (limit.id !== undefined && resource.id !== limit.id) return false
   if (limit.patient !== undefined && !patientsOf(resource, baseUrl).has(limit.patient)) return false
   if (limit.sole && limit.patient !== undefined && namesOtherPatient(resource, limit.patient, baseUrl))
     return false
+  if (limit.panel && !isOfPanel(resource, limit.panel, limit.sole, baseUrl, roster)) return false
   return (limit.query ?? []).every(([name, value]) => matches(resource, name, value, baseUrl) === true)
+}
+
+function isOfPanel(
+  resource: Resource,
+  panel: Panel,
+  sole: true | undefined,
+  baseUrl: string,
+  roster: Roster | undefined,
+): boolean {
+  const holds = (patient: string) =>
+    panel.patients.has(patient) ||
+    isManaged(resource, patient, panel, baseUrl) ||
+    (roster?.holds(panel, patient) ?? false)
+  const isOne = [...patientsOf(resource, baseUrl)].some(holds)
+  return isOne && !(sole && namesOtherPatient(resource, holds, baseUrl))
+}
+
+/** A Patient tells its organization itself, so that no write can bring one under a clinician or let one go. */
+function isManaged(resource: Resource, patient: string, { organizations }: Panel, baseUrl: string): boolean {
+  if (resource.resourceType !== 'Patient' || resource.id !== patient) return false
+  const { managingOrganization } = resource
+  const text = isRecord(managingOrganization) ? managingOrganization.reference : undefined
+  const reference = typeof text === 'string' ? parseReference(text, baseUrl) : undefined
+  return reference?.type === 'Organization' && organizations.includes(reference.id)
 }

@@ -7,7 +7,12 @@ export function narrowed(limit: Limit, query: NonNullable<Limit['query']>): Limi
 
 /** Whether a limit leaves nothing out. */
 export function isEverything(limit: Limit): boolean {
-  return limit.patient === undefined && limit.query === undefined && limit.id === undefined
+  return (
+    limit.patient === undefined &&
+    limit.panel === undefined &&
+    limit.query === undefined &&
+    limit.id === undefined
+  )
 }
 
 /** What is within any of the limits. A narrower limit adds nothing to a wider one, and takes nothing from it. */
@@ -24,6 +29,7 @@ function replaces(other: Limit, place: number, limit: Limit, at: number): boolea
 function isWider(wide: Limit, narrow: Limit): boolean {
   return (
     (wide.patient === undefined || wide.patient === narrow.patient) &&
+    (wide.panel === undefined || wide.panel === narrow.panel) &&
     (wide.id === undefined || wide.id === narrow.id) &&
     (wide.sole === undefined || narrow.sole === true) &&
     (wide.query ?? []).every(([name, value]) =>

@@ -1,10 +1,13 @@
 import type { Letter } from '../scope/index.ts'
+import type { Panel } from './rights/panel.ts'
 
 /** What all hold for a resource that is reached by one granted scope. */
 export interface Limit {
   /** The resource is this patient, or in this patient's compartment. */
   readonly patient?: string
-  /** Of a write: no compartment reference of the resource is to another patient (contract 5.3). */
+  /** The resource is of a patient on this panel, or is one: the user's own rights. */
+  readonly panel?: Panel
+  /** Of a write: no compartment reference of the resource is to another patient, or one off the panel (contract 5.3). */
   readonly sole?: true
   /** The resource matches all of these search parameters (a granular scope). Each can be evaluated. */
   readonly query?: readonly (readonly [name: string, value: string])[]

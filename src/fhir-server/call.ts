@@ -1,4 +1,4 @@
-import type { Access } from '../consent/index.ts'
+import type { Access, Roster } from '../consent/index.ts'
 import type { Admitted, Interaction, Preconditions, Preferences } from '../fhir/index.ts'
 import type { Answer } from './answer.ts'
 import type { Problem } from './problem.ts'
@@ -26,6 +26,8 @@ export interface Context {
   readonly repository: Repository
   readonly baseUrl: string
   readonly pages: Pages
+  /** Who is on whose panel: the rights of users (`smart.fhir.policy-file`). */
+  readonly roster: Roster
   /** JSON of the CapabilityStatement. */
   readonly capabilities: () => string
   readonly smartConfiguration: () => object

@@ -8,6 +8,7 @@ import { handle } from './handle.ts'
 import { serveFhir } from './http/route.ts'
 import { openRepository, type Repository } from './repository/repository.ts'
 import { openPages } from './search/pages.ts'
+import { rosterOf } from './search/panel-patients.ts'
 
 export interface FhirServerOptions {
   /** The FHIR base as clients know it, without a trailing slash. */
@@ -79,6 +80,7 @@ function contextOf(options: FhirServerOptions, repository: Repository, clock: ()
     clock,
     handle,
     pages: openPages(repository.database),
+    roster: rosterOf(repository),
     smartConfiguration: configuration,
     capabilities: capabilityJson(baseUrl, configuration),
   }

@@ -1,25 +1,31 @@
-import { type Access, isWithin, tellsAbsence } from '../consent/index.ts'
+import { type Access, isWithin, type Roster, tellsAbsence } from '../consent/index.ts'
 import type { Resource } from '../fhir/index.ts'
 import type { Letter } from '../scope/index.ts'
+import type { Call, Context } from './call.ts'
 import type { Problem } from './problem.ts'
 import { resourceOf, type Stored } from './repository/stored.ts'
 
-/** Whose data are judged, and how references in them are read. */
+/** By what data are judged, and how references in them are read. */
 interface Judge {
   readonly access: Access
   readonly baseUrl: string
+  readonly roster: Roster
+}
+
+export function judgeOf({ baseUrl, roster }: Context, { access }: Call): Judge {
+  return { access, baseUrl, roster }
 }
 
 /** Whether new content may be written, or written content be shown. */
 export function reaches(judge: Judge, letter: Letter, resource: Resource): boolean {
   const reach = judge.access.reach(resource.resourceType, letter)
-  return reach === 'everything' || isWithin(resource, reach, judge.baseUrl)
+  return reach === 'everything' || isWithin(resource, reach, judge.baseUrl, judge.roster)
 }
 
 /** The same of what is stored, which is parsed only where its content decides. */
 export function reachesStored(judge: Judge, letter: Letter, stored: Stored): boolean {
   const reach = judge.access.reach(stored.type, letter)
-  return reach === 'everything' || isWithin(resourceOf(stored), reach, judge.baseUrl)
+  return reach === 'everything' || isWithin(resourceOf(stored), reach, judge.baseUrl, judge.roster)
 }
 
 /**

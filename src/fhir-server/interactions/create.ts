@@ -3,7 +3,7 @@ import { resourceBody } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
-import { reaches } from '../within.ts'
+import { judgeOf, reaches } from '../within.ts'
 import { matchOf } from './match.ts'
 import { written } from './written.ts'
 
@@ -23,8 +23,8 @@ export const create: Handler<'create'> = (context, call) => {
 
 /** Writes a resource that is new under this id, if it is within what the caller may create. */
 export function createAs(context: Context, call: Call, resource: Resource, id: string): Answer | Problem {
-  const { repository, baseUrl } = context
-  if (!reaches({ access: call.access, baseUrl }, 'c', { ...resource, id })) return { problem: 'out-of-reach' }
+  const { repository } = context
+  if (!reaches(judgeOf(context, call), 'c', { ...resource, id })) return { problem: 'out-of-reach' }
   return written(context, call, repository.save(resource, id, undefined), 201)
 }
 

@@ -3,7 +3,7 @@ import type { Call, Context, Handler } from '../call.ts'
 import { staleness } from '../preconditions.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import type { Stored } from '../repository/stored.ts'
-import { found, reachesStored } from '../within.ts'
+import { found, judgeOf, reachesStored } from '../within.ts'
 import { isDone } from './create.ts'
 import { matchOf } from './match.ts'
 
@@ -12,9 +12,9 @@ const NO_CONTENT: Answer = { status: 204 }
 /** Deletes a resource; again, it changes nothing. */
 export const remove: Handler<'delete'> = (context, call) => {
   const { type, id } = call.interaction
-  const { repository, baseUrl } = context
+  const { repository } = context
   return repository.transaction(() => {
-    const stored = found({ access: call.access, baseUrl }, 'd', type, id, repository.find(type, id))
+    const stored = found(judgeOf(context, call), 'd', type, id, repository.find(type, id))
     if (!isProblem(stored)) return removeStored(context, call, stored)
     // What the caller may know to be absent is as deleted as it can be (R4 http.html#delete).
     return stored.problem === 'absent' ? (staleness(undefined, call.preconditions) ?? NO_CONTENT) : stored
@@ -28,8 +28,9 @@ export const removeConditional: Handler<'delete-conditional'> = (context, call) 
     const match = matchOf(context, call, type, params)
     if (!match) return NO_CONTENT
     if (isProblem(match)) return match
-    const judge = { access: call.access, baseUrl: context.baseUrl }
-    return reachesStored(judge, 'd', match) ? removeStored(context, call, match) : { problem: 'out-of-reach' }
+    return reachesStored(judgeOf(context, call), 'd', match)
+      ? removeStored(context, call, match)
+      : { problem: 'out-of-reach' }
   }, isDone)
 }
 

@@ -3,7 +3,7 @@ import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import { typesIn } from '../search/types-in.ts'
-import { found } from '../within.ts'
+import { found, judgeOf } from '../within.ts'
 import type { Operation } from './operation.ts'
 import { search } from './search.ts'
 
@@ -13,8 +13,8 @@ import { search } from './search.ts'
  */
 export function everything(context: Context, call: Call<Operation>): Answer | Problem {
   const { id = '', params } = call.interaction
-  const { repository, baseUrl } = context
-  const patient = found({ access: call.access, baseUrl }, 'r', 'Patient', id, repository.find('Patient', id))
+  const { repository } = context
+  const patient = found(judgeOf(context, call), 'r', 'Patient', id, repository.find('Patient', id))
   if (isProblem(patient)) return patient
   if (patient.deleted) return { problem: 'gone', type: 'Patient', id }
   const criteria = criteriaOf(params)

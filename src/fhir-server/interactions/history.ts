@@ -7,16 +7,15 @@ import { countVersions, type HistoryGround, runHistory } from '../history/run-hi
 import { isProblem, type Problem } from '../problem.ts'
 import { nextLink, turnPage } from '../search/turn-page.ts'
 import { typesIn } from '../search/types-in.ts'
-import { found } from '../within.ts'
+import { found, judgeOf } from '../within.ts'
 
 type History = InteractionOf<'history-instance' | 'history-type' | 'history-system'>
 
 /** The versions of one resource that are within the reach, each judged by its own content. */
 export const historyOfInstance: Handler<'history-instance'> = (context, call) => {
   const { type, id } = call.interaction
-  const { repository, baseUrl } = context
-  const current = repository.find(type, id)
-  const judged = found({ access: call.access, baseUrl }, 'r', type, id, current)
+  const current = context.repository.find(type, id)
+  const judged = found(judgeOf(context, call), 'r', type, id, current)
   // A resource that has gone to another patient still shows the versions from before; then, too, none is as absent.
   if (isProblem(judged) && (judged.problem === 'absent' || !current)) return judged
   const answer = history(context, call, `${type}/${id}/_history`, turned => ({

@@ -3,7 +3,7 @@ import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import { resourceOf, type Stored } from '../repository/stored.ts'
-import { found, reachesStored } from '../within.ts'
+import { found, judgeOf, reachesStored } from '../within.ts'
 import { isDone } from './create.ts'
 import { matchOf } from './match.ts'
 import { replace } from './update.ts'
@@ -11,9 +11,9 @@ import { replace } from './update.ts'
 /** Applies a JSON Patch; its result is judged and validated like an update (issue: old and new content). */
 export const patch: Handler<'patch'> = (context, call) => {
   const { type, id } = call.interaction
-  const { repository, baseUrl } = context
+  const { repository } = context
   return repository.transaction(() => {
-    const stored = found({ access: call.access, baseUrl }, 'u', type, id, repository.find(type, id))
+    const stored = found(judgeOf(context, call), 'u', type, id, repository.find(type, id))
     return isProblem(stored) ? stored : patchStored(context, call, stored)
   }, isDone)
 }
@@ -30,7 +30,7 @@ export const patchConditional: Handler<'patch-conditional'> = (context, call) =>
 
 function patchStored(context: Context, call: Call, stored: Stored): Answer | Problem {
   if (stored.deleted) return { problem: 'gone', type: stored.type, id: stored.id }
-  const readable = reachesStored({ access: call.access, baseUrl: context.baseUrl }, 'r', stored)
+  const readable = reachesStored(judgeOf(context, call), 'r', stored)
   if (!readable && asks(call.body)) return { problem: 'out-of-reach' }
   const patched = applyPatch(resourceOf(stored), call.body)
   if ('failure' in patched) {

@@ -4,19 +4,20 @@ import type { Handler } from '../call.ts'
 import { isUnchanged } from '../preconditions.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import type { Stored } from '../repository/stored.ts'
-import { found } from '../within.ts'
+import { found, judgeOf } from '../within.ts'
 
-export const read: Handler<'read'> = ({ repository, baseUrl }, { interaction, access, preconditions }) => {
-  const { type, id, params } = interaction
-  const stored = found({ access, baseUrl }, 'r', type, id, repository.find(type, id))
-  return isProblem(stored) ? stored : shown(stored, params, preconditions)
+export const read: Handler<'read'> = (context, call) => {
+  const { type, id, params } = call.interaction
+  const stored = found(judgeOf(context, call), 'r', type, id, context.repository.find(type, id))
+  return isProblem(stored) ? stored : shown(stored, params, call.preconditions)
 }
 
 /** One version is judged by its own content: the resource may have been another patient's then. */
-export const vread: Handler<'vread'> = ({ repository, baseUrl }, { interaction, access, preconditions }) => {
-  const { type, id, version, params } = interaction
-  const stored = found({ access, baseUrl }, 'r', type, id, repository.findVersion(type, id, version))
-  return isProblem(stored) ? stored : shown(stored, params, preconditions)
+export const vread: Handler<'vread'> = (context, call) => {
+  const { type, id, version, params } = call.interaction
+  const { repository } = context
+  const stored = found(judgeOf(context, call), 'r', type, id, repository.findVersion(type, id, version))
+  return isProblem(stored) ? stored : shown(stored, params, call.preconditions)
 }
 
 function shown(stored: Stored, params: Params, preconditions: Preconditions): Answer | Problem {

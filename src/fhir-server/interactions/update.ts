@@ -6,7 +6,7 @@ import type { Call, Context, Handler } from '../call.ts'
 import { staleness } from '../preconditions.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import type { Stored } from '../repository/stored.ts'
-import { reaches, reachesStored } from '../within.ts'
+import { judgeOf, reaches, reachesStored } from '../within.ts'
 import { isDone } from './create.ts'
 import { matchOf } from './match.ts'
 import { written } from './written.ts'
@@ -47,7 +47,7 @@ export function replace(
   id: string,
   before: Stored | undefined,
 ): Answer | Problem {
-  const judge = { access: call.access, baseUrl: context.baseUrl }
+  const judge = judgeOf(context, call)
   if (before && !reachesStored(judge, 'u', before)) return { problem: 'out-of-reach' }
   if (!reaches(judge, 'u', { ...resource, id })) return { problem: 'out-of-reach' }
   const stale = staleness(before, call.preconditions)

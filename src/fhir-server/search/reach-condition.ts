@@ -1,6 +1,7 @@
-import type { Limit, Reach } from '../../consent/index.ts'
+import type { Limit, Panel, Reach } from '../../consent/index.ts'
 import { parseSearch } from '../../fhir/index.ts'
 import { condition } from './conditions.ts'
+import { panelPatients } from './panel-patients.ts'
 import type { Scene } from './scene.ts'
 import { all, any, list, name, type Sql, sql } from './sql.ts'
 
@@ -21,6 +22,13 @@ export function compartmentRids(scene: Scene, type: string, reach: Reach): Sql |
   return sql`SELECT c.rid FROM compartment c WHERE c.patient IN (${list(patients)}) AND c.tid = ${scene.names.typeId(type)}`
 }
 
+/** The same of the patients of a panel: the user's own rights. */
+export function panelCondition(scene: Scene, type: string, panel: Panel, row: string): Sql {
+  const [tid, at] = [scene.names.typeId(type), name(row)]
+  return sql`EXISTS (SELECT 1 FROM (${panelPatients(scene.names, panel)}) q CROSS JOIN compartment c
+    ON c.patient = q.id AND c.tid = ${tid} AND c.rid = ${at}.rid AND c.version = ${at}.version)`
+}
+
 /** Whether the version in the row is in a patient's compartment. Also of rows of the table `version`. */
 export function compartmentCondition(scene: Scene, type: string, patient: string, row: string): Sql {
   const [tid, at] = [scene.names.typeId(type), name(row)]
@@ -32,6 +40,7 @@ function limitCondition(scene: Scene, type: string, limit: Limit, row: string): 
   if (limit.sole) return name('0')
   const parts: Sql[] = []
   if (limit.patient !== undefined) parts.push(compartmentCondition(scene, type, limit.patient, row))
+  if (limit.panel) parts.push(panelCondition(scene, type, limit.panel, row))
   if (limit.id !== undefined) parts.push(sql`${name(row)}.id = ${limit.id}`)
   for (const [parameter, value] of limit.query ?? [])
     parts.push(granularCondition(scene, type, parameter, value, row))

@@ -94,7 +94,7 @@ function narrows(
 ): boolean {
   const asked = (name: string, value: string) => params.some(([n, v]) => n === name && v === value)
   const filters = (limit.query ?? []).every(([name, value]) => asked(name, value))
-  if (!filters || limit.id !== undefined) return false
+  if (!filters || limit.id !== undefined || limit.panel !== undefined) return false
   const { patient } = limit
   if (patient === undefined || inCompartment) return true
   if (type === 'Patient') return asked('_id', patient)

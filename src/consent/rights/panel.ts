@@ -1,0 +1,33 @@
+import type { ResourceReference } from '../../fhir/index.ts'
+import type { Rights, Rule } from './rights.ts'
+
+/** The patients whom a clinician may see: those of any of these. Whom the last three mean, only data can tell. */
+export interface Panel {
+  readonly patients: ReadonlySet<string>
+  readonly organizations: readonly string[]
+  readonly careTeams: readonly string[]
+  /** Whose care teams count too. */
+  readonly member?: ResourceReference
+}
+
+/** Tells from the data whether a patient is on a panel for another reason than being named. */
+export interface Roster {
+  holds(panel: Panel, patient: string): boolean
+}
+
+/** The patients of a clinician: all, or a panel, which may hold nobody. */
+export function panelOf({ rules }: Rights, user: ResourceReference): Panel | 'all' {
+  const own = rules.filter(rule => names(rule, user))
+  if (own.some(rule => rule.patients === 'all')) return 'all'
+  const isMember = own.some(rule => rule.careTeams === 'own')
+  return {
+    patients: new Set(own.flatMap(rule => rule.patients)),
+    organizations: own.flatMap(rule => rule.organizations),
+    careTeams: own.flatMap(rule => (rule.careTeams === 'own' ? [] : rule.careTeams)),
+    ...(isMember && { member: user }),
+  }
+}
+
+function names({ clinicians }: Rule, { type, id }: ResourceReference): boolean {
+  return clinicians === 'all' || clinicians.some(it => it.type === type && it.id === id)
+}

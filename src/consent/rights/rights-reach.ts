@@ -1,0 +1,51 @@
+import { type ResourceReference, searchParametersOf } from '../../fhir/index.ts'
+import type { Letter } from '../../scope/index.ts'
+import type { Policy } from '../grant.ts'
+import { hasCompartment } from '../patient-reach.ts'
+import type { Limit, Reach } from '../reach.ts'
+import { type Panel, panelOf } from './panel.ts'
+import type { Rights } from './rights.ts'
+
+// So few that each can be a limit of its own, which every server understands.
+const FEW = 50
+const REMEMBERED = 1000
+
+/**
+ * What a clinician reaches by right, whatever a `user/` scope says: everything that is not of another's patient. A
+ * server without a roster is given limits to single patients only (`needRoster`).
+ */
+export function rightsReach(rights: Rights, rostered: boolean): NonNullable<Policy['userReach']> {
+  const panels = new Map<string, Panel | 'all'>()
+  const panelFor = (user: ResourceReference): Panel | 'all' => {
+    const key = `${user.type}/${user.id}`
+    const panel = panels.get(key) ?? panelOf(rights, user)
+    if (panels.size >= REMEMBERED) panels.clear()
+    panels.set(key, panel)
+    return panel
+  }
+  return (user, type, letter) => panelReach(panelFor(user), type, letter, rostered)
+}
+
+/** Whether rights need data to be told: an organization, a care team, or more patients than can be listed. */
+export function needRoster({ rules }: Rights): boolean {
+  const named = rules.flatMap(({ patients }) => (patients === 'all' ? [] : patients))
+  return named.length > FEW || rules.some(it => it.organizations.length > 0 || it.careTeams.length > 0)
+}
+
+function panelReach(panel: Panel | 'all', type: string, letter: Letter, rostered: boolean): Reach {
+  if (panel === 'all') return 'everything'
+  if (!hasCompartment(type)) return namesPatients(type) ? [] : 'everything'
+  const sole = letter === 'r' || letter === 's' ? {} : ({ sole: true } as const)
+  if (!rostered || isListed(panel)) return [...panel.patients].map((patient): Limit => ({ patient, ...sole }))
+  return [{ panel, ...sole }]
+}
+
+function isListed({ patients, organizations, careTeams, member }: Panel): boolean {
+  const named = organizations.length === 0 && careTeams.length === 0 && member === undefined
+  return named && patients.size > 0 && patients.size <= FEW
+}
+
+/** Types that are in nobody's compartment and yet tell of patients: a Group lists them, a Bundle holds anything. */
+function namesPatients(type: string): boolean {
+  return type === 'Bundle' || searchParametersOf(type).some(({ target }) => target?.includes('Patient'))
+}
