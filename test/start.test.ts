@@ -146,8 +146,10 @@ describe('sallyport start', () => {
     started.child.kill('SIGTERM')
     await started.printed(/Stopping/)
     const again = setInterval(() => started.child.kill('SIGTERM'), 300)
-    assert.equal((await started.ended()).exitCode, 1)
+    const { exitCode, signal } = await started.ended()
     clearInterval(again)
+    // A signal that arrives while Node is already on its way out ends the process by itself.
+    assert.ok(exitCode === 1 || signal === 'SIGTERM', `${exitCode} ${signal}`)
   })
 
   it('starts the FHIR server alone: it serves, and is not ready before it has a key set', async () => {
