@@ -7,6 +7,8 @@ export const paths = {
   authorize: '/oauth2/authorize',
   /** Where an authorization request goes on after the login page. */
   resume: '/oauth2/resume',
+  /** Where a standalone launch chooses its patient. */
+  pick: '/oauth2/pick',
   consent: '/oauth2/consent',
   token: '/oauth2/token',
   jwks: '/oauth2/jwks',

@@ -10,6 +10,7 @@ export type RefusalCode =
   | 'access_denied'
   | 'login_required'
   | 'consent_required'
+  | 'interaction_required'
   | 'request_not_supported'
   | 'request_uri_not_supported'
   | 'registration_not_supported'
@@ -67,6 +68,7 @@ export function statusOf(code: RefusalCode): 400 | 401 | 403 | 500 | 503 {
     case 'unsupported_response_type':
     case 'login_required':
     case 'consent_required':
+    case 'interaction_required':
     case 'request_not_supported':
     case 'request_uri_not_supported':
     case 'registration_not_supported':

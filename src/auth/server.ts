@@ -11,6 +11,7 @@ import { launchRoutes } from './launch/routes.ts'
 import { loginRoutes } from './login/routes.ts'
 import { logoutRoutes } from './logout/routes.ts'
 import { paths } from './paths.ts'
+import { pickerRoutes } from './picker/routes.ts'
 import { portalRoutes } from './portal/routes.ts'
 import { styleRoutes } from './style/routes.ts'
 import { tokenRoutes } from './token/routes.ts'
@@ -54,6 +55,7 @@ function addRoutes(app: FastifyInstance, context: AuthContext): void {
   portalRoutes(app, context)
   launchRoutes(app, context)
   authorizeRoutes(app, context)
+  pickerRoutes(app, context)
   consentRoutes(app, context)
   tokenRoutes(app, context)
   keyRoutes(app, context.keys)

@@ -12,7 +12,12 @@ export type Bar =
   /** Pages of the auth server: links, name, Sign out. Nobody signed in: neither name nor button. */
   | { readonly kind: 'portal'; readonly links?: readonly BarLink[]; readonly who?: string }
   /** Pages of an authorization: steps instead of links. */
-  | { readonly kind: 'flow'; readonly steps?: readonly string[]; readonly current?: number }
+  | {
+      readonly kind: 'flow'
+      readonly steps?: readonly string[]
+      readonly current?: number
+      readonly width?: 'mid' | 'flow'
+    }
   /** Pages of the demo app: countdown, name, End session. */
   | { readonly kind: 'app'; readonly countdown?: Html; readonly who?: string }
 
@@ -26,7 +31,7 @@ export function topBar(bar: Bar, sampleData: boolean): Html {
       )
     case 'flow':
       return shell(
-        'wrap wrap--flow',
+        bar.width === 'mid' ? 'wrap wrap--mid' : 'wrap wrap--flow',
         html`${logo('/portal', 'Sallyport')}${steps(bar.steps ?? [], bar.current)}`,
       )
     case 'app':

@@ -3,17 +3,19 @@ import type { FastifyReply } from 'fastify'
 export interface PagePolicy {
   /** Origins besides our own that a form of this page may end at. `POST /portal/launch` redirects to the client. */
   readonly formTargets?: readonly string[]
+  /** Images of others that this page shows, such as the logo of an app: these and no other. */
+  readonly images?: readonly string[]
   /** Origins that may frame this page. */
   readonly frameAncestors?: readonly string[]
 }
 
 /** Strict policy for a page: own styles, scripts and images, no inline code. */
-export function pagePolicy({ formTargets = [], frameAncestors = [] }: PagePolicy = {}): string {
+export function pagePolicy({ formTargets = [], images = [], frameAncestors = [] }: PagePolicy = {}): string {
   return [
     "default-src 'none'",
     "style-src 'self'",
     "script-src 'self'",
-    "img-src 'self' data:",
+    `img-src ${["'self'", 'data:', ...images.map(imageOf)].join(' ')}`,
     "connect-src 'self'",
     `form-action ${["'self'", ...formTargets.map(originOf)].join(' ')}`,
     `frame-ancestors ${frameAncestors.length > 0 ? frameAncestors.map(originOf).join(' ') : "'none'"}`,
@@ -31,6 +33,15 @@ function originOf(address: string): string {
   if (!URL.canParse(address)) return ''
   const { origin, protocol } = new URL(address)
   return origin === 'null' ? protocol : origin
+}
+
+// The whole address, so that nothing else can be fetched from there. A policy knows no query, and ends at `;` and `,`.
+function imageOf(address: string): string {
+  if (!URL.canParse(address)) return ''
+  const { protocol, origin, pathname } = new URL(address)
+  return /^https?:$/.test(protocol)
+    ? `${origin}${pathname.replaceAll(';', '%3B').replaceAll(',', '%2C')}`
+    : ''
 }
 
 /**

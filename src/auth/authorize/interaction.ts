@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely'
 import { randomToken, type Schema, type Store, sha256 } from '../../store/index.ts'
 import { LIFETIME } from '../lifetimes.ts'
-import type { AuthorizationRequest } from './request.ts'
+import type { AuthorizationRequest, PickedContext } from './request.ts'
 
 /** A verified request that waits for its user. The id is in the address of the pages that it leads through. */
 export interface Interaction {
@@ -35,6 +35,21 @@ export async function findInteraction(
     .where('expires_at', '>', now)
     .executeTakeFirst()
   return row && { id, request: JSON.parse(row.request) }
+}
+
+/** Keeps what its user picked, while it waits. */
+export async function keepPicked(
+  { db }: Store,
+  interaction: Interaction,
+  picked: PickedContext,
+): Promise<Interaction> {
+  const request = { ...interaction.request, picked }
+  await db
+    .updateTable('authorization_request')
+    .set({ request: JSON.stringify(request) })
+    .where('id_hash', '=', sha256(interaction.id))
+    .execute()
+  return { id: interaction.id, request }
 }
 
 /** Takes it away by compare-and-set: it ends in one code or one refusal, however often its page is sent. */

@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely'
 import { randomToken, type Schema, sha256 } from '../../store/index.ts'
 import type { Client } from '../client/client.ts'
+import { chosenScope } from '../consent/chosen-scope.ts'
 import type { AuthContext } from '../context.ts'
 import { createGrant } from '../grant/grant.ts'
 import { grantScope } from '../grant/grant-scope.ts'
@@ -9,6 +10,7 @@ import { LIFETIME } from '../lifetimes.ts'
 import type { Login } from '../login/login.ts'
 import { Refusal } from '../refusal.ts'
 import { consumeInteraction } from './interaction.ts'
+import { type OpenedFor, openedFor, openingOf } from './opened-for.ts'
 import type { AuthorizationRequest } from './request.ts'
 import { scopeTerms } from './scope-terms.ts'
 
@@ -19,6 +21,8 @@ export interface Approval {
   readonly login: Login
   /** The stored interaction that ends with the code, if the request was stored. */
   readonly interactionId: string | undefined
+  /** What the user left ticked; undefined where nobody was asked. */
+  readonly ticked: ReadonlySet<string> | undefined
 }
 
 /**
@@ -46,32 +50,44 @@ class RolledBack extends Error {
 async function issueIn(
   trx: Kysely<Schema>,
   { settings, clock }: AuthContext,
-  { request, client, login, interactionId }: Approval,
+  { request, client, login, interactionId, ticked }: Approval,
 ): Promise<string> {
   const now = clock()
   if (interactionId !== undefined && !(await consumeInteraction(trx, interactionId)))
     throw new RolledBack(new Refusal('invalid_request', 'This request was already answered.'))
-  const launch = await useLaunch(trx, request, now)
-  const scope = grantScope(request.scope, scopeTerms(settings, client, launch))
-  if (scope === '') throw new RolledBack(new Refusal('invalid_scope', 'None of the scopes can be granted.'))
-  const grantId = await createGrant(
-    trx,
-    {
-      clientId: client.id,
-      clinicianId: login.clinician.id,
-      loginIdHash: login.idHash,
-      scope,
-      patientId: launch?.patientId,
-      encounterId: launch?.encounterId,
-      needPatientBanner: launch?.needPatientBanner,
-      fromEhr: launch !== undefined,
-      further: launch?.further ?? {},
-      authTime: login.createdAt,
-      launchId: launch?.id,
-    },
-    now,
-  )
+  const opened = openedFor(await useLaunch(trx, request, now), request.picked)
+  const scope = scopeOf(grantScope(request.scope, scopeTerms(settings, client, openingOf(opened))), ticked)
+  const grantId = await createGrant(trx, { ...rootOf(opened), ...holders(client, login), scope }, now)
   return createCode(trx, grantId, request, now)
+}
+
+/** What is granted: never more than may be, and of that what the user chose. */
+function scopeOf(grantable: string, ticked: ReadonlySet<string> | undefined): string {
+  if (grantable === '')
+    throw new RolledBack(new Refusal('invalid_scope', 'None of the scopes can be granted.'))
+  const scope = ticked ? chosenScope(grantable, ticked) : grantable
+  if (scope === '') throw new RolledBack(new Refusal('access_denied', 'The user allowed nothing.'))
+  return scope
+}
+
+function rootOf(opened: OpenedFor | undefined) {
+  return {
+    patientId: opened?.patientId,
+    encounterId: opened?.encounterId,
+    needPatientBanner: opened?.needPatientBanner,
+    fromEhr: opened?.fromEhr ?? false,
+    further: opened?.further ?? {},
+    launchId: opened?.launchId,
+  }
+}
+
+function holders(client: Client, login: Login) {
+  return {
+    clientId: client.id,
+    clinicianId: login.clinician.id,
+    loginIdHash: login.idHash,
+    authTime: login.createdAt,
+  }
 }
 
 async function useLaunch(trx: Kysely<Schema>, { launchHash }: AuthorizationRequest, now: number) {

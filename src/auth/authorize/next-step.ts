@@ -4,10 +4,12 @@ import { launchRefused } from '../launch/launch-token.ts'
 import type { Login } from '../login/login.ts'
 import { Refusal } from '../refusal.ts'
 import type { AuthorizationRequest, Prompt } from './request.ts'
+import type { Choosing } from './scope-terms.ts'
 
 /** What an authorization request needs next. */
 export type NextStep =
   | { readonly kind: 'login' }
+  | { readonly kind: 'pick' }
   | { readonly kind: 'consent' }
   | { readonly kind: 'issue-code'; readonly login: Login }
   | { readonly kind: 'refuse'; readonly refusal: Refusal }
@@ -18,11 +20,13 @@ export interface Situation {
   readonly client: Client
   readonly launch: Launch | undefined
   readonly login: Login | undefined
+  /** What a standalone launch is to be opened for, as far as the client asks. */
+  readonly choosing: Choosing
   readonly consented: boolean
 }
 
 /** Decides from the state alone; the pages do not know of each other. */
-export function nextStep({ request, client, launch, login, consented }: Situation): NextStep {
+export function nextStep({ request, client, launch, login, choosing, consented }: Situation): NextStep {
   const silent = request.prompts.includes('none')
   if (!login || !isRecent(login, request))
     return silent ? refuse('login_required', 'The user must log in.') : { kind: 'login' }
@@ -30,6 +34,8 @@ export function nextStep({ request, client, launch, login, consented }: Situatio
     return refuse('login_required', 'Another user is logged in than the id_token_hint names.')
   if (launch && launch.clinicianUsername !== login.clinician.username)
     return { kind: 'refuse', refusal: launchRefused('foreign') }
+  if (choosing !== 'nothing' && request.picked?.clinicianId !== login.clinician.id)
+    return silent ? refuse('interaction_required', 'The user must choose a patient.') : { kind: 'pick' }
   if (consented || !needsConsent(client, request.prompts)) return { kind: 'issue-code', login }
   return silent ? refuse('consent_required', 'The user must agree.') : { kind: 'consent' }
 }
@@ -45,6 +51,9 @@ function isRecent(login: Login, { prompts, maxAge, arrivedAt }: AuthorizationReq
   return login.createdAt >= earliest
 }
 
-function refuse(code: 'login_required' | 'consent_required', description: string): NextStep {
+function refuse(
+  code: 'login_required' | 'consent_required' | 'interaction_required',
+  description: string,
+): NextStep {
   return { kind: 'refuse', refusal: new Refusal(code, description) }
 }

@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import { auditEvent } from '../audit.ts'
 import { findClient } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'
 import { findLaunch } from '../launch/launch-token.ts'
@@ -10,15 +11,17 @@ import { issueCode } from './issue-code.ts'
 import { nextStep, type Situation } from './next-step.ts'
 import type { AuthorizationRequest } from './request.ts'
 import { redirectToClient, sendRefusal } from './respond.ts'
+import { choosingOf } from './scope-terms.ts'
 
 /** A request on its way; it has an id once it is stored. */
 export interface Under {
   readonly request: AuthorizationRequest
   readonly id?: string
-  readonly consented?: boolean
+  /** What its user left ticked on the consent page. */
+  readonly ticked?: ReadonlySet<string>
 }
 
-/** Takes a verified request one step further: to the login page, the consent page, or back to the client. */
+/** Takes a verified request one step further: to the login page, the picker, the consent page, or back to the client. */
 export async function proceed(
   reply: FastifyReply,
   context: AuthContext,
@@ -30,17 +33,23 @@ export async function proceed(
   switch (step.kind) {
     case 'login':
       return reply.redirect(await addressWithId(context, under, paths.login), 302)
+    case 'pick':
+      return reply.redirect(await addressWithId(context, under, paths.pick), 302)
     case 'consent':
       return reply.redirect(await addressWithId(context, under, paths.consent), 302)
     case 'refuse':
       return refuse(reply, context, under, step.refusal)
     case 'issue-code': {
       const { request, client } = situation
-      const approval = { request, client, login: step.login, interactionId: under.id }
+      const approval = { request, client, login: step.login, interactionId: under.id, ticked: under.ticked }
       const code = await issueCode(context, approval)
-      return code instanceof Refusal
-        ? refuse(reply, context, under, code)
-        : redirectToClient(reply, context, returnOf(request), { code })
+      if (code instanceof Refusal) return refuse(reply, context, under, code)
+      await auditEvent(context, reply.request, {
+        ...{ kind: 'authorize', status: 302, client: client.id, clinician: step.login.clinician },
+        patient: situation.launch?.patientId,
+        launch: situation.launch?.id,
+      })
+      return redirectToClient(reply, context, returnOf(request), { code })
     }
   }
 }
@@ -60,14 +69,21 @@ export async function refuse(
 export async function situationOf(
   reply: FastifyReply,
   context: AuthContext,
-  { request, consented = false }: Under,
+  { request, ticked }: Under,
 ): Promise<Situation | Refusal> {
   const client = await findClient(context.store, request.clientId)
   if (!client?.redirectUris.includes(request.redirectUri))
     return new Refusal('invalid_request', 'The app is not registered here any more.')
   const { launchHash } = request
   const launch = launchHash === undefined ? undefined : await findLaunch(context.store.db, launchHash)
-  return { request, client, launch, login: await currentLogin(context, reply.request), consented }
+  return {
+    request,
+    client,
+    launch,
+    login: await currentLogin(context, reply.request),
+    choosing: launch ? 'nothing' : choosingOf(context.settings, client, request.scope),
+    consented: ticked !== undefined,
+  }
 }
 
 async function addressWithId({ store }: AuthContext, under: Under, path: string): Promise<string> {

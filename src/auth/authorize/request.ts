@@ -19,6 +19,15 @@ export interface AuthorizationRequest {
   readonly expectedSubject?: string
   readonly loginHint?: string
   readonly arrivedAt: number
+  /** What its user picked, in a standalone launch. */
+  readonly picked?: PickedContext
+}
+
+export interface PickedContext {
+  /** Who picked: with another user it is to be picked anew. */
+  readonly clinicianId: string
+  readonly patientId: string
+  readonly encounterId?: string
 }
 
 export const PROMPTS = ['none', 'login', 'consent', 'select_account'] as const

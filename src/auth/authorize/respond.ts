@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { errorPage } from '../../web/index.ts'
+import { auditEvent, refusalEvent } from '../audit.ts'
 import type { AuthContext } from '../context.ts'
 import { paths } from '../paths.ts'
 import { type Refusal, type Return, statusOf } from '../refusal.ts'
@@ -19,8 +20,13 @@ export function redirectToClient(
 }
 
 /** A refusal goes to the client if it may be redirected, else to the person in front of the browser. */
-export function sendRefusal(reply: FastifyReply, context: AuthContext, refusal: Refusal): FastifyReply {
+export async function sendRefusal(
+  reply: FastifyReply,
+  context: AuthContext,
+  refusal: Refusal,
+): Promise<FastifyReply> {
   reply.request.log.info({ error: refusal.code, detail: refusal.detail }, 'Authorization refused')
+  await auditEvent(context, reply.request, { kind: 'authorize', ...refusalEvent(refusal) })
   if (refusal.returnTo)
     return redirectToClient(reply, context, refusal.returnTo, {
       error: refusal.code,

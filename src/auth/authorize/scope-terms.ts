@@ -1,17 +1,52 @@
+import { parseScopes } from '../../scope/index.ts'
 import type { Client } from '../client/client.ts'
 import type { AuthSettings } from '../context.ts'
-import type { ScopeTerms } from '../grant/grant-scope.ts'
-import type { Launch } from '../launch/launch-token.ts'
+import { grantScope, type ScopeTerms } from '../grant/grant-scope.ts'
 
-/** What may be granted to a client, with the patient and encounter of the launch if there is one. */
-export function scopeTerms(settings: AuthSettings, client: Client, launch: Launch | undefined): ScopeTerms {
+/** What is open when scopes are granted: `patient/` needs a patient, `launch` a launch, and so on. */
+export type Opening = Pick<ScopeTerms, 'launched' | 'hasPatient' | 'hasEncounter'>
+
+export const NOTHING_OPEN: Opening = { launched: false, hasPatient: false, hasEncounter: false }
+
+/** What may be granted to a client for what is open. */
+export function scopeTerms(settings: AuthSettings, client: Client, opening: Opening): ScopeTerms {
   return {
-    // Whoever registered a launch address is meant to be launched.
-    allowed: client.launchUrl === undefined ? client.scope : `${client.scope} launch`,
-    launched: launch !== undefined,
-    hasPatient: launch !== undefined,
-    hasEncounter: launch?.encounterId !== undefined,
+    ...opening,
+    allowed: allowedTo(client),
     searchLetter: settings.fhir.searchLetter,
     contexts: settings.fhir.scopeContexts,
   }
+}
+
+/** What a request without a launch asks its user to choose. */
+export type Choosing = 'nothing' | 'patient' | 'encounter'
+
+/** Whether a standalone launch needs a picker: only for what the client may have. */
+export function choosingOf(settings: AuthSettings, client: Client, scope: string): Choosing {
+  const everything = { launched: false, hasPatient: true, hasEncounter: true }
+  const granted = grantScope(scope, scopeTerms(settings, client, everything)).split(' ')
+  const asks = (name: string) => granted.some(one => one === name || one.startsWith(`${name}?`))
+  return asks('launch/encounter') ? 'encounter' : asks('launch/patient') ? 'patient' : 'nothing'
+}
+
+/** What will be open once its user has chosen: enough to tell whether anything of a request can be granted. */
+export function openingAhead(
+  settings: AuthSettings,
+  client: Client,
+  { scope, launched }: { readonly scope: string; readonly launched: boolean },
+): Opening {
+  if (launched) return { launched, hasPatient: true, hasEncounter: true }
+  const choosing = choosingOf(settings, client, scope)
+  return { launched, hasPatient: choosing !== 'nothing', hasEncounter: choosing === 'encounter' }
+}
+
+// Whoever registered a launch address is meant to be launched. The other two ask the user to choose and reach nothing by
+// themselves: a list with `patient/` scopes but without them could never be used in a standalone launch.
+function allowedTo({ scope, launchUrl }: Client): string {
+  const speaksOfPatient = parseScopes(scope).some(one => one.kind === 'resource' && one.context === 'patient')
+  return [
+    scope,
+    ...(launchUrl === undefined ? [] : ['launch']),
+    ...(speaksOfPatient ? ['launch/patient', 'launch/encounter'] : []),
+  ].join(' ')
 }

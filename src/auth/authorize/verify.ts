@@ -15,7 +15,6 @@ import type { Asked, AuthorizationRequest, Finding } from './request.ts'
 type Check = (
   asked: Asked,
   context: AuthContext,
-  found: Finding,
 ) => Finding | Refusal | undefined | Promise<Finding | Refusal | undefined>
 
 /** The checks in their order. They come after client and redirect address, so what they refuse is redirected. */
@@ -29,8 +28,9 @@ const CHECKS: readonly Check[] = [
   checkPrompt,
   checkMaxAge,
   (asked, { keys, settings }) => checkIdTokenHint(asked, keys, settings.issuerUrl),
-  checkLaunch,
+  // First the scope: what asks for nothing is told so, whatever launch it names.
   checkScope,
+  checkLaunch,
 ]
 
 /** Verifies an authorization request in full, before anything is stored or shown. */
@@ -51,7 +51,7 @@ export async function verifyRequest(
 async function runChecks(asked: Asked, context: AuthContext): Promise<AuthorizationRequest | Refusal> {
   let found: Finding = {}
   for (const check of CHECKS) {
-    const result = await check(asked, context, found)
+    const result = await check(asked, context)
     if (result instanceof Refusal) return result
     found = { ...found, ...result }
   }

@@ -5,6 +5,8 @@ import type { Schema, Store } from '../../store/index.ts'
 export interface Client {
   readonly id: string
   readonly name: string
+  readonly description: string | undefined
+  readonly logoUrl: string | undefined
   readonly authMethod: Schema['client']['auth_method']
   readonly secretHash: string | undefined
   readonly redirectUris: readonly string[]
@@ -13,6 +15,7 @@ export interface Client {
   readonly scope: string
   /** Ours: it needs no consent page. */
   readonly firstParty: boolean
+  readonly createdAt: number
 }
 
 export async function findClient({ db }: Pick<Store, 'db'>, id: string): Promise<Client | undefined> {
@@ -35,12 +38,15 @@ function clientOf(row: Selectable<Schema['client']>): Client {
   return {
     id: row.client_id,
     name: row.name,
+    description: row.description ?? undefined,
+    logoUrl: row.logo_url ?? undefined,
     authMethod: row.auth_method,
     secretHash: row.secret_hash ?? undefined,
     redirectUris: parseRedirectUris(row.redirect_uris),
     launchUrl: row.launch_url ?? undefined,
     scope: row.scope,
     firstParty: row.first_party,
+    createdAt: row.created_at,
   }
 }
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { sha256 } from '../../store/index.ts'
-import { AuthHouse, answerOf } from '../testing/auth-house.ts'
+import { AuthHouse, answerOf, claimsOf } from '../testing/auth-house.ts'
+import { formOf, without } from '../testing/form-of.ts'
 import { oneStore } from '../testing/one-store.ts'
 import type { Visitor } from '../testing/visitor.ts'
-import { meaningOf } from './meaning.ts'
 
 const APP = {
   client_id: 'helio',
@@ -12,31 +12,47 @@ const APP = {
   scope: 'launch openid patient/*.rs',
 }
 
+const HELIO_SCOPE = 'launch openid fhirUser online_access offline_access patient/*.rs'
+
 describe('/oauth2/consent', () => {
   const open = oneStore()
   let house: AuthHouse
   let visitor: Visitor
   before(async () => {
     house = await AuthHouse.open(await open())
-    await house.addClient({ client_id: 'helio', name: 'Helio <Trends>', first_party: false })
+    await house.addClient({
+      client_id: 'helio',
+      name: 'Helio <Trends>',
+      scope: HELIO_SCOPE,
+      first_party: false,
+    })
+    await house.addClient({
+      client_id: 'reader',
+      scope: 'user/*.rs',
+      redirect_uris: JSON.stringify([APP.redirect_uri]),
+      first_party: false,
+    })
     await house.addClinician('colleague')
     visitor = await house.loggedIn()
   })
 
-  async function asked(browser = visitor) {
+  async function asked(scope = APP.scope, browser = visitor) {
     const launch = await house.launch(browser, { clientId: 'helio' })
-    const response = await house.authorize(browser, { ...APP, launch })
+    const response = await house.authorize(browser, { ...APP, scope, launch })
     assert.match(response.headers.location ?? '', /^\/oauth2\/consent\?interaction=/)
     const page = await browser.get(response.headers.location ?? '')
-    const field = (name: string) => new RegExp(`name="${name}" value="([^"]*)"`).exec(page.body)?.[1] ?? ''
-    return { page, launch, form: { interaction: field('interaction'), clinician: field('clinician') } }
+    return { page, launch, form: formOf(page.body) }
+  }
+
+  function decide(form: URLSearchParams, decision: 'allow' | 'deny', headers = {}) {
+    return visitor.post('/oauth2/consent', `${form}&decision=${decision}`, headers)
   }
 
   it('names app, host, clinician, patient and what is asked for, and grants nothing by itself', async () => {
     const { page } = await asked()
     assert.equal(page.statusCode, 200)
     for (const text of [
-      'Allow Helio &lt;Trends&gt;?',
+      'Allow Helio &lt;Trends&gt; to use this record?',
       '>Juniper</span>, Alba',
       '14-Mar-1958',
       'helio.example',
@@ -44,6 +60,7 @@ describe('/oauth2/consent', () => {
       'patient/*.rs',
     ])
       assert.ok(page.body.includes(text), text)
+    assert.equal(page.body.match(/<input type="checkbox"(?![^>]* checked)/), null)
     assert.match(
       String(page.headers['content-security-policy']),
       /form-action 'self' https:\/\/helio\.example;/,
@@ -53,28 +70,29 @@ describe('/oauth2/consent', () => {
 
   it('gives a code when it is allowed, once', async () => {
     const { form } = await asked()
-    const allowed = answerOf(await visitor.post('/oauth2/consent', { ...form, decision: 'allow' }))
+    const allowed = answerOf(await decide(form, 'allow'))
     const body = (await house.exchange(allowed.code ?? '', APP)).json()
     assert.equal(body.scope, APP.scope)
-    assert.equal((await visitor.post('/oauth2/consent', { ...form, decision: 'allow' })).statusCode, 400)
+    assert.equal((await decide(form, 'allow')).statusCode, 400)
   })
 
   it('answers access_denied when it is not allowed, and leaves the launch unused', async () => {
     const { form, launch } = await asked()
-    const denied = answerOf(await visitor.post('/oauth2/consent', { ...form, decision: 'deny' }))
+    const denied = answerOf(await decide(form, 'deny'))
     assert.equal(denied.error, 'access_denied')
     assert.equal(denied.state, 'state-1')
     const token = house.store.db.selectFrom('launch_token').select('used_at')
     const { used_at } = await token.where('token_hash', '=', sha256(launch)).executeTakeFirstOrThrow()
     assert.equal(used_at, null)
-    assert.equal((await visitor.post('/oauth2/consent', { ...form, decision: 'allow' })).statusCode, 400)
+    assert.equal((await decide(form, 'allow')).statusCode, 400)
   })
 
-  it('asks again when the form says neither', async () => {
+  it('asks again when the form says neither, with what was unticked', async () => {
     const { form } = await asked()
-    const again = await visitor.post('/oauth2/consent', form)
+    const left = without(form, 'patient/*.rs')
+    const again = await visitor.post('/oauth2/consent', left.toString())
     assert.equal(again.statusCode, 200)
-    assert.match(again.body, /Do not allow/)
+    assert.deepEqual([...formOf(again.body)], [...left])
   })
 
   it('does not take the decision of another clinician', async () => {
@@ -91,13 +109,13 @@ describe('/oauth2/consent', () => {
   it('refuses a decision that another site sends', async () => {
     const { form } = await asked()
     const headers = { 'sec-fetch-site': 'cross-site' }
-    const response = await visitor.post('/oauth2/consent', { ...form, decision: 'allow' }, headers)
+    const response = await decide(form, 'allow', headers)
     assert.equal(response.statusCode, 403)
   })
 
   it('sends to the login page whoever is not logged in', async () => {
     const { form } = await asked()
-    const response = await house.visitor().post('/oauth2/consent', { ...form, decision: 'allow' })
+    const response = await house.visitor().post('/oauth2/consent', `${form}&decision=allow`)
     assert.match(response.headers.location ?? '', /^\/login\?interaction=/)
   })
 
@@ -105,22 +123,108 @@ describe('/oauth2/consent', () => {
     const response = await house.authorize(visitor, { prompt: 'consent' })
     assert.match(response.headers.location ?? '', /^\/oauth2\/consent\?interaction=/)
   })
-})
 
-describe('meaningOf', () => {
-  const meanings: readonly (readonly [string, string | undefined])[] = [
-    ['patient/Patient.rs', 'Read and search Patient records of this patient'],
-    ['patient/*.read', 'Read and search all kinds of records, also kinds added later of this patient'],
-    ['user/Observation.c', 'Add Observation records of every patient you may see'],
-    ['patient/Condition.cruds', 'Read, search, add, change and delete Condition records of this patient'],
-    [
-      'patient/Observation.rs?category=laboratory',
-      'Read and search Observation records (only where category is laboratory) of this patient',
-    ],
-    ['offline_access', 'Access while you are away, until you take it back'],
-    ['frob', undefined],
-  ]
-  for (const [scope, meaning] of meanings) {
-    it(`says what ${scope} means`, () => assert.equal(meaningOf(scope), meaning))
-  }
+  describe('grants exactly what was left ticked', () => {
+    const CATEGORY = 'http://terminology.hl7.org/CodeSystem/observation-category'
+    const granted = async (scope: string, ...unticked: readonly string[]) => {
+      const { form } = await asked(scope)
+      const { code = '' } = answerOf(await decide(without(form, ...unticked), 'allow'))
+      const body = (await house.exchange(code, APP)).json()
+      assert.equal(claimsOf(body.access_token).scope, body.scope)
+      return body
+    }
+
+    it('without a type', async () => {
+      const body = await granted('launch patient/Patient.rs patient/Condition.rs', 'patient/Condition.rs')
+      assert.equal(body.scope, 'launch patient/Patient.rs')
+    })
+
+    it('without a category, although the app asked for the whole type', async () => {
+      const categories = ['social-history', 'survey'].map(code => `${CATEGORY}|${code}`)
+      const { scope } = await granted(
+        'launch patient/Observation.rs',
+        ...categories.map(token => `patient/Observation.rs?category=${token}`),
+      )
+      assert.match(scope, /^launch patient\/Observation\.rs\?category=/)
+      assert.ok(scope.includes(`${CATEGORY}|laboratory`))
+      for (const token of categories) assert.ok(!scope.includes(token))
+    })
+
+    it('without offline access, and then without a refresh token', async () => {
+      const asking = 'launch offline_access patient/Patient.rs'
+      assert.ok((await granted(asking)).refresh_token)
+      const body = await granted(asking, 'offline_access')
+      assert.equal(body.scope, 'launch patient/Patient.rs')
+      assert.equal(body.refresh_token, undefined)
+    })
+
+    it('and never what the form adds', async () => {
+      const { form } = await asked('launch patient/Patient.rs')
+      form.append('scope', 'patient/*.rs')
+      form.append('scope', 'offline_access')
+      const { code = '' } = answerOf(await decide(form, 'allow'))
+      assert.equal((await house.exchange(code, APP)).json().scope, 'launch patient/Patient.rs')
+    })
+
+    it('or access_denied when that is nothing', async () => {
+      const response = await house.authorize(visitor, {
+        ...APP,
+        client_id: 'reader',
+        scope: 'user/Patient.rs',
+      })
+      const form = formOf((await visitor.get(response.headers.location ?? '')).body)
+      const answer = answerOf(await decide(without(form, 'user/Patient.rs'), 'allow'))
+      assert.equal(answer.error, 'access_denied')
+    })
+  })
+
+  it('shows offline access as what it is, and until when access lasts without it', async () => {
+    const { page } = await asked('launch online_access offline_access patient/Patient.rs')
+    assert.match(page.body, /Keep access[\s\S]*without you, until you remove it/)
+    assert.match(page.body, /ends when you sign out, and at \d\d:\d\d at the latest/)
+    const other = await asked('launch patient/Patient.rs')
+    assert.match(other.page.body, /its access ends after 5 minutes/)
+  })
+
+  it('says "Read and search" for r, and what writes, and that a wildcard has no end', async () => {
+    const { page } = await asked('launch patient/*.r')
+    assert.match(page.body, /<h2[^>]*>Read and search<\/h2>/)
+    assert.match(page.body, /also kinds of data added later/)
+    await house.store.db
+      .updateTable('client')
+      .set({ scope: 'patient/*.cruds' })
+      .where('client_id', '=', 'helio')
+      .execute()
+    const writing = await asked('launch patient/Observation.cu')
+    assert.match(writing.page.body, /Add and change measurements[\s\S]*Writes to the record/)
+    await house.store.db
+      .updateTable('client')
+      .set({ scope: HELIO_SCOPE })
+      .where('client_id', '=', 'helio')
+      .execute()
+  })
+
+  it('shows logo and description of the app, and lets that one image through', async () => {
+    const logo_url = 'https://cdn.helio.example/logo;a.png?v=1'
+    const set = (values: { logo_url: string | null; description: string | null }) =>
+      house.store.db.updateTable('client').set(values).where('client_id', '=', 'helio').execute()
+    await set({ logo_url, description: 'Draws <trends>.' })
+    const { page } = await asked()
+    await set({ logo_url: null, description: null })
+    assert.ok(page.body.includes(`src="${logo_url}" alt=""`))
+    assert.ok(page.body.includes('Draws &lt;trends&gt;.'))
+    assert.match(
+      String(page.headers['content-security-policy']),
+      /img-src 'self' data: https:\/\/cdn\.helio\.example\/logo%3Ba\.png;/,
+    )
+  })
+
+  it('says so when the name of the patient cannot be read', async () => {
+    const launch = await house.launch(visitor, { clientId: 'helio' })
+    const response = await house.authorize(visitor, { ...APP, launch })
+    house.fhir.fail('no-answer')
+    const page = await visitor.get(response.headers.location ?? '')
+    house.fhir.fail(undefined)
+    assert.match(page.body, /Name cannot be read now[\s\S]*juniper/)
+  })
 })

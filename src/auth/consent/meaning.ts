@@ -1,39 +1,56 @@
-import { type Letter, parseScope, type ResourceScope } from '../../scope/index.ts'
+import { type Letter, parseScopes, type ResourceScope } from '../../scope/index.ts'
+import { categoriesOf, kindOf } from './kinds.ts'
 
-const PLAIN: Readonly<Record<string, string | undefined>> = {
-  launch: 'Which patient, and which encounter, you opened it for',
-  openid: 'Who you are',
-  fhirUser: 'Your name and staff identity',
-  profile: 'Your name',
-  online_access: 'Access as long as you are signed in',
-  offline_access: 'Access while you are away, until you take it back',
+const VERBS: Readonly<Record<Letter, string>> = { r: 'read', s: 'search', c: 'add', u: 'change', d: 'delete' }
+
+const ORDER: readonly Letter[] = ['r', 's', 'c', 'u', 'd']
+
+/** What may be done, as in "Read and search" or "Add, change and delete". Where `r` searches too it says so (contract 5.5). */
+export function verbsOf(letters: ReadonlySet<Letter>, searchLetter: 'r' | 's'): string {
+  const meant = searchLetter === 'r' && letters.has('r') ? new Set<Letter>([...letters, 's']) : letters
+  return capital(listed(ORDER.filter(letter => meant.has(letter)).map(letter => VERBS[letter])))
 }
 
-const WORDS: Readonly<Record<Letter, string>> = {
-  r: 'read',
-  s: 'search',
-  c: 'add',
-  u: 'change',
-  d: 'delete',
+/** What a scope is about: "Conditions", or "Measurements and results: Laboratory results". */
+export function titleOf({ type, query }: ResourceScope): string {
+  const { title } = kindOf(type)
+  return query.length === 0 ? title : `${title}: ${query.map(pair => partText(type, pair)).join(', ')}`
 }
 
-/** What a scope means, in words for a clinician; undefined when it says nothing that another does not. */
-export function meaningOf(text: string): string | undefined {
-  const scope = parseScope(text)
-  return scope?.kind === 'resource' ? resourceMeaning(scope) : PLAIN[text]
+function partText(type: string, [name, value]: readonly [string, string]): string {
+  const category = categoriesOf(type).find(({ token }) => name === 'category' && token === value)
+  return category?.title ?? `only where ${name} is ${value}`
 }
 
-function resourceMeaning({ context, type, letters, query }: ResourceScope): string {
-  const verbs = (['r', 's', 'c', 'u', 'd'] as const)
-    .filter(letter => letters.has(letter))
-    .map(letter => WORDS[letter])
-  const what = type === '*' ? 'all kinds of records, also kinds added later' : `${type} records`
-  const part = query.length === 0 ? '' : ` (only where ${query.map(pair => pair.join(' is ')).join(' and ')})`
-  const whose = context === 'patient' ? 'of this patient' : 'of every patient you may see'
-  return `${capital(listed(verbs))} ${what}${part} ${whose}`
+/** What an app may do, in one sentence: "Reads conditions and medicines; adds measurements". */
+export function summaryOf(scope: string): string {
+  const resources = parseScopes(scope).filter(one => one.kind === 'resource')
+  const parts = [
+    ['Reads', nounsOf(resources, ['r', 's'])],
+    ['adds', nounsOf(resources, ['c'])],
+    ['changes', nounsOf(resources, ['u'])],
+    ['deletes', nounsOf(resources, ['d'])],
+  ] as const
+  const told = parts
+    .filter(([, nouns]) => nouns.length > 0)
+    .map(([verb, nouns]) => `${verb} ${listed(nouns)}`)
+  if (told.length === 0) return 'Knows who you are; reads no record'
+  const every = resources.some(({ context }) => context === 'user') ? ', of every patient you may see' : ''
+  return `${capital(told.join('; '))}${every}`
 }
 
-function listed(words: readonly string[]): string {
+function nounsOf(scopes: readonly ResourceScope[], letters: readonly Letter[]): readonly string[] {
+  const some = scopes.filter(scope => letters.some(letter => scope.letters.has(letter)))
+  const all = some.find(({ type, query }) => type === '*' && query.length === 0)
+  const nouns = all
+    ? [kindOf('*').noun]
+    : some.map(({ type, query }) => (query.length === 0 ? kindOf(type).noun : `some ${kindOf(type).noun}`))
+  return [...new Set(nouns)].filter(
+    noun => !nouns.includes(noun.replace(/^some /, '')) || !noun.startsWith('some '),
+  )
+}
+
+export function listed(words: readonly string[]): string {
   const last = words.at(-1) ?? ''
   return words.length < 2 ? last : `${words.slice(0, -1).join(', ')} and ${last}`
 }

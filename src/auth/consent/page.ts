@@ -1,44 +1,158 @@
-import { type Html, html, type Person, page, patientBanner } from '../../web/index.ts'
+import { dateHtml, type Html, html, type Person, page, patientBanner, timeText } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
+import { hasScope } from '../grant/grant.ts'
+import { LIFETIME } from '../lifetimes.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
-import { meaningOf } from './meaning.ts'
+import { appTile } from '../portal/app-identity.ts'
+import { type Asking, askingsOf } from './choices.ts'
+import { kindOf, offeredTypes } from './kinds.ts'
+import { verbsOf } from './meaning.ts'
+import { fixedRow, readRow, row, type Ticked, writeRow } from './rows-html.ts'
 
 export interface ConsentPageOptions {
   readonly client: Client
   readonly login: Login
   readonly interactionId: string
-  /** What would be granted. */
+  /** What may be granted. */
   readonly scope: string
   readonly redirectUri: string
   readonly sampleData: boolean
-  /** The patient that the app was launched for. */
-  readonly patient: Person | undefined
+  /** Whose record it is about: nobody's, somebody's, or somebody's that cannot be read now. */
+  readonly patient: { readonly id: string; readonly person: Person | undefined } | undefined
+  readonly searchLetter: 'r' | 's'
+  readonly accessTokenTtlSeconds: number
+  /** Whether a patient was picked on the way here. */
+  readonly picked: boolean
+  readonly ticked: Ticked
   readonly now: number
 }
 
-/** Who asks, for what; refusing is as easy as allowing (design: Who, what, until when). */
+/** Who asks, for what, until when; refusing is as easy as allowing (design: Who, what, until when). */
 export function consentPage(options: ConsentPageOptions): Html {
-  const { client, sampleData } = options
-  const bar = { kind: 'flow', steps: ['Sign in', 'Allow'], current: 1 } as const
-  return page({ title: `Allow ${client.name}`, bar, width: 'flow', sampleData }, question(options))
+  const { client, login, sampleData, picked, patient } = options
+  const steps = picked ? ['Sign in', 'Patient', 'Access'] : ['Sign in', 'Access']
+  const bar = { kind: 'flow', steps, current: steps.length - 1, width: 'mid' } as const
+  const after = html`<div class="decide" role="region" aria-label="Your decision"><div class="wrap wrap--mid">
+<button class="btn" form="consent" name="decision" value="allow">Allow access</button>
+<button class="btn btn--quiet" form="consent" name="decision" value="deny">Don’t allow</button>
+<p class="decide__note">Signed in as ${login.clinician.displayName}</p>
+</div></div>`
+  const use = patient ? ' to use this record' : ''
+  return page(
+    { title: `Allow ${client.name}`, bar, width: 'mid', sampleData, after },
+    html`<div class="pagehead"><div><h1>Allow ${client.name}${use}?</h1>
+<p class="pagehead__lead">The app at <b>${hostOf(options.redirectUri)}</b> asks for what is listed below. Untick what it should not have.</p></div></div>
+${patientHtml(options)}
+<div class="consent">${formHtml(options)}${aboutHtml(options)}</div>`,
+  )
 }
 
-function question(options: ConsentPageOptions): Html {
-  const { client, login, interactionId, scope, redirectUri, patient, now } = options
-  const scopes = scope.split(' ')
-  return html`<div class="pagehead"><div>
-<h1>Allow ${client.name}?</h1>
-<p class="pagehead__lead">The app at <b>${hostOf(redirectUri)}</b> asks, for <b>${login.clinician.displayName}</b>, for what is listed below.</p>
-</div></div>
-${patient && html`<section class="card card--clip card--band consent__patient" aria-label="Patient">${patientBanner(patient, { now, heading: 'p' })}</section>`}
-<form method="post" action="${paths.consent}" class="stack">
+function patientHtml({ patient, now }: ConsentPageOptions): Html | undefined {
+  if (!patient) return undefined
+  const { person, id } = patient
+  return html`<section class="card card--clip card--band consent__patient" aria-label="Patient">${
+    person
+      ? patientBanner(person, { now, heading: 'p' })
+      : html`<div class="patient"><div class="patient__in"><p class="patient__name">Name cannot be read now</p><dl class="facts"><div><dt>FHIR id</dt><dd>${id}</dd></div></dl></div></div>`
+  }</section>`
+}
+
+function formHtml(options: ConsentPageOptions): Html {
+  const { interactionId, login, scope, patient, ticked } = options
+  const askings = askingsOf(scope)
+  const writes = askings.filter(asking => asking.writes)
+  return html`<form class="consent__ask" id="consent" method="post" action="${paths.consent}">
 <input type="hidden" name="interaction" value="${interactionId}">
 <input type="hidden" name="clinician" value="${login.clinician.id}">
-<ul class="card card__body">${scopes.flatMap(text => meaningOf(text) ?? []).map(meaning => html`<li>${meaning}</li>`)}</ul>
-<div class="actions"><button class="btn" name="decision" value="allow">Allow</button><button class="btn btn--quiet" name="decision" value="deny">Do not allow</button></div>
-<details class="more"><summary>The exact scopes</summary><ul>${scopes.map(text => html`<li><code>${text}</code></li>`)}</ul></details>
+<input type="hidden" name="patient" value="${patient?.id}">
+${readSections(options, askings)}
+${writes.length > 0 && section('write', writeHeading(writes), html`${writes.map(asking => writeRow(asking, ticked))}`)}
+${section('stay', 'When you are away', stayRow(options))}
 </form>`
+}
+
+/** One section for each way of reading; who the user is stands in the first. */
+function readSections(
+  { searchLetter, scope, login, ticked }: ConsentPageOptions,
+  askings: readonly Asking[],
+) {
+  const reads = askings.filter(asking => !asking.writes)
+  const byVerbs = Map.groupBy(reads, asking => verbsOf(asking.scope.letters, searchLetter))
+  const identity = identityRow(scope, login)
+  if (byVerbs.size === 0) return identity && section('read0', 'Read', identity)
+  return [...byVerbs].map(([verbs, some], at) =>
+    section(`read${at}`, verbs, html`${some.map(asking => readRow(asking, ticked))}${at === 0 && identity}`),
+  )
+}
+
+function section(id: string, heading: string, rows: Html): Html {
+  return html`<section aria-labelledby="s-${id}"><h2 class="section__title" id="s-${id}">${heading}</h2><ul class="card scopes">${rows}</ul></section>`
+}
+
+function identityRow(scope: string, { clinician }: Login): Html | undefined {
+  const told = hasScope(scope, 'fhirUser') || hasScope(scope, 'profile')
+  if (told)
+    return fixedRow(
+      'Your name and staff identity',
+      'Always shared',
+      `So that the app knows who is using it: ${clinician.displayName}.`,
+    )
+  return hasScope(scope, 'openid')
+    ? fixedRow('That it is you', 'Always shared', 'A number that stands for you, without your name.')
+    : undefined
+}
+
+function writeHeading(writes: readonly Asking[]): string {
+  return verbsOf(new Set(writes.flatMap(({ scope }) => [...scope.letters])), 's').replace(' and ', ' or ')
+}
+
+function stayRow({ scope, login, accessTokenTtlSeconds, ticked }: ConsentPageOptions): Html {
+  const latest = timeText(login.createdAt + LIFETIME.login)
+  const minutes = Math.ceil(accessTokenTtlSeconds / 60)
+  const otherwise = hasScope(scope, 'online_access')
+    ? `its access ends when you sign out, and at ${latest} at the latest.`
+    : `its access ends after ${minutes === 1 ? '1 minute' : `${minutes} minutes`}.`
+  if (!hasScope(scope, 'offline_access'))
+    return fixedRow('No access without you', 'Not asked for', `It was not asked for: ${otherwise}`)
+  return row(
+    {
+      value: 'offline_access',
+      title: 'Keep access',
+      text: `The app can use what is ticked above without you, until you remove it under Apps with access. Without this, ${otherwise}`,
+    },
+    ticked,
+  )
+}
+
+function aboutHtml({ client, redirectUri, scope }: ConsentPageOptions): Html {
+  const missing = notAsked(scope)
+  return html`<aside aria-labelledby="s-app"><h2 class="section__title" id="s-app">About the app</h2>
+<div class="card card__body stack">
+<div class="appid">${appTile(client)}<p><b>${client.name}</b><span class="sub">${hostOf(redirectUri)}</span></p></div>
+${client.description !== undefined && html`<p>${client.description}</p>`}
+<dl class="kv">
+<div><dt>Goes back to</dt><dd><code>${redirectUri}</code></dd></div>
+<div><dt>Client id</dt><dd><code>${client.id}</code></dd></div>
+<div><dt>Registered</dt><dd>${dateHtml(client.createdAt)}</dd></div>
+${missing !== '' && html`<div><dt>Did not ask for</dt><dd>${missing}</dd></div>`}
+</dl>
+<details class="more"><summary>Exact scopes</summary><p class="url url--block">${scope}</p></details>
+</div></aside>`
+}
+
+/** What a clinician might expect to be asked for, and is not. */
+function notAsked(scope: string): string {
+  const types = new Set(askingsOf(scope).map(asking => asking.scope.type))
+  if (types.has('*')) return ''
+  const titles = offeredTypes
+    .slice(0, 12)
+    .filter(type => !types.has(type))
+    .map(type => kindOf(type).title)
+  return titles
+    .slice(0, 6)
+    .map((title, at) => (at === 0 ? title : title.toLowerCase()))
+    .join(', ')
 }
 
 function hostOf(redirectUri: string): string {

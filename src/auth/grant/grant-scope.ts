@@ -1,5 +1,5 @@
 import { parseScope, parseScopes, type Scope, type ScopeContext } from '../../scope/index.ts'
-import { canonical, covers, narrow, withLetters } from './narrow.ts'
+import { canonical, narrow, withLetters } from './narrow.ts'
 
 /** What a granted scope depends on besides the request. */
 export interface ScopeTerms {
@@ -26,8 +26,8 @@ const PLAIN: Readonly<Record<string, (terms: ScopeTerms) => boolean>> = {
   'launch/encounter': terms => terms.hasEncounter,
 }
 
-/** The plain scopes that are advertised. `launch/…` asks for a picker, which is not there: an EHR launch may bring them. */
-export const plainScopes: readonly string[] = Object.keys(PLAIN).filter(name => !name.startsWith('launch/'))
+/** The plain scopes that are advertised. */
+export const plainScopes: readonly string[] = Object.keys(PLAIN)
 
 /**
  * What is granted of what was asked, in the order of asking: no more than the client may have; unknown and malformed
@@ -43,12 +43,18 @@ export function grantScope(asked: string, terms: ScopeTerms): string {
 }
 
 function granting(scope: Scope, allowed: readonly Scope[], terms: ScopeTerms): readonly string[] {
-  if (scope.kind === 'plain') return PLAIN[scope.text]?.(terms) && covers(allowed, scope) ? [scope.text] : []
+  if (scope.kind === 'plain') return isPlainOpen(scope, allowed, terms) ? [scope.text] : []
   const known = canonical(scope)
   if (!known || !isContextOpen(scope.context, terms)) return []
   return narrow(known, allowed)
     .flatMap(part => grantable(part, terms) ?? [])
     .map(part => part.text)
+}
+
+// SMART 2.2: a role that is not known brings what there is of that type (`launch/patient?role=…`).
+function isPlainOpen({ text }: Scope, allowed: readonly Scope[], terms: ScopeTerms): boolean {
+  const [name = ''] = text.split('?')
+  return PLAIN[name]?.(terms) === true && allowed.some(one => one.text === text || one.text === name)
 }
 
 // Contract 5.5: where `r` searches too, a lone `s` would buy nothing and is not granted.

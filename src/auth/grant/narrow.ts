@@ -43,6 +43,18 @@ export function withLetters(
   return letters.length === scope.letters.size ? scope : write(scope, letters, scope.v1)
 }
 
+/** The scope on one type of a wildcard, or with a query. */
+export function narrowedTo(
+  scope: ResourceScope,
+  to: Partial<Pick<ResourceScope, 'type' | 'query'>>,
+): ResourceScope | undefined {
+  return write(
+    { ...scope, ...to },
+    LETTERS.filter(letter => scope.letters.has(letter)),
+    scope.v1,
+  )
+}
+
 interface Part extends Pick<ResourceScope, 'context' | 'type' | 'query'> {
   readonly letters: readonly Letter[]
 }

@@ -31,7 +31,7 @@ export async function createLaunchToken({ db }: Store, launch: Launch, now: numb
       clinician_username: launch.clinicianUsername,
       fhir_base_url: launch.fhirBaseUrl,
       launch_id: launch.id,
-      context: JSON.stringify(launch.further),
+      context: Object.keys(launch.further).length === 0 ? null : JSON.stringify(launch.further),
       created_at: now,
       expires_at: now + LIFETIME.launchToken,
       used_at: null,

@@ -21,6 +21,9 @@ export type LaunchProblem =
   | { readonly kind: 'unreadable' }
   | { readonly kind: 'no-patient' }
   | { readonly kind: 'unknown-app' }
+  | SubjectProblem
+
+export type SubjectProblem =
   | { readonly kind: 'unknown-patient' }
   | { readonly kind: 'unknown-encounter' }
   | Away
@@ -45,9 +48,7 @@ export async function prepareLaunch(
   const wanted = clientId ?? context.settings.defaultClientId
   const app = apps.find(({ client }) => client.id === wanted)
   if (!app) return { kind: 'unknown-app' }
-  const problem =
-    (await checkPatient(read, patientId)) ??
-    (encounterId === undefined ? undefined : await checkEncounter(context, read, encounterId, patientId))
+  const problem = await checkSubject(context, read, { patientId, encounterId })
   if (problem) return problem
   const { fhirBaseUrl, defaultNeedPatientBanner } = context.settings
   const launch = {
@@ -64,7 +65,19 @@ export async function prepareLaunch(
   return { kind: 'ready', launch, address: launchAddress(app.launchUrl, fhirBaseUrl, token) }
 }
 
-async function checkPatient(read: FhirReader, patientId: string): Promise<LaunchProblem | undefined> {
+/** Whether the patient is there and the encounter is theirs, as a clinician sees it. */
+export async function checkSubject(
+  context: AuthContext,
+  read: FhirReader,
+  { patientId, encounterId }: { readonly patientId: string; readonly encounterId: string | undefined },
+): Promise<SubjectProblem | undefined> {
+  return (
+    (await checkPatient(read, patientId)) ??
+    (encounterId === undefined ? undefined : await checkEncounter(context, read, encounterId, patientId))
+  )
+}
+
+async function checkPatient(read: FhirReader, patientId: string): Promise<SubjectProblem | undefined> {
   if (!isId(patientId)) return { kind: 'unknown-patient' }
   const answer = await read(`Patient/${patientId}`)
   if (answer.kind === 'away') return answer
@@ -77,7 +90,7 @@ async function checkEncounter(
   read: FhirReader,
   encounterId: string,
   patientId: string,
-): Promise<LaunchProblem | undefined> {
+): Promise<SubjectProblem | undefined> {
   if (!isId(encounterId)) return { kind: 'unknown-encounter' }
   const answer = await read(`Encounter/${encounterId}`)
   if (answer.kind === 'away') return answer

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errorPage } from '../../web/index.ts'
+import { auditEvent } from '../audit.ts'
 import type { AuthContext } from '../context.ts'
 import { currentLogin } from '../login/current-login.ts'
 import type { Login } from '../login/login.ts'
@@ -8,7 +9,7 @@ import { paths } from '../paths.ts'
 import { sendAway } from '../portal/away.ts'
 import { signedInBar } from '../portal/bar.ts'
 import { fhirReader } from '../portal/fhir-reader.ts'
-import { type LaunchProblem, type LaunchWish, prepareLaunch } from './prepare.ts'
+import { type LaunchProblem, type LaunchWish, prepareLaunch, type ReadyLaunch } from './prepare.ts'
 
 /** `POST /portal/launch` (service.md 4.1, rule 5): makes a launch token and sends the browser to the app. */
 export function launchRoutes(app: FastifyInstance, context: AuthContext): void {
@@ -17,10 +18,22 @@ export function launchRoutes(app: FastifyInstance, context: AuthContext): void {
     if (!login) return reply.redirect(paths.login, 302)
     const read = await fhirReader(context, login.clinician)
     const result = await prepareLaunch(context, login.clinician, read, readWish(request.body))
+    await auditEvent(context, request, { ...launchEvent(result), clinician: login.clinician })
     return result.kind === 'ready'
       ? reply.redirect(result.address, 302)
       : sendProblem(request, reply, context, login, result)
   })
+}
+
+function launchEvent(result: ReadyLaunch | LaunchProblem) {
+  if (result.kind === 'away')
+    return { kind: 'launch', allowed: true, status: 502, reason: 'FHIR server away' } as const
+  if (result.kind !== 'ready') {
+    const { status, title } = wordsOf(result.kind)
+    return { kind: 'launch', allowed: false, status, reason: title } as const
+  }
+  const { patientId, clientId, id } = result.launch
+  return { kind: 'launch', status: 302, patient: patientId, client: clientId, launch: id } as const
 }
 
 function readWish(body: unknown): LaunchWish {

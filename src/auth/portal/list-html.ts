@@ -27,12 +27,17 @@ export interface ListOptions {
 export function listHtml(options: ListOptions): Html {
   const { list, search } = options
   return html`<div class="portal__find">
-<form class="field" role="search" action="${paths.portal}">
+${searchForm(paths.portal, search)}
+<div class="card plistbox">${list.patients.length === 0 ? nobody(search, paths.portal) : rows(options)}</div>
+</div>`
+}
+
+/** Finds patients by name: the list of the address again, with `search`. */
+export function searchForm(address: string, search: string | undefined, hidden?: Html): Html {
+  return html`<form class="field" role="search" action="${address}">${hidden}
 <label class="field__label" for="search">Find a patient by name</label>
 <div class="search"><div class="search__box">${icon('search')}<input class="input" id="search" name="search" type="search" autocomplete="off" spellcheck="false" value="${search}"></div><button class="btn btn--quiet">Search</button></div>
-</form>
-<div class="card plistbox">${list.patients.length === 0 ? nobody(search) : rows(options)}</div>
-</div>`
+</form>`
 }
 
 function rows({ list, search, pickedId, now }: ListOptions): Html {
@@ -57,33 +62,38 @@ interface RowOptions {
 }
 
 function row(person: Person, { search, now, current, alike }: RowOptions): Html {
-  const { label, value } = recordNumber(person)
   return html`<li><a class="prow" data-patient-id="${person.id}" href="${portalAddress({ search, patient: person.id })}"${current && html` aria-current="true"`}>
-<span class="prow__name">${nameHtml(person.name)}${alike && html`&ensp;${badge('Similar name', 'warn')}`}${person.death && html`&ensp;${badge('Died')}`}</span>
+${rowFacts(person, { now, alike })}</a></li>
+`
+}
+
+/** Name, birth date, age, sex and number of a patient in a row. */
+export function rowFacts(person: Person, { now, alike }: { now: number; alike: boolean }): Html {
+  const { label, value } = recordNumber(person)
+  return html`<span class="prow__name">${nameHtml(person.name)}${alike && html`&ensp;${badge('Similar name', 'warn')}`}${person.death && html`&ensp;${badge('Died')}`}</span>
 <span class="prow__facts">
 <span class="prow__fact"><span class="prow__label">Born </span>${dateHtml(person.born)}</span>
 <span class="prow__fact">${valueHtml(personAge(person, now))}</span>
 <span class="prow__fact">${valueHtml(sexText(person.gender))}</span>
 <span class="prow__fact"><span class="prow__label">${label} </span>${value}</span>
-</span></a></li>
-`
+</span>`
 }
 
-function nobody(search: string | undefined): Html {
+export function nobody(search: string | undefined, all: string): Html {
   if (search === undefined)
     return empty({
       title: 'There are no patients',
       text: 'The FHIR server has no patient that you may see.',
-      action: { href: paths.portal, text: 'Look again' },
+      action: { href: all, text: 'Look again' },
     })
   return empty({
     title: `No patient matches “${search}”`,
     text: 'Check the spelling, or search for part of the name.',
-    action: { href: paths.portal, text: 'Show the first 20 patients' },
+    action: { href: all, text: 'Show the first 20 patients' },
   })
 }
 
-function sentence({ patients, total, hasMore }: PatientList, search: string | undefined): string {
+export function sentence({ patients, total, hasMore }: PatientList, search: string | undefined): string {
   const shown = patients.length
   const people = shown === 1 ? '1 patient' : `${shown} patients`
   const part = total === undefined ? `The first ${people}` : `The first ${shown} of ${total} patients`

@@ -72,7 +72,7 @@ ${apps.length > 1 && appChoice(apps)}
 const IN_SIGHT = 4
 
 // Chosen for the clinician only where there is no doubt (design: Encounter).
-function encounterChoice(encounters: readonly Encounter[]): Html {
+export function encounterChoice(encounters: readonly Encounter[]): Html {
   const running = encounters.filter(encounter => encounter.inProgress)
   const chosen = running.length === 1 ? running[0]?.id : encounters.length === 0 ? '' : undefined
   const choices = (some: readonly Encounter[]) => some.map(one => choice(one, one.id === chosen))

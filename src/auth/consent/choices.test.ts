@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { parseScopes } from '../../scope/index.ts'
+import { covers } from '../grant/narrow.ts'
+import { askingsOf, type Choice } from './choices.ts'
+import { chosenScope } from './chosen-scope.ts'
+import { summaryOf, titleOf, verbsOf } from './meaning.ts'
+
+const CATEGORY = 'http://terminology.hl7.org/CodeSystem/observation-category'
+const LAB = `patient/Observation.rs?category=${CATEGORY}|laboratory`
+const VITALS = `patient/Observation.rs?category=${CATEGORY}|vital-signs`
+
+function boxesOf(choices: readonly Choice[]): readonly string[] {
+  return choices.flatMap(({ scope, parts }) => [scope.text, ...boxesOf(parts)])
+}
+
+/** What a form sends when everything is ticked but these. */
+function allBut(grantable: string, ...unticked: readonly string[]): ReadonlySet<string> {
+  const boxes = ['offline_access', ...boxesOf(askingsOf(grantable))]
+  for (const one of unticked) assert.ok(boxes.includes(one), `There is no box ${one}`)
+  return new Set(boxes.filter(box => !unticked.includes(box)))
+}
+
+describe('askingsOf', () => {
+  const values = (scope: string) => askingsOf(scope).map(asking => asking.scope.text)
+
+  it('asks about reading and writing apart', () => {
+    assert.deepEqual(values('patient/Observation.crus'), ['patient/Observation.rs', 'patient/Observation.cu'])
+    assert.deepEqual(values('patient/Condition.*'), ['patient/Condition.read', 'patient/Condition.write'])
+  })
+
+  it('asks once about what another scope covers', () => {
+    assert.deepEqual(values('patient/*.rs patient/Patient.rs'), ['patient/*.rs'])
+    assert.deepEqual(values('patient/Patient.rs patient/*.rs patient/Patient.c'), [
+      'patient/*.rs',
+      'patient/Patient.c',
+    ])
+    assert.deepEqual(values('patient/Patient.rs patient/Patient.read'), ['patient/Patient.rs'])
+  })
+
+  it('offers the categories of Condition and Observation, and the kinds of a wildcard', () => {
+    const [observation] = askingsOf('patient/Observation.rs')
+    assert.deepEqual(
+      observation?.parts.map(part => part.scope.query[0]?.[1].split('|')[1]),
+      ['vital-signs', 'laboratory', 'social-history', 'survey', 'sdoh', 'clinical-test'],
+    )
+    const [condition] = askingsOf('user/Condition.read')
+    assert.deepEqual(
+      condition?.parts.map(part => part.scope.text.split('|')[1]),
+      ['problem-list-item', 'encounter-diagnosis', 'health-concern'],
+    )
+    const [wildcard] = askingsOf('patient/*.rs')
+    const kinds = wildcard?.parts.map(part => part.scope.text) ?? []
+    assert.ok(kinds.includes('patient/AllergyIntolerance.rs') && kinds.includes('patient/Observation.rs'))
+    assert.equal(wildcard?.parts.find(part => part.scope.type === 'Observation')?.parts.length, 6)
+    assert.deepEqual(askingsOf(LAB)[0]?.parts, [])
+  })
+})
+
+describe('chosenScope', () => {
+  const rows: readonly (readonly [
+    what: string,
+    grantable: string,
+    unticked: readonly string[],
+    granted: string,
+  ])[] = [
+    ['nothing unticked', `launch openid patient/*.rs ${LAB}`, [], `launch openid patient/*.rs ${LAB}`],
+    [
+      'one scope',
+      'openid patient/Patient.rs patient/Condition.rs',
+      ['patient/Condition.rs'],
+      'openid patient/Patient.rs',
+    ],
+    ['offline access', 'openid offline_access online_access', ['offline_access'], 'openid online_access'],
+    ['writing', 'patient/Observation.crus', ['patient/Observation.cu'], 'patient/Observation.rs'],
+    ['reading', 'patient/Observation.crus', ['patient/Observation.rs'], 'patient/Observation.cu'],
+    ['writing, in v1', 'patient/Condition.*', ['patient/Condition.write'], 'patient/Condition.read'],
+    [
+      'all categories but two',
+      'patient/Observation.rs',
+      boxesOf(askingsOf('patient/Observation.rs')[0]?.parts ?? []).filter(
+        box => box !== LAB && box !== VITALS,
+      ),
+      `${VITALS} ${LAB}`,
+    ],
+    [
+      'all parts',
+      'patient/Condition.rs openid',
+      boxesOf(askingsOf('patient/Condition.rs')[0]?.parts ?? []),
+      'openid',
+    ],
+    ['a row: it wins over its parts', 'patient/Observation.rs openid', ['patient/Observation.rs'], 'openid'],
+    ['everything', 'patient/Patient.rs', ['patient/Patient.rs'], ''],
+    [
+      'a covering scope, so the covered one too',
+      'patient/Patient.rs patient/*.rs openid',
+      ['patient/*.rs'],
+      'openid',
+    ],
+  ]
+  for (const [what, grantable, unticked, granted] of rows) {
+    it(`grants "${granted}" with ${what} left out of "${grantable}"`, () => {
+      assert.equal(chosenScope(grantable, allBut(grantable, ...unticked)), granted)
+    })
+  }
+
+  it('gives a wildcard kind by kind when one kind is left out, also where it was asked twice', () => {
+    const asked = 'patient/*.rs patient/Patient.rs patient/Condition.rs'
+    const granted = chosenScope(asked, allBut(asked, 'patient/Condition.rs')).split(' ')
+    assert.ok(granted.includes('patient/Patient.rs') && granted.includes('patient/Observation.rs'))
+    assert.ok(!granted.some(one => one.startsWith('patient/Condition') || one.startsWith('patient/*')))
+  })
+
+  it('gives a category of a wildcard', () => {
+    const granted = chosenScope('patient/*.rs', new Set(['patient/*.rs', 'patient/Observation.rs', LAB]))
+    assert.equal(granted, LAB)
+  })
+
+  it('grants nothing for boxes that are not on the page', () => {
+    const foreign = new Set(['patient/*.cruds', 'user/*.rs', 'patient/Patient.rs', 'offline_access'])
+    assert.equal(chosenScope('openid patient/Condition.rs', foreign), 'openid')
+  })
+
+  it('never grants what was not grantable, whatever is ticked', () => {
+    const scope = fc
+      .tuple(
+        fc.constantFrom('patient', 'user'),
+        fc.constantFrom('*', 'Patient', 'Condition', 'Observation'),
+        fc.oneof(
+          fc.subarray(['c', 'r', 'u', 'd', 's'], { minLength: 1 }).map(some => some.join('')),
+          fc.constantFrom('read', 'write', '*'),
+        ),
+      )
+      .map(([a, b, c]) => `${a}/${b}.${c}`)
+    const scopes = fc.uniqueArray(scope, { minLength: 1, maxLength: 4 }).map(some => some.join(' '))
+    fc.assert(
+      fc.property(scopes, fc.infiniteStream(fc.boolean()), (grantable, coin) => {
+        const boxes = boxesOf(askingsOf(grantable))
+        const ticked = new Set(boxes.filter(() => coin.next().value))
+        const granted = parseScopes(chosenScope(grantable, ticked))
+        for (const one of granted) assert.ok(covers(parseScopes(grantable), one), one.text)
+        assert.equal(chosenScope(grantable, new Set(boxes)), grantable)
+        assert.equal(chosenScope(grantable, new Set()), '')
+      }),
+    )
+  })
+})
+
+describe('the words of scopes', () => {
+  const title = (text: string) => parseScopes(text).map(one => one.kind === 'resource' && titleOf(one))[0]
+
+  it('name the kind, the part, or the type where there is no word for it', () => {
+    assert.equal(title('patient/Condition.rs'), 'Conditions')
+    assert.equal(title(LAB), 'Measurements and results: Laboratory results')
+    assert.equal(
+      title('patient/Observation.rs?status=final'),
+      'Measurements and results: only where status is final',
+    )
+    assert.equal(title('patient/ClinicalImpression.rs'), 'Clinical impression')
+  })
+
+  it('say that r searches too, where it does (contract 5.5)', () => {
+    assert.equal(verbsOf(new Set(['r']), 'r'), 'Read and search')
+    assert.equal(verbsOf(new Set(['r']), 's'), 'Read')
+    assert.equal(verbsOf(new Set(['c', 'u', 'd']), 'r'), 'Add, change and delete')
+  })
+
+  it('sum up what an app may do', () => {
+    for (const [scope, text] of [
+      ['openid patient/Patient.rs patient/Condition.rs', 'Reads who the patient is and conditions'],
+      ['patient/*.rs patient/Patient.rs', 'Reads everything in the record, also kinds of data added later'],
+      ['patient/Observation.crs', 'Reads measurements; adds measurements'],
+      [`${LAB} patient/Condition.rs`, 'Reads some measurements and conditions'],
+      ['patient/Observation.c', 'Adds measurements'],
+      ['user/Patient.rs', 'Reads who the patient is, of every patient you may see'],
+      ['openid launch', 'Knows who you are; reads no record'],
+    ] as const)
+      assert.equal(summaryOf(scope), text)
+  })
+})

@@ -1,0 +1,133 @@
+/** A kind of data in words for a clinician (design: Words). */
+export interface Kind {
+  readonly title: string
+  /** What it holds, in one sentence. */
+  readonly text: string
+  /** Inside of a sentence: "Reads conditions and medicines". */
+  readonly noun: string
+}
+
+/** By R4 type, in the order in which a wildcard offers them: those of US Core, and what is near to them. */
+const KINDS = {
+  Patient: {
+    title: 'Who the patient is',
+    text: 'Name, birth date, sex, address and contact details.',
+    noun: 'who the patient is',
+  },
+  Condition: {
+    title: 'Conditions',
+    text: 'Problems and diagnoses, past and present.',
+    noun: 'conditions',
+  },
+  MedicationRequest: {
+    title: 'Medicines prescribed',
+    text: 'Name, dose and instructions of each prescription.',
+    noun: 'prescriptions',
+  },
+  Observation: {
+    title: 'Measurements and results',
+    text: 'Vital signs, laboratory results, social history and questionnaires.',
+    noun: 'measurements',
+  },
+  AllergyIntolerance: {
+    title: 'Allergies',
+    text: 'Allergies and intolerances, and what they did.',
+    noun: 'allergies',
+  },
+  Immunization: { title: 'Vaccinations', text: 'Vaccines given, and when.', noun: 'vaccinations' },
+  Procedure: { title: 'Procedures', text: 'Operations and other treatments.', noun: 'procedures' },
+  DiagnosticReport: {
+    title: 'Reports',
+    text: 'Laboratory, imaging and other reports with their conclusions.',
+    noun: 'reports',
+  },
+  DocumentReference: {
+    title: 'Notes and documents',
+    text: 'Clinical notes, letters and scanned documents.',
+    noun: 'documents',
+  },
+  Encounter: { title: 'Encounters', text: 'Visits and stays, with dates and places.', noun: 'encounters' },
+  CarePlan: { title: 'Care plans', text: 'What is planned for the patient.', noun: 'care plans' },
+  CareTeam: { title: 'Care teams', text: 'Who looks after the patient.', noun: 'care teams' },
+  Goal: { title: 'Goals', text: 'What the treatment aims at.', noun: 'goals' },
+  MedicationDispense: {
+    title: 'Medicines dispensed',
+    text: 'What a pharmacy handed out.',
+    noun: 'dispensed medicines',
+  },
+  MedicationStatement: {
+    title: 'Medicines taken',
+    text: 'What the patient takes, as reported.',
+    noun: 'medicines taken',
+  },
+  ServiceRequest: { title: 'Orders', text: 'Referrals and orders for tests and treatment.', noun: 'orders' },
+  Specimen: { title: 'Specimens', text: 'Samples that were taken.', noun: 'specimens' },
+  ImagingStudy: { title: 'Images', text: 'Imaging studies, such as X-rays.', noun: 'images' },
+  Device: { title: 'Devices', text: 'Implants and other devices.', noun: 'devices' },
+  QuestionnaireResponse: {
+    title: 'Questionnaires',
+    text: 'Answers to questionnaires.',
+    noun: 'questionnaires',
+  },
+  Appointment: { title: 'Appointments', text: 'Planned visits.', noun: 'appointments' },
+  Coverage: { title: 'Insurance', text: 'Who pays for the care.', noun: 'insurance' },
+  RelatedPerson: { title: 'Relatives', text: 'Relatives and carers.', noun: 'relatives' },
+  Provenance: {
+    title: 'Where entries come from',
+    text: 'Who recorded what, and when.',
+    noun: 'where entries come from',
+  },
+} as const satisfies Readonly<Record<string, Kind>>
+
+export const offeredTypes: readonly string[] = Object.keys(KINDS)
+
+const EVERYTHING: Kind = {
+  title: 'Everything in the record',
+  text: 'All kinds of data, also kinds of data added later.',
+  noun: 'everything in the record, also kinds of data added later',
+}
+
+export function kindOf(type: string): Kind {
+  if (type === '*') return EVERYTHING
+  const known: Readonly<Record<string, Kind>> = KINDS
+  const plain = type.replace(/(?<=[a-z])[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
+  return (
+    (Object.hasOwn(known, type) ? known[type] : undefined) ?? {
+      title: plain,
+      text: `Entries of the kind “${plain}”.`,
+      noun: `${plain.toLowerCase()} entries`,
+    }
+  )
+}
+
+/** A part of a kind that can be allowed by itself: a value of its `category` search parameter. */
+export interface Category {
+  readonly title: string
+  /** As a token: `system|code`. */
+  readonly token: string
+}
+
+const CONDITION = 'http://terminology.hl7.org/CodeSystem/condition-category'
+const OBSERVATION = 'http://terminology.hl7.org/CodeSystem/observation-category'
+const US_CORE = 'http://hl7.org/fhir/us/core/CodeSystem'
+
+/** The categories of US Core (§170.315(g)(10): a choice even where an app asked for the whole kind). */
+const CATEGORIES: Readonly<Record<string, readonly Category[]>> = {
+  Condition: [
+    { title: 'Problem list', token: `${CONDITION}|problem-list-item` },
+    { title: 'Diagnoses made at a visit', token: `${CONDITION}|encounter-diagnosis` },
+    { title: 'Health concerns', token: `${US_CORE}/condition-category|health-concern` },
+  ],
+  Observation: [
+    { title: 'Vital signs', token: `${OBSERVATION}|vital-signs` },
+    { title: 'Laboratory results', token: `${OBSERVATION}|laboratory` },
+    { title: 'Social history', token: `${OBSERVATION}|social-history` },
+    { title: 'Questionnaires', token: `${OBSERVATION}|survey` },
+    { title: 'Social needs', token: `${US_CORE}/us-core-category|sdoh` },
+    { title: 'Clinical tests', token: `${US_CORE}/us-core-observation-category|clinical-test` },
+  ],
+}
+
+export function categoriesOf(type: string): readonly Category[] {
+  return (Object.hasOwn(CATEGORIES, type) ? CATEGORIES[type] : undefined) ?? []
+}

@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { eachDatabase } from '../../../test/support/databases.ts'
+import { AuthHouse, answerOf, claimsOf } from '../testing/auth-house.ts'
+import { patient } from '../testing/fhir-stand-in.ts'
+import { formOf } from '../testing/form-of.ts'
+import { oneStore } from '../testing/one-store.ts'
+import type { Visitor } from '../testing/visitor.ts'
+
+const APP = { client_id: 'chart', redirect_uri: 'https://chart.example/callback' }
+const STANDALONE = 'launch/patient openid patient/Patient.rs'
+
+async function openHouse(house: AuthHouse): Promise<Visitor> {
+  await house.addClient({
+    client_id: 'chart',
+    launch_url: null,
+    scope: 'openid offline_access patient/*.rs user/*.rs',
+  })
+  await house.addClinician('colleague')
+  return house.loggedIn()
+}
+
+/** The picker's page, and its form with what is filled in. */
+async function picker(house: AuthHouse, visitor: Visitor, scope = STANDALONE, more = {}) {
+  const response = await house.authorize(visitor, { ...APP, scope, ...more })
+  const address = response.headers.location ?? ''
+  assert.match(address, /^\/oauth2\/pick\?interaction=/)
+  const page = await visitor.get(address)
+  const send = (fields: Readonly<Record<string, string>>, from = page.body) =>
+    visitor.post('/oauth2/pick', `${formOf(from)}&${new URLSearchParams(fields)}`)
+  return { page, address, send }
+}
+
+eachDatabase((_name, open) => {
+  describe('a standalone launch', () => {
+    let house: AuthHouse
+    let visitor: Visitor
+    before(async () => {
+      house = await AuthHouse.open(await open())
+      visitor = await openHouse(house)
+    })
+
+    it('opens the patient that was picked', async () => {
+      const { send } = await picker(house, visitor)
+      const { code = '' } = answerOf(await send({ patientId: 'ashlar' }))
+      const body = (await house.exchange(code, APP)).json()
+      assert.equal(body.patient, 'ashlar')
+      assert.equal(body.scope, STANDALONE)
+      assert.equal(body.need_patient_banner, true)
+      assert.equal(body.encounter, undefined)
+      assert.equal(body.smart_style_url, undefined)
+      assert.equal(claimsOf(body.access_token).patient, 'ashlar')
+    })
+
+    it('asks for the encounter too, of this patient only', async () => {
+      const scope = 'launch/patient launch/encounter patient/Encounter.rs'
+      const { send } = await picker(house, visitor, scope)
+      const next = await send({ patientId: 'juniper' })
+      assert.equal(next.statusCode, 303)
+      const page = await visitor.get(next.headers.location ?? '')
+      assert.match(page.body, /Visit enc-1[\s\S]*Visit enc-2[\s\S]*No encounter/)
+      assert.doesNotMatch(page.body, /enc-9/)
+      const form = formOf(page.body)
+      form.set('encounterId', 'enc-2')
+      const { code = '' } = answerOf(await visitor.post('/oauth2/pick', form.toString()))
+      const body = (await house.exchange(code, APP)).json()
+      assert.deepEqual([body.patient, body.encounter, body.scope], ['juniper', 'enc-2', scope])
+    })
+
+    it('grants no launch/encounter where none was chosen', async () => {
+      const { send } = await picker(house, visitor, 'launch/encounter patient/Encounter.rs')
+      const next = await send({ patientId: 'juniper' })
+      const form = formOf((await visitor.get(next.headers.location ?? '')).body)
+      form.set('encounterId', '')
+      const { code = '' } = answerOf(await visitor.post('/oauth2/pick', form.toString()))
+      const body = (await house.exchange(code, APP)).json()
+      assert.deepEqual(
+        [body.patient, body.encounter, body.scope],
+        ['juniper', undefined, 'patient/Encounter.rs'],
+      )
+    })
+
+    it('comes after the login, and before consent, where the choice can still be changed', async () => {
+      await house.addClient({ client_id: 'third', scope: STANDALONE, first_party: false })
+      const third = { client_id: 'third', redirect_uri: 'https://third.example/callback' }
+      const browser = house.visitor()
+      const response = await house.authorize(browser, { ...third, scope: STANDALONE })
+      assert.match(response.headers.location ?? '', /^\/login\?interaction=/)
+      const login = await browser.get(response.headers.location ?? '')
+      const fields = {
+        ...Object.fromEntries(formOf(login.body)),
+        username: 'clinician',
+        password: 'sallyport',
+      }
+      const page = await browser.follow(await browser.post('/login', fields), 'http://localhost:9000')
+      assert.match(page.body, /Choose a patient for third/)
+      const pick = (patientId: string) =>
+        browser.post('/oauth2/pick', `${formOf(page.body)}&patientId=${patientId}`)
+      const consent = await browser.follow(await pick('juniper'), 'http://localhost:9000')
+      assert.match(consent.body, /Allow third to use this record\?[\s\S]*>Juniper</)
+      await pick('ashlar')
+      // The page that was read named another patient: it decides nothing.
+      const stale = await browser.post('/oauth2/consent', `${formOf(consent.body)}&decision=allow`)
+      assert.match(stale.body, />Ashlar</)
+      const answer = answerOf(await browser.post('/oauth2/consent', `${formOf(stale.body)}&decision=allow`))
+      assert.equal((await house.exchange(answer.code ?? '', third)).json().patient, 'ashlar')
+    })
+
+    it('is access_denied when it is left without a choice, and over then', async () => {
+      const { send, address } = await picker(house, visitor)
+      const answer = answerOf(await send({ cancel: '1' }))
+      assert.deepEqual([answer.error, answer.state, answer.code], ['access_denied', 'state-1', undefined])
+      assert.equal((await visitor.get(address)).statusCode, 400)
+      assert.equal((await send({ patientId: 'juniper' })).statusCode, 400)
+    })
+
+    it('buys one code when its choice is sent 20 times at the same moment', async () => {
+      const { send } = await picker(house, visitor)
+      const responses = await Promise.all(Array.from({ length: 20 }, () => send({ patientId: 'juniper' })))
+      const codes = responses.filter(({ headers }) => headers.location?.includes('code='))
+      assert.equal(codes.length, 1)
+    })
+  })
+})
+
+describe('/oauth2/pick', () => {
+  const open = oneStore()
+  let house: AuthHouse
+  let visitor: Visitor
+  before(async () => {
+    const resources = [patient('juniper', 'Juniper', 'Alba'), patient('juniper-2', 'Juniper', 'Alban')]
+    house = await AuthHouse.open(await open(), { resources })
+    visitor = await openHouse(house)
+  })
+
+  it('lists patients as the portal does, none of them chosen', async () => {
+    const { page } = await picker(house, visitor)
+    assert.deepEqual(
+      [...page.body.matchAll(/data-patient-id="([^"]*)"/g)].map(match => match[1]),
+      ['juniper', 'juniper-2'],
+    )
+    assert.doesNotMatch(page.body, /type="radio"[^>]*checked/)
+    assert.match(page.body, /Similar name/)
+    assert.match(page.body, /The app at <b>chart\.example<\/b> will reach this one record and no other/)
+  })
+
+  it('searches by name', async () => {
+    const { address } = await picker(house, visitor)
+    const found = await visitor.get(`${address}&search=alban`)
+    assert.match(found.body, /juniper-2/)
+    assert.doesNotMatch(found.body, /data-patient-id="juniper"/)
+    assert.match((await visitor.get(`${address}&search=nobody`)).body, /No patient matches/)
+  })
+
+  it('shows the list again when nothing was chosen, and says so', async () => {
+    const { send } = await picker(house, visitor)
+    const again = await send({})
+    assert.equal(again.statusCode, 400)
+    assert.match(again.body, /No patient was chosen/)
+  })
+
+  it('refuses a patient or encounter that is not there', async () => {
+    const { send } = await picker(house, visitor)
+    assert.equal((await send({ patientId: 'nobody' })).statusCode, 404)
+    assert.equal((await send({ patientId: '../Patient/juniper' })).statusCode, 404)
+    const other = await picker(house, visitor, 'launch/encounter')
+    assert.equal((await other.send({ patientId: 'juniper', encounterId: 'none' })).statusCode, 404)
+  })
+
+  it('takes no choice of another clinician, nor one from another site', async () => {
+    const { page, address } = await picker(house, visitor)
+    const colleague = await house.loggedIn('colleague')
+    const body = `${formOf(page.body)}&patientId=juniper`
+    assert.match((await colleague.post('/oauth2/pick', body)).body, /Signed in as Dr\. colleague/)
+    const foreign = await visitor.post('/oauth2/pick', body, { 'sec-fetch-site': 'cross-site' })
+    assert.equal(foreign.statusCode, 403)
+    // Picked by one, finished by another: it is picked anew.
+    const third = await house.visitor().get(address)
+    assert.match(third.headers.location ?? '', /^\/login\?interaction=/)
+  })
+
+  it('keeps the choice from whoever logs in after it', async () => {
+    await house.addClient({ client_id: 'slow', scope: STANDALONE, first_party: false })
+    const slow = { client_id: 'slow', redirect_uri: 'https://slow.example/callback', scope: STANDALONE }
+    const { send } = await picker(house, visitor, STANDALONE, slow)
+    const consent = (await send({ patientId: 'juniper' })).headers.location ?? ''
+    const colleague = await house.loggedIn('colleague')
+    assert.match((await colleague.get(consent)).headers.location ?? '', /^\/oauth2\/pick\?/)
+  })
+
+  it('says so while the FHIR server is away, and goes on afterwards', async () => {
+    const { address, send } = await picker(house, visitor)
+    house.fhir.fail('no-answer')
+    assert.equal((await visitor.get(address)).statusCode, 502)
+    assert.equal((await send({ patientId: 'juniper' })).statusCode, 502)
+    house.fhir.fail(undefined)
+    assert.ok(answerOf(await send({ patientId: 'juniper' })).code)
+  })
+
+  it('is not shown for what asks no patient, and not in an EHR launch', async () => {
+    assert.ok(answerOf(await house.authorize(visitor, { ...APP, scope: 'openid user/Patient.rs' })).code)
+    const launch = await house.launch(visitor)
+    const scope = 'launch launch/patient patient/Patient.rs'
+    assert.ok(answerOf(await house.authorize(visitor, { launch, scope })).code)
+  })
+
+  it('is what prompt=none cannot show', async () => {
+    const answer = answerOf(await house.authorize(visitor, { ...APP, scope: STANDALONE, prompt: 'none' }))
+    assert.equal(answer.error, 'interaction_required')
+  })
+
+  it('brings a patient for a role that is not known (SMART 2.2, launch/patient?role=)', async () => {
+    const scope = 'launch/patient?role=x patient/Patient.rs'
+    const { send } = await picker(house, visitor, scope)
+    const { code = '' } = answerOf(await send({ patientId: 'juniper' }))
+    assert.equal((await house.exchange(code, APP)).json().scope, scope)
+  })
+})

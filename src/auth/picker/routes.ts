@@ -1,0 +1,193 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { errorPage } from '../../web/index.ts'
+import { type Interaction, keepPicked } from '../authorize/interaction.ts'
+import { nextStep } from '../authorize/next-step.ts'
+import { proceed, refuse, situationOf } from '../authorize/proceed.ts'
+import { sendRefusal } from '../authorize/respond.ts'
+import { interactionOf, sendOver } from '../authorize/routes.ts'
+import type { Choosing } from '../authorize/scope-terms.ts'
+import type { Client } from '../client/client.ts'
+import type { AuthContext } from '../context.ts'
+import { checkSubject } from '../launch/prepare.ts'
+import type { Login } from '../login/login.ts'
+import { type Parameters, readParameters } from '../parameters.ts'
+import { paths } from '../paths.ts'
+import { sendAway } from '../portal/away.ts'
+import { fhirReader } from '../portal/fhir-reader.ts'
+import { type Away, findPatients } from '../portal/patients.ts'
+import { readPicked } from '../portal/picked.ts'
+import { showsSampleData } from '../portal/sample-data.ts'
+import { Refusal } from '../refusal.ts'
+import { encounterPage, type PickerOptions, patientPage, pickAddress } from './page.ts'
+
+/** An authorization request that waits for a choice, and who chooses. */
+interface Waiting {
+  readonly kind: 'waiting'
+  readonly interaction: Interaction
+  readonly client: Client
+  readonly login: Login
+  readonly choosing: Choosing
+}
+
+/**
+ * The picker of a standalone launch (`launch/patient`, `launch/encounter`): after the login, before consent. Whoever
+ * leaves without a choice has refused.
+ */
+export function pickerRoutes(app: FastifyInstance, context: AuthContext): void {
+  app.get(paths.pick, async (request, reply) => {
+    const query = readParameters(request.query)
+    const waiting = await waitingFor(reply, context, query)
+    if (waiting.kind !== 'waiting') return sendElsewhere(request, reply, context, waiting)
+    const patient = query.get('patient')
+    return patient !== undefined && waiting.choosing === 'encounter'
+      ? showEncounters(reply, context, waiting, patient)
+      : showPatients(reply, context, waiting, { search: query.get('search')?.trim() || undefined })
+  })
+
+  app.post(paths.pick, async (request, reply) => {
+    const form = readParameters(request.body)
+    const waiting = await waitingFor(reply, context, form)
+    if (waiting.kind !== 'waiting') return sendElsewhere(request, reply, context, waiting)
+    if (form.get('cancel') !== undefined)
+      return refuse(
+        reply,
+        context,
+        waiting.interaction,
+        new Refusal('access_denied', 'The user chose no patient.'),
+      )
+    // Whoever sees the list chooses: after a change of user it is shown again.
+    const isSame = form.get('clinician') === waiting.login.clinician.id
+    const patientId = isSame && !form.unreadable.has('patientId') ? form.get('patientId') : undefined
+    if (patientId === undefined) return showPatients(reply, context, waiting, { again: isSame })
+    return pick(request, reply, context, waiting, { patientId, form })
+  })
+}
+
+async function pick(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  context: AuthContext,
+  waiting: Waiting,
+  { patientId, form }: { readonly patientId: string; readonly form: Parameters },
+): Promise<FastifyReply> {
+  const { interaction, login, choosing } = waiting
+  const encounterId = choosing === 'encounter' ? form.get('encounterId') : undefined
+  const read = await fhirReader(context, login.clinician)
+  const problem = await checkSubject(context, read, { patientId, encounterId })
+  if (problem?.kind === 'away') return sendPickerAway(reply, context, waiting, problem)
+  if (problem) return sendUnknown(request, reply, context, interaction)
+  if (choosing === 'encounter' && encounterId === undefined && form.get('step') !== 'encounter')
+    return reply.redirect(pickAddress(interaction.id, patientId), 303)
+  const picked = {
+    clinicianId: login.clinician.id,
+    patientId,
+    ...(encounterId === undefined ? {} : { encounterId }),
+  }
+  return proceed(reply, context, await keepPicked(context.store, interaction, picked))
+}
+
+/** What is there instead of a choice to be made. */
+type Elsewhere =
+  | { readonly kind: 'over' }
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  | { readonly kind: 'another-step'; readonly interaction: Interaction }
+
+/** The request, if choosing is what comes next. */
+async function waitingFor(
+  reply: FastifyReply,
+  context: AuthContext,
+  parameters: Parameters,
+): Promise<Waiting | Elsewhere> {
+  const interaction = await interactionOf(context, parameters.get('interaction'))
+  if (!interaction) return { kind: 'over' }
+  // A choice that was made before may be changed by going back, up to the code.
+  const { picked: _, ...unpicked } = interaction.request
+  const situation = await situationOf(reply, context, { request: unpicked })
+  if (situation instanceof Refusal) return { kind: 'refused', refusal: situation }
+  const { client, login, choosing } = situation
+  if (!login || nextStep(situation).kind !== 'pick') return { kind: 'another-step', interaction }
+  return { kind: 'waiting', interaction, client, login, choosing }
+}
+
+async function sendElsewhere(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  context: AuthContext,
+  elsewhere: Elsewhere,
+): Promise<FastifyReply> {
+  switch (elsewhere.kind) {
+    case 'over':
+      return sendOver(request, reply, context)
+    case 'refused':
+      return sendRefusal(reply, context, elsewhere.refusal)
+    case 'another-step':
+      return proceed(reply, context, elsewhere.interaction)
+  }
+}
+
+async function showPatients(
+  reply: FastifyReply,
+  context: AuthContext,
+  waiting: Waiting,
+  { search, again = false }: { readonly search?: string | undefined; readonly again?: boolean },
+): Promise<FastifyReply> {
+  const read = await fhirReader(context, waiting.login.clinician)
+  const list = await findPatients(read, search)
+  if (list.kind === 'away') return sendPickerAway(reply, context, waiting, list)
+  const page = patientPage(optionsOf(context, waiting), { list, search, again })
+  return reply.sendPage(page, {
+    status: again ? 400 : 200,
+    formTargets: [waiting.interaction.request.redirectUri],
+  })
+}
+
+async function showEncounters(
+  reply: FastifyReply,
+  context: AuthContext,
+  waiting: Waiting,
+  patient: string,
+): Promise<FastifyReply> {
+  const read = await fhirReader(context, waiting.login.clinician)
+  const picked = await readPicked(read, patient, context.settings.fhirBaseUrl)
+  if (picked.kind === 'away') return sendPickerAway(reply, context, waiting, picked)
+  if (picked.kind === 'absent') return showPatients(reply, context, waiting, {})
+  const page = encounterPage(optionsOf(context, waiting), picked)
+  return reply.sendPage(page, { formTargets: [waiting.interaction.request.redirectUri] })
+}
+
+function optionsOf({ settings, clock }: AuthContext, { client, login, interaction }: Waiting): PickerOptions {
+  return {
+    client,
+    login,
+    interactionId: interaction.id,
+    sampleData: showsSampleData(settings),
+    now: clock(),
+  }
+}
+
+function sendPickerAway(
+  reply: FastifyReply,
+  context: AuthContext,
+  { login, interaction }: Waiting,
+  away: Away,
+) {
+  return sendAway(reply, context, { login, away, since: undefined, tryAgain: pickAddress(interaction.id) })
+}
+
+function sendUnknown(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { clock }: AuthContext,
+  { id }: Interaction,
+) {
+  const page = errorPage({
+    kind: 'refused',
+    title: 'This choice cannot be made',
+    text: ['The patient or the encounter is not here, or you may not see it. No record was opened.'],
+    code: '404',
+    reference: request.id,
+    now: clock(),
+    actions: [{ href: pickAddress(id), text: 'Choose again' }],
+  })
+  return reply.sendPage(page, { status: 404 })
+}
