@@ -1,8 +1,8 @@
 /** The script of the demo app's page, in a real browser: countdown, warning, Keep working, end, two launches. */
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, afterEach, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
-import { expectAccessible, useBrowser, type WatchedPage } from './support/browser.ts'
+import { expectAccessible, inspectOnEveryScreen, useBrowser, type WatchedPage } from './support/browser.ts'
 import { type Stack, startStack } from './support/stack.ts'
 import { launch, pickPatient, signIn } from './support/walk.ts'
 
@@ -14,6 +14,12 @@ after(() => stack.close())
 const open = useBrowser()
 
 let signedIn: Promise<WatchedPage> | undefined
+
+// The pages of earlier tests would go on asking.
+afterEach(async () => {
+  const { context } = (await signedIn) ?? {}
+  await Promise.all((context?.pages() ?? []).slice(1).map(page => page.close()))
+})
 
 /** One browser that is signed in to the portal, and in it a page with the record. */
 async function enter(patient = 'Juniper, Alba'): Promise<WatchedPage> {
@@ -29,12 +35,28 @@ async function enter(patient = 'Juniper, Alba'): Promise<WatchedPage> {
   return { context, faults, page }
 }
 
-/** As if somebody came back to the tab: the script asks at once. */
+/** As if somebody came back to the tab: the script asks at once. It may have asked, and left, by itself already. */
 async function comeBack(page: Page): Promise<void> {
-  await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+  await page
+    .evaluate(() => {
+      document.dispatchEvent(new Event('visibilitychange'))
+    })
+    .catch((error: Error) => assert.match(error.message, /navigation|context was destroyed/))
 }
 
-async function change(columns: { idle_expires_at?: number; max_expires_at?: number }): Promise<void> {
+/** What the browser complained about, but for the answers that the script asks for. */
+function unexpected(faults: readonly string[]): readonly string[] {
+  return faults.filter(fault => !/status of (401|409)/.test(fault))
+}
+
+interface Changes {
+  readonly idle_expires_at?: number
+  readonly max_expires_at?: number
+  readonly scope?: string
+  readonly need_patient_banner?: boolean
+}
+
+async function change(columns: Changes): Promise<void> {
   await stack.store.db.updateTable('app_session').set(columns).execute()
 }
 
@@ -51,7 +73,7 @@ describe('session.js', () => {
     await page.getByRole('link', { name: 'Keep working' }).click()
     await warning.waitFor({ state: 'hidden' })
     await page.getByText('29 min left').waitFor()
-    assert.deepEqual(faults, [])
+    assert.deepEqual(unexpected(faults), [])
   })
 
   it('says so when the end cannot be put off', async () => {
@@ -79,5 +101,33 @@ describe('session.js', () => {
     await expectAccessible(page)
     await page.getByRole('link', { name: 'Show the patient who is open now' }).click()
     await page.getByRole('heading', { level: 1, name: 'Juniper, Alban' }).waitFor()
+  })
+})
+
+describe('the rarer pages of the app', () => {
+  it('are in order on every screen', async () => {
+    const { page, faults } = await enter()
+    const { appUrl } = stack.settings
+    await change({ scope: 'launch patient/Condition.rs' })
+    await page.reload()
+    await page.getByRole('heading', { level: 1, name: 'Name not shared with this app' }).waitFor()
+    await inspectOnEveryScreen(page, 'app-unshared')
+    await change({ scope: 'launch patient/Patient.rs', need_patient_banner: false })
+    await page.reload()
+    assert.equal(await page.getByRole('region', { name: 'Patient' }).count(), 0)
+    await inspectOnEveryScreen(page, 'app-unbannered')
+    for (const [path, title, name] of [
+      ['/docs', 'Session API', 'docs'],
+      ['/launch', 'No patient is open', 'app-welcome'],
+      ['/logout', 'End this session?', 'app-logout'],
+    ] as const) {
+      await page.goto(appUrl + path)
+      await page.getByRole('heading', { level: 1, name: title }).waitFor()
+      await inspectOnEveryScreen(page, name)
+    }
+    await page.getByRole('button', { name: 'End session' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Your session has ended' }).waitFor()
+    await inspectOnEveryScreen(page, 'app-ended')
+    assert.deepEqual(unexpected(faults), [])
   })
 })
