@@ -98,10 +98,10 @@ describe('sallyport start', () => {
       { ...https, SMART_TLS_CERT: import.meta.filename, SMART_TLS_KEY: import.meta.filename },
       /^Cannot use SMART_TLS_CERT with SMART_TLS_KEY: .*PEM/,
     ],
-    // A start that went on without these would show more than it promised.
+    [{ SMART_POLICY_FILE: 'no.yaml' }, /^Cannot read policy file .*no\.yaml: ENOENT/],
     [
-      { SMART_POLICY_FILE: 'p.yaml' },
-      /^Cannot start the fhir server: SMART_POLICY_FILE is not supported yet$/,
+      { SMART_POLICY_FILE: import.meta.filename },
+      /^Cannot (?:read|use) policy file .*command-line\.test\.ts: /,
     ],
     [
       { SMART_FHIR_UPSTREAM_URL: 'http://localhost:1', SMART_FHIR_UPSTREAM_AUTH: 'bearer' },

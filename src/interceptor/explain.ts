@@ -18,6 +18,8 @@ export interface Question {
   readonly body?: unknown
   readonly searchLetter: 'r' | 's'
   readonly contexts: readonly ScopeContext[]
+  /** The rights of users, where they are limited (`smart.fhir.policy-file`). */
+  readonly userReach?: Policy['userReach'] | undefined
 }
 
 /** The decision in words. `allowed` is true when only data can still refuse. */
@@ -37,8 +39,8 @@ export interface Explanation {
 
 /** What the interceptor would decide, and why. */
 export function explain(question: Question, fhirBaseUrl: string): Explanation {
-  const { scope, patient, fhirUser, contexts, searchLetter } = question
-  const policy: Policy = { fhirBaseUrl, contexts, searchLetter }
+  const { scope, patient, fhirUser, contexts, searchLetter, userReach } = question
+  const policy: Policy = { fhirBaseUrl, contexts, searchLetter, ...(userReach && { userReach }) }
   try {
     return explanationOf(decisionOn(question, grantOf({ scope, patient, fhirUser }, fhirBaseUrl), policy))
   } catch {
@@ -79,7 +81,7 @@ function explanationOf(decision: Decision): Explanation {
   const limits = filtersOf(decision.within)
   const text = [
     reasonOf(decision.by),
-    within && `within ${within}`,
+    within ? `within ${within}` : isOfPanel(decision.within) && 'within the patients of the user',
     limits.length > 0 && `where ${limits.join(' or ')}`,
   ]
   return { allowed: true, status: 200, by, within, limits, text: `${text.filter(Boolean).join(', ')}.` }
@@ -95,6 +97,10 @@ function compartmentOf(reach: Reach): string | null {
   if (reach === 'everything') return null
   const [first, ...rest] = new Set(reach.map(limit => limit.patient))
   return first === undefined || rest.length > 0 ? null : `Patient/${first}`
+}
+
+function isOfPanel(reach: Reach): boolean {
+  return reach !== 'everything' && reach.some(limit => limit.panel !== undefined)
 }
 
 // A reach is any of its limits: one without a filter leaves no filter.

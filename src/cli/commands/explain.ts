@@ -5,6 +5,7 @@ import { isSet, optional, required } from '../arguments.ts'
 import { type Arguments, type Command, type Io, misuse } from '../command.ts'
 import { explainLines } from '../explain/lines.ts'
 import { readContexts, readSearchLetter } from '../explain/question.ts'
+import { userReachOf } from '../policy-file.ts'
 
 /** `sallyport explain`: what the interceptor would decide on a request, and why; without server, token or data. */
 export const explain: Command = {
@@ -69,6 +70,7 @@ function questionOf(args: Arguments, settings: Settings): Question {
     body: bodyOf(optional(args, 'body')),
     searchLetter: searchLetterOf(args) ?? settings.fhir.searchLetter,
     contexts: contextsOf(args) ?? settings.fhir.scopeContexts,
+    userReach: userReachOf(settings),
   }
 }
 

@@ -2,7 +2,6 @@ import { readConfiguration, SettingsError } from '../../config/index.ts'
 import { createLogger, type Logger } from '../../web/index.ts'
 import type { Command } from '../command.ts'
 import { banner } from '../start/banner.ts'
-import { refuseUnsupported } from '../start/refuse-unsupported.ts'
 import { chosenServers } from '../start/server-names.ts'
 import { startServers } from '../start/start-servers.ts'
 import { stopSignal } from '../start/stop-signal.ts'
@@ -27,7 +26,6 @@ it exits with 0. Settings: npm run -s sallyport -- settings.`,
     if (configuration.problems.length > 0)
       throw new SettingsError(`Cannot start: ${configuration.problems.join('; ')}`)
     const { settings } = configuration
-    refuseUnsupported(names, settings)
     const tls = readTls(settings)
     const logger = createLogger({ level: settings.logLevel })
     endAtUnexpected(logger)

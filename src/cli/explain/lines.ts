@@ -2,6 +2,7 @@ import { StringDecoder } from 'node:string_decoder'
 import type { Settings } from '../../config/index.ts'
 import { type Explanation, explain } from '../../interceptor/index.ts'
 import type { Io } from '../command.ts'
+import { userReachOf } from '../policy-file.ts'
 import { type Defaults, readLine } from './question.ts'
 
 type Answer = Omit<Explanation, 'hint'>
@@ -18,7 +19,8 @@ const UNREADABLE: Answer = {
 /** Answers each line of standard input with one of standard output, in order. */
 export async function explainLines(io: Io, settings: Settings): Promise<void> {
   const { searchLetter, scopeContexts: contexts } = settings.fhir
-  const answer = (line: string) => answerTo(line, { searchLetter, contexts }, settings.fhirBaseUrl)
+  const defaults = { searchLetter, contexts, userReach: userReachOf(settings) }
+  const answer = (line: string) => answerTo(line, defaults, settings.fhirBaseUrl)
   const decoder = new StringDecoder('utf8')
   let rest = ''
   for await (const chunk of io.stdin) {

@@ -2,7 +2,7 @@ import type { Question } from '../../interceptor/index.ts'
 import type { ScopeContext } from '../../scope/index.ts'
 
 /** What is left out of a line comes from the settings. */
-export type Defaults = Pick<Question, 'searchLetter' | 'contexts'>
+export type Defaults = Pick<Question, 'searchLetter' | 'contexts' | 'userReach'>
 
 /** One line of `explain --jsonl`. */
 export interface Line {
@@ -39,6 +39,7 @@ function readQuestion(members: Readonly<Record<string, unknown>>, defaults: Defa
     body: body ?? undefined,
     searchLetter,
     contexts,
+    userReach: defaults.userReach,
   }
 }
 

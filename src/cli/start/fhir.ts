@@ -4,6 +4,7 @@ import { fhirAudit } from '../../audit/index.ts'
 import type { Settings } from '../../config/index.ts'
 import type { FhirServerOptions } from '../../fhir-server/index.ts'
 import { CommandFailure } from '../command.ts'
+import { userReachOf } from '../policy-file.ts'
 import type { Closing } from './closing.ts'
 import { openGateway } from './gateway.ts'
 import type { Keeping, Parts } from './parts.ts'
@@ -27,6 +28,7 @@ export async function openFhir(
 ): Promise<OpenedFhir> {
   const { settings, logger } = parts
   const { upstreamUrl } = settings.fhir
+  const userReach = userReachOf(settings)
   // The data are made while the rest is loaded; an upstream has its own.
   const loaded = upstreamUrl === undefined ? loadData(settings, closing) : undefined
   const [{ createInterceptor }, { smartConfiguration }, { store, audit }] = await Promise.all([
@@ -41,6 +43,7 @@ export async function openFhir(
     fhirBaseUrl: settings.fhirBaseUrl,
     contexts: settings.fhir.scopeContexts,
     searchLetter: settings.fhir.searchLetter,
+    userReach,
     onError: error => logger.error({ err: error }, 'Interceptor failed; the request was refused'),
   })
   closing.add(() => interceptor.close())

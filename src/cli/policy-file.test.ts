@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, it } from 'node:test'
+import { readSettings } from '../config/index.ts'
+import { userReachOf } from './policy-file.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'policy-'))
+after(() => rmSync(folder, { recursive: true }))
+
+function reachOf(text: string, env: Record<string, string> = {}) {
+  const file = join(folder, 'policy.yaml')
+  writeFileSync(file, text)
+  return userReachOf(readSettings({ SMART_POLICY_FILE: file, SMART_DATA_DIR: folder, ...env }, folder))
+}
+
+const kim = { type: 'Practitioner', id: 'kim' }
+
+describe('userReachOf', () => {
+  it('is undefined without a policy file: every clinician may see every patient', () => {
+    assert.equal(userReachOf(readSettings({ SMART_DATA_DIR: folder }, folder)), undefined)
+  })
+
+  it('reads YAML and JSON, and keeps ids of digits', () => {
+    const rules = '{"rules":[{"clinicians":["Practitioner/kim"],"patients":[1,"Patient/2"]}]}'
+    for (const text of [rules, 'rules:\n  - clinicians: [Practitioner/kim]\n    patients: [1, Patient/2]\n'])
+      assert.deepEqual(reachOf(text)?.(kim, 'Condition', 'r'), [{ patient: '1' }, { patient: '2' }])
+  })
+
+  it('says what is wrong and where', () => {
+    for (const [text, problem] of [
+      ['', 'expected rules'],
+      ['[]', 'expected rules'],
+      ['rules: all', 'rules: expected a list'],
+      ['rule: []', 'unknown name rule; expected rules'],
+      ['rules: [all]', 'rules[0]: expected clinicians, patients, organizations, careTeams'],
+      ['rules: [{patients: all}]', "rules[0].clinicians: expected 'all', or a list such as [Practitioner/1]"],
+      [
+        'rules: [{clinicians: []}]',
+        "rules[0].clinicians: expected 'all', or a list such as [Practitioner/1]",
+      ],
+      ['rules: [{clinicians: [Patient/1]}]', "rules[0].clinicians: expected 'all', or a list such as"],
+      ['rules: [{clinicians: all}, {clinicians: all, patients: {a: 1}}]', 'rules[1].patients: expected'],
+      ['rules: [{clinicians: all, patients: [a b]}]', "rules[0].patients: expected 'all', or a list of"],
+      ['rules: [{clinicians: all, organizations: all}]', 'rules[0].organizations: expected a list'],
+      ['rules: [{clinicians: all, careTeams: all}]', "rules[0].careTeams: expected 'own', or a list"],
+      ['rules: [{clinicians: all, patient: [1]}]', 'rules[0]: unknown name patient; expected clinicians'],
+    ] as const)
+      assert.throws(
+        () => reachOf(text),
+        ({ message }: Error) =>
+          message.startsWith('Cannot use policy file ') && message.includes(`policy.yaml: ${problem}`),
+        text,
+      )
+    assert.throws(() => reachOf('rules: ['), /^Error: Cannot read policy file .*policy\.yaml: /)
+  })
+
+  it('refuses behind a gateway what needs the data of the server', () => {
+    const env = { SMART_FHIR_UPSTREAM_URL: 'http://localhost:1/fhir' }
+    for (const rule of ['organizations: [o]', 'careTeams: own', `patients: [${[...Array(51).keys()]}]`])
+      assert.throws(
+        () => reachOf(`rules: [{clinicians: all, ${rule}}]`, env),
+        /^Error: Cannot use policy file .* with SMART_FHIR_UPSTREAM_URL: expected no organizations, no careTeams, and 50/,
+        rule,
+      )
+    const listed = reachOf('rules: [{clinicians: all, patients: [1]}]', env)
+    assert.deepEqual(listed?.(kim, 'Condition', 'u'), [{ patient: '1', sole: true }])
+    const nobody = reachOf('rules: [{clinicians: [Practitioner/lee], patients: all}]', env)
+    assert.deepEqual(nobody?.(kim, 'Condition', 'r'), [])
+  })
+})

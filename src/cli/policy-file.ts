@@ -1,0 +1,36 @@
+import { readFileSync } from 'node:fs'
+import { parse } from 'yaml'
+import type { Settings } from '../config/index.ts'
+import { needRoster, type Policy, type Rights, readRights, rightsReach } from '../consent/index.ts'
+import { CommandFailure } from './command.ts'
+
+/**
+ * What clinicians may reach by right, from the file that `smart.fhir.policy-file` names; undefined without one: then
+ * every clinician may see every patient. Read once, at the start (docs/policy.md).
+ */
+export function userReachOf({ fhir }: Settings): Policy['userReach'] {
+  if (fhir.policyFile === undefined) return undefined
+  const rights = rightsIn(fhir.policyFile)
+  const rostered = fhir.upstreamUrl === undefined
+  if (!rostered && needRoster(rights))
+    throw new CommandFailure(
+      `Cannot use policy file ${fhir.policyFile} with SMART_FHIR_UPSTREAM_URL: expected no organizations, no careTeams, and 50 patients at most`,
+    )
+  return rightsReach(rights, rostered)
+}
+
+function rightsIn(path: string): Rights {
+  const rights = readRights(parseFile(path))
+  if ('problem' in rights) throw new CommandFailure(`Cannot use policy file ${path}: ${rights.problem}`)
+  return rights
+}
+
+// JSON is YAML. The failsafe schema keeps an id of digits a text.
+function parseFile(path: string): unknown {
+  try {
+    return parse(readFileSync(path, 'utf8'), { schema: 'failsafe' })
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message.split('\n')[0]?.replace(/:$/, '') : String(cause)
+    throw new CommandFailure(`Cannot read policy file ${path}: ${reason}`)
+  }
+}
