@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
+import { type Auditor, createAuditor, fhirAudit, noAudit } from '../../src/audit/index.ts'
 import { authServer, initialize, smartConfiguration } from '../../src/auth/index.ts'
 import { ensureSecret, readSettings, type Settings } from '../../src/config/index.ts'
 import { fhirServer, openRepository } from '../../src/fhir-server/index.ts'
@@ -38,12 +39,15 @@ export async function startStack({ env = {}, clock = Date.now }: StackOptions = 
   const store = await openStore(settings.databaseUrl)
   const { logger, log } = collectedLog()
   const seal = sealer(ensureSecret(settings))
+  const audit = settings.audit.kept
+    ? createAuditor({ store, failure: settings.audit.failure, clock })
+    : noAudit
   await initialize({ settings, store, sealer: seal, clock })
-  const auth = await authServer({ settings, store, sealer: seal, clock, logger })
+  const auth = await authServer({ settings, store, sealer: seal, audit, clock, logger })
   await listen(auth, settings.authPort, ['127.0.0.1', '::1'])
-  const { fhir, closeGuard } = await guardedFhirServer(settings, folder, clock, logger)
+  const { fhir, closeGuard } = await guardedFhirServer(settings, folder, clock, logger, { store, audit })
   await listen(fhir, settings.fhirPort, ['127.0.0.1', '::1'])
-  const app = await appServer({ ...settings, store, sealer: seal, clock, logger })
+  const app = await appServer({ ...settings, store, sealer: seal, audit, clock, logger })
   await listen(app, settings.appPort, ['127.0.0.1', '::1'])
   return {
     ...{ settings, store, auth, fhir, app, log },
@@ -73,7 +77,13 @@ async function settingsFor(folder: string, env: Readonly<Record<string, string>>
   )
 }
 
-async function guardedFhirServer(settings: Settings, folder: string, clock: () => number, logger: Logger) {
+async function guardedFhirServer(
+  settings: Settings,
+  folder: string,
+  clock: () => number,
+  logger: Logger,
+  { store, audit }: { readonly store: Store; readonly audit: Auditor },
+) {
   const { fhirBaseUrl, issuerUrl, fhir } = settings
   const dataFile = join(folder, 'fhir.db')
   const repository = openRepository({ file: dataFile, baseUrl: fhirBaseUrl, clock })
@@ -90,6 +100,7 @@ async function guardedFhirServer(settings: Settings, folder: string, clock: () =
   return {
     fhir: await fhirServer({
       ...{ baseUrl: fhirBaseUrl, dataFile, guard, logger, clock },
+      audit: fhirAudit({ auditor: audit, store, fhirBaseUrl }),
       smartConfiguration: smartConfiguration(settings),
     }),
     closeGuard: () => guard.close(),

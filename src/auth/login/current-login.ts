@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { cookiePlan } from '../../web/index.ts'
+import { seesActivity } from '../activity/who.ts'
 import type { AuthContext } from '../context.ts'
 import { findLogin, type Login } from './login.ts'
 
@@ -9,7 +10,8 @@ export async function currentLogin(
   request: FastifyRequest,
 ): Promise<Login | undefined> {
   const id = request.cookies[loginCookie(settings.issuerUrl).name]
-  return id === undefined ? undefined : findLogin(store, id, clock())
+  const login = id === undefined ? undefined : await findLogin(store, id, clock())
+  return login && { ...login, seesActivity: seesActivity(settings, login.clinician.username) }
 }
 
 /** Ends with the browser; the login itself ends after 8 hours. */

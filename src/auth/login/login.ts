@@ -8,6 +8,8 @@ export interface Login {
   readonly idHash: string
   readonly clinician: Clinician
   readonly createdAt: number
+  /** Whether the page with the activity is shown to this clinician. */
+  readonly seesActivity?: boolean
 }
 
 /** The login that a cookie names, while it lasts and its clinician is not disabled. */

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { auditEvent } from '../audit.ts'
 import type { Interaction } from '../authorize/interaction.ts'
 import { findInteraction } from '../authorize/interaction.ts'
 import { findClient } from '../client/client.ts'
@@ -41,8 +42,10 @@ export function loginRoutes(app: FastifyInstance, context: AuthContext): void {
     const result = await attempt(context, request, username, form.get('password') ?? '')
     switch (result.kind) {
       case 'wrong':
+        await auditFailure(context, request, username, 401, 'Wrong username or password')
         return sendForm(reply, { interaction, username, status: 401, problem: WRONG })
       case 'too-many':
+        await auditFailure(context, request, username, 429, 'Too many failed attempts')
         reply.header('retry-after', String(result.retryAfterSeconds))
         return sendForm(reply, { interaction, username, status: 429, problem: tooMany(result) })
       case 'right':
@@ -80,9 +83,27 @@ async function welcome(
 ): Promise<FastifyReply> {
   const before = await currentLogin(context, request)
   const id = await beginLogin(context.store, clinicianId, before, context.clock())
+  await auditEvent(context, request, { kind: 'login', status: 302, subject: clinicianId })
   setLoginCookie(context, reply, id)
   request.log.info({ clinicianId }, 'Clinician logged in')
   return reply.redirect(interaction ? `${paths.resume}?interaction=${interaction.id}` : paths.portal, 302)
+}
+
+/** Who it was meant to be is told only where there is such a clinician: a mistyped field may hold the password. */
+async function auditFailure(
+  context: AuthContext,
+  request: FastifyRequest,
+  username: string,
+  status: 401 | 429,
+  reason: string,
+): Promise<void> {
+  const clinician = await context.store.db
+    .selectFrom('clinician')
+    .select('id')
+    .where('username', '=', username)
+    .executeTakeFirst()
+  const event = { kind: 'login', allowed: false, status, reason, subject: clinician?.id } as const
+  await auditEvent(context, request, event)
 }
 
 async function interactionOf({ store, clock }: AuthContext, parameters: Parameters) {

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { html, page } from '../../web/index.ts'
+import { auditEvent } from '../audit.ts'
 import type { AuthContext } from '../context.ts'
 import { clearLoginCookie, currentLogin } from '../login/current-login.ts'
 import { endLogin } from '../login/login.ts'
@@ -17,7 +18,10 @@ export function logoutRoutes(app: FastifyInstance, context: AuthContext): void {
 
   app.post(paths.logout, async (request, reply) => {
     const login = await currentLogin(context, request)
-    if (login) await endLogin(context.store, login.idHash, context.clock())
+    if (login) {
+      await endLogin(context.store, login.idHash, context.clock())
+      await auditEvent(context, request, { kind: 'logout', status: 302, clinician: login.clinician })
+    }
     clearLoginCookie(context, reply)
     return reply.redirect(paths.login, 302)
   })

@@ -19,6 +19,8 @@ export interface TokenResponse extends FurtherContext {
   readonly encounter?: string
   readonly need_patient_banner?: boolean
   readonly smart_style_url?: string
+  /** Not of the standard: what the audit trail calls the launch, for the app's own. */
+  readonly launch_id?: string
 }
 
 /** What was bought: a grant, perhaps with fewer scopes for this one access token. */
@@ -44,6 +46,7 @@ export async function tokenResponse(context: AuthContext, purchase: Purchase): P
       ? { id_token: idToken(context.settings, key, { grant, scope, nonce, ...ends }) }
       : {}),
     ...contextMembers(context.settings, grant),
+    launch_id: grant.id,
   }
 }
 

@@ -1,4 +1,3 @@
-import { auditRefusal, isAboutAudit } from '../../audit/index.ts'
 import type { Entry } from '../../fhir/index.ts'
 import type { Call } from '../call.ts'
 import type { Problem } from '../problem.ts'
@@ -9,6 +8,5 @@ export function entryCall(bundle: Call, entry: Entry, exactBody: unknown): Call 
   if (interaction.kind === 'misunderstood') return { ...interaction, problem: 'misunderstood' }
   const decision = bundle.admitted.decide(interaction)
   if (!decision.allowed) return { problem: 'refused', refused: decision }
-  if (isAboutAudit(interaction)) return auditRefusal(interaction)
   return { ...bundle, interaction, body, exactBody, preconditions, access: decision.access, mayStream: false }
 }

@@ -1,0 +1,32 @@
+import type { KeptRecord } from '../../audit/index.ts'
+import { badge, type Html, html } from '../../web/index.ts'
+import { appText, decidedBy, type Names } from './words.ts'
+
+/** The rows of the table. Each has the number of its record, by which the script tells the new ones. */
+export function rowsHtml(records: readonly KeptRecord[], names: Names, now: number): readonly Html[] {
+  return records.map(record => row(record, names, now))
+}
+
+function row(record: KeptRecord, names: Names, now: number): Html {
+  const { scope, title, why } = decidedBy(record, names)
+  return html`<tr role="row" data-record="${record.id}"${!record.allowed && html` class="refused"`}>
+<td role="cell" class="time" data-label="Time">${timeHtml(record.at, now)}</td>
+<td role="cell" data-label="Result">${record.allowed ? badge('Allowed', 'ok') : badge('Refused', 'bad')} <span class="status">${record.status}</span></td>
+<td role="cell" data-label="Request"><code><span class="verb">${record.method ?? ''}</span> ${broken(record.request ?? '')}</code></td>
+<td role="cell" data-label="App">${appText(record, names)}</td>
+<td role="cell" data-label="Decided by">${scope === undefined ? html`<span>${title}</span>` : html`<code>${broken(scope)}</code>`}<span class="sub">${why}</span></td>
+</tr>`
+}
+
+function timeHtml(at: number, now: number): Html {
+  const instant = new Date(at).toISOString()
+  const [day = '', time = ''] = instant.slice(0, -1).split('T')
+  const isToday = new Date(now).toISOString().startsWith(day)
+  return html`<time datetime="${instant}">${isToday ? time : `${day} ${time}`}</time>`
+}
+
+/** An address may be broken before its parts. */
+function broken(address: string): Html | string {
+  if (address === '') return 'the base'
+  return html`${address.split(/(?=[?&])|(?<=\/)/).map((part, at) => html`${at > 0 && html`<wbr>`}${part}`)}`
+}

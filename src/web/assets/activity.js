@@ -1,0 +1,65 @@
+// Makes the page with the activity live: asks for it again every two seconds and puts in what is new. The page works
+// without it, by its Refresh link.
+
+const EVERY_MS = 2000
+
+const root = document.querySelector('#activity')
+const live = document.querySelector('.live')
+
+if (root && live && root.dataset.live === 'on') {
+  let running = true
+  let timer
+
+  const label = live.querySelector('span')
+  const button = document.createElement('button')
+  button.type = 'button'
+  button.className = 'btn btn--quiet btn--small'
+  button.addEventListener('click', () => {
+    running = !running
+    show()
+    if (running) ask()
+    else clearTimeout(timer)
+  })
+  live.querySelector('a').replaceWith(button)
+  show()
+  timer = setTimeout(ask, EVERY_MS)
+
+  function show(text = running ? 'Live, last hour' : 'Paused') {
+    label.textContent = text
+    button.textContent = running ? 'Pause' : 'Resume'
+    live.classList.toggle('live--still', !running)
+  }
+
+  async function ask() {
+    clearTimeout(timer)
+    try {
+      const response = await fetch(location.href, { headers: { Accept: 'text/html' } })
+      // Signed out, or no longer allowed: the page that says so.
+      if (response.redirected || response.status === 403) return location.reload()
+      if (response.ok && running) take(new DOMParser().parseFromString(await response.text(), 'text/html'))
+      show()
+    } catch {
+      show('No answer; trying again')
+    }
+    if (running) timer = setTimeout(ask, EVERY_MS)
+  }
+
+  /** Rows that are there already stay as they are, so that a selection or a reader's place is not lost. */
+  function take(page) {
+    // The links themselves stay: one of them may have the focus.
+    const counts = page.querySelectorAll('.tabs .count')
+    for (const [at, count] of document.querySelectorAll('.tabs .count').entries())
+      count.textContent = counts[at].textContent
+    const [now, next] = [root.querySelector('tbody'), page.querySelector('#activity tbody')]
+    if (!now || !next) {
+      root.replaceChildren(...page.querySelector('#activity').childNodes)
+      return
+    }
+    const known = new Map([...now.rows].map(row => [row.dataset.record, row]))
+    const rows = [...next.rows].map(row => known.get(row.dataset.record) ?? row)
+    const shown = new Set(rows)
+    for (const row of [...now.rows]) if (!shown.has(row)) row.remove()
+    for (const [at, row] of rows.entries())
+      if (now.rows[at] !== row) now.insertBefore(row, now.rows[at] ?? null)
+  }
+}
