@@ -38,18 +38,20 @@ function isOfPanel(
   baseUrl: string,
   roster: Roster | undefined,
 ): boolean {
-  const holds = (patient: string) =>
-    panel.patients.has(patient) ||
-    isManaged(resource, patient, panel, baseUrl) ||
-    (roster?.holds(panel, patient) ?? false)
+  const holds = (patient: string) => {
+    if (panel.patients.has(patient)) return true
+    if (!sole || resource.resourceType !== 'Patient') return roster?.holds(panel, patient) ?? false
+    // The content itself is judged, old and new: no write brings a patient under an organization or lets one go.
+    return (
+      isManaged(resource, panel, baseUrl) ||
+      (roster?.holds({ ...panel, organizations: [] }, patient) ?? false)
+    )
+  }
   const isOne = [...patientsOf(resource, baseUrl)].some(holds)
   return isOne && !(sole && namesOtherPatient(resource, holds, baseUrl))
 }
 
-/** A Patient tells its organization itself, so that no write can bring one under a clinician or let one go. */
-function isManaged(resource: Resource, patient: string, { organizations }: Panel, baseUrl: string): boolean {
-  if (resource.resourceType !== 'Patient' || resource.id !== patient) return false
-  const { managingOrganization } = resource
+function isManaged({ managingOrganization }: Resource, { organizations }: Panel, baseUrl: string): boolean {
   const text = isRecord(managingOrganization) ? managingOrganization.reference : undefined
   const reference = typeof text === 'string' ? parseReference(text, baseUrl) : undefined
   return reference?.type === 'Organization' && organizations.includes(reference.id)

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import type { FastifyInstance } from 'fastify'
+import type { Policy } from '../../src/consent/index.ts'
+import type { Resource } from '../../src/fhir/index.ts'
+import { fhirServer } from '../../src/fhir-server/index.ts'
+import { createInterceptor } from '../../src/interceptor/index.ts'
+import { authUrl, fhirBaseUrl, StandingAuthServer } from '../../src/interceptor/testing/auth-server.ts'
+
+/** Claims of an access token; `headers` go into the request. */
+export interface Asking {
+  readonly scope: string
+  readonly patient?: string | null
+  readonly fhirUser?: string
+  readonly client_id?: string
+  readonly sub?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface Told {
+  readonly status: number
+  readonly text: string
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly body: {
+    readonly [name: string]: unknown
+    readonly total?: number
+    readonly link?: readonly { readonly relation: string; readonly url: string }[]
+    readonly entry?: readonly {
+      readonly resource?: { readonly resourceType?: string; readonly id?: string }
+      readonly response?: { readonly status: string }
+    }[]
+  }
+  /** The text of the first issue. */
+  readonly why: string | undefined
+}
+
+export interface GuardedFhir {
+  readonly app: FastifyInstance
+  ask(line: string, asking: Asking, body?: unknown): Promise<Told>
+  close(): Promise<void>
+}
+
+export const ADMIN: Asking = { scope: 'system/*.cruds', patient: null }
+export const NOT_WITHIN = 'Not within the granted patient, user or filter.'
+
+const auth = new StandingAuthServer()
+const tokens = new Map<string, string>()
+
+/** A token of the real shape, signed; signing is slow, and the same claims come often. */
+export function bearerOf({ headers: _, ...claims }: Asking): string {
+  const key = JSON.stringify(claims)
+  const token = tokens.get(key) ?? auth.bearer({ patient: undefined, ...claims })
+  tokens.set(key, token)
+  return token
+}
+
+/** The embedded FHIR server with the real interceptor on these resources. */
+export async function startGuardedFhir(
+  resources: readonly Resource[],
+  policy: Partial<Omit<Policy, 'fhirBaseUrl'>> = {},
+): Promise<GuardedFhir> {
+  const guard = createInterceptor({
+    authUrl,
+    fhirBaseUrl,
+    fetch: auth.fetch,
+    clock: auth.clock,
+    contexts: ['patient', 'user', 'system'],
+    ...policy,
+  })
+  const app = await fhirServer({ baseUrl: fhirBaseUrl, dataFile: ':memory:', guard, smartConfiguration: {} })
+  const ask = async (line: string, asking: Asking, body?: unknown): Promise<Told> => {
+    const [method = '', url = ''] = line.split(' ')
+    const reply = await app.inject({
+      method: method as 'GET',
+      url: `/fhir${url}`,
+      headers: { authorization: bearerOf(asking), ...contentType(method, body), ...asking.headers },
+      ...(body !== undefined && { payload: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    const parsed = reply.body === '' ? {} : reply.json()
+    return {
+      status: reply.statusCode,
+      text: reply.body,
+      headers: reply.headers,
+      body: parsed,
+      why: parsed.issue?.[0]?.details?.text,
+    }
+  }
+  for (const resource of resources) {
+    const { status, text } = await ask(`PUT /${resource.resourceType}/${resource.id}`, ADMIN, resource)
+    assert.equal(status, 201, text)
+  }
+  return { app, ask, close: () => app.close() }
+}
+
+function contentType(method: string, body: unknown): Readonly<Record<string, string>> {
+  if (body === undefined) return {}
+  if (typeof body === 'string') return { 'content-type': 'application/x-www-form-urlencoded' }
+  return {
+    'content-type': method === 'PATCH' ? 'application/json-patch+json' : 'application/fhir+json',
+  }
+}
+
+/** The addresses of the resources in a Bundle, sorted. */
+export function shownIn({ body }: Told): readonly string[] {
+  return (body.entry ?? []).map(({ resource }) => `${resource?.resourceType}/${resource?.id}`).sort()
+}
