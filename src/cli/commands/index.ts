@@ -12,6 +12,7 @@ const loaders = {
   'client add': async () => (await import('./client-add.ts')).clientAdd,
   'client list': async () => (await import('./client-list.ts')).clientList,
   'client remove': async () => (await import('./client-remove.ts')).clientRemove,
+  audit: async () => (await import('./audit.ts')).audit,
   explain: async () => (await import('./explain.ts')).explain,
   'data import': async () => (await import('./data.ts')).dataImport,
 } satisfies Record<string, () => Promise<Command>>
