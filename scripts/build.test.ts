@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+
+// A FHIR server of somebody else, in plain JavaScript, that has the package below its node_modules.
+const HOST = `
+import { createServer } from 'node:http'
+import { expressInterceptor } from 'sallyport/interceptor'
+const guard = expressInterceptor({ authUrl: 'http://127.0.0.1:9', fhirBaseUrl: 'http://127.0.0.1:1/fhir' })
+const server = createServer((request, response) => guard(request, response, () => response.end('let through')))
+server.listen(0, '127.0.0.1', async () => {
+  const answer = await fetch('http://127.0.0.1:' + server.address().port + '/Patient')
+  console.log(answer.status, (await answer.json()).issue[0].code)
+  process.exit()
+})
+`
+
+describe('npm run build', () => {
+  let folder = ''
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'sallyport-build-'))
+    await run(process.execPath, [
+      join(import.meta.dirname, 'build.ts'),
+      join(folder, 'node_modules/sallyport'),
+    ])
+  })
+  after(() => rm(folder, { recursive: true, force: true }))
+
+  it('makes a package whose interceptor guards another server, below node_modules and without a dependency', async () => {
+    await writeFile(join(folder, 'host.mjs'), HOST)
+    const { stdout } = await run(process.execPath, ['host.mjs'], { cwd: folder })
+    assert.equal(stdout.trim(), '401 login')
+  })
+})
