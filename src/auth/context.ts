@@ -1,5 +1,7 @@
+import type { Auditor } from '../audit/index.ts'
 import type { Settings } from '../config/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
+import type { KeySets } from './client/assertion/key-sets.ts'
 import type { KeyRing } from './keys/key-ring.ts'
 
 /** The settings that the auth server lives by; the whole of `Settings` fits. */
@@ -18,8 +20,13 @@ export type AuthSettings = Pick<
   | 'loginFailureLimit'
   | 'loginFailureWindowSeconds'
   | 'openMetrics'
+  | 'audit'
+  | 'privateJwksHosts'
+  | 'openRegistration'
+  | 'registrationToken'
+  | 'keyMaxAgeDays'
 > & {
-  readonly app: Pick<Settings['app'], 'clientId' | 'scope'>
+  readonly app: Pick<Settings['app'], 'clientId' | 'scope' | 'authMethod'>
   readonly fhir: Pick<Settings['fhir'], 'searchLetter' | 'scopeContexts' | 'upstreamUrl' | 'samplePatients'>
 }
 
@@ -28,7 +35,10 @@ export interface AuthContext {
   readonly settings: AuthSettings
   readonly store: Store
   readonly sealer: Sealer
+  readonly audit: Auditor
   readonly keys: KeyRing
+  /** The key sets that clients publish. */
+  readonly keySets: KeySets
   /** Milliseconds since 1970. */
   readonly clock: () => number
   /** For requests to the FHIR server. */

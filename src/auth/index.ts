@@ -3,6 +3,7 @@
  * gets its tokens at `/oauth2/*`. A folder an endpoint. It judges no FHIR request (the interceptor does) and holds no
  * app session; it meets the FHIR server over HTTP only.
  */
+export { jwksUrlFault, pageAddressFault, redirectUriFault } from './client/addresses.ts'
 export { hashPassword, isPasswordOf } from './clinician/password.ts'
 export { TEST_CLINICIAN } from './clinician/seed.ts'
 export type { AuthSettings } from './context.ts'

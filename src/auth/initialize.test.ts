@@ -30,6 +30,7 @@ eachDatabase((_name, open, create) => {
           jwks: null,
           jwks_url: null,
           redirect_uris: '["http://localhost:8081/callback"]',
+          post_logout_redirect_uris: '["http://localhost:8081/logout"]',
           launch_url: 'http://localhost:8081/launch',
           scope: testSettings.app.scope,
           first_party: true,

@@ -1,4 +1,4 @@
-/** The OAuth 2.0 and OpenID Connect errors that we answer with (RFC 6749, 4.1.2.1 and 5.2; OIDC Core, 3.1.2.6). */
+/** The OAuth 2.0 and OpenID Connect errors that we answer with (RFC 6749, 4.1.2.1 and 5.2; RFC 7591, 3.2.2; OIDC Core, 3.1.2.6). */
 export type RefusalCode =
   | 'invalid_request'
   | 'invalid_client'
@@ -14,6 +14,8 @@ export type RefusalCode =
   | 'request_not_supported'
   | 'request_uri_not_supported'
   | 'registration_not_supported'
+  | 'invalid_redirect_uri'
+  | 'invalid_client_metadata'
   | 'temporarily_unavailable'
   | 'server_error'
 
@@ -72,6 +74,8 @@ export function statusOf(code: RefusalCode): 400 | 401 | 403 | 500 | 503 {
     case 'request_not_supported':
     case 'request_uri_not_supported':
     case 'registration_not_supported':
+    case 'invalid_redirect_uri':
+    case 'invalid_client_metadata':
       return 400
   }
 }

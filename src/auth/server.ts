@@ -1,32 +1,56 @@
 import type { FastifyInstance } from 'fastify'
+import { type Auditor, noAudit } from '../audit/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
 import { createServer, type Logger, type ServerOptions } from '../web/index.ts'
+import { activityRoutes } from './activity/routes.ts'
 import { authorizeRoutes } from './authorize/routes.ts'
+import { createKeySets } from './client/assertion/key-sets.ts'
 import { consentRoutes } from './consent/routes.ts'
 import type { AuthContext, AuthSettings } from './context.ts'
 import { discoveryRoutes } from './discovery/routes.ts'
+import { introspectRoutes } from './introspect/routes.ts'
 import { createKeyRing } from './keys/key-ring.ts'
 import { keyRoutes } from './keys/routes.ts'
 import { launchRoutes } from './launch/routes.ts'
 import { loginRoutes } from './login/routes.ts'
 import { logoutRoutes } from './logout/routes.ts'
+import { createDocumentFetcher, type OutgoingPolicy } from './outgoing/fetch-document.ts'
 import { paths } from './paths.ts'
 import { pickerRoutes } from './picker/routes.ts'
 import { portalRoutes } from './portal/routes.ts'
+import { revokeRoutes } from './revoke/routes.ts'
 import { styleRoutes } from './style/routes.ts'
 import { tokenRoutes } from './token/routes.ts'
+import { userinfoRoutes } from './userinfo/routes.ts'
 import { answerWhileAway } from './while-away.ts'
 
 export interface AuthServerOptions {
   readonly settings: AuthSettings
   readonly store: Store
   readonly sealer: Sealer
+  /** Keeps what happened; nothing is kept unless given. */
+  readonly audit?: Auditor
   readonly clock?: () => number
   /** For requests to the FHIR server. */
   readonly fetch?: typeof globalThis.fetch
   readonly logger?: Logger
   readonly tls?: ServerOptions['tls']
 }
+
+/** No cookie is read there: they answer programs, in JSON. */
+const FOR_CLIENTS: ReadonlySet<string> = new Set([
+  paths.token,
+  paths.jwks,
+  paths.introspect,
+  paths.revoke,
+  paths.revocations,
+  paths.userinfo,
+  paths.register,
+  paths.launchContexts,
+])
+
+// None is opened by the login cookie alone: two show pages first, the others know no cookie (contract 4).
+const OPEN_TO_OTHER_SITES: ReadonlySet<string> = new Set([paths.authorize, paths.endSession, ...FOR_CLIENTS])
 
 /** A key outlives its retirement by the longest token it signed, and clocks that differ. */
 const PUBLISHED_AFTER_MS = 60_000
@@ -40,8 +64,14 @@ export async function authServer(options: AuthServerOptions): Promise<FastifyIns
     clock,
     publishedForMs: settings.accessTokenTtlSeconds * 1000 + PUBLISHED_AFTER_MS,
   })
-  const context: AuthContext = { settings, store, sealer, keys, clock, fetch }
+  const outgoing = createDocumentFetcher(outgoingPolicy(options, clock))
+  const keySets = createKeySets({ fetchDocument: outgoing.fetchDocument, clock })
+  const context: AuthContext = {
+    ...{ settings, store, sealer, keys, keySets, clock, fetch },
+    audit: options.audit ?? noAudit,
+  }
   const app = await createServer(serverOptions(options, context))
+  app.addHook('onClose', () => outgoing.close())
   await app.register(async routes => {
     answerWhileAway(routes, store)
     addRoutes(routes, context)
@@ -54,14 +84,28 @@ function addRoutes(app: FastifyInstance, context: AuthContext): void {
   logoutRoutes(app, context)
   portalRoutes(app, context)
   launchRoutes(app, context)
+  activityRoutes(app, context)
   authorizeRoutes(app, context)
   pickerRoutes(app, context)
   consentRoutes(app, context)
   tokenRoutes(app, context)
   keyRoutes(app, context.keys)
+  introspectRoutes(app, context)
+  revokeRoutes(app, context)
+  userinfoRoutes(app, context)
   discoveryRoutes(app, context.settings)
   styleRoutes(app)
   app.get('/', (_request, reply) => reply.redirect(paths.portal, 302))
+}
+
+// The app's key set is ours to reach, wherever the deployment put it.
+function outgoingPolicy({ settings, logger }: AuthServerOptions, clock: () => number): OutgoingPolicy {
+  return {
+    privateAllowed: settings.onLoopback,
+    privateHosts: [...settings.privateJwksHosts, new URL(settings.appUrl).hostname],
+    clock,
+    onFailure: reason => logger?.warn({ reason }, 'Cannot fetch the key set of a client'),
+  }
 }
 
 function serverOptions({ logger, tls }: AuthServerOptions, context: AuthContext): ServerOptions {
@@ -77,8 +121,7 @@ function serverOptions({ logger, tls }: AuthServerOptions, context: AuthContext)
       { name: 'signing key', check: async () => void (await keys.signing()) },
     ],
     errorStyle: path => (isForClients(path) ? 'oauth' : 'page'),
-    // Neither is opened by the login cookie alone: one shows pages first, the other knows no cookie (contract 4).
-    acceptsCrossSite: path => path === paths.authorize || path === paths.token,
+    acceptsCrossSite: path => OPEN_TO_OTHER_SITES.has(path),
     ...(logger ? { logger } : {}),
     ...(tls ? { tls } : {}),
     ...(settings.trustProxy === undefined ? {} : { trustProxy: settings.trustProxy }),
@@ -86,5 +129,5 @@ function serverOptions({ logger, tls }: AuthServerOptions, context: AuthContext)
 }
 
 function isForClients(path: string): boolean {
-  return path === paths.token || path === paths.jwks || path.startsWith('/.well-known/')
+  return FOR_CLIENTS.has(path) || path.startsWith('/.well-known/')
 }

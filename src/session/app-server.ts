@@ -6,8 +6,10 @@ import { docsRoute } from './api/docs-page.ts'
 import { apiRoutes } from './api/routes.ts'
 import type { AppContext, AppSettings } from './context.ts'
 import { demoRoute } from './demo/route.ts'
+import { jwksRoute } from './jwks.ts'
 import { launchRoutes } from './launch/routes.ts'
 import { logoutRoutes } from './logout.ts'
+import { createAppKeys } from './oauth/app-key.ts'
 import { createDiscovery } from './oauth/discovery.ts'
 
 export interface AppServerOptions
@@ -39,6 +41,7 @@ export async function appServer(options: AppServerOptions): Promise<FastifyInsta
     ...(drainMs === undefined ? {} : { drainMs }),
   })
   const context = contextOf(options, app)
+  jwksRoute(app, context)
   launchRoutes(app, context)
   logoutRoutes(app, context)
   apiRoutes(app, context)
@@ -60,6 +63,7 @@ function contextOf(options: AppServerOptions, app: FastifyInstance): AppContext 
     timeoutMs,
     log: app.log,
     discovery: createDiscovery({ fetch, clock, timeoutMs }),
+    appKeys: createAppKeys({ store, sealer, clock }),
     sessionCookie: cookiePlan(options.appUrl, 'sallyport-app'),
     renewals: new Map(),
     awaySince: new Map(),

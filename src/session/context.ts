@@ -4,6 +4,7 @@ import type { Settings } from '../config/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
 import type { CookiePlan } from '../web/index.ts'
 import type { Result } from './failure.ts'
+import type { AppKeys } from './oauth/app-key.ts'
 import type { Discovery } from './oauth/discovery.ts'
 import type { Session } from './sessions/session.ts'
 
@@ -24,6 +25,7 @@ export interface AppContext {
   /** How long the auth server or the FHIR server may take to answer. */
   readonly timeoutMs: number
   readonly discovery: Discovery
+  readonly appKeys: AppKeys
   readonly sessionCookie: CookiePlan
   /** Renewals that are under way in this process, by session. */
   readonly renewals: Map<string, Promise<Result<Session>>>

@@ -15,6 +15,9 @@ export interface Schema {
   grant: GrantTable
   authorization_code: AuthorizationCodeTable
   refresh_token: RefreshTokenTable
+  revocation: RevocationTable
+  used_assertion: UsedAssertionTable
+  app_key: AppKeyTable
   app_launch: AppLaunchTable
   app_session: AppSessionTable
   audit_event: AuditEventTable
@@ -42,6 +45,8 @@ interface ClientTable {
   jwks_url: string | null
   /** JSON array. */
   redirect_uris: string
+  /** JSON array: where a browser may be sent after a logout that the client asked for. */
+  post_logout_redirect_uris: Generated<string>
   launch_url: string | null
   /** The scopes that the client may have, as a scope string. */
   scope: string
@@ -56,6 +61,8 @@ interface SigningKeyTable {
   public_jwk: string
   private_jwk_sealed: string
   created_at: Instant
+  /** It is published before it signs, so that whoever caches the key set knows it by then. */
+  signs_from: Instant
   /** Set when another key took over; the public part stays published until the last token has expired. */
   retired_at: Instant | null
 }
@@ -138,6 +145,29 @@ interface RefreshTokenTable {
   request_hash: string | null
   successor_hash: string | null
   successor_sealed: string | null
+}
+
+/** What was revoked beside whole grants: single access tokens (by `jti`), and all tokens whose `jti` begins with it. */
+interface RevocationTable {
+  id: string
+  revoked_at: Instant
+  /** By then every token that it names has expired. */
+  expires_at: Instant
+}
+
+/** Client assertions that were used: each is good once (RFC 7523, 3). */
+interface UsedAssertionTable {
+  client_id: string
+  jti_hash: string
+  expires_at: Instant
+}
+
+/** The key that the app proves itself with at auth servers; generation 1 wins when several instances start at once. */
+interface AppKeyTable {
+  generation: number
+  public_jwk: string
+  private_jwk_sealed: string
+  created_at: Instant
 }
 
 /** A launch that the app began and whose callback has not come back yet. */

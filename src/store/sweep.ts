@@ -7,7 +7,7 @@ const HOUR = 3_600_000
  * How long a thing outlives its use. A code and a grant are kept on so that a replay still finds, and revokes, what
  * it belonged to, and so that an access token of a grant that was revoked is still known to be revoked.
  */
-const KEPT = { loginFailure: HOUR, code: HOUR, grant: 48 * HOUR } as const
+const KEPT = { loginFailure: HOUR, code: HOUR, grant: 48 * HOUR, signingKey: 168 * HOUR } as const
 
 /** Removes what has expired (contract 2). Safe to run on several instances at once, and at any time. */
 export async function sweep({ db }: Store, now: Instant): Promise<void> {
@@ -33,6 +33,12 @@ export async function sweep({ db }: Store, now: Instant): Promise<void> {
     .where('expires_at', '<', now - KEPT.code)
     .execute()
   await db.deleteFrom('refresh_token').where('expires_at', '<', now).execute()
+  await db.deleteFrom('revocation').where('expires_at', '<', now).execute()
+  await db.deleteFrom('used_assertion').where('expires_at', '<', now).execute()
+  await db
+    .deleteFrom('signing_key')
+    .where('retired_at', '<', now - KEPT.signingKey)
+    .execute()
   await db
     .deleteFrom('grant')
     .where('last_used_at', '<', now - KEPT.grant)

@@ -54,6 +54,7 @@ export async function sessionApp(
     fhir: { upstreamUrl: undefined, samplePatients: 60 },
     app: {
       clientId: 'sallyport-app',
+      authMethod: 'private_key_jwt',
       scope: APP_SCOPE,
       issuers,
       sessionMaxSeconds: 28_800,

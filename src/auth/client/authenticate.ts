@@ -1,32 +1,46 @@
-import { type Store, sameText, sha256 } from '../../store/index.ts'
+import { sameText, sha256 } from '../../store/index.ts'
+import type { AuthContext } from '../context.ts'
 import type { Parameters } from '../parameters.ts'
 import { Refusal } from '../refusal.ts'
+import { checkAssertion } from './assertion/check-assertion.ts'
 import { type Client, findClient } from './client.ts'
-import { readCredentials } from './credentials.ts'
+import { type Credentials, readCredentials } from './credentials.ts'
 
-/** The client that sent a request to the token endpoint, proven in the way it was registered with. */
+/** The client that sent a request to the token endpoint or one like it, proven in the way it was registered with. */
 export async function authenticateClient(
-  store: Store,
+  context: AuthContext,
   authorization: string | undefined,
   form: Parameters,
 ): Promise<Client | Refusal> {
   const credentials = readCredentials(authorization, form)
   if (credentials instanceof Refusal) return credentials
-  const client = await findClient(store, credentials.clientId)
-  if (!client) return notProven('the client is not registered')
+  if (credentials.kind === 'assertion') {
+    const proven = await checkAssertion(context, credentials)
+    return typeof proven === 'string' ? notProven(proven) : proven
+  }
+  const client = await findClient(context.store, credentials.clientId)
+  return client ? prove(client, credentials) : notProven('the client is not registered')
+}
+
+function prove(
+  client: Client,
+  credentials: Exclude<Credentials, { readonly kind: 'assertion' }>,
+): Client | Refusal {
   switch (client.authMethod) {
     case 'none':
-      return credentials.secret === undefined ? client : notProven('a public client sent a secret')
+      return credentials.kind === 'name' ? client : notProven('a public client sent a secret')
     case 'client_secret':
-      return isSecretOf(client, credentials.secret) ? client : notProven('the secret is missing or wrong')
+      return isSecretOf(client, credentials) ? client : notProven('the secret is missing or wrong')
     case 'private_key_jwt':
       return notProven('the client must use private_key_jwt')
   }
 }
 
-function isSecretOf(client: Client, secret: string | undefined): boolean {
+function isSecretOf({ secretHash }: Client, credentials: Credentials): boolean {
   return (
-    secret !== undefined && client.secretHash !== undefined && sameText(sha256(secret), client.secretHash)
+    credentials.kind === 'secret' &&
+    secretHash !== undefined &&
+    sameText(sha256(credentials.secret), secretHash)
   )
 }
 

@@ -9,7 +9,11 @@ export interface Client {
   readonly logoUrl: string | undefined
   readonly authMethod: Schema['client']['auth_method']
   readonly secretHash: string | undefined
+  /** Public keys as JSON, or the address of such a key set. */
+  readonly jwks: string | undefined
+  readonly jwksUrl: string | undefined
   readonly redirectUris: readonly string[]
+  readonly postLogoutRedirectUris: readonly string[]
   readonly launchUrl: string | undefined
   /** The scopes that it may have at most. */
   readonly scope: string
@@ -42,7 +46,10 @@ function clientOf(row: Selectable<Schema['client']>): Client {
     logoUrl: row.logo_url ?? undefined,
     authMethod: row.auth_method,
     secretHash: row.secret_hash ?? undefined,
+    jwks: row.jwks ?? undefined,
+    jwksUrl: row.jwks_url ?? undefined,
     redirectUris: parseRedirectUris(row.redirect_uris),
+    postLogoutRedirectUris: parseRedirectUris(row.post_logout_redirect_uris),
     launchUrl: row.launch_url ?? undefined,
     scope: row.scope,
     firstParty: row.first_party,

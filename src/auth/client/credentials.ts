@@ -1,28 +1,47 @@
 import type { Parameters } from '../parameters.ts'
 import { Refusal } from '../refusal.ts'
 
-/** How a client names, and perhaps proves, itself at the token endpoint. */
-export interface Credentials {
-  readonly clientId: string
-  readonly secret: string | undefined
-}
+/** How a client names, and perhaps proves, itself. */
+export type Credentials =
+  | { readonly kind: 'name'; readonly clientId: string }
+  | { readonly kind: 'secret'; readonly clientId: string; readonly secret: string }
+  /** The assertion names the client; the form may do so too. */
+  | { readonly kind: 'assertion'; readonly clientId: string | undefined; readonly assertion: string }
+
+const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
 /** Reads the client's credentials: by one method only (RFC 6749, 2.3). */
 export function readCredentials(authorization: string | undefined, form: Parameters): Credentials | Refusal {
-  if (form.get('client_assertion') !== undefined || form.get('client_assertion_type') !== undefined)
-    return new Refusal('invalid_client', 'Client assertions (private_key_jwt) are not supported.')
+  const methods = [authorization, form.get('client_secret'), assertionIn(form)]
+  if (methods.filter(method => method !== undefined).length > 1)
+    return new Refusal('invalid_request', 'The client must use one authentication method only.')
+  if (assertionIn(form) !== undefined) return readAssertion(form)
   return authorization === undefined ? readForm(form) : readBasic(authorization, form)
+}
+
+function assertionIn(form: Parameters): string | undefined {
+  return form.get('client_assertion') ?? form.get('client_assertion_type')
+}
+
+// RFC 7521, 4.2.
+function readAssertion(form: Parameters): Credentials | Refusal {
+  const assertion = form.get('client_assertion')
+  if (form.get('client_assertion_type') !== ASSERTION_TYPE || assertion === undefined)
+    return new Refusal(
+      'invalid_request',
+      `The client_assertion_type of a client_assertion is ${ASSERTION_TYPE}.`,
+    )
+  return { kind: 'assertion', clientId: form.get('client_id'), assertion }
 }
 
 function readForm(form: Parameters): Credentials | Refusal {
   const clientId = form.get('client_id')
   if (clientId === undefined) return new Refusal('invalid_client', 'The request names no client.')
-  return { clientId, secret: form.get('client_secret') }
+  const secret = form.get('client_secret')
+  return secret === undefined ? { kind: 'name', clientId } : { kind: 'secret', clientId, secret }
 }
 
 function readBasic(authorization: string, form: Parameters): Credentials | Refusal {
-  if (form.get('client_secret') !== undefined)
-    return new Refusal('invalid_request', 'The client must use one authentication method only.')
   const encoded = /^Basic +([A-Za-z0-9+/=_-]+)$/i.exec(authorization)?.[1]
   const [id, secret] = encoded === undefined ? [] : splitPair(Buffer.from(encoded, 'base64').toString())
   if (id === undefined || secret === undefined)
@@ -33,7 +52,7 @@ function readBasic(authorization: string, form: Parameters): Credentials | Refus
       'invalid_request',
       'The client_id and the Authorization header name different clients.',
     )
-  return { clientId: id, secret }
+  return { kind: 'secret', clientId: id, secret }
 }
 
 function splitPair(pair: string): readonly [] | readonly [string | undefined, string | undefined] {

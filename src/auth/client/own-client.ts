@@ -8,6 +8,8 @@ import type { AuthSettings } from '../context.ts'
 export async function registerOwnClient({ db }: Store, settings: AuthSettings, now: number): Promise<void> {
   const following = {
     redirect_uris: JSON.stringify([`${settings.appUrl}/callback`]),
+    post_logout_redirect_uris: JSON.stringify([`${settings.appUrl}/logout`]),
+    ...proofOf(settings),
     launch_url: settings.smartClientLaunchUrl,
     scope: settings.app.scope,
   }
@@ -18,14 +20,19 @@ export async function registerOwnClient({ db }: Store, settings: AuthSettings, n
       name: 'Demo app',
       description: null,
       logo_url: null,
-      auth_method: 'none',
       secret_hash: null,
       jwks: null,
-      jwks_url: null,
       first_party: true,
       created_at: now,
       ...following,
     })
     .onConflict(conflict => conflict.column('client_id').doUpdateSet(following))
     .execute()
+}
+
+/** The app serves its key set, and rotates it as it likes. */
+function proofOf({ app, appUrl }: AuthSettings) {
+  return app.authMethod === 'none'
+    ? ({ auth_method: 'none', jwks_url: null } as const)
+    : ({ auth_method: 'private_key_jwt', jwks_url: `${appUrl}/jwks` } as const)
 }

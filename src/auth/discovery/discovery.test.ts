@@ -5,6 +5,12 @@ import { oneStore } from '../testing/one-store.ts'
 import { testSettings } from '../testing/settings.ts'
 import { smartConfiguration } from './smart-configuration.ts'
 
+const ENDPOINTS = {
+  introspection_endpoint: '/oauth2/introspect',
+  revocation_endpoint: '/oauth2/revoke',
+  registration_endpoint: '/oauth2/register',
+}
+
 describe('discovery documents', () => {
   const open = oneStore()
 
@@ -24,6 +30,8 @@ describe('discovery documents', () => {
       assert.equal(body.jwks_uri, 'https://auth.example/oauth2/jwks')
       assert.deepEqual(body.code_challenge_methods_supported, ['S256'])
       assert.equal(body.authorization_response_iss_parameter_supported, true)
+      for (const [field, path] of Object.entries(ENDPOINTS))
+        assert.equal(body[field], `https://auth.example${path}`)
     }
   })
 
@@ -31,6 +39,8 @@ describe('discovery documents', () => {
     const house = await AuthHouse.open(await open())
     const body = (await house.visitor().get('/.well-known/openid-configuration')).json()
     assert.deepEqual(body.subject_types_supported, ['public'])
+    assert.equal(body.userinfo_endpoint, 'http://localhost:9000/oauth2/userinfo')
+    assert.equal(body.end_session_endpoint, 'http://localhost:9000/oauth2/logout')
     assert.deepEqual(body.id_token_signing_alg_values_supported, ['RS256'])
     assert.deepEqual(body.response_types_supported, ['code'])
   })
@@ -41,20 +51,35 @@ describe('smartConfiguration', () => {
     const body = smartConfiguration(testSettings)
     for (const name of ['issuer', 'jwks_uri', 'authorization_endpoint', 'token_endpoint'] as const)
       assert.ok(URL.canParse(body[name]), name)
-    assert.deepEqual(body.grant_types_supported, ['authorization_code', 'refresh_token'])
+    assert.deepEqual(body.grant_types_supported, [
+      'authorization_code',
+      'refresh_token',
+      'client_credentials',
+    ])
+    assert.deepEqual(body.token_endpoint_auth_methods_supported, [
+      'client_secret_basic',
+      'client_secret_post',
+      'private_key_jwt',
+    ])
+    assert.deepEqual(body.token_endpoint_auth_signing_alg_values_supported, ['RS384', 'ES384'])
     assert.deepEqual(body.code_challenge_methods_supported, ['S256'])
   })
 
   it('advertises what works now and nothing else', () => {
     assert.deepEqual(smartConfiguration(testSettings).capabilities, [
       'launch-ehr',
+      'launch-standalone',
       'authorize-post',
       'client-public',
       'client-confidential-symmetric',
+      'client-confidential-asymmetric',
       'sso-openid-connect',
       'context-banner',
+      'context-style',
       'context-ehr-patient',
       'context-ehr-encounter',
+      'context-standalone-patient',
+      'context-standalone-encounter',
       'permission-offline',
       'permission-online',
       'permission-v1',
@@ -64,7 +89,7 @@ describe('smartConfiguration', () => {
     ])
   })
 
-  it('names the scopes of an EHR launch, and none that would need a picker', () => {
+  it('names the scopes that are supported', () => {
     assert.deepEqual(smartConfiguration(testSettings).scopes_supported, [
       'openid',
       'fhirUser',
@@ -72,11 +97,22 @@ describe('smartConfiguration', () => {
       'online_access',
       'offline_access',
       'launch',
+      'launch/patient',
+      'launch/encounter',
       'patient/*.rs',
       'patient/*.cruds',
       'user/*.rs',
       'user/*.cruds',
+      'system/*.rs',
+      'system/*.cruds',
     ])
+  })
+
+  it('names no registration endpoint where nobody could register', () => {
+    const closed = { ...testSettings, openRegistration: false }
+    assert.equal('registration_endpoint' in smartConfiguration(closed), false)
+    const byToken = { ...closed, registrationToken: 'an initial access token' }
+    assert.equal('registration_endpoint' in smartConfiguration(byToken), true)
   })
 
   it('leaves out what the FHIR server does not honour', () => {

@@ -1,10 +1,9 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { AuthSettings } from '../context.ts'
 import { paths } from '../paths.ts'
-import { openidConfiguration, serverMetadata } from './server-metadata.ts'
+import { type MetadataSettings, openidConfiguration, serverMetadata } from './server-metadata.ts'
 
 /** The two discovery documents, for anyone. */
-export function discoveryRoutes(app: FastifyInstance, settings: AuthSettings): void {
+export function discoveryRoutes(app: FastifyInstance, settings: MetadataSettings): void {
   const open = (reply: FastifyReply) =>
     reply.headers({ 'access-control-allow-origin': '*', 'cache-control': 'public, max-age=300' })
   app.get(paths.openidConfiguration, (_request, reply) => open(reply).send(openidConfiguration(settings)))

@@ -1,29 +1,49 @@
+import { assertionAlgorithms } from '../client/assertion/client-key.ts'
 import type { AuthSettings } from '../context.ts'
 import { plainScopes } from '../grant/grant-scope.ts'
 import { paths } from '../paths.ts'
 
-type Named = Pick<AuthSettings, 'issuerUrl'>
+/** What of the settings shows in the documents. */
+export type MetadataSettings = Pick<AuthSettings, 'issuerUrl' | 'openRegistration' | 'registrationToken'>
+
+const PROOFS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
 
 /** What the authorization server can do (RFC 8414; OIDC Discovery, 3). Made from the settings, never from a request. */
-export function serverMetadata({ issuerUrl }: Named) {
+export function serverMetadata(settings: MetadataSettings) {
+  const { issuerUrl } = settings
   return {
     issuer: issuerUrl,
     authorization_endpoint: issuerUrl + paths.authorize,
     token_endpoint: issuerUrl + paths.token,
     jwks_uri: issuerUrl + paths.jwks,
+    introspection_endpoint: issuerUrl + paths.introspect,
+    revocation_endpoint: issuerUrl + paths.revoke,
+    ...(canRegister(settings) ? { registration_endpoint: issuerUrl + paths.register } : {}),
     scopes_supported: plainScopes,
     response_types_supported: ['code'],
     response_modes_supported: ['query'],
-    grant_types_supported: ['authorization_code', 'refresh_token'],
-    token_endpoint_auth_methods_supported: ['none', 'client_secret_basic', 'client_secret_post'],
+    grant_types_supported: ['authorization_code', 'refresh_token', 'client_credentials'],
+    token_endpoint_auth_methods_supported: ['none', ...PROOFS],
+    token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
+    introspection_endpoint_auth_methods_supported: PROOFS,
+    introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
+    revocation_endpoint_auth_methods_supported: ['none', ...PROOFS],
+    revocation_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     code_challenge_methods_supported: ['S256'],
     authorization_response_iss_parameter_supported: true,
   }
 }
 
-export function openidConfiguration(settings: Named) {
+/** Nobody is sent to an endpoint that would refuse everyone. */
+function canRegister({ openRegistration, registrationToken }: MetadataSettings): boolean {
+  return openRegistration || registrationToken !== undefined
+}
+
+export function openidConfiguration(settings: MetadataSettings) {
   return {
     ...serverMetadata(settings),
+    userinfo_endpoint: settings.issuerUrl + paths.userinfo,
+    end_session_endpoint: settings.issuerUrl + paths.endSession,
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: ['RS256'],
     claims_supported: ['iss', 'sub', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'fhirUser', 'name'],

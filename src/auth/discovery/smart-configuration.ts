@@ -1,22 +1,27 @@
 import type { AuthSettings } from '../context.ts'
 import { plainScopes } from '../grant/grant-scope.ts'
-import { serverMetadata } from './server-metadata.ts'
+import { type MetadataSettings, serverMetadata } from './server-metadata.ts'
 
 /** What of the settings shows in the document. */
-export type SmartConfigurationSettings = Pick<AuthSettings, 'issuerUrl'> & {
+export type SmartConfigurationSettings = MetadataSettings & {
   readonly fhir: Pick<AuthSettings['fhir'], 'scopeContexts'>
 }
 
 /** Advertised is what works (SMART 2.2, conformance): each capability is shown by a test. */
 const CAPABILITIES = [
   'launch-ehr',
+  'launch-standalone',
   'authorize-post',
   'client-public',
   'client-confidential-symmetric',
+  'client-confidential-asymmetric',
   'sso-openid-connect',
   'context-banner',
+  'context-style',
   'context-ehr-patient',
   'context-ehr-encounter',
+  'context-standalone-patient',
+  'context-standalone-encounter',
   'permission-offline',
   'permission-online',
   'permission-v1',
@@ -24,17 +29,19 @@ const CAPABILITIES = [
 ] as const
 
 /** `{fhir_url}/.well-known/smart-configuration`. The FHIR server serves it; only the auth server knows what is true. */
-export function smartConfiguration({ issuerUrl, fhir }: SmartConfigurationSettings) {
-  const { response_modes_supported: _, scopes_supported: __, ...metadata } = serverMetadata({ issuerUrl })
-  // A clinician's scopes; `system/` is for back ends.
-  const contexts = fhir.scopeContexts.filter(context => context !== 'system')
+export function smartConfiguration({ fhir, ...settings }: SmartConfigurationSettings) {
+  const { response_modes_supported: _, scopes_supported: __, ...metadata } = serverMetadata(settings)
+  // A clinician's scopes; `system/` is for back ends, and no capability names it.
+  const capabilities = fhir.scopeContexts.filter(context => context !== 'system')
   return {
     ...metadata,
-    token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+    token_endpoint_auth_methods_supported: metadata.token_endpoint_auth_methods_supported.filter(
+      method => method !== 'none',
+    ),
     scopes_supported: [
       ...plainScopes,
-      ...contexts.flatMap(context => [`${context}/*.rs`, `${context}/*.cruds`]),
+      ...fhir.scopeContexts.flatMap(context => [`${context}/*.rs`, `${context}/*.cruds`]),
     ],
-    capabilities: [...CAPABILITIES, ...contexts.map(context => `permission-${context}`)],
+    capabilities: [...CAPABILITIES, ...capabilities.map(context => `permission-${context}`)],
   }
 }

@@ -48,6 +48,7 @@ export async function keepFirstSigningKey(
       public_jwk: JSON.stringify(publicJwk),
       private_jwk_sealed: sealer.seal(JSON.stringify(jwk), PURPOSE),
       created_at: now,
+      signs_from: now,
       retired_at: null,
     })
     .onConflict(conflict => conflict.doNothing())

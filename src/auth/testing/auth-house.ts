@@ -1,6 +1,7 @@
 import { createHash, generateKeyPairSync } from 'node:crypto'
 import { hashSync } from '@node-rs/bcrypt'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
+import type { Insertable } from 'kysely'
 import type { Resource } from '../../fhir/index.ts'
 import { randomToken, type Schema, type Store, sealer } from '../../store/index.ts'
 import type { Logger } from '../../web/index.ts'
@@ -98,7 +99,7 @@ export class AuthHouse {
       .execute()
   }
 
-  async addClient(client: Partial<Schema['client']> & { client_id: string }): Promise<void> {
+  async addClient(client: Partial<Insertable<Schema['client']>> & { client_id: string }): Promise<void> {
     await this.store.db
       .insertInto('client')
       .values({

@@ -14,9 +14,16 @@ export const testSettings: AuthSettings = {
   onLoopback: true,
   loginFailureLimit: 10,
   loginFailureWindowSeconds: 300,
+  audit: { kept: true, failure: 'refuse', days: 365, activityClinicians: undefined },
   openMetrics: false,
+  privateJwksHosts: [],
+  openRegistration: true,
+  registrationToken: undefined,
+  keyMaxAgeDays: 90,
   app: {
     clientId: 'sallyport-app',
+    // Most tests speak as a public client; those about keys say so.
+    authMethod: 'none',
     scope:
       'launch openid fhirUser online_access patient/Patient.rs patient/Condition.rs patient/MedicationRequest.rs patient/Observation.rs',
   },

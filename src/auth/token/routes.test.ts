@@ -50,7 +50,14 @@ describe('POST /oauth2/token', () => {
     ['a Basic header with a broken escape', {}, basic('secret%3Aive', '%zz')],
     ['a Bearer header', {}, { authorization: 'Bearer abc' }],
     ['a client that must use private_key_jwt', { client_id: 'keyed' }, {}],
-    ['a client assertion', { client_assertion: 'x.y.z', client_assertion_type: 'urn:x' }, {}],
+    [
+      'an assertion that is no JWT',
+      {
+        client_assertion: 'x.y.z',
+        client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      },
+      {},
+    ],
   ]
   for (const [name, more, headers] of unproven) {
     it(`refuses ${name}`, async () => {
@@ -91,7 +98,7 @@ describe('POST /oauth2/token', () => {
   it('refuses a grant type that is missing or unknown', async () => {
     const client = { client_id: 'sallyport-app' }
     assert.equal((await house.token(client)).json().error, 'invalid_request')
-    for (const type of ['password', 'client_credentials', 'toString', '__proto__'])
+    for (const type of ['password', 'implicit', 'toString', '__proto__'])
       assert.equal(
         (await house.token({ ...client, grant_type: type })).json().error,
         'unsupported_grant_type',

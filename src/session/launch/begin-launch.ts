@@ -42,7 +42,7 @@ async function goToAuthServer(
   const nonce = randomNonce()
   const { issuer } = metadata
   const ticket = await keepLaunch(context, { issuer, fhirBaseUrl, nonce, codeVerifier })
-  const url = buildAuthorizationUrl(oauthClient(context, fhirBaseUrl, metadata), {
+  const url = buildAuthorizationUrl(await oauthClient(context, fhirBaseUrl, metadata), {
     redirect_uri: callbackUrl(context),
     scope: context.settings.app.scope,
     state: ticket.state,

@@ -1,10 +1,13 @@
 import {
   allowInsecureRequests,
+  type ClientAuth,
   Configuration,
   clockSkew,
   customFetch,
   enableNonRepudiationChecks,
+  modifyAssertion,
   None,
+  PrivateKeyJwt,
   type ServerMetadata,
 } from 'openid-client'
 import type { AppContext } from '../context.ts'
@@ -13,17 +16,35 @@ import type { AppContext } from '../context.ts'
  * `openid-client` for one auth server. The id_token's signature is checked against the key set although it comes
  * straight from the token endpoint. Plain http only where the FHIR base itself was configured with it.
  */
-export function oauthClient(
+export async function oauthClient(
   context: AppContext,
   fhirBaseUrl: string,
   metadata: ServerMetadata,
   fetch: typeof globalThis.fetch = context.fetch,
-): Configuration {
+): Promise<Configuration> {
   const skew = Math.round((context.clock() - Date.now()) / 1000)
-  const client = new Configuration(metadata, context.settings.app.clientId, { [clockSkew]: skew }, None())
+  const proof = await proofFor(context, metadata)
+  const client = new Configuration(metadata, context.settings.app.clientId, { [clockSkew]: skew }, proof)
   client[customFetch] = (url, options) => fetch(url, options as RequestInit)
   client.timeout = Math.max(1, Math.ceil(context.timeoutMs / 1000))
   enableNonRepudiationChecks(client)
   if (fhirBaseUrl.startsWith('http:')) allowInsecureRequests(client)
   return client
+}
+
+/** Signs where the auth server takes signatures, unless the app is a public client there. */
+async function proofFor({ settings, appKeys }: AppContext, metadata: ServerMetadata): Promise<ClientAuth> {
+  const { token_endpoint_auth_methods_supported: methods, token_endpoint: tokenEndpoint } = metadata
+  if (settings.app.authMethod === 'none' || !methods?.includes('private_key_jwt')) return None()
+  const { kid, privateKey } = await appKeys.signing()
+  return PrivateKeyJwt(
+    { key: privateKey, kid },
+    {
+      // SMART 2.2, asymmetric authentication: the audience is the token endpoint.
+      [modifyAssertion]: (header, claims) => {
+        header.typ = 'JWT'
+        claims.aud = tokenEndpoint
+      },
+    },
+  )
 }

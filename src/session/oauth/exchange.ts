@@ -40,7 +40,7 @@ export async function exchangeCode(context: AppContext, request: ExchangeRequest
 async function redeem(context: AppContext, request: ExchangeRequest) {
   const { state: expectedState, nonce: expectedNonce, codeVerifier: pkceCodeVerifier } = request
   let answered: Response | undefined
-  const client = oauthClient(context, request.fhirBaseUrl, request.metadata, async (input, init) => {
+  const client = await oauthClient(context, request.fhirBaseUrl, request.metadata, async (input, init) => {
     const response = await context.fetch(input, init)
     answered ??= response.clone()
     return response
@@ -53,7 +53,7 @@ async function redeem(context: AppContext, request: ExchangeRequest) {
   } catch (error) {
     if (!(answered && (await grantsNoIdentity(answered.clone())))) throw error
     // `openid` was asked for and not granted: the same answer, read as plain OAuth. A code is never sent twice.
-    const again = oauthClient(
+    const again = await oauthClient(
       context,
       request.fhirBaseUrl,
       request.metadata,

@@ -17,7 +17,7 @@ export async function redeemRefreshToken(
   // The token goes to the auth server that gave it and to no other, whatever the FHIR server says today.
   if (found.value.issuer !== session.issuer) return fail({ kind: 'session-over' })
   try {
-    const client = oauthClient(context, session.fhirBaseUrl, found.value)
+    const client = await oauthClient(context, session.fhirBaseUrl, found.value)
     return granted(readTokenGrant(await refreshTokenGrant(client, refreshToken)), session)
   } catch (error) {
     const problem = oauthProblem(error)

@@ -16,7 +16,7 @@ export async function revokeTokens(context: AppContext, session: Revocable): Pro
     if (!found.ok || !found.value.revocation_endpoint || found.value.issuer !== session.issuer) return
     const tokens = openTokens(context.sealer, session.tokensSealed)
     if (!tokens) return
-    const client = oauthClient(context, session.fhirBaseUrl, found.value)
+    const client = await oauthClient(context, session.fhirBaseUrl, found.value)
     for (const [hint, token] of revocationOrder(tokens))
       await tokenRevocation(client, token, { token_type_hint: hint })
   } catch (error) {

@@ -9,6 +9,7 @@ const SmartConfiguration = Type.Object({
   authorization_endpoint: Type.String({ minLength: 1 }),
   token_endpoint: Type.String({ minLength: 1 }),
   revocation_endpoint: Type.Optional(Type.String()),
+  token_endpoint_auth_methods_supported: Type.Optional(Type.Array(Type.String())),
   authorization_response_iss_parameter_supported: Type.Optional(Type.Boolean()),
   id_token_signing_alg_values_supported: Type.Optional(Type.Array(Type.String())),
 })
@@ -31,6 +32,9 @@ export function readSmartConfiguration(fhirBaseUrl: string, document: unknown): 
       ...endpoints,
       authorization_response_iss_parameter_supported:
         document.authorization_response_iss_parameter_supported ?? false,
+      ...(document.token_endpoint_auth_methods_supported && {
+        token_endpoint_auth_methods_supported: document.token_endpoint_auth_methods_supported,
+      }),
       ...(document.id_token_signing_alg_values_supported && {
         id_token_signing_alg_values_supported: document.id_token_signing_alg_values_supported,
       }),

@@ -12,6 +12,7 @@ export const tables: Migration = {
     await createLogin(db)
     await createLaunch(db)
     await createGrant(db)
+    await createRevocation(db)
     await createApp(db)
     await createAudit(db, dialect)
   },
@@ -53,6 +54,7 @@ async function createClient(db: Kysely<Schema>): Promise<void> {
     .addColumn('jwks', 'text')
     .addColumn('jwks_url', 'text')
     .addColumn('redirect_uris', 'text', column => column.notNull())
+    .addColumn('post_logout_redirect_uris', 'text', column => column.notNull().defaultTo('[]'))
     .addColumn('launch_url', 'text')
     .addColumn('scope', 'text', column => column.notNull())
     .addColumn('first_party', 'boolean', column => column.notNull().defaultTo(sql`false`))
@@ -65,6 +67,7 @@ async function createClient(db: Kysely<Schema>): Promise<void> {
     .addColumn('public_jwk', 'text', column => column.notNull())
     .addColumn('private_jwk_sealed', 'text', column => column.notNull())
     .addColumn('created_at', 'bigint', column => column.notNull())
+    .addColumn('signs_from', 'bigint', column => column.notNull())
     .addColumn('retired_at', 'bigint')
     .execute()
 }
@@ -138,6 +141,7 @@ async function createGrant(db: Kysely<Schema>): Promise<void> {
   await index(db, 'grant', ['client_id'])
   await index(db, 'grant', ['clinician_id'])
   await index(db, 'grant', ['last_used_at'])
+  await index(db, 'grant', ['revoked_at'])
   await db.schema
     .createTable('authorization_code')
     .addColumn('code_hash', 'text', column => column.primaryKey().notNull())
@@ -164,7 +168,34 @@ async function createGrant(db: Kysely<Schema>): Promise<void> {
   await index(db, 'refresh_token', ['expires_at'])
 }
 
+// No foreign keys: what was revoked stays known when its client is removed.
+async function createRevocation(db: Kysely<Schema>): Promise<void> {
+  await db.schema
+    .createTable('revocation')
+    .addColumn('id', 'text', column => column.primaryKey().notNull())
+    .addColumn('revoked_at', 'bigint', column => column.notNull())
+    .addColumn('expires_at', 'bigint', column => column.notNull())
+    .execute()
+  await index(db, 'revocation', ['revoked_at'])
+  await index(db, 'revocation', ['expires_at'])
+  await db.schema
+    .createTable('used_assertion')
+    .addColumn('client_id', 'text', column => column.notNull())
+    .addColumn('jti_hash', 'text', column => column.notNull())
+    .addColumn('expires_at', 'bigint', column => column.notNull())
+    .addPrimaryKeyConstraint('used_assertion_key', ['client_id', 'jti_hash'])
+    .execute()
+  await index(db, 'used_assertion', ['expires_at'])
+}
+
 async function createApp(db: Kysely<Schema>): Promise<void> {
+  await db.schema
+    .createTable('app_key')
+    .addColumn('generation', 'integer', column => column.primaryKey().notNull())
+    .addColumn('public_jwk', 'text', column => column.notNull())
+    .addColumn('private_jwk_sealed', 'text', column => column.notNull())
+    .addColumn('created_at', 'bigint', column => column.notNull())
+    .execute()
   await db.schema
     .createTable('app_launch')
     .addColumn('state_hash', 'text', column => column.primaryKey().notNull())

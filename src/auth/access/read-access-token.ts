@@ -1,0 +1,31 @@
+import { findClient } from '../client/client.ts'
+import type { AuthContext } from '../context.ts'
+import { findLiveGrant, type Grant } from '../grant/grant.ts'
+import { readOwnJwt } from '../keys/jwt.ts'
+import { isRevoked } from '../revoke/revocation.ts'
+
+/** An access token of ours that is good at this moment. */
+export interface AccessToken {
+  readonly claims: Readonly<Record<string, unknown>>
+  readonly id: string
+  readonly clientId: string
+  readonly scope: string
+  /** In seconds, as in the token. */
+  readonly expiresAt: number
+  /** What it follows from; a back end's token follows from none. */
+  readonly grant: Grant | undefined
+}
+
+/** Reads an access token that we issued: signed by us, not expired, not revoked, its client and grant still there. */
+export async function readAccessToken(context: AuthContext, token: string): Promise<AccessToken | undefined> {
+  const { settings, keys, clock, store } = context
+  const claims = readOwnJwt(token, 'at+jwt', await keys.published())
+  if (claims?.iss !== settings.issuerUrl || claims.aud !== settings.fhirBaseUrl) return undefined
+  const { jti, client_id: clientId, scope, exp } = claims
+  if (typeof jti !== 'string' || typeof clientId !== 'string' || typeof scope !== 'string') return undefined
+  if (typeof exp !== 'number' || exp * 1000 <= clock() || (await isRevoked(store, jti))) return undefined
+  const found = { claims, id: jti, clientId, scope, expiresAt: exp }
+  if (claims.sub === clientId) return (await findClient(store, clientId)) && { ...found, grant: undefined }
+  const grant = await findLiveGrant(store.db, jti.split('.')[0] ?? '', clock())
+  return grant?.clientId === clientId ? { ...found, grant } : undefined
+}

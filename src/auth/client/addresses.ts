@@ -1,0 +1,40 @@
+import { isLoopbackHost } from '../../config/index.ts'
+
+/** What is wrong with the redirect address of a client (RFC 6749, 3.1.2; RFC 8252, 7), or undefined. */
+export function redirectUriFault(text: string): string | undefined {
+  const url = absolute(text)
+  if (typeof url === 'string') return url
+  return url.protocol === 'https:' || isLoopbackHttp(url) || isPrivateUse(url)
+    ? undefined
+    : 'expected https, http on loopback, or a private-use scheme'
+}
+
+/** What is wrong with an address that a browser is sent to, or that shows a picture. */
+export function pageAddressFault(text: string): string | undefined {
+  const url = absolute(text)
+  if (typeof url === 'string') return url
+  return /^https?:$/.test(url.protocol) ? undefined : 'expected an http or https address'
+}
+
+/** What is wrong with the address of a key set. */
+export function jwksUrlFault(text: string): string | undefined {
+  const url = absolute(text)
+  if (typeof url === 'string') return url
+  return url.protocol === 'https:' || isLoopbackHttp(url) ? undefined : 'expected https, or http on loopback'
+}
+
+function absolute(text: string): URL | string {
+  const url = URL.parse(text)
+  if (url === null || /[\s\p{Cc}]/u.test(text)) return 'expected an absolute address'
+  if (text.includes('#')) return 'expected an address without fragment'
+  return url.username === '' && url.password === '' ? url : 'expected an address without user and password'
+}
+
+function isLoopbackHttp(url: URL): boolean {
+  return url.protocol === 'http:' && isLoopbackHost(url.hostname)
+}
+
+// RFC 8252, 7.1: a domain name in reverse, so that it has a dot; never a scheme that browsers run or open themselves.
+function isPrivateUse(url: URL): boolean {
+  return /^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+:$/.test(url.protocol)
+}

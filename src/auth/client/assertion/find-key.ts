@@ -1,0 +1,47 @@
+import type { Client } from '../client.ts'
+import { type ClientKey, isAssertionAlgorithm, readClientKeys } from './client-key.ts'
+import type { KeySets } from './key-sets.ts'
+
+type Header = Readonly<Record<string, unknown>>
+
+/**
+ * The one key of the client that an assertion names (SMART 2.2): `jku` only where it is the registered address; then
+ * exactly one key with that `kid` for that `alg`. A text says why there is none.
+ */
+export async function findKey(keySets: KeySets, client: Client, header: Header): Promise<ClientKey | string> {
+  const { alg, kid, typ, jku, crit } = header
+  if (!isAssertionAlgorithm(alg)) return 'alg is neither RS384 nor ES384'
+  if (typeof kid !== 'string' || kid === '') return 'kid is missing'
+  if (typ !== undefined && !(typeof typ === 'string' && /^(client-authentication\+)?jwt$/i.test(typ)))
+    return 'typ is not JWT'
+  if (crit !== undefined) return 'crit is not understood'
+  if (jku !== undefined && jku !== client.jwksUrl) return 'jku is not the registered address'
+  const keys = await keysOf(keySets, client, kid)
+  if (keys === 'unavailable') return 'the key set cannot be fetched'
+  const fitting = keys.filter(key => key.kid === kid && key.algorithm === alg)
+  const [key] = fitting
+  return fitting.length === 1 && key ? key : `${fitting.length} keys have the kid`
+}
+
+async function keysOf(
+  keySets: KeySets,
+  client: Client,
+  kid: string,
+): Promise<readonly ClientKey[] | 'unavailable'> {
+  if (client.jwksUrl !== undefined) return keySets.find(client.jwksUrl, kid)
+  return client.jwks === undefined ? 'unavailable' : inlineKeys(client.jwks)
+}
+
+const inline = new Map<string, readonly ClientKey[]>()
+const MOST_INLINE = 1_000
+
+// By its text: a key set that is registered anew is another one.
+function inlineKeys(jwks: string): readonly ClientKey[] {
+  const known = inline.get(jwks)
+  if (known) return known
+  const keys = readClientKeys(JSON.parse(jwks)) ?? []
+  const [oldest] = inline.keys()
+  if (inline.size >= MOST_INLINE && oldest !== undefined) inline.delete(oldest)
+  inline.set(jwks, keys)
+  return keys
+}

@@ -1,0 +1,27 @@
+const LONGEST_MS = 24 * 3_600_000
+/** RFC 9111, 4.2.2: where the headers say nothing, we choose. */
+const UNSAID_MS = 60_000
+
+/** How long a response may be kept (RFC 9111, 4.2). */
+export function freshForMs(headers: Headers, now: number): number {
+  const directives = (headers.get('cache-control') ?? '')
+    .toLowerCase()
+    .split(',')
+    .map(part => part.trim())
+  if (directives.includes('no-store') || directives.includes('no-cache')) return 0
+  const maxAge = directives.map(part => /^max-age="?(\d{1,10})"?$/.exec(part)?.[1]).find(Boolean)
+  if (maxAge !== undefined) return within((Number(maxAge) - ageOf(headers)) * 1000)
+  const expires = headers.get('expires')
+  if (expires === null) return headers.has('cache-control') ? 0 : UNSAID_MS
+  const at = Date.parse(expires)
+  return Number.isNaN(at) ? 0 : within(at - now)
+}
+
+function ageOf(headers: Headers): number {
+  const age = Number(headers.get('age') ?? 0)
+  return Number.isFinite(age) ? age : 0
+}
+
+function within(ms: number): number {
+  return Math.min(Math.max(ms, 0), LONGEST_MS)
+}

@@ -1,0 +1,82 @@
+import { randomBytes } from 'node:crypto'
+import { parseScope, parseScopes, type ResourceScope } from '../../scope/index.ts'
+import type { Client } from '../client/client.ts'
+import type { AuthContext, AuthSettings } from '../context.ts'
+import { canonical, narrow, withLetters } from '../grant/narrow.ts'
+import { signJwt } from '../keys/jwt.ts'
+import type { Parameters } from '../parameters.ts'
+import { Refusal } from '../refusal.ts'
+import { clientTokens } from '../revoke/revocation.ts'
+import type { TokenResponse } from './token-response.ts'
+
+// SMART 2.2, backend services: five minutes at most.
+const LONGEST_SECONDS = 300
+
+/** Scopes of our own that a back end may have, beside `system/`: the launch API of an EHR. */
+const EXTENSION_SCOPES: ReadonlySet<string> = new Set(['__launch-contexts.c'])
+
+/** `grant_type=client_credentials` (SMART 2.2, backend services): for clients that sign, and no refresh token. */
+export async function clientCredentials(
+  context: AuthContext,
+  client: Client,
+  form: Parameters,
+): Promise<TokenResponse | Refusal> {
+  if (client.authMethod !== 'private_key_jwt')
+    return new Refusal(
+      'unauthorized_client',
+      'Only a client that signs (private_key_jwt) may use client_credentials.',
+    )
+  const asked = form.get('scope')
+  if (asked === undefined) return new Refusal('invalid_scope', 'The parameter scope is missing.')
+  const scope = systemScope(asked, client.scope, context.settings.fhir)
+  if (scope === '') return new Refusal('invalid_scope', 'None of the scopes can be granted.')
+  const lifetime = Math.min(context.settings.accessTokenTtlSeconds, LONGEST_SECONDS)
+  return {
+    access_token: await backEndToken(context, client, scope, lifetime),
+    token_type: 'Bearer',
+    expires_in: lifetime,
+    scope,
+  }
+}
+
+/** What is granted of what was asked: `system/` scopes, as far as the client may have them and the server honours them. */
+function systemScope(asked: string, allowed: string, fhir: AuthSettings['fhir']): string {
+  const limits = parseScopes(allowed)
+  const granted = asked.split(' ').flatMap(text => {
+    const scope = parseScope(text)
+    if (scope?.kind === 'plain')
+      return EXTENSION_SCOPES.has(scope.text) && limits.some(one => one.text === scope.text)
+        ? [scope.text]
+        : []
+    if (scope?.context !== 'system' || !fhir.scopeContexts.includes('system')) return []
+    const known = canonical(scope)
+    return known ? narrow(known, limits).flatMap(part => searchable(part, fhir.searchLetter)) : []
+  })
+  return [...new Set(granted)].join(' ')
+}
+
+// Contract 5.5: where `r` searches too, a lone `s` would buy nothing and is not granted.
+function searchable(scope: ResourceScope, searchLetter: 'r' | 's'): readonly string[] {
+  const kept =
+    searchLetter === 's' || scope.letters.has('r') ? scope : withLetters(scope, letter => letter !== 's')
+  return kept ? [kept.text] : []
+}
+
+async function backEndToken(
+  { settings, keys, clock }: AuthContext,
+  client: Client,
+  scope: string,
+  lifetimeSeconds: number,
+): Promise<string> {
+  const issuedAt = Math.floor(clock() / 1000)
+  return signJwt(await keys.signing(), 'at+jwt', {
+    iss: settings.issuerUrl,
+    sub: client.id,
+    aud: settings.fhirBaseUrl,
+    client_id: client.id,
+    scope,
+    jti: `${clientTokens(client.id)}.${randomBytes(12).toString('base64url')}`,
+    iat: issuedAt,
+    exp: issuedAt + lifetimeSeconds,
+  })
+}

@@ -1,0 +1,124 @@
+import { generateKeyPair } from 'node:crypto'
+import { promisify } from 'node:util'
+import { type Sealer, type Store, sha256 } from '../../store/index.ts'
+
+/** The public part of the app's key, as it is published (RFC 7517). */
+export interface PublicJwk {
+  readonly kty: 'EC'
+  readonly crv: 'P-384'
+  readonly x: string
+  readonly y: string
+  readonly kid: string
+  readonly use: 'sig'
+  readonly alg: 'ES384'
+}
+
+/** The key that the app proves itself with (`private_key_jwt`). All instances have the same, through the store. */
+export interface AppKey {
+  readonly kid: string
+  readonly privateKey: CryptoKey
+}
+
+export interface AppKeys {
+  signing(): Promise<AppKey>
+  published(): Promise<readonly PublicJwk[]>
+}
+
+interface Row {
+  readonly generation: number
+  readonly public_jwk: string
+  readonly private_jwk_sealed: string
+}
+
+const PURPOSE = 'app key'
+const generate = promisify(generateKeyPair)
+
+/** Made when it is first needed. A key that was sealed with another `SMART_SECRET` is followed by a new one. */
+export function createAppKeys(options: {
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly clock: () => number
+}): AppKeys {
+  let opened: Promise<AppKey> | undefined
+  const open = async (): Promise<AppKey> => {
+    const found = await openNewest(options)
+    if (found) return found
+    await makeNext(options)
+    const made = await openNewest(options)
+    if (!made) throw new Error('Cannot open the key of the app')
+    return made
+  }
+  const signing = () => {
+    opened ??= open().catch(error => {
+      opened = undefined
+      throw error
+    })
+    return opened
+  }
+  return {
+    signing,
+    async published() {
+      await signing()
+      const rows = await findRows(options.store)
+      return rows.map(row => JSON.parse(row.public_jwk) as PublicJwk)
+    },
+  }
+}
+
+function findRows({ db }: Store): Promise<readonly Row[]> {
+  return db.selectFrom('app_key').selectAll().orderBy('generation', 'desc').execute()
+}
+
+async function openNewest({
+  store,
+  sealer,
+}: {
+  readonly store: Store
+  readonly sealer: Sealer
+}): Promise<AppKey | undefined> {
+  const [row] = await findRows(store)
+  const jwk = row && opening(sealer, row)
+  if (!row || !jwk) return undefined
+  const { kid } = JSON.parse(row.public_jwk) as PublicJwk
+  const algorithm = { name: 'ECDSA', namedCurve: 'P-384' }
+  return { kid, privateKey: await crypto.subtle.importKey('jwk', jwk, algorithm, false, ['sign']) }
+}
+
+function opening(sealer: Sealer, row: Row): JsonWebKey | undefined {
+  try {
+    return JSON.parse(sealer.open(row.private_jwk_sealed, PURPOSE))
+  } catch {
+    return undefined
+  }
+}
+
+// Of several instances that start at once one keeps its key; the others throw theirs away.
+async function makeNext({
+  store,
+  sealer,
+  clock,
+}: {
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly clock: () => number
+}): Promise<void> {
+  const { privateKey } = await generate('ec', { namedCurve: 'P-384' })
+  const jwk = privateKey.export({ format: 'jwk' })
+  const [newest] = await findRows(store)
+  await store.db
+    .insertInto('app_key')
+    .values({
+      generation: (newest?.generation ?? 0) + 1,
+      public_jwk: JSON.stringify(publicPart(jwk)),
+      private_jwk_sealed: sealer.seal(JSON.stringify(jwk), PURPOSE),
+      created_at: clock(),
+    })
+    .onConflict(conflict => conflict.doNothing())
+    .execute()
+}
+
+function publicPart({ x = '', y = '' }: JsonWebKey): PublicJwk {
+  // RFC 7638: the required members in lexicographic order, without white space.
+  const kid = sha256(JSON.stringify({ crv: 'P-384', kty: 'EC', x, y }))
+  return { kty: 'EC', crv: 'P-384', x, y, kid, use: 'sig', alg: 'ES384' }
+}
