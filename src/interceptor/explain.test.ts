@@ -125,6 +125,19 @@ describe('explain', () => {
       body: [to('/performer/-', { reference: 'Patient/2' }, 'add')],
     })
     assert.equal(performer.text, NOT_WITHIN)
+    const bit = (path: string, value: unknown) => to(path, value, 'add')
+    for (const ops of [
+      [bit('/asserter/reference', 'Patient/2'), bit('/asserter/display', 'x')],
+      [bit('/asserter', { reference: 'Practitioner/1' }), bit('/asserter/reference', 'Patient/2')],
+      [bit('/asserter', null), bit('/asserter/reference', 'Patient/2')],
+      [bit('/note/0/text', 'x'), bit('/asserter', { reference: 'Patient/2' }), bit('/0', 'x')],
+    ])
+      assert.equal(patch(...ops).text, NOT_WITHIN)
+    const performers = [
+      bit('/performer/0', { reference: 'Practitioner/1' }),
+      bit('/performer/0/reference', 'Patient/2'),
+    ]
+    assert.equal(ask('PATCH /Observation/1', 'patient/*.u', { body: performers }).text, NOT_WITHIN)
     assert(patch(to('/__proto__/x', 1, 'add'), to('/constructor', 1, 'add')).allowed)
     for (const body of [{}, [{ op: 'test' }, 1]])
       assert.equal(ask('PATCH /Condition/1', 'patient/*.u', { body }).status, 400)

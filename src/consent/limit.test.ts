@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { union } from './limit.ts'
+import type { Limit } from './reach.ts'
+
+const lab: Limit = { patient: '1', query: [['category', 'lab']] }
+const finalLab: Limit = {
+  patient: '1',
+  query: [
+    ['category', 'lab'],
+    ['status', 'final'],
+  ],
+}
+
+describe('union', () => {
+  it('is everything when one limit leaves nothing out', () => {
+    assert.equal(union([{ patient: '1' }, {}, { id: 'a' }]), 'everything')
+    assert.deepEqual(union([]), [])
+  })
+
+  const KEPT: [name: string, limits: Limit[], kept: number[]][] = [
+    ['different patients', [{ patient: '1' }, { patient: '2' }], [0, 1]],
+    ['different ids', [{ id: 'a' }, { id: 'b' }], [0, 1]],
+    ['a patient and an id', [{ patient: '1' }, { id: 'a' }], [0, 1]],
+    ['an id, and the same for one patient', [{ id: 'a', patient: '1' }, { id: 'a' }], [1]],
+    ['a patient, and a filter of that patient', [lab, { patient: '1' }], [1]],
+    ['a patient, and a filter of another', [lab, { patient: '2' }], [0, 1]],
+    ['a filter and a narrower one', [finalLab, lab], [1]],
+    ['different values of a filter', [lab, { patient: '1', query: [['category', 'vital']] }], [0, 1]],
+    ['the same value of different filters', [lab, { patient: '1', query: [['code', 'lab']] }], [0, 1]],
+    ['a filter of everybody, and of one patient', [lab, { query: [['category', 'lab']] }], [1]],
+    ['the same twice', [lab, { ...lab }], [0]],
+    ['a patient alone, and that patient with others', [{ patient: '1', sole: true }, { patient: '1' }], [1]],
+  ]
+  for (const [name, limits, kept] of KEPT)
+    it(`keeps what is needed of ${name}, in either order`, () => {
+      const expected = kept.map(at => limits[at])
+      assert.deepEqual(union(limits), expected)
+      const turned = union(limits.toReversed())
+      assert(turned !== 'everything')
+      assert.deepEqual(
+        new Set(turned.map(limit => JSON.stringify(limit))),
+        new Set(expected.map(limit => JSON.stringify(limit))),
+      )
+    })
+})
