@@ -1,5 +1,4 @@
 import { type FileHandle, open } from 'node:fs/promises'
-import { CompiledQuery } from 'kysely'
 import { Connection, whenFree } from './database-file.ts'
 import type { Turns } from './turns.ts'
 
@@ -47,26 +46,18 @@ export function openAppending(path: string, turns: Turns): Appending {
 }
 
 function write(connection: Connection, table: string, rows: readonly Row[]): void {
+  const columns = Object.keys(rows[0] ?? {})
+  const names = columns.map(name => `"${name}"`).join(', ')
+  const statement = `insert into "${table}" (${names}) values (${columns.map(() => '?').join(', ')})`
   try {
-    for (const row of rows) connection.run(insertion(table, row))
+    for (const row of rows)
+      connection.write(
+        statement,
+        columns.map(name => row[name]),
+      )
     connection.exec('commit')
   } catch (error) {
     if (connection.inTransaction) connection.exec('rollback')
     throw error
   }
-}
-
-const statements = new Map<string, string>()
-
-/** The same text for rows with the same columns, so that it is prepared once. */
-function insertion(table: string, row: Row): CompiledQuery {
-  const columns = Object.keys(row)
-  const key = `${table} ${columns.join()}`
-  let statement = statements.get(key)
-  if (statement === undefined) {
-    const names = columns.map(name => `"${name}"`).join(', ')
-    statement = `insert into "${table}" (${names}) values (${columns.map(() => '?').join(', ')})`
-    statements.set(key, statement)
-  }
-  return CompiledQuery.raw(statement, Object.values(row))
 }

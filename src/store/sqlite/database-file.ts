@@ -91,6 +91,11 @@ export class Connection {
     return { rows: statement.all(...parameters).map(row => asRow(row, booleans) as Row) }
   }
 
+  /** A statement that gives no rows. */
+  write(sql: string, parameters: readonly unknown[]): void {
+    this.#prepare(sql).statement.run(...parameters.map(asInput))
+  }
+
   close(): void {
     this.#prepared.clear()
     this.#db.close()

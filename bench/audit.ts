@@ -1,0 +1,172 @@
+import { fork } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { SignJWT } from 'jose'
+import { Pool } from 'undici'
+import { type Auditor, createAuditor, fhirAudit, noAudit } from '../src/audit/index.ts'
+import { fhirServer, openRepository } from '../src/fhir-server/index.ts'
+import { samplePatients } from '../src/fhir-server/sample/index.ts'
+import { createInterceptor } from '../src/interceptor/index.ts'
+import { openStore } from '../src/store/index.ts'
+
+/**
+ * The same read of the embedded FHIR server unguarded, guarded with audit off, and guarded with audit on: throughput in
+ * turns, so that whatever else the machine does falls on all three, and the ratios of the medians. Issue: 0.9 or more
+ * with audit off, 0.6 or more with audit on.
+ *
+ *   node bench/audit.ts [connections]
+ */
+const BASE = 'http://fhir.test/fhir'
+const ISSUER = 'http://auth.test'
+const ROUNDS = 9
+const ROUND_MS = 1000
+const VARIANTS = ['unguarded', 'guarded', 'audited'] as const
+type Variant = (typeof VARIANTS)[number]
+
+if (process.argv[2] === 'serve')
+  await serve(process.argv[3] as Variant, process.argv[4] ?? '', process.argv[5] ?? '')
+else await measure(Number(process.argv[2] ?? 64))
+
+async function serve(variant: Variant, folder: string, jwk: string): Promise<void> {
+  const guard = createInterceptor({
+    authUrl: ISSUER,
+    fhirBaseUrl: BASE,
+    fetch: async () => Response.json({ keys: [JSON.parse(jwk)] }),
+  })
+  await guard.start()
+  const store = await openStore(`sqlite:${join(folder, `${variant}.db`)}`)
+  const auditor: Auditor = variant === 'audited' ? createAuditor({ store }) : noAudit
+  const app = await fhirServer({
+    baseUrl: BASE,
+    dataFile: join(folder, 'fhir.db'),
+    smartConfiguration: {},
+    ...(variant !== 'unguarded' && { guard }),
+    ...(variant === 'audited' && { audit: fhirAudit({ auditor, store, fhirBaseUrl: BASE }) }),
+  })
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  process.on('message', () => process.send?.(process.cpuUsage()))
+  process.on('disconnect', async () => {
+    guard.close()
+    await app.close()
+    await store.close()
+  })
+  process.send?.((app.server.address() as AddressInfo).port)
+}
+
+interface Server {
+  readonly variant: Variant
+  round(): Promise<{
+    readonly perSecond: number
+    readonly cpuUs: number
+    readonly p50: number
+    readonly p99: number
+  }>
+  close(): Promise<void>
+}
+
+async function measure(connections: number): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'audit-bench-'))
+  load(join(folder, 'fhir.db'))
+  const { jwk, token } = await tokenFor('patient-1')
+  const servers = await Promise.all(
+    VARIANTS.map(variant =>
+      open(variant, folder, jwk, variant === 'unguarded' ? undefined : token, connections),
+    ),
+  )
+  for (const server of servers) await server.round()
+  const rounds = new Map<Variant, Awaited<ReturnType<Server['round']>>[]>(VARIANTS.map(name => [name, []]))
+  for (let at = 0; at < ROUNDS; at++)
+    for (const server of servers) rounds.get(server.variant)?.push(await server.round())
+  const base = median((rounds.get('unguarded') ?? []).map(it => it.perSecond))
+  for (const [variant, all] of rounds) {
+    const perSecond = median(all.map(it => it.perSecond))
+    process.stdout.write(
+      `${variant.padEnd(10)} ${perSecond.toFixed(0).padStart(6)}/s  ratio ${(perSecond / base).toFixed(2)}  ` +
+        `${median(all.map(it => it.cpuUs)).toFixed(0)} us CPU  p50 ${median(all.map(it => it.p50)).toFixed(1)} ms  ` +
+        `p99 ${median(all.map(it => it.p99)).toFixed(1)} ms\n`,
+    )
+  }
+  await Promise.all(servers.map(server => server.close()))
+  rmSync(folder, { recursive: true })
+}
+
+async function open(
+  variant: Variant,
+  folder: string,
+  jwk: string,
+  token: string | undefined,
+  connections: number,
+): Promise<Server> {
+  const child = fork(new URL(import.meta.url).pathname, ['serve', variant, folder, jwk])
+  const [port] = (await once(child, 'message')) as [number]
+  const pool = new Pool(`http://127.0.0.1:${port}`, { connections })
+  const cpu = async () => {
+    child.send('cpu')
+    const [{ user, system }] = (await once(child, 'message')) as [NodeJS.CpuUsage]
+    return user + system
+  }
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
+  return {
+    variant,
+    async round() {
+      const times: number[] = []
+      const [before, began] = [await cpu(), performance.now()]
+      const ask = async () => {
+        while (performance.now() - began < ROUND_MS) {
+          const at = performance.now()
+          const { statusCode, body } = await pool.request({
+            method: 'GET',
+            path: '/fhir/Patient/patient-1',
+            headers,
+          })
+          await body.dump()
+          if (statusCode !== 200) throw new Error(`Cannot measure ${variant}: answered with ${statusCode}`)
+          times.push(performance.now() - at)
+        }
+      }
+      await Promise.all(Array.from({ length: connections }, ask))
+      const ms = performance.now() - began
+      times.sort((a, b) => a - b)
+      return {
+        perSecond: (times.length / ms) * 1000,
+        cpuUs: ((await cpu()) - before) / times.length,
+        p50: times[Math.floor(times.length / 2)] ?? 0,
+        p99: times[Math.floor(times.length * 0.99)] ?? 0,
+      }
+    },
+    async close() {
+      await pool.close()
+      child.disconnect()
+      await once(child, 'exit')
+    },
+  }
+}
+
+async function tokenFor(patient: string): Promise<{ readonly jwk: string; readonly token: string }> {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'bench', alg: 'RS256', use: 'sig' }
+  const scope = 'launch openid fhirUser patient/Patient.rs patient/Condition.rs patient/Observation.rs'
+  const token = await new SignJWT({ scope, patient, client_id: 'bench', jti: 'launch-1.token-1' })
+    .setProtectedHeader({ alg: 'RS256', typ: 'at+jwt', kid: 'bench' })
+    .setIssuer(ISSUER)
+    .setAudience(BASE)
+    .setSubject('clinician')
+    .setIssuedAt()
+    .setExpirationTime('1h')
+    .sign(privateKey)
+  return { jwk: JSON.stringify(jwk), token }
+}
+
+function load(dataFile: string): void {
+  const repository = openRepository({ file: dataFile, baseUrl: BASE })
+  repository.load(samplePatients({ count: 20, now: Date.now() }))
+  repository.close()
+}
+
+function median(numbers: readonly number[]): number {
+  return [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0
+}
