@@ -8,6 +8,7 @@ import { refuse } from './refuse.ts'
 import { withoutSlash } from './token/check-claims.ts'
 import { grantOf } from './token/grant-of.ts'
 import { type Fetch, keySet } from './token/key-set.ts'
+import { marksOf, revocations } from './token/revocations.ts'
 import { foreignGrantOf, type TrustedIssuer } from './token/trusted-issuer.ts'
 import { type Issuer, type Verify, verifier } from './token/verifier.ts'
 
@@ -24,7 +25,7 @@ export interface InterceptorOptions {
   readonly searchLetter?: 'r' | 's' | undefined
   /** What a user may reach whatever a `user/` scope says. */
   readonly userReach?: Policy['userReach'] | undefined
-  /** Whether a grant was revoked. Asked on every request. */
+  /** Whether a grant was revoked, beside what the auth server's own list says. Asked on every request. */
   readonly revoked?: ((grant: Grant) => boolean | Promise<boolean>) | undefined
   /** Told of what went wrong inside; the request itself is refused. */
   readonly onError?: ((error: unknown) => void) | undefined
@@ -39,12 +40,15 @@ export interface Caller extends Admitted {
   judge(interaction: Interaction): Decision
 }
 
+/** A caller, and what the auth server's list would name the token by. */
+type Known = Caller & { readonly marks: readonly string[] }
+
 export interface Interceptor extends Guard {
   admit(authorization: string | undefined): Promise<Refused | Caller>
   readonly policy: Policy
   /** Whether a key set is in the cache, of any issuer. */
   ready(): boolean
-  /** Fetches the key set, and keeps it fresh until it is closed. Never fails: an auth server that is away is asked again. */
+  /** Fetches the key set and what was revoked, and keeps both fresh until it is closed. Never fails: an auth server that is away is asked again. */
   start(): Promise<void>
   close(): void
 }
@@ -59,25 +63,32 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
   const fetchKeys: Fetch = options.fetch ?? ((url, init) => fetch(url, init))
   const keysAt = (url: string) => keySet({ url, fetch: fetchKeys, clock, onRemoval: () => tokens.forget() })
   const authUrl = withoutSlash(options.authUrl)
-  const own: Issuer<Caller> = {
+  const revoked = revocations({ url: `${authUrl}/oauth2/revocations`, fetch: fetchKeys, clock })
+  const own: Issuer<Known> = {
     issuer: authUrl,
     audiences: [fhirBaseUrl],
     keys: keysAt(`${authUrl}/oauth2/jwks`),
-    callerOf: claims => callerOf(grantOf(claims, fhirBaseUrl), policy, broken),
+    callerOf: claims => {
+      const grant = grantOf(claims, fhirBaseUrl)
+      return { ...callerOf(grant, policy, broken), marks: marksOf(grant.tokenId) }
+    },
   }
   const others = (options.trustedIssuers ?? []).map(
-    (trusted): Issuer<Caller> => ({
+    (trusted): Issuer<Known> => ({
       issuer: trusted.issuer,
       audiences: trusted.audiences?.map(withoutSlash) ?? [fhirBaseUrl],
       types: trusted.types,
       keys: keysAt(trusted.jwksUrl),
-      callerOf: claims => callerOf(foreignGrantOf(claims, trusted, fhirBaseUrl), policy, broken),
+      callerOf: claims => ({
+        ...callerOf(foreignGrantOf(claims, trusted, fhirBaseUrl), policy, broken),
+        marks: [],
+      }),
     }),
   )
   // Nobody else speaks in the name of our auth server.
   const issuers = [own, ...others.filter(it => it.issuer !== own.issuer)] as const
-  const tokens = verifier<Caller>({ issuers, clock, verify: options.verify })
-  const keepFresh = () => Promise.all(issuers.map(it => it.keys.keepFresh()))
+  const tokens = verifier<Known>({ issuers, clock, verify: options.verify })
+  const keepFresh = () => Promise.all([...issuers.map(it => it.keys.keepFresh()), revoked.keepFresh()])
 
   // Whatever throws becomes a refusal.
   function broken(error: unknown): Refusal {
@@ -88,9 +99,10 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
   async function admit(authorization: string | undefined): Promise<Refused | Caller> {
     const found = await tokens.verify(authorization)
     if (found.kind !== 'caller') return refuse(found)
-    if (await options.revoked?.(found.caller.grant))
+    const { caller } = found
+    if (revoked.isRevoked(caller.marks) || (await options.revoked?.(caller.grant)))
       return refuse({ kind: 'bad-token', why: 'it was revoked' })
-    return found.caller
+    return caller
   }
 
   let timer: NodeJS.Timeout | undefined

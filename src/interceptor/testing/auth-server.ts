@@ -22,10 +22,16 @@ export class StandingAuthServer {
   keys: Key[] = [firstKey]
   away = false
   requests = 0
+  /** What the revocation list answers with; without it there is no such list. */
+  feed: ((since: string | null) => unknown) | undefined
   now = Date.UTC(2026, 0, 1)
 
   readonly clock = () => this.now
   readonly fetch = async (url: string): Promise<Response> => {
+    const { pathname, searchParams } = new URL(url)
+    if (pathname === '/oauth2/revocations' && this.feed && !this.away)
+      return Response.json(this.feed(searchParams.get('since')))
+    if (pathname === '/oauth2/revocations') throw new TypeError('fetch failed')
     this.requests += 1
     if (this.away || url !== `${authUrl}/oauth2/jwks`) throw new TypeError('fetch failed')
     const keys = this.keys.map(({ kid, publicKey }) => ({

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
+import { describe, it } from 'node:test'
+import { createInterceptor } from '../interceptor.ts'
+import { authUrl, fhirBaseUrl, StandingAuthServer } from '../testing/auth-server.ts'
+
+const mark = (id: string) => hash('sha256', id, 'base64url').slice(0, 22)
+
+function stand() {
+  const auth = new StandingAuthServer()
+  const guard = createInterceptor({ authUrl, fhirBaseUrl, fetch: auth.fetch, clock: auth.clock })
+  const status = async (jti: string) => {
+    const answer = await guard.admit(auth.bearer({ jti }))
+    return answer.allowed ? 200 : answer.status
+  }
+  return { auth, guard, status }
+}
+
+describe('revocations', () => {
+  it('refuses a token by its own id and by what its id begins with, and no other', async () => {
+    const { auth, guard, status } = stand()
+    await guard.start()
+    assert.equal(await status('grant-1.a'), 200)
+    auth.feed = () => ({ revoked: [mark('grant-1'), mark('grant-2.b')], lifetime: 360, next: auth.now })
+    auth.now += 2_000
+    await guard.start()
+    guard.close()
+    assert.equal(await status('grant-1.a'), 401)
+    assert.equal(await status('grant-1.z'), 401)
+    assert.equal(await status('grant-2.b'), 401)
+    assert.equal(await status('grant-2.a'), 200)
+    assert.equal(await status('grant-11.a'), 200)
+  })
+
+  it('asks for what is new only, every two seconds, and not on requests', async () => {
+    const { auth, guard, status } = stand()
+    const asked: (string | null)[] = []
+    auth.feed = since => {
+      asked.push(since)
+      return { revoked: [], lifetime: 360, next: 4711 }
+    }
+    await guard.start()
+    for (let i = 0; i < 20; i++) await status(`j-${i}`)
+    await guard.start()
+    assert.deepEqual(asked, ['0'])
+    auth.now += 1_500
+    await guard.start()
+    guard.close()
+    assert.deepEqual(asked, ['0', '4711'])
+  })
+
+  it('keeps what it knows while the auth server is away, until every such token has expired', async () => {
+    const { auth, guard, status } = stand()
+    auth.feed = () => ({ revoked: [mark('g')], lifetime: 360, next: 1 })
+    await guard.start()
+    auth.away = true
+    auth.now += 2_000
+    await guard.start()
+    assert.equal(await status('g.1'), 401)
+    auth.away = false
+    auth.feed = () => ({ revoked: [], lifetime: 360, next: 1 })
+    auth.now += 361_000
+    await guard.start()
+    guard.close()
+    assert.equal(await status('g.1'), 200)
+  })
+
+  it('goes on without a list, and passes over nonsense', async () => {
+    const { auth, guard, status } = stand()
+    for (const answer of [null, [], { revoked: 'all' }, { revoked: [1], lifetime: 1, next: 1 }]) {
+      auth.feed = () => answer
+      auth.now += 2_000
+      await guard.start()
+      assert.equal(await status('g.1'), 200)
+    }
+    guard.close()
+  })
+})
