@@ -78,6 +78,14 @@ describe('npm test', () => {
     })
   }
 
+  it('ends a file that does not end by itself', () => {
+    const file = write('a.test.ts', "it('x', () => {})\nsetInterval(() => {}, 1000)")
+    write('b.test.ts', "it('y', () => {})")
+    const { code, lastLine } = runTests('--timeout', '3', folder, file)
+    assert.equal(code, 1)
+    assert.match(lastLine ?? '', /^[12] passed, [1-9] failed$/)
+  })
+
   it('takes files, and only those', () => {
     const file = write('a.test.ts', PASSING)
     write('b.test.ts', "it('breaks', () => assert.fail())")

@@ -1,12 +1,13 @@
 /**
  * `npm test`: runs the tests file by file in processes of their own, and ends with `N passed, N failed`. Takes files or
- * folders (`npm test -- src/scope`) and `--name <pattern>`. What needs a database or a browser gets a real one
+ * folders (`npm test -- src/scope`) `--name <pattern>` and `--timeout <seconds>` for a file. What needs a database or a browser gets a real one
  * (test/support/global-setup.ts).
  */
 import { globSync, readFileSync, statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { relative, resolve } from 'node:path'
 import { run } from 'node:test'
+import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { report } from './test-report.ts'
 
@@ -38,7 +39,11 @@ function needsOf(files: readonly string[]): string {
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { name: { type: 'string' }, verbose: { type: 'boolean', default: false } },
+  options: {
+    name: { type: 'string' },
+    timeout: { type: 'string', default: '300' },
+    verbose: { type: 'boolean', default: false },
+  },
 })
 const paths = positionals.length > 0 ? positionals : FOLDERS.map(name => resolve(ROOT, name))
 const files = [...new Set(paths.flatMap(filesOf))].sort(longestFirst)
@@ -50,11 +55,13 @@ if (files.length === 0) {
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
 process.env.TEST_NEEDS = needsOf(files)
+process.env.TEST_FILE_LIMIT = values.timeout
 
 const options = {
   files,
   cwd: ROOT,
   concurrency: Math.min(4, Math.max(2, availableParallelism())),
+  execArgv: [`--import=${pathToFileURL(resolve(ROOT, 'test/support/file-limit.ts'))}`],
   // Not yet in the types of Node.
   globalSetupPath: resolve(ROOT, 'test/support/global-setup.ts'),
   ...(values.name === undefined ? {} : { testNamePatterns: [new RegExp(values.name)] }),

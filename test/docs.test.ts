@@ -13,7 +13,7 @@ let stack: Stack
 before(async () => {
   stack = await startStack({ env: { SMART_SAMPLE_PATIENTS: '0' } })
 })
-after(() => stack.close())
+after(() => stack?.close())
 
 describe(PAGE, () => {
   for (const [name, heading] of [

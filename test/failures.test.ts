@@ -11,7 +11,7 @@ let stack: Stack
 before(async () => {
   stack = await startStack({ clock: () => now })
 })
-after(() => stack.close())
+after(() => stack?.close())
 const open = useBrowser()
 
 async function inApp(page: Page, patient = 'Juniper, Alba'): Promise<void> {

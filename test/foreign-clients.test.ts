@@ -23,7 +23,7 @@ before(async () => {
 })
 after(async () => {
   await Promise.all(apps.map(app => app.close()))
-  await stack.close()
+  await stack?.close()
 })
 const open = useBrowser()
 

@@ -10,7 +10,7 @@ let stack: Stack
 before(async () => {
   stack = await startStack()
 })
-after(() => stack.close())
+after(() => stack?.close())
 const open = useBrowser()
 
 /** The element that has the keyboard. */

@@ -24,7 +24,7 @@ before(async () => {
     )
   url = `http://127.0.0.1:${await listen(app, 0, ['127.0.0.1'])}`
 })
-after(() => app.close())
+after(() => app?.close())
 const open = useBrowser()
 
 describe('a page of ours', () => {
