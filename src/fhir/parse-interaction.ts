@@ -1,8 +1,8 @@
 import { isResourceType } from './definitions.ts'
 import type { Interaction, Misunderstood, Params } from './interaction.ts'
 import { areGeneral, haveCriteria, parseParams } from './params.ts'
-import { isId, misunderstood, parsePath } from './request-path.ts'
 import { type FhirRequest, type Headers, readHeaders } from './request.ts'
+import { isId, misunderstood, parsePath } from './request-path.ts'
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 type Answer = Interaction | Misunderstood
