@@ -10,6 +10,11 @@ interface Histogram {
   count: number
 }
 
+interface Series {
+  readonly counted: string
+  readonly histogram: Histogram
+}
+
 type Labels = Readonly<Record<string, string | number>>
 
 function labelText(labels: Labels): string {
@@ -26,19 +31,31 @@ export class RequestMetrics {
   readonly #server: string
   readonly #counts = new Map<string, number>()
   readonly #durations = new Map<string, Histogram>()
+  /** By method, route and status: what would otherwise be put into words for every request. */
+  readonly #series = new Map<string, Series>()
 
   constructor(server: string) {
     this.#server = server
   }
 
   observe(method: string, route: string, status: number, seconds: number): void {
-    const counted = labelText({ server: this.#server, method, route, status })
+    const { counted, histogram } = this.#seriesOf(method, route, status)
     this.#counts.set(counted, (this.#counts.get(counted) ?? 0) + 1)
-    const histogram = this.#histogram(method, route)
     histogram.sum += seconds
     histogram.count += 1
     const bucket = BUCKETS.findIndex(bound => seconds <= bound)
     if (bucket >= 0) histogram.buckets[bucket] = (histogram.buckets[bucket] ?? 0) + 1
+  }
+
+  #seriesOf(method: string, route: string, status: number): Series {
+    const key = `${status} ${method} ${route}`
+    let series = this.#series.get(key)
+    if (!series) {
+      const counted = labelText({ server: this.#server, method, route, status })
+      series = { counted, histogram: this.#histogram(method, route) }
+      this.#series.set(key, series)
+    }
+    return series
   }
 
   #histogram(method: string, route: string): Histogram {

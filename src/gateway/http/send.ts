@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import type { Answer } from '../answer.ts'
 import { chooseEncoding, packed, packedStream } from './pack.ts'
@@ -5,22 +6,25 @@ import { chooseEncoding, packed, packedStream } from './pack.ts'
 const JSON_TYPE = 'application/fhir+json; charset=utf-8'
 
 /** Sends an answer, packed where the caller takes it so. A HEAD is answered as its GET, without the body. */
-export async function send(reply: FastifyReply, { status, headers, body }: Answer): Promise<FastifyReply> {
+export function send(reply: FastifyReply, answer: Answer): FastifyReply | Promise<FastifyReply> {
+  const { status, headers, body } = answer
   reply.code(status).headers(headers)
   if (body === undefined) return reply.send()
   if (headers['content-type'] === undefined) reply.header('content-type', JSON_TYPE)
-  const isHead = reply.request.method === 'HEAD'
-  if (typeof body !== 'string') {
-    if (isHead) body.destroy()
-    return isHead ? reply.send('') : reply.send(packedStream(body, encodingFor(reply)))
-  }
-  if (isHead) return reply.header('content-length', Buffer.byteLength(body)).send('')
+  if (reply.request.method === 'HEAD') return sendHead(reply, body)
+  if (typeof body !== 'string') return reply.send(packedStream(body, encodingFor(reply)))
   const accepted = reply.request.headers['accept-encoding']
-  if (accepted === undefined || body.length < WORTH_PACKING) return reply.send(body)
-  return reply.send(await packed(body, encodingFor(reply)))
+  if (accepted === undefined || body.length < WORTH_PACKING) return reply.send(answer.bytes ?? body)
+  return packed(body, encodingFor(reply)).then(bytes => reply.send(bytes))
 }
 
 const WORTH_PACKING = 1024
+
+function sendHead(reply: FastifyReply, body: string | Readable): FastifyReply {
+  if (typeof body === 'string') return reply.header('content-length', Buffer.byteLength(body)).send('')
+  body.destroy()
+  return reply.send('')
+}
 
 function encodingFor(reply: FastifyReply): 'br' | 'gzip' | undefined {
   const encoding = chooseEncoding(reply.request.headers['accept-encoding'])

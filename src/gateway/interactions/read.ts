@@ -61,9 +61,8 @@ function shown(
   const headers = versionHeaders(found)
   if (isUnchanged(found, preconditions)) return { status: 304, headers }
   const shape = shapeOf(params)
-  const body = isWhole(shape)
-    ? found.text
-    : exactText(shapedResource(parseExact(found.text) as Resource, shape))
+  if (isWhole(shape)) return { status: 200, headers, body: found.text, bytes: found.bytes }
+  const body = exactText(shapedResource(parseExact(found.text) as Resource, shape))
   return { status: 200, headers, body }
 }
 

@@ -15,6 +15,7 @@ export interface Living {
   readonly resource: Resource
   /** Its JSON as it came. */
   readonly text: string
+  readonly bytes: Buffer | undefined
   /** Its entity tag, by which a write is bound to what was judged. */
   readonly etag: string | undefined
   readonly lastModified: string | undefined
@@ -99,7 +100,8 @@ function livingIn(answer: UpstreamAnswer, type: string, id: string): Living | Pr
   if (isProblem(resource)) return resource
   if (resource.resourceType !== type || resource.id !== id)
     return { problem: 'upstream-broken', why: 'it answered with another resource than was asked for' }
-  return { kind: 'living', resource, text: answer.text, ...versionOf(answer, resource) }
+  const { text, bytes } = answer
+  return { kind: 'living', resource, text, bytes, ...versionOf(answer, resource) }
 }
 
 /** By its headers, else by what the resource says of itself. */

@@ -13,6 +13,8 @@ export interface UpstreamAnswer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
+  /** The same as it came, where nothing in it had to be changed. */
+  readonly bytes?: Buffer | undefined
 }
 
 export interface StreamedAnswer {
@@ -84,7 +86,10 @@ export function openUpstream(options: UpstreamOptions): Upstream {
     if ('failure' in answer) return problemOf(answer, options)
     const body = await decoded(answer.body, encodingOf(answer.headers), limit)
     if (!body) return broken('its body is too long, or packed in a way that cannot be read', options)
-    return { status: answer.status, headers: answer.headers, text: addresses.outward(body.toString('utf8')) }
+    const came = body.toString('utf8')
+    const text = addresses.outward(came)
+    const { status, headers } = answer
+    return { status, headers, text, bytes: text === came ? body : undefined }
   }
 
   async function safely<T>(work: () => Promise<T | Problem>): Promise<T | Problem> {
