@@ -8,6 +8,7 @@ import { createKeySets } from './client/assertion/key-sets.ts'
 import { consentRoutes } from './consent/routes.ts'
 import type { AuthContext, AuthSettings } from './context.ts'
 import { discoveryRoutes } from './discovery/routes.ts'
+import { endSessionRoutes } from './end-session/routes.ts'
 import { introspectRoutes } from './introspect/routes.ts'
 import { createKeyRing } from './keys/key-ring.ts'
 import { keyRoutes } from './keys/routes.ts'
@@ -18,6 +19,7 @@ import { createDocumentFetcher, type OutgoingPolicy } from './outgoing/fetch-doc
 import { paths } from './paths.ts'
 import { pickerRoutes } from './picker/routes.ts'
 import { portalRoutes } from './portal/routes.ts'
+import { registerRoutes } from './register/routes.ts'
 import { revokeRoutes } from './revoke/routes.ts'
 import { styleRoutes } from './style/routes.ts'
 import { tokenRoutes } from './token/routes.ts'
@@ -54,6 +56,7 @@ const OPEN_TO_OTHER_SITES: ReadonlySet<string> = new Set([paths.authorize, paths
 
 /** A key outlives its retirement by the longest token it signed, and clocks that differ. */
 const PUBLISHED_AFTER_MS = 60_000
+const DAY_MS = 86_400_000
 
 /** The auth server, not yet listening. `initialize` comes first, once per start. */
 export async function authServer(options: AuthServerOptions): Promise<FastifyInstance> {
@@ -63,6 +66,8 @@ export async function authServer(options: AuthServerOptions): Promise<FastifyIns
     sealer,
     clock,
     publishedForMs: settings.accessTokenTtlSeconds * 1000 + PUBLISHED_AFTER_MS,
+    ...(settings.keyMaxAgeDays > 0 ? { maxAgeMs: settings.keyMaxAgeDays * DAY_MS } : {}),
+    onFailure: error => options.logger?.error({ err: error }, 'Cannot make the next signing key'),
   })
   const outgoing = createDocumentFetcher(outgoingPolicy(options, clock))
   const keySets = createKeySets({ fetchDocument: outgoing.fetchDocument, clock })
@@ -93,6 +98,8 @@ function addRoutes(app: FastifyInstance, context: AuthContext): void {
   introspectRoutes(app, context)
   revokeRoutes(app, context)
   userinfoRoutes(app, context)
+  registerRoutes(app, context)
+  endSessionRoutes(app, context)
   discoveryRoutes(app, context.settings)
   styleRoutes(app)
   app.get('/', (_request, reply) => reply.redirect(paths.portal, 302))

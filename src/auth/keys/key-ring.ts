@@ -1,18 +1,13 @@
-import type { Sealer, Store } from '../../store/index.ts'
-import { openSigningKey, type PublicJwk, type SigningKey } from './signing-key.ts'
+import type { Selectable } from 'kysely'
+import type { Schema, Sealer, Store } from '../../store/index.ts'
+import { makeNextSigningKey, openSigningKey, type PublicJwk, type SigningKey } from './signing-key.ts'
 
 /** The keys of this deployment, shared by all instances through the store. */
 export interface KeyRing {
   /** The key that signs now. */
   signing(): Promise<SigningKey>
-  /** Every key that a token still in use may be signed with. */
+  /** Every key that a token still in use may be signed with, and the one that signs next. */
   published(): Promise<readonly PublicJwk[]>
-}
-
-interface Loaded {
-  readonly at: number
-  readonly signing: SigningKey
-  readonly published: readonly PublicJwk[]
 }
 
 interface KeyRingOptions {
@@ -21,51 +16,90 @@ interface KeyRingOptions {
   readonly clock: () => number
   /** How long a key that was retired stays published: longer than any token that it signed. */
   readonly publishedForMs: number
+  /** The age at which a new key is made; never, unless told. */
+  readonly maxAgeMs?: number
+  /** Told when a new key was due and could not be made. It is tried again. */
+  readonly onFailure?: (error: unknown) => void
 }
 
-/** A rotation by another instance is seen this soon. */
-const FRESH_MS = 5000
+/** A rotation by another instance, or by command, is seen this soon. */
+const FRESH_MS = 2_000
+
+/**
+ * How long a key is published before it signs. By command: longer than instances keep what they read (above) and than
+ * interceptors wait between two questions for an unknown key (5 s). By age nobody waits for it: longer than anybody
+ * caches key sets.
+ */
+export const KEY_LEAD_MS = { byCommand: 8_000, byAge: 10 * 60_000 } as const
+
+type Row = Selectable<Schema['signing_key']>
 
 /** Reads the keys now and then. While the database is away the keys that were read last go on being used. */
 export function createKeyRing(options: KeyRingOptions): KeyRing {
-  let loaded: Loaded | undefined
-  let loading: Promise<Loaded> | undefined
+  const opened = new Map<string, SigningKey>()
+  let loaded: { readonly at: number; readonly rows: readonly Row[] } | undefined
+  let loading: Promise<readonly Row[]> | undefined
+  let rotating = false
 
-  async function current(): Promise<Loaded> {
-    if (loaded && options.clock() - loaded.at < FRESH_MS) return loaded
-    loading ??= load(options, loaded).finally(() => {
+  async function current(): Promise<readonly Row[]> {
+    const now = options.clock()
+    if (loaded && now - loaded.at < FRESH_MS) return loaded.rows
+    loading ??= load(options, now).finally(() => {
       loading = undefined
     })
     try {
-      loaded = await loading
+      loaded = { at: now, rows: await loading }
+      rotateIfDue(loaded.rows, now)
     } catch (error) {
       if (!loaded) throw error
     }
-    return loaded
+    return loaded.rows
+  }
+
+  function rotateIfDue([newest]: readonly Row[], now: number): void {
+    const { maxAgeMs, store, sealer } = options
+    if (rotating || !newest || maxAgeMs === undefined || now - newest.created_at < maxAgeMs) return
+    const times = { now, signsFrom: now + KEY_LEAD_MS.byAge }
+    rotating = true
+    void makeNextSigningKey(store, sealer, times, newest.generation)
+      .catch(error => options.onFailure?.(error))
+      .finally(() => {
+        rotating = false
+      })
+  }
+
+  function open(row: Row): SigningKey {
+    const known = opened.get(row.kid)
+    if (known) return known
+    const key = openSigningKey(row.private_jwk_sealed, JSON.parse(row.public_jwk), options.sealer)
+    opened.clear()
+    opened.set(row.kid, key)
+    return key
   }
 
   return {
-    signing: async () => (await current()).signing,
-    published: async () => (await current()).published,
+    async signing() {
+      const rows = await current()
+      // All instances change at the same moment, whenever each of them read the keys.
+      const row = rows.find(one => one.signs_from <= options.clock()) ?? rows.at(-1)
+      if (!row) throw new Error('Cannot sign tokens: there is no signing key')
+      return open(row)
+    },
+    async published() {
+      const since = options.clock() - options.publishedForMs
+      return (await current())
+        .filter(row => row.retired_at === null || row.retired_at > since)
+        .map(row => JSON.parse(row.public_jwk) as PublicJwk)
+    },
   }
 }
 
-async function load(options: KeyRingOptions, before: Loaded | undefined): Promise<Loaded> {
-  const now = options.clock()
-  const rows = await options.store.db
+/** The newest first, without those whose last token has expired. */
+function load({ store, publishedForMs }: KeyRingOptions, now: number): Promise<readonly Row[]> {
+  return store.db
     .selectFrom('signing_key')
     .selectAll()
-    .where(({ or, eb }) =>
-      or([eb('retired_at', 'is', null), eb('retired_at', '>', now - options.publishedForMs)]),
-    )
+    .where(({ or, eb }) => or([eb('retired_at', 'is', null), eb('retired_at', '>', now - publishedForMs)]))
     .orderBy('generation', 'desc')
     .execute()
-  const newest = rows.find(row => row.retired_at === null)
-  if (!newest) throw new Error('Cannot sign tokens: there is no signing key')
-  const published = rows.map(row => JSON.parse(row.public_jwk) as PublicJwk)
-  const signing =
-    before?.signing.publicJwk.kid === newest.kid
-      ? before.signing
-      : openSigningKey(newest.private_jwk_sealed, JSON.parse(newest.public_jwk), options.sealer)
-  return { at: now, signing, published }
 }

@@ -6,7 +6,7 @@ import { AuthHouse } from '../testing/auth-house.ts'
 import { oneStore } from '../testing/one-store.ts'
 import { readOwnJwt, signJwt } from './jwt.ts'
 import { createKeyRing, type KeyRing } from './key-ring.ts'
-import { makeFirstSigningKey } from './signing-key.ts'
+import { makeFirstSigningKey, makeNextSigningKey } from './signing-key.ts'
 
 describe('GET /oauth2/jwks', () => {
   const open = oneStore()
@@ -34,27 +34,16 @@ describe('createKeyRing', () => {
     return createKeyRing({ store, sealer: seal, clock: () => time.now, publishedForMs: 360_000 })
   }
 
-  async function rotate(store: Store, now: number): Promise<void> {
-    const [old] = await store.db.selectFrom('signing_key').selectAll().execute()
-    await store.db.updateTable('signing_key').set({ generation: 0 }).execute()
-    const other = await open()
-    await makeFirstSigningKey(other, seal, now)
-    const fresh = await other.db.selectFrom('signing_key').selectAll().executeTakeFirstOrThrow()
-    await store.db.insertInto('signing_key').values(fresh).execute()
-    await store.db
-      .updateTable('signing_key')
-      .set({ retired_at: now })
-      .where('kid', '=', old?.kid ?? '')
-      .execute()
-  }
-
-  it('follows a rotation by another instance, and publishes the old key until its last token has expired', async () => {
+  it('publishes the next key before it signs, and the old one until its last token has expired', async () => {
     const time = { now: 1_000_000 }
     const store = await open()
     const ring = await ringOn(store, time)
     const first = (await ring.signing()).publicJwk.kid
-    await rotate(store, time.now)
-    time.now += 5000
+    await makeNextSigningKey(store, seal, { now: time.now, signsFrom: time.now + 8000 })
+    time.now += 2000
+    assert.equal((await ring.signing()).publicJwk.kid, first)
+    assert.equal((await ring.published()).length, 2)
+    time.now += 6000
     const second = (await ring.signing()).publicJwk.kid
     assert.notEqual(second, first)
     assert.deepEqual(new Set((await ring.published()).map(key => key.kid)), new Set([first, second]))
@@ -63,6 +52,60 @@ describe('createKeyRing', () => {
       (await ring.published()).map(key => key.kid),
       [second],
     )
+  })
+
+  it('changes to the next key at the same moment on every instance, whenever each read the keys', async () => {
+    const time = { now: 1_000_000 }
+    const store = await open()
+    const rings = [await ringOn(store, time), await ringOn(store, time)]
+    const kids = () => Promise.all(rings.map(async ring => (await ring.signing()).publicJwk.kid))
+    await kids()
+    await makeNextSigningKey(store, seal, { now: time.now, signsFrom: time.now + 8000 })
+    time.now += 2500
+    await rings[0]?.signing()
+    time.now += 1000
+    await rings[1]?.signing()
+    time.now += 4499
+    const before = await kids()
+    time.now += 1
+    const after = await kids()
+    assert.equal(new Set(before).size, 1)
+    assert.equal(new Set(after).size, 1)
+    assert.notEqual(before[0], after[0])
+  })
+
+  it('makes a new key when the newest is too old, once for all instances', async () => {
+    const time = { now: 1_000_000 }
+    const store = await open()
+    await makeFirstSigningKey(store, seal, time.now)
+    const options = { store, sealer: seal, clock: () => time.now, publishedForMs: 1, maxAgeMs: 86_400_000 }
+    const rings = [createKeyRing(options), createKeyRing(options)]
+    const first = (await rings[0]?.signing())?.publicJwk.kid
+    time.now += 86_400_000
+    await Promise.all(rings.map(ring => ring.signing()))
+    const count = async () => (await store.db.selectFrom('signing_key').select('kid').execute()).length
+    while ((await count()) < 2) await new Promise(resolve => setImmediate(resolve))
+    assert.equal((await rings[1]?.signing())?.publicJwk.kid, first)
+    time.now += 600_000
+    const kids = await Promise.all(rings.map(async ring => (await ring.signing()).publicJwk.kid))
+    assert.notEqual(kids[0], first)
+    assert.equal(kids[0], kids[1])
+    assert.equal(await count(), 2)
+  })
+
+  it('lets one of several rotations at once win', async () => {
+    const store = await open()
+    await makeFirstSigningKey(store, seal, 1)
+    const times = { now: 2, signsFrom: 3 }
+    const won = await Promise.all([1, 2, 3].map(() => makeNextSigningKey(store, seal, times, 1)))
+    assert.equal(won.filter(Boolean).length, 1)
+    const rows = await store.db
+      .selectFrom('signing_key')
+      .selectAll()
+      .where('retired_at', 'is', null)
+      .execute()
+    assert.equal(rows.length, 1)
+    assert.equal(rows[0]?.generation, 2)
   })
 
   it('goes on with the keys it has while the database is away', async () => {

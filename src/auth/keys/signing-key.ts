@@ -1,6 +1,7 @@
 import { createPrivateKey, generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
-import { type Sealer, type Store, sha256 } from '../../store/index.ts'
+import type { Kysely } from 'kysely'
+import { type Schema, type Sealer, type Store, sha256 } from '../../store/index.ts'
 
 /** The public part of an RSA key, as it is published (RFC 7517). */
 export interface PublicJwk {
@@ -27,8 +28,7 @@ const generate = promisify(generateKeyPair)
 export async function makeFirstSigningKey(store: Store, sealer: Sealer, now: number): Promise<void> {
   const existing = await store.db.selectFrom('signing_key').select('kid').limit(1).executeTakeFirst()
   if (existing) return
-  const { privateKey } = await generate('rsa', { modulusLength: 2048 })
-  await keepFirstSigningKey(store, sealer, privateKey, now)
+  await keepFirstSigningKey(store, sealer, await makePrivateKey(), now)
 }
 
 /** Keeps a key as the first one, if none is there yet. */
@@ -38,21 +38,70 @@ export async function keepFirstSigningKey(
   privateKey: KeyObject,
   now: number,
 ): Promise<void> {
+  await insertKey(store.db, sealer, privateKey, { generation: 1, now, signsFrom: now })
+}
+
+/**
+ * Makes the key after the newest one. It is published at once and signs from `signsFrom` on; from then on the one
+ * before is retired. Of several instances that rotate at once one wins. False when another did.
+ */
+export async function makeNextSigningKey(
+  store: Store,
+  sealer: Sealer,
+  { now, signsFrom }: { readonly now: number; readonly signsFrom: number },
+  after?: number,
+): Promise<boolean> {
+  const privateKey = await makePrivateKey()
+  return store.db.transaction().execute(async trx => {
+    const newest = await trx
+      .selectFrom('signing_key')
+      .select('generation')
+      .orderBy('generation', 'desc')
+      .limit(1)
+      .executeTakeFirst()
+    const generation = (newest?.generation ?? 0) + 1
+    if (after !== undefined && generation !== after + 1) return false
+    if (!(await insertKey(trx, sealer, privateKey, { generation, now, signsFrom }))) return false
+    await trx
+      .updateTable('signing_key')
+      .set({ retired_at: signsFrom })
+      .where('generation', '<', generation)
+      .where('retired_at', 'is', null)
+      .execute()
+    return true
+  })
+}
+
+async function makePrivateKey(): Promise<KeyObject> {
+  return (await generate('rsa', { modulusLength: 2048 })).privateKey
+}
+
+async function insertKey(
+  db: Kysely<Schema>,
+  sealer: Sealer,
+  privateKey: KeyObject,
+  {
+    generation,
+    now,
+    signsFrom,
+  }: { readonly generation: number; readonly now: number; readonly signsFrom: number },
+): Promise<boolean> {
   const jwk = privateKey.export({ format: 'jwk' })
   const publicJwk = publicPart(jwk)
-  await store.db
+  const result = await db
     .insertInto('signing_key')
     .values({
       kid: publicJwk.kid,
-      generation: 1,
+      generation,
       public_jwk: JSON.stringify(publicJwk),
       private_jwk_sealed: sealer.seal(JSON.stringify(jwk), PURPOSE),
       created_at: now,
-      signs_from: now,
+      signs_from: signsFrom,
       retired_at: null,
     })
     .onConflict(conflict => conflict.doNothing())
-    .execute()
+    .executeTakeFirst()
+  return result.numInsertedOrUpdatedRows === 1n
 }
 
 /** Opens the private part. Throws when it was sealed with another secret. */

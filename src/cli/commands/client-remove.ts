@@ -1,3 +1,5 @@
+import type { Transaction } from 'kysely'
+import type { Schema } from '../../store/index.ts'
 import { subject } from '../arguments.ts'
 import { type Command, CommandFailure } from '../command.ts'
 import { withStore } from '../with-store.ts'
@@ -9,16 +11,37 @@ export const clientRemove: Command = {
   usage: `
 Usage: npm run -s sallyport -- client remove --id <id>
 
-Access tokens that are out end within their lifetime (300 s by default).`,
+Access tokens that are out are refused within 5 seconds.`,
   options: { id: { type: 'string' } },
   positionals: { min: 0, max: 1 },
   async run(args, io) {
     const id = subject(args, 'id')
-    const { numDeletedRows } = await withStore(io, ({ db }) =>
-      db.deleteFrom('client').where('client_id', '=', id).executeTakeFirst(),
-    )
-    if (numDeletedRows === 0n) throw new CommandFailure(`Cannot remove client: there is no client ${id}`)
+    const removed = await withStore(io, ({ db }) => db.transaction().execute(trx => removeClient(trx, id)))
+    if (!removed) throw new CommandFailure(`Cannot remove client: there is no client ${id}`)
     io.stdout.write(`Removed client ${id}\n`)
     return 0
   },
+}
+
+// The longest life that an access token can be set to.
+const LONGEST_TOKEN_MS = 86_400_000
+
+/** Removes it with its grants; that its tokens are over stays known for as long as one of them could live. */
+async function removeClient(trx: Transaction<Schema>, id: string): Promise<boolean> {
+  const { clientTokens } = await import('../../auth/index.ts')
+  const grants = await trx.selectFrom('grant').select('id').where('client_id', '=', id).execute()
+  const { numDeletedRows } = await trx.deleteFrom('client').where('client_id', '=', id).executeTakeFirst()
+  if (numDeletedRows === 0n) return false
+  const now = Date.now()
+  const ended = [...grants.map(grant => grant.id), clientTokens(id)].map(ending => ({
+    id: ending,
+    revoked_at: now,
+    expires_at: now + LONGEST_TOKEN_MS,
+  }))
+  await trx
+    .insertInto('revocation')
+    .values(ended)
+    .onConflict(conflict => conflict.doNothing())
+    .execute()
+  return true
 }

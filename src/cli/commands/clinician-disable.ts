@@ -13,7 +13,7 @@ export const clinicianDisable: Command = {
   usage: `
 Usage: npm run -s sallyport -- clinician disable --username <name>
 
-Access tokens that are out end within their lifetime (300 s by default). clinician enable undoes it, for new logins.`,
+Access tokens that are out are refused within 5 seconds. clinician enable undoes it, for new logins.`,
   options,
   positionals: { min: 0, max: 1 },
   run: (args, io) => setDisabled(args, io, true),

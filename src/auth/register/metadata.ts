@@ -1,0 +1,165 @@
+import { isResourceType } from '../../fhir/index.ts'
+import { parseScope } from '../../scope/index.ts'
+import { jwksUrlFault, pageAddressFault, redirectUriFault } from '../client/addresses.ts'
+import { holdsPrivateKey, readClientKeys } from '../client/assertion/client-key.ts'
+import { Refusal } from '../refusal.ts'
+
+/** How a client proves itself, in the words of RFC 7591. */
+export type AuthMethod = 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
+
+/** A client as it described itself (RFC 7591, 2), checked. */
+export interface ClientMetadata {
+  readonly name: string | undefined
+  readonly logoUrl: string | undefined
+  readonly authMethod: AuthMethod
+  readonly redirectUris: readonly string[]
+  readonly postLogoutRedirectUris: readonly string[]
+  readonly launchUrl: string | undefined
+  readonly scope: string
+  readonly grantTypes: readonly string[]
+  readonly jwks: string | undefined
+  readonly jwksUrl: string | undefined
+}
+
+type Document = Readonly<Record<string, unknown>>
+
+const AUTH_METHODS: readonly AuthMethod[] = [
+  'none',
+  'client_secret_basic',
+  'client_secret_post',
+  'private_key_jwt',
+]
+const GRANT_TYPES: readonly string[] = ['authorization_code', 'refresh_token', 'client_credentials']
+
+/** Reads what a client says of itself. Members that we do not know are passed over (RFC 7591, 2). */
+export function readClientMetadata(body: unknown): ClientMetadata | Refusal {
+  try {
+    return read(body)
+  } catch (error) {
+    if (error instanceof Unfit) return error.refusal
+    throw error
+  }
+}
+
+class Unfit extends Error {
+  readonly refusal: Refusal
+  constructor(code: 'invalid_client_metadata' | 'invalid_redirect_uri', text: string) {
+    super(text)
+    this.refusal = new Refusal(code, text)
+  }
+}
+
+function read(body: unknown): ClientMetadata {
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw unfit('The body must be a JSON object.')
+  const document: Document = { ...body }
+  const authMethod = oneOf(document, 'token_endpoint_auth_method', AUTH_METHODS) ?? 'client_secret_basic'
+  const grantTypes = texts(document, 'grant_types') ?? ['authorization_code']
+  if (!grantTypes.every(type => GRANT_TYPES.includes(type))) throw unfit('A grant type is not supported.')
+  if (!(texts(document, 'response_types') ?? ['code']).every(type => type === 'code'))
+    throw unfit('The only response type is code.')
+  if (grantTypes.includes('client_credentials') && authMethod !== 'private_key_jwt')
+    throw unfit('The grant type client_credentials needs private_key_jwt.')
+  return {
+    name: text(document, 'client_name', 200),
+    logoUrl: address(document, 'logo_uri', pageAddressFault),
+    authMethod,
+    grantTypes,
+    redirectUris: redirectUris(document, grantTypes),
+    postLogoutRedirectUris: addresses(document, 'post_logout_redirect_uris'),
+    launchUrl: address(document, 'initiate_login_uri', pageAddressFault),
+    scope: scope(document, grantTypes),
+    ...keys(document, authMethod),
+  }
+}
+
+function redirectUris(document: Document, grantTypes: readonly string[]): readonly string[] {
+  const uris = addresses(document, 'redirect_uris')
+  if (uris.length === 0 && grantTypes.includes('authorization_code'))
+    throw new Unfit('invalid_redirect_uri', 'The grant type authorization_code needs a redirect_uri.')
+  return uris
+}
+
+function addresses(document: Document, name: string): readonly string[] {
+  const uris = texts(document, name) ?? []
+  for (const uri of uris) {
+    const fault = redirectUriFault(uri)
+    if (fault !== undefined || uri.length > 2000)
+      throw new Unfit(
+        'invalid_redirect_uri',
+        `An address of ${name} cannot be used: ${fault ?? 'it is too long'}.`,
+      )
+  }
+  return [...new Set(uris)]
+}
+
+/** Scopes of the SMART grammar, `system/` only for back ends. */
+function scope(document: Document, grantTypes: readonly string[]): string {
+  const parts = (text(document, 'scope', 8000) ?? '').split(' ').filter(part => part !== '')
+  for (const part of parts) {
+    const parsed = parseScope(part)
+    const known = parsed?.kind === 'plain' || parsed?.type === '*' || (parsed && isResourceType(parsed.type))
+    if (!known) throw unfit('A scope is none of SMART on FHIR R4.')
+    if (part.startsWith('system/') && !grantTypes.includes('client_credentials'))
+      throw unfit('The system/ scopes need the grant type client_credentials.')
+    if (part.startsWith('__')) throw unfit('Scopes of this server itself are given by its administrator.')
+  }
+  if (parts.length === 0) throw unfit('The scope is missing.')
+  return [...new Set(parts)].join(' ')
+}
+
+function keys(document: Document, authMethod: AuthMethod) {
+  const jwksUrl = address(document, 'jwks_uri', jwksUrlFault)
+  const { jwks } = document
+  if (jwks !== undefined && jwksUrl !== undefined) throw unfit('Either jwks or jwks_uri, not both.')
+  if (holdsPrivateKey(jwks)) throw unfit('The jwks holds a private key; only public keys belong there.')
+  if (jwks !== undefined && (readClientKeys(jwks)?.length ?? 0) === 0)
+    throw unfit('The jwks has no key for RS384 or ES384 with a kid.')
+  if (authMethod === 'private_key_jwt' && jwks === undefined && jwksUrl === undefined)
+    throw unfit('The method private_key_jwt needs jwks or jwks_uri.')
+  return { jwks: jwks === undefined ? undefined : JSON.stringify(jwks), jwksUrl }
+}
+
+function address(
+  document: Document,
+  name: string,
+  faultOf: (text: string) => string | undefined,
+): string | undefined {
+  const uri = text(document, name, 2000)
+  const fault = uri === undefined ? undefined : faultOf(uri)
+  if (fault !== undefined) throw unfit(`The ${name} cannot be used: ${fault}.`)
+  return uri
+}
+
+function oneOf<const Choice extends string>(
+  document: Document,
+  name: string,
+  choices: readonly Choice[],
+): Choice | undefined {
+  const value = text(document, name, 200)
+  const choice = choices.find(one => one === value)
+  if (value !== undefined && choice === undefined) throw unfit(`The ${name} is not supported.`)
+  return choice
+}
+
+function text(document: Document, name: string, longest: number): string | undefined {
+  const value = document[name]
+  if (value === undefined || value === null) return undefined
+  if (typeof value !== 'string' || value === '' || value.length > longest || /\p{Cc}/u.test(value))
+    throw unfit(`The ${name} must be a text of at most ${longest} characters.`)
+  return value
+}
+
+function texts(document: Document, name: string): readonly string[] | undefined {
+  const value = document[name]
+  if (value === undefined || value === null) return undefined
+  if (!Array.isArray(value) || value.length > 50 || !value.every(one => typeof one === 'string'))
+    throw name === 'redirect_uris'
+      ? new Unfit('invalid_redirect_uri', 'The redirect_uris must be a list of addresses.')
+      : unfit(`The ${name} must be a list of texts.`)
+  return value
+}
+
+function unfit(text: string): Unfit {
+  return new Unfit('invalid_client_metadata', text)
+}

@@ -1,0 +1,62 @@
+import { randomUUID } from 'node:crypto'
+import { randomToken, sha256 } from '../../store/index.ts'
+import type { AuthContext } from '../context.ts'
+import type { AuthMethod, ClientMetadata } from './metadata.ts'
+
+/** What a client is told once it is registered (RFC 7591, 3.2.1). */
+export type Registered = Readonly<Record<string, unknown>>
+
+/** Registers a client under an id of ours. It is never first-party: its users are asked. */
+export async function registerClient(
+  { store, clock }: AuthContext,
+  metadata: ClientMetadata,
+): Promise<Registered> {
+  const id = randomUUID()
+  const secret = hasSecret(metadata.authMethod) ? randomToken() : undefined
+  await store.db
+    .insertInto('client')
+    .values({
+      client_id: id,
+      name: metadata.name ?? id,
+      description: null,
+      logo_url: metadata.logoUrl ?? null,
+      auth_method: hasSecret(metadata.authMethod) ? 'client_secret' : metadata.authMethod,
+      secret_hash: secret === undefined ? null : sha256(secret),
+      jwks: metadata.jwks ?? null,
+      jwks_url: metadata.jwksUrl ?? null,
+      redirect_uris: JSON.stringify(metadata.redirectUris),
+      post_logout_redirect_uris: JSON.stringify(metadata.postLogoutRedirectUris),
+      launch_url: metadata.launchUrl ?? null,
+      scope: metadata.scope,
+      first_party: false,
+      created_at: clock(),
+    })
+    .execute()
+  return {
+    client_id: id,
+    client_id_issued_at: Math.floor(clock() / 1000),
+    ...(secret === undefined ? {} : { client_secret: secret, client_secret_expires_at: 0 }),
+    ...described(metadata),
+  }
+}
+
+function hasSecret(method: AuthMethod): method is 'client_secret_basic' | 'client_secret_post' {
+  return method === 'client_secret_basic' || method === 'client_secret_post'
+}
+
+function described(metadata: ClientMetadata): Registered {
+  const { name, logoUrl, launchUrl, jwks, jwksUrl, grantTypes } = metadata
+  return {
+    ...(name === undefined ? {} : { client_name: name }),
+    ...(logoUrl === undefined ? {} : { logo_uri: logoUrl }),
+    ...(launchUrl === undefined ? {} : { initiate_login_uri: launchUrl }),
+    ...(jwks === undefined ? {} : { jwks: JSON.parse(jwks) }),
+    ...(jwksUrl === undefined ? {} : { jwks_uri: jwksUrl }),
+    token_endpoint_auth_method: metadata.authMethod,
+    grant_types: grantTypes,
+    response_types: grantTypes.includes('authorization_code') ? ['code'] : [],
+    redirect_uris: metadata.redirectUris,
+    post_logout_redirect_uris: metadata.postLogoutRedirectUris,
+    scope: metadata.scope,
+  }
+}

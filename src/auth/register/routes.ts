@@ -1,0 +1,39 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { sameText, sha256 } from '../../store/index.ts'
+import { type BearerFault, sendBearerFault } from '../access/bearer.ts'
+import { forbidCaching, sendRefused } from '../client/request.ts'
+import type { AuthContext, AuthSettings } from '../context.ts'
+import { paths } from '../paths.ts'
+import { Refusal } from '../refusal.ts'
+import { readClientMetadata } from './metadata.ts'
+import { registerClient } from './register-client.ts'
+
+/** `POST /oauth2/register` (RFC 7591): open only on loopback, unless it is set so or an initial access token is shown. */
+export function registerRoutes(app: FastifyInstance, context: AuthContext): void {
+  app.post(paths.register, { onRequest: forbidCaching }, async (request, reply) => {
+    const fault = mayRegister(context.settings, request.headers.authorization)
+    if (fault) return sendBearerFault(reply, fault, 'register')
+    const metadata = readClientMetadata(request.body)
+    if (metadata instanceof Refusal) return sendRefused(request, reply, metadata)
+    return created(reply, await registerClient(context, metadata))
+  })
+}
+
+function mayRegister(
+  { openRegistration, registrationToken }: AuthSettings,
+  authorization: string | undefined,
+): BearerFault | undefined {
+  const token = /^bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
+  if (
+    token !== undefined &&
+    registrationToken !== undefined &&
+    sameText(sha256(token), sha256(registrationToken))
+  )
+    return undefined
+  if (openRegistration && authorization === undefined) return undefined
+  return authorization === undefined ? 'no-token' : 'invalid-token'
+}
+
+function created(reply: FastifyReply, body: Readonly<Record<string, unknown>>): FastifyReply {
+  return reply.code(201).send(body)
+}

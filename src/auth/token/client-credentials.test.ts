@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { sha256 } from '../../store/index.ts'
+import { AuthHouse, claimsOf } from '../testing/auth-house.ts'
+import { oneStore } from '../testing/one-store.ts'
+import { SigningClient } from '../testing/signing-client.ts'
+
+describe('client_credentials', () => {
+  const open = oneStore()
+  let house: AuthHouse
+  let backEnd: SigningClient
+  before(async () => {
+    house = await AuthHouse.open(await open())
+    backEnd = new SigningClient('back-end', house.time)
+    await house.addClient({
+      client_id: 'back-end',
+      auth_method: 'private_key_jwt',
+      jwks: backEnd.jwks,
+      scope:
+        'openid offline_access system/*.rs system/Condition.cruds patient/*.rs user/*.rs __launch-contexts.c',
+    })
+  })
+  const ask = (scope: string | undefined) =>
+    house.token({
+      grant_type: 'client_credentials',
+      ...(scope === undefined ? {} : { scope }),
+      ...backEnd.proof(),
+    })
+
+  it('gives a token for 300 s, with the scope that was granted and no refresh token', async () => {
+    const response = await ask('system/Patient.rs')
+    assert.equal(response.statusCode, 200, response.body)
+    const body = response.json()
+    assert.deepEqual(Object.keys(body).sort(), ['access_token', 'expires_in', 'scope', 'token_type'])
+    assert.equal(body.token_type, 'Bearer')
+    assert.equal(body.expires_in, 300)
+    assert.equal(body.scope, 'system/Patient.rs')
+    assert.equal(response.headers['cache-control'], 'no-store')
+    assert.equal(response.headers.pragma, 'no-cache')
+    const claims = claimsOf(body.access_token)
+    assert.equal(claims.sub, 'back-end')
+    assert.equal(claims.client_id, 'back-end')
+    assert.equal(claims.aud, house.settings.fhirBaseUrl)
+    assert.equal(claims.scope, 'system/Patient.rs')
+    assert.equal(Number(claims.exp) - Number(claims.iat), 300)
+    assert.equal('patient' in claims || 'fhirUser' in claims, false)
+  })
+
+  it('stays at 300 s where access tokens live longer, and below where they do not', async () => {
+    for (const [ttl, expected] of [
+      [3600, 300],
+      [60, 60],
+    ] as const) {
+      const other = await AuthHouse.open(await open(), { settings: { accessTokenTtlSeconds: ttl } })
+      const client = new SigningClient('b', other.time)
+      await other.addClient({
+        client_id: 'b',
+        auth_method: 'private_key_jwt',
+        jwks: client.jwks,
+        scope: 'system/*.rs',
+      })
+      const form = { grant_type: 'client_credentials', scope: 'system/*.rs', ...client.proof() }
+      assert.equal((await other.token(form)).json().expires_in, expected)
+    }
+  })
+
+  const granted: readonly (readonly [asked: string, granted: string])[] = [
+    ['system/Patient.cruds', 'system/Patient.rs'],
+    ['system/*.cruds', 'system/*.rs system/Condition.cruds'],
+    ['system/Patient.read', 'system/Patient.read'],
+    ['system/patient.rs', 'system/Patient.rs'],
+    ['system/Patient.rs openid offline_access patient/*.rs user/*.rs', 'system/Patient.rs'],
+    ['system/Nothing.rs system/Patient.r', 'system/Patient.r'],
+    ['__launch-contexts.c', '__launch-contexts.c'],
+  ]
+  for (const [asked, expected] of granted)
+    it(`grants ${expected} of ${asked}`, async () => {
+      assert.equal((await ask(asked)).json().scope, expected)
+    })
+
+  for (const asked of [
+    undefined,
+    'patient/*.rs',
+    'user/Patient.rs',
+    'openid',
+    'system/Patient.c',
+    'nonsense',
+    '__x',
+  ])
+    it(`refuses ${asked ?? 'no scope'} as invalid_scope`, async () => {
+      const response = await ask(asked)
+      assert.equal(response.statusCode, 400)
+      assert.equal(response.json().error, 'invalid_scope')
+    })
+
+  it('is not for a client with a secret, nor for a public one', async () => {
+    const secret = { auth_method: 'client_secret', secret_hash: sha256('s') } as const
+    await house.addClient({ client_id: 'secret', ...secret, scope: 'system/*.rs' })
+    await house.addClient({ client_id: 'public', scope: 'system/*.rs' })
+    for (const client of [{ client_id: 'secret', client_secret: 's' }, { client_id: 'public' }]) {
+      const response = await house.token({
+        grant_type: 'client_credentials',
+        scope: 'system/*.rs',
+        ...client,
+      })
+      assert.equal(response.statusCode, 400)
+      assert.equal(response.json().error, 'unauthorized_client')
+    }
+  })
+
+  it('gives no system/ scope where the FHIR server does not honour it', async () => {
+    const fhir = { ...house.settings.fhir, scopeContexts: ['patient', 'user'] as const }
+    const other = await AuthHouse.open(await open(), { settings: { fhir } })
+    const client = new SigningClient('b', other.time)
+    await other.addClient({
+      client_id: 'b',
+      auth_method: 'private_key_jwt',
+      jwks: client.jwks,
+      scope: 'system/*.rs',
+    })
+    const form = { grant_type: 'client_credentials', scope: 'system/*.rs', ...client.proof() }
+    assert.equal((await other.token(form)).json().error, 'invalid_scope')
+  })
+})
