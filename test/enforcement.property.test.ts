@@ -1,0 +1,358 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import fc from 'fast-check'
+import type { Resource } from '../src/fhir/index.ts'
+import {
+  ADMIN,
+  type Asking,
+  bearerOf,
+  type GuardedFhir,
+  shownIn,
+  startGuardedFhir,
+  type Told,
+} from './support/guarded-fhir.ts'
+import { matchesNaively, mayNaively, type NaiveLetter } from './support/naive-rules.ts'
+
+const WORLDS = 5
+const REQUESTS = 200
+
+const to = (reference: string) => ({ reference })
+const patient = fc.constantFrom('Patient/ann', 'Patient/ann', 'Patient/bob')
+const anybody = fc.constantFrom('Patient/ann', 'Patient/bob', 'Practitioner/dr', 'Organization/org')
+const category = fc.constantFrom('lab', 'vital').map(code => [{ coding: [{ code }] }])
+
+function optional<Value>(arbitrary: fc.Arbitrary<Value>) {
+  return fc.option(arbitrary, { nil: undefined, freq: 1 })
+}
+
+const content: fc.Arbitrary<Resource> = fc.oneof(
+  fc.record({
+    resourceType: fc.constant('Condition'),
+    subject: patient.map(to),
+    asserter: optional(anybody.filter(it => !it.startsWith('Org')).map(to)),
+    category,
+  }),
+  fc.record({
+    resourceType: fc.constant('Observation'),
+    status: fc.constantFrom('final', 'preliminary'),
+    code: fc.constant({ text: 'x' }),
+    category,
+    subject: optional(patient.map(to)),
+    performer: optional(anybody.map(it => [to(it)])),
+    focus: optional(anybody.map(it => [to(it)])),
+    hasMember: optional(fc.constantFrom('Observation/r3', 'Observation/r5').map(it => [to(it)])),
+  }),
+  fc.record({
+    resourceType: fc.constant('Encounter'),
+    status: fc.constantFrom('planned', 'finished'),
+    class: fc.constant({ code: 'AMB' }),
+    subject: patient.map(to),
+  }),
+) as fc.Arbitrary<Resource>
+
+const world = fc
+  .array(content, { minLength: 12, maxLength: 16 })
+  .map(list => list.map((it, at) => withId(JSON.parse(JSON.stringify(it)), `r${at}`)))
+
+const FIXED: readonly Resource[] = [
+  { resourceType: 'Practitioner', id: 'dr' },
+  { resourceType: 'Organization', id: 'org', name: 'Org' },
+  { resourceType: 'Patient', id: 'ann' },
+  { resourceType: 'Patient', id: 'bob' },
+]
+
+function withId(resource: Resource, id: string): Resource {
+  return { ...resource, id }
+}
+
+const TYPES = ['Patient', 'Condition', 'Observation', 'Encounter', 'Practitioner', 'Organization']
+const scope = fc
+  .tuple(
+    fc.constantFrom('patient', 'patient', 'patient', 'user', 'system'),
+    fc.constantFrom('*', 'Condition', 'Observation', 'Encounter', 'Patient', 'Practitioner'),
+    fc.constantFrom('r', 'rs', 'rs', 'cruds', 'c', 'u', 'd', 'cud', 's'),
+    fc.constantFrom('', '', '', '?category=lab', '?status=final', '?category=lab&status=final'),
+  )
+  .map(([level, type, letters, query]) => `${level}/${type}.${letters}${query}`)
+  // Of a wildcard or another type the parameter may be unknown, which grants nothing: not what is tried here.
+  .filter(text => !text.includes('?') || text.includes('/Observation.'))
+const asking: fc.Arbitrary<Asking> = fc
+  .record({
+    scopes: fc.array(scope, { minLength: 1, maxLength: 3 }),
+    patient: fc.constantFrom('ann', 'ann', 'bob', null),
+    user: fc.boolean(),
+  })
+  .map(({ scopes, patient, user }) => ({
+    scope: scopes.join(' '),
+    patient,
+    ...(user && { fhirUser: 'Practitioner/dr' }),
+  }))
+
+const type = fc.constantFrom('Condition', 'Observation', 'Encounter', 'Patient', 'Practitioner')
+const id = fc.constantFrom('ann', 'bob', 'dr', ...Array.from({ length: 8 }, (_, at) => `r${at}`))
+const filter = fc.constantFrom('', '_id=r1,r2,r3,r4', 'patient=bob', 'patient=ann,bob', 'category=lab')
+const asked = fc.oneof(
+  fc.record({ kind: fc.constant('read' as const), type, id }),
+  fc.record({ kind: fc.constant('search' as const), type, filter, sort: fc.constantFrom('', '_sort=-_id') }),
+  fc.record({ kind: fc.constant('search' as const), type, filter, sort: fc.constant('_summary=count') }),
+  fc.record({
+    kind: fc.constant('wide' as const),
+    line: fc.constantFrom(
+      'GET /Condition?_include=Condition:subject&_include=Condition:asserter',
+      'GET /Observation?_include=Observation:*&_include:iterate=Observation:has-member',
+      'GET /Patient?_revinclude=Condition:subject&_revinclude=Observation:performer',
+      'GET /Practitioner?_revinclude=Observation:performer&_revinclude:iterate=Observation:has-member',
+      'GET /Observation?performer:Patient._id=bob',
+      'GET /Patient?_has:Observation:performer:category=lab',
+      'GET /Patient/ann/*',
+      'GET /Patient/bob/Observation',
+      'GET /Patient/ann/$everything',
+      'GET /_history',
+      'GET /Observation/_history?_count=3',
+      'GET /Condition/r2/_history',
+      'GET /?_type=Condition,Observation&_count=2',
+    ),
+  }),
+  fc.record({ kind: fc.constant('create' as const), content }),
+  fc.record({ kind: fc.constant('update' as const), content, id }),
+  fc.record({ kind: fc.constant('delete' as const), type, id }),
+)
+type Asked = typeof asked extends fc.Arbitrary<infer Value> ? Value : never
+
+/** A server, and a copy of what it holds. */
+class Scene {
+  readonly fhir: GuardedFhir
+  held = new Map<string, Resource>()
+  constructor(fhir: GuardedFhir) {
+    this.fhir = fhir
+  }
+
+  async look(): Promise<Map<string, Resource>> {
+    const told = await this.fhir.ask(`GET /?_type=${TYPES}&_count=1000`, ADMIN)
+    return new Map(
+      (told.body.entry ?? []).map(({ resource }) => [
+        `${resource?.resourceType}/${resource?.id}`,
+        resource as Resource,
+      ]),
+    )
+  }
+
+  reached(by: Asking, letter: NaiveLetter, of: string, query: string): readonly string[] {
+    return [...this.held]
+      .filter(([, it]) => it.resourceType === of && mayNaively(by, letter, it))
+      .filter(([, it]) => query === '' || matchesNaively(it, query))
+      .map(([address]) => address)
+      .sort()
+  }
+}
+
+async function check(scene: Scene, by: Asking, what: Asked): Promise<void> {
+  const { fhir } = scene
+  switch (what.kind) {
+    case 'read': {
+      const told = await fhir.ask(`GET /${what.type}/${what.id}`, by)
+      const held = scene.held.get(`${what.type}/${what.id}`)
+      assert.equal(told.status === 200, held !== undefined && mayNaively(by, 'r', held), told.text)
+      return
+    }
+    case 'search': {
+      const query = [what.filter, what.sort].filter(Boolean).join('&')
+      const told = await fhir.ask(`GET /${what.type}?${query}`, by)
+      if (told.status === 400) return
+      const expected = scene.reached(by, 's', what.type, what.filter)
+      if (told.status === 200) assert.equal(told.body.total, expected.length, told.text)
+      else assert.deepEqual([told.status, expected], [403, []], told.text)
+      if (told.status === 200 && !query.includes('count')) assert.deepEqual(shownIn(told), expected)
+      return
+    }
+    case 'wide': {
+      const told = await fhir.ask(what.line, by)
+      assert([200, 403].includes(told.status), told.text)
+      assertWithin(by, told)
+      return
+    }
+    case 'create':
+      return checkWrite(scene, by, 'c', `POST /${what.content.resourceType}`, what.content)
+    case 'update': {
+      const { resourceType } = what.content
+      return checkWrite(scene, by, 'u', `PUT /${resourceType}/${what.id}`, withId(what.content, what.id))
+    }
+    case 'delete':
+      return checkWrite(scene, by, 'd', `DELETE /${what.type}/${what.id}`)
+  }
+}
+
+/** Whatever an answer shows may be read or found. Versions are judged by their own content. */
+function assertWithin(by: Asking, told: Told): void {
+  for (const { resource } of told.body.entry ?? []) {
+    if (resource === undefined) continue
+    const held = resource as Resource
+    assert(
+      mayNaively(by, 's', held) || mayNaively(by, 'r', held),
+      `${held.resourceType}/${held.id} is shown to ${JSON.stringify(by)}`,
+    )
+  }
+}
+
+async function checkWrite(
+  scene: Scene,
+  by: Asking,
+  letter: 'c' | 'u' | 'd',
+  line: string,
+  body?: Resource,
+): Promise<void> {
+  const told = await scene.fhir.ask(line, by, body)
+  assert(told.status < 500, told.text)
+  if (told.text !== '' && told.status < 300)
+    assert(mayNaively(by, 'r', told.body as unknown as Resource), told.text)
+  const before = scene.held
+  scene.held = await scene.look()
+  for (const address of new Set([...before.keys(), ...scene.held.keys()])) {
+    const [old, fresh] = [before.get(address), scene.held.get(address)]
+    if (JSON.stringify(old) === JSON.stringify(fresh)) continue
+    assert(told.status < 300, `${line} was refused and written`)
+    for (const version of [old, fresh])
+      if (version) assert(mayNaively(by, letter, version), `${line} wrote ${JSON.stringify(version)}`)
+  }
+  const target = body?.id === undefined ? undefined : before.get(line.split(' /')[1] ?? '')
+  if (letter === 'd' || !body || !mayNaively(by, letter, withId(body, String(body.id)))) return
+  if (target === undefined || mayNaively(by, letter, target))
+    assert(told.status < 300 || [412, 422].includes(told.status), `${line}: ${told.text}`)
+}
+
+describe('the embedded FHIR server, over random data, scopes and requests', () => {
+  it('shows, counts and writes what a second, naive implementation of the rules allows, and nothing else', async () => {
+    const worlds = fc.sample(world, { numRuns: WORLDS, seed: Date.now() & 0xffff })
+    for (const resources of worlds) {
+      const scene = new Scene(await startGuardedFhir([...FIXED, ...resources]))
+      scene.held = await scene.look()
+      await fc.assert(
+        fc.asyncProperty(asking, asked, (by, what) => check(scene, by, what)),
+        { numRuns: REQUESTS, endOnFailure: true },
+      )
+      await scene.fhir.close()
+    }
+  })
+
+  it('never shows or counts more for fewer scopes', async () => {
+    const [resources = []] = fc.sample(world, 1)
+    const fhir = await startGuardedFhir([...FIXED, ...resources])
+    const line = fc.oneof(
+      fc.tuple(type, filter).map(([of, query]) => `GET /${of}?${query}`),
+      fc.constantFrom(
+        'GET /_history',
+        'GET /Patient/ann/*',
+        'GET /Condition?_include=Condition:subject',
+        'GET /Practitioner?_revinclude=Observation:performer',
+      ),
+    )
+    await fc.assert(
+      fc.asyncProperty(line, asking, scope, async (asks, by, more) => {
+        const [narrow, wide] = [
+          await fhir.ask(asks, by),
+          await fhir.ask(asks, { ...by, scope: `${by.scope} ${more}` }),
+        ]
+        if (narrow.status === 200) assert.equal(wide.status, 200, asks)
+        assert((narrow.body.total ?? 0) <= (wide.body.total ?? 0) || wide.status !== 200, asks)
+        const shown = new Set(shownIn(wide))
+        assert(
+          shownIn(narrow).every(it => shown.has(it)),
+          `${asks}: ${by.scope} + ${more}`,
+        )
+      }),
+      { numRuns: 400 },
+    )
+    await fhir.close()
+  })
+})
+
+describe('random bytes', () => {
+  let fhir: GuardedFhir
+  before(async () => {
+    fhir = await startGuardedFhir(FIXED)
+  })
+  after(() => fhir.close())
+  const good = bearerOf({ scope: 'patient/*.cruds', patient: 'ann' })
+  const bytes = fc.uint8Array({ maxLength: 60 })
+  const text = bytes.map(it =>
+    Buffer.from(it)
+      .toString('latin1')
+      .replaceAll(/[^\x20-\x7e]/g, '~'),
+  )
+
+  it('in the Authorization header never give a pass or a 5xx', async () => {
+    const mangled = fc.oneof(
+      text,
+      text.map(it => `Bearer ${it}`),
+      fc.tuple(fc.nat(good.length), text).map(([at, it]) => `${good.slice(0, at)}${it}x${good.slice(at)}`),
+      fc.nat(good.length - 1).map(at => good.slice(0, at)),
+    )
+    await fc.assert(
+      fc.asyncProperty(mangled, async authorization => {
+        const reply = await fhir.app.inject({ url: '/fhir/Patient/ann', headers: { authorization } })
+        assert.equal(reply.statusCode, 401, JSON.stringify(authorization))
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('in the address never give another patient or a 5xx', async () => {
+    const piece = fc.oneof(
+      text,
+      fc.constantFrom('/', '?', '&', 'Patient', 'bob', '%2e', '..', '_search', '$', '=', '*'),
+    )
+    const url = fc.array(piece, { maxLength: 6 }).map(list => encodeURI(list.join('')).slice(0, 300))
+    await fc.assert(
+      fc.asyncProperty(
+        url,
+        fc.constantFrom('GET', 'POST', 'PUT', 'DELETE', 'PATCH'),
+        async (path, method) => {
+          const reply = await fhir.app.inject({
+            method: method as 'GET',
+            url: `/fhir/${path}`,
+            headers: { authorization: good },
+          })
+          assert(reply.statusCode < 500, `${method} ${path}: ${reply.statusCode}`)
+          assert.doesNotMatch(reply.body, /"id":"bob"/, path)
+          const unauthorized = await fhir.app.inject({ method: method as 'GET', url: `/fhir/${path}` })
+          assert(unauthorized.statusCode === 401 || !path.includes('/'), `${method} ${path}`)
+        },
+      ),
+      { numRuns: 400 },
+    )
+  })
+
+  it('in the body never give a write or a 5xx', async () => {
+    const json = fc.jsonValue({ maxDepth: 4 }).map(it => JSON.stringify(it))
+    const body = fc.oneof(
+      bytes.map(it => Buffer.from(it)),
+      json.map(it => Buffer.from(it)),
+      json.map(it => Buffer.from(`{"resourceType":"Bundle","type":"transaction","entry":[${it}]}`)),
+      json.map(it =>
+        Buffer.from(`{"resourceType":"Condition","subject":{"reference":"Patient/bob"},"note":${it}}`),
+      ),
+    )
+    const line = fc.constantFrom('POST /', 'POST /Condition', 'PUT /Condition/1', 'PATCH /Patient/ann')
+    const kind = fc.constantFrom('application/fhir+json', 'application/json-patch+json', 'text/plain')
+    await fc.assert(
+      fc.asyncProperty(line, kind, body, async (asks, contentType, payload) => {
+        const [method = '', url = ''] = asks.split(' ')
+        const reply = await fhir.app.inject({
+          method: method as 'POST',
+          url: `/fhir${url}`,
+          headers: { authorization: good, 'content-type': contentType },
+          payload,
+        })
+        assert(
+          reply.statusCode < 500 && reply.statusCode !== 201,
+          `${asks}: ${reply.statusCode} ${reply.body}`,
+        )
+      }),
+      { numRuns: 400 },
+    )
+    assert.deepEqual(
+      shownIn(await fhir.ask(`GET /?_type=${TYPES}`, ADMIN)),
+      FIXED.map(it => `${it.resourceType}/${it.id}`).sort(),
+    )
+  })
+})
