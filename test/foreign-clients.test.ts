@@ -172,12 +172,12 @@ function fhirclientBrowserApp(app: Express, url: string): void {
 /** Picks the app in the portal, launches and allows it, and reads what it shows. */
 async function launchForeign(page: Page, name: string): Promise<Seen> {
   await pickPatient(page, 'Juniper, Alba')
-  await page.getByLabel('App', { exact: true }).selectOption(name)
+  await page.locator(`[name=clientId][value="${name}"]`).check()
   await page.getByLabel('No encounter').check()
   await page.getByRole('button', { name: /^Launch/ }).click()
-  await page.getByRole('heading', { name: `Allow ${name}?` }).waitFor()
+  await page.getByRole('heading', { name: new RegExp(`^Allow ${name}`) }).waitFor()
   if (name === 'openid-client-app') await inspectOnEveryScreen(page, 'consent')
-  await page.getByRole('button', { name: 'Allow', exact: true }).click()
+  await page.getByRole('button', { name: 'Allow access' }).click()
   const seen = page.locator('#seen', { hasText: '}' })
   return JSON.parse((await seen.textContent()) ?? '')
 }
@@ -205,10 +205,10 @@ describe('foreign clients', () => {
     const { page } = await open()
     await signIn(page, stack)
     await pickPatient(page, 'Juniper, Alba')
-    await page.getByLabel('App', { exact: true }).selectOption('fhirclient-browser-app')
+    await page.locator('[name=clientId][value="fhirclient-browser-app"]').check()
     await page.getByLabel('No encounter').check()
     await page.getByRole('button', { name: /^Launch/ }).click()
-    await page.getByRole('button', { name: 'Do not allow' }).click()
+    await page.getByRole('button', { name: 'Don’t allow' }).click()
     await page.waitForURL('**/callback?*')
     const { searchParams } = new URL(page.url())
     assert.equal(searchParams.get('error'), 'access_denied')
