@@ -28,6 +28,8 @@ describe('createInterceptor', () => {
     )
     assert(caller.allowed)
     assert.equal(caller.grant.patient, '1')
+    const { subject, clientId, tokenId } = caller.grant
+    assert.deepEqual([subject, clientId, tokenId], ['c-1', 'app', 'j-1'])
     assert.deepEqual(caller.grant.fhirUser, { type: 'Practitioner', id: 'p1' })
     assert.deepEqual(
       caller.grant.scopes.map(scope => scope.text),
