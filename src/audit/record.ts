@@ -15,6 +15,8 @@ export type AuditKind =
   | 'token'
   /** Tokens for a refresh token. */
   | 'refresh'
+  /** A clinician takes back what an app was given. */
+  | 'revoke'
   | 'session-open'
   | 'session-renew'
   | 'session-end'

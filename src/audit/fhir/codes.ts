@@ -34,6 +34,7 @@ const EVENTS: Readonly<Record<Exclude<AuditKind, 'fhir'>, readonly [type: Coding
   authorize: [authentication, own('authorize', 'App asked for access')],
   token: [authentication, own('token', 'Tokens issued for a code')],
   refresh: [authentication, own('refresh', 'Tokens renewed')],
+  revoke: [authentication, own('revoke', 'Access of an app taken back')],
   'session-open': [application, dicom('110120', 'Application Start')],
   'session-renew': [application, own('session-renew', 'Session renewed')],
   'session-end': [application, dicom('110121', 'Application Stop')],

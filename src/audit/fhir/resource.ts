@@ -6,6 +6,7 @@ import { actionOf, type Coding, OWN, typeOf } from './codes.ts'
 export function auditEventOf(record: KeptRecord): Resource {
   const [type, subtype] = typeOf(record.kind, record.interaction)
   const instant = new Date(record.at).toISOString()
+  const entity = entitiesOf(record)
   return {
     resourceType: 'AuditEvent',
     id: String(record.id),
@@ -21,7 +22,7 @@ export function auditEventOf(record: KeptRecord): Resource {
       observer: { identifier: { system: OWN.server, value: record.server }, display: SERVERS[record.server] },
       type: [SOURCE],
     },
-    entity: entitiesOf(record),
+    ...(entity.length > 0 && { entity }),
   }
 }
 

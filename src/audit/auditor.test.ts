@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { eachDatabase } from '../../test/support/databases.ts'
+import { type AuditRecord, AuditUnavailable, createAuditor, findRecords, sweepAudit } from './index.ts'
+
+const record = (more: Partial<AuditRecord> = {}): AuditRecord => ({
+  at: 1000,
+  server: 'fhir',
+  kind: 'fhir',
+  allowed: true,
+  status: 200,
+  ...more,
+})
+
+eachDatabase((_name, open) => {
+  describe('createAuditor', () => {
+    it('has records in the store when it says so, and finds them by what they are about', async () => {
+      const store = await open()
+      const auditor = createAuditor({ store })
+      await Promise.all([
+        auditor.record(record({ patient: 'ada', client: 'app', launch: 'l1', by: 'patient/Patient.rs' })),
+        auditor.record(record({ at: 2000, allowed: false, status: 403, patient: 'bea', reason: 'No' })),
+        auditor.record(record({ at: 3000, kind: 'login', server: 'auth' }), record({ at: 4000 })),
+      ])
+      const ats = async (filter: object) =>
+        (await findRecords(store, { ...filter, limit: 10 })).map(({ at }) => at)
+      assert.deepEqual(await ats({}), [4000, 3000, 2000, 1000])
+      assert.deepEqual(await ats({ order: 'oldest' }), [1000, 2000, 3000, 4000])
+      assert.deepEqual(await ats({ patients: ['ada', 'bea'] }), [2000, 1000])
+      assert.deepEqual(await ats({ patients: [] }), [])
+      assert.deepEqual(await ats({ client: 'app' }), [1000])
+      assert.deepEqual(await ats({ launch: 'l1' }), [1000])
+      assert.deepEqual(await ats({ allowed: false }), [2000])
+      assert.deepEqual(await ats({ kind: 'login' }), [3000])
+      assert.deepEqual(await ats({ since: 2000, before: 4000 }), [3000, 2000])
+      const [newest] = await findRecords(store, { limit: 1 })
+      assert.ok(newest)
+      assert.deepEqual(await ats({ after: newest }), [3000, 2000, 1000])
+    })
+
+    it('keeps a long text short, whatever a caller sends', async () => {
+      const store = await open()
+      await createAuditor({ store }).record(record({ request: 'x'.repeat(1_000_000) }))
+      const [kept] = await findRecords(store, { limit: 1 })
+      assert.equal(kept?.request?.length, 2001)
+    })
+  })
+
+  describe('sweepAudit', () => {
+    it('removes what is older than it is kept, however much that is', async () => {
+      const store = await open()
+      const day = 86_400_000
+      const old = Array.from({ length: 2500 }, (_, at) => record({ at }))
+      await createAuditor({ store }).record(...old, record({ at: 365 * day }), record({ at: 366 * day }))
+      assert.equal(await sweepAudit(store, 365, 730 * day), 2500)
+      assert.equal(await sweepAudit(store, 365, 730 * day), 0)
+      const left = await findRecords(store, { limit: 10 })
+      assert.deepEqual(
+        left.map(({ at }) => at / day),
+        [366, 365],
+      )
+    })
+  })
+})
+
+describe('createAuditor, while the store is away', () => {
+  function awayStore() {
+    const state = { away: true, appends: 0 }
+    const fail = async () => {
+      if (state.away) throw new Error('Cannot reach database')
+    }
+    const store = {
+      append: async () => {
+        state.appends++
+        await fail()
+      },
+      ping: fail,
+    }
+    return { state, store }
+  }
+
+  it('refuses with 503, tells what was not kept, and lets the store rest before it tries again', async () => {
+    const { state, store } = awayStore()
+    let now = 0
+    const lost: (readonly AuditRecord[])[] = []
+    const auditor = createAuditor({ store, clock: () => now, onError: (_, records) => lost.push(records) })
+    await assert.rejects(auditor.record(record()), (error: Error) => {
+      assert.ok(error instanceof AuditUnavailable)
+      assert.equal(error.statusCode, 503)
+      return true
+    })
+    await assert.rejects(auditor.record(record({ at: 5 })), AuditUnavailable)
+    await assert.rejects(auditor.prepare(), AuditUnavailable)
+    assert.equal(state.appends, 1)
+    assert.deepEqual(lost, [[record()], [record({ at: 5 })]])
+    state.away = false
+    now = 1001
+    await auditor.prepare()
+    await auditor.record(record())
+    assert.equal(state.appends, 2)
+  })
+
+  it('lets requests pass where the setting says so', async () => {
+    const { store } = awayStore()
+    const lost: unknown[] = []
+    const auditor = createAuditor({ store, failure: 'allow', onError: error => lost.push(error) })
+    await auditor.prepare()
+    await auditor.record(record())
+    assert.equal(lost.length, 1)
+  })
+})

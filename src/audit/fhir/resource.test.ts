@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { matches, patientsOf, validate } from '../../fhir/index.ts'
+import type { KeptRecord } from '../index.ts'
+import { actionOf, typeOf } from './codes.ts'
+import { auditEventOf } from './resource.ts'
+
+const BASE = 'http://fhir.test/fhir'
+
+const full: KeptRecord = {
+  id: 7,
+  at: Date.UTC(2026, 10, 13, 14, 4, 7, 412),
+  server: 'fhir',
+  kind: 'fhir',
+  interaction: 'read',
+  allowed: true,
+  status: 200,
+  method: 'GET',
+  request: 'Condition/1',
+  resource_type: 'Condition',
+  resource_id: '1',
+  patient_id: 'juniper',
+  client_id: 'sallyport-app',
+  subject: 'c-1',
+  fhir_user: 'Practitioner/p-1',
+  decided_by: 'patient/Observation.rs?category=http://x|y',
+  reason: null,
+  launch_id: 'l-1',
+  request_id: 'r-1',
+  address: '127.0.0.1',
+}
+
+const bare: KeptRecord = {
+  ...full,
+  interaction: null,
+  method: null,
+  request: null,
+  resource_type: null,
+  resource_id: null,
+  patient_id: null,
+  client_id: null,
+  subject: null,
+  fhir_user: null,
+  decided_by: null,
+  launch_id: null,
+  request_id: null,
+  address: null,
+}
+
+const KINDS = [
+  'login',
+  'logout',
+  'launch',
+  'authorize',
+  'token',
+  'refresh',
+  'revoke',
+  'session-open',
+  'session-renew',
+  'session-end',
+  'api',
+]
+const INTERACTIONS = [
+  'capabilities',
+  'smart-configuration',
+  'read',
+  'vread',
+  'history-instance',
+  'history-type',
+  'history-system',
+  'search-type',
+  'search-system',
+  'search-compartment',
+  'create',
+  'update',
+  'update-conditional',
+  'patch',
+  'patch-conditional',
+  'delete',
+  'delete-conditional',
+  'bundle',
+  'operation',
+  'misunderstood',
+]
+
+describe('auditEventOf', () => {
+  for (const interaction of INTERACTIONS) {
+    it(`makes a valid AuditEvent of ${interaction}`, () => {
+      assert.deepEqual(validate(auditEventOf({ ...full, interaction })), [])
+      assert.deepEqual(validate(auditEventOf({ ...bare, interaction, allowed: false, status: 401 })), [])
+    })
+  }
+  for (const kind of KINDS) {
+    it(`makes a valid AuditEvent of ${kind}`, () => {
+      assert.deepEqual(validate(auditEventOf({ ...full, kind })), [])
+      assert.deepEqual(validate(auditEventOf({ ...bare, kind })), [])
+    })
+  }
+
+  it('is found by what it is about, and is in the compartment of its patient alone', () => {
+    const event = auditEventOf(full)
+    assert.deepEqual([...patientsOf(event, BASE)], ['juniper'])
+    const found: readonly (readonly [string, string])[] = [
+      ['date', 'ge2026-11-13'],
+      ['patient', 'juniper'],
+      ['entity', 'Condition/1'],
+      ['entity:identifier', 'urn:sallyport:launch-id|l-1'],
+      ['agent', 'Practitioner/p-1'],
+      ['agent:identifier', 'urn:sallyport:client-id|sallyport-app'],
+      ['action', 'R'],
+      ['outcome', '0'],
+      ['type', 'rest'],
+      ['subtype', 'read'],
+      ['address', '127.0.0.1'],
+    ]
+    for (const [name, value] of found) assert.equal(matches(event, name, value, BASE), true, name)
+    assert.equal(matches(event, 'patient', 'ashlar', BASE), false)
+  })
+
+  it('says how it ended', () => {
+    const outcome = (allowed: boolean, status: number) => auditEventOf({ ...full, allowed, status }).outcome
+    assert.equal(outcome(true, 200), '0')
+    assert.equal(outcome(true, 404), '4')
+    assert.equal(outcome(false, 403), '4')
+    assert.equal(outcome(true, 503), '8')
+    const refused = auditEventOf({ ...full, allowed: false, status: 403, reason: 'No granted scope' })
+    assert.equal(refused.outcomeDesc, 'Refused (403): No granted scope')
+  })
+})
+
+describe('actionOf', () => {
+  const actions = {
+    create: 'C',
+    read: 'R',
+    update: 'U',
+    patch: 'U',
+    delete: 'D',
+    'search-type': 'E',
+    bundle: 'E',
+  }
+  for (const [interaction, action] of Object.entries(actions)) {
+    it(`is ${action} for ${interaction}`, () => assert.equal(actionOf('fhir', interaction), action))
+  }
+  it('is execute for a login', () => assert.equal(actionOf('login', null), 'E'))
+})
+
+describe('typeOf', () => {
+  it('calls a login what DICOM calls it', () => {
+    const [type, subtype] = typeOf('login', null)
+    assert.deepEqual([type.code, subtype.code], ['110114', '110122'])
+  })
+})
