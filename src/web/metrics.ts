@@ -132,9 +132,10 @@ function isFromLoopback(request: FastifyRequest): boolean {
 export function serveMetrics(app: FastifyInstance, server: string, open: boolean): void {
   const metrics = new RequestMetrics(server)
   eventLoop.enable()
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', (request, reply, done) => {
     const route = request.is404 ? 'none' : (request.routeOptions.url ?? 'none')
     metrics.observe(request.method, route, reply.statusCode, reply.elapsedTime / 1e3)
+    done()
   })
   app.get('/metrics', async (request, reply) => {
     if (!open && !isFromLoopback(request)) return reply.sendProblem({ kind: 'loopback-only' })

@@ -14,6 +14,7 @@ import { answerClientError } from './client-errors.ts'
 import { isCrossSite } from './cross-site.ts'
 import { setSecurityHeaders } from './headers.ts'
 import { isReady, type ReadyCheck, serveHealth } from './health.ts'
+import { lazyLogger } from './lazy-logger.ts'
 import { prepareDoors } from './listen.ts'
 import { createLogger, type Logger } from './logger.ts'
 import { serveMetrics } from './metrics.ts'
@@ -86,11 +87,11 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
 }
 
 function bareServer(options: ServerOptions): FastifyInstance {
-  const logger: FastifyBaseLogger = (options.logger ?? createLogger({ level: 'silent' })).child({
-    server: options.name,
-  })
+  const logger = (options.logger ?? createLogger({ level: 'silent' })).child({ server: options.name })
+  const loggerInstance: FastifyBaseLogger = logger
   return fastify({
-    loggerInstance: logger,
+    loggerInstance,
+    childLoggerFactory: (_logger, bindings) => lazyLogger(logger, bindings),
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: request => requestIdFrom(request.headers['x-request-id']),
     bodyLimit: options.bodyLimit ?? 1024 * 1024,
@@ -124,15 +125,22 @@ function isHttps({ url }: ServerOptions): boolean {
 
 function addHooks(app: FastifyInstance, options: ServerOptions): void {
   const ownOrigins = [new URL(options.url).origin]
-  app.addHook('onRequest', async (request, reply) => {
+  const https = isHttps(options)
+  // With callbacks: these run for every request, and a promise each would be most of what they cost.
+  app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
     if (!options.acceptsCrossSite?.(pathOf(request.url)) && isCrossSite(request, ownOrigins))
-      return reply.sendProblem({ kind: 'cross-site' })
+      reply.sendProblem({ kind: 'cross-site' })
+    else done()
   })
-  app.addHook('onSend', async (_request, reply) => setSecurityHeaders(reply, isHttps(options)))
-  app.addHook('onResponse', async (request, reply) =>
-    logRequest(request, reply.statusCode, reply.elapsedTime),
-  )
+  app.addHook('onSend', (_request, reply, _payload, done) => {
+    setSecurityHeaders(reply, https)
+    done()
+  })
+  app.addHook('onResponse', (request, reply, done) => {
+    logRequest(request, reply.statusCode, reply.elapsedTime)
+    done()
+  })
   app.addHook('preClose', async () => {
     const cut = setTimeout(() => app.server.closeAllConnections(), options.drainMs ?? 8_000)
     cut.unref()

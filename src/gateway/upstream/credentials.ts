@@ -15,7 +15,7 @@ export type UpstreamAuth =
 
 export interface Credentials {
   /** The Authorization header, or undefined for none. Rejects when there should be one and it cannot be had. */
-  authorization(): Promise<string | undefined>
+  authorization(): string | undefined | Promise<string>
   /** The upstream does not accept it any more: the next one is fetched anew. */
   forget(): void
 }
@@ -46,8 +46,7 @@ export function credentials(options: CredentialsOptions): Credentials {
 }
 
 function fixed(header: string | undefined): Credentials {
-  const authorization = Promise.resolve(header)
-  return { authorization: () => authorization, forget: () => undefined }
+  return { authorization: () => header, forget: () => undefined }
 }
 
 type ClientCredentials = Extract<UpstreamAuth, { readonly kind: 'client-credentials' }>
@@ -81,7 +80,7 @@ function clientCredentials(
   }
 
   return {
-    async authorization() {
+    authorization() {
       if (held && clock() < held.until) return held.header
       flight ??= fetchToken().finally(() => {
         flight = undefined

@@ -56,11 +56,9 @@ export function openUpstream(options: UpstreamOptions): Upstream {
 
   async function once(request: UpstreamRequest, ms: number): Promise<RawAnswer | Failure> {
     const path = pathUnder(basePath, request.path)
-    const answer = await exchange(pool, await authorized(request, options.credentials), {
-      path,
-      timeoutMs: ms,
-      limit,
-    })
+    const signed = authorized(request, options.credentials)
+    const sent = signed instanceof Promise ? await signed : signed
+    const answer = await exchange(pool, sent, { path, timeoutMs: ms, limit })
     observe(answer, circuit, options)
     return answer
   }
@@ -84,7 +82,9 @@ export function openUpstream(options: UpstreamOptions): Upstream {
 
   async function read(answer: RawAnswer | Failure): Promise<UpstreamAnswer | Problem> {
     if ('failure' in answer) return problemOf(answer, options)
-    const body = await decoded(answer.body, encodingOf(answer.headers), limit)
+    const encoding = encodingOf(answer.headers)
+    // Mostly it is not packed, and there is nothing to wait for.
+    const body = encoding === '' ? answer.body : await decoded(answer.body, encoding, limit)
     if (!body) return broken('its body is too long, or packed in a way that cannot be read', options)
     const came = body.toString('utf8')
     const text = addresses.outward(came)
@@ -148,8 +148,15 @@ function failureOf(error: unknown, isLate: boolean): Failure {
   return { failure: 'away', unsent: false, cause: error instanceof Error ? error.message : String(error) }
 }
 
-async function authorized(request: UpstreamRequest, credentials: Credentials): Promise<UpstreamRequest> {
-  const authorization = await credentials.authorization()
+function authorized(
+  request: UpstreamRequest,
+  credentials: Credentials,
+): UpstreamRequest | Promise<UpstreamRequest> {
+  const held = credentials.authorization()
+  return held instanceof Promise ? held.then(it => signedWith(request, it)) : signedWith(request, held)
+}
+
+function signedWith(request: UpstreamRequest, authorization: string | undefined): UpstreamRequest {
   return authorization === undefined
     ? request
     : { ...request, headers: { ...request.headers, authorization } }
