@@ -78,7 +78,8 @@ function entitiesOf(record: KeptRecord): readonly object[] {
       type: ENTITY_TYPES.person,
       role: ENTITY_ROLES.patient,
     })
-  if (type !== null && id !== null && isResourceType(type) && `${type}/${id}` !== `Patient/${patient}`)
+  // Another Patient than the record's own, which was asked for in vain, would put the event into that one's compartment.
+  if (type !== null && id !== null && type !== 'Patient' && isResourceType(type))
     entities.push({
       what: { reference: `${type}/${id}` },
       type: ENTITY_TYPES.object,
