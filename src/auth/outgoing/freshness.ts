@@ -13,7 +13,8 @@ export function freshForMs(headers: Headers, now: number): number {
   if (maxAge !== undefined) return within((Number(maxAge) - ageOf(headers)) * 1000)
   const expires = headers.get('expires')
   if (expires === null) return headers.has('cache-control') ? 0 : UNSAID_MS
-  const at = Date.parse(expires)
+  // RFC 9111, 5.3: what is no HTTP date (`0`) has expired.
+  const at = /GMT$/.test(expires) ? Date.parse(expires) : Number.NaN
   return Number.isNaN(at) ? 0 : within(at - now)
 }
 

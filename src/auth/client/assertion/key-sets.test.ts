@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import { AuthHouse } from '../../testing/auth-house.ts'
+import { oneStore } from '../../testing/one-store.ts'
+import { SigningClient } from '../../testing/signing-client.ts'
+
+describe('a key set by address', () => {
+  const open = oneStore()
+  let house: AuthHouse
+  let client: SigningClient
+  let server: Server
+  let url: string
+  let served: { keys: unknown; cacheControl: string; status: number; requests: number }
+  before(async () => {
+    house = await AuthHouse.open(await open())
+    client = new SigningClient('by-url', house.time)
+    served = { keys: [client.jwk], cacheControl: 'max-age=60', status: 200, requests: 0 }
+    server = createServer((_request, response) => {
+      served.requests += 1
+      response.writeHead(served.status, { 'cache-control': served.cacheControl })
+      response.end(JSON.stringify({ keys: served.keys }))
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/jwks`
+    await house.addClient({
+      client_id: 'by-url',
+      auth_method: 'private_key_jwt',
+      jwks_url: url,
+      scope: 'system/*.rs',
+    })
+  })
+  after(async () => {
+    await house.app.close()
+    server.close()
+  })
+
+  const ask = async (header: Record<string, unknown> = {}) => {
+    const form = { grant_type: 'client_credentials', scope: 'system/*.rs', ...client.proof({}, header) }
+    return (await house.token(form)).statusCode
+  }
+  const requestsOf = async (act: () => Promise<unknown>) => {
+    const earlier = served.requests
+    await act()
+    return served.requests - earlier
+  }
+
+  it('is fetched once while it is fresh, also when many ask at once, and anew afterwards', async () => {
+    assert.equal(
+      await requestsOf(async () => {
+        const statuses = await Promise.all(Array.from({ length: 10 }, () => ask()))
+        assert.deepEqual(new Set(statuses), new Set([200]))
+      }),
+      1,
+    )
+    house.time.now += 59_000
+    assert.equal(await requestsOf(() => ask()), 0)
+    house.time.now += 1_000
+    assert.equal(await requestsOf(() => ask()), 1)
+  })
+
+  it('is fetched each time where it may not be kept', async () => {
+    house.time.now += 60_000
+    served.cacheControl = 'no-store'
+    await ask()
+    assert.equal(await requestsOf(() => ask()), 1)
+    served.cacheControl = 'max-age=60'
+    await ask()
+  })
+
+  it('is asked again for a new kid, but not at anybody’s pace', async () => {
+    house.time.now += 6_000
+    served.keys = [client.jwk, { ...client.jwk, kid: 'key-2' }]
+    assert.equal(await requestsOf(async () => assert.equal(await ask({ kid: 'key-2' }), 200)), 1)
+    const strangers = async () => {
+      for (let i = 0; i < 5; i++) assert.equal(await ask({ kid: `made-up-${i}` }), 401)
+    }
+    assert.equal(await requestsOf(strangers), 0)
+    house.time.now += 5_000
+    assert.equal(await requestsOf(strangers), 1)
+  })
+
+  it('is over when it is stale and cannot be fetched', async () => {
+    served.status = 500
+    assert.equal(await ask(), 200)
+    house.time.now += 60_000
+    assert.equal(await ask(), 401)
+    served.status = 200
+    assert.equal(await ask(), 200)
+  })
+
+  it('accepts a jku only when it is the registered address, and asks no other', async () => {
+    assert.equal(await ask({ jku: url }), 200)
+    const port = new URL(url).port
+    assert.equal(
+      await requestsOf(async () => {
+        for (const jku of [`${url}?x`, `http://127.0.0.1:${port}/evil`, 'https://evil.example/jwks', 7])
+          assert.equal(await ask({ jku }), 401)
+      }),
+      0,
+    )
+  })
+
+  it('is not fetched from a private address off loopback', async () => {
+    const away = await AuthHouse.open(await open(), { settings: { onLoopback: false } })
+    await away.addClient({
+      client_id: 'by-url',
+      auth_method: 'private_key_jwt',
+      jwks_url: url,
+      scope: 'system/*.rs',
+    })
+    const form = () => ({ grant_type: 'client_credentials', scope: 'system/*.rs', ...client.proof() })
+    const time = house.time.now
+    house.time.now = away.time.now
+    assert.equal(await requestsOf(async () => assert.equal((await away.token(form())).statusCode, 401)), 0)
+    const listed = await AuthHouse.open(away.store, {
+      settings: { onLoopback: false, privateJwksHosts: ['127.0.0.1'] },
+    })
+    assert.equal((await listed.token(form())).statusCode, 200)
+    house.time.now = time
+    await Promise.all([away.app.close(), listed.app.close()])
+  })
+})

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { AuthHouse } from '../testing/auth-house.ts'
+import { oneStore } from '../testing/one-store.ts'
+import type { Visitor } from '../testing/visitor.ts'
+
+const BACK = 'http://localhost:8081/logout'
+
+describe('/oauth2/logout', () => {
+  const open = oneStore()
+  let house: AuthHouse
+  before(async () => {
+    house = await AuthHouse.open(await open())
+    await house.addClient({ client_id: 'other' })
+    await house.addClinician('second')
+  })
+
+  async function signedIn(username?: string) {
+    const visitor = await house.loggedIn(username)
+    return { visitor, tokens: (await house.exchange(await house.code(visitor))).json() }
+  }
+  const ask = (visitor: Visitor, parameters: Record<string, string>) =>
+    visitor.get(`/oauth2/logout?${new URLSearchParams(parameters)}`)
+  const isIn = async (visitor: Visitor) => (await visitor.get('/portal')).statusCode === 200
+
+  it('ends the login of whom the id_token names, with what apps hold, and goes back with the state', async () => {
+    const { visitor, tokens } = await signedIn()
+    const response = await ask(visitor, {
+      id_token_hint: tokens.id_token,
+      post_logout_redirect_uri: BACK,
+      state: 'a b',
+    })
+    assert.equal(response.statusCode, 302)
+    assert.equal(response.headers.location, `${BACK}?state=a+b`)
+    assert.equal(await isIn(visitor), false)
+    assert.equal((await house.refresh(tokens.refresh_token)).json().error, 'invalid_grant')
+  })
+
+  it('accepts an id_token that has expired', async () => {
+    const { visitor, tokens } = await signedIn()
+    house.time.now += 3_600_000
+    await ask(visitor, { id_token_hint: tokens.id_token })
+    assert.equal(await isIn(visitor), false)
+  })
+
+  it('asks first where it is not shown for whom the client speaks, and goes back after the answer', async () => {
+    const { visitor } = await signedIn()
+    const { tokens: others } = await signedIn('second')
+    for (const parameters of [{}, { client_id: 'sallyport-app' }, { id_token_hint: others.id_token }]) {
+      const response = await ask(visitor, parameters)
+      assert.equal(response.statusCode, 200)
+      assert.match(response.body, /Sign out\?/)
+      assert.equal(response.body.includes(others.id_token), false)
+      assert.ok(await isIn(visitor))
+    }
+    const form = { client_id: 'sallyport-app', post_logout_redirect_uri: BACK, state: 's' }
+    const done = await visitor.post('/oauth2/logout/confirm', form)
+    assert.equal(done.headers.location, `${BACK}?state=s`)
+    assert.equal(await isIn(visitor), false)
+  })
+
+  it('lets no other site give the answer', async () => {
+    const { visitor } = await signedIn()
+    const headers = { 'sec-fetch-site': 'cross-site' }
+    assert.equal((await visitor.post('/oauth2/logout/confirm', {}, headers)).statusCode, 403)
+    assert.ok(await isIn(visitor))
+  })
+
+  it('takes the form of another site, which comes without the cookie, and asks', async () => {
+    const { visitor, tokens } = await signedIn()
+    const stranger = house.visitor()
+    const form = {
+      id_token_hint: tokens.id_token,
+      client_id: 'sallyport-app',
+      post_logout_redirect_uri: BACK,
+    }
+    const response = await stranger.post('/oauth2/logout', form, { 'sec-fetch-site': 'cross-site' })
+    assert.equal(response.statusCode, 303)
+    assert.doesNotMatch(response.headers.location ?? '', /id_token/)
+    assert.match((await visitor.get(response.headers.location ?? '')).body, /Sign out\?/)
+  })
+
+  it('never sends a browser to an address that the client did not register', async () => {
+    const { visitor, tokens } = await signedIn()
+    const evil = 'https://evil.example/'
+    for (const parameters of [
+      { post_logout_redirect_uri: evil },
+      { post_logout_redirect_uri: BACK },
+      { post_logout_redirect_uri: evil, client_id: 'sallyport-app' },
+      { post_logout_redirect_uri: `${BACK}/x`, id_token_hint: tokens.id_token },
+      { post_logout_redirect_uri: BACK, client_id: 'other' },
+      { post_logout_redirect_uri: BACK, client_id: 'other', id_token_hint: tokens.id_token },
+      { id_token_hint: tokens.access_token },
+      { id_token_hint: 'nonsense' },
+    ] as readonly Record<string, string>[]) {
+      const response = await ask(visitor, parameters)
+      assert.equal(response.statusCode, 400, JSON.stringify(Object.keys(parameters)))
+      assert.equal(response.headers.location, undefined)
+    }
+    assert.ok(await isIn(visitor))
+  })
+
+  it('goes on where nobody is logged in', async () => {
+    const response = await ask(house.visitor(), {
+      client_id: 'sallyport-app',
+      post_logout_redirect_uri: BACK,
+    })
+    assert.equal(response.headers.location, BACK)
+    assert.equal((await ask(house.visitor(), {})).headers.location, '/login')
+  })
+})

@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { sha256 } from '../../store/index.ts'
+import { AuthHouse, claimsOf, strangerToken } from '../testing/auth-house.ts'
+import { oneStore } from '../testing/one-store.ts'
+import { SigningClient } from '../testing/signing-client.ts'
+import { Visitor } from '../testing/visitor.ts'
+
+const SCOPE = 'launch openid fhirUser offline_access patient/*.rs'
+
+describe('POST /oauth2/introspect', () => {
+  const open = oneStore()
+  let house: AuthHouse
+  let backEnd: SigningClient
+  before(async () => {
+    house = await AuthHouse.open(await open())
+    backEnd = new SigningClient('back-end', house.time)
+    const secret = { auth_method: 'client_secret', secret_hash: sha256('s') } as const
+    for (const id of ['app', 'other']) await house.addClient({ client_id: id, ...secret })
+    await house.addClient({
+      client_id: 'back-end',
+      auth_method: 'private_key_jwt',
+      jwks: backEnd.jwks,
+      scope: 'system/*.cruds',
+    })
+  })
+
+  const basic = (id: string) => ({ authorization: `Basic ${Buffer.from(`${id}:s`).toString('base64')}` })
+  const ask = (token: string, headers: Record<string, string>, form: Record<string, string> = {}) =>
+    new Visitor(house.app).post('/oauth2/introspect', { token, ...form }, headers)
+  const system = async (scope: string) => {
+    const form = { grant_type: 'client_credentials', scope, ...backEnd.proof() }
+    return String((await house.token(form)).json().access_token)
+  }
+  async function bought(encounterId?: string) {
+    const redirect_uri = 'https://app.example/callback'
+    const visitor = await house.loggedIn()
+    const form = { clientId: 'app', ...(encounterId ? { encounterId } : {}) }
+    const launch = await house.launch(visitor, form)
+    const code = new URL(
+      (await house.authorize(visitor, { launch, client_id: 'app', redirect_uri, scope: SCOPE })).headers
+        .location ?? '',
+    ).searchParams.get('code')
+    const response = await house.exchange(String(code), {
+      client_id: 'app',
+      redirect_uri,
+      client_secret: 's',
+    })
+    assert.equal(response.statusCode, 200, response.body)
+    return response.json()
+  }
+
+  it('tells a confidential client about its own access token, with the launch context of the token response', async () => {
+    const tokens = await bought('enc-1')
+    const response = await ask(tokens.access_token, basic('app'))
+    assert.equal(response.statusCode, 200)
+    assert.equal(response.headers['cache-control'], 'no-store')
+    const claims = claimsOf(tokens.access_token)
+    const {
+      access_token: _,
+      refresh_token: __,
+      id_token: ___,
+      expires_in: ____,
+      launch_id: _____,
+      ...context
+    } = tokens
+    assert.deepEqual(response.json(), {
+      active: true,
+      ...context,
+      token_type: 'Bearer',
+      client_id: 'app',
+      iss: 'http://localhost:9000',
+      aud: house.settings.fhirBaseUrl,
+      sub: claims.sub,
+      jti: claims.jti,
+      iat: claims.iat,
+      exp: claims.exp,
+      fhirUser: claims.fhirUser,
+    })
+    assert.equal(response.json().patient, 'juniper')
+    assert.equal(response.json().encounter, 'enc-1')
+    assert.equal(response.json().need_patient_banner, true)
+  })
+
+  it('tells it about its refresh token, until it is used', async () => {
+    const { refresh_token: token } = await bought()
+    const body = (await ask(token, basic('app'), { token_type_hint: 'refresh_token' })).json()
+    assert.equal(body.active, true)
+    assert.equal(body.scope, SCOPE)
+    assert.equal(body.patient, 'juniper')
+    assert.equal(typeof body.exp, 'number')
+    await house.refresh(token, { client_id: 'app', client_secret: 's' })
+    assert.deepEqual((await ask(token, basic('app'))).json(), { active: false })
+  })
+
+  it('is exactly {"active":false} for whatever is not active or not the asker’s', async () => {
+    const tokens = await bought()
+    const [header = '', payload = ''] = tokens.access_token.split('.')
+    for (const [token, client] of [
+      [tokens.access_token, 'other'],
+      [tokens.refresh_token, 'other'],
+      [tokens.id_token, 'app'],
+      [strangerToken, 'app'],
+      ['nonsense', 'app'],
+      [`${header}.${payload}.AAAA`, 'app'],
+      [await system('system/*.rs'), 'app'],
+    ])
+      assert.equal((await ask(token, basic(client))).body, '{"active":false}')
+    house.time.now += 300_000
+    assert.equal((await ask(tokens.access_token, basic('app'))).body, '{"active":false}')
+  })
+
+  it('tells whoever bears a system/ read scope about any token', async () => {
+    const tokens = await bought()
+    const bearer = { authorization: `Bearer ${await system('system/Patient.r')}` }
+    assert.equal((await ask(tokens.access_token, bearer)).json().client_id, 'app')
+    assert.equal((await ask(tokens.refresh_token, bearer)).json().client_id, 'app')
+    const own = (await ask(await system('system/Patient.r'), bearer)).json()
+    assert.equal(own.sub, 'back-end')
+    assert.equal(own.scope, 'system/Patient.r')
+    assert.equal('patient' in own, false)
+  })
+
+  it('answers everybody else with 401', async () => {
+    const tokens = await bought()
+    const token = tokens.access_token
+    const expired = await system('system/*.rs')
+    house.time.now += 301_000
+    const nobody: readonly (readonly [Record<string, string>, Record<string, string>])[] = [
+      [{}, {}],
+      [{ client_id: 'sallyport-app' }, {}],
+      [{}, { authorization: `Basic ${Buffer.from('app:wrong').toString('base64')}` }],
+      [{}, { authorization: `Bearer ${(await bought()).access_token}` }],
+      [{}, { authorization: `Bearer ${await system('system/Patient.c')}` }],
+      [{}, { authorization: `Bearer ${expired}` }],
+      [{}, { authorization: 'Bearer nonsense' }],
+    ]
+    for (const [form, headers] of nobody) {
+      const response = await ask(token, headers, form)
+      assert.equal(response.statusCode, 401, JSON.stringify(headers))
+      assert.ok(response.headers['www-authenticate'])
+      assert.equal('active' in response.json(), false)
+    }
+  })
+
+  it('needs a token to look at, in a form', async () => {
+    const response = await new Visitor(house.app).post('/oauth2/introspect', {}, basic('app'))
+    assert.equal(response.json().error, 'invalid_request')
+    const json = await house.app.inject({
+      method: 'POST',
+      url: '/oauth2/introspect',
+      headers: { ...basic('app'), 'content-type': 'application/json' },
+      payload: '{"token":"x"}',
+    })
+    assert.equal(json.statusCode, 400)
+  })
+})

@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { AuthHouse } from '../testing/auth-house.ts'
+import { oneStore } from '../testing/one-store.ts'
+import { SigningClient } from '../testing/signing-client.ts'
+
+const APP = { redirect_uris: ['https://app.example/callback'], scope: 'launch openid patient/*.rs' }
+
+describe('POST /oauth2/register', () => {
+  const open = oneStore()
+  let house: AuthHouse
+  let keys: SigningClient
+  before(async () => {
+    house = await AuthHouse.open(await open())
+    keys = new SigningClient('any', house.time)
+  })
+
+  const register = (metadata: unknown, headers: Record<string, string> = {}, on = house) =>
+    on.app.inject({
+      method: 'POST',
+      url: '/oauth2/register',
+      headers: { 'content-type': 'application/json', ...headers },
+      payload: typeof metadata === 'string' ? metadata : JSON.stringify(metadata),
+    })
+
+  it('gives a confidential client an id and a secret, which it can then use', async () => {
+    const response = await register({ ...APP, client_name: 'Growth chart', software_id: 'passed over' })
+    assert.equal(response.statusCode, 201, response.body)
+    assert.equal(response.headers['cache-control'], 'no-store')
+    const body = response.json()
+    assert.equal(body.client_name, 'Growth chart')
+    assert.equal(body.token_endpoint_auth_method, 'client_secret_basic')
+    assert.equal(body.client_secret_expires_at, 0)
+    assert.deepEqual(body.grant_types, ['authorization_code'])
+    assert.deepEqual(body.redirect_uris, APP.redirect_uris)
+    assert.equal('software_id' in body, false)
+    const form = { grant_type: 'refresh_token', refresh_token: 'x', client_id: body.client_id }
+    const proven = await house.token({ ...form, client_secret: body.client_secret })
+    assert.equal(proven.json().error, 'invalid_grant')
+    assert.equal((await house.token(form)).json().error, 'invalid_client')
+  })
+
+  it('registers a public app whose users are asked for consent, and which the portal can launch', async () => {
+    const initiate_login_uri = 'https://app.example/launch'
+    const { client_id, ...body } = (
+      await register({ ...APP, initiate_login_uri, token_endpoint_auth_method: 'none' })
+    ).json()
+    assert.equal('client_secret' in body, false)
+    const visitor = await house.loggedIn()
+    const launch = await house.launch(visitor, { clientId: client_id })
+    const asked = await house.authorize(visitor, { launch, client_id, redirect_uri: APP.redirect_uris[0] })
+    assert.match(asked.headers.location ?? '', /^\/oauth2\/consent/)
+  })
+
+  it('registers a back end that signs', async () => {
+    const { client_id } = (
+      await register({
+        token_endpoint_auth_method: 'private_key_jwt',
+        grant_types: ['client_credentials'],
+        scope: 'system/*.rs',
+        jwks: { keys: [keys.jwk] },
+      })
+    ).json()
+    const client = new SigningClient(client_id, house.time)
+    const form = { grant_type: 'client_credentials', scope: 'system/Patient.rs', ...client.proof() }
+    assert.equal((await house.token(form)).statusCode, 200)
+  })
+
+  const addresses: Readonly<Record<string, unknown>> = {
+    'no redirect address': { scope: 'openid' },
+    'a fragment': { ...APP, redirect_uris: ['https://app.example/#x'] },
+    'http elsewhere': { ...APP, redirect_uris: ['http://app.example/'] },
+    'javascript:': { ...APP, redirect_uris: ['javascript:alert(1)'] },
+    'data:': { ...APP, redirect_uris: ['data:text/html,x'] },
+    'a relative address': { ...APP, redirect_uris: ['/callback'] },
+    'no list': { ...APP, redirect_uris: 'https://app.example/' },
+    'a post-logout address with a fragment': { ...APP, post_logout_redirect_uris: ['https://a.example/#'] },
+  }
+  for (const [name, metadata] of Object.entries(addresses))
+    it(`refuses ${name} as invalid_redirect_uri`, async () => {
+      const response = await register(metadata)
+      assert.equal(response.statusCode, 400)
+      assert.equal(response.json().error, 'invalid_redirect_uri')
+    })
+
+  const unfit: Readonly<Record<string, unknown>> = {
+    'a list': [APP],
+    'an unknown method': { ...APP, token_endpoint_auth_method: 'tls_client_auth' },
+    'the grant type password': { ...APP, grant_types: ['password'] },
+    'the grant type implicit': { ...APP, grant_types: ['implicit'], response_types: ['token'] },
+    'client_credentials with a secret': { ...APP, grant_types: ['client_credentials'] },
+    'system/ for an app': { ...APP, scope: 'system/*.rs' },
+    'a scope of our own': { ...APP, scope: '__launch-contexts.c' },
+    'no scope': { redirect_uris: APP.redirect_uris },
+    'a scope of no type': { ...APP, scope: 'patient/Nothing.rs' },
+    'keys missing': { ...APP, token_endpoint_auth_method: 'private_key_jwt' },
+    'a private key': { ...APP, jwks: { keys: [{ kty: 'RSA', n: 'x', e: 'AQAB', d: 'x', kid: '1' }] } },
+    'no usable key': { ...APP, jwks: { keys: [{ kty: 'oct', kid: '1' }] } },
+    'keys twice': { ...APP, jwks: { keys: [] }, jwks_uri: 'https://app.example/jwks' },
+    'a key set by http': { ...APP, jwks_uri: 'http://app.example/jwks' },
+    'a logo that is a script': { ...APP, logo_uri: 'javascript:alert(1)' },
+    'a name that is no text': { ...APP, client_name: 7 },
+  }
+  for (const [name, metadata] of Object.entries(unfit))
+    it(`refuses ${name} as invalid_client_metadata`, async () => {
+      const response = await register(metadata)
+      assert.equal(response.statusCode, 400, response.body)
+      assert.equal(response.json().error, 'invalid_client_metadata')
+    })
+
+  it('never makes a first-party client, nor one with an id of the asker’s choice', async () => {
+    const body = (await register({ ...APP, client_id: 'sallyport-portal', first_party: true })).json()
+    assert.notEqual(body.client_id, 'sallyport-portal')
+    const row = await house.store.db
+      .selectFrom('client')
+      .select('first_party')
+      .where('client_id', '=', body.client_id)
+      .executeTakeFirstOrThrow()
+    assert.equal(row.first_party, false)
+  })
+
+  it('is closed where it is not set open, except to the initial access token', async () => {
+    const closed = await AuthHouse.open(await open(), {
+      settings: { openRegistration: false, registrationToken: 'an initial access token' },
+    })
+    const without = await register(APP, {}, closed)
+    assert.equal(without.statusCode, 401)
+    assert.match(String(without.headers['www-authenticate']), /^Bearer/)
+    const wrong = await register(APP, { authorization: 'Bearer another' }, closed)
+    assert.equal(wrong.statusCode, 401)
+    const authorization = 'Bearer an initial access token'
+    assert.equal((await register(APP, { authorization }, closed)).statusCode, 401, 'a token has no spaces')
+  })
+
+  it('opens to whoever shows the initial access token', async () => {
+    const closed = await AuthHouse.open(await open(), {
+      settings: { openRegistration: false, registrationToken: 'initial-access-token' },
+    })
+    const authorization = 'Bearer initial-access-token'
+    assert.equal((await register(APP, { authorization }, closed)).statusCode, 201)
+  })
+
+  it('refuses what is not JSON', async () => {
+    assert.equal((await register('{')).statusCode, 400)
+    const form = await house.visitor().post('/oauth2/register', { scope: 'openid' })
+    assert.equal(form.statusCode, 400)
+  })
+})

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { AuthHouse, claimsOf } from '../testing/auth-house.ts'
+import { oneStore } from '../testing/one-store.ts'
+
+describe('/oauth2/userinfo', () => {
+  const open = oneStore()
+  let house: AuthHouse
+  before(async () => {
+    house = await AuthHouse.open(await open())
+  })
+
+  const ask = (authorization: string | undefined, method: 'GET' | 'POST' = 'GET', url = '/oauth2/userinfo') =>
+    house.app.inject({ method, url, headers: authorization === undefined ? {} : { authorization } })
+  async function bought(scope?: string) {
+    return (await house.exchange(await house.code(await house.loggedIn(), scope ? { scope } : {}))).json()
+  }
+
+  it('says the same as the id_token, by GET and by POST', async () => {
+    const tokens = await bought()
+    const { sub, fhirUser, name } = claimsOf(tokens.id_token)
+    for (const method of ['GET', 'POST'] as const) {
+      const response = await ask(`Bearer ${tokens.access_token}`, method)
+      assert.equal(response.statusCode, 200)
+      assert.deepEqual(response.json(), { sub, fhirUser, name })
+      assert.equal(response.headers['cache-control'], 'no-store')
+    }
+  })
+
+  it('says no more than the scope', async () => {
+    const { access_token: token } = await bought('launch openid patient/Patient.rs')
+    const body = (await ask(`bearer ${token}`)).json()
+    assert.deepEqual(Object.keys(body), ['sub'])
+  })
+
+  it('refuses a token without openid with 403, and what is no token of ours with 401', async () => {
+    const { access_token: narrow } = await bought('launch fhirUser patient/Patient.rs')
+    const response = await ask(`Bearer ${narrow}`)
+    assert.equal(response.statusCode, 403)
+    assert.match(String(response.headers['www-authenticate']), /error="insufficient_scope", scope="openid"/)
+    const tokens = await bought()
+    for (const header of [`Bearer ${tokens.id_token}`, `Bearer ${tokens.refresh_token}`, 'Bearer x.y.z']) {
+      const refused = await ask(header)
+      assert.equal(refused.statusCode, 401)
+      assert.match(String(refused.headers['www-authenticate']), /^Bearer .*error="invalid_token"/)
+    }
+    const without = await ask(undefined)
+    assert.equal(without.statusCode, 401)
+    assert.doesNotMatch(String(without.headers['www-authenticate']), /error=/)
+    const inQuery = await ask(undefined, 'GET', `/oauth2/userinfo?access_token=${tokens.access_token}`)
+    assert.equal(inQuery.statusCode, 401)
+  })
+
+  it('refuses a token once its clinician signed out, or it expired', async () => {
+    const visitor = await house.loggedIn()
+    const { access_token: token } = (await house.exchange(await house.code(visitor))).json()
+    await visitor.post('/logout', {})
+    assert.equal((await ask(`Bearer ${token}`)).statusCode, 401)
+    const { access_token: later } = await bought()
+    house.time.now += 300_000
+    assert.equal((await ask(`Bearer ${later}`)).statusCode, 401)
+  })
+})
