@@ -61,7 +61,8 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   decorateReply(app, replyOptions(options))
   prepareDoors(app)
   addHooks(app, options)
-  await app.register(cookie)
+  // No cookie opens a FHIR server.
+  if (options.name !== 'fhir') await app.register(cookie)
   await app.register(formbody, { bodyLimit: 64 * 1024 })
   app.removeContentTypeParser('text/plain')
   app.setNotFoundHandler((request, reply) => {
@@ -138,7 +139,7 @@ function addHooks(app: FastifyInstance, options: ServerOptions): void {
     done()
   })
   app.addHook('onResponse', (request, reply, done) => {
-    logRequest(request, reply.statusCode, reply.elapsedTime)
+    if (options.logger?.isLevelEnabled('info')) logRequest(request, reply.statusCode, reply.elapsedTime)
     done()
   })
   app.addHook('preClose', async () => {

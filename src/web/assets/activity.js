@@ -2,6 +2,8 @@
 // without it, by its Refresh link.
 
 const EVERY_MS = 2000
+const PAUSE =
+  '<svg width="16" height="16" viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.75" aria-hidden="true"><path d="M5.5 3.5v9M10.5 3.5v9"/></svg>'
 
 const root = document.querySelector('#activity')
 const live = document.querySelector('.live')
@@ -26,7 +28,7 @@ if (root && live && root.dataset.live === 'on') {
 
   function show(text = running ? 'Live, last hour' : 'Paused') {
     label.textContent = text
-    button.textContent = running ? 'Pause' : 'Resume'
+    button.innerHTML = running ? `${PAUSE}Pause` : 'Resume'
     live.classList.toggle('live--still', !running)
   }
 
