@@ -47,7 +47,7 @@ function descriptionOf({ allowed, status, reason }: KeptRecord): string {
 
 function agentsOf(record: KeptRecord): readonly object[] {
   const network = record.address === null ? {} : { network: { address: record.address, type: '2' } }
-  const policy = record.decided_by === null ? {} : { policy: [record.decided_by] }
+  const policy = record.decided_by === null ? {} : { policy: record.decided_by.split(' ') }
   const user = userOf(record)
   if (record.client_id === null)
     return [{ ...(user && { who: user }), requestor: true, ...policy, ...network }]

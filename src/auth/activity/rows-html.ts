@@ -7,13 +7,17 @@ export function rowsHtml(records: readonly KeptRecord[], names: Names, now: numb
   return records.map(record => row(record, names, now))
 }
 
+/** A name that need not be broken. */
+const SHORT = 24
+
 function row(record: KeptRecord, names: Names, now: number): Html {
   const { scope, title, why } = decidedBy(record, names)
+  const app = appText(record, names)
   return html`<tr role="row" data-record="${record.id}"${!record.allowed && html` class="refused"`}>
 <td role="cell" class="time" data-label="Time">${timeHtml(record.at, now)}</td>
 <td role="cell" data-label="Result">${record.allowed ? badge('Allowed', 'ok') : badge('Refused', 'bad')} <span class="status">${record.status}</span></td>
 <td role="cell" data-label="Request"><code><span class="verb">${record.method ?? ''}</span> ${broken(record.request ?? '')}</code></td>
-<td role="cell" data-label="App">${appText(record, names)}</td>
+<td role="cell" data-label="App"${app.length <= SHORT && html` class="nowrap"`}>${app}</td>
 <td role="cell" data-label="Decided by">${scope === undefined ? html`<span>${title}</span>` : html`<code>${broken(scope)}</code>`}<span class="sub">${why}</span></td>
 </tr>`
 }

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { type AuditRecord, createAuditor, type KeptRecord } from '../../audit/index.ts'
+import { AuthHouse } from '../testing/auth-house.ts'
+import { oneStore } from '../testing/one-store.ts'
+import type { Visitor } from '../testing/visitor.ts'
+import { seesActivity } from './who.ts'
+import { appText, decidedBy, type Names } from './words.ts'
+
+describe('GET /activity', () => {
+  const open = oneStore()
+  let house: AuthHouse
+  let visitor: Visitor
+  const record = (more: Partial<AuditRecord>): AuditRecord => ({
+    at: house.time.now,
+    server: 'fhir',
+    kind: 'fhir',
+    interaction: 'read',
+    allowed: true,
+    status: 200,
+    method: 'GET',
+    by: 'patient/Patient.rs',
+    ...more,
+  })
+  before(async () => {
+    house = await AuthHouse.open(await open())
+    visitor = house.visitor()
+    await visitor.login()
+    const many = Array.from({ length: 150 }, (_, at) =>
+      record({ at: house.time.now - at, request: `Patient/n${at}.` }),
+    )
+    await createAuditor({ store: house.store }).record(
+      ...many,
+      record({ request: 'Patient/of-app', client: 'sallyport-app', patient: 'juniper', launch: 'launch-1' }),
+      record({ request: 'Patient/refused', allowed: false, status: 403, reason: '<script>No</script>' }),
+      record({ kind: 'api', request: 'api/summary' }),
+      record({ at: house.time.now - 7_200_000, request: 'Patient/two-hours-ago' }),
+    )
+  })
+
+  it('sends who is not logged in to the login', async () => {
+    const response = await house.visitor().get('/activity')
+    assert.equal(response.statusCode, 302)
+    assert.equal(response.headers.location, '/login')
+  })
+
+  it('shows the newest requests and counts those of the last hour', async () => {
+    const { body, statusCode } = await visitor.get('/activity')
+    assert.equal(statusCode, 200)
+    assert.equal(body.match(/<tr role="row" data-record/g)?.length, 100)
+    assert.match(body, /All <span class="count">152</)
+    assert.match(body, /Refused <span class="count">1</)
+    assert.doesNotMatch(body, />api\/|<script>No/)
+    assert.match(body, /&lt;script&gt;No/)
+  })
+
+  it('shows the older ones behind a link, down to the last', async () => {
+    let address = '/activity'
+    let body = ''
+    for (let pages = 0; pages < 3 && address !== ''; pages++) {
+      body = (await visitor.get(address)).body
+      address = /href="(\/activity\?before=[^"]+)"/.exec(body)?.[1] ?? ''
+    }
+    assert.match(body, /two-hours-ago/)
+    assert.match(body, /data-live="off"/)
+  })
+
+  it('shows only one app, patient, launch or result', async () => {
+    for (const query of [
+      'app=sallyport-app',
+      'patient=juniper',
+      'launch=launch-1',
+      'app=sallyport-app&result=allowed',
+    ]) {
+      const { body } = await visitor.get(`/activity?${query}`)
+      assert.equal(body.match(/data-record/g)?.length, 1, query)
+      assert.match(body, /of-app/)
+    }
+    const { body } = await visitor.get('/activity?result=refused')
+    assert.equal(body.match(/data-record/g)?.length, 1)
+    assert.match((await visitor.get('/activity?app=nobody')).body, /No such request/)
+    assert.equal((await visitor.get('/activity?before=x&result=y')).statusCode, 200)
+  })
+
+  it('is in the bar of the portal', async () => {
+    assert.match((await visitor.get('/portal')).body, /href="\/activity"/)
+  })
+})
+
+describe('GET /activity, elsewhere than on loopback', () => {
+  const open = oneStore()
+
+  it('is for those whom the setting names, and for nobody else', async () => {
+    const audit = { kept: true, failure: 'refuse', days: 365, activityClinicians: ['someone'] } as const
+    const house = await AuthHouse.open(await open(), { settings: { onLoopback: false, audit } })
+    const visitor = house.visitor()
+    await visitor.login()
+    const { statusCode, body } = await visitor.get('/activity')
+    assert.equal(statusCode, 403)
+    assert.match(body, /not shown to you/)
+    assert.doesNotMatch((await visitor.get('/portal')).body, /href="\/activity"/)
+  })
+})
+
+describe('seesActivity', () => {
+  const settings = (onLoopback: boolean, activityClinicians?: readonly string[]) =>
+    ({ onLoopback, audit: { activityClinicians } }) as unknown as Parameters<typeof seesActivity>[0]
+  it('is every clinician on loopback, unless some are named', () => {
+    assert.equal(seesActivity(settings(true), 'ada'), true)
+    assert.equal(seesActivity(settings(true, ['bea']), 'ada'), false)
+  })
+  it('is only who is named elsewhere', () => {
+    assert.equal(seesActivity(settings(false), 'ada'), false)
+    assert.equal(seesActivity(settings(false, ['ada']), 'ada'), true)
+  })
+})
+
+describe('decidedBy', () => {
+  const names: Names = {
+    clinician: () => 'Dr. Robin Ahmadi',
+    app: id => (id === 'x' ? 'Helio Trends' : undefined),
+  }
+  const words = (more: Partial<KeptRecord>) =>
+    decidedBy({ allowed: true, status: 200, decided_by: null, reason: null, ...more } as KeptRecord, names)
+
+  const cases: readonly (readonly [more: Partial<KeptRecord>, words: object])[] = [
+    [
+      { decided_by: 'patient/Condition.rs', interaction: 'search-type', resource_type: 'Condition' },
+      { scope: 'patient/Condition.rs', why: 'Search inside this patient’s record' },
+    ],
+    [
+      {
+        ...{ decided_by: 'patient/Patient.rs', interaction: 'read', resource_type: 'Patient' },
+        ...{ resource_id: 'juniper', patient_id: 'juniper' },
+      },
+      { scope: 'patient/Patient.rs', why: 'Read of the patient in the token' },
+    ],
+    [
+      { decided_by: 'user/Patient.rs', interaction: 'search-type', subject: 'c' },
+      { scope: 'user/Patient.rs', why: 'Search by Dr. Robin Ahmadi' },
+    ],
+    [
+      { decided_by: 'system/*.rs', interaction: 'history-type' },
+      { scope: 'system/*.rs', why: 'Earlier versions by the app itself' },
+    ],
+    [{ decided_by: 'fhirUser' }, { scope: 'fhirUser', why: 'A token may read its own user' }],
+    [{ decided_by: 'public' }, { title: 'No scope needed', why: 'Public: needs no token' }],
+    [{ decided_by: 'entries' }, { title: 'Each entry by itself', why: 'A batch or transaction' }],
+    [
+      { allowed: false, status: 401, reason: 'Why' },
+      { title: 'Token not accepted', why: 'Why' },
+    ],
+    [
+      { allowed: false, status: 403, reason: 'Why' },
+      { title: 'No granted scope', why: 'Why' },
+    ],
+    [
+      { allowed: false, status: 403, reason: 'Why', decided_by: 'patient/Condition.rs' },
+      { scope: 'patient/Condition.rs', why: 'Why' },
+    ],
+    [
+      { allowed: false, status: 400, reason: 'Why' },
+      { title: 'Not understood', why: 'Why' },
+    ],
+  ]
+  for (const [more, expected] of cases) {
+    it(`says ${Object.values(expected).join(': ')}`, () => assert.deepEqual(words(more), expected))
+  }
+
+  it('names the app, the portal, or none', () => {
+    const app = (client_id: string | null) => appText({ client_id } as KeptRecord, names)
+    assert.deepEqual(
+      [app('x'), app('y'), app('sallyport-portal'), app(null)],
+      ['Helio Trends', 'y', 'Patient list', 'No app'],
+    )
+  })
+})

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { sallyport } from '../../../test/support/command-line.ts'
+import { eachDatabase } from '../../../test/support/databases.ts'
+import { type AuditRecord, createAuditor } from '../../audit/index.ts'
+import { validate } from '../../fhir/index.ts'
+import { openStore } from '../../store/index.ts'
+
+const now = Date.now()
+
+const records: readonly AuditRecord[] = [
+  { at: now - 7_200_000, server: 'auth', kind: 'login', allowed: true, status: 302, subject: 'c-1' },
+  {
+    ...{ at: now - 60_000, server: 'fhir', kind: 'fhir', allowed: true, status: 200, method: 'GET' },
+    ...{
+      request: 'Patient/juniper',
+      patient: 'juniper',
+      client: 'app',
+      launch: 'l-1',
+      by: 'patient/Patient.rs',
+    },
+  },
+  {
+    ...{ at: now - 30_000, server: 'fhir', kind: 'fhir', allowed: false, status: 403, method: 'GET' },
+    ...{ request: 'Observation', patient: 'ashlar', client: 'other', reason: 'Insufficient scope' },
+  },
+]
+
+eachDatabase((_name, _open, create) => {
+  describe('sallyport audit', () => {
+    it('lists, narrows and renders records', async () => {
+      const url = await create()
+      const store = await openStore(url)
+      await createAuditor({ store }).record(...records)
+      await store.close()
+      const run = (...args: readonly string[]) =>
+        sallyport(['audit', ...args], { env: { SMART_DATABASE_URL: url } })
+      const lines = async (...args: readonly string[]) => {
+        const { exitCode, stdout, stderr } = await run(...args)
+        assert.equal(exitCode, 0, stderr)
+        return stdout.split('\n').slice(0, -1)
+      }
+      const [login, read, refused, ...more] = await lines()
+      assert.deepEqual(more, [])
+      assert.match(login ?? '', /^\d{4}-.*Z {2}allowed 302 {2}login$/)
+      assert.match(
+        read ?? '',
+        /Z {2}allowed 200 {2}GET Patient\/juniper {2}patient=juniper {2}client=app {2}launch=l-1 {2}by=patient\/Patient\.rs$/,
+      )
+      assert.match(refused ?? '', /refused 403 {2}GET Observation {2}.*Insufficient scope$/)
+      assert.equal((await lines('--since', '1h')).length, 2)
+      assert.equal((await lines('--since', '45s')).length, 1)
+      assert.equal((await lines('--since', '2020-01-01')).length, 3)
+      assert.deepEqual(await lines('--patient', 'Patient/juniper'), [read])
+      assert.deepEqual(await lines('--client', 'other'), [refused])
+      assert.deepEqual(await lines('--launch', 'l-1'), [read])
+      assert.deepEqual(await lines('--outcome', 'refused'), [refused])
+      assert.deepEqual(await lines('--kind', 'login'), [login])
+      assert.deepEqual(await lines('--limit', '1'), [refused])
+      for (const line of await lines('--json')) assert.deepEqual(validate(JSON.parse(line)), [])
+      for (const bad of [
+        ['--since', 'yesterday'],
+        ['--outcome', 'maybe'],
+        ['--limit', '0'],
+      ])
+        assert.equal((await run(...bad)).exitCode, 2, bad.join(' '))
+    })
+  })
+})

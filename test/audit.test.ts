@@ -1,0 +1,178 @@
+/** One launch through the whole service, and what the audit trail then knows of it. */
+import assert from 'node:assert/strict'
+import { renameSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { auditEventOf, findRecords, type KeptRecord } from '../src/audit/index.ts'
+import { validate } from '../src/fhir/index.ts'
+import { openStore } from '../src/store/index.ts'
+import { inspectOnEveryScreen, useBrowser } from './support/browser.ts'
+import { postgresDatabases } from './support/databases.ts'
+import { type Stack, startStack } from './support/stack.ts'
+import { newPlace, type Place, startProcess } from './support/started.ts'
+import { launch, pickPatient, signIn } from './support/walk.ts'
+
+const open = useBrowser()
+
+for (const name of ['SQLite', 'PostgreSQL'] as const) {
+  describe(`the audit trail of a launch, on ${name}`, () => {
+    const postgres = postgresDatabases()
+    let stack: Stack
+    before(async () => {
+      stack = await startStack({
+        env: name === 'SQLite' ? {} : { SMART_DATABASE_URL: await postgres.create() },
+      })
+    })
+    after(async () => {
+      await stack.close()
+      await postgres.remove()
+    })
+
+    it('carries one launch id from the portal to the end of the session, and no name of the patient', async () => {
+      const { page } = await open()
+      await signIn(page, stack)
+      await pickPatient(page, 'Juniper, Alba')
+      await launch(page, stack)
+      await page.evaluate(() => fetch('/api/summary'))
+      await page.getByRole('button', { name: 'End session' }).click()
+      await page.getByText('Your session has ended').waitFor()
+      const all = await findRecords(stack.store, { limit: 1000, order: 'oldest' })
+      const id = all.find(record => record.kind === 'launch')?.launch_id
+      assert.ok(id)
+      const mine = all.filter(record => record.launch_id === id)
+      const kinds = new Set(mine.map(record => record.kind))
+      for (const kind of ['launch', 'authorize', 'token', 'session-open', 'fhir', 'api', 'session-end'])
+        assert.ok(kinds.has(kind), `${kind} is not among ${[...kinds].join(', ')}`)
+      assert.deepEqual([...new Set(mine.map(record => record.patient_id))].length, 1)
+      assert.deepEqual([...new Set(mine.map(record => record.client_id))], ['sallyport-app'])
+      const reads = mine.filter(record => record.kind === 'fhir' && record.allowed)
+      assert.ok(reads.every(record => record.decided_by?.startsWith('patient/')))
+      assert.ok(all.some(record => record.kind === 'login' && record.allowed))
+      for (const record of all) assert.deepEqual(validate(auditEventOf(record)), [])
+      assert.doesNotMatch(JSON.stringify(all), /juniper|alba|eyJ/i)
+    })
+  })
+}
+
+describe('/activity', () => {
+  let stack: Stack
+  before(async () => {
+    stack = await startStack()
+  })
+  after(() => stack.close())
+
+  const fhir = (path: string) => fetch(`${stack.settings.fhirBaseUrl}/${path}`)
+
+  it('shows every FHIR request, live, with Pause, and is in order on every screen', async () => {
+    const { page, faults } = await open()
+    await signIn(page, stack)
+    await pickPatient(page, 'Juniper, Alba')
+    await launch(page, stack)
+    await page.goto(`${stack.settings.issuerUrl}/portal`)
+    await page.getByRole('link', { name: 'Activity' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Activity' }).waitFor()
+    await page.getByText('Search inside this patient’s record').first().waitFor()
+    await page.getByText('user/Patient.rs').first().waitFor()
+    await page.getByText('Search by Dr. Robin Ahmadi').first().waitFor()
+    assert.equal(await page.getByText('Juniper').count(), 0)
+
+    await fhir('Patient/juniper-nobody')
+    const refused = page.getByRole('row').filter({ hasText: 'juniper-nobody' })
+    await refused.getByText('Refused').waitFor()
+    await refused.getByText('Token not accepted').waitFor()
+    await page.getByText('Live, last hour').waitFor()
+    await inspectOnEveryScreen(page, 'activity')
+
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await page.getByText('Paused').waitFor()
+    await fhir('Patient/while-paused')
+    const asked: string[] = []
+    page.on('request', request => asked.push(request.url()))
+    await page.getByRole('button', { name: 'Resume' }).click()
+    await page.getByText('while-paused').waitFor()
+    assert.ok(asked.length > 0)
+
+    await page.getByRole('link', { name: /^Refused/ }).click()
+    await page.waitForURL('**/activity?result=refused')
+    assert.equal(await page.getByText('Allowed', { exact: true }).count(), 0)
+    assert.deepEqual(faults, [])
+  })
+
+  it('works without scripts, by Refresh and by its filters', async () => {
+    const { page } = await open({ javaScriptEnabled: false })
+    await signIn(page, stack)
+    await page.goto(`${stack.settings.issuerUrl}/activity?app=nobody`)
+    await page.getByRole('heading', { name: 'No such request' }).waitFor()
+    await page.getByRole('link', { name: 'Show all', exact: true }).click()
+    await fhir('Patient/by-refresh')
+    assert.equal(await page.getByText('by-refresh').count(), 0)
+    await page.getByRole('link', { name: 'Refresh' }).click()
+    await page.getByText('by-refresh').waitFor()
+    await page.locator('summary').click()
+    await page.getByLabel('Client id').fill('sallyport-portal')
+    await page.getByRole('button', { name: 'Show' }).click()
+    await page.getByText('Patient list').first().waitFor()
+    assert.equal(await page.getByText('by-refresh').count(), 0)
+  })
+})
+
+const status = async (url: string) => (await fetch(url)).status
+
+describe('sallyport start', () => {
+  const made: Place[] = []
+  after(() => {
+    for (const place of made) place.remove()
+  })
+
+  it('has lost no record of a request that was answered, when it is killed', async () => {
+    const here = await newPlace()
+    made.push(here)
+    const { child, printed, ended } = startProcess(['start'], here)
+    await printed(/is running/)
+    const answered: number[] = []
+    let killed = false
+    const ask = async (client: number) => {
+      for (let at = 0; !killed; at++) {
+        const number = client * 100_000 + at
+        // A request that the kill cuts off was not answered.
+        const answer = await status(`${here.fhirUrl}/Patient/n${number}`).catch(() => undefined)
+        if (answer === 401) answered.push(number)
+      }
+    }
+    const clients = Array.from({ length: 8 }, (_, client) => ask(client))
+    while (answered.length < 200) await new Promise(resolve => setImmediate(resolve))
+    child.kill('SIGKILL')
+    killed = true
+    await Promise.all(clients)
+    await ended()
+    const store = await openStore(`sqlite:${join(here.env.SMART_DATA_DIR ?? '', 'sallyport.db')}`)
+    const kept = new Set(
+      (await findRecords(store, { limit: 100_000 })).map((it: KeptRecord) => it.resource_id),
+    )
+    await store.close()
+    assert.deepEqual(
+      answered.filter(number => !kept.has(`n${number}`)),
+      [],
+    )
+  })
+
+  it('refuses requests to the FHIR server while the database is gone, and answers again when it is back', async () => {
+    const here = await newPlace()
+    made.push(here)
+    const { child, printed, ended } = startProcess(['start', 'fhir'], here)
+    await printed(/is running/)
+    assert.equal(await status(`${here.fhirUrl}/metadata`), 200)
+    const file = join(here.env.SMART_DATA_DIR ?? '', 'sallyport.db')
+    renameSync(file, `${file}.away`)
+    const refused = await fetch(`${here.fhirUrl}/metadata`)
+    assert.equal(refused.status, 503)
+    const body = (await refused.json()) as { resourceType: string; issue: { code: string }[] }
+    assert.equal(body.resourceType, 'OperationOutcome')
+    assert.equal(body.issue[0]?.code, 'transient')
+    renameSync(`${file}.away`, file)
+    // It is left alone for a second before it is tried again.
+    while ((await status(`${here.fhirUrl}/metadata`)) !== 200) assert.equal(child.exitCode, null)
+    child.kill('SIGTERM')
+    assert.deepEqual(await ended(), { exitCode: 0, signal: null })
+  })
+})
