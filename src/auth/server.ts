@@ -13,8 +13,10 @@ import { introspectRoutes } from './introspect/routes.ts'
 import { createKeyRing } from './keys/key-ring.ts'
 import { keyRoutes } from './keys/routes.ts'
 import { launchRoutes } from './launch/routes.ts'
+import { launchContextRoutes } from './launch-contexts/routes.ts'
 import { loginRoutes } from './login/routes.ts'
 import { logoutRoutes } from './logout/routes.ts'
+import { manageRoutes } from './manage/routes.ts'
 import { createDocumentFetcher, type OutgoingPolicy } from './outgoing/fetch-document.ts'
 import { paths } from './paths.ts'
 import { pickerRoutes } from './picker/routes.ts'
@@ -89,6 +91,8 @@ function addRoutes(app: FastifyInstance, context: AuthContext): void {
   logoutRoutes(app, context)
   portalRoutes(app, context)
   launchRoutes(app, context)
+  launchContextRoutes(app, context)
+  manageRoutes(app, context)
   activityRoutes(app, context)
   authorizeRoutes(app, context)
   pickerRoutes(app, context)

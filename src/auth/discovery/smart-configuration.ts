@@ -1,5 +1,6 @@
 import type { AuthSettings } from '../context.ts'
 import { plainScopes } from '../grant/grant-scope.ts'
+import { paths } from '../paths.ts'
 import { type MetadataSettings, serverMetadata } from './server-metadata.ts'
 
 /** What of the settings shows in the document. */
@@ -35,6 +36,7 @@ export function smartConfiguration({ fhir, ...settings }: SmartConfigurationSett
   const capabilities = fhir.scopeContexts.filter(context => context !== 'system')
   return {
     ...metadata,
+    management_endpoint: settings.issuerUrl + paths.manage,
     token_endpoint_auth_methods_supported: metadata.token_endpoint_auth_methods_supported.filter(
       method => method !== 'none',
     ),

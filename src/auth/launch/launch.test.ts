@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { before, describe, it } from 'node:test'
-import { AuthHouse } from '../testing/auth-house.ts'
+import { styleJson } from '../style/smart-style.ts'
+import { AuthHouse, answerOf } from '../testing/auth-house.ts'
 import { oneStore } from '../testing/one-store.ts'
 import type { Visitor } from '../testing/visitor.ts'
 import { launchAddress } from './prepare.ts'
@@ -130,4 +133,109 @@ describe('launchAddress', () => {
   ]
   for (const [launchUrl, address] of rows)
     it(`makes ${address} of ${launchUrl}`, () => assert.equal(launchAddress(launchUrl, 'I', 'T'), address))
+})
+
+describe('more options of POST /portal/launch', () => {
+  const open = oneStore()
+  let house: AuthHouse
+  let visitor: Visitor
+  before(async () => {
+    house = await AuthHouse.open(await open())
+    visitor = await house.loggedIn()
+  })
+
+  async function contextOf(form: Readonly<Record<string, string>>) {
+    const launch = await house.launch(visitor, form)
+    const { code = '' } = answerOf(await house.authorize(visitor, { launch }))
+    const { need_patient_banner, intent, tenant, fhirContext } = (await house.exchange(code)).json()
+    return { need_patient_banner, intent, tenant, fhirContext }
+  }
+
+  it('reach the app beside its tokens', async () => {
+    const form = {
+      needPatientBanner: 'false',
+      intent: ' review-labs ',
+      tenant: 'north',
+      fhirContext: 'ImagingStudy/1\r\n\r\nDiagnosticReport/2',
+    }
+    assert.deepEqual(await contextOf(form), {
+      need_patient_banner: false,
+      intent: 'review-labs',
+      tenant: 'north',
+      fhirContext: [{ reference: 'ImagingStudy/1' }, { reference: 'DiagnosticReport/2' }],
+    })
+  })
+
+  it('take the JSON of fhirContext too', async () => {
+    const fhirContext = [{ reference: 'List/1', role: 'https://x.example/role' }]
+    assert.deepEqual((await contextOf({ fhirContext: JSON.stringify(fhirContext) })).fhirContext, fhirContext)
+  })
+
+  it('left empty, say nothing', async () => {
+    const empty = { needPatientBanner: '', intent: '', tenant: ' ', fhirContext: '' }
+    const told = { need_patient_banner: true, intent: undefined, tenant: undefined, fhirContext: undefined }
+    assert.deepEqual(await contextOf(empty), told)
+  })
+
+  for (const [what, form] of [
+    ['a banner that is neither', { needPatientBanner: 'maybe' }],
+    ['a reference that is none', { fhirContext: 'ImagingStudy' }],
+    ['JSON that is broken', { fhirContext: '[{' }],
+    ['an intent without end', { intent: 'x'.repeat(201) }],
+  ] as const) {
+    it(`refuse ${what}, with words`, async () => {
+      const response = await visitor.post('/portal/launch', { patientId: 'juniper', ...form })
+      assert.equal(response.statusCode, 400)
+      assert.match(response.body, /These options cannot be used/)
+    })
+  }
+})
+
+describe('smart_style_url', () => {
+  const open = oneStore()
+  let house: AuthHouse
+  before(async () => {
+    house = await AuthHouse.open(await open())
+  })
+
+  it('names the style in every EHR launch, at an address that changes with its content', async () => {
+    const visitor = await house.loggedIn()
+    const { smart_style_url } = (await house.exchange(await house.code(visitor))).json()
+    const { origin, pathname } = new URL(smart_style_url)
+    assert.equal(origin, 'http://localhost:9000')
+    const response = await house.app.inject({ url: pathname, headers: { origin: 'https://any.example' } })
+    assert.equal(response.statusCode, 200)
+    assert.match(String(response.headers['content-type']), /^application\/json/)
+    assert.match(String(response.headers['cache-control']), /immutable/)
+    assert.equal(response.headers['access-control-allow-origin'], '*')
+    const hash = createHash('sha256').update(response.body).digest('hex')
+    assert.ok(pathname.includes(hash.slice(0, 16)))
+    assert.equal((await house.app.inject({ url: '/smart-style/0000000000000000.json' })).statusCode, 404)
+  })
+
+  it('has every member of SMART, with the colours of our own pages', async () => {
+    const style = JSON.parse(styleJson)
+    assert.deepEqual(Object.keys(style).sort(), [
+      'color_background',
+      'color_error',
+      'color_highlight',
+      'color_modal_backdrop',
+      'color_success',
+      'color_text',
+      'dim_border_radius',
+      'dim_font_size',
+      'dim_spacing_size',
+      'font_family_body',
+      'font_family_heading',
+    ])
+    const css = readFileSync(new URL('../../web/assets/sallyport.css', import.meta.url), 'utf8')
+    for (const [member, token] of [
+      ['color_background', 'bg'],
+      ['color_error', 'bad'],
+      ['color_highlight', 'accent'],
+      ['color_success', 'ok'],
+      ['color_text', 'ink'],
+    ] as const)
+      assert.ok(css.includes(`--${token}: ${style[member]};`), member)
+  })
 })

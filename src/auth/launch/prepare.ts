@@ -7,6 +7,7 @@ import { encounterOf } from '../portal/encounters.ts'
 import type { FhirReader } from '../portal/fhir-reader.ts'
 import type { Away } from '../portal/patients.ts'
 import { createLaunchToken, type Launch } from './launch-token.ts'
+import type { LaunchOptions } from './read-options.ts'
 
 /** What the launch form asks for. */
 export interface LaunchWish {
@@ -15,12 +16,15 @@ export interface LaunchWish {
   /** Another app than the default one. */
   readonly clientId: string | undefined
   readonly repeated: boolean
+  /** What was added to it, or what is wrong with that. */
+  readonly options: LaunchOptions | string
 }
 
 export type LaunchProblem =
   | { readonly kind: 'unreadable' }
   | { readonly kind: 'no-patient' }
   | { readonly kind: 'unknown-app' }
+  | { readonly kind: 'bad-options'; readonly fault: string }
   | SubjectProblem
 
 export type SubjectProblem =
@@ -32,6 +36,7 @@ export type SubjectProblem =
 export interface ReadyLaunch {
   readonly kind: 'ready'
   readonly launch: Launch
+  readonly token: string
   readonly address: string
 }
 
@@ -40,10 +45,11 @@ export async function prepareLaunch(
   context: AuthContext,
   clinician: Clinician,
   read: FhirReader,
-  { patientId, encounterId, clientId, repeated }: LaunchWish,
+  { patientId, encounterId, clientId, repeated, options }: LaunchWish,
 ): Promise<ReadyLaunch | LaunchProblem> {
   if (repeated) return { kind: 'unreadable' }
   if (patientId === undefined) return { kind: 'no-patient' }
+  if (typeof options === 'string') return { kind: 'bad-options', fault: options }
   const apps = await findApps(context)
   const wanted = clientId ?? context.settings.defaultClientId
   const app = apps.find(({ client }) => client.id === wanted)
@@ -54,15 +60,15 @@ export async function prepareLaunch(
   const launch = {
     patientId,
     encounterId,
-    needPatientBanner: defaultNeedPatientBanner,
-    further: {},
+    needPatientBanner: options.needPatientBanner ?? defaultNeedPatientBanner,
+    further: options.further,
     clientId: app.client.id,
     clinicianUsername: clinician.username,
     fhirBaseUrl,
     id: randomUUID(),
   }
   const token = await createLaunchToken(context.store, launch, context.clock())
-  return { kind: 'ready', launch, address: launchAddress(app.launchUrl, fhirBaseUrl, token) }
+  return { kind: 'ready', launch, token, address: launchAddress(app.launchUrl, fhirBaseUrl, token) }
 }
 
 /** Whether the patient is there and the encounter is theirs, as a clinician sees it. */

@@ -10,6 +10,7 @@ import { sendAway } from '../portal/away.ts'
 import { signedInBar } from '../portal/bar.ts'
 import { fhirReader } from '../portal/fhir-reader.ts'
 import { type LaunchProblem, type LaunchWish, prepareLaunch, type ReadyLaunch } from './prepare.ts'
+import { readOptions } from './read-options.ts'
 
 /** `POST /portal/launch` (service.md 4.1, rule 5): makes a launch token and sends the browser to the app. */
 export function launchRoutes(app: FastifyInstance, context: AuthContext): void {
@@ -43,6 +44,7 @@ function readWish(body: unknown): LaunchWish {
     encounterId: form.get('encounterId'),
     clientId: form.get('clientId'),
     repeated: form.unreadable.size > 0,
+    options: readOptions(form),
   }
 }
 
@@ -59,7 +61,10 @@ function sendProblem(
   const page = errorPage({
     kind: 'refused',
     title,
-    text: [text, 'No record was opened. Go to the patients and launch the app again.'],
+    text: [
+      problem.kind === 'bad-options' ? `${text} ${problem.fault}.` : text,
+      'No record was opened. Go to the patients and launch the app again.',
+    ],
     code: String(status),
     reference: request.id,
     now: context.clock(),
@@ -75,6 +80,8 @@ function wordsOf(kind: Exclude<LaunchProblem['kind'], 'away'>) {
       return { status: 400, title: 'No patient was picked', text: 'An app is launched for one patient.' }
     case 'unreadable':
       return { status: 400, title: 'This launch could not be read', text: 'A field of the form came twice.' }
+    case 'bad-options':
+      return { status: 400, title: 'These options cannot be used', text: 'The app was not launched.' }
     case 'unknown-app':
       return { status: 400, title: 'This app cannot be launched', text: 'It is not registered for launches.' }
     case 'unknown-patient':

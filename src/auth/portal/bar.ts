@@ -3,12 +3,13 @@ import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
 
 /** The bar of a page for a clinician who is signed in. */
-export function signedInBar(login: Login, current?: 'portal' | 'activity'): Bar {
+export function signedInBar(login: Login, current?: 'portal' | 'manage' | 'activity'): Bar {
   return {
     kind: 'portal',
     who: login.clinician.displayName,
     links: [
       { href: paths.portal, text: 'Patients', current: current === 'portal' },
+      { href: paths.manage, text: 'Apps with access', current: current === 'manage' },
       ...(login.seesActivity
         ? [{ href: paths.activity, text: 'Activity', current: current === 'activity' }]
         : []),

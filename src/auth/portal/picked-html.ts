@@ -3,6 +3,7 @@ import {
   badge,
   dateTimeHtml,
   empty,
+  field,
   type Html,
   html,
   icon,
@@ -10,6 +11,7 @@ import {
   patientBanner,
 } from '../../web/index.ts'
 import { paths } from '../paths.ts'
+import { appIdentity } from './app-identity.ts'
 import type { App } from './apps.ts'
 import type { Encounter } from './encounters.ts'
 import { portalAddress } from './list-html.ts'
@@ -61,10 +63,11 @@ function launchForm({ person, encounters }: Picked, apps: readonly App[]): Html 
   const [only] = apps
   return html`<form class="launch" method="post" action="${paths.portalLaunch}">
 <input type="hidden" name="patientId" value="${person.id}">
-${encounterChoice(encounters)}
 ${apps.length > 1 && appChoice(apps)}
+${encounterChoice(encounters)}
 <button class="btn btn--wide">Launch ${apps.length > 1 ? 'app' : only?.client.name} ${icon('launch')}</button>
 <p class="launch__after">Opens for <b>${nameHtml(person.name)}</b>. The link works once, within 5 minutes.</p>
+${moreOptions()}
 </form>`
 }
 
@@ -99,8 +102,30 @@ function when(start: string | undefined, end: string | undefined): Html {
   return sameDay ? dateTimeHtml(start) : html`${dateTimeHtml(start)} to ${dateTimeHtml(end)}`
 }
 
+// The default app is chosen, so that two clicks stay two clicks.
 function appChoice(apps: readonly App[]): Html {
-  return html`<div class="field"><label class="field__label" for="client">App</label><select class="select" id="client" name="clientId">${apps.map(
-    ({ client }) => html`<option value="${client.id}">${client.name} (${client.id})</option>`,
-  )}</select></div>`
+  return html`<fieldset><legend class="legend">App</legend><div class="choices">${apps.map(
+    (
+      { client },
+      at,
+    ) => html`<label class="choice"><input type="radio" name="clientId" value="${client.id}" required${at === 0 && html` checked`}>
+<span class="choice__main">${appIdentity(client)}</span>
+${client.description !== undefined && html`<span class="choice__meta">${client.description}</span>`}</label>
+`,
+  )}</div></fieldset>`
+}
+
+/** What few launches need: the rest of SMART's launch context. Left alone, nothing of it is sent. */
+function moreOptions(): Html {
+  return html`<details class="more"><summary>More options</summary><div class="stack stack--tight launch__more">
+<fieldset><legend class="legend">Patient banner</legend><div class="choices">
+<label class="choice"><input type="radio" name="needPatientBanner" value="" checked><span class="choice__main">As it is set</span></label>
+<label class="choice"><input type="radio" name="needPatientBanner" value="true"><span class="choice__main">The app shows it</span></label>
+<label class="choice"><input type="radio" name="needPatientBanner" value="false"><span class="choice__main">The record system shows it</span></label>
+</div></fieldset>
+${field({ name: 'intent', label: 'Intent' })}
+${field({ name: 'tenant', label: 'Tenant' })}
+<div class="field"><label class="field__label" for="fhirContext">More records in context</label><textarea class="input" id="fhirContext" name="fhirContext" rows="3" spellcheck="false" aria-describedby="fhirContext-hint"></textarea>
+<p class="field__hint" id="fhirContext-hint">One reference a line, such as <code>ImagingStudy/123</code>, or the JSON array of <code>fhirContext</code>.</p></div>
+</div></details>`
 }

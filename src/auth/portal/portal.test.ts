@@ -161,7 +161,7 @@ describe('GET /portal', () => {
       ]
       const other = await AuthHouse.open(await open(), { resources })
       const { body } = await (await other.loggedIn()).get('/portal?patient=x')
-      assert.doesNotMatch(body, / checked/)
+      assert.doesNotMatch(body, /name="encounterId"[^>]* checked/)
       const none = await visitor.get('/portal?patient=limestone')
       assert.match(none.body, /name="encounterId" value="" required checked/)
     })
@@ -201,12 +201,26 @@ describe('GET /portal', () => {
 
     it('offers a choice of apps where there are several, the default first', async () => {
       const other = await AuthHouse.open(await open(), { resources: RESOURCES })
-      await other.addClient({ client_id: 'aaa', name: 'Another app' })
+      await other.addClient({
+        client_id: 'aaa',
+        name: 'Another app',
+        description: 'Draws <charts>.',
+        logo_url: 'https://aaa.example/logo.png',
+      })
       await other.addClient({ client_id: 'backend', launch_url: null })
       const page = await (await other.loggedIn()).get('/portal?patient=juniper')
-      const values = [...page.body.matchAll(/<option value="([^"]*)">/g)].map(match => match[1])
-      assert.deepEqual(values, ['sallyport-app', 'aaa'])
-      assert.match(String(page.headers['content-security-policy']), /https:\/\/aaa\.example/)
+      const values = [...page.body.matchAll(/name="clientId" value="([^"]*)" required( checked)?/g)]
+      assert.deepEqual(
+        values.map(match => [match[1], match[2] !== undefined]),
+        [
+          ['sallyport-app', true],
+          ['aaa', false],
+        ],
+      )
+      assert.match(page.body, /Another app[\s\S]*aaa\.example[\s\S]*Draws &lt;charts&gt;\./)
+      const policy = String(page.headers['content-security-policy'])
+      assert.match(policy, /form-action [^;]*https:\/\/aaa\.example/)
+      assert.match(policy, /img-src 'self' data: https:\/\/aaa\.example\/logo\.png;/)
     })
   })
 

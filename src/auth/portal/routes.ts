@@ -5,6 +5,7 @@ import { currentLogin } from '../login/current-login.ts'
 import type { Login } from '../login/login.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
+import { logosOf } from './app-identity.ts'
 import { addressesOf, findApps } from './apps.ts'
 import { sendAway, watch } from './away.ts'
 import { fhirReader } from './fhir-reader.ts'
@@ -51,7 +52,8 @@ export function portalRoutes(app: FastifyInstance, context: AuthContext): void {
       beside: besideHtml(picked, { apps, search, now }),
       isPicked: picked !== undefined,
     })
-    return reply.sendPage(page, { formTargets: addressesOf(apps) })
+    const images = logosOf(apps.map(({ client }) => client))
+    return reply.sendPage(page, { formTargets: addressesOf(apps), images })
 
     function awayOf(away: Away) {
       const tryAgain = portalAddress({ search, ...(patient === undefined ? {} : { patient }) })

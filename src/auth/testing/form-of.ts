@@ -1,7 +1,7 @@
 /** The fields of a page's posted form as a browser would send them: hidden ones, and the boxes that are ticked. */
 export function formOf(page: string): URLSearchParams {
   const form = new URLSearchParams()
-  const markup = /<form[^>]* method="post"[\s\S]*?<\/form>/.exec(page)?.[0] ?? ''
+  const markup = /<form[^>]* method="post"[\s\S]*?<\/form>/.exec(page.slice(page.indexOf('<main')))?.[0] ?? ''
   for (const [tag] of markup.matchAll(/<input [^>]*>/g)) {
     const attribute = (name: string) => new RegExp(` ?${name}="([^"]*)"`).exec(tag)?.[1]
     const type = attribute('type')

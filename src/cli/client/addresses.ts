@@ -9,6 +9,10 @@ export function checkLaunchUrl(text: string): string {
   return checked('launch-url', text, pageAddressFault(text))
 }
 
+export function checkLogoUrl(text: string): string {
+  return checked('logo-url', text, pageAddressFault(text))
+}
+
 export function checkJwksUrl(text: string): string {
   return checked('jwks-url', text, jwksUrlFault(text))
 }

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { isSet, optional, required, several } from '../arguments.ts'
 import { type Arguments, misuse } from '../command.ts'
-import { checkJwksUrl, checkLaunchUrl, checkRedirectUri } from './addresses.ts'
+import { checkJwksUrl, checkLaunchUrl, checkLogoUrl, checkRedirectUri } from './addresses.ts'
 import { readPublicKeys } from './public-keys.ts'
 import { checkScope, isForSystemsOnly } from './scope.ts'
 
@@ -17,6 +17,8 @@ export type Proof =
 export interface Registration {
   readonly id: string
   readonly name: string
+  readonly description: string | undefined
+  readonly logoUrl: string | undefined
   readonly redirectUris: readonly string[]
   readonly launchUrl: string | undefined
   readonly scope: string
@@ -40,9 +42,12 @@ export async function readRegistration(args: Arguments, cwd: string): Promise<Re
     throw misuse('Cannot use --public with system/ scopes: such a client must prove itself')
   }
   const launchUrl = optional(args, 'launch-url')
+  const logoUrl = optional(args, 'logo-url')
   return {
     id,
     name: optional(args, 'name') ?? id,
+    description: optional(args, 'description'),
+    logoUrl: logoUrl === undefined ? undefined : checkLogoUrl(logoUrl),
     redirectUris,
     launchUrl: launchUrl === undefined ? undefined : checkLaunchUrl(launchUrl),
     scope,

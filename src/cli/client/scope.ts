@@ -17,7 +17,7 @@ export async function checkScope(text: string): Promise<string> {
   return scopes.join(' ')
 }
 
-/** Whether every scope is a `system/` one: a client that no user ever authorizes. */
+/** Whether every scope is for back ends (`system/`, and the launch API): a client that no user ever authorizes. */
 export function isForSystemsOnly(scope: string): boolean {
-  return scope.split(' ').every(part => part.startsWith('system/'))
+  return scope.split(' ').every(part => part.startsWith('system/') || part === '__launch-contexts.c')
 }

@@ -10,7 +10,7 @@ export const clientAdd: Command = {
   usage: `
 Usage: npm run -s sallyport -- client add --id <id> --redirect-uri <address> --scope "<scopes>"
          (--public | --secret | --jwks-url <address> | --jwks-file <file>)
-         [--launch-url <address>] [--first-party] [--name <text>]
+         [--launch-url <address>] [--first-party] [--name <text>] [--description <text>] [--logo-url <address>]
 
 Options:
   --id <id>                 client id
@@ -23,7 +23,9 @@ Options:
   --jwks-file <file>        the same with a file of public keys
   --launch-url <address>    where the portal sends the browser to launch it
   --first-party             ours: its users are not asked for consent
-  --name <text>             name that is shown; the id unless given`,
+  --name <text>             name that is shown; the id unless given
+  --description <text>      one sentence about it, shown beside the name
+  --logo-url <address>      its logo; the browser of whoever looks at it fetches it from there`,
   options: {
     id: { type: 'string' },
     'redirect-uri': { type: 'string', multiple: true },
@@ -35,6 +37,8 @@ Options:
     'jwks-file': { type: 'string' },
     'first-party': { type: 'boolean' },
     name: { type: 'string' },
+    description: { type: 'string' },
+    'logo-url': { type: 'string' },
   },
   positionals: { min: 0, max: 0 },
   async run(args, io) {
@@ -46,6 +50,8 @@ Options:
         .values({
           client_id: client.id,
           name: client.name,
+          description: client.description ?? null,
+          logo_url: client.logoUrl ?? null,
           redirect_uris: JSON.stringify(client.redirectUris),
           launch_url: client.launchUrl ?? null,
           scope: client.scope,

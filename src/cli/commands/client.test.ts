@@ -51,6 +51,10 @@ eachDatabase((_, __, create) => {
         'https://app.example/launch?x=1',
         '--name',
         'Growth chart',
+        '--description',
+        'Draws growth charts.',
+        '--logo-url',
+        'https://app.example/logo.svg',
         '--first-party',
       )
       assert.deepEqual(done, { exitCode: 0, stdout: 'client_id: growth\n', stderr: '' })
@@ -59,13 +63,14 @@ eachDatabase((_, __, create) => {
       assert.deepEqual(row, {
         client_id: 'growth',
         name: 'Growth chart',
-        description: null,
-        logo_url: null,
+        description: 'Draws growth charts.',
+        logo_url: 'https://app.example/logo.svg',
         auth_method: 'none',
         secret_hash: null,
         jwks: null,
         jwks_url: null,
         redirect_uris: '["https://app.example/callback","http://127.0.0.1:3000/cb"]',
+        post_logout_redirect_uris: '[]',
         launch_url: 'https://app.example/launch?x=1',
         scope: 'launch patient/Observation.rs',
         first_party: true,

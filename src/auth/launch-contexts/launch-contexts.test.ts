@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { eachDatabase } from '../../../test/support/databases.ts'
+import { AuthHouse, answerOf } from '../testing/auth-house.ts'
+import { addBackEnd, backEndToken } from '../testing/back-end.ts'
+import { oneStore } from '../testing/one-store.ts'
+
+const SCOPE = '__launch-contexts.c'
+const ORDER = { client_id: 'sallyport-app', username: 'clinician', patient: 'juniper' }
+
+async function order(house: AuthHouse, body: unknown, token?: string) {
+  const bearer = token ?? (await backEndToken(house, 'ehr', SCOPE))
+  return house.app.inject({
+    method: 'POST',
+    url: '/launch-contexts',
+    headers: {
+      'content-type': 'application/json',
+      ...(bearer === '' ? {} : { authorization: `Bearer ${bearer}` }),
+    },
+    payload: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+}
+
+eachDatabase((_name, open) => {
+  describe('POST /launch-contexts', () => {
+    let house: AuthHouse
+    before(async () => {
+      house = await AuthHouse.open(await open())
+      await addBackEnd(house, 'ehr', `${SCOPE} system/*.rs`)
+    })
+
+    it('gives a launch that the named user finishes, with all of its context', async () => {
+      const fhirContext = [
+        { reference: 'ImagingStudy/123' },
+        { canonical: 'https://forms.example/q|1', type: 'Questionnaire', role: 'https://forms.example/role' },
+        { identifier: { system: 'urn:x', value: '1' }, type: 'ServiceRequest' },
+      ]
+      const more = {
+        encounter: 'enc-2',
+        need_patient_banner: false,
+        intent: 'reconcile',
+        tenant: 'north',
+        fhirContext,
+      }
+      const response = await order(house, { ...ORDER, ...more })
+      assert.equal(response.statusCode, 201)
+      const { launch, launch_url, expires_in, ...rest } = response.json()
+      assert.deepEqual([expires_in, rest], [300, {}])
+      assert.match(launch, /^[\w-]{43}$/)
+      const iss = encodeURIComponent('http://localhost:8080/fhir')
+      assert.equal(launch_url, `http://localhost:8081/launch?iss=${iss}&launch=${launch}`)
+      const visitor = await house.loggedIn()
+      const { code = '' } = answerOf(await house.authorize(visitor, { launch }))
+      const tokens = (await house.exchange(code)).json()
+      const { patient, encounter, need_patient_banner, intent, tenant } = tokens
+      assert.deepEqual(
+        { patient, encounter, need_patient_banner, intent, tenant, fhirContext: tokens.fhirContext },
+        { patient: 'juniper', ...more },
+      )
+      // The same again on refresh.
+      const again = (await house.refresh(tokens.refresh_token)).json()
+      assert.deepEqual([again.intent, again.tenant, again.fhirContext], ['reconcile', 'north', fhirContext])
+    })
+
+    it('is for that user alone', async () => {
+      await house.addClinician('colleague')
+      const { launch } = (await order(house, ORDER)).json()
+      const other = answerOf(await house.authorize(await house.loggedIn('colleague'), { launch }))
+      assert.equal(other.error, 'invalid_request')
+    })
+  })
+})
+
+describe('POST /launch-contexts', () => {
+  const open = oneStore()
+  let house: AuthHouse
+  before(async () => {
+    house = await AuthHouse.open(await open())
+    await addBackEnd(house, 'ehr', `${SCOPE} system/*.rs`)
+    await house.addClient({ client_id: 'silent', launch_url: null })
+    await house.addClinician('gone')
+    await house.store.db
+      .updateTable('clinician')
+      .set({ disabled: true })
+      .where('username', '=', 'gone')
+      .execute()
+  })
+
+  it('wants a token of a back end with its scope', async () => {
+    const visitor = await house.loggedIn()
+    const user = (await house.exchange(await house.code(visitor))).json().access_token
+    const reader = await backEndToken(house, 'ehr', 'system/*.rs')
+    for (const [token, status, error] of [
+      ['', 401, undefined],
+      ['nonsense', 401, 'invalid_token'],
+      [reader, 403, 'insufficient_scope'],
+      [user, 403, 'insufficient_scope'],
+    ] as const) {
+      const response = await order(house, ORDER, token)
+      assert.equal(response.statusCode, status)
+      const challenge = String(response.headers['www-authenticate'])
+      assert.match(challenge, /^Bearer/)
+      if (error) assert.ok(challenge.includes(`error="${error}"`), challenge)
+      assert.equal(response.headers['cache-control'], 'no-store')
+    }
+  })
+
+  it('ends with the token', async () => {
+    const token = await backEndToken(house, 'ehr', SCOPE)
+    house.time.now += 301_000
+    assert.equal((await order(house, ORDER, token)).statusCode, 401)
+  })
+
+  const bad: readonly (readonly [string, unknown, number])[] = [
+    ['no JSON', '{', 400],
+    ['a text', '"x"', 400],
+    ['an array', [ORDER], 400],
+    ['no client', { ...ORDER, client_id: undefined }, 400],
+    ['no username', { ...ORDER, username: undefined }, 400],
+    ['no patient', { ...ORDER, patient: undefined }, 400],
+    ['an unknown client', { ...ORDER, client_id: 'nobody' }, 400],
+    ['a client without a launch address', { ...ORDER, client_id: 'silent' }, 400],
+    ['an unknown username', { ...ORDER, username: 'nobody' }, 400],
+    ['a user who is disabled', { ...ORDER, username: 'gone' }, 400],
+    ['an unknown patient', { ...ORDER, patient: 'nobody' }, 404],
+    ['a patient that is no id', { ...ORDER, patient: '../Patient/juniper' }, 404],
+    ['an encounter of someone else', { ...ORDER, encounter: 'enc-9' }, 404],
+    ['a banner that is a text', { ...ORDER, need_patient_banner: 'true' }, 400],
+    ['an intent that is a number', { ...ORDER, intent: 7 }, 400],
+    ['a tenant that is too long', { ...ORDER, tenant: 'x'.repeat(201) }, 400],
+    ['a member that nobody knows', { ...ORDER, patientId: 'juniper' }, 400],
+    ['fhirContext of strings', { ...ORDER, fhirContext: ['ImagingStudy/1'] }, 400],
+    ['an empty item', { ...ORDER, fhirContext: [{}] }, 400],
+    [
+      'an absolute reference',
+      { ...ORDER, fhirContext: [{ reference: 'http://x.example/ImagingStudy/1' }] },
+      400,
+    ],
+    ['the patient in fhirContext', { ...ORDER, fhirContext: [{ reference: 'Patient/juniper' }] }, 400],
+    ['an empty role', { ...ORDER, fhirContext: [{ reference: 'ImagingStudy/1', role: '' }] }, 400],
+    ['a relative role', { ...ORDER, fhirContext: [{ reference: 'ImagingStudy/1', role: 'mine' }] }, 400],
+    ['an unknown type', { ...ORDER, fhirContext: [{ reference: 'Nonsense/1' }] }, 400],
+    ['an identifier that is a text', { ...ORDER, fhirContext: [{ identifier: 'x' }] }, 400],
+  ]
+  for (const [what, body, status] of bad) {
+    it(`refuses ${what}`, async () => {
+      const response = await order(house, body)
+      assert.equal(response.statusCode, status)
+      assert.equal(typeof response.json().error, 'string')
+      assert.doesNotMatch(response.body, /launch_url/)
+    })
+  }
+
+  it('lets another patient into fhirContext with a role of its own', async () => {
+    const fhirContext = [{ reference: 'Patient/ashlar', role: 'https://x.example/donor' }]
+    assert.equal((await order(house, { ...ORDER, fhirContext })).statusCode, 201)
+  })
+
+  it('says that the FHIR server is away', async () => {
+    house.fhir.fail('no-answer')
+    const response = await order(house, ORDER)
+    house.fhir.fail(undefined)
+    assert.equal(response.statusCode, 503)
+    assert.equal(response.headers['retry-after'], '2')
+  })
+})

@@ -1,0 +1,44 @@
+import type { Parameters } from '../parameters.ts'
+import { type FurtherContext, isShortText, readFhirContext } from './further-context.ts'
+
+/** What "More options" of the launch form adds. */
+export interface LaunchOptions {
+  /** Undefined: as it is set for all launches. */
+  readonly needPatientBanner: boolean | undefined
+  readonly further: FurtherContext
+}
+
+/** The options of a form, or what is wrong with them. */
+export function readOptions(form: Parameters): LaunchOptions | string {
+  const banner = form.get('needPatientBanner')
+  if (banner !== undefined && banner !== 'true' && banner !== 'false')
+    return 'needPatientBanner must be true or false'
+  const [intent, tenant] = [form.get('intent')?.trim() || undefined, form.get('tenant')?.trim() || undefined]
+  if (intent !== undefined && !isShortText(intent)) return 'The intent is longer than 200 characters'
+  if (tenant !== undefined && !isShortText(tenant)) return 'The tenant is longer than 200 characters'
+  const fhirContext = readFhirContext(itemsOf(form.get('fhirContext') ?? ''))
+  if (typeof fhirContext === 'string') return fhirContext
+  return {
+    needPatientBanner: banner === undefined ? undefined : banner === 'true',
+    further: {
+      ...(intent === undefined ? {} : { intent }),
+      ...(tenant === undefined ? {} : { tenant }),
+      ...(fhirContext.length === 0 ? {} : { fhirContext }),
+    },
+  }
+}
+
+/** A reference a line; or the JSON array itself, for roles, canonicals and identifiers. */
+function itemsOf(text: string): unknown {
+  if (text.trimStart().startsWith('[')) return parsed(text)
+  const lines = text.split(/[\r\n]+/).map(line => line.trim())
+  return lines.filter(line => line !== '').map(reference => ({ reference }))
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { eachDatabase } from '../../../test/support/databases.ts'
+import { AuthHouse } from '../testing/auth-house.ts'
+import { formOf } from '../testing/form-of.ts'
+import type { Visitor } from '../testing/visitor.ts'
+
+const HELIO = { client_id: 'helio', redirect_uri: 'https://helio.example/callback' }
+const SCOPES = 'launch openid offline_access patient/Condition.rs patient/Observation.crs'
+
+eachDatabase((_name, open) => {
+  describe('/manage', () => {
+    let house: AuthHouse
+    let visitor: Visitor
+    before(async () => {
+      house = await AuthHouse.open(await open())
+      await house.addClient({ client_id: 'helio', name: 'Helio <Trends>', scope: SCOPES })
+      await house.addClient({ client_id: 'brief', scope: 'launch patient/Patient.rs user/Patient.rs' })
+      await house.addClinician('colleague')
+      visitor = await house.loggedIn()
+    })
+
+    const tokens = async (browser: Visitor, client: typeof HELIO, scope: string) =>
+      (await house.exchange(await house.code(browser, { ...client, scope }), client)).json()
+
+    it('is for whoever is logged in', async () => {
+      for (const address of ['/manage', '/manage/remove?client=helio'])
+        assert.equal((await house.visitor().get(address)).headers.location, '/login')
+      assert.equal(
+        (await house.visitor().post('/manage/remove', { client: 'helio' })).headers.location,
+        '/login',
+      )
+    })
+
+    it('says that no app has access', async () => {
+      assert.match((await (await house.loggedIn('colleague')).get('/manage')).body, /No app has access/)
+    })
+
+    it('shows each app, what it may do, for how many, last use and end', async () => {
+      await tokens(visitor, HELIO, SCOPES)
+      const { body } = await visitor.get('/manage')
+      assert.match(body, /<tbody[\s\S]*Helio &lt;Trends&gt;[\s\S]*helio\.example/)
+      assert.match(body, /Reads conditions and measurements; adds measurements/)
+      assert.match(body, /1 patient</)
+      assert.match(body, /Last used" class="nowrap">Today \d\d:\d\d/)
+      assert.match(body, /Until you remove it<\/span>[\s\S]*Works while you are away/)
+      assert.match(body, /One of them keeps access while you are away/)
+      assert.ok(body.includes(SCOPES))
+    })
+
+    it('drops what has ended by itself: online with the login, the rest with its last token', async () => {
+      const brief = { client_id: 'brief', redirect_uri: 'https://brief.example/callback' }
+      const own = { client_id: 'sallyport-app', redirect_uri: 'http://localhost:8081/callback' }
+      const browser = await house.loggedIn('colleague')
+      await tokens(browser, brief, 'launch patient/Patient.rs user/Patient.rs')
+      await tokens(browser, own, house.settings.app.scope)
+      const soon = (await browser.get('/manage')).body
+      assert.match(soon, />brief<[\s\S]*All you may see/)
+      assert.match(soon, /Demo app/)
+      house.time.now += 301_000
+      const later = (await browser.get('/manage')).body
+      assert.doesNotMatch(later, />brief</)
+      assert.match(later, /Demo app/)
+      await browser.post('/logout', {})
+      const anew = await house.loggedIn('colleague')
+      assert.match((await anew.get('/manage')).body, /No app has access/)
+    })
+
+    it('asks once more on a page of its own, which changes nothing', async () => {
+      const page = await visitor.get('/manage/remove?client=helio')
+      assert.match(page.body, /Remove the access of Helio &lt;Trends&gt;\?/)
+      assert.match((await visitor.get('/manage')).body, /Helio/)
+      assert.equal((await visitor.get('/manage/remove?client=nobody')).headers.location, '/manage')
+    })
+
+    it('takes access back at once, of this app and this user only', async () => {
+      const colleague = await house.loggedIn('colleague')
+      const mine = await tokens(visitor, HELIO, SCOPES)
+      const theirs = await tokens(colleague, HELIO, SCOPES)
+      const form = formOf((await visitor.get('/manage/remove?client=helio')).body)
+      const response = await visitor.post('/manage/remove', form.toString())
+      assert.equal(response.statusCode, 303)
+      const page = await visitor.get(response.headers.location ?? '')
+      assert.match(
+        page.body,
+        /role="status"[\s\S]*Access removed[\s\S]*Helio &lt;Trends&gt; can no longer reach any record/,
+      )
+      const refresh = (token: string) => house.refresh(token, { client_id: 'helio' })
+      assert.equal((await refresh(mine.refresh_token)).json().error, 'invalid_grant')
+      assert.equal((await refresh(theirs.refresh_token)).statusCode, 200)
+      assert.match((await colleague.get('/manage')).body, /Helio/)
+      // FHIR servers learn it from the feed of what was revoked.
+      const feed = (await visitor.get('/oauth2/revocations')).json()
+      assert.ok(feed.revoked.length > 0)
+    })
+
+    it('ends a code that was not exchanged yet', async () => {
+      const code = await house.code(visitor, { ...HELIO, scope: SCOPES })
+      await visitor.post('/manage/remove', { client: 'helio' })
+      assert.equal((await house.exchange(code, HELIO)).json().error, 'invalid_grant')
+    })
+
+    it('removes nothing for another site', async () => {
+      await tokens(visitor, HELIO, SCOPES)
+      const headers = { 'sec-fetch-site': 'cross-site' }
+      assert.equal((await visitor.post('/manage/remove', { client: 'helio' }, headers)).statusCode, 403)
+      assert.match((await visitor.get('/manage')).body, /Helio/)
+    })
+
+    it('says nothing of a removal that did not happen', async () => {
+      assert.doesNotMatch((await visitor.get('/manage?removed=helio')).body, /Access removed/)
+      assert.doesNotMatch((await visitor.get('/manage?removed=%3Cb%3E')).body, /Access removed/)
+      assert.equal((await visitor.post('/manage/remove', { client: 'nobody' })).headers.location, '/manage')
+    })
+  })
+})
