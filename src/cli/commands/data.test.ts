@@ -7,7 +7,7 @@ import { after, describe, it } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { gzipSync } from 'node:zlib'
 import { sallyport } from '../../../test/support/command-line.ts'
-import { openRepository } from '../../fhir-server/index.ts'
+import { fhirServer, openRepository } from '../../fhir-server/index.ts'
 import { samplePatients } from '../../fhir-server/sample/index.ts'
 
 const baseUrl = 'http://localhost:8080/fhir'
@@ -19,11 +19,17 @@ function setUp() {
   const cwd = mkdtempSync(join(tmpdir(), 'sallyport-data-'))
   after(() => rmSync(cwd, { recursive: true, force: true }))
   const dataFile = join(cwd, 'data', 'fhir.db')
+  const run = (args: readonly string[], env: Readonly<Record<string, string>>) =>
+    sallyport(['data', 'import', ...args], { cwd, env: { SMART_DATA_DIR: join(cwd, 'data'), ...env } })
   return {
     dataFile,
     write: (name: string, content: string | Buffer) => writeFileSync(join(cwd, name), content),
-    run: (...args: string[]) =>
-      sallyport(['data', 'import', ...args], { cwd, env: { SMART_DATA_DIR: join(cwd, 'data') } }),
+    run: Object.assign((...args: string[]) => run(args, {}), {
+      with:
+        (env: Readonly<Record<string, string>>) =>
+        (...args: string[]) =>
+          run(args, env),
+    }),
     look: <T>(use: (repository: ReturnType<typeof openRepository>) => T) => {
       const repository = openRepository({ file: dataFile, baseUrl })
       try {
@@ -137,6 +143,42 @@ describe('sallyport data import', () => {
       assert.match(stderr, line)
     })
   }
+
+  it('sends to another server, with the credentials of the gateway where it is its upstream', async () => {
+    const { write, run } = setUp()
+    write('sample.ndjson', `${ndjson}\n{"resourceType":"Patient","id":"bad","gender":"nonsense"}`)
+    const seen: (string | undefined)[] = []
+    const app = await fhirServer({
+      baseUrl: 'http://other.test/r4',
+      dataFile: ':memory:',
+      smartConfiguration: {},
+    })
+    app.addHook('onRequest', async request => {
+      seen.push(request.headers.authorization)
+    })
+    const url = `${await app.listen({ port: 0, host: '127.0.0.1' })}/r4`
+    try {
+      const first = await run('--to', url, 'sample.ndjson')
+      assert.equal(first.exitCode, 1, 'one was refused')
+      assert.match(first.stdout, new RegExp(`created +${sample.length}\\n`))
+      assert.match(first.stdout, /refused +1\n/)
+      assert.equal((await app.inject({ url: '/r4/Patient?_summary=count' })).json().total, 6)
+      const env = {
+        SMART_FHIR_UPSTREAM_URL: url,
+        SMART_FHIR_UPSTREAM_AUTH: 'bearer',
+        SMART_FHIR_UPSTREAM_TOKEN: 'abc',
+      }
+      const again = await run.with(env)('--to', `${url}/`, 'sample.ndjson')
+      assert.match(again.stdout, new RegExp(`updated +${sample.length}\\n`))
+      assert.deepEqual([seen[0], seen.at(-1)], [undefined, 'Bearer abc'])
+    } finally {
+      await app.close()
+    }
+    const away = await run('--to', url, 'sample.ndjson')
+    assert.equal(away.exitCode, 1)
+    assert.match(away.stderr, /^Cannot send to http.*: ECONNREFUSED\n$/)
+    assert.match((await run('--to', 'ftp://x', 'sample.ndjson')).stderr, /^Cannot import: --to is no http/)
+  })
 
   it('does not import beside an upstream server', async () => {
     const { exitCode, stderr } = await sallyport(['data', 'import', 'x.json'], {

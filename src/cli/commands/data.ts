@@ -4,37 +4,46 @@ import type { FoundFiles, ImportReport } from '../../fhir-server/import/index.ts
 import { type Command, CommandFailure } from '../command.ts'
 import { createProgress, type Progress } from '../import/progress.ts'
 import { reportText } from '../import/report-text.ts'
+import { importTo } from '../import/send.ts'
 import { settingsOf } from '../with-store.ts'
 
 /** `sallyport data import`. */
 export const dataImport: Command = {
   name: 'data import',
-  summary: 'Import FHIR resources into the embedded FHIR server',
+  summary: 'Import FHIR resources into the embedded FHIR server, or into another one',
   usage: `
-Usage: npm run -s sallyport -- data import <file or folder>...
+Usage: npm run -s sallyport -- data import [--to <url>] <file or folder>...
 
 Reads NDJSON, Bundles (collection, transaction, batch, searchset, document) and single resources, each also as gzip,
 and folders of these with what is below them. It works while the servers run, while they are stopped and before the
 first start. Resources keep their ids; what is there already with the same content is left unchanged, so an import can
 be repeated. Ends with a report; what was refused is listed by reason, with file and line of the first ones.
 
+With --to the resources are checked as ever and then sent to the FHIR server at that base address, such as the one behind
+the gateway; with SMART_FHIR_UPSTREAM_URL at that address the gateway's credentials for it are used.
+
 Exit code: 0 when everything was imported, 1 when something was refused or could not be read.
 
 Example:
   npm run -s sallyport -- data import export/ extra.ndjson.gz`,
-  options: {},
+  options: { to: { type: 'string' } },
   positionals: { min: 1, max: 1000 },
   async run(args, io) {
     const settings = settingsOf(io)
-    if (settings.fhir.upstreamUrl !== undefined)
+    const { to } = args.values
+    if (settings.fhir.upstreamUrl !== undefined && to === undefined)
       throw new CommandFailure(
-        'Cannot import: SMART_FHIR_UPSTREAM_URL is set, so the data are kept by that server',
+        'Cannot import: SMART_FHIR_UPSTREAM_URL is set, so the data are kept by that server; name it with --to',
       )
     const { findFiles } = await import('../../fhir-server/import/index.ts')
     const found = await findFiles(args.positionals, io.cwd)
     if (found.files.length === 0) throw new CommandFailure(nothingToRead(found))
     const started = performance.now()
-    const report = await importInto(settings, found, createProgress(io.stderr))
+    const progress = createProgress(io.stderr)
+    const report =
+      typeof to === 'string'
+        ? await importTo(to, settings, found, progress)
+        : await importInto(settings, found, progress)
     io.stdout.write(reportText(report, found.passedOver, performance.now() - started))
     return report.refused > 0 || report.unreadable.length > 0 ? 1 : 0
   },

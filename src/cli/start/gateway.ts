@@ -33,7 +33,13 @@ export async function openGateway(
 type Upstream = Settings['fhir']['upstream']
 
 // What is missing has stopped the start already (config/upstream-settings.ts).
-function authOf({ auth, token = '', username = '', password = '', ...client }: Upstream): UpstreamAuth {
+export function authOf({
+  auth,
+  token = '',
+  username = '',
+  password = '',
+  ...client
+}: Upstream): UpstreamAuth {
   switch (auth) {
     case 'none':
       return { kind: 'none' }

@@ -1,0 +1,79 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Settings } from '../../config/index.ts'
+import type { FoundFiles, ImportReport } from '../../fhir-server/import/index.ts'
+import { CommandFailure } from '../command.ts'
+import { authOf } from '../start/gateway.ts'
+import type { Progress } from './progress.ts'
+
+/**
+ * Imports into a repository of its own, which checks every resource as ever, and sends all that it has taken on to
+ * another FHIR server.
+ */
+export async function importTo(
+  address: string,
+  settings: Settings,
+  found: FoundFiles,
+  progress: Progress,
+): Promise<ImportReport> {
+  const to = URL.parse(address)
+  if (!to || !/^https?:$/.test(to.protocol) || to.search !== '' || to.hash !== '')
+    throw new CommandFailure('Cannot import: --to is no http or https address')
+  const { openRepository } = await import('../../fhir-server/index.ts')
+  const { importFiles, sendAll } = await import('../../fhir-server/import/index.ts')
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-import-'))
+  const baseUrl = to.href.replace(/\/+$/, '')
+  const repository = openRepository({ file: join(folder, 'fhir.db'), baseUrl })
+  try {
+    const read = await importFiles({ files: found.files, repository, onProgress: progress.show })
+    const authorization = await authorizationFor(baseUrl, settings)
+    const onProgress = (sent: number, total: number) => progress.show({ read: sent, total, resources: sent })
+    const sent = await sendAll({ repository, to: baseUrl, fetch, authorization, onProgress })
+    return joined(read, sent, found)
+  } catch (error) {
+    if (error instanceof CommandFailure || !(error instanceof Error)) throw error
+    throw new CommandFailure(`Cannot send to ${baseUrl}: ${reasonOf(error)}`)
+  } finally {
+    progress.end()
+    repository.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** The credentials of the gateway, where it is the gateway's upstream; none for any other server. */
+async function authorizationFor(to: string, { fhir }: Settings) {
+  if (to !== fhir.upstreamUrl) return () => undefined
+  const { credentials } = await import('../../gateway/index.ts')
+  const timeoutMs = fhir.upstream.timeoutSeconds * 1000
+  return credentials({ auth: authOf(fhir.upstream), fetch, clock: Date.now, timeoutMs }).authorization
+}
+
+function joined(
+  read: ImportReport,
+  sent: Awaited<ReturnType<typeof import('../../fhir-server/import/index.ts').sendAll>>,
+  found: FoundFiles,
+): ImportReport {
+  const byStatus = Map.groupBy(
+    sent.refused,
+    ({ address, status }) => `${address.split('/')[0]}: answered with ${status}`,
+  )
+  return {
+    ...read,
+    created: sent.created,
+    updated: sent.updated,
+    unchanged: 0,
+    refused: read.refused + sent.refused.length,
+    reasons: [
+      ...read.reasons,
+      ...[...byStatus].map(([text, list]) => ({ text, count: list.length, places: [] })),
+    ],
+    unreadable: [...found.unreadable, ...read.unreadable],
+  }
+}
+
+// What `fetch` throws hides the reason inside.
+function reasonOf(error: Error): string {
+  const { cause } = error
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : error.message
+}
