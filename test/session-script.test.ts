@@ -118,7 +118,6 @@ describe('the rarer pages of the app', () => {
     await inspectOnEveryScreen(page, 'app-unbannered')
     for (const [path, title, name] of [
       ['/docs', 'Session API', 'docs'],
-      ['/launch', 'No patient is open', 'app-welcome'],
       ['/logout', 'End this session?', 'app-logout'],
     ] as const) {
       await page.goto(appUrl + path)
@@ -128,6 +127,9 @@ describe('the rarer pages of the app', () => {
     await page.getByRole('button', { name: 'End session' }).click()
     await page.getByRole('heading', { level: 1, name: 'Your session has ended' }).waitFor()
     await inspectOnEveryScreen(page, 'app-ended')
+    await page.goto(appUrl)
+    await page.getByRole('heading', { level: 1, name: 'No patient is open' }).waitFor()
+    await inspectOnEveryScreen(page, 'app-welcome')
     assert.deepEqual(unexpected(faults), [])
   })
 })

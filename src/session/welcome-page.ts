@@ -14,8 +14,8 @@ export function welcomePage(settings: AppSettings): Html {
     },
     html`<div class="stop">${mark('stop__art')}<div class="stop__body"><h1>No patient is open</h1>
 <p>This app shows one patient: the one that you pick when you launch it.</p>
-<p>Sign in to the portal, pick a patient and choose Launch.</p>
-<div class="actions"><a class="btn" href="${portalUrl(settings)}">Go to patients</a><a class="btn btn--quiet" href="/docs">Session API</a></div>
+<p>Choose a patient here, or launch the app from the patient list.</p>
+<div class="actions"><a class="btn" href="/launch">Choose a patient</a><a class="btn btn--quiet" href="${portalUrl(settings)}">Go to patients</a><a class="btn btn--quiet" href="/docs">Session API</a></div>
 </div></div>`,
   )
 }

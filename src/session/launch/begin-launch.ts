@@ -13,30 +13,47 @@ import type { LaunchRefusal } from './refusal.ts'
 
 export type BegunLaunch =
   | { readonly kind: 'begun'; readonly url: string; readonly ticket: LaunchTicket }
-  /** Opened without a launch: by a bookmark, or typed. */
-  | { readonly kind: 'not-launched' }
   | LaunchRefusal
 
-/** `GET /launch?iss=…&launch=…`: from here the browser goes to the auth server of `iss` (SMART EHR launch). */
+/**
+ * `GET /launch?iss=…&launch=…`: from here the browser goes to the auth server of `iss` (SMART EHR launch). With neither it
+ * is a standalone launch: to the issuer that is set, where the user chooses the patient.
+ */
 export async function beginLaunch(
   context: AppContext,
   query: Readonly<Record<string, unknown>>,
 ): Promise<BegunLaunch> {
   const { iss, launch } = query
-  if (iss === undefined && launch === undefined) return { kind: 'not-launched' }
+  const [ownIssuer] = context.settings.app.issuers
+  if (iss === undefined && launch === undefined && ownIssuer !== undefined)
+    return begin(context, { iss: ownIssuer })
   if (typeof iss !== 'string' || iss === '') return { kind: 'bad-parameter', name: 'iss' }
   if (typeof launch !== 'string' || launch === '') return { kind: 'bad-parameter', name: 'launch' }
+  return begin(context, { iss, launch })
+}
+
+/** Whence the app was launched; without a launch value the user is asked for the patient. */
+interface Origin {
+  readonly iss: string
+  readonly launch?: string
+}
+
+async function begin(context: AppContext, { iss, launch }: Origin): Promise<BegunLaunch> {
   const fhirBaseUrl = acceptedBase(context.settings.app.issuers, iss)
   if (fhirBaseUrl === undefined) return { kind: 'unknown-issuer', iss }
   const found = await context.discovery.find(fhirBaseUrl)
   if (!found.ok) return { kind: 'no-discovery', failure: found.failure }
-  return goToAuthServer(context, found.value, { iss, launch, fhirBaseUrl })
+  return goToAuthServer(context, found.value, {
+    iss,
+    fhirBaseUrl,
+    ...(launch === undefined ? {} : { launch }),
+  })
 }
 
 async function goToAuthServer(
   context: AppContext,
   metadata: ServerMetadata,
-  { iss, launch, fhirBaseUrl }: Readonly<Record<'iss' | 'launch' | 'fhirBaseUrl', string>>,
+  { iss, launch, fhirBaseUrl }: Origin & { readonly fhirBaseUrl: string },
 ): Promise<BegunLaunch> {
   const codeVerifier = randomPKCECodeVerifier()
   const nonce = randomNonce()
@@ -44,16 +61,22 @@ async function goToAuthServer(
   const ticket = await keepLaunch(context, { issuer, fhirBaseUrl, nonce, codeVerifier })
   const url = buildAuthorizationUrl(await oauthClient(context, fhirBaseUrl, metadata), {
     redirect_uri: callbackUrl(context),
-    scope: context.settings.app.scope,
+    scope: launch === undefined ? standaloneScope(context.settings.app.scope) : context.settings.app.scope,
     state: ticket.state,
     nonce,
     // As it was received: the auth server compares it with what it sent.
     aud: iss,
-    launch,
+    ...(launch === undefined ? {} : { launch }),
     code_challenge: await calculatePKCECodeChallenge(codeVerifier),
     code_challenge_method: 'S256',
   })
   return { kind: 'begun', url: url.href, ticket }
+}
+
+/** `launch` asks for what an EHR launch brings; without one `launch/patient` asks the user. */
+function standaloneScope(scope: string): string {
+  const rest = scope.split(' ').filter(one => one !== '' && one !== 'launch' && one !== 'launch/patient')
+  return ['launch/patient', ...rest].join(' ')
 }
 
 export function callbackUrl({ settings }: AppContext): string {

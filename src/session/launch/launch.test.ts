@@ -108,10 +108,22 @@ eachDatabase((_name, open) => {
       assert.deepEqual(ehr.seen, [])
     })
 
-    it('explains where to launch from when it was not launched', async () => {
-      const response = await new AppBrowser(app).get('/launch')
-      assert.equal(response.statusCode, 200)
-      assert.match(response.body, /href="http:\/\/localhost:9000\/portal"/)
+    it('without iss and launch is a standalone launch against the issuer that is set', async () => {
+      const browser = new AppBrowser(app)
+      const response = await browser.get('/launch')
+      assert.equal(response.statusCode, 302)
+      const { origin, pathname, searchParams } = new URL(String(response.headers.location))
+      assert.equal(`${origin}${pathname}`, `${ehr.issuer}/authorize`)
+      assert.equal(searchParams.get('aud'), ehr.fhirBaseUrl)
+      assert.equal(searchParams.get('launch'), null)
+      assert.equal(searchParams.get('scope'), APP_SCOPE.replace(/^launch /, 'launch/patient '))
+      assert.equal((await browser.get(await browser.visitAuthServer(response))).headers.location, '/')
+      assert.equal((await browser.get('/api/session')).statusCode, 200)
+    })
+
+    it('with one of the two is no launch', async () => {
+      for (const query of [`iss=${encodeURIComponent(ehr.fhirBaseUrl)}`, 'launch=x', 'iss=&launch='])
+        assert.equal((await new AppBrowser(app).get(`/launch?${query}`)).statusCode, 400)
     })
 
     it('does not answer HEAD, which would begin a launch', async () => {

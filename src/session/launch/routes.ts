@@ -2,7 +2,6 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { errorPage } from '../../web/index.ts'
 import type { AppContext } from '../context.ts'
 import { isSampleData, portalUrl } from '../places.ts'
-import { welcomePage } from '../welcome-page.ts'
 import { beginLaunch } from './begin-launch.ts'
 import { finishLaunch } from './finish-launch.ts'
 import { launchCookie } from './pending-launch.ts'
@@ -15,7 +14,6 @@ type Query = Readonly<Record<string, unknown>>
 export function launchRoutes(app: FastifyInstance, context: AppContext): void {
   app.get<{ Querystring: Query }>('/launch', { exposeHeadRoute: false }, async (request, reply) => {
     const begun = await beginLaunch(context, request.query)
-    if (begun.kind === 'not-launched') return reply.sendPage(welcomePage(context.settings))
     if (begun.kind !== 'begun') return sendRefusal(context, reply, begun)
     const { cookie, cookieValue } = begun.ticket
     return reply.setCookie(cookie.name, cookieValue, cookie.attributes).redirect(begun.url)
