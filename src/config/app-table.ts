@@ -1,0 +1,64 @@
+import { fixed, open } from './setting-row.ts'
+import * as types from './setting-types.ts'
+
+/** The settings of the app server and its session API. */
+export const appTable = {
+  appClientId: fixed({
+    name: 'smart.app.client-id',
+    env: 'SMART_APP_CLIENT_ID',
+    type: types.clientId,
+    initial: 'sallyport-app',
+    about: 'Client id that the app server has at the auth server.',
+    of: settings => settings.app.clientId,
+  }),
+  appAuthMethod: fixed({
+    name: 'smart.app.auth-method',
+    env: 'SMART_APP_AUTH_METHOD',
+    type: types.oneOf('private_key_jwt', 'none'),
+    initial: 'private_key_jwt',
+    about:
+      'How the app server proves itself where an auth server takes `private_key_jwt`: with its key set at `/jwks`, or not at all (a public client).',
+    of: settings => settings.app.authMethod,
+  }),
+  appScope: fixed({
+    name: 'smart.app.scope',
+    env: 'SMART_APP_SCOPE',
+    type: types.scopes,
+    initial:
+      'launch openid fhirUser online_access patient/Patient.rs patient/Condition.rs patient/MedicationRequest.rs patient/Observation.rs',
+    about: 'Scopes that the app server asks for.',
+    of: settings => settings.app.scope,
+  }),
+  appIssuers: open({
+    name: 'smart.app.issuers',
+    env: 'SMART_APP_ISSUERS',
+    type: types.baseAddresses,
+    otherwise: 'the FHIR base address',
+    about: 'FHIR base addresses (`iss`) whose launches the app server accepts.',
+    of: settings => settings.app.issuers,
+  }),
+  appSessionMaxSeconds: fixed({
+    name: 'smart.app.session-max-seconds',
+    env: 'SMART_SESSION_MAX_SECONDS',
+    type: types.wholeNumber(1, 31_536_000),
+    initial: '28800',
+    about: 'Longest life of a session of the app server.',
+    of: settings => settings.app.sessionMaxSeconds,
+  }),
+  appSessionIdleSeconds: fixed({
+    name: 'smart.app.session-idle-seconds',
+    env: 'SMART_SESSION_IDLE_SECONDS',
+    type: types.wholeNumber(1, 31_536_000),
+    initial: '1800',
+    about: 'How long a session lives on after its last request.',
+    of: settings => settings.app.sessionIdleSeconds,
+  }),
+  appTimeoutSeconds: fixed({
+    name: 'smart.app.timeout-seconds',
+    env: 'SMART_APP_TIMEOUT_SECONDS',
+    type: types.wholeNumber(1, 300),
+    initial: '10',
+    about: 'How long the app server waits for an answer of the FHIR server or the auth server.',
+    of: settings => settings.app.timeoutSeconds,
+  }),
+}
