@@ -23,7 +23,8 @@ const SWAPS: readonly (readonly [RegExp, (was: string) => readonly string[]])[] 
   [/(?<=[\s([{,=:>&|])!(?=[\w(])/g, () => ['']],
   [/\.some\(/g, () => ['.every(']],
   [/\.every\(/g, () => ['.some(']],
-  [/(?<=[([{,:?=\s>])'[^'\n]*'/g, () => ["'\\0'"]],
+  // Texts for people, which have spaces, decide nothing.
+  [/(?<=[([{,:?=\s>])'[^'\s]*'/g, () => ["'\\0'"]],
   [/(?<![\w.'#$])\d[\d_]*(?![\w'])/g, was => [String(Number(was.replaceAll('_', '')) + 1)]],
 ]
 

@@ -166,8 +166,9 @@ describe('decide, over random scopes and requests', () => {
       }),
       { numRuns: 20_000 },
     )
+    const tried = Object.values(tally).reduce((sum, count) => sum + count, 0)
     for (const kind of ['allowed', 'not-within', 'insufficient-scope'])
-      assert((tally[kind] ?? 0) > 500, `${kind} was hardly tried: ${tally[kind]}`)
+      assert((tally[kind] ?? 0) > tried / 40, `${kind} was hardly tried: ${tally[kind]} of ${tried}`)
   })
 
   it('never allows less for another scope', () => {
