@@ -5,7 +5,7 @@
 export { authorizationOf } from './authorization.ts'
 export { compartmentParameters, patientsOf } from './compartment.ts'
 export { isResourceType, resourceTypes, searchParameter, searchParametersOf } from './definitions.ts'
-export { type Admitted, type Guard, outsideGrant, type Permitted, type Refused } from './guard.ts'
+export { type Admitted, type Guard, outsideGrant, type Refused } from './guard.ts'
 export { type Interaction, isPublic, type Misunderstood, type Params } from './interaction.ts'
 export { applyPatch, type Patched } from './json-patch.ts'
 export { namesOtherPatient } from './other-patients.ts'
