@@ -47,7 +47,7 @@ export async function everything(context: Context, asked: Call<Operation>): Prom
     headers: {},
     body: bundleText({
       type: 'searchset',
-      total: page.links.size === 0 ? page.matches.length : undefined,
+      total: page.isWhole ? page.matches.length : undefined,
       link: linksOf(
         context,
         call,

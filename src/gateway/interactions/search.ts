@@ -53,7 +53,7 @@ export const search: Handler<Search['kind']> = async (context, asked) => {
   return typeof total === 'object' ? total : answer(page, total)
 }
 
-const NONE: Page = { matches: [], includes: [], links: new Map() }
+const NONE: Page = { matches: [], includes: [], links: new Map(), isWhole: true }
 
 /**
  * What the upstream counted cannot be checked, so it is not passed on: a search that is all on one page has its own
@@ -63,10 +63,10 @@ async function totalOf(
   context: Context,
   call: Call<Search>,
   { total }: Query,
-  { matches, links }: Page,
+  { matches, isWhole }: Page,
 ): Promise<number | undefined | Problem> {
   if (total === 'none') return undefined
-  if (!links.has('next') && !links.has('previous')) return matches.length
+  if (isWhole) return matches.length
   if (total !== 'accurate') return undefined
   const found = await collect(context, counting(call), COUNTED)
   return isProblem(found) ? (found as Problem) : found.length
@@ -151,7 +151,7 @@ async function searchOverTypes(
     includes: (_matches, candidates) => candidates,
   })
   if (isProblem(page)) return page
-  const total = page.links.has('next') || page.links.has('previous') ? undefined : page.matches.length
+  const total = page.isWhole ? page.matches.length : undefined
   return bundle(context, call, path, plain(params), page, WHOLE, total)
 }
 

@@ -27,6 +27,8 @@ export interface Page {
   readonly includes: readonly Released[]
   /** The upstream's links to other pages, below its base. */
   readonly links: ReadonlyMap<Relation, string>
+  /** Whether there is nothing beside this page, as far as the upstream tells. */
+  readonly isWhole: boolean
 }
 
 const RELATIONS = ['next', 'previous', 'first', 'last'] as const
@@ -49,7 +51,7 @@ export async function fetchPage(
   const links = linksIn(context, bundle)
   if (isProblem(links)) return links
   const exact = entriesIn(parseExact(answer.text) as Resource) ?? []
-  return { ...pick(entries, exact, judge), links }
+  return { ...pick(entries, exact, judge), links, isWhole: isWhole(bundle, entries, links) }
 }
 
 interface Entry {
@@ -60,6 +62,17 @@ interface Entry {
 function entriesIn(bundle: Resource): readonly Entry[] | undefined {
   const { resourceType, entry = [] } = bundle
   return resourceType === 'Bundle' && Array.isArray(entry) && entry.every(isRecord) ? entry : undefined
+}
+
+/** Not where it links to another page, nor where it counts more than it shows and does not say where the rest is. */
+function isWhole(
+  { total }: Resource,
+  entries: readonly Entry[],
+  links: ReadonlyMap<Relation, string>,
+): boolean {
+  return (
+    !links.has('next') && !links.has('previous') && !(typeof total === 'number' && total > entries.length)
+  )
 }
 
 function pick(entries: readonly Entry[], exact: readonly Entry[], judge: PageJudge) {
