@@ -1,0 +1,269 @@
+/** Standalone launch, consent and `/manage` in a real browser, against the three servers: what is chosen is enforced. */
+import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
+import { after, before, describe, it } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Express } from 'express'
+import * as oidc from 'openid-client'
+import type { Page } from 'playwright-core'
+import { inspectOnEveryScreen, useBrowser } from './support/browser.ts'
+import { type ForeignApp, startForeignApp } from './support/foreign-app.ts'
+import { type Stack, startStack } from './support/stack.ts'
+import { signIn } from './support/walk.ts'
+
+const SCOPE =
+  'launch/patient launch/encounter openid fhirUser offline_access patient/Patient.rs patient/Condition.rs patient/Observation.crs'
+
+type Tokens = oidc.TokenEndpointResponse & Readonly<Record<string, unknown>>
+
+let stack: Stack
+let helio: ForeignApp
+let browserApp: ForeignApp
+const received: Tokens[] = []
+before(async () => {
+  stack = await startStack()
+  helio = await startForeignApp(stack, 'Helio Trends', helioApp)
+  browserApp = await startForeignApp(stack, 'Slate Charts', slateApp)
+  const allowed = { scope: 'openid fhirUser offline_access patient/*.cruds' }
+  await stack.store.db.updateTable('client').set(allowed).where('first_party', '=', false).execute()
+})
+after(async () => {
+  await Promise.all([helio?.close(), browserApp?.close()])
+  await stack?.close()
+})
+const open = useBrowser()
+
+/** An app with a server of its own; the tokens stay there. */
+function helioApp(app: Express, url: string): void {
+  const pending = new Map<string, { config: oidc.Configuration; verifier: string }>()
+  app.get('/start', async (request, response) => {
+    const config = await oidc.discovery(
+      new URL(stack.settings.issuerUrl),
+      'Helio Trends',
+      undefined,
+      oidc.None(),
+      {
+        execute: [oidc.allowInsecureRequests],
+      },
+    )
+    const [verifier, state] = [oidc.randomPKCECodeVerifier(), oidc.randomState()]
+    pending.set(state, { config, verifier })
+    const address = oidc.buildAuthorizationUrl(config, {
+      ...{ redirect_uri: `${url}/callback`, state, aud: stack.settings.fhirBaseUrl },
+      scope: String(request.query.scope ?? SCOPE),
+      ...{ code_challenge: await oidc.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' },
+    })
+    response.redirect(address.href)
+  })
+  app.get('/callback', async (request, response) => {
+    const { state, error } = request.query as Record<string, string>
+    const { config, verifier } = pending.get(String(state)) ?? {}
+    if (config && verifier !== undefined && error === undefined)
+      received.push(
+        await oidc.authorizationCodeGrant(config, new URL(request.url, url), {
+          ...{ pkceCodeVerifier: verifier, expectedState: String(state) },
+        }),
+      )
+    response.type('html').send(`<!doctype html><title>App</title><h1>${error ?? 'Opened'}</h1>`)
+  })
+}
+
+/** A page with no server behind it, on `fhirclient`. */
+function slateApp(app: Express, url: string): void {
+  const library = createRequire(import.meta.url).resolve('fhirclient/build/fhir-client.pure.js')
+  const page = (script: string) =>
+    `<!doctype html><title>App</title><pre id="seen"></pre><script src="/fhir-client.js"></script><script>${script}</script>`
+  app.get('/fhir-client.js', (_request, response) => response.sendFile(library))
+  app.get('/start', (_request, response) => {
+    const options = {
+      ...{ iss: stack.settings.fhirBaseUrl, clientId: 'Slate Charts', redirectUri: `${url}/callback` },
+      ...{ scope: 'launch/patient openid fhirUser patient/Patient.rs', pkceMode: 'required' },
+    }
+    response.type('html').send(page(`FHIR.oauth2.authorize(${JSON.stringify(options)})`))
+  })
+  app.get('/callback', (_request, response) => {
+    response.type('html').send(
+      page(`(async () => {
+        const client = await FHIR.oauth2.ready()
+        const patient = await client.patient.read()
+        document.getElementById('seen').textContent = JSON.stringify({
+          family: patient.name[0].family, scope: client.state.tokenResponse.scope })
+      })()`),
+    )
+  })
+}
+
+async function chooseJuniper(page: Page): Promise<void> {
+  await page.getByRole('heading', { level: 1, name: /^Choose a patient/ }).waitFor()
+  await page.getByLabel('Find a patient by name').fill('Juniper')
+  await page.getByRole('button', { name: 'Search' }).click()
+  await page.getByRole('radio', { name: /^Juniper, Alba\s/ }).check()
+  await page.getByRole('button', { name: 'Continue' }).click()
+}
+
+function ask(path: string, { access_token }: Tokens): Promise<Response> {
+  return fetch(`${stack.settings.fhirBaseUrl}/${path}`, {
+    headers: { authorization: `Bearer ${access_token}` },
+  })
+}
+
+function last(): Tokens {
+  const tokens = received.at(-1)
+  assert(tokens)
+  return tokens
+}
+
+describe('a standalone launch', () => {
+  it('opens the demo app for the patient that is chosen, without scripts and by keyboard', async () => {
+    const { page, faults } = await open({ javaScriptEnabled: false })
+    await page.goto(stack.settings.appUrl)
+    await page.getByRole('link', { name: 'Choose a patient' }).press('Enter')
+    await page.getByLabel('Username').fill(stack.clinician.username)
+    await page.getByLabel('Password').fill(stack.clinician.password)
+    await page.getByLabel('Password').press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'Choose a patient for Demo app' }).waitFor()
+    await page.getByLabel('Find a patient by name').fill('Juniper')
+    await page.getByLabel('Find a patient by name').press('Enter')
+    const juniper = page.getByRole('radio', { name: /^Juniper, Alba\s/ })
+    await juniper.focus()
+    await juniper.press('Space')
+    await juniper.press('Enter')
+    await page.waitForURL(`${stack.settings.appUrl}/`)
+    await page.getByRole('heading', { level: 1, name: /Juniper, Alba/ }).waitFor()
+    assert.deepEqual(faults, [])
+  })
+
+  it('works for fhirclient in the browser', async () => {
+    const { page, faults } = await open()
+    await signIn(page, stack)
+    await page.goto(`${browserApp.url}/start`)
+    await chooseJuniper(page)
+    await page.getByRole('button', { name: 'Allow access' }).click()
+    const seen = JSON.parse((await page.locator('#seen', { hasText: '}' }).textContent()) ?? '')
+    assert.deepEqual(seen, { family: 'Juniper', scope: 'launch/patient openid fhirUser patient/Patient.rs' })
+    assert.deepEqual(faults, [])
+  })
+
+  it('is access_denied when it is left without a choice', async () => {
+    const { page } = await open()
+    await signIn(page, stack)
+    await page.goto(`${helio.url}/start`)
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('heading', { name: 'access_denied' }).waitFor()
+  })
+})
+
+describe('consent and /manage', () => {
+  it('grants what is left ticked, enforces it, and takes it back at once', async () => {
+    const { page, faults } = await open()
+    await signIn(page, stack)
+    await page.goto(`${helio.url}/start`)
+    await inspectOnEveryScreen(page, 'picker')
+    await chooseJuniper(page)
+    await page.getByRole('heading', { level: 1, name: /^Choose an encounter/ }).waitFor()
+    await inspectOnEveryScreen(page, 'picker-encounter')
+    await page.getByRole('radio', { name: 'No encounter' }).check()
+    await page.getByRole('button', { name: 'Continue' }).click()
+
+    await page.getByRole('heading', { level: 1, name: 'Allow Helio Trends to use this record?' }).waitFor()
+    await page.getByRole('checkbox', { name: /^Conditions/ }).uncheck()
+    await page.getByText('Choose which measurements').click()
+    for (const part of [
+      'Laboratory results',
+      'Social history',
+      'Questionnaires',
+      'Social needs',
+      'Clinical tests',
+    ])
+      await page.getByRole('checkbox', { name: part, exact: true }).uncheck()
+    assert.match(await page.locator('li', { hasText: 'Choose which measurements' }).innerText(), /In part/)
+    await inspectOnEveryScreen(page, 'consent-chosen')
+    await page.getByRole('checkbox', { name: /^Add measurements/ }).uncheck()
+    await page.getByRole('button', { name: 'Allow access' }).click()
+    await page.getByRole('heading', { name: 'Opened' }).waitFor()
+
+    const tokens = last()
+    const vitals =
+      'patient/Observation.rs?category=http://terminology.hl7.org/CodeSystem/observation-category|vital-signs'
+    assert.equal(tokens.scope, `launch/patient openid fhirUser offline_access patient/Patient.rs ${vitals}`)
+    await assertEnforced(tokens)
+
+    await page.goto(`${stack.settings.issuerUrl}/manage`)
+    await inspectOnEveryScreen(page, 'manage')
+    await page.getByRole('link', { name: 'Remove Helio Trends' }).click()
+    await inspectOnEveryScreen(page, 'manage-remove')
+    await page.getByRole('button', { name: 'Remove access' }).click()
+    await page.getByText('Helio Trends can no longer reach any record').waitFor()
+    await inspectOnEveryScreen(page, 'manage-removed')
+    await assertRefusedSoon(tokens)
+    assert.deepEqual(faults, [])
+  })
+
+  it('offers the kinds of a wildcard one by one', async () => {
+    const { page, faults } = await open()
+    await signIn(page, stack)
+    await page.goto(`${helio.url}/start?scope=${encodeURIComponent('launch/patient patient/*.read')}`)
+    await chooseJuniper(page)
+    await page.getByText('Choose which kinds of data').click()
+    await page.getByRole('checkbox', { name: 'Medicines prescribed', exact: true }).uncheck()
+    await inspectOnEveryScreen(page, 'consent-wildcard')
+    await page.getByRole('button', { name: 'Allow access' }).click()
+    await page.getByRole('heading', { name: 'Opened' }).waitFor()
+    const granted = String(last().scope).split(' ')
+    assert.ok(granted.includes('patient/Condition.read'))
+    assert.ok(!granted.includes('patient/*.read') && !granted.includes('patient/MedicationRequest.read'))
+    const { patient } = last()
+    assert.equal((await ask(`MedicationRequest?patient=${patient}`, last())).status, 403)
+    assert.equal((await ask(`Condition?patient=${patient}`, last())).status, 200)
+    assert.deepEqual(faults, [])
+  })
+})
+
+describe('the portal with several apps', () => {
+  it('launches each of them, with more options', async () => {
+    const { page, faults } = await open()
+    await signIn(page, stack)
+    await page.goto(`${stack.settings.issuerUrl}/portal?search=Juniper`)
+    await page.getByRole('link', { name: /Juniper, Alba\s/ }).click()
+    await page.getByText('More options').click()
+    await inspectOnEveryScreen(page, 'portal-more')
+    await page.getByLabel('No encounter').check()
+    await page.getByLabel('The record system shows it').check()
+    await page.getByLabel('More records in context').fill('Patient/x')
+    await page.getByRole('button', { name: /^Launch/ }).click()
+    await page.getByRole('heading', { level: 1, name: 'These options cannot be used' }).waitFor()
+    assert.deepEqual(
+      faults.filter(fault => !fault.includes('status of 400')),
+      [],
+    )
+  })
+})
+
+async function assertEnforced(tokens: Tokens): Promise<void> {
+  const { patient } = tokens
+  assert.equal((await ask(`Patient/${patient}`, tokens)).status, 200)
+  assert.equal((await ask(`Condition?patient=${patient}`, tokens)).status, 403)
+  const found = (await (await ask(`Observation?patient=${patient}&_count=200`, tokens)).json()) as {
+    readonly entry?: readonly { readonly resource: { readonly category?: unknown } }[]
+  }
+  assert.ok(found.entry && found.entry.length > 0)
+  for (const { resource } of found.entry) assert.match(JSON.stringify(resource.category), /"vital-signs"/)
+  const headers = { authorization: `Bearer ${tokens.access_token}`, 'content-type': 'application/fhir+json' }
+  const written = await fetch(`${stack.settings.fhirBaseUrl}/Observation`, {
+    method: 'POST',
+    headers,
+    body: '{}',
+  })
+  assert.equal(written.status, 403)
+}
+
+/** Issue 3: within 5 seconds, without asking the auth server on each request. */
+async function assertRefusedSoon(tokens: Tokens): Promise<void> {
+  const until = Date.now() + 5000
+  for (;;) {
+    const { status } = await ask(`Patient/${tokens.patient}`, tokens)
+    if (status === 401) return
+    assert.ok(Date.now() < until, `Still answered with ${status} after 5 s`)
+    await wait(200)
+  }
+}
