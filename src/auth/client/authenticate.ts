@@ -1,4 +1,4 @@
-import { sameText, sha256 } from '../../store/index.ts'
+import { type Store, sameText, sha256 } from '../../store/index.ts'
 import type { AuthContext } from '../context.ts'
 import type { Parameters } from '../parameters.ts'
 import { Refusal } from '../refusal.ts'
@@ -18,8 +18,21 @@ export async function authenticateClient(
     const proven = await checkAssertion(context, credentials)
     return typeof proven === 'string' ? notProven(proven) : proven
   }
-  const client = await findClient(context.store, credentials.clientId)
+  const client =
+    credentials.kind === 'refresh-token'
+      ? await findClientOfRefreshToken(context.store, credentials.refreshToken)
+      : await findClient(context.store, credentials.clientId)
   return client ? prove(client, credentials) : notProven('the client is not registered')
+}
+
+async function findClientOfRefreshToken(store: Store, refreshToken: string): Promise<Client | undefined> {
+  const grant = await store.db
+    .selectFrom('refresh_token')
+    .innerJoin('grant', 'grant.id', 'refresh_token.grant_id')
+    .select('grant.client_id')
+    .where('token_hash', '=', sha256(refreshToken))
+    .executeTakeFirst()
+  return grant && findClient(store, grant.client_id)
 }
 
 function prove(
@@ -28,7 +41,7 @@ function prove(
 ): Client | Refusal {
   switch (client.authMethod) {
     case 'none':
-      return credentials.kind === 'name' ? client : notProven('a public client sent a secret')
+      return credentials.kind === 'secret' ? notProven('a public client sent a secret') : client
     case 'client_secret':
       return isSecretOf(client, credentials) ? client : notProven('the secret is missing or wrong')
     case 'private_key_jwt':

@@ -5,6 +5,8 @@ import { Refusal } from '../refusal.ts'
 export type Credentials =
   | { readonly kind: 'name'; readonly clientId: string }
   | { readonly kind: 'secret'; readonly clientId: string; readonly secret: string }
+  /** A refresh names no client: the token itself tells a public one, as the SMART JavaScript client has it. */
+  | { readonly kind: 'refresh-token'; readonly refreshToken: string }
   /** The assertion names the client; the form may do so too. */
   | { readonly kind: 'assertion'; readonly clientId: string | undefined; readonly assertion: string }
 
@@ -36,9 +38,16 @@ function readAssertion(form: Parameters): Credentials | Refusal {
 
 function readForm(form: Parameters): Credentials | Refusal {
   const clientId = form.get('client_id')
-  if (clientId === undefined) return new Refusal('invalid_client', 'The request names no client.')
+  if (clientId === undefined) return readRefreshToken(form)
   const secret = form.get('client_secret')
   return secret === undefined ? { kind: 'name', clientId } : { kind: 'secret', clientId, secret }
+}
+
+function readRefreshToken(form: Parameters): Credentials | Refusal {
+  const refreshToken = form.get('grant_type') === 'refresh_token' ? form.get('refresh_token') : undefined
+  return refreshToken === undefined || form.get('client_secret') !== undefined
+    ? new Refusal('invalid_client', 'The request names no client.')
+    : { kind: 'refresh-token', refreshToken }
 }
 
 function readBasic(authorization: string, form: Parameters): Credentials | Refusal {

@@ -141,6 +141,25 @@ eachDatabase((_name, open) => {
       assert.equal((await house.refresh(token)).statusCode, 200)
     })
 
+    it('needs no client_id of a public client, and the proof of any other', async () => {
+      const { refresh_token: token } = await online()
+      const nameless = (refresh_token: string) => house.token({ grant_type: 'refresh_token', refresh_token })
+      assert.equal((await nameless(token)).statusCode, 200)
+      const { refresh_token: other } = await offline()
+      await house.store.db
+        .updateTable('client')
+        .set({ auth_method: 'client_secret', secret_hash: 'x' })
+        .where('client_id', '=', 'offline')
+        .execute()
+      assert.equal((await nameless(other)).json().error, 'invalid_client')
+      assert.equal((await nameless(strangerToken)).json().error, 'invalid_client')
+      await house.store.db
+        .updateTable('client')
+        .set({ auth_method: 'none', secret_hash: null })
+        .where('client_id', '=', 'offline')
+        .execute()
+    })
+
     it('ends online_access with the logout, offline_access does not end', async () => {
       const browser = await house.loggedIn()
       const [bound, free] = [await online(browser), await offline(browser)]
