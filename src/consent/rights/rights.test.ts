@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Resource } from '../../fhir/index.ts'
+import { type Letter, parseScopes } from '../../scope/index.ts'
+import {
+  accessOf,
+  isWithin,
+  needRoster,
+  type Panel,
+  type Rights,
+  type Roster,
+  readRights,
+  rightsReach,
+} from '../index.ts'
+
+const base = 'http://localhost/fhir'
+const kim = { type: 'Practitioner', id: 'kim' }
+
+function rightsOf(...rules: readonly object[]): Rights {
+  const rights = readRights({ rules })
+  assert(!('problem' in rights))
+  return rights
+}
+
+function reach(rights: Rights, type: string, letter: Letter, rostered = true) {
+  return rightsReach(rights, rostered)(kim, type, letter)
+}
+
+describe('rightsReach', () => {
+  const all = rightsOf({ clinicians: 'all', patients: 'all' })
+  const two = rightsOf({ clinicians: ['Practitioner/kim'], patients: ['1', '2'] })
+  const north = rightsOf({ clinicians: 'all', organizations: ['north'] })
+
+  it('is everything for who sees all patients, whatever other rules say', () => {
+    assert.equal(reach(all, 'Condition', 'u'), 'everything')
+    const both = rightsOf({ clinicians: 'all', patients: ['1'] }, { clinicians: 'all', patients: 'all' })
+    assert.equal(reach(both, 'Condition', 'r'), 'everything')
+  })
+
+  it('is a limit a patient where they are few and named', () => {
+    assert.deepEqual(reach(two, 'Condition', 'r'), [{ patient: '1' }, { patient: '2' }])
+    assert.deepEqual(reach(two, 'Patient', 's'), [{ patient: '1' }, { patient: '2' }])
+    for (const letter of ['c', 'u', 'd'] as const)
+      assert.deepEqual(reach(two, 'Condition', letter), [
+        { patient: '1', sole: true },
+        { patient: '2', sole: true },
+      ])
+    const named = (count: number) =>
+      rightsOf({ clinicians: 'all', patients: [...Array(count).keys()].map(String) })
+    assert.equal(reach(named(50), 'Condition', 'r').length, 50)
+    assert.equal(reach(named(51), 'Condition', 'r').length, 1)
+  })
+
+  it('is one panel where only data can tell, also when it holds nobody', () => {
+    const panel: Panel = { patients: new Set(), organizations: ['north'], careTeams: [] }
+    assert.deepEqual(reach(north, 'Condition', 'r'), [{ panel }])
+    assert.deepEqual(reach(north, 'Condition', 'd'), [{ panel, sole: true }])
+    const teams = rightsOf({ clinicians: 'all', patients: ['1'], careTeams: ['t'] })
+    assert.deepEqual(reach(teams, 'Condition', 'r'), [
+      { panel: { patients: new Set(['1']), organizations: [], careTeams: ['t'] } },
+    ])
+    const own = rightsOf({ clinicians: 'all', patients: ['1'], careTeams: 'own' })
+    assert.deepEqual(reach(own, 'Condition', 'r'), [
+      { panel: { patients: new Set(['1']), organizations: [], careTeams: [], member: kim } },
+    ])
+    const nobody = rightsOf({ clinicians: ['PractitionerRole/kim', 'Practitioner/lee'], patients: 'all' })
+    const none = { patients: new Set<string>(), organizations: [], careTeams: [] }
+    assert.deepEqual(reach(nobody, 'Condition', 'r'), [{ panel: none }])
+    assert.deepEqual(reach(nobody, 'Condition', 'r', false), [])
+  })
+
+  it('is the same panel each time, so that two scopes with it are one limit', () => {
+    const userReach = rightsReach(north, true)
+    const grant = { scopes: parseScopes('user/Condition.r user/*.r'), fhirUser: kim }
+    const access = accessOf(grant, { fhirBaseUrl: base, contexts: ['user'], searchLetter: 'r', userReach })
+    assert.equal(access.reach('Condition', 'r').length, 1)
+  })
+
+  it('leaves what is of no patient, unless it lists patients', () => {
+    for (const type of ['Practitioner', 'Organization', 'Questionnaire'])
+      assert.equal(reach(two, type, 'u'), 'everything', type)
+    for (const type of ['Group', 'Bundle']) assert.deepEqual(reach(two, type, 'r'), [], type)
+  })
+})
+
+describe('needRoster', () => {
+  it('is told by organizations, care teams and many patients', () => {
+    const many = (count: number) => ({ clinicians: 'all', patients: [...Array(count).keys()].map(String) })
+    assert(!needRoster(rightsOf({ clinicians: 'all', patients: 'all' })))
+    assert(!needRoster(rightsOf(many(25), many(25))))
+    assert(needRoster(rightsOf(many(25), many(26))))
+    assert(needRoster(rightsOf(many(1), { clinicians: 'all', organizations: ['a'] })))
+    assert(needRoster(rightsOf(many(1), { clinicians: 'all', careTeams: ['a'] })))
+    assert(needRoster(rightsOf({ clinicians: 'all', careTeams: 'own' })))
+  })
+})
+
+describe('isWithin, of a panel', () => {
+  const panel: Panel = { patients: new Set(['1']), organizations: ['north'], careTeams: [], member: kim }
+  /** Patient 2 is on the panel by organization, 3 by a care team. */
+  const roster: Roster = {
+    holds: ({ organizations, member }, id) =>
+      (id === '2' && organizations.includes('north')) || (id === '3' && member !== undefined),
+  }
+  const of = (id: string, asserter?: string): Resource => ({
+    resourceType: 'Condition',
+    id: 'c',
+    subject: { reference: `Patient/${id}` },
+    ...(asserter !== undefined && { asserter: { reference: asserter } }),
+  })
+  const patient = (id: string, organization?: string): Resource => ({
+    resourceType: 'Patient',
+    id,
+    ...(organization !== undefined && { managingOrganization: { reference: organization } }),
+  })
+  const reads = (it: Resource, by: Roster | undefined = roster) => isWithin(it, [{ panel }], base, by)
+  const writes = (it: Resource) => isWithin(it, [{ panel, sole: true }], base, roster)
+
+  it('holds who is named, and whom the roster tells', () => {
+    assert.deepEqual(
+      ['1', '2', '3', '4'].map(id => reads(of(id))),
+      [true, true, true, false],
+    )
+    assert.deepEqual(
+      ['1', '2', '3', '4'].map(id => reads(patient(id))),
+      [true, true, true, false],
+    )
+    assert(reads(of('4', 'Patient/1')))
+  })
+
+  it('holds only who is named without a roster', () => {
+    const alone = (id: string) => isWithin(of(id), [{ panel }], base)
+    assert.deepEqual(['1', '2', '3'].map(alone), [true, false, false])
+    assert(!isWithin(patient('3'), [{ panel, sole: true }], base))
+  })
+
+  it('takes a write that refers to no other patient', () => {
+    assert.deepEqual(
+      ['1', '2', '3', '4'].map(id => writes(of(id))),
+      [true, true, true, false],
+    )
+    assert(writes(of('1', 'Patient/2')))
+    assert(writes(of('1', 'Practitioner/p')))
+    for (const other of ['Patient/4', 'http://elsewhere.example/fhir/Patient/1', 'Patient?name=x'])
+      assert(!writes(of('1', other)), other)
+  })
+
+  it('judges the organization of a written patient by its own content', () => {
+    assert(!writes(patient('2')))
+    assert(!writes(patient('2', 'Organization/south')))
+    assert(!writes(patient('2', 'Practitioner/north')))
+    assert(writes(patient('2', 'Organization/north')))
+    assert(writes(patient('9', `${base}/Organization/north`)))
+    assert(writes(patient('3')))
+    assert(writes(patient('1', 'Organization/south')))
+    assert(!reads(patient('9', 'Organization/north')))
+    const odd = { ...patient('9'), managingOrganization: { reference: 5 } }
+    assert(!writes(odd))
+  })
+
+  it('holds for its parameters too', () => {
+    const query = [['code', 'x']] as const
+    assert(!isWithin(of('1'), [{ panel, query }], base, roster))
+  })
+})
