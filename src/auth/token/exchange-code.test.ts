@@ -24,7 +24,7 @@ eachDatabase((_name, open) => {
       assert.equal(response.headers['cache-control'], 'no-store')
       assert.equal(response.headers.pragma, 'no-cache')
       assert.deepEqual(
-        { ...body, access_token: '', id_token: '', refresh_token: '' },
+        { ...body, access_token: '', id_token: '', refresh_token: '', smart_style_url: '' },
         {
           access_token: '',
           id_token: '',
@@ -37,6 +37,9 @@ eachDatabase((_name, open) => {
           patient: 'juniper',
           encounter: 'enc-1',
           need_patient_banner: true,
+          smart_style_url: '',
+          // The audit trail's name of the launch, which the token's own id begins with.
+          launch_id: String(claimsOf(body.access_token).jti).split('.')[0],
         },
       )
     })
