@@ -4,7 +4,7 @@ import { fhirAudit } from '../../audit/index.ts'
 import type { Settings } from '../../config/index.ts'
 import type { FhirServerOptions } from '../../fhir-server/index.ts'
 import { CommandFailure } from '../command.ts'
-import { userReachOf } from '../policy-file.ts'
+import type { userReachOf } from '../policy-file.ts'
 import type { Closing } from './closing.ts'
 import { openGateway } from './gateway.ts'
 import type { Keeping, Parts } from './parts.ts'
@@ -17,18 +17,23 @@ export interface OpenedFhir {
   listening(): void
 }
 
+/** What is opened or read before the FHIR server. */
+export interface FhirGiven {
+  readonly keeping: Promise<Keeping>
+  readonly userReach: ReturnType<typeof userReachOf>
+}
+
 /**
  * The FHIR server, guarded by the interceptor: the embedded one, or the gateway where an upstream is set. It meets the
  * auth server over HTTP, also in one process.
  */
 export async function openFhir(
   parts: Parts,
-  keeping: Promise<Keeping>,
+  { keeping, userReach }: FhirGiven,
   closing: Closing,
 ): Promise<OpenedFhir> {
   const { settings, logger } = parts
   const { upstreamUrl } = settings.fhir
-  const userReach = userReachOf(settings)
   // The data are made while the rest is loaded; an upstream has its own.
   const loaded = upstreamUrl === undefined ? loadData(settings, closing) : undefined
   const [{ createInterceptor }, { smartConfiguration }, { store, audit }] = await Promise.all([
