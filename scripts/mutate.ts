@@ -21,12 +21,9 @@ const TESTS: readonly (readonly [path: string, tests: readonly string[]])[] = [
   ['src/interceptor/express.ts', ['src/interceptor/host/*.test.ts']],
   ['src/interceptor/fastify.ts', ['src/interceptor/host/*.test.ts']],
   ['src/interceptor/token/', ['src/interceptor/token/*.test.ts', 'src/interceptor/*.test.ts']],
-  [
-    'src/interceptor/',
-    ['src/interceptor/decision/*.test.ts', 'src/interceptor/*.test.ts', 'src/interceptor/host/*.test.ts'],
-  ],
-  ['src/consent/rights/', ['src/cli/policy-file.test.ts', 'test/policy.test.ts']],
-  ['src/consent/', ['src/consent/**/*.test.ts', 'src/interceptor/decision/*.test.ts', 'test/policy.test.ts']],
+  ['src/interceptor/', ['src/interceptor/decision/*.test.ts', 'src/interceptor/*.test.ts']],
+  ['src/consent/rights/', ['src/consent/**/*.test.ts', 'src/cli/policy-file.test.ts']],
+  ['src/consent/', ['src/consent/**/*.test.ts', 'src/interceptor/decision/*.test.ts']],
   ['src/scope/', ['src/scope/*.test.ts']],
 ]
 
