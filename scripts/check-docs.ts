@@ -1,6 +1,6 @@
 /**
  * `npm run check:docs`: the settings page is current, links lead somewhere, every error is described, and every rule of
- * docs/spec.md names a test that is there. The endpoints are held against the servers by test/docs.test.ts.
+ * docs/spec.md and docs/smart-conformance.md names a test that is there. The endpoints are held against the servers by test/docs.test.ts.
  */
 import { settingsReference } from '../src/config/index.ts'
 import { errorFaults } from './checks/errors.ts'
@@ -25,5 +25,7 @@ conclude('docs', [
       : ['docs/settings.md: not current, run node scripts/settings-reference.ts'],
   ),
   ...ofPage('docs/errors.md', text => errorFaults('docs/errors.md', text, sources)),
-  ...ofPage('docs/spec.md', text => specFaults('docs/spec.md', text, sources)),
+  ...['docs/spec.md', 'docs/smart-conformance.md'].flatMap(page =>
+    ofPage(page, text => specFaults(page, text, sources)),
+  ),
 ])

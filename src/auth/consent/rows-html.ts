@@ -69,7 +69,7 @@ function partsHtml(type: string, parts: readonly Choice[], ticked: Ticked): Html
   if (parts.length === 0) return undefined
   const what = type === '*' ? 'kinds of data' : kindOf(type).noun
   return html`<details class="more scope__more"${parts.some(part => !ticked(part.scope.text)) && html` open`}><summary>Choose which ${what}</summary>
-<div class="scope__parts" role="group" aria-label="Which ${what}">${parts.map(part => partHtml(type, part, ticked))}</div>
+<div class="scope__parts${type === '*' && ' scope__parts--many'}" role="group" aria-label="Which ${what}">${parts.map(part => partHtml(type, part, ticked))}</div>
 ${type === '*' && html`<p class="scope__note">With one left out, kinds that are not in this list are left out too.</p>`}</details>`
 }
 
@@ -78,10 +78,10 @@ function partHtml(rowType: string, { scope, parts }: Choice, ticked: Ticked): Ht
   const token = scope.query[0]?.[1]
   const category = categoriesOf(scope.type).find(one => one.token === token)
   const title = rowType === '*' ? kindOf(scope.type).title : (category?.title ?? titleOf(scope))
-  return html`<label>${box(scope.text, ticked)}<span>${title}</span></label>${
+  return html`<div class="scope__part"><label>${box(scope.text, ticked)}<span>${title}</span></label>${
     parts.length > 0 &&
     html`<div class="scope__parts scope__parts--in" role="group" aria-label="Which ${kindOf(scope.type).noun}">${parts.map(part => partHtml(scope.type, part, ticked))}</div>`
-  }`
+  }</div>`
 }
 
 function box(value: string, ticked: Ticked): Html {

@@ -25,7 +25,7 @@ export function managePage(
 <p class="pagehead__lead">Apps that use patient records in your name.${offline > 0 && ` ${countText(offline)} access while you are away.`}</p></div></div>
 ${removed && html`<div role="status">${alert('Access removed.', `${removed.name} can no longer reach any record.`, 'ok')}</div>`}
 ${access.length === 0 ? nothing() : table(access, now)}
-<p class="small muted after">Removing an app stops it at once: its next request is refused. What it has already read stays with the app.</p>`,
+<p class="small muted after">Removing an app stops it within seconds: its requests are refused. What it has already read stays with the app.</p>`,
   )
 }
 
@@ -34,7 +34,7 @@ export function removePage({ login, sampleData }: ManageOptions, { client, scope
   return page(
     { title: `Remove ${client.name}`, bar: signedInBar(login, 'manage'), sampleData, width: 'flow' },
     html`<div class="pagehead"><div><h1>Remove the access of ${client.name}?</h1>
-<p class="pagehead__lead">Its next request is refused. What it has already read stays with the app.</p></div></div>
+<p class="pagehead__lead">Its requests are refused from now on. What it has already read stays with the app.</p></div></div>
 <form class="card card__body stack" method="post" action="${paths.manageRemove}">
 <input type="hidden" name="client" value="${client.id}">
 <div>${appIdentity(client)}</div>

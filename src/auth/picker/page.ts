@@ -1,4 +1,13 @@
-import { type Html, html, icon, isAlike, type Person, page, patientBanner } from '../../web/index.ts'
+import {
+  alikeWarning,
+  type Html,
+  html,
+  icon,
+  isAlike,
+  type Person,
+  page,
+  patientBanner,
+} from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
@@ -44,7 +53,7 @@ export function encounterPage(options: PickerOptions, picked: Picked): Html {
     options,
     `Choose an encounter for ${client.name}`,
     html`<p class="picker__back"><a href="${pickAddress(interactionId)}">${icon('back')}Another patient</a></p>
-<section class="card card--clip" aria-labelledby="picked">${patientBanner(picked.person, { now, heading: 'h2', id: 'picked' })}
+<section class="card card--clip" aria-labelledby="picked">${patientBanner(picked.person, { now, heading: 'h2', id: 'picked' })}${alikeWarning(picked.alike)}
 <div class="card__body">${pickForm(
       options,
       html`<input type="hidden" name="patientId" value="${picked.person.id}"><input type="hidden" name="step" value="encounter">${encounterChoice(picked.encounters)}`,
