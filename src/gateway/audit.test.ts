@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { createAuditor, fhirAudit, findRecords } from '../audit/index.ts'
+import { fullAccess } from '../consent/index.ts'
+import { BASE, type Fhir, guardOf, patientAccess } from '../fhir-server/testing/fhir.ts'
+import { openStore, type Store } from '../store/index.ts'
+import { startGatewayWithUpstream } from './testing/start-gateway.ts'
+
+describe('the audit trail of the gateway', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
+  let store: Store
+  let fhir: Fhir
+  before(async () => {
+    store = await openStore(`sqlite:${join(folder, 'audit.db')}`)
+    const guard = guardOf({ all: fullAccess, juniper: patientAccess('juniper', 'rs') })
+    const audit = fhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl: BASE })
+    fhir = await startGatewayWithUpstream({ guard, audit })
+  })
+  after(async () => {
+    await fhir.close()
+    await store.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  it('has what was asked through it, allowed and refused', async () => {
+    await fhir.as('all')('PUT Patient/juniper', { resourceType: 'Patient', id: 'juniper' })
+    await fhir.as('all')('PUT Patient/ashlar', { resourceType: 'Patient', id: 'ashlar' })
+    await fhir.as('juniper')('GET Patient/juniper')
+    await fhir.as('juniper')('GET Patient/ashlar')
+    await fhir('GET Patient/juniper')
+    await fhir.as('juniper')('GET Patient//x')
+    const records = await findRecords(store, { order: 'oldest', limit: 100 })
+    assert.deepEqual(
+      records.map(it => `${it.method} ${it.request} ${it.allowed} ${it.status}`),
+      [
+        'PUT Patient/juniper true 201',
+        'PUT Patient/ashlar true 201',
+        'GET Patient/juniper true 200',
+        'GET Patient/ashlar false 403',
+        'GET Patient/juniper false 401',
+        'GET Patient//x false 400',
+      ],
+    )
+  })
+
+  it('answers AuditEvents from its own store, never from the upstream, and lets nobody write one', async () => {
+    const { status, body } = await fhir.as('all')('GET AuditEvent?subtype=update')
+    assert.equal(status, 200)
+    assert.equal(body.total, 2)
+    const id = body.entry?.[0]?.resource?.id
+    assert.equal((await fhir.as('all')(`GET AuditEvent/${id}`)).status, 200)
+    assert.equal((await fhir.as('all')('POST AuditEvent', { resourceType: 'AuditEvent' })).status, 405)
+  })
+})
