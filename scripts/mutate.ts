@@ -15,6 +15,15 @@ const BATCH = 60
 const STALLED_MS = 20_000
 const TEST_MS = 120_000
 
+/** Tests that need no process of their own. */
+const QUICK = [
+  'src/scope/*.test.ts',
+  'src/consent/**/*.test.ts',
+  'src/cli/policy-file.test.ts',
+  'src/interceptor/explain.test.ts',
+  'src/interceptor/decision/*.test.ts',
+]
+
 /** The tests that look at a file, besides those of its own folder. */
 const TESTS: readonly (readonly [path: string, tests: readonly string[]])[] = [
   ['src/interceptor/host/', ['src/interceptor/host/*.test.ts']],
@@ -53,7 +62,7 @@ async function tryVectors(mutants: readonly Mutant[]): Promise<readonly Mutant[]
 /** Tries from `first` on, and tells where to go on: a mutant that runs for ever is noticed. */
 function tryBatch(mutants: readonly Mutant[], first: number, left: Mutant[]): Promise<number> {
   const worker = new Worker(new URL('mutate/try-vectors.ts', import.meta.url), {
-    workerData: { mutants, first },
+    workerData: { mutants, first, tests: QUICK.flatMap(pattern => globSync(pattern, { cwd: ROOT })) },
   })
   return new Promise((done, fail) => {
     let begun = first

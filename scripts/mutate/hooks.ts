@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import type { Mutant } from './mutants.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
-const ROOMS = /\/src\/(?:scope|consent|interceptor)\//
+const ROOMS = /\/src\/(?:scope|consent|interceptor)\/(?!testing\/auth-server)|\/src\/cli\/policy-file/
 
 function mutated({ start, end, text }: Mutant, source: string): string {
   return source.slice(0, start) + text + source.slice(end)
@@ -20,16 +20,23 @@ export function loadMutant(mutant: Mutant): void {
       const path = fileURLToPath(url)
       const source = String(loaded.source)
       if (path === resolve(ROOT, mutant.file)) return { ...loaded, source: mutated(mutant, source) }
-      if (!path.endsWith('.test.ts')) return loaded
-      return { ...loaded, source: source.replaceAll(/numRuns: [\d_]+/g, 'numRuns: 300') }
+      return path.endsWith('.test.ts') ? { ...loaded, ...fewer(path) } : loaded
     },
   })
+}
+
+/** Sampling tests with fewer samples. */
+function fewer(path: string) {
+  const source = readFileSync(path, 'utf8').replaceAll(/numRuns: [\d_]+/g, 'numRuns: 300')
+  return { format: 'module-typescript', source, shortCircuit: true } as const
 }
 
 /** Has `?mutant=n` loaded as the n-th of these, with rooms of its own, so that one process can try many. */
 export function loadMutants(mutants: readonly Mutant[]): void {
   registerHooks({
     resolve(specifier, context, next) {
+      if (specifier === 'node:test' && context.parentURL?.includes('?mutant='))
+        return { url: new URL('test-shim.ts', import.meta.url).href, shortCircuit: true }
       const resolved = next(specifier, context)
       const asked = /\?mutant=\d+$/.exec(context.parentURL ?? '')?.[0]
       const isOurs = asked !== undefined && ROOMS.test(resolved.url) && !resolved.url.includes('?')
@@ -38,6 +45,7 @@ export function loadMutants(mutants: readonly Mutant[]): void {
     load(url, context, next) {
       const mutant = mutants[Number(/\?mutant=(\d+)$/.exec(url)?.[1])]
       const path = url.startsWith('file:') ? fileURLToPath(url) : ''
+      if (mutant && path.endsWith('.test.ts')) return { ...next(url, context), ...fewer(path) }
       if (!mutant || path !== resolve(ROOT, mutant.file)) return next(url, context)
       const source = mutated(mutant, readFileSync(path, 'utf8'))
       return { format: 'module-typescript', source, shortCircuit: true }
