@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { FastifyInstance } from 'fastify'
-import { fhirServer } from '../src/fhir-server/index.ts'
 import { createInterceptor } from '../src/interceptor/index.ts'
 import { authUrl, fhirBaseUrl, StandingAuthServer } from '../src/interceptor/testing/auth-server.ts'
+import { GUARDED_SERVERS } from './support/guarded-servers.ts'
 
 // Two patients; `ann` is the patient of every token here, and nothing of `bob` may be seen, counted or changed.
 const auth = new StandingAuthServer()
@@ -118,304 +118,306 @@ async function assertNothingOfBob(line: string, scope?: string, body?: unknown):
   return told
 }
 
-before(async () => {
-  const guard = createInterceptor({
-    authUrl,
-    fhirBaseUrl,
-    fetch: auth.fetch,
-    clock: auth.clock,
-    contexts: ['patient', 'user', 'system'],
-  })
-  app = await fhirServer({ baseUrl: fhirBaseUrl, dataFile: ':memory:', guard, smartConfiguration: {} })
-  for (const resource of DATA)
-    assert.equal(
-      (await ask(`PUT /${resource.resourceType}/${resource.id}`, 'system/*.cruds', resource)).status,
-      201,
-    )
-})
-after(() => app.close())
-
-describe('attacks on the embedded FHIR server', () => {
-  it('1: a token for one type searches another', async () => {
-    assert.match(
-      (await ask('GET /Observation', 'patient/Condition.rs')).why ?? '',
-      /^Insufficient scope for GET on Observation/,
-    )
-  })
-
-  it('2: PATCH is judged', async () => {
-    const headers = { 'content-type': 'application/json-patch+json' }
-    const patch = (id: string, path: string, value: unknown, scope?: string) =>
-      ask(`PATCH /Condition/${id}`, scope, [{ op: 'add', path, value }], { headers })
-    assert.match(
-      (await patch('ca', '/recordedDate', '2020', 'patient/Condition.crds')).why ?? '',
-      /^Insufficient scope for PATCH on Condition\. Required: patient\/Condition\.u/,
-    )
-    assert.equal((await patch('cb', '/recordedDate', '2020')).why, NOT_WITHIN)
-    assert.equal((await patch('ca', '/subject', { reference: 'Patient/bob' })).why, NOT_WITHIN)
-    assert.equal((await patch('ca', '/recordedDate', '2020')).status, 200)
-  })
-
-  it('3, 13: what is outside and what is absent have one answer', async () => {
-    for (const line of ['GET /Condition/', 'GET /Observation/', 'DELETE /Condition/']) {
-      const outside = await ask(`${line}${line.includes('Observation') ? 'ob' : 'cb'}`)
-      const absent = await ask(`${line}absent`)
-      assert.deepEqual([outside.status, outside.text], [403, absent.text.replace('absent', 'cb')], line)
-      assert.equal(absent.status, 403)
-    }
-    for (const suffix of ['', '/_history', '/_history/1', '/$everything'])
-      assert.equal((await ask(`GET /Patient/bob${suffix}`)).why, NOT_WITHIN)
-  })
-
-  it('4: entries of a Bundle are judged one by one', async () => {
-    const entry = [
-      { request: { method: 'GET', url: 'Condition/ca' } },
-      { request: { method: 'GET', url: 'Condition/cb' } },
-      { request: { method: 'GET', url: 'Patient/bob' } },
-      { request: { method: 'DELETE', url: 'Practitioner/dr' } },
-      { request: { method: 'GET', url: 'Condition?patient=bob' } },
-    ]
-    const batch = await assertNothingOfBob('POST /', undefined, {
-      resourceType: 'Bundle',
-      type: 'batch',
-      entry,
+for (const [name, open] of Object.entries(GUARDED_SERVERS))
+  describe(`attacks on ${name}`, () => {
+    before(async () => {
+      const guard = createInterceptor({
+        authUrl,
+        fhirBaseUrl,
+        fetch: auth.fetch,
+        clock: auth.clock,
+        contexts: ['patient', 'user', 'system'],
+      })
+      app = await open(guard, fhirBaseUrl)
+      for (const resource of DATA)
+        assert.equal(
+          (await ask(`PUT /${resource.resourceType}/${resource.id}`, 'system/*.cruds', resource)).status,
+          201,
+        )
     })
-    assert.deepEqual(
-      batch.body.entry?.map(it => it.response?.status.slice(0, 3)),
-      ['200', '403', '403', '403', '200'],
-    )
-    const writes = [
-      { request: { method: 'POST', url: 'Condition' }, resource: condition('ann') },
-      { request: { method: 'POST', url: 'Condition' }, resource: condition('bob') },
-    ]
-    const count = async () => (await ask('GET /Condition?_summary=count', 'system/*.rs')).body.total
-    const earlier = await count()
-    assert.equal(
-      (await ask('POST /', undefined, { resourceType: 'Bundle', type: 'transaction', entry: writes })).status,
-      403,
-    )
-    assert.equal(await count(), earlier)
-    assert.equal((await app.inject({ method: 'POST', url: '/fhir' })).statusCode, 401)
-  })
+    after(() => app.close())
 
-  it('5, 6: includes and references that confer nothing bring nobody else', async () => {
-    for (const query of [
-      'Observation?_revinclude=Observation:has-member',
-      'Observation?_include=Observation:focus',
-      'Patient?_include=Patient:link',
-      'Patient?_revinclude=Patient:link',
-      'Patient?_revinclude=Observation:subject&_revinclude:iterate=Provenance:target',
-      'Condition?_include=*',
-      'Group',
-      'Observation?focus=Patient/ann',
-    ])
-      await assertNothingOfBob(`GET /${query}`)
-    assert.deepEqual(
-      ids(await ask('GET /Condition?_id=ca&_include=Condition:subject', 'patient/Condition.rs')),
-      ['ca'],
-    )
-    assert.deepEqual(ids(await ask('GET /Condition?_id=ca&_include=Condition:subject')), ['ann', 'ca'])
-  })
-
-  it('7: a token without a patient, or without a user, reaches nothing', async () => {
-    assert.equal(
-      (await ask('GET /Condition', 'patient/*.cruds', undefined, { patient: null })).why,
-      NOT_WITHIN,
-    )
-    assert.equal((await ask('GET /Condition/ca', 'user/*.cruds')).why, NOT_WITHIN)
-  })
-
-  it('8, 9, 10: no parameter widens a search', async () => {
-    for (const query of [
-      '',
-      'patient=bob',
-      'patient=ann,bob',
-      'patient=ann&patient=bob',
-      'subject=Patient/bob',
-      `patient=${fhirBaseUrl}/Patient/bob`,
-      'patient=Patient/bob/_history/1',
-      '_id=cb',
-      '_id=ca,cb',
-      '_total=accurate',
-      '_summary=count',
-      '_sort=-_lastUpdated',
-      'patient:not=ann',
-      'patient:missing=false',
-      'asserter=Practitioner/dr',
-    ]) {
-      const told = await assertNothingOfBob(`GET /Condition?${query}`)
-      assert.equal(
-        told.body.total === undefined || told.body.total <= 2,
-        true,
-        `${query}: ${told.body.total}`,
+    it('1: a token for one type searches another', async () => {
+      assert.match(
+        (await ask('GET /Observation', 'patient/Condition.rs')).why ?? '',
+        /^Insufficient scope for GET on Observation/,
       )
-      await assertNothingOfBob('POST /Condition/_search', undefined, query)
-    }
-    for (const query of ['name=Secretson', '_id=bob', '_id=ann,bob', ''])
-      await assertNothingOfBob(`GET /Patient?${query}`)
-  })
+    })
 
-  it('11, 12: compartment paths and operations are judged as what they show', async () => {
-    assert.match(
-      (await ask('GET /Patient/ann/Observation', 'patient/Patient.rs')).why ?? '',
-      /on Observation/,
-    )
-    for (const line of [
-      'GET /Patient/bob/Observation',
-      'GET /Patient/bob/*',
-      'GET /Patient/$everything',
-      'GET /Observation/$lastn',
-      'POST /$graphql',
-      'GET /$export',
-      'POST /Patient/ann/$meta-add',
-    ])
-      assert.equal((await ask(line)).why, NOT_WITHIN, line)
-    const everything = await assertNothingOfBob(
-      'GET /Patient/ann/$everything',
-      'patient/Patient.rs patient/Condition.rs',
-    )
-    assert(ids(everything).includes('ca') && !ids(everything).includes('oa'))
-  })
+    it('2: PATCH is judged', async () => {
+      const headers = { 'content-type': 'application/json-patch+json' }
+      const patch = (id: string, path: string, value: unknown, scope?: string) =>
+        ask(`PATCH /Condition/${id}`, scope, [{ op: 'add', path, value }], { headers })
+      assert.match(
+        (await patch('ca', '/recordedDate', '2020', 'patient/Condition.crds')).why ?? '',
+        /^Insufficient scope for PATCH on Condition\. Required: patient\/Condition\.u/,
+      )
+      assert.equal((await patch('cb', '/recordedDate', '2020')).why, NOT_WITHIN)
+      assert.equal((await patch('ca', '/subject', { reference: 'Patient/bob' })).why, NOT_WITHIN)
+      assert.equal((await patch('ca', '/recordedDate', '2020')).status, 200)
+    })
 
-  it('chains and _has tell nothing of what is not reached', async () => {
-    assert.match(
-      (await ask('GET /Condition?patient.name=Annson', 'patient/Condition.rs')).why ?? '',
-      /on Patient/,
-    )
-    assert.deepEqual(ids(await ask('GET /Practitioner?_has:Condition:asserter:patient=bob')), [])
-    assert.deepEqual(ids(await ask('GET /Practitioner?_has:Condition:asserter:patient=ann')), ['dr'])
-    assert.deepEqual(ids(await ask('GET /Observation?has-member.subject:Patient.name=Secretson')), [])
-  })
+    it('3, 13: what is outside and what is absent have one answer', async () => {
+      for (const line of ['GET /Condition/', 'GET /Observation/', 'DELETE /Condition/']) {
+        const outside = await ask(`${line}${line.includes('Observation') ? 'ob' : 'cb'}`)
+        const absent = await ask(`${line}absent`)
+        assert.deepEqual([outside.status, outside.text], [403, absent.text.replace('absent', 'cb')], line)
+        assert.equal(absent.status, 403)
+      }
+      for (const suffix of ['', '/_history', '/_history/1', '/$everything'])
+        assert.equal((await ask(`GET /Patient/bob${suffix}`)).why, NOT_WITHIN)
+    })
 
-  it('16: granular scopes hold for reading, searching, counting and writing', async () => {
-    const lab = 'patient/Observation.cruds?category=laboratory'
-    assert.deepEqual(ids(await ask('GET /Observation', lab)), ['oa'])
-    assert.equal((await ask('GET /Observation?_summary=count', lab)).body.total, 1)
-    assert.equal((await ask('GET /Observation/ov', lab)).why, NOT_WITHIN)
-    assert.equal((await ask('DELETE /Observation/ov', lab)).why, NOT_WITHIN)
-    assert.equal((await ask('POST /Observation', lab, observation('ann', 'vital-signs'))).why, NOT_WITHIN)
-    assert.equal(
-      (await ask('PUT /Observation/oa', lab, { ...observation('ann', 'vital-signs'), id: 'oa' })).why,
-      NOT_WITHIN,
-    )
-    assert.deepEqual(ids(await ask('GET /Observation', `${lab}&status=preliminary`)), [])
-    assert.deepEqual(ids(await ask('GET /Observation', `${lab} patient/Observation.rs`)), ['oa', 'ov'])
-    assert.equal((await ask('GET /Observation', 'patient/Observation.rs?foo=bar')).why, NOT_WITHIN)
-  })
-
-  it('17: no write moves a resource in or out of the compartment', async () => {
-    for (const [line, body] of [
-      ['PUT /Condition/ca', { ...condition('bob'), id: 'ca' }],
-      ['PUT /Condition/cb', { ...condition('ann'), id: 'cb' }],
-      ['PUT /Condition/new', { ...condition('bob'), id: 'new' }],
-      ['PUT /Patient/bob', { resourceType: 'Patient', id: 'bob' }],
-      ['PUT /Patient/carl', { resourceType: 'Patient', id: 'carl' }],
-      ['POST /Condition', condition('bob')],
-      ['POST /Condition', condition('ann', { asserter: { reference: 'Patient/bob' } })],
-      ['PUT /Practitioner/dr', { resourceType: 'Practitioner', id: 'dr' }],
-      ['POST /Organization', { resourceType: 'Organization', name: 'x' }],
-    ] as const)
+    it('4: entries of a Bundle are judged one by one', async () => {
+      const entry = [
+        { request: { method: 'GET', url: 'Condition/ca' } },
+        { request: { method: 'GET', url: 'Condition/cb' } },
+        { request: { method: 'GET', url: 'Patient/bob' } },
+        { request: { method: 'DELETE', url: 'Practitioner/dr' } },
+        { request: { method: 'GET', url: 'Condition?patient=bob' } },
+      ]
+      const batch = await assertNothingOfBob('POST /', undefined, {
+        resourceType: 'Bundle',
+        type: 'batch',
+        entry,
+      })
       assert.deepEqual(
-        [(await ask(line, undefined, body)).status, (await ask(line, undefined, body)).why],
-        [403, NOT_WITHIN],
-        line,
+        batch.body.entry?.map(it => it.response?.status.slice(0, 3)),
+        ['200', '403', '403', '403', '200'],
       )
-    assert.equal((await ask('PUT /Condition/ca', undefined, { ...condition('ann'), id: 'cb' })).status, 400)
-    assert.equal((await ask('POST /Patient', 'patient/Patient.c', { resourceType: 'Patient' })).status, 201)
-  })
-
-  it('18: a conditional write is no oracle', async () => {
-    assert.match(
-      (await ask('DELETE /Condition?_id=cb', 'patient/Condition.d')).why ?? '',
-      /Required: patient\/Condition\.r/,
-    )
-    await ask('DELETE /Condition?_id=cb')
-    assert.equal((await ask('GET /Condition/cb', 'system/*.rs')).status, 200)
-    const headers = { 'if-none-exist': '_id=cb' }
-    assert.equal((await ask('POST /Condition', undefined, condition('ann'), { headers })).status, 201)
-  })
-
-  it('14: a page belongs to the grant that made it', async () => {
-    const first = await ask('GET /Condition?_count=1', 'system/*.rs')
-    const link = (first.body.link as { relation: string; url: string }[]).find(it => it.relation === 'next')
-    assert(link)
-    const line = `GET ${link.url.slice(fhirBaseUrl.length)}`
-    for (const [scope, claims] of [
-      ['patient/*.cruds', {}],
-      ['system/*.cruds', {}],
-      ['system/*.rs', { patient: 'bob' }],
-      ['system/*.rs', { client_id: 'another' }],
-      ['system/*.rs', { sub: 'c-2' }],
-      ['system/*.rs', { fhirUser: 'Practitioner/dr' }],
-    ] as const)
+      const writes = [
+        { request: { method: 'POST', url: 'Condition' }, resource: condition('ann') },
+        { request: { method: 'POST', url: 'Condition' }, resource: condition('bob') },
+      ]
+      const count = async () => (await ask('GET /Condition?_summary=count', 'system/*.rs')).body.total
+      const earlier = await count()
       assert.equal(
-        (await ask(line, scope, undefined, claims)).why,
-        NOT_WITHIN,
-        JSON.stringify([scope, claims]),
+        (await ask('POST /', undefined, { resourceType: 'Bundle', type: 'transaction', entry: writes }))
+          .status,
+        403,
       )
-    // A refreshed token is of the same grant.
-    assert.equal((await ask(line, 'system/*.rs', undefined, { jti: 'renewed' })).status, 200)
-  })
+      assert.equal(await count(), earlier)
+      assert.equal((await app.inject({ method: 'POST', url: '/fhir' })).statusCode, 401)
+    })
 
-  it('shows nothing of another patient, whatever is asked with whatever patient/ scopes', async () => {
-    const piece = fc.constantFrom(
-      'Patient',
-      'Condition',
-      'Observation',
-      'Group',
-      'ann',
-      'bob',
-      'cb',
-      'ob',
-      'ca',
-      '_history',
-      '1',
-      '_search',
-      '$everything',
-      '*',
-      '..',
-      '%2e',
-    )
-    const param = fc.constantFrom(
-      '_include=*',
-      '_revinclude=Observation:has-member',
-      'patient=bob',
-      '_id=bob,cb,ob',
-      '_summary=count',
-      '_total=accurate',
-      'subject.name=Secretson',
-      '_has:Observation:patient:code=x',
-      '_type=Patient,Condition',
-      '_sort=-_id',
-      '_count=1',
-      '_elements=id',
-      'name=Secretson',
-    )
-    const line = fc
-      .tuple(
-        fc.constantFrom('GET', 'GET', 'POST', 'DELETE', 'HEAD'),
-        fc.array(piece, { maxLength: 4 }),
-        fc.array(param, { maxLength: 3 }),
+    it('5, 6: includes and references that confer nothing bring nobody else', async () => {
+      for (const query of [
+        'Observation?_revinclude=Observation:has-member',
+        'Observation?_include=Observation:focus',
+        'Patient?_include=Patient:link',
+        'Patient?_revinclude=Patient:link',
+        'Patient?_revinclude=Observation:subject&_revinclude:iterate=Provenance:target',
+        'Condition?_include=*',
+        'Group',
+        'Observation?focus=Patient/ann',
+      ])
+        await assertNothingOfBob(`GET /${query}`)
+      assert.deepEqual(
+        ids(await ask('GET /Condition?_id=ca&_include=Condition:subject', 'patient/Condition.rs')),
+        ['ca'],
       )
-      .map(([method, pieces, params]) => `${method} /${pieces.join('/')}?${params.join('&')}`)
-    const scopes = fc.array(
-      fc.constantFrom(
-        'patient/*.cruds',
-        'patient/Patient.rs',
-        'patient/Condition.cruds',
-        'patient/Observation.rs?category=laboratory',
-        'patient/Group.rs',
-        'openid',
-      ),
-      { maxLength: 3 },
-    )
-    await fc.assert(
-      fc.asyncProperty(line, scopes, async (asked, granted) => {
-        await assertNothingOfBob(asked, granted.join(' '))
-      }),
-      { numRuns: 1500 },
-    )
-    for (const id of ['Patient/bob', 'Condition/cb', 'Observation/ob'])
-      assert.equal((await ask(`GET /${id}`, 'system/*.rs')).status, 200, id)
+      assert.deepEqual(ids(await ask('GET /Condition?_id=ca&_include=Condition:subject')), ['ann', 'ca'])
+    })
+
+    it('7: a token without a patient, or without a user, reaches nothing', async () => {
+      assert.equal(
+        (await ask('GET /Condition', 'patient/*.cruds', undefined, { patient: null })).why,
+        NOT_WITHIN,
+      )
+      assert.equal((await ask('GET /Condition/ca', 'user/*.cruds')).why, NOT_WITHIN)
+    })
+
+    it('8, 9, 10: no parameter widens a search', async () => {
+      for (const query of [
+        '',
+        'patient=bob',
+        'patient=ann,bob',
+        'patient=ann&patient=bob',
+        'subject=Patient/bob',
+        `patient=${fhirBaseUrl}/Patient/bob`,
+        'patient=Patient/bob/_history/1',
+        '_id=cb',
+        '_id=ca,cb',
+        '_total=accurate',
+        '_summary=count',
+        '_sort=-_lastUpdated',
+        'patient:not=ann',
+        'patient:missing=false',
+        'asserter=Practitioner/dr',
+      ]) {
+        const told = await assertNothingOfBob(`GET /Condition?${query}`)
+        assert.equal(
+          told.body.total === undefined || told.body.total <= 2,
+          true,
+          `${query}: ${told.body.total}`,
+        )
+        await assertNothingOfBob('POST /Condition/_search', undefined, query)
+      }
+      for (const query of ['name=Secretson', '_id=bob', '_id=ann,bob', ''])
+        await assertNothingOfBob(`GET /Patient?${query}`)
+    })
+
+    it('11, 12: compartment paths and operations are judged as what they show', async () => {
+      assert.match(
+        (await ask('GET /Patient/ann/Observation', 'patient/Patient.rs')).why ?? '',
+        /on Observation/,
+      )
+      for (const line of [
+        'GET /Patient/bob/Observation',
+        'GET /Patient/bob/*',
+        'GET /Patient/$everything',
+        'GET /Observation/$lastn',
+        'POST /$graphql',
+        'GET /$export',
+        'POST /Patient/ann/$meta-add',
+      ])
+        assert.equal((await ask(line)).why, NOT_WITHIN, line)
+      const everything = await assertNothingOfBob(
+        'GET /Patient/ann/$everything',
+        'patient/Patient.rs patient/Condition.rs',
+      )
+      assert(ids(everything).includes('ca') && !ids(everything).includes('oa'))
+    })
+
+    it('chains and _has tell nothing of what is not reached', async () => {
+      assert.match(
+        (await ask('GET /Condition?patient.name=Annson', 'patient/Condition.rs')).why ?? '',
+        /on Patient/,
+      )
+      assert.deepEqual(ids(await ask('GET /Practitioner?_has:Condition:asserter:patient=bob')), [])
+      assert.deepEqual(ids(await ask('GET /Practitioner?_has:Condition:asserter:patient=ann')), ['dr'])
+      assert.deepEqual(ids(await ask('GET /Observation?has-member.subject:Patient.name=Secretson')), [])
+    })
+
+    it('16: granular scopes hold for reading, searching, counting and writing', async () => {
+      const lab = 'patient/Observation.cruds?category=laboratory'
+      assert.deepEqual(ids(await ask('GET /Observation', lab)), ['oa'])
+      assert.equal((await ask('GET /Observation?_summary=count', lab)).body.total, 1)
+      assert.equal((await ask('GET /Observation/ov', lab)).why, NOT_WITHIN)
+      assert.equal((await ask('DELETE /Observation/ov', lab)).why, NOT_WITHIN)
+      assert.equal((await ask('POST /Observation', lab, observation('ann', 'vital-signs'))).why, NOT_WITHIN)
+      assert.equal(
+        (await ask('PUT /Observation/oa', lab, { ...observation('ann', 'vital-signs'), id: 'oa' })).why,
+        NOT_WITHIN,
+      )
+      assert.deepEqual(ids(await ask('GET /Observation', `${lab}&status=preliminary`)), [])
+      assert.deepEqual(ids(await ask('GET /Observation', `${lab} patient/Observation.rs`)), ['oa', 'ov'])
+      assert.equal((await ask('GET /Observation', 'patient/Observation.rs?foo=bar')).why, NOT_WITHIN)
+    })
+
+    it('17: no write moves a resource in or out of the compartment', async () => {
+      for (const [line, body] of [
+        ['PUT /Condition/ca', { ...condition('bob'), id: 'ca' }],
+        ['PUT /Condition/cb', { ...condition('ann'), id: 'cb' }],
+        ['PUT /Condition/new', { ...condition('bob'), id: 'new' }],
+        ['PUT /Patient/bob', { resourceType: 'Patient', id: 'bob' }],
+        ['PUT /Patient/carl', { resourceType: 'Patient', id: 'carl' }],
+        ['POST /Condition', condition('bob')],
+        ['POST /Condition', condition('ann', { asserter: { reference: 'Patient/bob' } })],
+        ['PUT /Practitioner/dr', { resourceType: 'Practitioner', id: 'dr' }],
+        ['POST /Organization', { resourceType: 'Organization', name: 'x' }],
+      ] as const)
+        assert.deepEqual(
+          [(await ask(line, undefined, body)).status, (await ask(line, undefined, body)).why],
+          [403, NOT_WITHIN],
+          line,
+        )
+      assert.equal((await ask('PUT /Condition/ca', undefined, { ...condition('ann'), id: 'cb' })).status, 400)
+      assert.equal((await ask('POST /Patient', 'patient/Patient.c', { resourceType: 'Patient' })).status, 201)
+    })
+
+    it('18: a conditional write is no oracle', async () => {
+      assert.match(
+        (await ask('DELETE /Condition?_id=cb', 'patient/Condition.d')).why ?? '',
+        /Required: patient\/Condition\.r/,
+      )
+      await ask('DELETE /Condition?_id=cb')
+      assert.equal((await ask('GET /Condition/cb', 'system/*.rs')).status, 200)
+      const headers = { 'if-none-exist': '_id=cb' }
+      assert.equal((await ask('POST /Condition', undefined, condition('ann'), { headers })).status, 201)
+    })
+
+    it('14: a page belongs to the grant that made it', async () => {
+      const first = await ask('GET /Condition?_count=1', 'system/*.rs')
+      const link = (first.body.link as { relation: string; url: string }[]).find(it => it.relation === 'next')
+      assert(link)
+      const line = `GET ${link.url.slice(fhirBaseUrl.length)}`
+      for (const [scope, claims] of [
+        ['patient/*.cruds', {}],
+        ['system/*.cruds', {}],
+        ['system/*.rs', { patient: 'bob' }],
+        ['system/*.rs', { client_id: 'another' }],
+        ['system/*.rs', { sub: 'c-2' }],
+        ['system/*.rs', { fhirUser: 'Practitioner/dr' }],
+      ] as const)
+        assert.equal(
+          (await ask(line, scope, undefined, claims)).why,
+          NOT_WITHIN,
+          JSON.stringify([scope, claims]),
+        )
+      // A refreshed token is of the same grant.
+      assert.equal((await ask(line, 'system/*.rs', undefined, { jti: 'renewed' })).status, 200)
+    })
+
+    it('shows nothing of another patient, whatever is asked with whatever patient/ scopes', async () => {
+      const piece = fc.constantFrom(
+        'Patient',
+        'Condition',
+        'Observation',
+        'Group',
+        'ann',
+        'bob',
+        'cb',
+        'ob',
+        'ca',
+        '_history',
+        '1',
+        '_search',
+        '$everything',
+        '*',
+        '..',
+        '%2e',
+      )
+      const param = fc.constantFrom(
+        '_include=*',
+        '_revinclude=Observation:has-member',
+        'patient=bob',
+        '_id=bob,cb,ob',
+        '_summary=count',
+        '_total=accurate',
+        'subject.name=Secretson',
+        '_has:Observation:patient:code=x',
+        '_type=Patient,Condition',
+        '_sort=-_id',
+        '_count=1',
+        '_elements=id',
+        'name=Secretson',
+      )
+      const line = fc
+        .tuple(
+          fc.constantFrom('GET', 'GET', 'POST', 'DELETE', 'HEAD'),
+          fc.array(piece, { maxLength: 4 }),
+          fc.array(param, { maxLength: 3 }),
+        )
+        .map(([method, pieces, params]) => `${method} /${pieces.join('/')}?${params.join('&')}`)
+      const scopes = fc.array(
+        fc.constantFrom(
+          'patient/*.cruds',
+          'patient/Patient.rs',
+          'patient/Condition.cruds',
+          'patient/Observation.rs?category=laboratory',
+          'patient/Group.rs',
+          'openid',
+        ),
+        { maxLength: 3 },
+      )
+      await fc.assert(
+        fc.asyncProperty(line, scopes, async (asked, granted) => {
+          await assertNothingOfBob(asked, granted.join(' '))
+        }),
+        { numRuns: 1500 },
+      )
+      for (const id of ['Patient/bob', 'Condition/cb', 'Observation/ob'])
+        assert.equal((await ask(`GET /${id}`, 'system/*.rs')).status, 200, id)
+    })
   })
-})

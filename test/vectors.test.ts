@@ -16,6 +16,7 @@ import {
   startGuardedFhir,
   type Told,
 } from './support/guarded-fhir.ts'
+import { GUARDED_SERVERS } from './support/guarded-servers.ts'
 
 const FOLDER = resolve(import.meta.dirname, '../vectors')
 
@@ -140,30 +141,31 @@ function askingOf(scope: Vector['scope'], { patient, fhirUser }: Vector['context
   }
 }
 
-describe('vectors with data, over HTTP', () => {
-  const { resources, vectors } = read<{ resources: readonly Resource[]; vectors: readonly Vector[] }>(
-    'with-data.json',
-  )
-  let server: GuardedFhir
-  before(async () => {
-    server = await startGuardedFhir(resources)
-  })
-  after(() => server.close())
-
-  for (const vector of vectors)
-    it(nameOf(vector), async () => {
-      const { request, scope, context, expected } = vector
-      const told = await server.ask(
-        `${request.method} ${request.url}`,
-        askingOf(scope, context),
-        request.body,
-      )
-      assert.equal(told.status, expected.status, told.text)
-      if (expected.shown) assert.deepEqual(shown(told), expected.shown)
-      if (expected.total !== undefined) assert.equal(told.body.total, expected.total)
-      if (expected.text !== undefined) assert.equal(told.why, expected.text)
+for (const [kind, open] of Object.entries(GUARDED_SERVERS))
+  describe(`vectors with data, over HTTP, on ${kind}`, () => {
+    const { resources, vectors } = read<{ resources: readonly Resource[]; vectors: readonly Vector[] }>(
+      'with-data.json',
+    )
+    let server: GuardedFhir
+    before(async () => {
+      server = await startGuardedFhir(resources, {}, open)
     })
-})
+    after(() => server.close())
+
+    for (const vector of vectors)
+      it(nameOf(vector), async () => {
+        const { request, scope, context, expected } = vector
+        const told = await server.ask(
+          `${request.method} ${request.url}`,
+          askingOf(scope, context),
+          request.body,
+        )
+        assert.equal(told.status, expected.status, told.text)
+        if (expected.shown) assert.deepEqual(shown(told), expected.shown)
+        if (expected.total !== undefined) assert.equal(told.body.total, expected.total)
+        if (expected.text !== undefined) assert.equal(told.why, expected.text)
+      })
+  })
 
 function shown({ body }: Told): readonly string[] {
   if (body.resourceType !== 'Bundle') return [`${body.resourceType}/${body.id}`]

@@ -11,9 +11,13 @@ export function holderOf(grant: Grant | undefined): string {
   if (grant === undefined) return ''
   let holder = holders.get(grant)
   if (holder === undefined) {
-    const { subject, clientId, patient, fhirUser, scopes } = grant
+    const { issuer, subject, clientId, patient, fhirUser, scopes } = grant
     const words = scopes.map(scope => scope.text).toSorted()
-    holder = hash('sha256', JSON.stringify([subject, clientId, patient, fhirUser, words]), 'base64url')
+    holder = hash(
+      'sha256',
+      JSON.stringify([issuer, subject, clientId, patient, fhirUser, words]),
+      'base64url',
+    )
     holders.set(grant, holder)
   }
   return holder

@@ -218,7 +218,6 @@ describe('writes through the gateway', () => {
         { request: { method: 'DELETE', url: 'Condition/cb' } },
         { request: { method: 'GET', url: 'Condition/cb' } },
         { request: { method: 'GET', url: 'Condition/none' } },
-        post(condition('x', 'ann', { evidence: [{ detail: [{ reference: 'Patient?name=bob' }] }] })),
         // Who is made anew is not the patient of the grant.
         post(observation('x', 'ann', { subject: { reference: 'urn:uuid:1' } })),
       ]) {
@@ -230,6 +229,14 @@ describe('writes through the gateway', () => {
         assert.deepEqual(reply.body.issue?.[0]?.expression, ['Bundle.entry[1]'])
       }
       assert.equal(await count(), before)
+    })
+
+    it('with a reference that is a search look only at what is reached', async () => {
+      const about = (reference: string) => post(observation('x', 'ann', { focus: [{ reference }] }))
+      const nobody = await ann('POST ', transaction(about('Condition?recorded-date=2021')))
+      assert.equal(nobody.status, 404, nobody.text)
+      const own = await ann('POST ', transaction(about('Condition?_id=ca')))
+      assert.deepEqual(own.body.entry?.[0]?.resource?.focus, [{ reference: 'Condition/ca' }])
     })
 
     it('take no name that could stand for two', async () => {

@@ -5,6 +5,7 @@ import type { Resource } from '../../src/fhir/index.ts'
 import { fhirServer } from '../../src/fhir-server/index.ts'
 import { createInterceptor } from '../../src/interceptor/index.ts'
 import { authUrl, fhirBaseUrl, StandingAuthServer } from '../../src/interceptor/testing/auth-server.ts'
+import type { OpenGuarded } from './guarded-servers.ts'
 
 /** Claims of an access token; `headers` go into the request. */
 export interface Asking {
@@ -53,10 +54,14 @@ export function bearerOf({ headers: _, ...claims }: Asking): string {
   return token
 }
 
-/** The embedded FHIR server with the real interceptor on these resources. */
+const embedded: OpenGuarded = (guard, baseUrl) =>
+  fhirServer({ baseUrl, dataFile: ':memory:', guard, smartConfiguration: {} })
+
+/** A FHIR server, the embedded one unless told, with the real interceptor on these resources. */
 export async function startGuardedFhir(
   resources: readonly Resource[],
   policy: Partial<Omit<Policy, 'fhirBaseUrl'>> = {},
+  open: OpenGuarded = embedded,
 ): Promise<GuardedFhir> {
   const guard = createInterceptor({
     authUrl,
@@ -66,7 +71,7 @@ export async function startGuardedFhir(
     contexts: ['patient', 'user', 'system'],
     ...policy,
   })
-  const app = await fhirServer({ baseUrl: fhirBaseUrl, dataFile: ':memory:', guard, smartConfiguration: {} })
+  const app = await open(guard, fhirBaseUrl)
   const ask = async (line: string, asking: Asking, body?: unknown): Promise<Told> => {
     const [method = '', url = ''] = line.split(' ')
     const reply = await app.inject({

@@ -8,6 +8,7 @@ import { declined } from '../upstream/declined.ts'
 import { parseExact } from '../upstream/exact.ts'
 import { sending } from '../upstream/request-of.ts'
 import { resourceIn } from '../upstream/resource-in.ts'
+import { conditionalReferences } from './conditional-references.ts'
 import { entryAnswer } from './entry-answer.ts'
 import { fullUrlProblem, linked } from './identities.ts'
 import { type Step, stepOf, stepProblem } from './step.ts'
@@ -43,9 +44,20 @@ export async function transaction(
 
 async function judgedStep(context: Context, call: Call): Promise<Step | Problem> {
   const step = await stepOf(context, call)
-  if (isProblem(step) || step.kind !== 'read') return step
+  if (isProblem(step)) return step
+  if (step.kind === 'write') return referring(context, step)
+  if (step.kind === 'answered') return step
   const answer = await context.handle(context, call)
   return isProblem(answer) ? answer : step
+}
+
+/** With real references in the place of conditional ones. */
+async function referring(context: Context, step: Write): Promise<Write | Problem> {
+  const found = await conditionalReferences(context, step.call, step.resource)
+  if (isProblem(found)) return found as Problem
+  if (!step.resource || found.size === 0) return step
+  const resource = linked(step.resource, found) as NonNullable<Write['resource']>
+  return { ...step, resource, exact: linked(step.exact, found) }
 }
 
 function problemAmong(

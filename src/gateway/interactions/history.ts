@@ -7,7 +7,7 @@ import { seesAll } from '../judge/sees-all.ts'
 import type { Problem } from '../problem.ts'
 import { bundleText } from '../search/bundle-text.ts'
 import { linksIn } from '../search/fetch-page.ts'
-import { linksOf } from '../search/links.ts'
+import { linkSealing, linksOf } from '../search/links.ts'
 import { PAGE } from '../search/pages.ts'
 import { turnPage } from '../search/turn-page.ts'
 import { shownVersions } from '../search/versions.ts'
@@ -43,11 +43,11 @@ async function history(
   letter: Letter,
 ): Promise<Answer | 'nothing' | Problem> {
   const path = pathOf(asked.interaction)
-  if (isPassed(asked))
-    return passThrough(context, asked, getting(asked, withQuery(context, path, asked.interaction.params)))
+  if (isPassed(asked)) return historyAll(context, asked)
   const turned = turnPage(context, asked, path)
   if (isProblem(turned)) return turned
   const { call, link } = turned
+  if (link !== undefined && isPassed(call)) return historyAll(context, call, link)
   const query = parseHistory(call.interaction.params, call.preferences.lenient)
   if (isProblem(query)) return query
   const answer = await context.upstream.ask(getting(call, link ?? withQuery(context, path, query.used)))
@@ -71,6 +71,13 @@ async function history(
       entry,
     }),
   }
+}
+
+function historyAll(context: Context, call: Call<History>, link?: string): Promise<Answer | Problem> {
+  const path = pathOf(call.interaction)
+  const { params } = call.interaction
+  const request = getting(call, link ?? withQuery(context, path, params))
+  return passThrough(context, call, request, linkSealing(context, call, path, params))
 }
 
 function notShown({ access }: Call, type: string, id: string): Problem {

@@ -15,7 +15,7 @@ import { bundleText } from '../search/bundle-text.ts'
 import { resolveChains } from '../search/chains.ts'
 import { collect } from '../search/collect.ts'
 import { fetchPage, type Page, type Released } from '../search/fetch-page.ts'
-import { linksOf } from '../search/links.ts'
+import { linkSealing, linksOf } from '../search/links.ts'
 import { PAGE } from '../search/pages.ts'
 import { oneType, planSearch, type Search } from '../search/plan.ts'
 import { turnPage } from '../search/turn-page.ts'
@@ -32,6 +32,7 @@ export const search: Handler<Search['kind']> = async (context, asked) => {
   const turned = turnPage(context, asked, path)
   if (isProblem(turned)) return turned
   const { call, link } = turned
+  if (link !== undefined && isPassed(call)) return searchAll(context, call, link)
   if (seesAll(call.access)) return searchOverTypes(context, call, path, link)
   const resolved = await resolveChains(context, call)
   if (resolved !== 'nothing' && isProblem(resolved)) return resolved as Problem
@@ -161,14 +162,13 @@ function plain(params: Params): Params {
   return params.filter(([name]) => name !== '_format' && name !== '_pretty')
 }
 
-function searchAll(context: Context, call: Call<Search>): Promise<Answer | Problem> {
+function searchAll(context: Context, call: Call<Search>, link?: string): Promise<Answer | Problem> {
   const { interaction } = call
-  const request = searching(
-    call,
-    pathOf(interaction),
-    plain(interaction.params),
-    interaction.posted === true,
-    context.addresses,
-  )
-  return passThrough(context, call, request)
+  const path = pathOf(interaction)
+  const params = plain(interaction.params)
+  const request =
+    link === undefined
+      ? searching(call, path, params, interaction.posted === true, context.addresses)
+      : getting(call, link)
+  return passThrough(context, call, request, linkSealing(context, call, path, params))
 }

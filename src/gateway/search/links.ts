@@ -1,9 +1,22 @@
+import { holderOf } from '../../consent/index.ts'
 import type { Params } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import { addressOf, type Link } from './bundle-text.ts'
 import type { Relation } from './fetch-page.ts'
-import { holderOf } from './holder.ts'
 import { PAGE } from './pages.ts'
+import type { LinkSealing } from './seal-links.ts'
+
+/** Seals the links of a Bundle that passes by unseen. What is sealed already, or leads elsewhere, stays as it is. */
+export function linkSealing(context: Context, call: Call, path: string, params: Params): LinkSealing {
+  const address = `${context.baseUrl}${path}`
+  const holder = holderOf(call.admitted.grant)
+  return (relation, url) => {
+    if (relation === 'self') return addressOf(address, params)
+    const link = url.includes(`${PAGE}=`) ? undefined : context.addresses.below(context.addresses.inward(url))
+    if (link === undefined) return url
+    return `${address}?${PAGE}=${context.pages.seal({ of: path, params, link, holder })}`
+  }
+}
 
 /** The links of a Bundle: to itself as it was asked, and to the pages of the upstream, each bound to the grant. */
 export function linksOf(
@@ -14,7 +27,7 @@ export function linksOf(
   links: ReadonlyMap<Relation, string>,
 ): readonly Link[] {
   const address = `${context.baseUrl}${path}`
-  const holder = holderOf(call.admitted)
+  const holder = holderOf(call.admitted.grant)
   return [
     { relation: 'self', url: addressOf(address, asked.used) },
     ...[...links].map(([relation, link]) => ({

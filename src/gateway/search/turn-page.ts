@@ -1,7 +1,7 @@
+import { holderOf } from '../../consent/index.ts'
 import type { Interaction, Params } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
-import { holderOf } from './holder.ts'
 import { PAGE } from './pages.ts'
 
 export type Paged = Extract<Interaction, { readonly params: Params }>
@@ -24,7 +24,7 @@ export function turnPage<I extends Paged>(context: Context, call: Call<I>, of: s
       code: 'invalid',
       text: 'Cannot read page: follow the link as it was given',
     }
-  if (place.holder !== holderOf(call.admitted)) return { problem: 'out-of-reach' }
+  if (place.holder !== holderOf(call.admitted.grant)) return { problem: 'out-of-reach' }
   const interaction: I = { ...call.interaction, params: place.params }
   const decision = call.admitted.decide(interaction)
   if (!decision.allowed) return { problem: 'refused', refused: decision }

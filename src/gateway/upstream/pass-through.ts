@@ -4,8 +4,10 @@ import { isProblem } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
+import { type LinkSealing, sealingLinks, withSealed } from '../search/seal-links.ts'
 import type { Addresses } from './addresses.ts'
 import { declined } from './declined.ts'
+import { joined } from './decode.ts'
 import type { UpstreamRequest } from './exchange.ts'
 import { isJson } from './resource-in.ts'
 
@@ -14,8 +16,15 @@ export async function passThrough(
   context: Context,
   call: Call,
   request: UpstreamRequest,
+  seal?: LinkSealing,
 ): Promise<Answer | Problem> {
-  return call.mayStream ? streamed(context, call, request) : whole(context, call, request)
+  const answer = await (call.mayStream ? streamed(context, call, request) : whole(context, call, request))
+  if (!seal || isProblem(answer) || answer.body === undefined) return answer
+  const { body } = answer
+  return {
+    ...answer,
+    body: typeof body === 'string' ? withSealed(body, seal) : joined(body, sealingLinks(seal)),
+  }
 }
 
 async function whole({ upstream, addresses }: Context, call: Call, request: UpstreamRequest) {

@@ -1,0 +1,23 @@
+import type { FastifyInstance } from 'fastify'
+import type { Guard } from '../../src/fhir/index.ts'
+import { fhirServer } from '../../src/fhir-server/index.ts'
+import { gateway } from '../../src/gateway/index.ts'
+import { freePorts } from './free-ports.ts'
+
+export type OpenGuarded = (guard: Guard, baseUrl: string) => Promise<FastifyInstance>
+
+/** The two FHIR servers that a guard stands before: what holds on one holds on the other. */
+export const GUARDED_SERVERS: Readonly<Record<string, OpenGuarded>> = {
+  'the embedded FHIR server': (guard, baseUrl) =>
+    fhirServer({ baseUrl, dataFile: ':memory:', guard, smartConfiguration: {} }),
+
+  'the gateway': async (guard, baseUrl) => {
+    const [port = 0] = await freePorts(1)
+    const upstreamUrl = `http://127.0.0.1:${port}/upstream`
+    const upstream = await fhirServer({ baseUrl: upstreamUrl, dataFile: ':memory:', smartConfiguration: {} })
+    await upstream.listen({ port, host: '127.0.0.1' })
+    const app = await gateway({ baseUrl, upstreamUrl, guard, smartConfiguration: {} })
+    app.addHook('onClose', () => upstream.close())
+    return app
+  },
+}
