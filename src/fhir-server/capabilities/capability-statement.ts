@@ -29,7 +29,7 @@ export function capabilityJson(baseUrl: string, smartConfiguration: () => object
   }
 }
 
-/** What `metadata` answers: all types alike, each with the search parameters that are really indexed. */
+/** What `metadata` answers: all types alike but AuditEvent, each with the search parameters that are really indexed. */
 export function capabilityStatement(baseUrl: string, smartConfiguration: object): object {
   return {
     resourceType: 'CapabilityStatement',
@@ -54,7 +54,16 @@ export function capabilityStatement(baseUrl: string, smartConfiguration: object)
   }
 }
 
+// Contract 5.8: written by the server alone, and of one version.
+const AUDIT = {
+  type: 'AuditEvent',
+  interaction: [{ code: 'read' }, { code: 'search-type' }],
+  versioning: 'no-version',
+  searchParam: searchParams('AuditEvent'),
+}
+
 function resourceSection(type: string): object {
+  if (type === AUDIT.type) return AUDIT
   const references = searchParametersOf(type).filter(it => it.type === 'reference')
   return {
     type,
