@@ -1,0 +1,26 @@
+/** What we use of `oidc-provider`, which comes without types. */
+declare module 'oidc-provider' {
+  import type { RequestListener } from 'node:http'
+
+  interface Kept {
+    save(): Promise<string>
+  }
+  interface GrantModel extends Kept {
+    addOIDCScope(scope: string): void
+    addResourceScope(resource: string, scope: string): void
+  }
+  type Properties = Readonly<Record<string, unknown>>
+
+  export class Provider {
+    constructor(issuer: string, configuration: Properties)
+    callback(): RequestListener
+    on(event: string, listener: () => void): void
+    readonly Client: { find(id: string): Promise<unknown> }
+    readonly Grant: new (
+      properties: Properties,
+    ) => GrantModel
+    readonly AuthorizationCode: new (
+      properties: Properties,
+    ) => Kept
+  }
+}
