@@ -194,7 +194,6 @@ describe('consent and /manage', () => {
     await inspectOnEveryScreen(page, 'manage-remove')
     await page.getByRole('button', { name: 'Remove access' }).click()
     await page.getByText('Helio Trends can no longer reach any record').waitFor()
-    await inspectOnEveryScreen(page, 'manage-removed')
     await assertRefusedSoon(tokens)
     assert.deepEqual(faults, [])
   })
