@@ -1,0 +1,64 @@
+/** `npm start` with an upstream: the three servers as processes, the data in a FHIR server behind the gateway. */
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { samplePatients } from '../src/fhir-server/sample/index.ts'
+import { startUpstream, type UpstreamProcess } from '../src/gateway/testing/start-gateway.ts'
+import { sallyport } from './support/command-line.ts'
+import { HttpClinician } from './support/http-clinician.ts'
+import type { Stack } from './support/stack.ts'
+import { newPlace, type Place, type Started, startProcess } from './support/started.ts'
+
+describe('a start with an upstream', () => {
+  let upstream: UpstreamProcess
+  let place: Place
+  let started: Started
+  let clinician: HttpClinician
+  before(async () => {
+    upstream = await startUpstream()
+    place = await newPlace({ SMART_FHIR_UPSTREAM_URL: upstream.url })
+    const sample = [...samplePatients({ now: Date.now(), count: 3 })]
+    writeFileSync(join(place.folder, 'sample.ndjson'), sample.map(it => JSON.stringify(it)).join('\n'))
+    const { env, folder } = place
+    const imported = await sallyport(['data', 'import', '--to', upstream.url, 'sample.ndjson'], {
+      cwd: folder,
+      env,
+    })
+    assert.equal(imported.exitCode, 0, imported.stderr + imported.stdout)
+    started = startProcess(['start'], place)
+    await started.printed(/is running/)
+    const settings = { issuerUrl: place.authUrl, fhirBaseUrl: place.fhirUrl, appUrl: place.appUrl }
+    const login = { username: 'clinician', password: 'sallyport', name: 'Dr. Robin Ahmadi' }
+    clinician = new HttpClinician({ settings, clinician: login } as Stack)
+    await clinician.signIn()
+  })
+  after(async () => {
+    started.child.kill('SIGTERM')
+    await started.ended()
+    await upstream.end()
+    place.remove()
+  })
+
+  it('launches from the portal, and the session API answers', async () => {
+    await clinician.launch('patient-1')
+    for (const path of ['session', 'me', 'patient', 'conditions', 'medications', 'vitals', 'summary'])
+      assert.equal((await clinician.api(path)).status, 200, path)
+    const patient = (await (await clinician.api('patient')).json()) as { readonly id: string }
+    assert.equal(patient.id, 'patient-1')
+    const conditions = (await (await clinician.api('conditions')).json()) as { readonly total: number }
+    assert.equal(typeof conditions.total, 'number')
+  })
+
+  it('is ready by its upstream, and writes no sample patients there', async () => {
+    const ready = (await (await fetch(`${place.fhirUrl.replace('/fhir', '')}/readyz`)).json()) as {
+      readonly checks: readonly { readonly name: string; readonly ok: boolean }[]
+    }
+    assert.deepEqual(ready.checks.find(it => it.name === 'upstream')?.ok, true)
+    const counted = await fetch(`${upstream.url}/Patient?_summary=count`)
+    assert.equal(((await counted.json()) as { readonly total: number }).total, 3)
+    const metadata = await (await fetch(`${place.fhirUrl}/metadata`)).text()
+    assert(!metadata.includes(upstream.url))
+    assert(metadata.includes(place.fhirUrl))
+  })
+})
