@@ -7,4 +7,4 @@
 export { type FoundFiles, findFiles, type InputFile } from './find-files.ts'
 export { type ImportProgress, importFiles } from './import-files.ts'
 export type { ImportReport, Place, Reason, Unreadable } from './report.ts'
-export { type SendOptions, type SentReport, sendAll } from './send-all.ts'
+export { sendAll } from './send-all.ts'
