@@ -43,8 +43,14 @@ describe('userReachOf', () => {
       ['rules: [{clinicians: [Patient/1]}]', "rules[0].clinicians: expected 'all', or a list such as"],
       ['rules: [{clinicians: all}, {clinicians: all, patients: {a: 1}}]', 'rules[1].patients: expected'],
       ['rules: [{clinicians: all, patients: [a b]}]', "rules[0].patients: expected 'all', or a list of"],
-      ['rules: [{clinicians: all, organizations: all}]', 'rules[0].organizations: expected a list'],
-      ['rules: [{clinicians: all, careTeams: all}]', "rules[0].careTeams: expected 'own', or a list"],
+      [
+        'rules: [{clinicians: all, organizations: all}]',
+        'rules[0].organizations: expected a list such as [Organization/1]',
+      ],
+      [
+        'rules: [{clinicians: all, careTeams: all}]',
+        "rules[0].careTeams: expected 'own', or a list such as [CareTeam/1]",
+      ],
       ['rules: [{clinicians: all, patient: [1]}]', 'rules[0]: unknown name patient; expected clinicians'],
     ] as const)
       assert.throws(

@@ -58,9 +58,8 @@ function clinicianOf(item: unknown): ResourceReference | undefined {
 /** An id, by itself or with its type. */
 function idOf(type: string): (item: unknown) => string | undefined {
   return item => {
-    const text = typeof item === 'number' ? String(item) : item
-    if (typeof text !== 'string') return undefined
-    const id = text.startsWith(`${type}/`) ? text.slice(type.length + 1) : text
+    if (typeof item !== 'string') return undefined
+    const id = item.startsWith(`${type}/`) ? item.slice(type.length + 1) : item
     return isId(id) ? id : undefined
   }
 }

@@ -4,6 +4,7 @@ import type { Resource } from '../../fhir/index.ts'
 import { type Letter, parseScopes } from '../../scope/index.ts'
 import {
   accessOf,
+  fullAccess,
   isWithin,
   needRoster,
   type Panel,
@@ -69,6 +70,29 @@ describe('rightsReach', () => {
     assert.deepEqual(reach(nobody, 'Condition', 'r', false), [])
   })
 
+  it('is of every clinician whom a rule names, and of ids with and without their type', () => {
+    const rights = rightsOf({
+      clinicians: ['Practitioner/lee', 'Practitioner/kim'],
+      patients: ['Patient/1'],
+    })
+    assert.deepEqual(reach(rights, 'Condition', 'r'), [{ patient: '1' }])
+    const typed = rightsOf({
+      clinicians: 'all',
+      organizations: ['Organization/o'],
+      careTeams: ['CareTeam/t'],
+    })
+    const panel = { patients: new Set<string>(), organizations: ['o'], careTeams: ['t'] }
+    assert.deepEqual(reach(typed, 'Condition', 'r'), [{ panel }])
+  })
+
+  it('adds to what a patient/ scope reaches, and takes nothing from it', () => {
+    const grant = { scopes: parseScopes('patient/*.r user/*.r'), patient: '9', fhirUser: kim }
+    const userReach = rightsReach(north, true)
+    const policy = { fhirBaseUrl: base, contexts: ['patient', 'user'], searchLetter: 'r', userReach } as const
+    const panel: Panel = { patients: new Set(), organizations: ['north'], careTeams: [] }
+    assert.deepEqual(accessOf(grant, policy).reach('Condition', 'r'), [{ patient: '9' }, { panel }])
+  })
+
   it('is the same panel each time, so that two scopes with it are one limit', () => {
     const userReach = rightsReach(north, true)
     const grant = { scopes: parseScopes('user/Condition.r user/*.r'), fhirUser: kim }
@@ -83,11 +107,30 @@ describe('rightsReach', () => {
   })
 })
 
+describe('readRights', () => {
+  it('takes nothing for a clinician or an id that is not one', () => {
+    for (const rule of [
+      { clinicians: ['Practitioner/1/_history/2'] },
+      { clinicians: ['kim'] },
+      { clinicians: [5] },
+      { clinicians: 'all', patients: [['1']] },
+      { clinicians: 'all', patients: ['Organization/1'] },
+      { clinicians: 'all', organizations: ['Patient/1'] },
+      { clinicians: 'all', careTeams: [null] },
+    ])
+      assert('problem' in readRights({ rules: [rule] }), JSON.stringify(rule))
+  })
+})
+
+describe('fullAccess', () => {
+  it('reaches everything', () => assert.equal(fullAccess.reach('Condition', 'd'), 'everything'))
+})
+
 describe('needRoster', () => {
   it('is told by organizations, care teams and many patients', () => {
     const many = (count: number) => ({ clinicians: 'all', patients: [...Array(count).keys()].map(String) })
     assert(!needRoster(rightsOf({ clinicians: 'all', patients: 'all' })))
-    assert(!needRoster(rightsOf(many(25), many(25))))
+    assert(!needRoster(rightsOf(many(25), many(25), { clinicians: 'all', patients: 'all' })))
     assert(needRoster(rightsOf(many(25), many(26))))
     assert(needRoster(rightsOf(many(1), { clinicians: 'all', organizations: ['a'] })))
     assert(needRoster(rightsOf(many(1), { clinicians: 'all', careTeams: ['a'] })))
