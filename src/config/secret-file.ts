@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { makeFolder } from '../store/index.ts'
 import type { Settings } from './settings.ts'
 import { SettingsError } from './settings-error.ts'
 
@@ -30,7 +31,7 @@ export function ensureSecret({ secret, dataDir, onLoopback }: Settings): string 
 
 // Written beside and linked into place, so that of several first starts one wins and none reads half a secret.
 function makeSecret(dataDir: string): void {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  makeFolder(dataDir)
   const made = join(dataDir, `${FILE_NAME}.${process.pid}.${randomBytes(4).toString('hex')}`)
   writeFileSync(made, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flag: 'wx', flush: true })
   try {

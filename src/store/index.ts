@@ -4,6 +4,7 @@
  * they write their own, on `Store`, beside their use.
  */
 export { type DatabaseTarget, parseDatabaseUrl } from './database-url.ts'
+export { makeFolder } from './folder.ts'
 export type { Instant, Schema } from './schema.ts'
 export { type Sealer, sealer } from './sealer.ts'
 export { randomToken, sameText, sha256 } from './secrets.ts'

@@ -1,7 +1,7 @@
-import { join } from 'node:path'
 import type { Settings } from '../../config/index.ts'
 import type { FoundFiles, ImportReport } from '../../fhir-server/import/index.ts'
 import { type Command, CommandFailure } from '../command.ts'
+import { dataFileOf } from '../data-file.ts'
 import { createProgress, type Progress } from '../import/progress.ts'
 import { reportText } from '../import/report-text.ts'
 import { importTo } from '../import/send.ts'
@@ -52,7 +52,7 @@ Example:
 async function importInto(settings: Settings, found: FoundFiles, progress: Progress): Promise<ImportReport> {
   const { openRepository } = await import('../../fhir-server/index.ts')
   const { importFiles } = await import('../../fhir-server/import/index.ts')
-  const file = join(settings.dataDir, 'fhir.db')
+  const file = dataFileOf(settings)
   try {
     const repository = openRepository({ file, baseUrl: settings.fhirBaseUrl })
     try {

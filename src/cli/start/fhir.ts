@@ -1,9 +1,9 @@
-import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { fhirAudit } from '../../audit/index.ts'
 import type { Settings } from '../../config/index.ts'
 import type { FhirServerOptions } from '../../fhir-server/index.ts'
 import { CommandFailure } from '../command.ts'
+import { dataFileOf } from '../data-file.ts'
 import type { userReachOf } from '../policy-file.ts'
 import type { Closing } from './closing.ts'
 import { openGateway } from './gateway.ts'
@@ -70,10 +70,6 @@ export async function openFhir(
       ? await openEmbedded(settings, given)
       : await openGateway(settings, upstreamUrl, given)
   return { app, listening: () => void interceptor.start() }
-}
-
-function dataFileOf({ dataDir }: Settings): string {
-  return join(dataDir, 'fhir.db')
 }
 
 function loadData(settings: Settings, closing: Closing): Promise<void> {

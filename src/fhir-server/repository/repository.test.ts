@@ -16,11 +16,11 @@ after(() => rmSync(folder, { recursive: true }))
 const open = (file: string, baseUrl = BASE) => openRepository({ file: join(folder, file), baseUrl })
 
 describe('openRepository', () => {
-  it('keeps everything over a restart, in a folder that it makes', () => {
-    const first = open('deep/er/fhir.db')
+  it('keeps everything over a restart', () => {
+    const first = open('fhir.db')
     first.load([patient('1', { gender: 'male' })])
     first.close()
-    const second = open('deep/er/fhir.db')
+    const second = open('fhir.db')
     assert.equal(JSON.parse(second.find('Patient', '1')?.content ?? '').gender, 'male')
     assert.equal(second.count(), 1)
     second.close()

@@ -1,6 +1,7 @@
-import { closeSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { closeSync, openSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
+import { makeFolder } from '../folder.ts'
 import type { Schema } from '../schema.ts'
 import type { OpenedDatabase } from '../store.ts'
 import { openAppending } from './append.ts'
@@ -17,7 +18,7 @@ class SharedSqliteAdapter extends SqliteAdapter {
 /** Opens a database file, which is made (readable to this user only) when it is not there. */
 export async function openSqlite(path: string, turnMs?: number): Promise<OpenedDatabase> {
   const absolute = resolve(path)
-  mkdirSync(dirname(absolute), { recursive: true, mode: 0o700 })
+  makeFolder(dirname(absolute))
   closeSync(openSync(absolute, 'a', 0o600))
   const file = await openDatabaseFile(absolute, turnMs)
   const opened = statSync(absolute).ino

@@ -1,0 +1,9 @@
+import { join } from 'node:path'
+import type { Settings } from '../config/index.ts'
+import { makeFolder } from '../store/index.ts'
+
+/** The file of the embedded FHIR server, in a folder that is there. */
+export function dataFileOf({ dataDir }: Settings): string {
+  makeFolder(dataDir)
+  return join(dataDir, 'fhir.db')
+}
