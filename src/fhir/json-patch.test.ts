@@ -124,6 +124,12 @@ describe('applyPatch', () => {
     })
   })
 
+  it('fails when copies of copies grow past a bound', () => {
+    const doubling = Array.from({ length: 28 }, () => ({ op: 'copy', from: '/note', path: '/note/-' }))
+    const patched = applyPatch({ note: [{ text: 'x'.repeat(1000) }] }, doubling)
+    assert.deepEqual(patched, { failure: 'it copies too much', malformed: false })
+  })
+
   it('tells what is no patch at all', () => {
     for (const patch of [
       {},

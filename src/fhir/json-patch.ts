@@ -8,6 +8,9 @@ const OPERATIONS = ['add', 'remove', 'replace', 'move', 'copy', 'test'] as const
 // No valid resource is deeper (see `validate`).
 const MAX_DEPTH = 100
 
+// A copy of an array into itself doubles it: what a patch copies is bounded, as what it sends is.
+const MOST_COPIED = 1024 * 1024
+
 type OperationName = (typeof OPERATIONS)[number]
 
 interface Operation {
@@ -31,7 +34,12 @@ export function applyPatch(document: unknown, patch: unknown): Patched {
   try {
     if (!Array.isArray(patch)) throw new PatchFailure('expected an array of operations', true)
     let value = structuredClone(document)
-    for (const operation of patch.map(parseOperation)) value = apply(value, operation)
+    let copied = 0
+    for (const operation of patch.map(parseOperation)) {
+      if (operation.op === 'copy') copied += sizeAt(value, operation.from)
+      if (copied > MOST_COPIED) throw new PatchFailure('it copies too much')
+      value = apply(value, operation)
+    }
     return { value }
   } catch (error) {
     if (error instanceof PatchFailure) return { failure: error.message, malformed: error.malformed }
@@ -58,6 +66,10 @@ function parseOperation(candidate: unknown, index: number): Operation {
 function isShallow(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return true
   return levels > 0 && Object.values(value).every(item => isShallow(item, levels - 1))
+}
+
+function sizeAt(document: unknown, path: readonly string[]): number {
+  return JSON.stringify(valueAt(document, path)).length
 }
 
 /** RFC 6901: `/a~1b/0` */
