@@ -197,7 +197,6 @@ describe('authorization endpoint', () => {
     'an address with a query is never redirected': { act: ask({ redirect_uri: `${CALLBACK}?x=1` }) },
     'no response_type': { act: ask({ response_type: undefined }) },
     'response_type token': { act: ask({ response_type: 'token' }) },
-    'response_type id_token': { act: ask({ response_type: 'id_token', nonce: 'n' }) },
     'no code_challenge': { act: ask({ code_challenge: undefined }) },
     'code_challenge without method': { act: ask({ code_challenge_method: undefined }) },
     'code_challenge_method plain': { act: ask({ code_challenge_method: 'plain' }) },

@@ -41,12 +41,14 @@ export function createAppKeys(options: {
 }): AppKeys {
   let opened: Promise<AppKey> | undefined
   const open = async (): Promise<AppKey> => {
-    const found = await openNewest(options)
+    const [newest] = await findRows(options.store)
+    const found = await openKey(options.sealer, newest)
     if (found) return found
-    await makeNext(options)
-    const made = await openNewest(options)
-    if (!made) throw new Error('Cannot open the key of the app')
-    return made
+    await makeNext(options, newest?.generation ?? 0)
+    const [made] = await findRows(options.store)
+    const key = await openKey(options.sealer, made)
+    if (!key) throw new Error('Cannot open the key of the app: it is sealed with another secret')
+    return key
   }
   const signing = () => {
     opened ??= open().catch(error => {
@@ -69,14 +71,7 @@ function findRows({ db }: Store): Promise<readonly Row[]> {
   return db.selectFrom('app_key').selectAll().orderBy('generation', 'desc').execute()
 }
 
-async function openNewest({
-  store,
-  sealer,
-}: {
-  readonly store: Store
-  readonly sealer: Sealer
-}): Promise<AppKey | undefined> {
-  const [row] = await findRows(store)
+async function openKey(sealer: Sealer, row: Row | undefined): Promise<AppKey | undefined> {
   const jwk = row && opening(sealer, row)
   if (!row || !jwk) return undefined
   const { kid } = JSON.parse(row.public_jwk) as PublicJwk
@@ -93,22 +88,16 @@ function opening(sealer: Sealer, row: Row): JsonWebKey | undefined {
 }
 
 // Of several instances that start at once one keeps its key; the others throw theirs away.
-async function makeNext({
-  store,
-  sealer,
-  clock,
-}: {
-  readonly store: Store
-  readonly sealer: Sealer
-  readonly clock: () => number
-}): Promise<void> {
+async function makeNext(
+  { store, sealer, clock }: { readonly store: Store; readonly sealer: Sealer; readonly clock: () => number },
+  after: number,
+): Promise<void> {
   const { privateKey } = await generate('ec', { namedCurve: 'P-384' })
   const jwk = privateKey.export({ format: 'jwk' })
-  const [newest] = await findRows(store)
   await store.db
     .insertInto('app_key')
     .values({
-      generation: (newest?.generation ?? 0) + 1,
+      generation: after + 1,
       public_jwk: JSON.stringify(publicPart(jwk)),
       private_jwk_sealed: sealer.seal(JSON.stringify(jwk), PURPOSE),
       created_at: clock(),

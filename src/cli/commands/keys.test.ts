@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, it } from 'node:test'
+import { sallyport } from '../../../test/support/command-line.ts'
+import { openStore } from '../../store/index.ts'
+
+const cwd = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
+after(() => rmSync(cwd, { recursive: true, force: true }))
+const run = (...args: readonly string[]) => sallyport(args, { env: {}, cwd })
+
+describe('sallyport keys', () => {
+  it('rotates before the first start and after it, and lists what signs, signed and is next', async () => {
+    const first = await run('keys', 'rotate')
+    assert.equal(first.exitCode, 0, first.stderr)
+    assert.match(first.stdout, /^A new key signs from \d{4}-\d\d-\d\dT/)
+    assert.equal((await run('keys', 'rotate')).exitCode, 0)
+    const { stdout } = await run('keys', 'list')
+    const [head = '', newest = '', older = ''] = stdout.split('\n')
+    assert.match(head, /^KID +STATE +MADE +SIGNS FROM +RETIRED$/)
+    assert.match(newest, /^[\w-]{43} +next /)
+    assert.match(older, /^[\w-]{43} +next .*Z$/)
+    assert.doesNotMatch(stdout, /"d"|private/)
+  })
+
+  it('says what signs now', async () => {
+    const store = await openStore(`sqlite:${join(cwd, 'data', 'sallyport.db')}`)
+    await store.db.updateTable('signing_key').set({ signs_from: 1 }).execute()
+    await store.close()
+    const [, newest = '', older = ''] = (await run('keys', 'list')).stdout.split('\n')
+    assert.match(newest, / signs /)
+    assert.match(older, / retired /)
+  })
+})

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { eachDatabase } from '../../../test/support/databases.ts'
+import { sealer } from '../../store/index.ts'
+import { createAppKeys } from './app-key.ts'
+
+const PUBLIC = ['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']
+
+eachDatabase((_name, open) => {
+  describe('createAppKeys', () => {
+    it('makes one key for all instances, sealed, and publishes its public part only', async () => {
+      const store = await open()
+      const options = { store, sealer: sealer('a secret of the tests'), clock: () => 1 }
+      const keys = await Promise.all([1, 2, 3].map(() => createAppKeys(options).signing()))
+      assert.equal(new Set(keys.map(key => key.kid)).size, 1)
+      const published = await createAppKeys(options).published()
+      assert.deepEqual(
+        published.map(key => Object.keys(key).sort()),
+        [PUBLIC],
+      )
+      assert.equal(published[0]?.kid, keys[0]?.kid)
+      const [row] = await store.db.selectFrom('app_key').selectAll().execute()
+      assert.doesNotMatch(row?.private_jwk_sealed ?? '', /"d"/)
+      assert.equal(keys[0]?.privateKey.extractable, false)
+    })
+
+    it('makes another when the secret was changed, and publishes both', async () => {
+      const store = await open()
+      const of = (secret: string) => createAppKeys({ store, sealer: sealer(secret), clock: () => 1 })
+      const before = await of('the secret of before').signing()
+      const after = await of('the secret of now').signing()
+      assert.notEqual(before.kid, after.kid)
+      assert.equal((await of('the secret of now').published()).length, 2)
+      assert.equal((await of('the secret of now').signing()).kid, after.kid)
+    })
+  })
+})
