@@ -210,7 +210,7 @@ export const settingsTable = {
     env: 'SMART_OPEN_REGISTRATION',
     type: types.flag,
     otherwise: '`true` on loopback, else `false`',
-    about: 'Lets anybody register a client at `/oauth2/register`.',
+    about: 'Lets anybody register a client at `/oauth2/register`; off loopback without `system/` scopes.',
     of: settings => settings.openRegistration,
   }),
   registrationToken: open({

@@ -66,6 +66,23 @@ describe('POST /oauth2/register', () => {
     assert.equal((await house.token(form)).statusCode, 200)
   })
 
+  it('gives system/ scopes off loopback only to whoever shows the initial access token', async () => {
+    const far = await AuthHouse.open(await open(), {
+      settings: { onLoopback: false, openRegistration: true, registrationToken: 'initial-access-token' },
+    })
+    const backEnd = {
+      token_endpoint_auth_method: 'private_key_jwt',
+      grant_types: ['client_credentials'],
+      scope: 'system/*.rs',
+      jwks: { keys: [keys.jwk] },
+    }
+    const refused = await register(backEnd, {}, far)
+    assert.deepEqual([refused.statusCode, refused.json().error], [400, 'invalid_client_metadata'])
+    assert.equal((await register(APP, {}, far)).statusCode, 201)
+    const authorization = 'Bearer initial-access-token'
+    assert.equal((await register(backEnd, { authorization }, far)).statusCode, 201)
+  })
+
   const addresses: Readonly<Record<string, unknown>> = {
     'no redirect address': { scope: 'openid' },
     'a fragment': { ...APP, redirect_uris: ['https://app.example/#x'] },

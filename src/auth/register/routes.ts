@@ -15,9 +15,18 @@ export function registerRoutes(app: FastifyInstance, context: AuthContext): void
     if (fault) return sendBearerFault(reply, fault, 'register')
     const metadata = readClientMetadata(request.body)
     if (metadata instanceof Refusal) return sendRefused(request, reply, metadata)
+    const nameless = request.headers.authorization === undefined
+    if (nameless && !context.settings.onLoopback && /(?:^| )system\//.test(metadata.scope))
+      return sendRefused(request, reply, needsAdministrator)
     return created(reply, await registerClient(context, metadata))
   })
 }
+
+// No user stands between a back end and the records, so somebody has to vouch for it.
+const needsAdministrator = new Refusal(
+  'invalid_client_metadata',
+  'The system/ scopes need the initial access token, or the command line.',
+)
 
 function mayRegister(
   { openRegistration, registrationToken }: AuthSettings,
