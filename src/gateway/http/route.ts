@@ -129,7 +129,8 @@ interface Came extends Pick<Finished, 'interaction' | 'by'> {
 async function recorded(options: RouteOptions, request: FastifyRequest, came: Came): Promise<Answer> {
   const { interaction, by, problem, body } = came
   const answer = came.answer ?? (problem ? answerOf(problem) : FAILED)
-  await options.audit?.record({
+  if (!options.audit) return answer
+  await options.audit.record({
     ...{ interaction, by, problem, sent: body },
     at: options.clock(),
     method: request.method,

@@ -38,43 +38,66 @@ export function exchange(
   { path, timeoutMs, limit }: ExchangeOptions,
 ): Promise<RawAnswer | Failure> {
   return new Promise(resolve => {
-    const chunks: Buffer[] = []
-    let size = 0
-    let started: { status: number; headers: IncomingHttpHeaders } | undefined
-    let sent = false
-    let control: Dispatcher.DispatchController | undefined
-    const timer = setTimeout(() => end({ failure: 'late' }), timeoutMs)
-
-    function end(result: RawAnswer | Failure): void {
-      clearTimeout(timer)
-      resolve(result)
-      if ('failure' in result) control?.abort(new Error('the exchange has ended'))
-    }
-
-    const handler: Dispatcher.DispatchHandler = {
-      onRequestStart(controller) {
-        control = controller
-        sent = true
-      },
-      onResponseStart(_controller, status, found) {
-        started = { status, headers: found }
-        if (Number(found['content-length'] ?? 0) > limit) end({ failure: 'too-large' })
-      },
-      onResponseData(_controller, chunk) {
-        size += chunk.length
-        if (size > limit) end({ failure: 'too-large' })
-        else chunks.push(chunk)
-      },
-      onResponseEnd() {
-        if (started)
-          end({ ...started, body: chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks) })
-      },
-      onResponseError(_controller, error) {
-        end(isTimeout(error) ? { failure: 'late' } : { failure: 'away', unsent: !sent, cause: error.message })
-      },
-    }
-    pool.dispatch({ method, path, headers, body: body ?? null }, handler)
+    const collecting = new Collecting(resolve, timeoutMs, limit)
+    pool.dispatch({ method, path, headers, body: body ?? null }, collecting)
   })
+}
+
+/** Collects an answer; a class, since there is one for every request. */
+class Collecting implements Dispatcher.DispatchHandler {
+  readonly #resolve: (result: RawAnswer | Failure) => void
+  readonly #limit: number
+  readonly #timer: NodeJS.Timeout
+  readonly #chunks: Buffer[] = []
+  #size = 0
+  #status = 0
+  #headers: IncomingHttpHeaders = {}
+  #control: Dispatcher.DispatchController | undefined
+
+  constructor(resolve: (result: RawAnswer | Failure) => void, timeoutMs: number, limit: number) {
+    this.#resolve = resolve
+    this.#limit = limit
+    this.#timer = setTimeout(tooLate, timeoutMs, this)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#control = controller
+  }
+
+  onResponseStart(_controller: unknown, status: number, headers: IncomingHttpHeaders): void {
+    this.#status = status
+    this.#headers = headers
+    if (Number(headers['content-length'] ?? 0) > this.#limit) this.fail({ failure: 'too-large' })
+  }
+
+  onResponseData(_controller: unknown, chunk: Buffer): void {
+    this.#size += chunk.length
+    if (this.#size > this.#limit) this.fail({ failure: 'too-large' })
+    else this.#chunks.push(chunk)
+  }
+
+  onResponseEnd(): void {
+    clearTimeout(this.#timer)
+    const [first] = this.#chunks
+    const body = first && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks)
+    this.#resolve({ status: this.#status, headers: this.#headers, body })
+  }
+
+  onResponseError(_controller: unknown, error: Error): void {
+    const unsent = this.#control === undefined
+    this.fail(isTimeout(error) ? { failure: 'late' } : { failure: 'away', unsent, cause: error.message })
+  }
+
+  /** The first failure counts; what the end of the exchange then brings does not. */
+  fail(failure: Failure): void {
+    clearTimeout(this.#timer)
+    this.#resolve(failure)
+    this.#control?.abort(new Error('the exchange has ended'))
+  }
+}
+
+function tooLate(collecting: Collecting): void {
+  collecting.fail({ failure: 'late' })
 }
 
 export function isTimeout(error: Error): boolean {

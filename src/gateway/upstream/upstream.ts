@@ -72,43 +72,45 @@ export function openUpstream(options: UpstreamOptions): Upstream {
     }
   }
 
-  /** Its own credentials may have ended early: they are renewed once. */
-  async function renewed(request: UpstreamRequest): Promise<RawAnswer | Failure> {
-    const answer = await tried(request)
-    if ('failure' in answer || answer.status !== 401) return answer
-    options.credentials.forget()
-    return tried(request)
-  }
-
-  async function read(answer: RawAnswer | Failure): Promise<UpstreamAnswer | Problem> {
-    if ('failure' in answer) return problemOf(answer, options)
-    const encoding = encodingOf(answer.headers)
-    // Mostly it is not packed, and there is nothing to wait for.
-    const body = encoding === '' ? answer.body : await decoded(answer.body, encoding, limit)
-    if (!body) return broken('its body is too long, or packed in a way that cannot be read', options)
-    const came = body.toString('utf8')
-    const text = addresses.outward(came)
-    const { status, headers } = answer
-    return { status, headers, text, bytes: text === came ? body : undefined }
-  }
-
-  async function safely<T>(work: () => Promise<T | Problem>): Promise<T | Problem> {
+  async function ask(request: UpstreamRequest): Promise<UpstreamAnswer | Problem> {
+    if (!circuit.admits()) return { problem: 'upstream-away' }
     try {
-      return await work()
+      const answer = await tried(request)
+      if ('failure' in answer || answer.status !== 401) return read(answer)
+      // Its own credentials may have ended early: they are renewed once.
+      options.credentials.forget()
+      return read(await tried(request))
     } catch (error) {
-      options.warn(error instanceof Error ? error.message : String(error))
-      return { problem: 'upstream-away' }
+      return unexpected(error)
     }
   }
 
+  function read(answer: RawAnswer | Failure): UpstreamAnswer | Problem | Promise<UpstreamAnswer | Problem> {
+    if ('failure' in answer) return problemOf(answer, options)
+    const encoding = encodingOf(answer.headers)
+    // Mostly it is not packed, and there is nothing to wait for.
+    return encoding === ''
+      ? readable(answer, answer.body)
+      : decoded(answer.body, encoding, limit).then(body => readable(answer, body))
+  }
+
+  function readable({ status, headers }: RawAnswer, body: Buffer | undefined): UpstreamAnswer | Problem {
+    if (!body) return broken('its body is too long, or packed in a way that cannot be read', options)
+    const came = body.toString('utf8')
+    const text = addresses.outward(came)
+    return { status, headers, text, bytes: text === came ? body : undefined }
+  }
+
+  function unexpected(error: unknown): Problem {
+    options.warn(error instanceof Error ? error.message : String(error))
+    return { problem: 'upstream-away' }
+  }
+
   return {
-    ask: request =>
-      safely(async () => (circuit.admits() ? read(await renewed(request)) : { problem: 'upstream-away' })),
-    probe: (request, ms) => safely(async () => read(await once(request, ms))),
-    pass: request =>
-      safely(async () =>
-        circuit.admits() ? passed(request, options, circuit) : { problem: 'upstream-away' },
-      ),
+    ask,
+    probe: async (request, ms) => once(request, ms).then(read).catch(unexpected),
+    pass: async request =>
+      circuit.admits() ? passed(request, options, circuit).catch(unexpected) : { problem: 'upstream-away' },
   }
 }
 
