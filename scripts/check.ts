@@ -11,7 +11,7 @@ const CHECKS: readonly (readonly [name: string, command: string, ...args: string
   ['rooms', 'node', 'scripts/check-rooms.ts'],
   ['docs', 'node', 'scripts/check-docs.ts'],
   ['unused', 'knip', '--no-config-hints'],
-  ['tests', 'node', 'scripts/test.ts'],
+  ['tests', 'npm', 'test', '--silent'],
 ]
 
 function passes([name, command, ...args]: (typeof CHECKS)[number]): boolean {
