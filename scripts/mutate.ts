@@ -137,7 +137,7 @@ const mutants = filesIn(process.argv.slice(2)).flatMap(file =>
 )
 await needSound()
 const survivors = await tryTests(await tryVectors(mutants))
-const listed = readFileSync(resolve(ROOT, 'docs/mutants.md'), 'utf8')
+const listed = readFileSync(resolve(ROOT, 'docs/mutants.md'), 'utf8').replaceAll('\\|', '|')
 const news = survivors.map(nameOf).filter(name => !listed.includes(name))
 for (const name of news) process.stdout.write(`Survived: ${name}\n`)
 process.stdout.write(

@@ -27,12 +27,12 @@ export function readEntries(
   return entries.map(({ interaction, body }) => ({ interaction, body: resolve(body, address) }))
 }
 
-// What an entry makes anew has no id yet. Its `urn:` stays, and is taken for another patient wherever one is written.
+// What an entry makes anew has no id yet. Its address stays, and is taken for another patient wherever one is written.
 function addressOf(
   fullUrl: unknown,
   interaction: Interaction | Misunderstood,
 ): readonly (readonly [string, string])[] {
-  if (typeof fullUrl !== 'string' || !fullUrl.startsWith('urn:') || interaction.kind !== 'update') return []
+  if (typeof fullUrl !== 'string' || interaction.kind !== 'update') return []
   return [[fullUrl, `${interaction.type}/${interaction.id}`]]
 }
 
