@@ -39,7 +39,10 @@ export interface AuditRecord {
   readonly request?: string | undefined
   readonly type?: string | undefined
   readonly id?: string | undefined
+  /** The one whose data it is about. */
   readonly patient?: string | undefined
+  /** In the place of `patient`, where it is about several, with `OTHERS` where not all are named. */
+  readonly patients?: readonly string[] | undefined
   readonly client?: string | undefined
   /** The clinician's `id`. */
   readonly subject?: string | undefined
@@ -52,6 +55,20 @@ export interface AuditRecord {
   readonly launch?: string | undefined
   readonly requestId?: string | undefined
   readonly address?: string | undefined
+}
+
+/** Stands among patients for those who are not named: too many, or not known. No id is like it. */
+export const OTHERS = '*'
+
+export function filedUnder(patients: readonly string[]): Pick<AuditRecord, 'patient' | 'patients'> {
+  const [first, ...more] = patients
+  return first === undefined || (more.length === 0 && first !== OTHERS) ? { patient: first } : { patients }
+}
+
+/** The patients under whom a record is filed, without `OTHERS`, and whether there are others. */
+export function patientsFiled(row: { readonly patient_id: string | null; readonly patients: string | null }) {
+  const list = row.patients?.trim().split(' ') ?? (row.patient_id === null ? [] : [row.patient_id])
+  return { patients: list.filter(it => it !== OTHERS), hasOthers: list.includes(OTHERS) }
 }
 
 export type AuditRow = Insertable<Schema['audit_event']>
@@ -72,6 +89,7 @@ export function rowOf(record: AuditRecord): AuditRow {
     resource_type: record.type ?? null,
     resource_id: record.id ?? null,
     patient_id: record.patient ?? null,
+    patients: record.patients === undefined ? null : ` ${record.patients.join(' ')} `,
     client_id: bounded(record.client),
     subject: record.subject ?? null,
     fhir_user: record.fhirUser ?? null,

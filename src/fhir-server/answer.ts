@@ -6,6 +6,8 @@ export interface Answer {
   /** The version that the answer speaks of: its ETag and Last-Modified. */
   readonly version?: Pick<Stored, 'version' | 'updated'>
   readonly location?: string
+  /** The resource that was deleted, for the audit trail: `Condition/1`. */
+  readonly removed?: string
   readonly headers?: Readonly<Record<string, string>>
   /** JSON of a resource. */
   readonly body?: string

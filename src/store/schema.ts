@@ -232,7 +232,10 @@ interface AuditEventTable {
   request: string | null
   resource_type: string | null
   resource_id: string | null
+  /** The one patient whose data it is about. */
   patient_id: string | null
+  /** In its place, where it is about several: ` 1 2 `; with `*` where not all are named. */
+  patients: string | null
   client_id: string | null
   /** The clinician's `id`. */
   subject: string | null

@@ -1,8 +1,9 @@
-import { type Access, isWithin, type Reach, tellsAbsence } from '../../consent/index.ts'
+import { type Access, type Reach, tellsAbsence } from '../../consent/index.ts'
 import type { FhirProblem, Interaction } from '../../fhir/index.ts'
 import { isProblem } from '../../fhir/index.ts'
 import type { Store } from '../../store/index.ts'
 import { findRecords } from '../trail/find.ts'
+import { isShown } from './is-shown.ts'
 import { auditEventOf } from './resource.ts'
 import { searchAudit } from './search.ts'
 
@@ -63,7 +64,7 @@ async function read(store: Store, id: string, reach: Reach, fhirBaseUrl: string)
   const number = /^\d{1,15}$/.test(id) ? Number(id) : -1
   const [record] = await findRecords(store, { id: number, limit: 1 })
   const resource = record && auditEventOf(record)
-  if (resource && isWithin(resource, reach, fhirBaseUrl))
+  if (resource && isShown(record, resource, reach, fhirBaseUrl))
     return { status: 200, body: JSON.stringify(resource) } as const
   return tellsAbsence(reach, 'AuditEvent', id)
     ? ({ problem: 'absent', type: 'AuditEvent', id } as const)

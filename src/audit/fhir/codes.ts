@@ -59,7 +59,8 @@ const INTERACTIONS: Readonly<Record<string, string>> = {
   delete: 'delete',
   'delete-conditional': 'delete',
   capabilities: 'capabilities',
-  bundle: 'transaction',
+  batch: 'batch',
+  transaction: 'transaction',
   operation: 'operation',
 }
 

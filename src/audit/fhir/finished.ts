@@ -7,8 +7,10 @@ import {
   parseEntries,
   type Refused,
 } from '../../fhir/index.ts'
-import type { AuditRecord } from '../record.ts'
+import { type AuditRecord, filedUnder } from '../record.ts'
+import { listOf } from './concerned.ts'
 import { type Exchange, recordOf } from './exchange.ts'
+import type { Kept } from './patients-in.ts'
 
 /** A request that a FHIR server has decided and answered, but whose response has not gone out. */
 export interface Finished {
@@ -28,6 +30,10 @@ export interface Finished {
   readonly answer?: string | undefined
   /** JSON that was sent, parsed. */
   readonly sent?: unknown
+  /** Of the version that was written, or of the resource that was deleted. */
+  readonly location?: string | undefined
+  /** What the server keeps, where it can tell. */
+  readonly kept?: Kept | undefined
   readonly requestId?: string | undefined
   readonly clientAddress?: string | undefined
 }
@@ -37,9 +43,11 @@ export function recordsOf(finished: Finished, fhirBaseUrl: string): readonly Aud
   const { interaction, admitted, problem, answer } = finished
   const refusal = problem && refusalIn(problem)
   const whole = { ...finished, grant: admitted?.grant, refusal, body: answer }
-  const record = recordOf(whole, fhirBaseUrl)
-  if (interaction.kind !== 'bundle' || refusal === BAD) return [record]
-  return [record, ...entriesOf(finished, fhirBaseUrl).map(entry => recordOf(entry, fhirBaseUrl))]
+  if (interaction.kind !== 'bundle' || refusal === BAD) return [recordOf(whole, fhirBaseUrl)]
+  const entries = entriesOf(finished, fhirBaseUrl).map(entry => recordOf(entry, fhirBaseUrl))
+  const record = recordOf({ ...whole, body: undefined }, fhirBaseUrl)
+  const patients = entries.flatMap(it => it.patients ?? it.patient ?? [])
+  return [{ ...record, ...(patients.length > 0 && filedUnder(listOf(patients))) }, ...entries]
 }
 
 const BAD = 'Not understood'
@@ -74,10 +82,11 @@ const OUT_OF_REACH = 'Not within the granted patient, user or filter.'
 
 /** The entries of a Bundle, each with its own decision and what was answered to it. */
 function entriesOf(finished: Finished, fhirBaseUrl: string): readonly Exchange[] {
-  const { admitted, sent, answer, status, at, requestId, clientAddress } = finished
+  const { admitted, sent, answer, status, at, requestId, clientAddress, kept } = finished
   const parsed = parseEntries(sent, fhirBaseUrl)
   if ('problem' in parsed) return []
   const answers = status < 300 ? answersIn(answer) : []
+  const resources = resourcesIn(sent)
   return parsed.entries.map(({ interaction }, place) => {
     const answered = answers[place]
     const decision = interaction.kind === 'misunderstood' ? undefined : admitted?.decide(interaction)
@@ -90,7 +99,9 @@ function entriesOf(finished: Finished, fhirBaseUrl: string): readonly Exchange[]
             ? OUT_OF_REACH
             : undefined
     return {
-      ...{ at, requestId, clientAddress, interaction, refusal },
+      ...{ at, requestId, clientAddress, interaction, refusal, kept },
+      sent: resources[place],
+      location: answered?.location,
       method: methodOf(interaction),
       grant: admitted?.grant,
       by: decision?.by,
@@ -107,8 +118,15 @@ function answersIn(answer: string | undefined) {
   return bundle.entry.map(entry => {
     const { response, resource } = isRecord(entry) ? entry : {}
     const status = isRecord(response) ? Number.parseInt(String(response.status), 10) : 0
-    return { status, body: isRecord(resource) ? JSON.stringify(resource) : undefined }
+    const location =
+      isRecord(response) && typeof response.location === 'string' ? response.location : undefined
+    return { status, location, body: isRecord(resource) ? JSON.stringify(resource) : undefined }
   })
+}
+
+function resourcesIn(sent: unknown): readonly unknown[] {
+  if (!isRecord(sent) || !Array.isArray(sent.entry)) return []
+  return sent.entry.map(entry => (isRecord(entry) ? entry.resource : undefined))
 }
 
 function methodOf(interaction: Interaction | Misunderstood): string {

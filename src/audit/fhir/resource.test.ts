@@ -20,6 +20,7 @@ const full: KeptRecord = {
   resource_type: 'Condition',
   resource_id: '1',
   patient_id: 'juniper',
+  patients: null,
   client_id: 'sallyport-app',
   subject: 'c-1',
   fhir_user: 'Practitioner/p-1',
@@ -79,6 +80,8 @@ const INTERACTIONS = [
   'delete',
   'delete-conditional',
   'bundle',
+  'batch',
+  'transaction',
   'operation',
   'misunderstood',
 ]
@@ -117,6 +120,13 @@ describe('auditEventOf', () => {
     assert.equal(matches(event, 'patient', 'ashlar', BASE), false)
   })
 
+  it('names each patient of several, and that there are others', () => {
+    const event = auditEventOf({ ...full, patient_id: null, patients: ' juniper ashlar * ' })
+    assert.deepEqual([...patientsOf(event, BASE)].sort(), ['ashlar', 'juniper'])
+    assert.match(JSON.stringify(event.entity), /Patients who are not named/)
+    assert.deepEqual(validate(event), [])
+  })
+
   it('says how it ended', () => {
     const outcome = (allowed: boolean, status: number) => auditEventOf({ ...full, allowed, status }).outcome
     assert.equal(outcome(true, 200), '0')
@@ -136,7 +146,7 @@ describe('actionOf', () => {
     patch: 'U',
     delete: 'D',
     'search-type': 'E',
-    bundle: 'E',
+    batch: 'E',
   }
   for (const [interaction, action] of Object.entries(actions)) {
     it(`is ${action} for ${interaction}`, () => assert.equal(actionOf('fhir', interaction), action))
@@ -148,5 +158,10 @@ describe('typeOf', () => {
   it('calls a login what DICOM calls it', () => {
     const [type, subtype] = typeOf('login', null)
     assert.deepEqual([type.code, subtype.code], ['110114', '110122'])
+  })
+
+  it('tells a batch from a transaction', () => {
+    assert.equal(typeOf('fhir', 'batch')[1].code, 'batch')
+    assert.equal(typeOf('fhir', 'transaction')[1].code, 'transaction')
   })
 })

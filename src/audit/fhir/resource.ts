@@ -1,4 +1,5 @@
 import { isResourceType, type Resource } from '../../fhir/index.ts'
+import { patientsFiled } from '../record.ts'
 import type { KeptRecord } from '../trail/find.ts'
 import { actionOf, type Coding, OWN, typeOf } from './codes.ts'
 
@@ -70,14 +71,11 @@ function userOf({ subject, fhir_user }: KeptRecord): object | undefined {
 }
 
 function entitiesOf(record: KeptRecord): readonly object[] {
-  const { patient_id: patient, resource_type: type, resource_id: id } = record
-  const entities: object[] = []
-  if (patient !== null)
-    entities.push({
-      what: { reference: `Patient/${patient}` },
-      type: ENTITY_TYPES.person,
-      role: ENTITY_ROLES.patient,
-    })
+  const { resource_type: type, resource_id: id } = record
+  const { patients, hasOthers } = patientsFiled(record)
+  const person = { type: ENTITY_TYPES.person, role: ENTITY_ROLES.patient }
+  const entities: object[] = patients.map(it => ({ what: { reference: `Patient/${it}` }, ...person }))
+  if (hasOthers) entities.push({ ...person, description: 'Patients who are not named' })
   // Another Patient than the record's own, which was asked for in vain, would put the event into that one's compartment.
   if (type !== null && id !== null && type !== 'Patient' && isResourceType(type))
     entities.push({

@@ -1,4 +1,4 @@
-import { isWithin, type Reach } from '../../consent/index.ts'
+import type { Reach } from '../../consent/index.ts'
 import {
   type BadSearch,
   isProblem,
@@ -13,6 +13,7 @@ import {
 } from '../../fhir/index.ts'
 import type { Store } from '../../store/index.ts'
 import { type FindOptions, findRecords, type Place, type RecordFilter } from '../trail/find.ts'
+import { isShown } from './is-shown.ts'
 import { auditEventOf } from './resource.ts'
 
 export interface AuditSearch {
@@ -74,7 +75,7 @@ async function collect(
     for (const record of records) {
       const resource = auditEventOf(record)
       const matches =
-        isWithin(resource, reach, fhirBaseUrl) &&
+        isShown(record, resource, reach, fhirBaseUrl) &&
         (compartment === undefined || patientsOf(resource, fhirBaseUrl).has(compartment)) &&
         clauses.every(clause => matchesClause(resource, clause, fhirBaseUrl) === true)
       if (matches && hits.length === wanted) return { hits, next: after }

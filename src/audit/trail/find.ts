@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { Schema, Store } from '../../store/index.ts'
 
 /** A record as it was kept. */
@@ -69,9 +69,19 @@ function filtered(db: Store['db'], filter: RecordFilter) {
     .$if(allowed !== undefined, query => query.where('allowed', '=', allowed ?? true))
     .$if(patients !== undefined, query =>
       patients?.length
-        ? query.where('patient_id', 'in', [...patients])
+        ? query.where(({ or, and, eb }) =>
+            or([
+              eb('patient_id', 'in', [...patients]),
+              and([eb('patients', 'is not', null), or(patients.map(isAmongSeveral))]),
+            ]),
+          )
         : query.where(({ lit }) => lit(false)),
     )
     .$if(client !== undefined, query => query.where('client_id', '=', client ?? ''))
     .$if(launch !== undefined, query => query.where('launch_id', '=', launch ?? ''))
+}
+
+/** By the exact text, on both databases: LIKE has wildcards, and no case on one of them. */
+function isAmongSeveral(patient: string) {
+  return sql<boolean>`replace(patients, ${` ${patient} `}, '') <> patients`
 }

@@ -82,6 +82,7 @@ function lineOf(record: KeptRecord): string {
   const what = kind === 'fhir' || kind === 'api' ? `${method ?? ''} ${request || '[base]'}` : kind
   const facts = [
     record.patient_id && `patient=${record.patient_id}`,
+    record.patients && `patients=${record.patients.trim().replaceAll(' ', ',')}`,
     record.client_id && `client=${record.client_id}`,
     record.fhir_user && `user=${record.fhir_user}`,
     record.launch_id && `launch=${record.launch_id}`,

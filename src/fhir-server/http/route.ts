@@ -20,6 +20,7 @@ import {
   preconditionsOf,
   preferencesOf,
   type Refused,
+  type Resource,
   readBody,
 } from '../../fhir/index.ts'
 import { answerPreflight, type Origins, setCors } from '../../web/index.ts'
@@ -27,6 +28,7 @@ import { type Answer, headersOf } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { handle } from '../handle.ts'
 import { answerOf, isProblem, type Problem } from '../problem.ts'
+import { resourceOf } from '../repository/stored.ts'
 import { isStorageTrouble } from '../repository/trouble.ts'
 
 export interface RouteOptions {
@@ -154,10 +156,17 @@ async function recorded(options: RouteOptions, request: FastifyRequest, came: Ca
     admitted: request.admitted,
     status: answer.status,
     answer: answer.body,
+    location: answer.location ?? answer.removed,
+    kept: (type, id, version) => keptIn(options.context, type, id, version),
     requestId: String(request.id),
     clientAddress: request.ip,
   })
   return answer
+}
+
+function keptIn({ repository }: Context, type: string, id: string, version?: string): Resource | undefined {
+  const stored = version === undefined ? repository.find(type, id) : repository.findVersion(type, id, version)
+  return stored && resourceOf(stored)
 }
 
 function refusedBy(refused: Refused): Problem {

@@ -249,6 +249,7 @@ async function createAudit(db: Kysely<Schema>, dialect: Store['dialect']): Promi
     .addColumn('resource_type', 'text')
     .addColumn('resource_id', 'text')
     .addColumn('patient_id', 'text')
+    .addColumn('patients', 'text')
     .addColumn('client_id', 'text')
     .addColumn('subject', 'text')
     .addColumn('fhir_user', 'text')
@@ -260,6 +261,12 @@ async function createAudit(db: Kysely<Schema>, dialect: Store['dialect']): Promi
     .execute()
   await index(db, 'audit_event', ['at'])
   await index(db, 'audit_event', ['patient_id', 'at'])
+  await db.schema
+    .createIndex('audit_event_several')
+    .on('audit_event')
+    .column('at')
+    .where(sql<boolean>`patients is not null`)
+    .execute()
   await index(db, 'audit_event', ['client_id', 'at'])
   await index(db, 'audit_event', ['launch_id', 'at'])
 }

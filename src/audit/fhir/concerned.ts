@@ -1,0 +1,81 @@
+import type { Grant } from '../../consent/index.ts'
+import { isRecord } from '../../fhir/index.ts'
+import { OTHERS } from '../record.ts'
+import type { Exchange } from './exchange.ts'
+import { namedPatients } from './named-patients.ts'
+import { type Ground, patientsAt, patientsIn, patientsInText } from './patients-in.ts'
+
+/** How many patients an event names; of more it says that there are others. */
+const MOST = 100
+
+/**
+ * The patients whose data an exchange carried or changed: an event is filed under these, never under whom the token was
+ * launched for. A request that came to nothing is filed under the token's own patient, where it asked for that one.
+ */
+export function patientsConcerned(exchange: Exchange, fhirBaseUrl: string): readonly string[] {
+  const { grant, by, interaction, refusal, status } = exchange
+  if (by === 'public') return []
+  const only = grant && by !== 'fhirUser' ? onlyPatientOf(grant) : undefined
+  if (only !== undefined) return [only]
+  const isDone = refusal === undefined && status < 400
+  const touched = isDone ? touchedBy(exchange, { fhirBaseUrl, kept: exchange.kept }) : []
+  const named = namedPatients(interaction)
+  if (touched.length === 0)
+    return named.length > 0 && named.every(it => it === grant?.patient) ? named.slice(0, 1) : []
+  return listOf(named.every(it => touched.includes(it)) ? touched : [...touched, OTHERS])
+}
+
+/** Each once, not too many, and `OTHERS` last. */
+export function listOf(patients: readonly string[]): readonly string[] {
+  const all = new Set(patients)
+  const hasOthers = all.delete(OTHERS)
+  const list = [...all]
+  return hasOthers || list.length > MOST ? [...list.slice(0, MOST), OTHERS] : list
+}
+
+/** A token whose scopes all speak of its patient reaches nothing of anybody else (contract 5.3). */
+function onlyPatientOf({ patient, scopes }: Grant): string | undefined {
+  return scopes.every(it => it.kind === 'plain' || it.context === 'patient') ? patient : undefined
+}
+
+function touchedBy(exchange: Exchange, ground: Ground): readonly string[] {
+  const { interaction, body, status } = exchange
+  const carried = body === undefined ? [] : patientsInText(body, ground)
+  switch (interaction.kind) {
+    case 'create':
+    case 'update':
+    case 'update-conditional':
+      // With If-None-Exist what was sent may not have been written.
+      return interaction.kind === 'create' && status !== 201
+        ? [...carried, ...placesOf(exchange, ground, carried.length > 0)]
+        : [...carried, ...sentBy(exchange, ground), ...placesOf(exchange, ground, true)]
+    case 'patch':
+    case 'patch-conditional':
+      return [...carried, ...placesOf(exchange, ground, carried.length > 0)]
+    case 'delete':
+    case 'delete-conditional':
+      return placesOf(exchange, ground, false)
+    case 'read':
+    case 'vread':
+      return body === undefined ? patientsAt(`${interaction.type}/${interaction.id}`, ground) : carried
+    case 'misunderstood':
+    case 'bundle':
+      return carried
+    default:
+      return body === undefined ? [OTHERS] : carried
+  }
+}
+
+function sentBy({ sent, interaction }: Exchange, ground: Ground): readonly string[] {
+  const id = 'id' in interaction ? { id: interaction.id } : {}
+  return isRecord(sent) ? patientsIn({ ...sent, ...id }, ground) : []
+}
+
+/** Whose the resource is that was written, and was before; where that is told already, it need not be found again. */
+function placesOf({ interaction, location }: Exchange, ground: Ground, isTold: boolean): readonly string[] {
+  const own =
+    'id' in interaction && 'type' in interaction ? `${interaction.type}/${interaction.id}` : undefined
+  const address = location ?? own
+  const found = address === undefined ? [OTHERS] : patientsAt(address, ground)
+  return isTold ? found.filter(it => it !== OTHERS) : found
+}

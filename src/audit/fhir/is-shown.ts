@@ -1,0 +1,17 @@
+import { isWithin, type Reach } from '../../consent/index.ts'
+import type { Resource } from '../../fhir/index.ts'
+import type { KeptRecord } from '../trail/find.ts'
+
+/**
+ * Whether an event is reached. What reaches one patient, or a panel, does not reach an event that is about several: it
+ * would tell of the others (contract 5.3).
+ */
+export function isShown(record: KeptRecord, resource: Resource, reach: Reach, fhirBaseUrl: string): boolean {
+  if (reach === 'everything') return true
+  return reach.some(limit => {
+    const isNarrow = limit.patient !== undefined || limit.panel !== undefined
+    if (isNarrow && record.patients !== null) return false
+    if (limit.patient !== undefined && record.patient_id !== limit.patient) return false
+    return isWithin(resource, [limit], fhirBaseUrl)
+  })
+}
