@@ -43,13 +43,13 @@ describe('sallyport', () => {
   })
 
   const wrong: readonly (readonly [args: string, line: RegExp])[] = [
-    ['brew', /^Unknown command brew: see sallyport --help\n$/],
-    ['clinician brew', /^Unknown command clinician brew: see sallyport clinician --help\n$/],
-    ['settings --brew', /^Unknown option '--brew': see sallyport settings --help\n$/],
-    ['settings now', /^Unexpected argument now: see sallyport settings --help\n$/],
+    ['brew', /^Unknown command brew: see npm run -s sallyport -- --help\n$/],
+    ['clinician brew', /^Unknown command clinician brew: see npm run -s sallyport -- clinician --help\n$/],
+    ['settings --brew', /^Unknown option '--brew': see npm run -s sallyport -- settings --help\n$/],
+    ['settings now', /^Unexpected argument now: see npm run -s sallyport -- settings --help\n$/],
     [
       'clinician add --username',
-      /^Option '--username <value>' argument missing: see sallyport clinician add --help\n$/,
+      /^Option '--username <value>' argument missing: see npm run -s sallyport -- clinician add --help\n$/,
     ],
     ['start tea', /^Unknown server tea: expected auth, fhir, app\n$/],
   ]
@@ -84,11 +84,35 @@ describe('sallyport', () => {
 })
 
 describe('sallyport start', () => {
-  const refuses: readonly (readonly [env: Readonly<Record<string, string>>, line: RegExp])[] = [
+  const tells: readonly (readonly [env: Readonly<Record<string, string>>, lines: readonly string[]])[] = [
     [
       { SMART_BIND: '0.0.0.0', SMART_ALLOW_HTTP: 'true' },
-      /^Cannot start: SMART_ISSUER_URL must be set off loopback; .*SMART_SECRET must be set off loopback$/,
+      [
+        'Cannot start: SMART_ISSUER_URL must be set off loopback',
+        'Cannot start: SMART_FHIR_BASE_URL must be set off loopback',
+        'Cannot start: SMART_APP_URL must be set off loopback',
+        'Cannot start: SMART_CLIENT_LAUNCH_URL must be set off loopback',
+        'Cannot start: SMART_SECRET must be set off loopback',
+      ],
     ],
+    [
+      { SMART_AUTH_PORT: '0', SMART_LOG_LEVEL: 'warn', SMART_ALLOW_HTTP: 'yes' },
+      [
+        'Cannot use SMART_AUTH_PORT: expected a whole number from 1 to 65535, got "0"',
+        'Cannot use SMART_ALLOW_HTTP: expected true or false, got "yes"',
+      ],
+    ],
+  ]
+  for (const [env, lines] of tells) {
+    it(`exits with 1 and a line for each of ${lines.length} problems`, async () => {
+      const { exitCode, stdout, stderr } = await sallyport(['start'], { env })
+      assert.deepEqual(stderr.split('\n'), [...lines, ''])
+      assert.equal(exitCode, 1)
+      assert.equal(stdout, '')
+    })
+  }
+
+  const refuses: readonly (readonly [env: Readonly<Record<string, string>>, line: RegExp])[] = [
     [{ SMART_CONFIG: 'missing.yaml' }, /^Cannot read settings file missing\.yaml: ENOENT/],
     [
       { ...https, SMART_TLS_CERT: 'no.pem', SMART_TLS_KEY: 'no.pem' },

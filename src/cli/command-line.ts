@@ -3,14 +3,14 @@ import { SettingsError } from '../config/index.ts'
 import { version } from '../web/index.ts'
 import { type Arguments, type Command, CommandFailure, type ExitCode, type Io, misuse } from './command.ts'
 import { type CommandName, commandNames, loadCommand } from './commands/index.ts'
-import { commandHelp, groupHelp, overview } from './help.ts'
+import { commandHelp, groupHelp, HOW, overview } from './help.ts'
 
-/** Runs what was typed after `sallyport`. Every failure becomes one line on stderr and an exit code. */
+/** Runs what was typed after `sallyport`. Every failure becomes a line on stderr and an exit code. */
 export async function runCommandLine(argv: readonly string[], io: Io): Promise<ExitCode> {
   try {
     return await dispatch(argv, io)
   } catch (error) {
-    io.stderr.write(`${lineOf(error)}\n`)
+    for (const line of linesOf(error)) io.stderr.write(`${line}\n`)
     if (isUnexpected(error) && io.env.SMART_LOG_LEVEL === 'debug') io.stderr.write(`${String(error.stack)}\n`)
     return error instanceof CommandFailure ? error.exitCode : 1
   }
@@ -34,8 +34,8 @@ async function runCommand(command: Command, args: readonly string[], io: Io): Pr
   const { min, max } = command.positionals
   const count = parsed.positionals.length
   if (count > max)
-    throw misuse(`Unexpected argument ${parsed.positionals[max]}: see sallyport ${command.name} --help`)
-  if (count < min) throw misuse(`Missing argument: see sallyport ${command.name} --help`)
+    throw misuse(`Unexpected argument ${parsed.positionals[max]}: see ${HOW} ${command.name} --help`)
+  if (count < min) throw misuse(`Missing argument: see ${HOW} ${command.name} --help`)
   return command.run(parsed, io)
 }
 
@@ -50,13 +50,13 @@ function parse(command: Command, args: readonly string[]): Arguments {
   } catch (error) {
     // Its messages name the option; what follows the first sentence speaks of `--` and helps nobody.
     const reason = error instanceof Error ? error.message.split('. ')[0] : String(error)
-    throw misuse(`${reason}: see sallyport ${command.name} --help`)
+    throw misuse(`${reason}: see ${HOW} ${command.name} --help`)
   }
 }
 
 async function unknownCommand(first: string, second: string | undefined, io: Io): Promise<ExitCode> {
   const group = commandNames.filter(name => name.startsWith(`${first} `))
-  if (group.length === 0) throw misuse(`Unknown command ${first}: see sallyport --help`)
+  if (group.length === 0) throw misuse(`Unknown command ${first}: see ${HOW} --help`)
   if (second === undefined || second === '--help' || second === '-h') {
     return print(
       io,
@@ -64,7 +64,7 @@ async function unknownCommand(first: string, second: string | undefined, io: Io)
       second === undefined ? 2 : 0,
     )
   }
-  throw misuse(`Unknown command ${first} ${second}: see sallyport ${first} --help`)
+  throw misuse(`Unknown command ${first} ${second}: see ${HOW} ${first} --help`)
 }
 
 function allCommands(): Promise<readonly Command[]> {
@@ -74,6 +74,11 @@ function allCommands(): Promise<readonly Command[]> {
 function print(io: Io, text: string, exitCode: ExitCode = 0): ExitCode {
   io.stdout.write(text)
   return exitCode
+}
+
+/** A line for each bad setting. */
+function linesOf(error: unknown): readonly string[] {
+  return error instanceof SettingsError ? error.problems : [lineOf(error)]
 }
 
 /** One line, whatever was thrown (contract 2: no stack trace). */

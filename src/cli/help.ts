@@ -1,7 +1,8 @@
 import { columns } from './columns.ts'
 import type { Command } from './command.ts'
 
-const HOW = 'npm run -s sallyport --'
+/** How the command line is called from the folder of the project. */
+export const HOW = 'npm run -s sallyport --'
 
 /** The text of `--help`. */
 export async function overview(commands: readonly Command[]): Promise<string> {

@@ -5,6 +5,7 @@ import { CommandFailure, type Io } from './command.ts'
 const LONGEST_LINE = 4096
 /** BCrypt reads no further; what comes after would not count. */
 const MAX_BYTES = 72
+const SHORT = 8
 
 /** A new password: asked for twice, unseen, on a terminal; else the first line of standard input. */
 export async function readNewPassword(io: Io): Promise<string> {
@@ -17,6 +18,12 @@ export async function readNewPassword(io: Io): Promise<string> {
   }
   if (password.includes('\0')) throw new CommandFailure('Cannot use password: it has a NUL character')
   return password
+}
+
+/** A short password is taken, and easily guessed: whoever set it is told so. */
+export function warnIfShort(password: string, io: Io): void {
+  if ([...password].length < SHORT)
+    io.stderr.write(`Password is easily guessed: use ${SHORT} characters or more\n`)
 }
 
 /** Asks without echo. The editing keys of the terminal work; Ctrl-C and Ctrl-D give up. */

@@ -2,7 +2,7 @@ import { deriveSettings } from './derive.ts'
 import { nearest } from './nearest.ts'
 import type { SettingRow } from './setting-row.ts'
 import type { Settings } from './settings.ts'
-import { SettingsError } from './settings-error.ts'
+import { readEach, SettingsError } from './settings-error.ts'
 import { type FileTexts, readSettingsFile } from './settings-file.ts'
 import { startProblems } from './start-problems.ts'
 import { type SettingKey, type SettingValues, settingRows } from './table.ts'
@@ -26,10 +26,10 @@ export interface Configuration {
 // Read here and not in the table: it says where the table's file is.
 const FILE_VARIABLE = 'SMART_CONFIG'
 
-/** Reads environment and file; the environment wins. Throws `SettingsError` at an unknown name or a bad value. */
+/** Reads environment and file; the environment wins. Throws `SettingsError` with every unknown name or bad value. */
 export function readConfiguration(env: Environment, cwd: string): Configuration {
   const file = readSettingsFile(env[FILE_VARIABLE] || undefined, cwd)
-  const read = settingRows.map(([key, row]) => [key, readSetting(key, row, env, file)] as const)
+  const read = readEach(settingRows, ([key, row]) => [key, readSetting(key, row, env, file)] as const)
   const values = Object.fromEntries(read.map(([key, { value }]) => [key, value])) as unknown as SettingValues
   const sources = new Map(read.map(([key, { source }]) => [key, source]))
   const settings = deriveSettings(values, cwd)

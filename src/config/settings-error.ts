@@ -1,4 +1,26 @@
-/** A setting that is missing, unknown or wrong. The message is one line that names it. */
+/** Settings that are missing, unknown or wrong: one line for each, which names it (contract 2). */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError'
+  readonly problems: readonly string[]
+  constructor(problems: string | readonly string[], options?: ErrorOptions) {
+    const lines = typeof problems === 'string' ? [problems] : problems
+    super(lines.join('\n'), options)
+    this.problems = lines
+  }
+}
+
+/** Reads them all, so that whoever has several to put right hears of all at once. */
+export function readEach<Given, Read>(given: readonly Given[], read: (one: Given) => Read): readonly Read[] {
+  const problems: string[] = []
+  const values: Read[] = []
+  for (const one of given) {
+    try {
+      values.push(read(one))
+    } catch (error) {
+      if (!(error instanceof SettingsError)) throw error
+      problems.push(...error.problems)
+    }
+  }
+  if (problems.length > 0) throw new SettingsError(problems)
+  return values
 }

@@ -80,6 +80,7 @@ smart:
       'defaultNeedPatientBanner: true\nsmart.server.default-need-patient-banner: true',
       /default-need-patient-banner is set twice/,
     ],
+    ['colour: blue\nsize: 7', /unknown setting colour; [^\n]*\n[^\n]*unknown setting size; [^\n]*$/],
     ['a: b: c', /^SettingsError: Cannot read settings file sallyport.yaml: [^\n]+$/],
     ['just words', /Cannot use sallyport.yaml: expected names with values/],
     ['[a, b]', /Cannot use sallyport.yaml: expected names with values/],

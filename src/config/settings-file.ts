@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { parse } from 'yaml'
 import { nearest } from './nearest.ts'
 import type { SettingType } from './setting-types.ts'
-import { SettingsError } from './settings-error.ts'
+import { readEach, SettingsError } from './settings-error.ts'
 import { type SettingKey, settingRows, settingsTable } from './table.ts'
 
 /** What the file says, by setting, as text. */
@@ -17,11 +17,11 @@ export function readSettingsFile(named: string | undefined, cwd: string): FileTe
   if (named === undefined && !existsSync(path)) return new Map()
   const shownAs = named ?? USUAL_NAME
   const texts = new Map<SettingKey, string>()
-  for (const [name, value] of leaves(parseFile(path, shownAs))) {
+  readEach([...leaves(parseFile(path, shownAs))], ([name, value]) => {
     const key = keyOf(name, shownAs)
     if (texts.has(key)) throw new SettingsError(`Cannot use ${shownAs}: ${name} is set twice`)
     texts.set(key, textOf(key, name, value, shownAs))
-  }
+  })
   return texts
 }
 
@@ -53,7 +53,7 @@ function keyOf(name: string, shownAs: string): SettingKey {
     name,
     settingRows.map(([, row]) => row.name),
   )
-  const expected = meant ?? 'a name that `sallyport settings` prints'
+  const expected = meant ?? 'a name that `npm run -s sallyport -- settings` prints'
   throw new SettingsError(`Cannot use ${shownAs}: unknown setting ${name}; expected ${expected}`)
 }
 

@@ -1,6 +1,6 @@
 import { required } from '../arguments.ts'
 import { type Command, CommandFailure, misuse } from '../command.ts'
-import { readNewPassword } from '../password.ts'
+import { readNewPassword, warnIfShort } from '../password.ts'
 import { withStore } from '../with-store.ts'
 
 /** `sallyport clinician add`: one row of the clinician table (service.md 2.2). */
@@ -42,6 +42,7 @@ Options:
     )
     if (!added) throw new CommandFailure(`Cannot add clinician ${row.username}: the username is taken`)
     io.stdout.write(`Added clinician ${row.username} with id ${added.id}\n`)
+    warnIfShort(password, io)
     return 0
   },
 }

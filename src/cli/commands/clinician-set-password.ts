@@ -1,6 +1,6 @@
 import { subject } from '../arguments.ts'
 import { type Command, CommandFailure } from '../command.ts'
-import { readNewPassword } from '../password.ts'
+import { readNewPassword, warnIfShort } from '../password.ts'
 import { withStore } from '../with-store.ts'
 
 /** `sallyport clinician set-password`: whoever was logged in with the old one is logged out. */
@@ -31,6 +31,7 @@ The password is asked for, or read from standard input (its first line, at most 
       }),
     )
     io.stdout.write(`Set the password of clinician ${username}\n`)
+    warnIfShort(password, io)
     return 0
   },
 }

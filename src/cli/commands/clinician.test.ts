@@ -52,13 +52,22 @@ eachDatabase((_, __, create) => {
       )
     })
 
+    it('takes a short password with a warning, and a longer one without', async () => {
+      const { run } = await setUp()
+      const short = await run(ADA, '1234567\n')
+      assert.equal(short.exitCode, 0)
+      assert.equal(short.stderr, 'Password is easily guessed: use 8 characters or more\n')
+      const longer = await run(['clinician', 'set-password', 'ada'], '12345678\n')
+      assert.deepEqual([longer.exitCode, longer.stderr], [0, ''])
+    })
+
     it('asks for the password twice on a terminal, and shows nothing of it', async () => {
       const { run, rows } = await setUp()
-      const { exitCode, stdout, stderr } = await run(ADA, terminal('unseen\r', 'unseen\r'))
+      const { exitCode, stdout, stderr } = await run(ADA, terminal('not seen\r', 'not seen\r'))
       assert.equal(exitCode, 0)
       assert.equal(stderr, 'Password: \nPassword again: \n')
-      assert.doesNotMatch(stdout, /unseen/)
-      assert.equal(await verify('unseen', (await rows())[0]?.password_hash ?? ''), true)
+      assert.doesNotMatch(stdout, /seen/)
+      assert.equal(await verify('not seen', (await rows())[0]?.password_hash ?? ''), true)
     })
 
     it('keeps the bare id of Practitioner/<id>', async () => {

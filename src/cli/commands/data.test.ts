@@ -133,7 +133,7 @@ describe('sallyport data import', () => {
       /^Cannot read none\.json: There is no such file or folder\n$/,
     ],
     ['a folder without a file of ours', ['.'], 1, /^Cannot import: no file is named .* 1 passed over\n$/],
-    ['nothing', [], 2, /^Missing argument: see sallyport data import --help\n$/],
+    ['nothing', [], 2, /^Missing argument: see npm run -s sallyport -- data import --help\n$/],
   ] as const) {
     it(`says in one line what is wrong with ${name}`, async () => {
       const { write, run } = setUp()

@@ -24,7 +24,7 @@ it exits with 0. Settings: npm run -s sallyport -- settings.`,
     const configuration = readConfiguration(io.env, io.cwd)
     for (const warning of configuration.warnings) io.stderr.write(`${warning}\n`)
     if (configuration.problems.length > 0)
-      throw new SettingsError(`Cannot start: ${configuration.problems.join('; ')}`)
+      throw new SettingsError(configuration.problems.map(problem => `Cannot start: ${problem}`))
     const { settings } = configuration
     const tls = readTls(settings)
     const logger = createLogger({ level: settings.logLevel })
