@@ -39,6 +39,7 @@ export async function finishLaunch(context: AppContext, callback: Callback): Pro
     nonce: launch.nonce,
     codeVerifier: launch.codeVerifier,
   })
+  if (exchange.kind === 'bad-callback') return exchange
   if (exchange.kind !== 'granted') return { kind: 'no-tokens', problem: exchange }
   return startSession(context, launch, exchange, callback)
 }

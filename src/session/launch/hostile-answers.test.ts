@@ -41,9 +41,28 @@ describe('an EHR whose answers are not right', () => {
   })
 
   describe('GET /callback', () => {
+    for (const [what, change] of [
+      ['the iss parameter of another issuer (RFC 9207)', q => q.set('iss', 'https://evil.example')],
+      ['no iss parameter where it was promised (RFC 9207)', q => q.delete('iss')],
+      ['two iss parameters', q => q.append('iss', 'https://evil.example')],
+      ['two codes', q => q.append('code', 'another')],
+      ['no code', q => q.delete('code')],
+    ] as readonly (readonly [string, (query: URLSearchParams) => void])[]) {
+      it(`refuses an address with ${what} as bad input, and asks for no token`, async () => {
+        const browser = new AppBrowser(app)
+        const address = await browser.visitAuthServer(await browser.begin(ehr.fhirBaseUrl))
+        const url = new URL(address, 'http://localhost:8081')
+        change(url.searchParams)
+        const before = ehr.tokenForms.length
+        const response = await browser.get(`${url.pathname}${url.search}`)
+        assert.equal(response.statusCode, 400)
+        assert.match(response.body, /The sign-in could not be verified/)
+        assert.equal(ehr.tokenForms.length, before)
+        assert.equal((await browser.get('/api/session')).statusCode, 401)
+      })
+    }
+
     for (const [what, script] of [
-      ['the iss parameter of another issuer (RFC 9207)', { callback: { iss: 'https://evil.example' } }],
-      ['no iss parameter where it was promised (RFC 9207)', { callback: { iss: undefined } }],
       ['an id_token with another nonce', { claims: { nonce: 'other' } }],
       ['an id_token without a nonce', { claims: { nonce: undefined } }],
       ['an id_token for another client', { claims: { aud: 'other-app' } }],

@@ -62,6 +62,17 @@ export function refusalWords(refusal: LaunchRefusal, settings: AppSettings): Ref
         ],
         code: 'invalid_state',
       }
+    case 'bad-callback':
+      return {
+        status: 400,
+        kind: 'refused',
+        title: 'The sign-in could not be verified',
+        text: [
+          'The address that this page was opened with lacks a part, has one twice, or is of another sign-in server.',
+          NO_RECORD,
+        ],
+        code: refusal.code,
+      }
     case 'no-tokens':
       return tokenWords(refusal.problem)
     case 'no-patient':

@@ -14,6 +14,8 @@ export interface Identity {
 export type Exchange =
   | { readonly kind: 'granted'; readonly grant: TokenGrant; readonly identity: Identity | undefined }
   | OAuthProblem
+  /** What the browser brought did not pass (issuer, a part that is missing or there twice): nobody was asked for tokens. */
+  | { readonly kind: 'bad-callback'; readonly code: string }
 
 export interface ExchangeRequest {
   readonly fhirBaseUrl: string
@@ -27,13 +29,21 @@ export interface ExchangeRequest {
 
 /** Checks the authorization response (state, RFC 9207 issuer, error) and buys tokens with the code. */
 export async function exchangeCode(context: AppContext, request: ExchangeRequest): Promise<Exchange> {
+  let asked = false
+  const fetch: typeof globalThis.fetch = (input, init) => {
+    asked = true
+    return context.fetch(input, init)
+  }
   try {
-    const response = await redeem(context, request)
+    const response = await redeem({ ...context, fetch }, request)
     const grant = readTokenGrant(response)
     if (!grant) return { kind: 'unacceptable', code: 'TOKEN_RESPONSE' }
     return { kind: 'granted', grant, identity: identityOf(response.claims()) }
   } catch (error) {
-    return oauthProblem(error)
+    const problem = oauthProblem(error)
+    return !asked && problem.kind === 'unacceptable' && problem.code === 'OAUTH_INVALID_RESPONSE'
+      ? { kind: 'bad-callback', code: problem.code }
+      : problem
   }
 }
 
