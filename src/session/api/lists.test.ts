@@ -206,6 +206,13 @@ describe('GET /api/vitals', () => {
     })
   })
 
+  it('says what a code looks like', async () => {
+    assert.equal(
+      (await api.browser.get('/api/vitals?code=*')).json().issue[0].details.text,
+      'Cannot use parameter code: expected a LOINC code, such as 85354-9 for blood pressure',
+    )
+  })
+
   it('asks for one LOINC code when told', async () => {
     await api.browser.get('/api/vitals?code=85354-9&_count=5')
     assert.equal(api.lastSearch().searchParams.get('code'), 'http://loinc.org|85354-9')

@@ -33,7 +33,12 @@ function expectedOf(property: TSchema): string {
   if (property.type === 'integer') return `one whole number from ${property.minimum} to ${property.maximum}`
   if (Array.isArray(property.anyOf))
     return `one of ${property.anyOf.map((one: TSchema) => one.const).join(', ')}`
-  return `one ${property.description ?? 'value'}`
+  return property.description === undefined ? 'one value' : phraseOf(property.description)
+}
+
+/** A description, which is a sentence, inside of another sentence. */
+function phraseOf(description: string): string {
+  return `${description.charAt(0).toLowerCase()}${description.slice(1).replace(/\.$/, '')}`
 }
 
 /** A name that was sent is shown only as far as it is a name. */
