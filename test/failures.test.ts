@@ -112,7 +112,9 @@ describe('signing out', () => {
     await page.goto(`${stack.settings.issuerUrl}/logout`)
     await inspectOnEveryScreen(page, 'sign-out')
     await page.getByRole('main').getByRole('button', { name: 'Sign out' }).click()
-    await page.waitForURL('**/login')
+    await page.getByText('You are signed out.').waitFor()
+    assert.equal(new URL(page.url()).pathname, '/login')
+    await inspectOnEveryScreen(page, 'signed-out')
   })
 })
 

@@ -45,12 +45,23 @@ export function field(options: {
   readonly value?: string
   readonly autocomplete?: string
   readonly required?: boolean
+  /** Whether the page opens with the cursor in it. */
+  readonly autofocus?: boolean
   readonly error?: string
 }): Html {
-  const { name, label, type = 'text', value, autocomplete = 'off', required = false, error } = options
+  const {
+    name,
+    label,
+    type = 'text',
+    value,
+    autocomplete = 'off',
+    required = false,
+    autofocus = false,
+    error,
+  } = options
   return html`<div class="field"><label class="field__label" for="${name}">${label}</label><input class="input" id="${name}" name="${name}" type="${type}" autocomplete="${autocomplete}" autocapitalize="none" spellcheck="false"${
     value !== undefined && html` value="${value}"`
-  }${required && html` required`}${
+  }${required && html` required`}${autofocus && html` autofocus`}${
     error !== undefined && html` aria-invalid="true" aria-describedby="${name}-error"`
   }>${error !== undefined && html`<p class="field__error" id="${name}-error">${error}</p>`}</div>`
 }

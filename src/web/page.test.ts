@@ -80,7 +80,7 @@ describe('page', () => {
     assert.doesNotMatch(plain, /Sample data|Synthetic/)
     const { markup } = page({ title: 'x', bar: { kind: 'app' }, sampleData: true }, html``)
     assert.match(markup, /Sample data/)
-    assert.match(markup, /Synthetic patients\. No real person is shown\./)
+    assert.match(markup, /Sample patients are made up\./)
   })
 })
 

@@ -14,7 +14,7 @@ export interface PageOptions {
   readonly width?: 'wide' | 'mid' | 'flow'
   /** The sticky bar with the decision at the end of a flow page, and the line that only print shows. */
   readonly after?: Html
-  /** Says that no real person is shown. */
+  /** Says that the sample patients are made up. Imported records may stand beside them. */
   readonly sampleData?: boolean
   /** Files of `src/web/assets` that make the page livelier. It must work without. */
   readonly scripts?: readonly string[]
@@ -62,6 +62,6 @@ ${body}
 
 function footer(sampleData: boolean): Html {
   return html`<footer class="footer"><div class="wrap"><span>Sallyport ${version}</span>${
-    sampleData && html`<span>Synthetic patients. No real person is shown.</span>`
+    sampleData && html`<span>Sample patients are made up.</span>`
   }</div></footer>`
 }

@@ -106,6 +106,6 @@ describe('/oauth2/logout', () => {
       post_logout_redirect_uri: BACK,
     })
     assert.equal(response.headers.location, BACK)
-    assert.equal((await ask(house.visitor(), {})).headers.location, '/login')
+    assert.equal((await ask(house.visitor(), {})).headers.location, '/login?signed-out=1')
   })
 })

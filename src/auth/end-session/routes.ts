@@ -54,7 +54,7 @@ async function end(
     await auditEvent(context, request, { kind: 'logout', status: 302, clinician: login.clinician })
   }
   clearLoginCookie(context, reply)
-  return reply.redirect(returnTo ?? paths.login, 302)
+  return reply.redirect(returnTo ?? `${paths.login}?signed-out=1`, 302)
 }
 
 /** What goes on to the next page: never the id_token, which must not be in an address of ours. */

@@ -36,6 +36,7 @@ eachDatabase((_name, open) => {
         assert.ok(response.body.includes(WRONG))
         assert.equal(response.cookies.length, 0)
       }
+      assert.match(password.body, /<input[^>]* name="password"[^>]* autofocus>/)
       const plain = (body: string) => body.replace(/value="(clinician|nobody)"/, '')
       assert.equal(plain(password.body), plain(username.body))
     })
@@ -235,10 +236,18 @@ describe('/logout', () => {
     assert.match(page.body, /<form[^>]*method="post" action="\/logout"/)
     assert.equal((await visitor.get('/portal')).statusCode, 200)
     const response = await visitor.post('/logout', {})
-    assert.equal(response.headers.location, '/login')
+    assert.equal(response.headers.location, '/login?signed-out=1')
     assert.equal(visitor.cookies.size, 0)
+    assert.match((await visitor.get('/login?signed-out=1')).body, /You are signed out\./)
+    assert.doesNotMatch((await visitor.get('/login')).body, /You are signed out/)
     visitor.cookies.set('sallyport-login', id)
     assert.equal((await visitor.get('/portal')).headers.location, '/login')
+  })
+
+  it('tells nobody who is signed in that they are not', async () => {
+    const house = await AuthHouse.open(await open())
+    const visitor = await house.loggedIn()
+    assert.doesNotMatch((await visitor.get('/login?signed-out=1')).body, /You are signed out/)
   })
 
   it('refuses a POST of another site, and is calm when nobody is logged in', async () => {
@@ -246,7 +255,7 @@ describe('/logout', () => {
     const visitor = await house.loggedIn()
     assert.equal((await visitor.post('/logout', {}, { 'sec-fetch-site': 'cross-site' })).statusCode, 403)
     assert.equal((await visitor.get('/portal')).statusCode, 200)
-    assert.equal((await house.visitor().post('/logout', {})).headers.location, '/login')
+    assert.equal((await house.visitor().post('/logout', {})).headers.location, '/login?signed-out=1')
     assert.equal((await house.visitor().get('/logout')).headers.location, '/login')
   })
 })

@@ -6,6 +6,8 @@ export interface LoginPageOptions {
   readonly interactionId?: string | undefined
   readonly username?: string | undefined
   readonly problem?: string
+  /** Whether the user has just signed out. */
+  readonly signedOut?: boolean
   /** The test login of a laptop with sample patients. */
   readonly testLogin?: { readonly username: string; readonly password: string } | undefined
 }
@@ -24,16 +26,17 @@ function leaf(): Html {
 </div></header>`
 }
 
-function form({ appName, interactionId, username, problem, testLogin }: LoginPageOptions): Html {
+function form({ appName, interactionId, username, problem, signedOut, testLogin }: LoginPageOptions): Html {
   return html`<div class="signin">
 <h1>Sign in</h1>
 <p class="muted">Use your clinician account.</p>
 <form method="post" action="/login">
 ${problem !== undefined && alert(problem, '', 'bad')}
+${signedOut && alert('You are signed out.', '', 'ok')}
 ${appName !== undefined && problem === undefined && alert(`${appName} sent you here.`, 'After you sign in, it opens.')}
 ${interactionId !== undefined && html`<input type="hidden" name="interaction" value="${interactionId}">`}
 ${field({ name: 'username', label: 'Username', autocomplete: 'username', required: true, ...(username === undefined ? {} : { value: username }) })}
-${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', required: true })}
+${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', required: true, autofocus: problem !== undefined })}
 <button class="btn btn--wide">Sign in</button>
 </form>
 ${

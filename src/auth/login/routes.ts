@@ -17,7 +17,7 @@ export function loginRoutes(app: FastifyInstance, context: AuthContext): void {
   const testLogin = testLoginOf(context)
 
   async function sendForm(reply: FastifyReply, form: LoginForm): Promise<FastifyReply> {
-    const { interaction, username, problem, status } = form
+    const { interaction, username, problem, signedOut, status } = form
     const client = interaction && (await findClient(context.store, interaction.request.clientId))
     const options: LoginPageOptions = {
       appName: client?.name,
@@ -25,15 +25,19 @@ export function loginRoutes(app: FastifyInstance, context: AuthContext): void {
       username: username ?? interaction?.request.loginHint,
       testLogin: await testLogin(),
       ...(problem === undefined ? {} : { problem }),
+      ...(signedOut === undefined ? {} : { signedOut }),
     }
     // The browser follows the form's redirects up to the client, and the policy holds for all of them.
     const formTargets = interaction ? [interaction.request.redirectUri] : []
     return reply.sendPage(loginPage(options), { status: status ?? 200, formTargets })
   }
 
-  app.get(paths.login, async (request, reply) =>
-    sendForm(reply, { interaction: await interactionOf(context, readParameters(request.query)) }),
-  )
+  app.get(paths.login, async (request, reply) => {
+    const query = readParameters(request.query)
+    // Said only to one for whom it is true: anybody can make a link.
+    const signedOut = query.get('signed-out') === '1' && !(await currentLogin(context, request))
+    return sendForm(reply, { interaction: await interactionOf(context, query), signedOut })
+  })
 
   app.post(paths.login, async (request, reply) => {
     const form = readParameters(request.body)
@@ -59,6 +63,7 @@ interface LoginForm {
   readonly username?: string
   readonly status?: 401 | 429
   readonly problem?: string
+  readonly signedOut?: boolean
 }
 
 const WRONG = 'The username or password is not right. Check both and try again.'

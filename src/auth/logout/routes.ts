@@ -23,7 +23,7 @@ export function logoutRoutes(app: FastifyInstance, context: AuthContext): void {
       await auditEvent(context, request, { kind: 'logout', status: 302, clinician: login.clinician })
     }
     clearLoginCookie(context, reply)
-    return reply.redirect(paths.login, 302)
+    return reply.redirect(`${paths.login}?signed-out=1`, 302)
   })
 }
 

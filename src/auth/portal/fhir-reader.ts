@@ -9,7 +9,7 @@ export type FhirAnswer =
   /** There is none, or this clinician may not see it: to the portal the same. */
   | { readonly kind: 'absent' }
   /** No answer, or one that makes no sense. `reason` may be shown. */
-  | { readonly kind: 'away'; readonly reason: string }
+  | { readonly kind: 'away'; readonly reason: string; readonly status?: number }
 
 /** Reads from the FHIR server for one clinician. */
 export type FhirReader = (path: string) => Promise<FhirAnswer>
@@ -36,7 +36,7 @@ export async function fhirReader(context: AuthContext, clinician: Clinician): Pr
 async function answerOf(response: Response): Promise<FhirAnswer> {
   const { status } = response
   if (status === 404 || status === 410 || status === 403) return { kind: 'absent' }
-  if (status !== 200) return { kind: 'away', reason: `Answers with an error (${status})` }
+  if (status !== 200) return { kind: 'away', reason: `Answers with an error (${status})`, status }
   const resource: unknown = await response.json()
   return isResource(resource)
     ? { kind: 'found', resource }

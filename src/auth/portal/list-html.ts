@@ -36,14 +36,14 @@ ${searchForm(paths.portal, search)}
 export function searchForm(address: string, search: string | undefined, hidden?: Html): Html {
   return html`<form class="field" role="search" action="${address}">${hidden}
 <label class="field__label" for="search">Find a patient by name</label>
-<div class="search"><div class="search__box">${icon('search')}<input class="input" id="search" name="search" type="search" autocomplete="off" spellcheck="false" value="${search}"></div><button class="btn btn--quiet">Search</button></div>
+<div class="search"><div class="search__box">${icon('search')}<input class="input" id="search" name="search" type="search" maxlength="200" autocomplete="off" spellcheck="false" value="${search}"></div><button class="btn btn--quiet">Search</button></div>
 </form>`
 }
 
 function rows({ list, search, pickedId, now }: ListOptions): Html {
   const { patients } = list
   return html`<div class="plist__head" aria-hidden="true"><span>Name</span><span>Born</span><span>Age</span><span>Sex</span><span>MRN</span></div>
-<ol class="plist" aria-label="Patients, by family name">${patients.map(person =>
+<ol class="plist" aria-label="Patients">${patients.map(person =>
     row(person, {
       search,
       now,
@@ -67,6 +67,9 @@ ${rowFacts(person, { now, alike })}</a></li>
 `
 }
 
+/** From here on a record number is written smaller: a UUID would make a row of four lines. */
+const LONG_NUMBER = 16
+
 /** Name, birth date, age, sex and number of a patient in a row. */
 export function rowFacts(person: Person, { now, alike }: { now: number; alike: boolean }): Html {
   const { label, value } = recordNumber(person)
@@ -75,7 +78,7 @@ export function rowFacts(person: Person, { now, alike }: { now: number; alike: b
 <span class="prow__fact"><span class="prow__label">Born </span>${dateHtml(person.born)}</span>
 <span class="prow__fact">${valueHtml(personAge(person, now))}</span>
 <span class="prow__fact">${valueHtml(sexText(person.gender))}</span>
-<span class="prow__fact"><span class="prow__label">${label} </span>${value}</span>
+<span class="prow__fact${value.length > LONG_NUMBER && ' prow__fact--long'}"><span class="prow__label">${label} </span>${value}</span>
 </span>`
 }
 
@@ -88,20 +91,23 @@ export function nobody(search: string | undefined, all: string): Html {
     })
   return empty({
     title: `No patient matches “${search}”`,
-    text: 'Check the spelling, or search for part of the name.',
+    text: 'Check the spelling, or type only the beginning of the name.',
     action: { href: all, text: 'Show the first 20 patients' },
   })
 }
 
+/** How many of how many. Which ones come first is up to the FHIR server: the alphabet has gaps where there are more. */
 export function sentence({ patients, total, hasMore }: PatientList, search: string | undefined): string {
   const shown = patients.length
-  const people = shown === 1 ? '1 patient' : `${shown} patients`
-  const part = total === undefined ? `The first ${people}` : `The first ${shown} of ${total} patients`
-  if (search === undefined)
-    return hasMore ? `${part}. Search to find the others.` : `${people}, by family name.`
-  return hasMore
-    ? `${part} that match. Type more of the name to find the others.`
-    : `${people} ${shown === 1 ? 'matches' : 'match'} “${search}”.`
+  const people = hasMore && total !== undefined ? `${shown} of ${total} patients` : patientCount(shown)
+  const matching = search === undefined ? '' : ` ${people === '1 patient' ? 'matches' : 'match'} “${search}”`
+  if (!hasMore) return search === undefined ? `${people}, by family name.` : `${people}${matching}.`
+  const others = search === undefined ? 'Search' : 'Type more of the name'
+  return `${people}${matching}. ${others} to find the others.`
+}
+
+function patientCount(count: number): string {
+  return count === 1 ? '1 patient' : `${count} patients`
 }
 
 /** The portal with a search and a patient picked. */

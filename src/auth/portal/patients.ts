@@ -26,16 +26,19 @@ export async function findPatients(
   search: string | undefined,
 ): Promise<PatientList | Away> {
   if (search === undefined) return listOf(await read(`Patient?_count=${PATIENTS_LISTED}`))
-  const whole = listOf(await read(searchPath([search])))
+  const whole = await findByName(read, [search])
   const words = search.split(/[\s,]+/).filter(word => word !== '')
   // A server compares each part of a name by itself: "Alba Juniper" is found as "Alba" and "Juniper".
   if (whole.kind === 'away' || whole.patients.length > 0 || words.length < 2) return whole
-  return listOf(await read(searchPath(words)))
+  return findByName(read, words)
 }
 
-function searchPath(names: readonly string[]): string {
+/** The first by family name; a server that cannot sort so (FHIR R4, 3.1.1.5.1) gives the first as it has them. */
+async function findByName(read: FhirReader, names: readonly string[]): Promise<PatientList | Away> {
   const query = names.map(name => `name=${encodeURIComponent(escapeValue(name))}`).join('&')
-  return `Patient?${query}&_count=${PATIENTS_LISTED}`
+  const path = `Patient?${query}&_count=${PATIENTS_LISTED}`
+  const sorted = await read(`${path}&_sort=family`)
+  return listOf(sorted.kind === 'away' && sorted.status === 400 ? await read(path) : sorted)
 }
 
 // FHIR R4, 3.1.1.3.2: what separates values is escaped inside of one.

@@ -10,6 +10,7 @@ import {
   nameHtml,
   patientBanner,
 } from '../../web/index.ts'
+import type { Client } from '../client/client.ts'
 import { paths } from '../paths.ts'
 import { appIdentity } from './app-identity.ts'
 import type { App } from './apps.ts'
@@ -65,8 +66,8 @@ function launchForm({ person, encounters }: Picked, apps: readonly App[]): Html 
 <input type="hidden" name="patientId" value="${person.id}">
 ${apps.length > 1 && appChoice(apps)}
 ${encounterChoice(encounters)}
-<button class="btn btn--wide">Launch ${apps.length > 1 ? 'app' : only?.client.name} ${icon('launch')}</button>
-<p class="launch__after">Opens for <b>${nameHtml(person.name)}</b>. The link works once, within 5 minutes.</p>
+<button class="btn btn--wide">Launch ${apps.length > 1 ? 'the chosen app' : only?.client.name} ${icon('launch')}</button>
+<p class="launch__after">${opens(apps)} for <b>${nameHtml(person.name)}</b>. The link works once, within 5 minutes.</p>
 ${moreOptions()}
 </form>`
 }
@@ -102,6 +103,13 @@ function when(start: string | undefined, end: string | undefined): Html {
   return sameDay ? dateTimeHtml(start) : html`${dateTimeHtml(start)} to ${dateTimeHtml(end)}`
 }
 
+function opens(apps: readonly App[]): Html {
+  const [first, ...others] = apps
+  return others.length === 0
+    ? html`Opens`
+    : html`Unless you choose another app above, <b>${first?.client.name}</b> opens`
+}
+
 // The default app is chosen, so that two clicks stay two clicks.
 function appChoice(apps: readonly App[]): Html {
   return html`<fieldset><legend class="legend">App</legend><div class="choices">${apps.map(
@@ -109,10 +117,15 @@ function appChoice(apps: readonly App[]): Html {
       { client },
       at,
     ) => html`<label class="choice"><input type="radio" name="clientId" value="${client.id}" required${at === 0 && html` checked`}>
-<span class="choice__main">${appIdentity(client)}</span>
+<span class="choice__main">${appIdentity(client)}</span>${hasNamesake(client, apps) && html`<span class="choice__meta">Client id <code>${client.id}</code></span>`}
 ${client.description !== undefined && html`<span class="choice__meta">${client.description}</span>`}</label>
 `,
   )}</div></fieldset>`
+}
+
+// An id tells a clinician nothing, so it stands there only where names cannot tell two apps apart.
+function hasNamesake({ id, name }: Client, apps: readonly App[]): boolean {
+  return apps.some(({ client }) => client.id !== id && client.name === name)
 }
 
 /** What few launches need: the rest of SMART's launch context. Left alone, nothing of it is sent. */

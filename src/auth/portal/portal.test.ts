@@ -83,7 +83,9 @@ describe('GET /portal', () => {
     const browser = await many.loggedIn()
     const page = await browser.get('/portal')
     assert.equal(idsIn(page.body).length, 20)
-    assert.match(page.body, /The first 20 of 30 patients\. Search to find the others\./)
+    assert.match(page.body, /20 of 30 patients\. Search to find the others\./)
+    const found = await browser.get('/portal?search=family')
+    assert.match(found.body, /20 of 30 patients match “family”\. Type more of the name to find the others\./)
   })
 
   it('marks patients that are easily taken for each other, and who died', async () => {
@@ -98,10 +100,11 @@ describe('GET /portal', () => {
     const page = await visitor.get(`/portal?search=${encodeURIComponent(search)}`)
     const [asked] = house.fhir.asked
     assert.equal(asked?.url.searchParams.get('name'), `a&b=c\\|d\\,e\\\\f\\$<script>"'#%é`)
-    assert.deepEqual([...(asked?.url.searchParams.keys() ?? [])], ['name', '_count'])
+    assert.deepEqual([...(asked?.url.searchParams.keys() ?? [])], ['name', '_count', '_sort'])
     assert.doesNotMatch(page.body, /<script>/)
     assert.ok(page.body.includes('value="a&amp;b=c|d,e\\f$&lt;script&gt;&quot;&#39;#%é"'))
     assert.match(page.body, /No patient matches “a&amp;b/)
+    assert.match(page.body, /type only the beginning of the name/)
     assert.match(page.body, /Show the first 20 patients/)
   })
 
@@ -111,6 +114,38 @@ describe('GET /portal', () => {
     assert.match(found.body, /1 patient matches “Limestone”\./)
     assert.deepEqual(idsIn((await visitor.get('/portal?search=edith,%20limestone')).body), ['limestone'])
     assert.deepEqual(idsIn((await visitor.get('/portal?search=%20%20')).body).length, 5)
+  })
+
+  it('asks for matches by family name, and takes them in any order from a server that cannot sort', async () => {
+    house.fhir.asked.length = 0
+    await visitor.get('/portal?search=Limestone')
+    assert.deepEqual(queries(), ['?name=Limestone&_count=20&_sort=family'])
+    house.fhir.refuse('_sort')
+    house.fhir.asked.length = 0
+    const found = await visitor.get('/portal?search=Limestone')
+    house.fhir.refuse(undefined)
+    assert.deepEqual(idsIn(found.body), ['limestone'])
+    assert.deepEqual(queries(), ['?name=Limestone&_count=20&_sort=family', '?name=Limestone&_count=20'])
+
+    function queries() {
+      return house.fhir.asked.map(({ url }) => url.search)
+    }
+  })
+
+  it('takes 200 characters in the search field', async () => {
+    assert.match((await visitor.get('/portal')).body, /<input[^>]* name="search"[^>]* maxlength="200"/)
+  })
+
+  it('writes a record number as long as a UUID smaller', async () => {
+    const identifier = (value: string) => [{ type: { coding: [{ code: 'MR' }] }, value }]
+    const resources = [
+      patient('short', 'Short', 'A', { identifier: identifier('SYN-000001') }),
+      patient('long', 'Long', 'B', { identifier: identifier('6f1c1f0e-5d53-4c0e-9d5b-0c8f2c7f4a11') }),
+    ]
+    const other = await AuthHouse.open(await open(), { resources })
+    const { body } = await (await other.loggedIn()).get('/portal')
+    assert.match(body, /prow__fact--long"><span class="prow__label">MRN <\/span>6f1c1f0e/)
+    assert.match(body, /prow__fact"><span class="prow__label">MRN <\/span>SYN-000001/)
   })
 
   it('shows names that are markup as text', async () => {
@@ -217,11 +252,24 @@ describe('GET /portal', () => {
           ['aaa', false],
         ],
       )
+      assert.match(page.body, /Launch the chosen app/)
+      assert.match(page.body, /Unless you choose another app above, <b>Demo app<\/b> opens for <b>/)
+      assert.doesNotMatch(page.body, /Client id/)
       assert.match(page.body, /Another app[\s\S]*aaa\.example[\s\S]*Draws &lt;charts&gt;\./)
       const policy = String(page.headers['content-security-policy'])
       assert.match(policy, /form-action [^;]*https:\/\/aaa\.example/)
       assert.match(policy, /img-src 'self' data: https:\/\/aaa\.example\/logo\.png;/)
     })
+  })
+
+  it('tells apps of the same name apart by their ids', async () => {
+    const other = await AuthHouse.open(await open(), { resources: RESOURCES })
+    for (const client_id of ['aaa', 'bbb']) await other.addClient({ client_id, name: 'Charts' })
+    const page = await (await other.loggedIn()).get('/portal?patient=juniper')
+    assert.deepEqual(
+      [...page.body.matchAll(/Client id <code>([^<]*)</g)].map(match => match[1]),
+      ['aaa', 'bbb'],
+    )
   })
 
   describe('while the FHIR server is away', () => {

@@ -1,6 +1,6 @@
 import type { AuthSettings } from '../context.ts'
 
-/** Whether what the pages show is synthetic: the embedded FHIR server with sample patients. */
+/** Whether the pages show sample patients: the embedded FHIR server was given some. */
 export function showsSampleData({ fhir }: AuthSettings): boolean {
   return fhir.upstreamUrl === undefined && fhir.samplePatients > 0
 }

@@ -6,14 +6,20 @@ export interface FhirStandIn {
   readonly asked: { readonly url: URL; readonly authorization: string | null }[]
   /** Makes it answer in another way from now on: with a status, or not at all. */
   fail(how: number | 'no-answer' | 'not-json' | undefined): void
+  /** Makes it answer 400 to this parameter from now on. */
+  refuse(parameter: string | undefined): void
 }
 
 /** A FHIR server as far as the portal uses one: reads, and searches by name, family and patient. */
 export function fhirStandIn(baseUrl: string, resources: readonly Resource[]): FhirStandIn {
   const asked: { url: URL; authorization: string | null }[] = []
   let failing: number | 'no-answer' | 'not-json' | undefined
+  let refused: string | undefined
   return {
     asked,
+    refuse: parameter => {
+      refused = parameter
+    },
     fail: how => {
       failing = how
     },
@@ -23,6 +29,7 @@ export function fhirStandIn(baseUrl: string, resources: readonly Resource[]): Fh
       if (failing === 'no-answer') throw new TypeError('fetch failed')
       if (failing === 'not-json') return new Response('<html>', { status: 200 })
       if (failing !== undefined) return Response.json({}, { status: failing })
+      if (refused !== undefined && url.searchParams.has(refused)) return Response.json({}, { status: 400 })
       return answer(url, baseUrl, resources)
     },
   }
