@@ -20,7 +20,7 @@ const QUICK = [
   'src/scope/*.test.ts',
   'src/consent/**/*.test.ts',
   'src/cli/policy-file.test.ts',
-  'src/interceptor/explain.test.ts',
+  'src/interceptor/explain*.test.ts',
   'src/interceptor/decision/*.test.ts',
 ]
 
