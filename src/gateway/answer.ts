@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import type { Resource } from '../fhir/index.ts'
 
 /** The answer to an interaction, above or inside a Bundle. */
 export interface Answer {
@@ -8,4 +9,6 @@ export interface Answer {
   readonly body?: string | Readable | undefined
   /** The same JSON as bytes, where they came so: then it is not written anew. */
   readonly bytes?: Buffer | undefined
+  /** Of a write: what was there before, for the audit trail. */
+  readonly before?: Resource | undefined
 }

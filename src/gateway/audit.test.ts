@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { createAuditor, fhirAudit, findRecords } from '../audit/index.ts'
-import { fullAccess } from '../consent/index.ts'
+import { type Access, fullAccess } from '../consent/index.ts'
 import { BASE, type Fhir, guardOf, patientAccess } from '../fhir-server/testing/fhir.ts'
 import { openStore, type Store } from '../store/index.ts'
 import { startGatewayWithUpstream } from './testing/start-gateway.ts'
@@ -15,7 +15,8 @@ describe('the audit trail of the gateway', () => {
   let fhir: Fhir
   before(async () => {
     store = await openStore(`sqlite:${join(folder, 'audit.db')}`)
-    const guard = guardOf({ all: fullAccess, juniper: patientAccess('juniper', 'rs') })
+    const clinician: Access = { reach: type => (type === 'Binary' ? [] : 'everything') }
+    const guard = guardOf({ all: fullAccess, clinician, juniper: patientAccess('juniper', 'rs') })
     const audit = fhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl: BASE })
     fhir = await startGatewayWithUpstream({ guard, audit })
   })
@@ -46,10 +47,28 @@ describe('the audit trail of the gateway', () => {
     )
   })
 
+  it('is filed under whose data went through it', async () => {
+    const subject = { reference: 'Patient/ashlar' }
+    await fhir.as('all')('PUT Condition/c2', { resourceType: 'Condition', id: 'c2', subject })
+    for (const line of ['GET Condition/c2', 'GET Condition?_id=c2', 'GET Condition/c2/_history']) {
+      assert.equal((await fhir.as('all')(line)).status, 200)
+      assert.equal((await findRecords(store, { limit: 1 }))[0]?.patient_id, 'ashlar', line)
+    }
+    const moved = { resourceType: 'Condition', id: 'c2', subject: { reference: 'Patient/juniper' } }
+    await fhir.as('clinician')('PUT Condition/c2', moved)
+    assert.equal((await findRecords(store, { limit: 1 }))[0]?.patients, ' juniper ashlar ')
+    assert.equal((await fhir.as('clinician')('DELETE Condition/c2')).status, 204)
+    assert.equal((await findRecords(store, { limit: 1 }))[0]?.patient_id, 'juniper')
+    // Passed on unseen: whose it was is not known.
+    await fhir.as('all')('PUT Condition/c3', { resourceType: 'Condition', id: 'c3', subject })
+    await fhir.as('all')('DELETE Condition/c3')
+    assert.equal((await findRecords(store, { limit: 1 }))[0]?.patients, ' * ')
+  })
+
   it('answers AuditEvents from its own store, never from the upstream, and lets nobody write one', async () => {
     const { status, body } = await fhir.as('all')('GET AuditEvent?subtype=update')
     assert.equal(status, 200)
-    assert.equal(body.total, 2)
+    assert.equal(body.total, 5)
     const id = body.entry?.[0]?.resource?.id
     assert.equal((await fhir.as('all')(`GET AuditEvent/${id}`)).status, 200)
     assert.equal((await fhir.as('all')('POST AuditEvent', { resourceType: 'AuditEvent' })).status, 405)

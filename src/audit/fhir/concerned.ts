@@ -72,10 +72,12 @@ function sentBy({ sent, interaction }: Exchange, ground: Ground): readonly strin
 }
 
 /** Whose the resource is that was written, and was before; where that is told already, it need not be found again. */
-function placesOf({ interaction, location }: Exchange, ground: Ground, isTold: boolean): readonly string[] {
+function placesOf(exchange: Exchange, ground: Ground, isTold: boolean): readonly string[] {
+  const { interaction, location, before } = exchange
   const own =
     'id' in interaction && 'type' in interaction ? `${interaction.type}/${interaction.id}` : undefined
   const address = location ?? own
   const found = address === undefined ? [OTHERS] : patientsAt(address, ground)
-  return isTold ? found.filter(it => it !== OTHERS) : found
+  const earlier = patientsIn(before, ground)
+  return isTold || before ? [...earlier, ...found.filter(it => it !== OTHERS)] : found
 }

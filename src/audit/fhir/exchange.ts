@@ -1,5 +1,11 @@
 import type { Grant } from '../../consent/index.ts'
-import { type Interaction, isRecord, type Misunderstood, type Refused } from '../../fhir/index.ts'
+import {
+  type Interaction,
+  isRecord,
+  type Misunderstood,
+  type Refused,
+  type Resource,
+} from '../../fhir/index.ts'
 import { type AuditRecord, filedUnder } from '../record.ts'
 import { patientsConcerned } from './concerned.ts'
 import { launchIdOf } from './launch-id.ts'
@@ -26,6 +32,8 @@ export interface Exchange {
   readonly sent?: unknown
   /** Of the version that was written, or of the resource that was deleted: `Condition/1/_history/2`. */
   readonly location?: string | undefined
+  /** Of a write: the resource as it was before, where the server has it in hand. */
+  readonly before?: Resource | undefined
   readonly kept?: Kept | undefined
   readonly requestId?: string | undefined
   readonly clientAddress?: string | undefined

@@ -6,6 +6,7 @@ import {
   type Misunderstood,
   parseEntries,
   type Refused,
+  type Resource,
 } from '../../fhir/index.ts'
 import { type AuditRecord, filedUnder } from '../record.ts'
 import { listOf } from './concerned.ts'
@@ -32,6 +33,8 @@ export interface Finished {
   readonly sent?: unknown
   /** Of the version that was written, or of the resource that was deleted. */
   readonly location?: string | undefined
+  /** Of a write: the resource as it was before, where the server has it in hand. */
+  readonly before?: Resource | undefined
   /** What the server keeps, where it can tell. */
   readonly kept?: Kept | undefined
   readonly requestId?: string | undefined

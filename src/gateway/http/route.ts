@@ -86,7 +86,8 @@ async function answerTo(options: RouteOptions, request: FastifyRequest): Promise
     return recorded(options, request, { interaction, problem: { ...interaction, problem: 'misunderstood' } })
   const caller = isPublic(interaction) ? nobody : admitted
   if (!caller) throw new Error('Cannot decide: the caller was not admitted')
-  const call = callOf(interaction, request, caller)
+  // What is recorded before it goes out has to be looked into: whose data it carries.
+  const call = callOf(interaction, request, caller, options.audit === undefined)
   if (isProblem(call)) return recorded(options, request, { interaction, problem: call })
   try {
     const outcome = await perform(options, call)
@@ -138,6 +139,8 @@ async function recorded(options: RouteOptions, request: FastifyRequest, came: Ca
     admitted: asked.get(request)?.admitted,
     status: answer.status,
     answer: typeof answer.body === 'string' ? answer.body : undefined,
+    location: answer.headers.location,
+    before: answer.before,
     requestId: String(request.id),
     clientAddress: request.ip,
   })
@@ -148,7 +151,12 @@ function refusedBy(refused: Refused): Problem {
   return { problem: 'refused', refused }
 }
 
-function callOf(interaction: Interaction, request: FastifyRequest, admitted: Admitted): Call | Problem {
+function callOf(
+  interaction: Interaction,
+  request: FastifyRequest,
+  admitted: Admitted,
+  mayStream: boolean,
+): Call | Problem {
   const { headers } = request
   const decision = admitted.decide(interaction)
   if (!decision.allowed) return { problem: 'refused', refused: decision }
@@ -166,7 +174,7 @@ function callOf(interaction: Interaction, request: FastifyRequest, admitted: Adm
     by: decision.by,
     admitted,
     requestId: String(request.id),
-    mayStream: true,
+    mayStream,
   }
 }
 

@@ -42,5 +42,5 @@ async function removeOne(context: Context, call: Call, type: string, id: string)
     headers: { ...headersFor(call), ...(before.etag !== undefined && { 'if-match': before.etag }) },
   })
   if (isProblem(answer)) return answer
-  return answer.status < 300 ? NO_CONTENT : declined(answer, call.access)
+  return answer.status < 300 ? { ...NO_CONTENT, before: before.resource } : declined(answer, call.access)
 }

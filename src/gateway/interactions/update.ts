@@ -70,8 +70,10 @@ export async function replace(
     const request = sending(call, 'PUT', `/${type}/${id}`, after.exact, context.addresses, bound)
     const answer = await context.upstream.ask(request)
     const wasFaster = !isProblem(answer) && (answer.status === 412 || answer.status === 409)
-    if (!wasFaster || call.preconditions.ifMatch !== undefined || attempt === ATTEMPTS)
-      return written(context, call, answer)
+    if (!wasFaster || call.preconditions.ifMatch !== undefined || attempt === ATTEMPTS) {
+      const said = written(context, call, answer)
+      return isProblem(said) ? said : { ...said, before: living?.resource }
+    }
   }
 }
 
