@@ -67,7 +67,7 @@ ${rowFacts(person, { now, alike })}</a></li>
 `
 }
 
-/** From here on a record number is written smaller: a UUID would make a row of four lines. */
+/** A longer record number has a line of its own: in its column a UUID would make a row of four. */
 const LONG_NUMBER = 16
 
 /** Name, birth date, age, sex and number of a patient in a row. */

@@ -136,7 +136,7 @@ describe('GET /portal', () => {
     assert.match((await visitor.get('/portal')).body, /<input[^>]* name="search"[^>]* maxlength="200"/)
   })
 
-  it('writes a record number as long as a UUID smaller', async () => {
+  it('gives a record number as long as a UUID a line of its own', async () => {
     const identifier = (value: string) => [{ type: { coding: [{ code: 'MR' }] }, value }]
     const resources = [
       patient('short', 'Short', 'A', { identifier: identifier('SYN-000001') }),
