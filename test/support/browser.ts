@@ -18,6 +18,8 @@ const FLAGS = [
   '--disable-sync',
   '--no-first-run',
   '--disable-quic',
+  '--disable-gpu',
+  '--disable-extensions',
 ] as const
 
 export async function launchBrowser(): Promise<Browser> {
@@ -66,7 +68,7 @@ export async function expectAccessible(page: Page): Promise<void> {
   await page.evaluate(() => {
     if (document.querySelector('.decide')) window.scrollTo(0, document.documentElement.scrollHeight)
   })
-  const { violations } = await new AxeBuilder({ page }).withTags(RULES).analyze()
+  const { violations } = await new AxeBuilder({ page }).withTags(RULES).setLegacyMode().analyze()
   const found = violations.map(
     ({ id, help, nodes }) =>
       `${id}: ${help}\n${nodes.map(node => `    ${node.html}\n    ${node.failureSummary}`).join('\n')}`,
@@ -93,16 +95,27 @@ export const SCREENS = {
   'narrow-dark': { viewport: { width: 390, height: 844 }, colorScheme: 'dark' },
 } as const satisfies Record<string, BrowserContextOptions>
 
-/** Each colour scheme and each width once: axe judges colours and structure, which change with one of them. */
-const JUDGED: readonly string[] = ['wide-light', 'narrow-dark']
+/**
+ * Each colour scheme and each width once: axe judges colours and structure, which change with one of them. It takes
+ * longest of all, so page after page takes turns; where TEST_THOROUGH is set (CI), every page is judged on both.
+ */
+const JUDGED = ['wide-light', 'narrow-dark'] as const
+let turn = 0
+
+function judgedScreens(): readonly string[] {
+  if (process.env.TEST_THOROUGH !== undefined) return JUDGED
+  turn += 1
+  return JUDGED.slice(turn % 2, (turn % 2) + 1)
+}
 
 /** Looks at the page as it is on every screen: accessible, not wider than the window, pictures if a folder is given. */
 export async function inspectOnEveryScreen(page: Page, name: string): Promise<void> {
   const before = page.viewportSize() ?? SCREENS['wide-light'].viewport
+  const judged = judgedScreens()
   for (const [screen, { viewport, colorScheme }] of Object.entries(SCREENS)) {
     await page.setViewportSize(viewport)
     await page.emulateMedia({ colorScheme })
-    if (JUDGED.includes(screen)) await expectAccessible(page)
+    if (judged.includes(screen)) await expectAccessible(page)
     await expectNoSidewaysScroll(page)
     await screenshot(page, `${name}.${screen}`)
   }

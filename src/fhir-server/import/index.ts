@@ -4,7 +4,7 @@
  * nor decides what is valid: the repository does that, and what it refuses is told with file and line, never with
  * content.
  */
-export { type FoundFiles, findFiles, type InputFile } from './find-files.ts'
+export { type FoundFiles, findFiles } from './find-files.ts'
 export { type ImportProgress, importFiles } from './import-files.ts'
 export type { ImportReport, Place, Reason, Unreadable } from './report.ts'
 export { sendAll } from './send-all.ts'
