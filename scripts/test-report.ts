@@ -56,8 +56,9 @@ export async function report(
   })
   stream.on('test:stdout', ({ message }) => options.verbose && write(message))
   stream.on('test:stderr', ({ message }) => write(message))
-  stream.on('test:summary', ({ file, duration_ms: ms }) => {
-    if (file !== undefined) write(fileText(nameOf(file), countOf(file), ms))
+  stream.on('test:summary', ({ file, counts, duration_ms: ms }) => {
+    if (file === undefined) return
+    write(fileText(nameOf(file), { ...counts, failed: counts.tests - counts.passed - counts.skipped }, ms))
   })
   stream.resume()
   await new Promise<void>((resolve, reject) => stream.once('end', resolve).once('error', reject))

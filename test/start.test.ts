@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { createServer } from 'node:net'
@@ -52,11 +53,17 @@ function runningRequest({ authUrl }: Place) {
   const { promise: answer, resolve, reject } = Promise.withResolvers<number | undefined>()
   const sent = request(`${authUrl}/login`, {
     method: 'POST',
-    headers: { 'content-type': 'application/x-www-form-urlencoded', 'content-length': body.length },
+    headers: {
+      'content-type': 'application/x-www-form-urlencoded',
+      'content-length': body.length,
+      expect: '100-continue',
+    },
   })
   sent.on('response', response => resolve(response.resume().statusCode))
   sent.on('error', reject)
-  const begun = new Promise<void>(done => sent.write(body.slice(0, 10), () => done()))
+  // The server says so when it has read the headers: from then on the request is running.
+  const begun = once(sent, 'continue').then(() => sent.write(body.slice(0, 10)))
+  sent.flushHeaders()
   return { begun, answer, finish: () => sent.end(body.slice(10)) }
 }
 
