@@ -25,6 +25,7 @@ describe('roomFaults', () => {
       /fhir-server may not import interceptor/,
     ],
     ['src/fhir/a.ts', "import { x } from '../consent/index.ts'", /fhir may not import consent/],
+    ['src/fhir/a.ts', "import type { X } from '../consent/index.ts'", /fhir may not import consent/],
     ['src/auth/a.ts', "import {\n  a,\n  b,\n} from '../cli/index.ts'", /auth may not import cli/],
     ['src/auth/a.ts', "export { x } from '../cli/index.ts'", /auth may not import cli/],
     ['src/auth/a.ts', "export * from '../cli/index.ts'", /auth may not import cli/],
@@ -57,7 +58,7 @@ describe('roomFaults', () => {
   }
 
   const right: readonly (readonly [file: string, text: string])[] = [
-    ['src/fhir/guard.ts', "import type { Access } from '../consent/index.ts'"],
+    ['src/gateway/a.ts', "import type { X } from '../interceptor/index.ts'"],
     ['src/cli/a.ts', "import { x } from '../auth/index.ts'\nconsole.log('x')"],
     ['src/cli/main.ts', 'run(process.env)'],
     ['src/cli/a.ts', "import { x } from '../fhir-server/sample/index.ts'"],

@@ -17,7 +17,7 @@ const PARTS = ['interceptor', 'gateway', 'fhir-server', 'auth', 'session']
 /** Imports go one way: cli, then parts, then common ground, then words. Parts meet over HTTP only. */
 const ROOMS: Readonly<Record<string, Room>> = {
   scope: { opens: [] },
-  fhir: { opens: ['scope'], namesTypesOf: ['consent'] },
+  fhir: { opens: ['scope'] },
   consent: { opens: ['scope', 'fhir'] },
   web: { opens: ['fhir'] },
   store: { opens: [] },

@@ -1,5 +1,5 @@
-import type { Access, Roster } from '../consent/index.ts'
-import type { Admitted, Interaction, Preconditions, Preferences } from '../fhir/index.ts'
+import type { Access, Admitted, Roster } from '../consent/index.ts'
+import type { Interaction, Preconditions, Preferences } from '../fhir/index.ts'
 import type { Answer } from './answer.ts'
 import type { Problem } from './problem.ts'
 import type { Repository } from './repository/repository.ts'

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { FhirAudit } from '../audit/index.ts'
-import type { Guard } from '../fhir/index.ts'
+import type { Guard } from '../consent/index.ts'
 import { createServer, type Logger, type Origins, type ReadyCheck, type ServerOptions } from '../web/index.ts'
 import type { Context } from './call.ts'
 import { capabilityJson } from './capabilities/capability-statement.ts'

@@ -1,7 +1,7 @@
-import type { Refused } from './guard.ts'
 import { type IssueCode, type OperationOutcome, outcome } from './outcome.ts'
 import type { BadBundle } from './parse-entries.ts'
 import type { Fault } from './r4.ts'
+import type { Refused } from './refused.ts'
 import type { BadSearch } from './search/parse-query.ts'
 
 /** Why a FHIR server does not do an interaction. None of these is a bug: each has a response. */

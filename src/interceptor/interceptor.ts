@@ -1,5 +1,5 @@
-import { accessOf, type Grant, type Policy } from '../consent/index.ts'
-import type { Admitted, Guard, Interaction, Refused } from '../fhir/index.ts'
+import { type Admitted, accessOf, type Grant, type Guard, type Policy } from '../consent/index.ts'
+import type { Interaction, Refused } from '../fhir/index.ts'
 import type { ScopeContext } from '../scope/index.ts'
 import { decide } from './decision/decide.ts'
 import type { Decision } from './decision/decision.ts'

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { Guard } from '../../src/fhir/index.ts'
+import type { Guard } from '../../src/consent/index.ts'
 import { fhirServer } from '../../src/fhir-server/index.ts'
 import { gateway } from '../../src/gateway/index.ts'
 import { freePorts } from './free-ports.ts'

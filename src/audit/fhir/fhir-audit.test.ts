@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { eachDatabase } from '../../../test/support/databases.ts'
-import { type Access, fullAccess, type Grant } from '../../consent/index.ts'
-import { type Guard, outcome, outsideGrant, validate } from '../../fhir/index.ts'
+import { type Access, fullAccess, type Grant, type Guard } from '../../consent/index.ts'
+import { outcome, outsideGrant, validate } from '../../fhir/index.ts'
 // The server that it is made for, as a deployment has it.
 import { type FhirServerOptions, fhirServer } from '../../fhir-server/index.ts'
 import { parseScopes } from '../../scope/index.ts'

@@ -1,5 +1,5 @@
+import type { Admitted } from '../../consent/index.ts'
 import {
-  type Admitted,
   type FhirProblem,
   type Interaction,
   isRecord,

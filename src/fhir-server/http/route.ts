@@ -6,13 +6,11 @@ import {
   type Finished,
   isAboutAudit,
 } from '../../audit/index.ts'
-import { fullAccess } from '../../consent/index.ts'
+import { type Admitted, fullAccess, type Guard } from '../../consent/index.ts'
 import {
-  type Admitted,
   acceptsJson,
   authorizationOf,
   formOf,
-  type Guard,
   type Interaction,
   isPublic,
   type Misunderstood,

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
-import type { Access } from '../../consent/index.ts'
-import { type Guard, outcome, type Resource } from '../../fhir/index.ts'
+import type { Access, Guard } from '../../consent/index.ts'
+import { outcome, type Resource } from '../../fhir/index.ts'
 import { type FhirServerOptions, fhirServer } from '../index.ts'
 
 export const BASE = 'http://fhir.test/fhir'

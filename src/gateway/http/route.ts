@@ -1,12 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AuditUnavailable, type FhirAudit, type Finished, isAboutAudit } from '../../audit/index.ts'
-import { noAccess } from '../../consent/index.ts'
+import { type Admitted, type Guard, noAccess } from '../../consent/index.ts'
 import {
-  type Admitted,
   acceptsJson,
   authorizationOf,
   formOf,
-  type Guard,
   type Interaction,
   isProblem,
   isPublic,

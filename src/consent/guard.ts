@@ -1,0 +1,25 @@
+import type { Interaction, Refused } from '../fhir/index.ts'
+import type { Grant } from './grant.ts'
+import type { Access } from './reach.ts'
+
+/** A caller whose token is good. Each interaction of the request (a Bundle has many) is then decided by itself. */
+export interface Admitted {
+  readonly allowed: true
+  /** What the token says, for the audit trail. */
+  readonly grant?: Grant
+  decide(interaction: Interaction): Refused | Permitted
+}
+
+/** An interaction that is let through, within what it reaches. */
+interface Permitted {
+  readonly allowed: true
+  readonly access: Access
+  /** For the audit trail: the scope that decided, `fhirUser`, `public`, or `entries` of a Bundle. */
+  readonly by?: string
+}
+
+/** What a FHIR server asks before it touches data. The interceptor is one; an unguarded server has none. */
+export interface Guard {
+  /** Judges the bearer token of a request. Never rejects: whatever goes wrong inside becomes a refusal. */
+  admit(authorization: string | undefined): Promise<Refused | Admitted>
+}

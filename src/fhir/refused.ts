@@ -1,0 +1,27 @@
+import { type OperationOutcome, outcome } from './outcome.ts'
+
+/** A request that is turned away: the response that says so, and nothing else. */
+export interface Refused {
+  readonly allowed: false
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly outcome: OperationOutcome
+  /** For the audit trail, never for the caller: why the token is no good. */
+  readonly why?: string
+  /** For the audit trail: the scope that covers type and letter, but not what was asked for. */
+  readonly by?: string
+}
+
+/**
+ * The answer to whatever the grant does not reach (contract 4, "other refusals"). Where existence is a secret, an
+ * absent resource has the very same answer.
+ */
+export function outsideGrant(diagnostics?: string): Refused {
+  const text = 'Not within the granted patient, user or filter.'
+  return {
+    allowed: false,
+    status: 403,
+    headers: {},
+    outcome: outcome('forbidden', text, diagnostics === undefined ? {} : { diagnostics }),
+  }
+}
