@@ -74,8 +74,20 @@ function failureText(test: Outcome, nameOf: ReportOptions['nameOf']): string {
   const error = test.details.error
   const cause = error?.cause ?? error
   const where = test.file === undefined ? '' : ` ${styleText('dim', nameOf(test.file))}`
-  const text = cause instanceof Error ? (cause.stack ?? cause.message) : inspect(cause)
+  const text = [cause, innerOf(cause)]
+    .filter(it => it !== undefined)
+    .map(stackOf)
+    .join('\n')
   return `${styleText('red', '✖')} ${test.name}${where}\n${text.replace(/^/gm, '    ')}\n`
+}
+
+/** A property that failed has the assertion inside. */
+function innerOf(error: unknown): unknown {
+  return error instanceof Error ? error.cause : undefined
+}
+
+function stackOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : inspect(error)
 }
 
 function fileText(name: string, { passed, failed, skipped }: FileCount, ms: number): string {

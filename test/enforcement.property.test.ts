@@ -170,9 +170,9 @@ async function check(scene: Scene, by: Asking, what: Asked): Promise<void> {
     }
     case 'wide': {
       const told = await fhir.ask(what.line, by)
-      // Who may read a patient is told that she is gone.
-      const statuses = scene.held.has('Patient/ann') ? [200, 403] : [200, 403, 404, 410]
-      assert(statuses.includes(told.status), told.text)
+      // Who might read it is told that it is not there.
+      const isThere = [...scene.held.keys()].some(address => what.line.includes(`/${address}/`))
+      assert((isThere ? [200, 403] : [200, 403, 404, 410]).includes(told.status), told.text)
       assertWithin(by, told)
       return
     }

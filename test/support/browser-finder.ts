@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fetchDebianChromium } from './debian-chromium.ts'
 
 const INSTALLED = [
+  '/usr/bin/chromium-headless-shell',
   '/usr/bin/chromium',
   '/usr/bin/chromium-browser',
   '/usr/bin/google-chrome-stable',
