@@ -26,7 +26,6 @@ import { revokeRoutes } from './revoke/routes.ts'
 import { styleRoutes } from './style/routes.ts'
 import { tokenRoutes } from './token/routes.ts'
 import { userinfoRoutes } from './userinfo/routes.ts'
-import { answerWhileAway } from './while-away.ts'
 
 export interface AuthServerOptions {
   readonly settings: AuthSettings
@@ -79,10 +78,7 @@ export async function authServer(options: AuthServerOptions): Promise<FastifyIns
   }
   const app = await createServer(serverOptions(options, context))
   app.addHook('onClose', () => outgoing.close())
-  await app.register(async routes => {
-    answerWhileAway(routes, store)
-    addRoutes(routes, context)
-  })
+  addRoutes(app, context)
   return app
 }
 

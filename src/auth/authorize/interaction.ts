@@ -1,6 +1,8 @@
 import type { Kysely } from 'kysely'
 import { randomToken, type Schema, type Store, sha256 } from '../../store/index.ts'
+import type { AuthContext } from '../context.ts'
 import { LIFETIME } from '../lifetimes.ts'
+import type { Parameters } from '../parameters.ts'
 import type { AuthorizationRequest, PickedContext } from './request.ts'
 
 /** A verified request that waits for its user. The id is in the address of the pages that it leads through. */
@@ -23,16 +25,18 @@ export async function storeInteraction({ db }: Store, request: AuthorizationRequ
   return { id, request }
 }
 
-export async function findInteraction(
-  { db }: Store,
-  id: string,
-  now: number,
+/** The stored request that a page or form names, unless it is over. */
+export async function interactionOf(
+  { store, clock }: AuthContext,
+  parameters: Parameters,
 ): Promise<Interaction | undefined> {
-  const row = await db
+  const id = parameters.get('interaction')
+  if (id === undefined) return undefined
+  const row = await store.db
     .selectFrom('authorization_request')
     .select('request')
     .where('id_hash', '=', sha256(id))
-    .where('expires_at', '>', now)
+    .where('expires_at', '>', clock())
     .executeTakeFirst()
   return row && { id, request: JSON.parse(row.request) }
 }

@@ -9,6 +9,7 @@ import { Refusal } from '../refusal.ts'
 import { consumeInteraction, storeInteraction } from './interaction.ts'
 import { issueCode } from './issue-code.ts'
 import { nextStep, type Situation } from './next-step.ts'
+import { openedFor } from './opened-for.ts'
 import type { AuthorizationRequest } from './request.ts'
 import { redirectToClient, sendRefusal } from './respond.ts'
 import { choosingOf } from './scope-terms.ts'
@@ -46,7 +47,7 @@ export async function proceed(
       if (code instanceof Refusal) return refuse(reply, context, under, code)
       await auditEvent(context, reply.request, {
         ...{ kind: 'authorize', status: 302, client: client.id, clinician: step.login.clinician },
-        patient: situation.launch?.patientId,
+        patient: openedFor(situation.launch, request.picked)?.patientId,
         launch: situation.launch?.id,
       })
       return redirectToClient(reply, context, returnOf(request), { code })

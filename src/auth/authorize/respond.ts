@@ -50,3 +50,20 @@ function refusalPage(reply: FastifyReply, { clock }: AuthContext, refusal: Refus
     actions: [{ href: paths.portal, text: 'Go to patients' }],
   })
 }
+
+/** The request was answered before, or its 10 minutes are over. Where it came from is no longer known. */
+export function sendOver(reply: FastifyReply, { clock }: AuthContext): FastifyReply {
+  const page = errorPage({
+    kind: 'refused',
+    title: 'This sign-in is over',
+    text: [
+      'It was already finished, or it waited longer than 10 minutes. No record was opened.',
+      'Launch the app again from the patient list.',
+    ],
+    code: 'invalid_request',
+    reference: reply.request.id,
+    now: clock(),
+    actions: [{ href: paths.portal, text: 'Go to patients' }],
+  })
+  return reply.sendPage(page, { status: 400 })
+}

@@ -17,6 +17,13 @@ export function readForm({ headers, body }: FastifyRequest): Parameters | Refusa
     : new Refusal('invalid_request', 'A parameter is repeated or unreadable.')
 }
 
+/** The JSON that a client sent, unread; never a form. */
+export function readJson({ headers, body }: FastifyRequest): { readonly body: unknown } | Refusal {
+  return /^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '')
+    ? { body }
+    : new Refusal('invalid_request', 'The body must be application/json.')
+}
+
 /** Tells a client in JSON why its request is turned away (RFC 6749, 5.2). */
 export function sendRefused(request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply {
   request.log.info({ error: refusal.code, detail: refusal.detail }, 'Client refused')

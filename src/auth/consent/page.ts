@@ -20,6 +20,8 @@ export interface ConsentPageOptions {
   readonly sampleData: boolean
   /** Whose record it is about: nobody's, somebody's, or somebody's that cannot be read now. */
   readonly patient: { readonly id: string; readonly person: Person | undefined } | undefined
+  /** Of a launch, or picked on the way here. */
+  readonly encounterId: string | undefined
   readonly searchLetter: 'r' | 's'
   readonly accessTokenTtlSeconds: number
   /** Whether a patient was picked on the way here. */
@@ -59,13 +61,14 @@ function patientHtml({ patient, now }: ConsentPageOptions): Html | undefined {
 }
 
 function formHtml(options: ConsentPageOptions): Html {
-  const { interactionId, login, scope, patient, ticked } = options
+  const { interactionId, login, scope, patient, encounterId, ticked } = options
   const askings = askingsOf(scope)
   const writes = askings.filter(asking => asking.writes)
   return html`<form class="consent__ask" id="consent" method="post" action="${paths.consent}">
 <input type="hidden" name="interaction" value="${interactionId}">
 <input type="hidden" name="clinician" value="${login.clinician.id}">
 <input type="hidden" name="patient" value="${patient?.id}">
+<input type="hidden" name="encounter" value="${encounterId}">
 ${readSections(options, askings)}
 ${writes.length > 0 && section('write', writeHeading(writes), html`${writes.map(asking => writeRow(asking, ticked))}`)}
 ${section('stay', 'When you are away', stayRow(options))}

@@ -1,16 +1,15 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { personOf } from '../../web/index.ts'
-import type { Interaction } from '../authorize/interaction.ts'
-import { nextStep, type Situation } from '../authorize/next-step.ts'
+import { ACTS } from '../authorize/acts.ts'
+import type { Situation } from '../authorize/next-step.ts'
 import { openedFor, openingOf } from '../authorize/opened-for.ts'
-import { proceed, refuse, situationOf } from '../authorize/proceed.ts'
-import { sendRefusal } from '../authorize/respond.ts'
-import { interactionOf, sendOver } from '../authorize/routes.ts'
+import { proceed, refuse } from '../authorize/proceed.ts'
 import { scopeTerms } from '../authorize/scope-terms.ts'
+import { sendElsewhere, type Waiting, waitingFor } from '../authorize/waiting.ts'
 import type { AuthContext } from '../context.ts'
 import { grantScope } from '../grant/grant-scope.ts'
 import type { Login } from '../login/login.ts'
-import { readParameters } from '../parameters.ts'
+import { type Parameters, readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { logosOf } from '../portal/app-identity.ts'
 import { fhirReader } from '../portal/fhir-reader.ts'
@@ -23,22 +22,20 @@ const AS_ASKED: Ticked = () => true
 
 /** The page on which a clinician allows or refuses an app that is not ours. */
 export function consentRoutes(app: FastifyInstance, context: AuthContext): void {
-  app.get(paths.consent, async (request, reply) => {
-    const interaction = await interactionOf(context, readParameters(request.query).get('interaction'))
-    return interaction ? ask(reply, context, interaction, AS_ASKED) : sendOver(request, reply, context)
+  app.get(paths.consent, ACTS, async (request, reply) => {
+    const waiting = await waitingFor(reply, context, readParameters(request.query), ['consent'])
+    return waiting.kind === 'waiting'
+      ? ask(reply, context, waiting, AS_ASKED)
+      : sendElsewhere(reply, context, waiting)
   })
 
+  // What was decided counts also for an app that has become ours while the page was open.
   app.post(paths.consent, async (request, reply) => {
     const form = readParameters(request.body)
-    const interaction = await interactionOf(context, form.get('interaction'))
-    if (!interaction) return sendOver(request, reply, context)
-    const situation = await situationOf(reply, context, interaction)
-    if (situation instanceof Refusal) return sendRefusal(reply, context, situation)
-    const { login, launch } = situation
-    // What was read decides: after a change of user or patient the page is shown again.
-    const patientId = openedFor(launch, interaction.request.picked)?.patientId
-    if (form.get('clinician') !== login?.clinician.id || form.get('patient') !== patientId)
-      return ask(reply, context, interaction, AS_ASKED)
+    const waiting = await waitingFor(reply, context, form, ['consent', 'issue-code'])
+    if (waiting.kind !== 'waiting') return sendElsewhere(reply, context, waiting)
+    if (!isAboutTheSame(form, waiting)) return ask(reply, context, waiting, AS_ASKED)
+    const { interaction } = waiting
     const ticked = tickedOf(request.body)
     switch (form.get('decision')) {
       case 'allow':
@@ -46,9 +43,19 @@ export function consentRoutes(app: FastifyInstance, context: AuthContext): void 
       case 'deny':
         return refuse(reply, context, interaction, new Refusal('access_denied', 'The user did not allow it.'))
       default:
-        return ask(reply, context, interaction, scope => ticked.has(scope))
+        return ask(reply, context, waiting, scope => ticked.has(scope))
     }
   })
+}
+
+/** What was read decides: after a change of user, patient or encounter the page is shown again. */
+function isAboutTheSame(form: Parameters, { login, situation }: Waiting): boolean {
+  const opened = openedFor(situation.launch, situation.request.picked)
+  return (
+    form.get('clinician') === login.clinician.id &&
+    form.get('patient') === opened?.patientId &&
+    form.get('encounter') === opened?.encounterId
+  )
 }
 
 /** Every ticked box. */
@@ -57,17 +64,13 @@ function tickedOf(body: unknown): ReadonlySet<string> {
   return new Set([scope].flat().filter(value => typeof value === 'string'))
 }
 
-/** Shows the page, if asking is what comes next. */
 async function ask(
   reply: FastifyReply,
   context: AuthContext,
-  interaction: Interaction,
+  { interaction, situation, login }: Waiting,
   ticked: Ticked,
 ): Promise<FastifyReply> {
-  const situation = await situationOf(reply, context, interaction)
-  if (situation instanceof Refusal) return sendRefusal(reply, context, situation)
-  const { login, client, request } = situation
-  if (!login || nextStep(situation).kind !== 'consent') return proceed(reply, context, interaction)
+  const { client, request } = situation
   const { settings, clock } = context
   const page = consentPage({
     client,
@@ -77,6 +80,7 @@ async function ask(
     redirectUri: request.redirectUri,
     sampleData: showsSampleData(settings),
     patient: await patientOf(context, login, situation),
+    encounterId: openedFor(situation.launch, request.picked)?.encounterId,
     searchLetter: settings.fhir.searchLetter,
     accessTokenTtlSeconds: settings.accessTokenTtlSeconds,
     picked: request.picked !== undefined,

@@ -84,6 +84,7 @@ const rows: readonly (readonly [
     'openid',
   ],
   ['toString constructor openid', 'toString constructor openid', 'openid'],
+  ['__proto__ __defineGetter__ openid', '__proto__ __defineGetter__ openid', 'openid'],
   // Once each, in the order of asking.
   ['openid patient/Patient.rs openid patient/Patient.rs', 'openid patient/*.rs', 'openid patient/Patient.rs'],
 ]

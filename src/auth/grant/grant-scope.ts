@@ -15,19 +15,19 @@ export interface ScopeTerms {
 }
 
 /** The plain scopes that we keep, and when. Anything else plain is dropped. */
-const PLAIN: Readonly<Record<string, (terms: ScopeTerms) => boolean>> = {
-  openid: () => true,
-  fhirUser: () => true,
-  profile: () => true,
-  online_access: () => true,
-  offline_access: () => true,
-  launch: terms => terms.launched,
-  'launch/patient': terms => terms.hasPatient,
-  'launch/encounter': terms => terms.hasEncounter,
-}
+const PLAIN = new Map<string, (terms: ScopeTerms) => boolean>([
+  ['openid', () => true],
+  ['fhirUser', () => true],
+  ['profile', () => true],
+  ['online_access', () => true],
+  ['offline_access', () => true],
+  ['launch', terms => terms.launched],
+  ['launch/patient', terms => terms.hasPatient],
+  ['launch/encounter', terms => terms.hasEncounter],
+])
 
 /** The plain scopes that are advertised. */
-export const plainScopes: readonly string[] = Object.keys(PLAIN)
+export const plainScopes: readonly string[] = [...PLAIN.keys()]
 
 /**
  * What is granted of what was asked, in the order of asking: no more than the client may have; unknown and malformed
@@ -54,7 +54,7 @@ function granting(scope: Scope, allowed: readonly Scope[], terms: ScopeTerms): r
 // SMART 2.2: a role that is not known brings what there is of that type (`launch/patient?role=…`).
 function isPlainOpen({ text }: Scope, allowed: readonly Scope[], terms: ScopeTerms): boolean {
   const [name = ''] = text.split('?')
-  return PLAIN[name]?.(terms) === true && allowed.some(one => one.text === text || one.text === name)
+  return PLAIN.get(name)?.(terms) === true && allowed.some(one => one.text === text || one.text === name)
 }
 
 // Contract 5.5: where `r` searches too, a lone `s` would buy nothing and is not granted.

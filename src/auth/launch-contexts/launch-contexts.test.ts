@@ -140,6 +140,26 @@ describe('POST /launch-contexts', () => {
     ['an empty role', { ...ORDER, fhirContext: [{ reference: 'ImagingStudy/1', role: '' }] }, 400],
     ['a relative role', { ...ORDER, fhirContext: [{ reference: 'ImagingStudy/1', role: 'mine' }] }, 400],
     ['an unknown type', { ...ORDER, fhirContext: [{ reference: 'Nonsense/1' }] }, 400],
+    [
+      'a patient by identifier',
+      { ...ORDER, fhirContext: [{ type: 'Patient', identifier: { value: '1' } }] },
+      400,
+    ],
+    [
+      'an encounter by address',
+      { ...ORDER, fhirContext: [{ type: 'Encounter', canonical: 'https://x.example/e' }] },
+      400,
+    ],
+    [
+      'a reference of another type',
+      { ...ORDER, fhirContext: [{ type: 'Observation', reference: 'ImagingStudy/1' }] },
+      400,
+    ],
+    [
+      'more context than anybody reads',
+      { ...ORDER, fhirContext: [{ identifier: { value: 'x'.repeat(20_000) } }] },
+      400,
+    ],
     ['an identifier that is a text', { ...ORDER, fhirContext: [{ identifier: 'x' }] }, 400],
   ]
   for (const [what, body, status] of bad) {
@@ -150,6 +170,14 @@ describe('POST /launch-contexts', () => {
       assert.doesNotMatch(response.body, /launch_url/)
     })
   }
+
+  it('reads JSON, never a form', async () => {
+    const response = await house.visitor().post('/launch-contexts', ORDER, {
+      authorization: `Bearer ${await backEndToken(house, 'ehr', SCOPE)}`,
+    })
+    assert.equal(response.statusCode, 400)
+    assert.equal(response.json().error, 'invalid_request')
+  })
 
   it('lets another patient into fhirContext with a role of its own', async () => {
     const fhirContext = [{ reference: 'Patient/ashlar', role: 'https://x.example/donor' }]

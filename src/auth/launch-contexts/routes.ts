@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { readBearer, sendBearerFault } from '../access/bearer.ts'
 import { auditEvent } from '../audit.ts'
+import { readJson, sendRefused } from '../client/request.ts'
 import type { Clinician } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { hasScope } from '../grant/grant.ts'
@@ -8,6 +9,7 @@ import { type LaunchProblem, prepareLaunch, type ReadyLaunch } from '../launch/p
 import { LIFETIME } from '../lifetimes.ts'
 import { paths } from '../paths.ts'
 import { fhirReader } from '../portal/fhir-reader.ts'
+import { Refusal } from '../refusal.ts'
 import { type LaunchOrder, readLaunchOrder } from './read-body.ts'
 
 const SCOPE = '__launch-contexts.c'
@@ -27,7 +29,9 @@ export function launchContextRoutes(app: FastifyInstance, context: AuthContext):
     if (typeof bearer === 'string') return sendBearerFault(reply, bearer, SCOPE)
     if (bearer.grant || !hasScope(bearer.scope, SCOPE))
       return sendBearerFault(reply, 'insufficient-scope', SCOPE)
-    const order = readLaunchOrder(request.body)
+    const json = readJson(request)
+    if (json instanceof Refusal) return sendRefused(request, reply, json)
+    const order = readLaunchOrder(json.body)
     const result: ReadyLaunch | Problem =
       typeof order === 'string' ? { kind: 'bad-body', fault: order } : await carryOut(context, order)
     await auditEvent(context, request, { ...eventOf(result), subject: bearer.clientId })

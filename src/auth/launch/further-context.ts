@@ -18,6 +18,8 @@ export interface FhirContextItem {
 
 const MEMBERS: ReadonlySet<string> = new Set(['reference', 'canonical', 'identifier', 'type', 'role'])
 const ITEMS_MOST = 50
+/** It is stored with the launch, and comes again with every token. */
+const CHARACTERS_MOST = 16_000
 
 /** The items of a `fhirContext`, or what is wrong with it in words for a developer. */
 export function readFhirContext(value: unknown): readonly FhirContextItem[] | string {
@@ -27,7 +29,9 @@ export function readFhirContext(value: unknown): readonly FhirContextItem[] | st
     const fault = isRecord(item) ? faultOf(item) : 'each item of fhirContext must be an object'
     if (fault !== undefined) return fault
   }
-  return value
+  return JSON.stringify(value).length > CHARACTERS_MOST
+    ? `fhirContext must be at most ${CHARACTERS_MOST} characters of JSON`
+    : value
 }
 
 /** `intent` and `tenant`: short, and without control characters. */
@@ -35,7 +39,13 @@ export function isShortText(value: unknown): value is string {
   return typeof value === 'string' && value.length >= 1 && value.length <= 200 && !/\p{Cc}/u.test(value)
 }
 
-function faultOf(item: Readonly<Record<string, unknown>>): string | undefined {
+type Item = Readonly<Record<string, unknown>>
+
+function faultOf(item: Item): string | undefined {
+  return faultOfMembers(item) ?? faultOfMeaning(item)
+}
+
+function faultOfMembers(item: Item): string | undefined {
   const { reference, canonical, identifier, type, role } = item
   const unknown = Object.keys(item).find(name => !MEMBERS.has(name))
   if (unknown !== undefined) return `fhirContext has no member ${JSON.stringify(unknown.slice(0, 40))}`
@@ -50,17 +60,25 @@ function faultOf(item: Readonly<Record<string, unknown>>): string | undefined {
   // SMART 2.2: an absent role means `launch`; roles of others are absolute addresses, and none is empty.
   if (role !== undefined && role !== 'launch' && !isAddress(role))
     return 'a role of fhirContext must be "launch" or an absolute address'
-  return faultOfReference(reference, role ?? 'launch')
+  return undefined
 }
 
-function faultOfReference(reference: unknown, role: unknown): string | undefined {
-  if (reference === undefined) return undefined
-  const [type = '', id = '', ...rest] = typeof reference === 'string' ? reference.split('/') : []
-  if (rest.length > 0 || !isResourceType(type) || !isId(id))
+function faultOfMeaning({ reference, type, role = 'launch' }: Item): string | undefined {
+  const referred = typeOf(reference)
+  if (reference !== undefined && referred === undefined)
     return 'a reference of fhirContext must be relative, such as ImagingStudy/123'
-  if (role === 'launch' && (type === 'Patient' || type === 'Encounter'))
-    return `${type} has a member of its own and belongs into fhirContext only with another role than launch`
+  if (type !== undefined && referred !== undefined && type !== referred)
+    return 'a type of fhirContext must be that of its reference'
+  const about = referred ?? type
+  if (role === 'launch' && (about === 'Patient' || about === 'Encounter'))
+    return `${about} has a member of its own and belongs into fhirContext only with another role than launch`
   return undefined
+}
+
+/** The type of a relative reference. */
+function typeOf(reference: unknown): string | undefined {
+  const [type = '', id = '', ...rest] = typeof reference === 'string' ? reference.split('/') : []
+  return rest.length === 0 && isResourceType(type) && isId(id) ? type : undefined
 }
 
 function isAddress(value: unknown): boolean {

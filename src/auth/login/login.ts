@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { randomToken, type Schema, type Store, sha256 } from '../../store/index.ts'
 import type { Clinician } from '../clinician/clinician.ts'
 import { LIFETIME } from '../lifetimes.ts'
@@ -79,6 +79,7 @@ async function removeLogin(trx: Kysely<Schema>, idHash: string, now: number): Pr
     .set({ revoked_at: now })
     .where('login_id_hash', '=', idHash)
     .where('revoked_at', 'is', null)
-    .where('scope', 'not like', '%offline_access%')
+    // As a word of its own: it may also be a value in a granular scope.
+    .where(sql`' ' || scope || ' '`, 'not like', '% offline_access %')
     .execute()
 }

@@ -1,10 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { auditEvent } from '../audit.ts'
-import type { Interaction } from '../authorize/interaction.ts'
-import { findInteraction } from '../authorize/interaction.ts'
+import { type Interaction, interactionOf } from '../authorize/interaction.ts'
 import { findClient } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'
-import { type Parameters, readParameters } from '../parameters.ts'
+import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { type AttemptResult, tryLogin } from './attempt.ts'
 import { currentLogin, setLoginCookie } from './current-login.ts'
@@ -109,9 +108,4 @@ async function auditFailure(
     .executeTakeFirst()
   const event = { kind: 'login', allowed: false, status, reason, subject: clinician?.id } as const
   await auditEvent(context, request, event)
-}
-
-async function interactionOf({ store, clock }: AuthContext, parameters: Parameters) {
-  const id = parameters.get('interaction')
-  return id === undefined ? undefined : findInteraction(store, id, clock())
 }

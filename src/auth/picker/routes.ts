@@ -1,15 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errorPage } from '../../web/index.ts'
+import { ACTS } from '../authorize/acts.ts'
 import { type Interaction, keepPicked } from '../authorize/interaction.ts'
-import { nextStep } from '../authorize/next-step.ts'
-import { proceed, refuse, situationOf } from '../authorize/proceed.ts'
-import { sendRefusal } from '../authorize/respond.ts'
-import { interactionOf, sendOver } from '../authorize/routes.ts'
-import type { Choosing } from '../authorize/scope-terms.ts'
-import type { Client } from '../client/client.ts'
+import { proceed, refuse } from '../authorize/proceed.ts'
+import { sendElsewhere, type Waiting, waitingFor } from '../authorize/waiting.ts'
 import type { AuthContext } from '../context.ts'
 import { checkSubject } from '../launch/prepare.ts'
-import type { Login } from '../login/login.ts'
 import { type Parameters, readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { sendAway } from '../portal/away.ts'
@@ -20,34 +16,25 @@ import { showsSampleData } from '../portal/sample-data.ts'
 import { Refusal } from '../refusal.ts'
 import { encounterPage, type PickerOptions, patientPage, pickAddress } from './page.ts'
 
-/** An authorization request that waits for a choice, and who chooses. */
-interface Waiting {
-  readonly kind: 'waiting'
-  readonly interaction: Interaction
-  readonly client: Client
-  readonly login: Login
-  readonly choosing: Choosing
-}
-
 /**
  * The picker of a standalone launch (`launch/patient`, `launch/encounter`): after the login, before consent. Whoever
  * leaves without a choice has refused.
  */
 export function pickerRoutes(app: FastifyInstance, context: AuthContext): void {
-  app.get(paths.pick, async (request, reply) => {
+  app.get(paths.pick, ACTS, async (request, reply) => {
     const query = readParameters(request.query)
-    const waiting = await waitingFor(reply, context, query)
-    if (waiting.kind !== 'waiting') return sendElsewhere(request, reply, context, waiting)
+    const waiting = await waitingFor(reply, context, query, ['pick'])
+    if (waiting.kind !== 'waiting') return sendElsewhere(reply, context, waiting)
     const patient = query.get('patient')
-    return patient !== undefined && waiting.choosing === 'encounter'
+    return patient !== undefined && waiting.situation.choosing === 'encounter'
       ? showEncounters(reply, context, waiting, patient)
       : showPatients(reply, context, waiting, { search: query.get('search')?.trim() || undefined })
   })
 
   app.post(paths.pick, async (request, reply) => {
     const form = readParameters(request.body)
-    const waiting = await waitingFor(reply, context, form)
-    if (waiting.kind !== 'waiting') return sendElsewhere(request, reply, context, waiting)
+    const waiting = await waitingFor(reply, context, form, ['pick'])
+    if (waiting.kind !== 'waiting') return sendElsewhere(reply, context, waiting)
     if (form.get('cancel') !== undefined)
       return refuse(
         reply,
@@ -70,7 +57,8 @@ async function pick(
   waiting: Waiting,
   { patientId, form }: { readonly patientId: string; readonly form: Parameters },
 ): Promise<FastifyReply> {
-  const { interaction, login, choosing } = waiting
+  const { interaction, login, situation } = waiting
+  const { choosing } = situation
   const encounterId = choosing === 'encounter' ? form.get('encounterId') : undefined
   const read = await fhirReader(context, login.clinician)
   const problem = await checkSubject(context, read, { patientId, encounterId })
@@ -84,45 +72,6 @@ async function pick(
     ...(encounterId === undefined ? {} : { encounterId }),
   }
   return proceed(reply, context, await keepPicked(context.store, interaction, picked))
-}
-
-/** What is there instead of a choice to be made. */
-type Elsewhere =
-  | { readonly kind: 'over' }
-  | { readonly kind: 'refused'; readonly refusal: Refusal }
-  | { readonly kind: 'another-step'; readonly interaction: Interaction }
-
-/** The request, if choosing is what comes next. */
-async function waitingFor(
-  reply: FastifyReply,
-  context: AuthContext,
-  parameters: Parameters,
-): Promise<Waiting | Elsewhere> {
-  const interaction = await interactionOf(context, parameters.get('interaction'))
-  if (!interaction) return { kind: 'over' }
-  // A choice that was made before may be changed by going back, up to the code.
-  const { picked: _, ...unpicked } = interaction.request
-  const situation = await situationOf(reply, context, { request: unpicked })
-  if (situation instanceof Refusal) return { kind: 'refused', refusal: situation }
-  const { client, login, choosing } = situation
-  if (!login || nextStep(situation).kind !== 'pick') return { kind: 'another-step', interaction }
-  return { kind: 'waiting', interaction, client, login, choosing }
-}
-
-async function sendElsewhere(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  context: AuthContext,
-  elsewhere: Elsewhere,
-): Promise<FastifyReply> {
-  switch (elsewhere.kind) {
-    case 'over':
-      return sendOver(request, reply, context)
-    case 'refused':
-      return sendRefusal(reply, context, elsewhere.refusal)
-    case 'another-step':
-      return proceed(reply, context, elsewhere.interaction)
-  }
 }
 
 async function showPatients(
@@ -155,9 +104,12 @@ async function showEncounters(
   return reply.sendPage(page, { formTargets: [waiting.interaction.request.redirectUri] })
 }
 
-function optionsOf({ settings, clock }: AuthContext, { client, login, interaction }: Waiting): PickerOptions {
+function optionsOf(
+  { settings, clock }: AuthContext,
+  { situation, login, interaction }: Waiting,
+): PickerOptions {
   return {
-    client,
+    client: situation.client,
     login,
     interactionId: interaction.id,
     sampleData: showsSampleData(settings),

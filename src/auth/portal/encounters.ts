@@ -32,7 +32,7 @@ export function encounterOf(resource: Resource, fhirBaseUrl: string): Encounter 
     id: resource.id ?? '',
     patientId: reference?.type === 'Patient' ? reference.id : undefined,
     title: titleOf(resource),
-    status: STATUS[status] ?? 'Not known',
+    status: (Object.hasOwn(STATUS, status) ? STATUS[status] : undefined) ?? 'Not known',
     inProgress: status === 'in-progress',
     start: textAt(resource, 'period', 'start'),
     end: textAt(resource, 'period', 'end'),

@@ -40,6 +40,14 @@ describe('POST /oauth2/register', () => {
     assert.equal((await house.token(form)).json().error, 'invalid_client')
   })
 
+  it('reads JSON, never a form', async () => {
+    const response = await house
+      .visitor()
+      .post('/oauth2/register', 'redirect_uris=https://a.example/&scope=openid')
+    assert.equal(response.statusCode, 400)
+    assert.equal(response.json().error, 'invalid_request')
+  })
+
   it('registers a public app whose users are asked for consent, and which the portal can launch', async () => {
     const initiate_login_uri = 'https://app.example/launch'
     const { client_id, ...body } = (

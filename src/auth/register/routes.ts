@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { sameText, sha256 } from '../../store/index.ts'
 import { type BearerFault, sendBearerFault } from '../access/bearer.ts'
-import { forbidCaching, sendRefused } from '../client/request.ts'
+import { forbidCaching, readJson, sendRefused } from '../client/request.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
 import { paths } from '../paths.ts'
 import { Refusal } from '../refusal.ts'
@@ -13,7 +13,8 @@ export function registerRoutes(app: FastifyInstance, context: AuthContext): void
   app.post(paths.register, { onRequest: forbidCaching }, async (request, reply) => {
     const fault = mayRegister(context.settings, request.headers.authorization)
     if (fault) return sendBearerFault(reply, fault, 'register')
-    const metadata = readClientMetadata(request.body)
+    const json = readJson(request)
+    const metadata = json instanceof Refusal ? json : readClientMetadata(json.body)
     if (metadata instanceof Refusal) return sendRefused(request, reply, metadata)
     const nameless = request.headers.authorization === undefined
     if (nameless && !context.settings.onLoopback && /(?:^| )system\//.test(metadata.scope))

@@ -83,6 +83,14 @@ eachDatabase((_name, open) => {
       assert.deepEqual((await feed()).revoked, [])
     })
 
+    it('lists what a logout ends also where offline_access is but a value in a scope', async () => {
+      const visitor = await house.loggedIn()
+      const scope = 'launch patient/Observation.rs?code=offline_access patient/Patient.rs'
+      const { access_token: token } = (await house.exchange(await house.code(visitor, { scope }))).json()
+      await visitor.post('/logout', {})
+      assert.ok(await isListed(token))
+    })
+
     it('lists no id itself, to anybody, uncached', async () => {
       const tokens = await bought()
       await revoke({ token: tokens.refresh_token })

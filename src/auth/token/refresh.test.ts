@@ -176,7 +176,13 @@ eachDatabase((_name, open) => {
         house.time.now += 3_600_000
         bound = (await house.refresh(bound)).json().refresh_token
       }
-      house.time.now += 3_600_000
+      house.time.now += 3_600_000 - 60_000
+      const last = (await house.refresh(bound)).json()
+      bound = last.refresh_token
+      // No token outlives what it was bought with.
+      assert.deepEqual([last.expires_in, last.refresh_token_expires_in], [60, 60])
+      assert.equal(claimsOf(last.access_token).exp, Math.floor(house.time.now / 1000) + 60)
+      house.time.now += 60_000
       assert.equal((await house.refresh(bound)).json().error, 'invalid_grant')
       for (const days of [89, 89]) {
         house.time.now += days * 86_400_000

@@ -35,7 +35,8 @@ export interface Purchase {
 export async function tokenResponse(context: AuthContext, purchase: Purchase): Promise<TokenResponse> {
   const { grant, scope, refreshToken, nonce } = purchase
   const key = await context.keys.signing()
-  const ends = { now: context.clock(), lifetimeSeconds: context.settings.accessTokenTtlSeconds }
+  const now = context.clock()
+  const ends = { now, lifetimeSeconds: lifetimeOf(grant, now, context.settings.accessTokenTtlSeconds) }
   return {
     access_token: accessToken(context.settings, key, { grant, scope, ...ends }),
     token_type: 'Bearer',
@@ -48,6 +49,11 @@ export async function tokenResponse(context: AuthContext, purchase: Purchase): P
     ...contextMembers(context.settings, grant),
     launch_id: grant.id,
   }
+}
+
+// What ends with the login ends with it, and not with a token that was bought a moment before.
+function lifetimeOf({ endsAt }: Grant, now: number, longestSeconds: number): number {
+  return endsAt === undefined ? longestSeconds : Math.min(longestSeconds, Math.ceil((endsAt - now) / 1000))
 }
 
 /** `online_access` lasts as long as the login; what is offline has no end while it is used. */

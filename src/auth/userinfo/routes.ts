@@ -1,11 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { readBearer, sendBearerFault } from '../access/bearer.ts'
+import { findClient } from '../client/client.ts'
 import { forbidCaching } from '../client/request.ts'
 import { fhirUserOf } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { type Grant, hasScope } from '../grant/grant.ts'
 import { paths } from '../paths.ts'
-import { answerPreflight, clientOrigins } from '../token/cors.ts'
+import { answerPreflight, clientOrigins, limitToOriginsOf } from '../token/cors.ts'
 
 /** `/oauth2/userinfo` (OIDC Core, 5.3): who the clinician of an access token with `openid` is. */
 export function userinfoRoutes(app: FastifyInstance, context: AuthContext): void {
@@ -13,7 +14,9 @@ export function userinfoRoutes(app: FastifyInstance, context: AuthContext): void
   const answer = async (request: FastifyRequest, reply: FastifyReply) => {
     const bearer = await readBearer(context, request.headers.authorization)
     if (typeof bearer === 'string') return sendBearerFault(reply, bearer, 'openid')
-    const { grant, scope } = bearer
+    const { grant, scope, clientId } = bearer
+    const client = await findClient(context.store, clientId)
+    if (client) limitToOriginsOf(client, request, reply)
     return grant && hasScope(scope, 'openid')
       ? reply.send(userinfo(context, grant, scope))
       : sendBearerFault(reply, 'insufficient-scope', 'openid')

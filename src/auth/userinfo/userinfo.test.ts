@@ -51,6 +51,22 @@ describe('/oauth2/userinfo', () => {
     assert.equal(inQuery.statusCode, 401)
   })
 
+  it('may be read by pages of the client’s own origin only', async () => {
+    await house.addClient({ client_id: 'other' })
+    const { access_token: token } = await bought()
+    for (const [origin, allowed] of [
+      ['http://localhost:8081', 'http://localhost:8081'],
+      ['https://other.example', undefined],
+      ['https://evil.example', undefined],
+    ] as const) {
+      const headers = { authorization: `Bearer ${token}`, origin }
+      const response = await house.app.inject({ url: '/oauth2/userinfo', headers })
+      assert.equal(response.statusCode, 200)
+      assert.equal(response.headers['access-control-allow-origin'], allowed, origin)
+      assert.equal(response.headers.vary, 'Origin')
+    }
+  })
+
   it('refuses a token once its clinician signed out, or it expired', async () => {
     const visitor = await house.loggedIn()
     const { access_token: token } = (await house.exchange(await house.code(visitor))).json()

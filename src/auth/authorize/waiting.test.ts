@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { before, beforeEach, describe, it } from 'node:test'
+import { AuthHouse, answerOf } from '../testing/auth-house.ts'
+import { formOf, without } from '../testing/form-of.ts'
+import { oneStore } from '../testing/one-store.ts'
+import type { Visitor } from '../testing/visitor.ts'
+
+const APP = { client_id: 'third', redirect_uri: 'https://third.example/callback' }
+const SCOPE = 'launch/patient openid patient/Patient.rs patient/Condition.rs'
+
+describe('a request that waits for its user', () => {
+  const open = oneStore()
+  let house: AuthHouse
+  let visitor: Visitor
+  before(async () => {
+    house = await AuthHouse.open(await open())
+    await house.addClinician('colleague')
+    visitor = await house.loggedIn()
+  })
+  beforeEach(async () => {
+    await house.store.db.deleteFrom('client').where('client_id', '=', APP.client_id).execute()
+    const scope = 'openid offline_access patient/*.rs'
+    await house.addClient({ client_id: APP.client_id, scope, first_party: false })
+  })
+
+  const begin = async (browser = visitor, scope = SCOPE, more = {}) => {
+    const response = await house.authorize(browser, { ...APP, scope, ...more })
+    const address = response.headers.location ?? ''
+    return { address, interaction: answerOf(response).interaction ?? '', page: await browser.get(address) }
+  }
+  const pick = async (page: { readonly body: string }, fields: Readonly<Record<string, string>>) => {
+    const form = `${formOf(page.body)}&${new URLSearchParams(fields)}`
+    return visitor.follow(await visitor.post('/oauth2/pick', form), 'http://localhost:9000')
+  }
+  const decide = (form: URLSearchParams, decision: 'allow' | 'deny', browser = visitor) =>
+    browser.post('/oauth2/consent', `${form}&decision=${decision}`)
+  const update = (client: { first_party?: boolean; redirect_uris?: string }) =>
+    house.store.db.updateTable('client').set(client).where('client_id', '=', APP.client_id).execute()
+
+  it('gives nothing to a HEAD, which nobody would read', async () => {
+    const { interaction } = await begin(visitor, 'openid', { prompt: 'login' })
+    await visitor.login()
+    await update({ first_party: true })
+    for (const path of ['resume', 'pick', 'consent']) {
+      const url = `/oauth2/${path}?interaction=${interaction}`
+      const cookie = [...visitor.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+      const head = await house.app.inject({ method: 'HEAD', url, headers: { cookie } })
+      assert.equal(head.headers.location, undefined, path)
+    }
+    assert.ok(answerOf(await visitor.get(`/oauth2/consent?interaction=${interaction}`)).code)
+  })
+
+  it('is not ended by whoever has not logged in, or has still to choose', async () => {
+    const { interaction, page } = await begin()
+    for (const [browser, next] of [
+      [house.visitor(), /^\/login\?/],
+      [visitor, /^\/oauth2\/pick\?/],
+    ] as const) {
+      const denied = await browser.post('/oauth2/consent', { interaction, decision: 'deny' })
+      assert.match(denied.headers.location ?? '', next)
+    }
+    assert.match((await pick(page, { patientId: 'juniper' })).body, />Juniper</)
+  })
+
+  it('keeps what its user decided when the app became ours meanwhile', async () => {
+    const boxes = [await begin(), await begin()].map(({ page }) => pick(page, { patientId: 'juniper' }))
+    const [one, other] = (await Promise.all(boxes)).map(({ body }) => formOf(body))
+    assert.ok(one && other)
+    await update({ first_party: true })
+    assert.equal(answerOf(await decide(other, 'deny')).error, 'access_denied')
+    const { code = '' } = answerOf(await decide(without(one, 'patient/Condition.rs'), 'allow'))
+    const { scope } = (await house.exchange(code, APP)).json()
+    assert.equal(scope, 'launch/patient openid patient/Patient.rs')
+  })
+
+  it('ends without a redirect when the app or its address is gone', async () => {
+    for (const gone of ['address', 'app']) {
+      const { page } = await begin()
+      const consent = await pick(page, { patientId: 'juniper' })
+      if (gone === 'address') await update({ redirect_uris: '["https://third.example/other"]' })
+      else await house.store.db.deleteFrom('client').where('client_id', '=', APP.client_id).execute()
+      const answers = [
+        await decide(formOf(consent.body), 'allow'),
+        await decide(formOf(consent.body), 'deny'),
+        await visitor.post('/oauth2/pick', `${formOf(page.body)}&patientId=juniper`),
+        await visitor.post('/oauth2/pick', `${formOf(page.body)}&cancel=1`),
+      ]
+      for (const { statusCode, headers } of answers)
+        assert.deepEqual([statusCode, headers.location], [400, undefined], gone)
+      await update({ redirect_uris: JSON.stringify([APP.redirect_uri]) })
+    }
+  })
+
+  it('is asked again when another encounter was chosen in another tab', async () => {
+    const { page } = await begin(visitor, `launch/encounter ${SCOPE}`)
+    const first = await pick(page, { patientId: 'juniper', encounterId: 'enc-1' })
+    const second = await pick(page, { patientId: 'juniper', encounterId: 'enc-2' })
+    const stale = await decide(formOf(first.body), 'allow')
+    assert.equal(stale.statusCode, 200)
+    const { code = '' } = answerOf(await decide(formOf(second.body), 'allow'))
+    assert.equal((await house.exchange(code, APP)).json().encounter, 'enc-2')
+  })
+
+  it('waits for the login again after a logout, and begins anew for another user', async () => {
+    const browser = await house.loggedIn()
+    const { page, interaction } = await begin(browser)
+    const picked = await browser.post('/oauth2/pick', `${formOf(page.body)}&patientId=juniper`)
+    const consent = await browser.follow(picked, 'http://localhost:9000')
+    await browser.post('/logout', {})
+    const after = await decide(formOf(consent.body), 'allow', browser)
+    assert.match(after.headers.location ?? '', /^\/login\?interaction=/)
+    const next = await browser.post('/login', { username: 'colleague', password: 'sallyport', interaction })
+    assert.match((await browser.follow(next, 'http://localhost:9000')).body, /Choose a patient for third/)
+    const late = await decide(formOf(consent.body), 'allow', browser)
+    assert.match(late.headers.location ?? '', /^\/oauth2\/pick\?/)
+  })
+})
