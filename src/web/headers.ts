@@ -45,18 +45,14 @@ function imageOf(address: string): string {
 }
 
 /**
- * Headers of every response, unless its handler set them. `no-referrer`, because addresses carry launch and code values;
- * `no-store`, because most answers are about a patient.
+ * Headers of every response, set before its handler may set others: a page has its own policy. `no-referrer`, because
+ * addresses carry launch and code values; `no-store`, because most answers are about a patient.
  */
 export function setSecurityHeaders(reply: FastifyReply, https: boolean): void {
-  const isPage = String(reply.getHeader('content-type') ?? '').startsWith('text/html')
-  setDefault(reply, 'content-security-policy', isPage ? pagePolicy() : DATA_POLICY)
-  setDefault(reply, 'referrer-policy', 'no-referrer')
-  setDefault(reply, 'x-content-type-options', 'nosniff')
-  setDefault(reply, 'cache-control', 'no-store')
-  if (https) setDefault(reply, 'strict-transport-security', 'max-age=31536000')
-}
-
-function setDefault(reply: FastifyReply, name: string, value: string): void {
-  if (!reply.hasHeader(name)) reply.header(name, value)
+  reply
+    .header('content-security-policy', DATA_POLICY)
+    .header('referrer-policy', 'no-referrer')
+    .header('x-content-type-options', 'nosniff')
+    .header('cache-control', 'no-store')
+  if (https) reply.header('strict-transport-security', 'max-age=31536000')
 }

@@ -12,6 +12,7 @@ interface Histogram {
 
 interface Series {
   readonly counted: string
+  count: number
   readonly histogram: Histogram
 }
 
@@ -29,18 +30,18 @@ function escapeLabel(text: string): string {
 /** Requests by method, route and status, and how long they took. Routes are patterns, so that no id gets in. */
 export class RequestMetrics {
   readonly #server: string
-  readonly #counts = new Map<string, number>()
   readonly #durations = new Map<string, Histogram>()
-  /** By method, route and status: what would otherwise be put into words for every request. */
-  readonly #series = new Map<string, Series>()
+  /** By route, method and status: what would otherwise be put into words for every request. */
+  readonly #series = new Map<string, Map<string, Map<number, Series>>>()
 
   constructor(server: string) {
     this.#server = server
   }
 
   observe(method: string, route: string, status: number, seconds: number): void {
-    const { counted, histogram } = this.#seriesOf(method, route, status)
-    this.#counts.set(counted, (this.#counts.get(counted) ?? 0) + 1)
+    const series = this.#seriesOf(method, route, status)
+    series.count += 1
+    const { histogram } = series
     histogram.sum += seconds
     histogram.count += 1
     const bucket = BUCKETS.findIndex(bound => seconds <= bound)
@@ -48,14 +49,20 @@ export class RequestMetrics {
   }
 
   #seriesOf(method: string, route: string, status: number): Series {
-    const key = `${status} ${method} ${route}`
-    let series = this.#series.get(key)
-    if (!series) {
-      const counted = labelText({ server: this.#server, method, route, status })
-      series = { counted, histogram: this.#histogram(method, route) }
-      this.#series.set(key, series)
-    }
-    return series
+    const known = this.#series.get(route)?.get(method)?.get(status)
+    if (known) return known
+    const counted = labelText({ server: this.#server, method, route, status })
+    const made: Series = { counted, count: 0, histogram: this.#histogram(method, route) }
+    const methods = this.#series.get(route) ?? new Map<string, Map<number, Series>>()
+    const statuses = methods.get(method) ?? new Map<number, Series>()
+    this.#series.set(route, methods.set(method, statuses.set(status, made)))
+    return made
+  }
+
+  #all(): readonly Series[] {
+    return [...this.#series.values()].flatMap(methods =>
+      [...methods.values()].flatMap(statuses => [...statuses.values()]),
+    )
   }
 
   #histogram(method: string, route: string): Histogram {
@@ -72,7 +79,7 @@ export class RequestMetrics {
     return [
       '# HELP sallyport_http_requests_total Requests answered.',
       '# TYPE sallyport_http_requests_total counter',
-      ...[...this.#counts].map(([labels, count]) => `sallyport_http_requests_total${labels} ${count}`),
+      ...this.#all().map(({ counted, count }) => `sallyport_http_requests_total${counted} ${count}`),
       '# HELP sallyport_http_request_duration_seconds Time from request to the end of its answer.',
       '# TYPE sallyport_http_request_duration_seconds histogram',
       ...[...this.#durations].flatMap(([key, histogram]) => this.#lines(key, histogram)),

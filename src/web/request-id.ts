@@ -7,8 +7,12 @@ const LETTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
 /** A new request id such as `7F3K-92QD-0XTB`. It is also the reference on an error page. */
 export function newRequestId(random: (size: number) => Uint8Array = pooledBytes): string {
+  const bytes = random(12)
   let id = ''
-  for (const [at, byte] of random(12).entries()) id += (at === 4 || at === 8 ? '-' : '') + LETTERS[byte % 32]
+  for (let at = 0; at < 12; at++) {
+    if (at === 4 || at === 8) id += '-'
+    id += LETTERS[(bytes[at] ?? 0) % 32]
+  }
   return id
 }
 

@@ -1,9 +1,9 @@
 import cookie from '@fastify/cookie'
 import formbody from '@fastify/formbody'
 import {
-  type FastifyBaseLogger,
   type FastifyInstance,
   type FastifyRequest,
+  type FastifyServerOptions,
   fastify,
   LogController,
 } from 'fastify'
@@ -16,7 +16,7 @@ import { setSecurityHeaders } from './headers.ts'
 import { isReady, type ReadyCheck, serveHealth } from './health.ts'
 import { lazyLogger } from './lazy-logger.ts'
 import { prepareDoors } from './listen.ts'
-import { createLogger, type Logger } from './logger.ts'
+import type { Logger } from './logger.ts'
 import { serveMetrics } from './metrics.ts'
 import { problemOf } from './problems.ts'
 import { answerProblem, decorateReply, pathOf, type ReplyOptions } from './reply.ts'
@@ -88,11 +88,8 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
 }
 
 function bareServer(options: ServerOptions): FastifyInstance {
-  const logger = (options.logger ?? createLogger({ level: 'silent' })).child({ server: options.name })
-  const loggerInstance: FastifyBaseLogger = logger
   return fastify({
-    loggerInstance,
-    childLoggerFactory: (_logger, bindings) => lazyLogger(logger, bindings),
+    ...logging(options),
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: request => requestIdFrom(request.headers['x-request-id']),
     bodyLimit: options.bodyLimit ?? 1024 * 1024,
@@ -110,6 +107,13 @@ function bareServer(options: ServerOptions): FastifyInstance {
     ...(options.trustProxy === undefined ? {} : { trustProxy: options.trustProxy }),
     ...(options.tls ? { https: options.tls } : {}),
   })
+}
+
+/** Without a logger nothing is made for a request to log by. */
+function logging({ logger, name }: ServerOptions): FastifyServerOptions {
+  if (!logger) return {}
+  const own = logger.child({ server: name })
+  return { loggerInstance: own, childLoggerFactory: (_logger, bindings) => lazyLogger(own, bindings) }
 }
 
 function replyOptions({
@@ -130,18 +134,16 @@ function addHooks(app: FastifyInstance, options: ServerOptions): void {
   // With callbacks: these run for every request, and a promise each would be most of what they cost.
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
-    if (!options.acceptsCrossSite?.(pathOf(request.url)) && isCrossSite(request, ownOrigins))
+    setSecurityHeaders(reply, https)
+    if (isCrossSite(request, ownOrigins) && !options.acceptsCrossSite?.(pathOf(request.url)))
       reply.sendProblem({ kind: 'cross-site' })
     else done()
   })
-  app.addHook('onSend', (_request, reply, _payload, done) => {
-    setSecurityHeaders(reply, https)
-    done()
-  })
-  app.addHook('onResponse', (request, reply, done) => {
-    if (options.logger?.isLevelEnabled('info')) logRequest(request, reply.statusCode, reply.elapsedTime)
-    done()
-  })
+  if (options.logger?.isLevelEnabled('info'))
+    app.addHook('onResponse', (request, reply, done) => {
+      logRequest(request, reply.statusCode, reply.elapsedTime)
+      done()
+    })
   app.addHook('preClose', async () => {
     const cut = setTimeout(() => app.server.closeAllConnections(), options.drainMs ?? 8_000)
     cut.unref()
