@@ -1,9 +1,9 @@
 import type { Kysely } from 'kysely'
 import { type Schema, type Store, sha256 } from '../../store/index.ts'
 
-/** The `jti` of a back end's tokens begins with this, so that all of them end with their client. */
-export function clientTokens(clientId: string): string {
-  return `client-${sha256(clientId)}`
+/** The `jti` of a back end's tokens begins with this: all of them end with their client, and with no later one of its id. */
+export function clientTokens({ id, createdAt }: { readonly id: string; readonly createdAt: number }): string {
+  return `client-${sha256(`${id} ${createdAt}`)}`
 }
 
 /** Revokes one access token by its `jti`, or all whose `jti` begins with an id, for as long as any of them could live. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { sha256 } from '../../store/index.ts'
+import { clientTokens, revoke } from '../revoke/revocation.ts'
 import { AuthHouse, claimsOf } from '../testing/auth-house.ts'
 import { oneStore } from '../testing/one-store.ts'
 import { SigningClient } from '../testing/signing-client.ts'
@@ -44,6 +45,18 @@ describe('client_credentials', () => {
     assert.equal(claims.scope, 'system/Patient.rs')
     assert.equal(Number(claims.exp) - Number(claims.iat), 300)
     assert.equal('patient' in claims || 'fhirUser' in claims, false)
+  })
+
+  it('ends with its client, and not with an earlier one that had its id', async () => {
+    const token = (await ask('__launch-contexts.c')).json().access_token
+    const knock = () => house.visitor().post('/launch-contexts', '', { authorization: `Bearer ${token}` })
+    const end = (createdAt: number) =>
+      revoke(house.store.db, clientTokens({ id: 'back-end', createdAt }), house.time.now, house.time.now + 1)
+    await end(house.time.now - 1)
+    assert.equal((await knock()).statusCode, 400)
+    await end(house.time.now)
+    assert.equal((await knock()).statusCode, 401)
+    await house.store.db.deleteFrom('revocation').execute()
   })
 
   it('stays at 300 s where access tokens live longer, and below where they do not', async () => {

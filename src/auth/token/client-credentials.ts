@@ -75,7 +75,7 @@ async function backEndToken(
     aud: settings.fhirBaseUrl,
     client_id: client.id,
     scope,
-    jti: `${clientTokens(client.id)}.${randomBytes(12).toString('base64url')}`,
+    jti: `${clientTokens(client)}.${randomBytes(12).toString('base64url')}`,
     iat: issuedAt,
     exp: issuedAt + lifetimeSeconds,
   })

@@ -5,6 +5,10 @@ export function checkRedirectUri(text: string): string {
   return checked('redirect-uri', text, redirectUriFault(text))
 }
 
+export function checkPostLogoutRedirectUri(text: string): string {
+  return checked('post-logout-redirect-uri', text, redirectUriFault(text))
+}
+
 export function checkLaunchUrl(text: string): string {
   return checked('launch-url', text, pageAddressFault(text))
 }

@@ -1,81 +1,105 @@
 import { resolve } from 'node:path'
-import { isSet, optional, required, several } from '../arguments.ts'
+import type { Selectable } from 'kysely'
+import { randomToken, type Schema, sha256 } from '../../store/index.ts'
+import { isSet, optional, several } from '../arguments.ts'
 import { type Arguments, misuse } from '../command.ts'
-import { checkJwksUrl, checkLaunchUrl, checkLogoUrl, checkRedirectUri } from './addresses.ts'
+import {
+  checkJwksUrl,
+  checkLaunchUrl,
+  checkLogoUrl,
+  checkPostLogoutRedirectUri,
+  checkRedirectUri,
+} from './addresses.ts'
 import { readPublicKeys } from './public-keys.ts'
 import { checkScope, isForSystemsOnly } from './scope.ts'
 
-/** How a client proves itself at the token endpoint. */
-export type Proof =
-  | { readonly kind: 'public' }
-  | { readonly kind: 'secret' }
-  | { readonly kind: 'jwks-url'; readonly url: string }
-  /** The key set as JSON. */
-  | { readonly kind: 'jwks'; readonly jwks: string }
+export type ClientRow = Selectable<Schema['client']>
 
-/** A client as it was described on the command line, checked. */
-export interface Registration {
-  readonly id: string
-  readonly name: string
-  readonly description: string | undefined
-  readonly logoUrl: string | undefined
-  readonly redirectUris: readonly string[]
-  readonly launchUrl: string | undefined
-  readonly scope: string
-  readonly proof: Proof
-  readonly firstParty: boolean
+/** What of a client the options name, checked each by itself. */
+export type Described = Partial<Omit<ClientRow, 'client_id' | 'created_at'>>
+
+/** The options that describe a client, for `client add` and `client set`. */
+export const describingOptions = {
+  'redirect-uri': { type: 'string', multiple: true },
+  'post-logout-redirect-uri': { type: 'string', multiple: true },
+  'launch-url': { type: 'string' },
+  scope: { type: 'string' },
+  public: { type: 'boolean' },
+  secret: { type: 'boolean' },
+  'jwks-url': { type: 'string' },
+  'jwks-file': { type: 'string' },
+  'first-party': { type: 'boolean' },
+  name: { type: 'string' },
+  description: { type: 'string' },
+  'logo-url': { type: 'string' },
+} as const
+
+export const describingUsage = `\
+  --redirect-uri <address>  where codes are sent, compared exactly; may be given several times; https, http on loopback,
+                            or a private-use scheme (com.example.app:/callback); not needed with only system/ scopes
+  --post-logout-redirect-uri <address>
+                            where a browser may go after a logout that the app asked for; may be given several times
+  --scope "<scopes>"        the scopes that it may have at most, separated by spaces
+  --public                  a browser or native app, with PKCE and without secret
+  --secret                  a confidential app; its secret is made and printed once
+  --jwks-url <address>      a confidential app that signs with its keys, which are published there (not fetched now)
+  --jwks-file <file>        the same with a file of public keys
+  --launch-url <address>    where the portal sends the browser to launch it
+  --first-party             ours: its users are not asked for consent
+  --name <text>             name that is shown; the id unless given
+  --description <text>      one sentence about it, shown beside the name
+  --logo-url <address>      its logo; the browser of whoever looks at it fetches it from there`
+
+/** What the options say, and a secret if one was made: it is kept only as a hash. */
+export async function readDescription(
+  args: Arguments,
+  cwd: string,
+): Promise<{ readonly described: Described; readonly secret: string | undefined }> {
+  const secret = isSet(args, 'secret') ? randomToken() : undefined
+  const scope = optional(args, 'scope')
+  const described: Described = {
+    ...one(args, 'name', 'name'),
+    ...one(args, 'description', 'description'),
+    ...one(args, 'logo-url', 'logo_url', checkLogoUrl),
+    ...one(args, 'launch-url', 'launch_url', checkLaunchUrl),
+    ...list(args, 'redirect-uri', 'redirect_uris', checkRedirectUri),
+    ...list(args, 'post-logout-redirect-uri', 'post_logout_redirect_uris', checkPostLogoutRedirectUri),
+    ...(scope === undefined ? {} : { scope: await checkScope(scope) }),
+    ...(isSet(args, 'first-party') ? { first_party: true } : {}),
+    ...(await readProof(args, cwd, secret)),
+  }
+  return { described, secret }
 }
 
-/** The portal's own name on its tokens (contract 5.4): nobody else may have it. */
-const RESERVED_ID = 'sallyport-portal'
-
-export async function readRegistration(args: Arguments, cwd: string): Promise<Registration> {
-  const id = checkId(required(args, 'id'))
-  const scope = await checkScope(required(args, 'scope'))
-  const proof = readProof(args, cwd)
-  const redirectUris = [...new Set(several(args, 'redirect-uri').map(checkRedirectUri))]
-  if (redirectUris.length === 0 && !isForSystemsOnly(scope)) {
+/** What one option cannot tell by itself. */
+export function checkWhole(client: Pick<ClientRow, 'scope' | 'redirect_uris' | 'auth_method'>): void {
+  if (client.redirect_uris === '[]' && !isForSystemsOnly(client.scope))
     throw misuse('Missing --redirect-uri: only a client with nothing but system/ scopes needs none')
-  }
-  // SMART backend services: `system/` is only for clients that prove themselves.
-  if (proof.kind === 'public' && /(^| )system\//.test(scope)) {
-    throw misuse('Cannot use --public with system/ scopes: such a client must prove itself')
-  }
-  const launchUrl = optional(args, 'launch-url')
-  const logoUrl = optional(args, 'logo-url')
-  return {
-    id,
-    name: optional(args, 'name') ?? id,
-    description: optional(args, 'description'),
-    logoUrl: logoUrl === undefined ? undefined : checkLogoUrl(logoUrl),
-    redirectUris,
-    launchUrl: launchUrl === undefined ? undefined : checkLaunchUrl(launchUrl),
-    scope,
-    proof,
-    firstParty: isSet(args, 'first-party'),
-  }
+  // SMART backend services: only for clients that sign.
+  if (client.auth_method !== 'private_key_jwt' && /(^| )(system\/|__launch-contexts\.c)/.test(client.scope))
+    throw misuse('Cannot use system/ scopes without --jwks-url or --jwks-file: such a client must sign')
 }
 
-function checkId(id: string): string {
-  if (!/^[\x21-\x7e]{1,200}$/.test(id)) {
-    throw misuse('Cannot use --id: expected at most 200 printable characters without spaces')
-  }
-  if (id === RESERVED_ID) throw misuse(`Cannot use --id ${RESERVED_ID}: it is the portal's own`)
-  return id
+function one(args: Arguments, option: string, column: keyof Described, check = (text: string) => text) {
+  const text = optional(args, option)
+  return text === undefined ? {} : { [column]: check(text) }
 }
 
-function readProof(args: Arguments, cwd: string): Proof {
+function list(args: Arguments, option: string, column: keyof Described, check: (text: string) => string) {
+  const texts = [...new Set(several(args, option).map(check))]
+  return texts.length === 0 ? {} : { [column]: JSON.stringify(texts) }
+}
+
+/** How it proves itself at the token endpoint, in one way only. */
+async function readProof(args: Arguments, cwd: string, secret: string | undefined): Promise<Described> {
   const url = optional(args, 'jwks-url')
   const file = optional(args, 'jwks-file')
-  const given: readonly (Proof | undefined)[] = [
-    isSet(args, 'public') ? { kind: 'public' } : undefined,
-    isSet(args, 'secret') ? { kind: 'secret' } : undefined,
-    url === undefined ? undefined : { kind: 'jwks-url', url: checkJwksUrl(url) },
-    file === undefined ? undefined : { kind: 'jwks', jwks: readPublicKeys(resolve(cwd, file), file) },
-  ]
-  const [proof, second] = given.filter(item => item !== undefined)
-  if (proof === undefined || second !== undefined) {
+  if ([isSet(args, 'public'), isSet(args, 'secret'), url, file].filter(Boolean).length > 1)
     throw misuse('Expected one of --public, --secret, --jwks-url and --jwks-file')
-  }
-  return proof
+  const none = { secret_hash: null, jwks: null, jwks_url: null }
+  if (isSet(args, 'public')) return { ...none, auth_method: 'none' }
+  if (secret !== undefined) return { ...none, auth_method: 'client_secret', secret_hash: sha256(secret) }
+  if (url !== undefined) return { ...none, auth_method: 'private_key_jwt', jwks_url: checkJwksUrl(url) }
+  if (file === undefined) return {}
+  return { ...none, auth_method: 'private_key_jwt', jwks: await readPublicKeys(resolve(cwd, file), file) }
 }

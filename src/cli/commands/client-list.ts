@@ -9,7 +9,9 @@ export const clientList: Command = {
   name: 'client list',
   summary: 'List the registered apps',
   usage: `
-Usage: npm run -s sallyport -- client list`,
+Usage: npm run -s sallyport -- client list
+
+All of one app: client show <id>.`,
   options: {},
   positionals: { min: 0, max: 0 },
   async run(_args, io) {
@@ -21,12 +23,9 @@ Usage: npm run -s sallyport -- client list`,
       row.name,
       PROOFS[row.auth_method],
       row.first_party ? 'not asked' : 'asked',
-      (JSON.parse(row.redirect_uris) as readonly string[]).join(' '),
       row.launch_url ?? '',
-      row.scope,
     ])
-    const head = ['ID', 'NAME', 'PROOF', 'CONSENT', 'REDIRECT URIS', 'LAUNCH URL', 'SCOPE']
-    io.stdout.write(`${columns([head, ...lines])}\n`)
+    io.stdout.write(`${columns([['ID', 'NAME', 'PROOF', 'CONSENT', 'LAUNCH URL'], ...lines])}\n`)
     return 0
   },
 }

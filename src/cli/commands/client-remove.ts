@@ -30,10 +30,15 @@ const LONGEST_TOKEN_MS = 86_400_000
 async function removeClient(trx: Transaction<Schema>, id: string): Promise<boolean> {
   const { clientTokens } = await import('../../auth/index.ts')
   const grants = await trx.selectFrom('grant').select('id').where('client_id', '=', id).execute()
-  const { numDeletedRows } = await trx.deleteFrom('client').where('client_id', '=', id).executeTakeFirst()
-  if (numDeletedRows === 0n) return false
+  const client = await trx
+    .deleteFrom('client')
+    .where('client_id', '=', id)
+    .returning('created_at')
+    .executeTakeFirst()
+  if (!client) return false
   const now = Date.now()
-  const ended = [...grants.map(grant => grant.id), clientTokens(id)].map(ending => ({
+  const tokens = clientTokens({ id, createdAt: client.created_at })
+  const ended = [...grants.map(grant => grant.id), tokens].map(ending => ({
     id: ending,
     revoked_at: now,
     expires_at: now + LONGEST_TOKEN_MS,

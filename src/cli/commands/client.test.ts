@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,8 +10,9 @@ import { openStore, sha256 } from '../../store/index.ts'
 
 const cwd = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
 after(() => rmSync(cwd, { recursive: true, force: true }))
-const PUBLIC_KEY = { kty: 'EC', crv: 'P-384', x: 'x', y: 'y', kid: 'k' }
-writeFileSync(join(cwd, 'keys.json'), JSON.stringify({ keys: [PUBLIC_KEY], more: 'ignored' }))
+const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-384' })
+const PUBLIC_KEY = { ...publicKey.export({ format: 'jwk' }), kid: 'k' }
+writeFileSync(join(cwd, 'keys.json'), JSON.stringify({ keys: [PUBLIC_KEY] }))
 
 const APP = [
   'client',
@@ -55,6 +57,8 @@ eachDatabase((_, __, create) => {
         'Draws growth charts.',
         '--logo-url',
         'https://app.example/logo.svg',
+        '--post-logout-redirect-uri',
+        'https://app.example/bye',
         '--first-party',
       )
       assert.deepEqual(done, { exitCode: 0, stdout: 'client_id: growth\n', stderr: '' })
@@ -70,7 +74,7 @@ eachDatabase((_, __, create) => {
         jwks: null,
         jwks_url: null,
         redirect_uris: '["https://app.example/callback","http://127.0.0.1:3000/cb"]',
-        post_logout_redirect_uris: '[]',
+        post_logout_redirect_uris: '["https://app.example/bye"]',
         launch_url: 'https://app.example/launch?x=1',
         scope: 'launch patient/Observation.rs',
         first_party: true,
@@ -138,10 +142,7 @@ eachDatabase((_, __, create) => {
       const { run, rows } = await setUp()
       await run(...APP, '--public')
       const { stdout } = await run('client', 'list')
-      assert.match(
-        stdout,
-        /^ID +NAME +PROOF .*\ngrowth +growth +public +asked +https:\/\/app\.example\/callback +launch patient\/Observation\.rs\n$/,
-      )
+      assert.match(stdout, /^ID +NAME +PROOF +CONSENT +LAUNCH URL\ngrowth +growth +public +asked\n$/)
       assert.deepEqual(await run('client', 'remove', '--id', 'growth'), {
         exitCode: 0,
         stdout: 'Removed client growth\n',
@@ -180,7 +181,12 @@ describe('sallyport client add', () => {
     [['client', 'add', '--id', 'x', '--secret', '--scope', 'system/*.rs openid'], /^Missing --redirect-uri/],
     [
       ['client', 'add', '--id', 'x', '--public', '--scope', 'system/*.rs'],
-      /^Cannot use --public with system\/ scopes/,
+      /^Cannot use system\/ scopes without --jwks-url or --jwks-file: such a client must sign$/,
+    ],
+    [['client', 'add', '--id', 'x', '--secret', '--scope', '__launch-contexts.c'], /must sign$/],
+    [
+      [...APP, '--public', '--post-logout-redirect-uri', 'ftp://x/y'],
+      /^Cannot use --post-logout-redirect-uri ftp:\/\/x\/y: expected https/,
     ],
     [[...changed('--id', 'two words'), '--public'], /^Cannot use --id: expected/],
     [[...changed('--id', 'sallyport-portal'), '--public'], /^Cannot use --id sallyport-portal/],
@@ -210,14 +216,14 @@ describe('sallyport client add', () => {
     [scope('patient/patient.rs'), /FHIR R4 has no resource type patient$/],
     [[...APP, '--jwks-file', 'missing.json'], /^Cannot use --jwks-file missing\.json: it cannot be read$/, 1],
     [[...APP, '--jwks-file', 'text.json'], /^Cannot use --jwks-file text\.json: it is not JSON$/, 1],
-    [[...APP, '--jwks-file', 'empty.json'], /expected a JSON Web Key Set with at least one key$/, 1],
+    [[...APP, '--jwks-file', 'empty.json'], /expected a JSON Web Key Set with a key for RS384/, 1],
     [
       [...APP, '--jwks-file', 'private.json'],
       /it has a private or secret key; only public keys belong here$/,
       1,
     ],
     [[...APP, '--jwks-file', 'shared.json'], /it has a private or secret key/, 1],
-    [[...APP, '--jwks-file', 'odd.json'], /expected keys of type RSA or EC$/, 1],
+    [[...APP, '--jwks-file', 'odd.json'], /expected a JSON Web Key Set with a key for RS384/, 1],
   ]
   for (const [args, line, exitCode = 2] of refuses) {
     it(`refuses ${args.slice(2).join(' ')}`, async () => {

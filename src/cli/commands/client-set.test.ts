@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { sallyport } from '../../../test/support/command-line.ts'
+import { eachDatabase } from '../../../test/support/databases.ts'
+import { openStore, type Schema, sha256 } from '../../store/index.ts'
+
+const APP = 'client add --id growth --redirect-uri https://app.example/callback --public --scope'.split(' ')
+
+eachDatabase((_, __, create) => {
+  async function setUp() {
+    const SMART_DATABASE_URL = await create()
+    const run = (...args: readonly string[]) => sallyport(args, { env: { SMART_DATABASE_URL } })
+    await run(...APP, 'launch patient/Observation.rs')
+    const row = async () => {
+      const store = await openStore(SMART_DATABASE_URL)
+      const rows = await store.db.selectFrom('client').selectAll().execute()
+      return store.close().then(() => rows[0])
+    }
+    return { run, row, url: SMART_DATABASE_URL }
+  }
+
+  describe('sallyport client set', () => {
+    it('changes what is named, takes away what is cleared, and leaves the rest', async () => {
+      const { run, row } = await setUp()
+      const before = await row()
+      await run('client', 'set', 'growth', '--launch-url', 'https://app.example/launch', '--first-party')
+      const done = await run('client', 'set', 'growth', '--name', 'Growth', '--clear', 'launch-url')
+      assert.deepEqual(done, { exitCode: 0, stdout: 'Changed client growth\n', stderr: '' })
+      assert.deepEqual(await row(), { ...before, name: 'Growth', first_party: true })
+    })
+
+    it('makes a new secret, prints it once, and drops what proved the app before', async () => {
+      const { run, row } = await setUp()
+      await run('client', 'set', 'growth', '--jwks-url', 'https://app.example/jwks')
+      const { stdout } = await run('client', 'set', 'growth', '--secret')
+      const secret = /^client_secret: ([\w-]{43})$/m.exec(stdout)?.[1] ?? ''
+      const { auth_method, secret_hash, jwks_url } = (await row()) ?? {}
+      assert.deepEqual([auth_method, secret_hash, jwks_url], ['client_secret', sha256(secret), null])
+    })
+
+    it('ends what was granted with another scope, and with nothing else', async () => {
+      const { run, url } = await setUp()
+      const store = await openStore(url)
+      const grant = await grantOn(store)
+      const revokedAt = async () =>
+        (await store.db.selectFrom('grant').select('revoked_at').where('id', '=', grant).execute())[0]
+          ?.revoked_at
+      await run('client', 'set', 'growth', '--name', 'Growth', '--scope', 'launch patient/Observation.rs')
+      assert.equal(await revokedAt(), null)
+      await run('client', 'set', 'growth', '--scope', 'launch patient/Patient.rs')
+      assert.equal(typeof (await revokedAt()), 'number')
+      await store.close()
+    })
+
+    it('refuses what does not fit together, and changes nothing then', async () => {
+      const { run, row } = await setUp()
+      const before = await row()
+      for (const [args, exitCode, line] of [
+        [['--scope', 'system/*.rs'], 2, /such a client must sign/],
+        [['--clear', 'redirect-uri'], 2, /^Missing --redirect-uri/],
+        [['--clear', 'scope'], 2, /^Cannot clear scope: expected redirect-uri/],
+        [['--public', '--secret'], 2, /^Expected one of/],
+        [[], 2, /^Nothing to change/],
+      ] as const) {
+        const done = await run('client', 'set', 'growth', ...args)
+        assert.match(done.stderr, line)
+        assert.equal(done.exitCode, exitCode)
+      }
+      const unknown = await run('client', 'set', 'nobody', '--name', 'x')
+      assert.deepEqual(
+        [unknown.exitCode, unknown.stderr],
+        [1, 'Cannot change client: there is no client nobody\n'],
+      )
+      assert.deepEqual(await row(), before)
+    })
+  })
+
+  describe('sallyport client show', () => {
+    it('shows every field by the name of its option, and no secret', async () => {
+      const { run } = await setUp()
+      const { stdout: made } = await run('client', 'set', 'growth', '--secret', '--name', 'Growth chart')
+      const secret = /client_secret: (\S+)/.exec(made)?.[1] ?? ''
+      await run('client', 'set', 'growth', '--post-logout-redirect-uri', 'https://app.example/bye')
+      const { stdout } = await run('client', 'show', 'growth')
+      assert.match(
+        stdout,
+        /^id +growth\nname +Growth chart\nproof +secret, kept as a hash\nconsent +asked\nredirect-uri +https:\/\/app\.example\/callback\npost-logout-redirect-uri +https:\/\/app\.example\/bye\nscope +launch\n +patient\/Observation\.rs\nregistered +20\S+Z\n$/,
+      )
+      for (const hidden of [secret, sha256(secret)]) assert.equal(stdout.includes(hidden), false)
+      assert.match(
+        (await run('client', 'show', 'nobody')).stderr,
+        /^Cannot show client: there is no client nobody/,
+      )
+    })
+  })
+})
+
+async function grantOn({ db }: { readonly db: import('kysely').Kysely<Schema> }): Promise<string> {
+  const clinician = await db
+    .insertInto('clinician')
+    .values({ username: 'ada', password_hash: 'x', display_name: 'Ada', fhir_user_id: 'p' })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  const values = {
+    id: 'g',
+    client_id: 'growth',
+    clinician_id: clinician.id,
+    login_id_hash: 'x',
+    scope: 'openid',
+  }
+  await db
+    .insertInto('grant')
+    .values({ ...values, auth_time: 1, created_at: 1, last_used_at: 1 })
+    .execute()
+  return 'g'
+}

@@ -1,0 +1,72 @@
+import type { Transaction } from 'kysely'
+import type { Schema } from '../../store/index.ts'
+import { several, subject } from '../arguments.ts'
+import {
+  checkWhole,
+  type Described,
+  describingOptions,
+  describingUsage,
+  readDescription,
+} from '../client/registration.ts'
+import { type Command, CommandFailure, misuse } from '../command.ts'
+import { withStore } from '../with-store.ts'
+
+const CLEARED: Readonly<Record<string, Described>> = {
+  'redirect-uri': { redirect_uris: '[]' },
+  'post-logout-redirect-uri': { post_logout_redirect_uris: '[]' },
+  'launch-url': { launch_url: null },
+  'first-party': { first_party: false },
+  description: { description: null },
+  'logo-url': { logo_url: null },
+}
+
+/** `sallyport client set`: changes what is named and leaves the rest. Running servers follow at once. */
+export const clientSet: Command = {
+  name: 'client set',
+  summary: 'Change a registered app',
+  usage: `
+Usage: npm run -s sallyport -- client set --id <id> [--<option> <value>]… [--clear <option>]…
+
+What is named is changed, the rest stays. Another scope ends what its users allowed, within 5 seconds: they allow it anew.
+Otherwise they go on, also with a new secret or new keys. A token of a back end that is out already lives its 5 minutes.
+
+Options:
+  --id <id>                 client id
+${describingUsage}
+  --clear <option>          takes a value away: ${Object.keys(CLEARED).join(', ')}`,
+  options: { id: { type: 'string' }, ...describingOptions, clear: { type: 'string', multiple: true } },
+  positionals: { min: 0, max: 1 },
+  async run(args, io) {
+    const id = subject(args, 'id')
+    const { described, secret } = await readDescription(args, io.cwd)
+    const changes = { ...cleared(several(args, 'clear')), ...described }
+    if (Object.keys(changes).length === 0) throw misuse('Nothing to change: name an option')
+    await withStore(io, ({ db }) => db.transaction().execute(trx => change(trx, id, changes)))
+    io.stdout.write(`Changed client ${id}\n`)
+    if (secret !== undefined) io.stdout.write(`client_secret: ${secret}\n`)
+    return 0
+  },
+}
+
+function cleared(options: readonly string[]): Described {
+  return Object.assign({}, ...options.map(clearing))
+}
+
+function clearing(option: string): Described | undefined {
+  if (Object.hasOwn(CLEARED, option)) return CLEARED[option]
+  throw misuse(`Cannot clear ${option}: expected ${Object.keys(CLEARED).join(', ')}`)
+}
+
+async function change(trx: Transaction<Schema>, id: string, changes: Described): Promise<void> {
+  const client = await trx.selectFrom('client').selectAll().where('client_id', '=', id).executeTakeFirst()
+  if (!client) throw new CommandFailure(`Cannot change client: there is no client ${id}`)
+  checkWhole({ ...client, ...changes })
+  await trx.updateTable('client').set(changes).where('client_id', '=', id).execute()
+  if (changes.scope === undefined || changes.scope === client.scope) return
+  await trx
+    .updateTable('grant')
+    .set({ revoked_at: Date.now() })
+    .where('client_id', '=', id)
+    .where('revoked_at', 'is', null)
+    .execute()
+}
