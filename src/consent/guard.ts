@@ -20,6 +20,9 @@ interface Permitted {
 
 /** What a FHIR server asks before it touches data. The interceptor is one; an unguarded server has none. */
 export interface Guard {
-  /** Judges the bearer token of a request. Never rejects: whatever goes wrong inside becomes a refusal. */
-  admit(authorization: string | undefined): Promise<Refused | Admitted>
+  /**
+   * Judges the bearer token of a request, at once where it can. Never throws or rejects: whatever goes wrong inside
+   * becomes a refusal.
+   */
+  admit(authorization: string | undefined): Refused | Admitted | Promise<Refused | Admitted>
 }

@@ -3,8 +3,9 @@
  * the others; here they are one list, which is no bearer token, so that nobody can hide one behind another.
  */
 export function authorizationOf(rawHeaders: readonly string[]): string | undefined {
-  const values = rawHeaders.filter(
-    (_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === 'authorization',
-  )
-  return values.length === 0 ? undefined : values.join(', ')
+  let found: string | undefined
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2)
+    if (rawHeaders[at]?.toLowerCase() === 'authorization')
+      found = found === undefined ? rawHeaders[at + 1] : `${found}, ${rawHeaders[at + 1]}`
+  return found
 }

@@ -9,6 +9,7 @@ export interface Preferences {
   readonly lenient: boolean
 }
 
+const NONE: Preferences = { answer: 'representation', lenient: false }
 const ANSWERS = ['minimal', 'representation', 'OperationOutcome'] as const
 const JSON_FORMATS = new Set([
   'json',
@@ -21,7 +22,8 @@ const JSON_FORMATS = new Set([
 
 /** `Prefer: return=minimal, handling=lenient` (RFC 7240, R4 http.html#ops). What is not known is ignored. */
 export function preferencesOf(headers: IncomingHttpHeaders): Preferences {
-  const preferred = String(headers.prefer ?? '')
+  if (headers.prefer === undefined) return NONE
+  const preferred = String(headers.prefer)
     .split(/[,;]/)
     .map(it => it.trim())
   return {

@@ -39,10 +39,11 @@ const HANDLERS: {
 }
 
 /** Answers an interaction that has been allowed, within the access that it was allowed with. */
-export async function handle<K extends Kind>(
+export function handle<K extends Kind>(
   context: Context,
   call: Call<InteractionOf<K>>,
 ): Promise<Answer | Problem> {
-  if (isKeptElsewhere(call.interaction)) return { problem: 'kept-elsewhere', type: 'AuditEvent' }
+  if (isKeptElsewhere(call.interaction))
+    return Promise.resolve({ problem: 'kept-elsewhere', type: 'AuditEvent' })
   return HANDLERS[call.interaction.kind as K](context, call)
 }

@@ -10,7 +10,7 @@ import { grantOf } from './token/grant-of.ts'
 import { type Fetch, keySet } from './token/key-set.ts'
 import { marksOf, revocations } from './token/revocations.ts'
 import { foreignGrantOf, type TrustedIssuer } from './token/trusted-issuer.ts'
-import { type Issuer, type Verify, verifier } from './token/verifier.ts'
+import { type Issuer, type Verified, type Verify, verifier } from './token/verifier.ts'
 
 export interface InterceptorOptions {
   /** The auth server: the issuer of the tokens, and where `/oauth2/jwks` is. */
@@ -44,7 +44,7 @@ export interface Caller extends Admitted {
 type Known = Caller & { readonly marks: readonly string[] }
 
 export interface Interceptor extends Guard {
-  admit(authorization: string | undefined): Promise<Refused | Caller>
+  admit(authorization: string | undefined): Refused | Caller | Promise<Refused | Caller>
   readonly policy: Policy
   /** Whether a key set is in the cache, of any issuer. */
   ready(): boolean
@@ -54,6 +54,8 @@ export interface Interceptor extends Guard {
 }
 
 const TICK_MS = 500
+// As often as the list of what was revoked: a key that was withdrawn because it leaked is gone as soon.
+const OWN_KEYS_MS = 1_500
 
 /** The scope-enforcement interceptor (service.md 1.2): the guard of a FHIR server. */
 export function createInterceptor(options: InterceptorOptions): Interceptor {
@@ -61,13 +63,14 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
   const clock = options.clock ?? Date.now
   const { fhirBaseUrl } = policy
   const fetchKeys: Fetch = options.fetch ?? ((url, init) => fetch(url, init))
-  const keysAt = (url: string) => keySet({ url, fetch: fetchKeys, clock, onRemoval: () => tokens.forget() })
+  const keysAt = (url: string, refreshMs?: number) =>
+    keySet({ url, fetch: fetchKeys, clock, refreshMs, onRemoval: () => tokens.forget() })
   const authUrl = withoutSlash(options.authUrl)
   const revoked = revocations({ url: `${authUrl}/oauth2/revocations`, fetch: fetchKeys, clock })
   const own: Issuer<Known> = {
     issuer: authUrl,
     audiences: [fhirBaseUrl],
-    keys: keysAt(`${authUrl}/oauth2/jwks`),
+    keys: keysAt(`${authUrl}/oauth2/jwks`, OWN_KEYS_MS),
     callerOf: claims => {
       const grant = grantOf(claims, fhirBaseUrl)
       return { ...callerOf(grant, policy, broken), marks: marksOf(grant.tokenId) }
@@ -96,13 +99,16 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
     return { kind: 'broken' }
   }
 
-  async function admit(authorization: string | undefined): Promise<Refused | Caller> {
-    const found = await tokens.verify(authorization)
+  function admitted(found: Verified<Known>): Refused | Caller | Promise<Refused | Caller> {
     if (found.kind !== 'caller') return refuse(found)
     const { caller } = found
-    if (revoked.isRevoked(caller.marks) || (await options.revoked?.(caller.grant)))
-      return refuse({ kind: 'bad-token', why: 'it was revoked' })
-    return caller
+    if (revoked.isRevoked(caller.marks)) return refuse(REVOKED)
+    return options.revoked ? unlessRevoked(caller, options.revoked) : caller
+  }
+
+  function admit(authorization: string | undefined): Refused | Caller | Promise<Refused | Caller> {
+    const found = tokens.verify(authorization)
+    return found instanceof Promise ? found.then(admitted) : admitted(found)
   }
 
   let timer: NodeJS.Timeout | undefined
@@ -114,8 +120,24 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
       await keepFresh()
     },
     close: () => clearInterval(timer),
-    admit: authorization => admit(authorization).catch(error => refuse(broken(error))),
+    admit(authorization) {
+      try {
+        const judged = admit(authorization)
+        return judged instanceof Promise ? judged.catch(error => refuse(broken(error))) : judged
+      } catch (error) {
+        return refuse(broken(error))
+      }
+    },
   }
+}
+
+const REVOKED = { kind: 'bad-token', why: 'it was revoked' } as const
+
+async function unlessRevoked(
+  caller: Caller,
+  revoked: NonNullable<InterceptorOptions['revoked']>,
+): Promise<Refused | Caller> {
+  return (await revoked(caller.grant)) ? refuse(REVOKED) : caller
 }
 
 function policyOf({ fhirBaseUrl, contexts, searchLetter, userReach }: InterceptorOptions): Policy {

@@ -14,6 +14,8 @@ const SUBSETTED = {
 }
 const ALWAYS: ReadonlySet<string> = new Set(['resourceType', 'id', 'meta'])
 
+const WHOLE: Shape = { summary: 'false', elements: [] }
+
 /** The JSON of a resource as far as it was asked for. With `_summary=true` R4 lets all be shown, and it is. */
 export function shaped(content: string, shape: Shape): string {
   return isWhole(shape) ? content : JSON.stringify(shapedResource(JSON.parse(content) as Resource, shape))
@@ -34,6 +36,7 @@ export function isWhole({ summary, elements }: Shape): boolean {
 
 /** The shape that `_summary` and `_elements` ask for on a read. */
 export function shapeOf(params: Params): Shape {
+  if (params.length === 0) return WHOLE
   const elements = params.filter(([name]) => name === '_elements').flatMap(([, value]) => elementsOf(value))
   const summary = params.findLast(([name]) => name === '_summary')?.[1]
   return { elements, summary: summary === 'text' || summary === 'data' ? summary : 'false' }

@@ -33,14 +33,14 @@ export interface RouteOptions {
   readonly origins: Origins
 }
 
-/** Who asks for what, as far as it is known. */
-interface Asked {
-  readonly admitted: Admitted | undefined
-  /** What the request means. That of a POST may depend on its form, and is told when the body has been read. */
-  readonly interaction: Interaction | Misunderstood | undefined
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The caller, once the guard has admitted it; undefined for what is public. */
+    admitted: Admitted | undefined
+    /** What the request means. That of a POST may depend on its form, and is told when the body has been read. */
+    interaction: Interaction | Misunderstood | undefined
+  }
 }
-
-const asked = new WeakMap<FastifyRequest, Asked>()
 
 // What is public is answered to everybody alike, and touches nobody's data.
 const nobody: Admitted = { allowed: true, decide: () => ({ allowed: true, access: noAccess, by: 'public' }) }
@@ -51,7 +51,10 @@ export function serveGateway(app: FastifyInstance, options: RouteOptions): void 
   app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: options.bodyLimit }, (_request, body, done) =>
     done(null, body),
   )
-  app.addHook('onRequest', (request, reply) => admit(options, request, reply))
+  app.decorateRequest('admitted', undefined)
+  app.decorateRequest('interaction', undefined)
+  // With a callback: a token that was seen before is judged at once, and a promise would only cost.
+  app.addHook('onRequest', (request, reply, done) => admit(options, request, reply, done))
   const answer = async (request: FastifyRequest, reply: FastifyReply) =>
     send(reply, await answerTo(options, request))
   app.all('/', answer)
@@ -59,27 +62,42 @@ export function serveGateway(app: FastifyInstance, options: RouteOptions): void 
 }
 
 /** Judges the token before a byte of the body is read. */
-async function admit(
+function admit(
   options: RouteOptions,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<FastifyReply | undefined> {
+  done: (error?: Error) => void,
+): void {
   const { guard, origins, basePath } = options
-  const interaction = request.method === 'POST' ? undefined : interactionOf(request, basePath)
-  const open = interaction !== undefined && isPublic(interaction)
+  if (request.method !== 'POST') request.interaction = interactionOf(request, basePath)
+  const open = request.interaction !== undefined && isPublic(request.interaction)
   setCors(request, reply, origins, open)
-  if (request.method === 'OPTIONS') return answerPreflight(reply)
-  const judged = open ? undefined : await guard.admit(authorizationOf(request.raw.rawHeaders))
-  if (judged && !judged.allowed) {
-    const came = { interaction: interaction ?? interactionOf(request, basePath), problem: refusedBy(judged) }
-    return send(reply, await recorded(options, request, came))
+  if (request.method === 'OPTIONS') answerPreflight(reply)
+  else if (open) done()
+  else {
+    const enter = (judged: Refused | Admitted) => {
+      request.admitted = judged.allowed ? judged : undefined
+      if (judged.allowed) done()
+      else turnAway(options, request, reply, judged).catch(done)
+    }
+    const judged = guard.admit(authorizationOf(request.raw.rawHeaders))
+    if (judged instanceof Promise) judged.then(enter, done)
+    else enter(judged)
   }
-  asked.set(request, { admitted: judged, interaction })
-  return undefined
+}
+
+async function turnAway(
+  options: RouteOptions,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  refused: Refused,
+): Promise<FastifyReply> {
+  const interaction = request.interaction ?? interactionOf(request, options.basePath)
+  return send(reply, await recorded(options, request, { interaction, problem: refusedBy(refused) }))
 }
 
 async function answerTo(options: RouteOptions, request: FastifyRequest): Promise<Answer> {
-  const { admitted, interaction = interactionOf(request, options.basePath) } = asked.get(request) ?? {}
+  const { admitted, interaction = interactionOf(request, options.basePath) } = request
   if (interaction.kind === 'misunderstood')
     return recorded(options, request, { interaction, problem: { ...interaction, problem: 'misunderstood' } })
   const caller = isPublic(interaction) ? nobody : admitted
@@ -87,8 +105,9 @@ async function answerTo(options: RouteOptions, request: FastifyRequest): Promise
   // What is recorded before it goes out has to be looked into: whose data it carries.
   const call = callOf(interaction, request, caller, options.audit === undefined)
   if (isProblem(call)) return recorded(options, request, { interaction, problem: call })
+  if (!options.audit) return answered(await handle(options.context, call))
   try {
-    const outcome = await perform(options, call)
+    const outcome = await perform(options.context, options.audit, call)
     return await recorded(options, request, {
       ...call,
       ...(isProblem(outcome) ? { problem: outcome } : { answer: outcome }),
@@ -102,13 +121,13 @@ async function answerTo(options: RouteOptions, request: FastifyRequest): Promise
 /** What is answered when the work itself throws; the error handler says it. */
 const FAILED: Answer = { status: 500, headers: {} }
 
-async function perform({ context, audit }: RouteOptions, call: Call): Promise<Answer | Problem> {
+async function perform(context: Context, audit: FhirAudit, call: Call): Promise<Answer | Problem> {
   const { interaction, access, preferences } = call
-  if (isAboutAudit(interaction) && audit) {
+  if (isAboutAudit(interaction)) {
     const found = await audit.answer({ interaction, access, lenient: preferences.lenient })
     return isProblem(found) ? found : { ...found, headers: {} }
   }
-  if (isWriting(interaction)) await audit?.prepare()
+  if (isWriting(interaction)) await audit.prepare()
   return handle(context, call)
 }
 
@@ -116,6 +135,10 @@ const WRITING = /^(?:create|update|patch|delete|bundle)/
 
 function isWriting({ kind }: Interaction): boolean {
   return WRITING.test(kind)
+}
+
+function answered(outcome: Answer | Problem): Answer {
+  return isProblem(outcome) ? answerOf(outcome) : outcome
 }
 
 interface Came extends Pick<Finished, 'interaction' | 'by'> {
@@ -134,7 +157,7 @@ async function recorded(options: RouteOptions, request: FastifyRequest, came: Ca
     at: options.clock(),
     method: request.method,
     address: (request.raw.url ?? '').slice(options.basePath.length),
-    admitted: asked.get(request)?.admitted,
+    admitted: request.admitted,
     status: answer.status,
     answer: typeof answer.body === 'string' ? answer.body : undefined,
     location: answer.headers.location,

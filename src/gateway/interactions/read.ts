@@ -9,7 +9,7 @@ import {
 } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler, InteractionOf } from '../call.ts'
-import { type Deleted, find, type Living } from '../judge/find.ts'
+import { type Deleted, type Living, look, told } from '../judge/find.ts'
 import { isUnchanged } from '../judge/preconditions.ts'
 import { seesAll } from '../judge/sees-all.ts'
 import type { Problem } from '../problem.ts'
@@ -23,14 +23,16 @@ type Read = InteractionOf<'read' | 'vread'>
 export const read: Handler<'read'> = async (context, call) => {
   const { type, id, params } = call.interaction
   if (seesAll(call.access)) return readAll(context, call)
-  return shown(await find(context, call, 'r', type, id), type, id, params, call.preconditions)
+  const found = told(await look(context, call, 'r', type, id), call, 'r', type, id)
+  return shown(found, type, id, params, call.preconditions)
 }
 
 /** One version is judged by its own content: the resource may have been another patient's then. */
 export const vread: Handler<'vread'> = async (context, call) => {
   const { type, id, version, params } = call.interaction
   if (seesAll(call.access)) return readAll(context, call)
-  return shown(await find(context, call, 'r', type, id, version), type, id, params, call.preconditions)
+  const found = told(await look(context, call, 'r', type, id, version), call, 'r', type, id)
+  return shown(found, type, id, params, call.preconditions)
 }
 
 function readAll(context: Context, call: Call<Read>): Promise<Answer | Problem> {
@@ -66,9 +68,12 @@ function shown(
   return { status: 200, headers, body }
 }
 
-export function versionHeaders({ etag, lastModified }: Pick<Living, 'etag' | 'lastModified'>) {
-  return {
-    ...(etag !== undefined && { etag }),
-    ...(lastModified !== undefined && { 'last-modified': lastModified }),
-  }
+export function versionHeaders({
+  etag,
+  lastModified,
+}: Pick<Living, 'etag' | 'lastModified'>): Readonly<Record<string, string>> {
+  const headers: Record<string, string> = {}
+  if (etag !== undefined) headers.etag = etag
+  if (lastModified !== undefined) headers['last-modified'] = lastModified
+  return headers
 }

@@ -40,7 +40,17 @@ export async function find(
   id: string,
   version?: string,
 ): Promise<Living | Deleted | Problem> {
-  const seen = await look(context, call, letter, type, id, version)
+  return told(await look(context, call, letter, type, id, version), call, letter, type, id)
+}
+
+/** What of a look the caller is told. */
+export function told(
+  seen: Living | Deleted | Unseen | Problem,
+  call: Call,
+  letter: Letter,
+  type: string,
+  id: string,
+): Living | Deleted | Problem {
   if (isProblem(seen) || seen.kind === 'living' || seen.kind === 'deleted') return seen
   return notSeen(call, letter, type, id)
 }
@@ -109,12 +119,13 @@ export function versionOf(
   { headers }: Pick<UpstreamAnswer, 'headers'>,
   { meta }: Resource,
 ): Pick<Living, 'etag' | 'lastModified'> {
-  const versionId = typeof meta?.versionId === 'string' ? meta.versionId : undefined
-  const updated = typeof meta?.lastUpdated === 'string' ? new Date(meta.lastUpdated) : undefined
   return {
-    etag: headers.etag ?? (versionId === undefined ? undefined : `W/"${versionId}"`),
-    lastModified:
-      headers['last-modified'] ??
-      (updated && !Number.isNaN(updated.getTime()) ? updated.toUTCString() : undefined),
+    etag: headers.etag ?? (typeof meta?.versionId === 'string' ? `W/"${meta.versionId}"` : undefined),
+    lastModified: headers['last-modified'] ?? timeOf(meta?.lastUpdated),
   }
+}
+
+function timeOf(instant: unknown): string | undefined {
+  const time = typeof instant === 'string' ? new Date(instant) : undefined
+  return time && !Number.isNaN(time.getTime()) ? time.toUTCString() : undefined
 }

@@ -54,32 +54,38 @@ export function openUpstream(options: UpstreamOptions): Upstream {
   const { pool, basePath, addresses, clock, timeoutMs, responseLimit: limit } = options
   const circuit = breaker(clock)
 
-  async function once(request: UpstreamRequest, ms: number): Promise<RawAnswer | Failure> {
-    const path = pathUnder(basePath, request.path)
+  function once(request: UpstreamRequest, ms: number): Promise<RawAnswer | Failure> {
+    const send = (signed: UpstreamRequest) =>
+      exchange(pool, signed, { path: pathUnder(basePath, request.path), timeoutMs: ms, limit })
     const signed = authorized(request, options.credentials)
-    const sent = signed instanceof Promise ? await signed : signed
-    const answer = await exchange(pool, sent, { path, timeoutMs: ms, limit })
-    observe(answer, circuit, options)
-    return answer
-  }
-
-  /** Only what changes nothing is sent again, and only where nothing came back. */
-  async function tried(request: UpstreamRequest): Promise<RawAnswer | Failure> {
-    const deadline = clock() + timeoutMs
-    for (let attempt = 1; ; attempt++) {
-      const answer = await once(request, Math.max(deadline - clock(), 1))
-      if (!isWorthAnother(request, answer) || attempt === TRIES || clock() >= deadline) return answer
-    }
+    return signed instanceof Promise ? signed.then(send) : send(signed)
   }
 
   async function ask(request: UpstreamRequest): Promise<UpstreamAnswer | Problem> {
     if (!circuit.admits()) return { problem: 'upstream-away' }
+    const deadline = clock() + timeoutMs
+    let renewed = false
     try {
-      const answer = await tried(request)
-      if ('failure' in answer || answer.status !== 401) return read(answer)
-      // Its own credentials may have ended early: they are renewed once.
-      options.credentials.forget()
-      return read(await tried(request))
+      for (let attempt = 1; ; attempt++) {
+        const answer = await once(request, Math.max(deadline - clock(), 1))
+        observe(answer, circuit, options)
+        if (isUnauthorized(answer) && !renewed) {
+          // Its own credentials may have ended early: they are renewed once.
+          options.credentials.forget()
+          renewed = true
+        } else if (!isWorthAnother(request, answer) || attempt >= TRIES || clock() >= deadline)
+          return read(answer)
+      }
+    } catch (error) {
+      return unexpected(error)
+    }
+  }
+
+  async function probe(request: UpstreamRequest, ms: number): Promise<UpstreamAnswer | Problem> {
+    try {
+      const answer = await once(request, ms)
+      observe(answer, circuit, options)
+      return await read(answer)
     } catch (error) {
       return unexpected(error)
     }
@@ -108,7 +114,7 @@ export function openUpstream(options: UpstreamOptions): Upstream {
 
   return {
     ask,
-    probe: async (request, ms) => once(request, ms).then(read).catch(unexpected),
+    probe,
     pass: async request =>
       circuit.admits() ? passed(request, options, circuit).catch(unexpected) : { problem: 'upstream-away' },
   }
@@ -164,6 +170,11 @@ function signedWith(request: UpstreamRequest, authorization: string | undefined)
     : { ...request, headers: { ...request.headers, authorization } }
 }
 
+function isUnauthorized(answer: RawAnswer | Failure): boolean {
+  return 'status' in answer && answer.status === 401
+}
+
+/** Only what changes nothing is sent again, and only where nothing came back. */
 function isWorthAnother({ method }: UpstreamRequest, answer: RawAnswer | Failure): boolean {
   return method === 'GET' && 'failure' in answer && answer.failure === 'away'
 }

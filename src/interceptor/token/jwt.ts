@@ -7,8 +7,12 @@ export interface Jwt {
   readonly signature: Buffer
 }
 
+// Three base64url parts (RFC 7515, 7.1).
+const COMPACT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
+
 /** Takes a compact JWS apart (RFC 7515, 7.1), or undefined when it is none. */
 export function readJwt(token: string): Jwt | undefined {
+  if (!COMPACT.test(token)) return undefined
   const [head = '', body = '', signature = ''] = token.split('.')
   const header = readObject(head)
   const claims = readObject(body)

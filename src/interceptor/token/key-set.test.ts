@@ -3,6 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { createInterceptor } from '../interceptor.ts'
 import { authUrl, fhirBaseUrl, makeKey, StandingAuthServer } from '../testing/auth-server.ts'
+import { keySet } from './key-set.ts'
 import { readKeys } from './read-keys.ts'
 
 function stand() {
@@ -54,13 +55,13 @@ describe('keySet', () => {
     assert(guard.ready())
   })
 
-  it('is refreshed every five minutes, and what a removed key signed is verified anew', async () => {
+  it('is refreshed every two seconds, and what a withdrawn key signed is verified anew', async () => {
     const { auth, guard, status } = stand()
     await guard.start()
     const old = auth.bearer({ exp: auth.now / 1000 + 900 })
     assert.equal(await status(old), 200)
     auth.keys = [makeKey()]
-    auth.now += 299_999
+    auth.now += 1_499
     await guard.start()
     assert.equal(auth.requests, 1)
     auth.now += 1
@@ -69,6 +70,21 @@ describe('keySet', () => {
     assert.equal(auth.requests, 2)
     assert.equal(await status(), 200)
     assert.equal(await status(old), 401)
+  })
+
+  it('is refreshed every five minutes where nobody says otherwise', async () => {
+    const { auth } = stand()
+    const url = `${authUrl}/oauth2/jwks`
+    const keys = keySet({ url, fetch: auth.fetch, clock: auth.clock, onRemoval: () => {} })
+    for (const [passed, requests] of [
+      [0, 1],
+      [299_999, 1],
+      [1, 2],
+    ] as const) {
+      auth.now += passed
+      await keys.keepFresh()
+      assert.equal(auth.requests, requests)
+    }
   })
 
   it('is not ready, and answers 503, until a set was fetched', async () => {

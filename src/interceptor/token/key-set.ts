@@ -9,6 +9,8 @@ export interface KeySetOptions {
   readonly clock: () => number
   /** Called when a key that was there is gone: what it signed is to be verified anew. */
   readonly onRemoval: () => void
+  /** How old a set may become, in milliseconds; five minutes unless told. */
+  readonly refreshMs?: number | undefined
 }
 
 /** The auth server's public keys (contract 5.7). */
@@ -27,9 +29,10 @@ const AGAIN_MS = 5_000
 const RETRY_MS = 500
 const TIMEOUT_MS = 5_000
 
-export function keySet({ url, fetch, clock, onRemoval }: KeySetOptions): KeySet {
+export function keySet({ url, fetch, clock, onRemoval, refreshMs = REFRESH_MS }: KeySetOptions): KeySet {
   let keys: ReadonlyMap<string, KeyObject> | undefined
   let askedAt = Number.NEGATIVE_INFINITY
+  let soughtAt = Number.NEGATIVE_INFINITY
   let fetchedAt = Number.NEGATIVE_INFINITY
   let flight: Promise<void> | undefined
 
@@ -59,17 +62,21 @@ export function keySet({ url, fetch, clock, onRemoval }: KeySetOptions): KeySet 
     return flight
   }
 
-  const isDue = (pause: number) => flight !== undefined || clock() - askedAt >= pause
+  const isDue = (since: number, pause: number) =>
+    flight !== undefined || clock() - since >= (keys ? pause : RETRY_MS)
 
   return {
     ready: () => keys !== undefined,
     async keepFresh() {
-      if (clock() - fetchedAt >= REFRESH_MS && isDue(keys ? AGAIN_MS : RETRY_MS)) await ask()
+      if (clock() - fetchedAt >= refreshMs && isDue(askedAt, Math.min(AGAIN_MS, refreshMs))) await ask()
     },
     async find(kid) {
       const known = keys?.get(kid)
       if (known) return known
-      if (isDue(keys ? AGAIN_MS : RETRY_MS)) await ask()
+      if (isDue(soughtAt, AGAIN_MS)) {
+        soughtAt = clock()
+        await ask()
+      }
       return keys ? (keys.get(kid) ?? 'unknown') : 'unavailable'
     },
   }

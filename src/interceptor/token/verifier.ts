@@ -22,11 +22,11 @@ export interface VerifierOptions<Caller> {
   readonly verify?: Verify | undefined
 }
 
+export type Verified<Caller> = Refusal | { readonly kind: 'caller'; readonly caller: Caller }
+
 export interface Verifier<Caller> {
-  /** The caller whose token the header holds, or why there is none. */
-  verify(
-    authorization: string | undefined,
-  ): Promise<Refusal | { readonly kind: 'caller'; readonly caller: Caller }>
+  /** The caller whose token the header holds, or why there is none: at once for a token that was seen before. */
+  verify(authorization: string | undefined): Verified<Caller> | Promise<Verified<Caller>>
   /** Has every token verified anew. */
   forget(): void
 }
@@ -43,7 +43,7 @@ export function verifier<Caller>(options: VerifierOptions<Caller>): Verifier<Cal
   const known = new Map(issuers.map(it => [it.issuer, it]))
   const seen = new TokenCache<{ readonly kind: 'caller'; readonly caller: Caller }>(REMEMBERED_TOKENS)
 
-  async function verifyNew(token: string) {
+  async function verifyNew(token: string): Promise<Verified<Caller>> {
     const jwt = readJwt(token)
     if (!jwt) return bad('it is no JWT')
     // Not believed yet: it says by whose rules the token is judged, and so whose key must have signed it.
@@ -51,7 +51,7 @@ export function verifier<Caller>(options: VerifierOptions<Caller>): Verifier<Cal
     const fault = checkClaims(jwt, issuer, clock())
     if (fault) return fault
     const key = await issuer.keys.find(String(jwt.header.kid))
-    if (key === 'unavailable') return { kind: 'no-keys' } as const
+    if (key === 'unavailable') return { kind: 'no-keys' }
     if (key === 'unknown') return bad('kid is no key of the issuer')
     if (!verify(jwt.input, key, jwt.signature)) return bad('the signature is wrong')
     const found = { kind: 'caller', caller: issuer.callerOf(jwt.claims) } as const
@@ -60,7 +60,7 @@ export function verifier<Caller>(options: VerifierOptions<Caller>): Verifier<Cal
   }
 
   return {
-    async verify(authorization) {
+    verify(authorization) {
       const bearer: Bearer = readBearer(authorization)
       if (bearer.kind === 'none') return { kind: 'no-bearer' }
       if (bearer.kind === 'junk') return bad('it is no JWT')
