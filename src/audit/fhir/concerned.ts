@@ -15,11 +15,12 @@ const MOST = 100
 export function patientsConcerned(exchange: Exchange, fhirBaseUrl: string): readonly string[] {
   const { grant, by, interaction, refusal, status } = exchange
   if (by === 'public') return []
+  const named = namedPatients(interaction)
   const only = grant && by !== 'fhirUser' ? onlyPatientOf(grant) : undefined
-  if (only !== undefined) return [only]
+  // The request line would tell who may read the trail of this patient whom else the app asked for.
+  if (only !== undefined) return named.every(it => it === only) ? [only] : [only, OTHERS]
   const isDone = refusal === undefined && status < 400
   const touched = isDone ? touchedBy(exchange, { fhirBaseUrl, kept: exchange.kept }) : []
-  const named = namedPatients(interaction)
   if (touched.length === 0)
     return named.length > 0 && named.every(it => it === grant?.patient) ? named.slice(0, 1) : []
   return listOf(named.every(it => touched.includes(it)) ? touched : [...touched, OTHERS])

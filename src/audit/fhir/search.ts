@@ -69,6 +69,7 @@ async function collect(
 ): Promise<Collected> {
   const hits: Resource[] = []
   let after = from
+  let last = from
   const mostLookedAt = wanted === Infinity ? Infinity : LOOKED_AT
   for (let looked = 0; looked < mostLookedAt; looked += CHUNK) {
     const records = await findRecords(store, { ...filter, after, limit: CHUNK })
@@ -78,9 +79,12 @@ async function collect(
         isShown(record, resource, reach, fhirBaseUrl) &&
         (compartment === undefined || patientsOf(resource, fhirBaseUrl).has(compartment)) &&
         clauses.every(clause => matchesClause(resource, clause, fhirBaseUrl) === true)
-      if (matches && hits.length === wanted) return { hits, next: after }
-      if (matches) hits.push(resource)
+      if (matches && hits.length === wanted) return { hits, next: last }
       after = { at: record.at, id: record.id }
+      if (!matches) continue
+      hits.push(resource)
+      // A link names the place of what was shown, not of what was only looked at: that may be anybody's.
+      last = after
     }
     if (records.length < CHUNK) return { hits, next: undefined }
   }

@@ -1,0 +1,109 @@
+import type { FastifyInstance } from 'fastify'
+import { type Access, fullAccess, type Grant, type Guard } from '../../consent/index.ts'
+import { outcome, outsideGrant } from '../../fhir/index.ts'
+// The server that it is made for, as a deployment has it.
+import { type FhirServerOptions, fhirServer } from '../../fhir-server/index.ts'
+import { parseScopes } from '../../scope/index.ts'
+import type { Store } from '../../store/index.ts'
+import { createAuditor, fhirAudit, findRecords, type KeptRecord } from '../index.ts'
+
+export const BASE = 'http://fhir.test/fhir'
+
+const callers: Readonly<
+  Record<string, { readonly grant: Grant; readonly access: Access; readonly by: string }>
+> = {
+  juniper: {
+    grant: { scopes: [], patient: 'juniper', clientId: 'app', subject: 'c1', tokenId: 'launch-1.token' },
+    access: { reach: () => [{ patient: 'juniper' }] },
+    by: 'patient/*.cruds',
+  },
+  ashlar: {
+    grant: { scopes: [], patient: 'ashlar', clientId: 'other', tokenId: 'launch-2.token' },
+    access: { reach: () => [{ patient: 'ashlar' }] },
+    by: 'patient/*.rs',
+  },
+  /** Launched for one patient, with a scope for all. */
+  launched: {
+    grant: { scopes: parseScopes('user/*.cruds'), patient: 'juniper', clientId: 'app' },
+    access: fullAccess,
+    by: 'user/*.cruds',
+  },
+  everyone: {
+    grant: { scopes: [], clientId: 'auditor', fhirUser: { type: 'Practitioner', id: 'p1' } },
+    access: fullAccess,
+    by: 'user/*.cruds',
+  },
+}
+
+/** Refuses Observations, so that there is something to refuse. */
+const guard: Guard = {
+  async admit(authorization) {
+    const caller = callers[authorization?.replace('Bearer ', '') ?? '']
+    if (!caller)
+      return {
+        allowed: false,
+        status: 401,
+        headers: {},
+        outcome: outcome('login', 'Who?'),
+        why: 'it is no JWT',
+      }
+    const { grant, access, by } = caller
+    return {
+      allowed: true,
+      grant,
+      decide: interaction =>
+        'type' in interaction && interaction.type === 'Observation'
+          ? { ...outsideGrant('A filter does not reach it'), by: 'patient/Observation.rs?code=1' }
+          : { allowed: true, access, by },
+    }
+  },
+}
+
+export interface Bundle {
+  readonly total?: number
+  readonly entry?: readonly { readonly resource: { readonly id: string; readonly [name: string]: unknown } }[]
+  readonly link: readonly { readonly relation: string; readonly url: string }[]
+}
+
+export type Ask = (line: string, body?: unknown, who?: string) => Promise<{ status: number; body: never }>
+
+/** A FHIR server that keeps what it decides, and is asked by name. */
+export async function openAudited(
+  store: Store,
+  more: Partial<FhirServerOptions> = {},
+): Promise<{ readonly app: FastifyInstance; readonly ask: Ask }> {
+  const audit = fhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl: BASE })
+  const app = await fhirServer({
+    ...{ baseUrl: BASE, dataFile: ':memory:', smartConfiguration: {}, guard, audit },
+    ...more,
+  })
+  const ask: Ask = async (line, body, who = 'everyone') => {
+    const [method = '', path = ''] = line.split(/ (.*)/s)
+    const reply = await app.inject({
+      method: method as 'GET',
+      url: path.startsWith('http') ? path.slice('http://fhir.test'.length) : `/fhir/${path}`,
+      headers: {
+        authorization: `Bearer ${who}`,
+        ...(body !== undefined && { 'content-type': 'application/fhir+json' }),
+      },
+      ...(body !== undefined && { payload: JSON.stringify(body) }),
+    })
+    return { status: reply.statusCode, body: (reply.body === '' ? undefined : reply.json()) as never }
+  }
+  return { app, ask }
+}
+
+export const condition = (id: string, patient: string) => ({
+  resourceType: 'Condition',
+  id,
+  subject: { reference: `Patient/${patient}` },
+})
+
+/** The two patients of the callers. */
+export async function seed(ask: Ask): Promise<void> {
+  for (const id of ['juniper', 'ashlar']) await ask(`PUT Patient/${id}`, { resourceType: 'Patient', id })
+}
+
+export async function newestIn(store: Store): Promise<KeptRecord | undefined> {
+  return (await findRecords(store, { limit: 1 }))[0]
+}
