@@ -101,6 +101,16 @@ describe('what is somebody else’s, was, and never was', () => {
         )
   })
 
+  it('is not told apart by writing a Patient: only what is within one’s own record can be tried', async () => {
+    const answers = []
+    for (const id of ['bob', 'nobody']) {
+      const { status, text } = await fhir.ask(`PUT /Patient/${id}`, ann(), { resourceType: 'Patient', id })
+      answers.push(JSON.stringify([status, text]).replaceAll(id, 'ID'))
+    }
+    assert.equal(new Set(answers).size, 1, answers.join('\n'))
+    assert.match(answers[0] ?? '', /^\[403,/)
+  })
+
   it('is told of the patient of the token, who is known to the caller', async () => {
     assert.equal(
       (await fhir.ask('GET /Patient/nobody', ann('patient/*.rs', { patient: 'nobody' }))).status,

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { isRecord } from './record.ts'
 
 /** JSON Patch (RFC 6902) on JSON values. What it is given is never changed. */
 export type Patched = { readonly value: unknown } | { readonly failure: string; readonly malformed: boolean }
@@ -46,6 +47,13 @@ export function applyPatch(document: unknown, patch: unknown): Patched {
     throw error
   }
 }
+
+/** Whether a patch reads what is stored: a `test` that fails tells that it is something else, a copy shows it elsewhere. */
+export function readsStored(patch: unknown): boolean {
+  return Array.isArray(patch) && patch.some(step => isRecord(step) && READING.has(step.op))
+}
+
+const READING: ReadonlySet<unknown> = new Set(['test', 'copy', 'move'])
 
 function parseOperation(candidate: unknown, index: number): Operation {
   const { op, path, from, value } = (typeof candidate === 'object' && candidate ? candidate : {}) as Record<

@@ -45,7 +45,22 @@ function isListed({ patients, organizations, careTeams, member }: Panel): boolea
   return named && patients.size > 0 && patients.size <= FEW
 }
 
-/** Types that are in nobody's compartment and yet tell of patients: a Group lists them, a Bundle holds anything. */
+// A Bundle and Parameters hold anything; the others refer to anything, or to patients by what no search parameter tells.
+const TELLING: ReadonlySet<string> = new Set([
+  'BiologicallyDerivedProduct',
+  'Bundle',
+  'DeviceMetric',
+  'EnrollmentResponse',
+  'Linkage',
+  'MessageHeader',
+  'Parameters',
+  'PaymentNotice',
+  'PaymentReconciliation',
+  'Subscription',
+  'VerificationResult',
+])
+
+/** Types that are in nobody's compartment and yet may tell of patients, as a Group does, which lists them. */
 function namesPatients(type: string): boolean {
-  return type === 'Bundle' || searchParametersOf(type).some(({ target }) => target?.includes('Patient'))
+  return TELLING.has(type) || searchParametersOf(type).some(({ target }) => target?.includes('Patient'))
 }

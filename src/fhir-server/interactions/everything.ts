@@ -1,4 +1,4 @@
-import { type Params, searchParametersOf } from '../../fhir/index.ts'
+import { isRecord, type Params, searchParametersOf } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
@@ -17,7 +17,9 @@ export function everything(context: Context, call: Call<Operation>): Answer | Pr
   const patient = found(judgeOf(context, call), 'r', 'Patient', id, repository.find('Patient', id))
   if (isProblem(patient)) return patient
   if (patient.deleted) return { problem: 'gone', type: 'Patient', id }
-  const criteria = criteriaOf(params)
+  const posted = postedParams(call.body)
+  if (isProblem(posted)) return posted
+  const criteria = criteriaOf([...params, ...posted])
   if (isProblem(criteria)) return criteria
   const interaction = {
     kind: 'search-compartment',
@@ -44,6 +46,26 @@ function criteriaOf(params: Params): Params | Problem {
       }
   }
   return criteria
+}
+
+/** The parameters of a Parameters resource, as an address would say them. */
+function postedParams(body: unknown): Params | Problem {
+  if (body === undefined) return []
+  const { resourceType, parameter = [] } = isRecord(body) ? body : {}
+  if (resourceType !== 'Parameters' || !Array.isArray(parameter)) return unreadable
+  const params: (readonly [string, string])[] = []
+  for (const { name, ...rest } of parameter.filter(isRecord)) {
+    const [value, ...others] = Object.values(rest)
+    const isPlain = typeof value === 'string' || typeof value === 'number'
+    if (typeof name !== 'string' || !isPlain || others.length > 0) return unreadable
+    params.push([name, String(value)])
+  }
+  return params
+}
+
+const unreadable: Problem = {
+  problem: 'malformed-body',
+  text: 'Cannot read body: expected Parameters with a value each',
 }
 
 function includeAll(type: string): Params {

@@ -1,9 +1,9 @@
-import { applyPatch, isRecord, resourceBodyWithId } from '../../fhir/index.ts'
+import { applyPatch, type Resource, readsStored, resourceBodyWithId } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import { resourceOf, type Stored } from '../repository/stored.ts'
-import { found, judgeOf, reachesStored } from '../within.ts'
+import { found, judgeOf, reaches, reachesStored } from '../within.ts'
 import { isDone } from './create.ts'
 import { matchOf } from './match.ts'
 import { replace } from './update.ts'
@@ -30,19 +30,25 @@ export const patchConditional: Handler<'patch-conditional'> = (context, call) =>
 
 function patchStored(context: Context, call: Call, stored: Stored): Answer | Problem {
   if (stored.deleted) return { problem: 'gone', type: stored.type, id: stored.id }
-  const readable = reachesStored(judgeOf(context, call), 'r', stored)
-  if (!readable && asks(call.body)) return { problem: 'out-of-reach' }
-  const patched = applyPatch(resourceOf(stored), call.body)
-  if ('failure' in patched) {
-    const text =
-      patched.malformed || readable ? `Cannot apply patch: ${patched.failure}` : 'Cannot apply patch'
-    return patched.malformed ? { problem: 'malformed-body', text } : { problem: 'unusable-patch', text }
-  }
-  const resource = resourceBodyWithId(patched.value, stored.type, stored.id)
-  return isProblem(resource) ? resource : replace(context, call, resource, stored.id, stored)
+  const judge = judgeOf(context, call)
+  const readable = reachesStored(judge, 'r', stored)
+  if (!readable && readsStored(call.body)) return { problem: 'out-of-reach' }
+  const resource = resultOf(stored, call.body)
+  if (isProblem(resource)) return readable || resource.problem === 'malformed-body' ? resource : UNUSABLE
+  // What may not be read stays so: else a patch of the one element that a filter looks at would show all others.
+  if (!readable && (reaches(judge, 'r', resource) || reaches(judge, 's', resource)))
+    return { problem: 'out-of-reach' }
+  return replace(context, call, resource, stored.id, stored)
 }
 
-/** Whether a patch asks for what is stored, which is reading: a `test` that fails tells that it is something else. */
-function asks(patch: unknown): boolean {
-  return Array.isArray(patch) && patch.some(step => isRecord(step) && step.op === 'test')
+/** What is said to who may not read: why a patch fails tells what is stored. */
+const UNUSABLE: Problem = { problem: 'unusable-patch', text: 'Cannot apply patch' }
+
+function resultOf(stored: Stored, patch: unknown): Resource | Problem {
+  const patched = applyPatch(resourceOf(stored), patch)
+  if ('failure' in patched) {
+    const text = `Cannot apply patch: ${patched.failure}`
+    return patched.malformed ? { problem: 'malformed-body', text } : { problem: 'unusable-patch', text }
+  }
+  return resourceBodyWithId(patched.value, stored.type, stored.id)
 }

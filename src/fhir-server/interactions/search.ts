@@ -1,4 +1,12 @@
-import { isResourceType, type Params, parseQuery, type Query, shaped } from '../../fhir/index.ts'
+import { hasCompartment } from '../../consent/index.ts'
+import {
+  isResourceType,
+  type Params,
+  parseQuery,
+  type Query,
+  resourceTypes,
+  shaped,
+} from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import { addressOf, bundleJson, entryJson } from '../bundle-json.ts'
 import type { Call, Context, Handler, InteractionOf } from '../call.ts'
@@ -16,15 +24,16 @@ type Search = InteractionOf<'search-type' | 'search-system' | 'search-compartmen
 const COUNTED = 5_000
 
 /** Searches a type, several types, or a compartment. */
-export const search: Handler<Search['kind']> = (context, asked) => {
-  const address = addressOfSearch(context, asked.interaction)
-  const turned = turnPage(context, asked, `search ${address}`)
+export const search: Handler<Search['kind']> = (context, begun) => {
+  const address = addressOfSearch(context, begun.interaction)
+  const turned = turnPage(context, begun, `search ${address}`)
   if (isProblem(turned)) return turned
   const { call, after } = turned
-  const types = typesOf(context, call)
+  const types = typesOf(call)
   if (isProblem(types)) return types
-  const query = parseQuery(types, criteriaOf(call.interaction), context.baseUrl, call.preferences.lenient)
-  if (isProblem(query)) return query
+  const asked = parseQuery(types, criteriaOf(call.interaction), context.baseUrl, call.preferences.lenient)
+  if (isProblem(asked)) return asked
+  const query = types.length > 1 ? ofPresent(context, call, asked) : asked
   const wide = tooWide(query)
   if (wide) return wide
   const ground = groundOf(context, call)
@@ -86,18 +95,23 @@ function addressOfSearch({ baseUrl }: Context, interaction: Search): string {
   }
 }
 
-function typesOf(
-  { repository }: Context,
-  { interaction, access }: Call<Search>,
-): readonly string[] | Problem {
+/** Without _type: what the caller reaches at all, whether or not there is any. */
+function typesOf({ interaction, access }: Call<Search>): readonly string[] | Problem {
   if (interaction.kind === 'search-type') return [interaction.type]
   if (interaction.kind === 'search-compartment' && interaction.type !== '*') return [interaction.type]
   const named = namedTypes(interaction.params)
-  if (isProblem(named)) return named
-  // Without _type: what is here and the caller reaches at all.
-  const present = typesIn(repository, interaction.kind === 'search-compartment' ? interaction.id : undefined)
-  const reached = present.filter(type => access.reach(type, 's').length > 0)
-  return named.length > 0 ? named : reached
+  if (isProblem(named) || named.length > 0) return named
+  return resourceTypes.filter(
+    type =>
+      access.reach(type, 's').length > 0 && (interaction.kind === 'search-system' || hasCompartment(type)),
+  )
+}
+
+/** Of many types, those of which there are resources. What is asked was understood before: that tells of no data. */
+function ofPresent({ repository }: Context, { interaction }: Call<Search>, query: Query): Query {
+  const compartment = interaction.kind === 'search-compartment' ? interaction.id : undefined
+  const present = new Set(typesIn(repository, compartment))
+  return { ...query, types: query.types.filter(({ type }) => present.has(type)) }
 }
 
 /** `_type` chooses the types and is not asked of them. */

@@ -41,11 +41,14 @@ export function isLiving(scene: Scene, type: string, clauses: readonly SearchCla
   ])
 }
 
-/** Whether a search looks at no more resources than it finds, or begins with few. */
+/**
+ * Whether a search looks at no more resources than it finds, or begins with few. Of a limited caller only the grant
+ * tells: whether a clause holds for few is a matter of everybody's data.
+ */
 export function isBounded(scene: Scene, type: string, clauses: readonly SearchClause[]): boolean {
   const reach = scene.reach(type)
-  if (leadOf(scene, type, clauses) || compartmentRids(scene, type, reach) !== undefined) return true
-  return clauses.length === 0 && reach === 'everything'
+  if (reach !== 'everything') return compartmentRids(scene, type, reach) !== undefined
+  return clauses.length === 0 || leadOf(scene, type, clauses) !== undefined
 }
 
 // A search is counted and run, each of which asks.

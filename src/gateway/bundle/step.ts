@@ -151,7 +151,7 @@ async function patchStep(context: Context, call: Call, type: string, id: string)
   if (found.kind === 'deleted') return { problem: 'gone', type, id }
   const stale = staleness(found, call.preconditions)
   if (stale) return stale
-  const next = patched(call, type, id)(found)
+  const next = patched(context, call, type, id)(found)
   if (isProblem(next)) return next
   const bound = bindingTo(found)
   if (!bound) return { problem: 'no-version', type }

@@ -1,7 +1,8 @@
-import { applyPatch, isProblem, resourceBodyWithId } from '../../fhir/index.ts'
+import { applyPatch, isProblem, type Resource, readsStored, resourceBodyWithId } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
 import { find, type Living } from '../judge/find.ts'
+import { reaches } from '../judge/reaches.ts'
 import type { Problem } from '../problem.ts'
 import { matchOf } from '../search/match.ts'
 import { exactText, parseExact } from '../upstream/exact.ts'
@@ -28,19 +29,34 @@ async function patchOne(context: Context, call: Call, type: string, id: string):
   const found = await find(context, call, 'u', type, id)
   if (isProblem(found)) return found
   if (found.kind === 'deleted') return { problem: 'gone', type, id }
-  return replace(context, call, type, id, patched(call, type, id))
+  return replace(context, call, type, id, patched(context, call, type, id))
 }
 
-/** The version after the patch, with all digits of decimals that it does not touch. */
-export function patched(call: Call, type: string, id: string): NextVersion {
+/**
+ * The version after the patch, with all digits of decimals that it does not touch. What may not be read is not told by
+ * the patch either, and stays so (docs/decisions/0132-what-tells-of-the-rest.md).
+ */
+export function patched({ baseUrl }: Context, call: Call, type: string, id: string): NextVersion {
+  const reads = (resource: Resource) =>
+    reaches(call.access, 'r', resource, baseUrl) || reaches(call.access, 's', resource, baseUrl)
   return (before: Living | undefined) => {
     if (!before) return { problem: 'out-of-reach' }
-    const result = applyPatch(parseExact(before.text), call.exactBody)
-    if ('failure' in result) {
-      const text = `Cannot apply patch: ${result.failure}`
-      return result.malformed ? { problem: 'malformed-body', text } : { problem: 'unusable-patch', text }
-    }
-    const resource = resourceBodyWithId(JSON.parse(exactText(result.value)), type, id)
-    return isProblem(resource) ? resource : { resource, exact: result.value }
+    const readable = reaches(call.access, 'r', before.resource, baseUrl)
+    if (!readable && readsStored(call.body)) return { problem: 'out-of-reach' }
+    const next = resultOf(before, call.exactBody, type, id)
+    if (isProblem(next)) return readable || next.problem === 'malformed-body' ? next : UNUSABLE
+    return !readable && reads(next.resource) ? { problem: 'out-of-reach' } : next
   }
+}
+
+const UNUSABLE: Problem = { problem: 'unusable-patch', text: 'Cannot apply patch' }
+
+function resultOf(before: Living, patch: unknown, type: string, id: string): ReturnType<NextVersion> {
+  const result = applyPatch(parseExact(before.text), patch)
+  if ('failure' in result) {
+    const text = `Cannot apply patch: ${result.failure}`
+    return result.malformed ? { problem: 'malformed-body', text } : { problem: 'unusable-patch', text }
+  }
+  const resource = resourceBodyWithId(JSON.parse(exactText(result.value)), type, id)
+  return isProblem(resource) ? resource : { resource, exact: result.value }
 }

@@ -31,11 +31,13 @@ export function hostRefusal(interaction: Interaction, access: Access, baseUrl: s
     case 'history-type':
       return wholeRefusal(access, [interaction.type])
     case 'patch':
-      return isWhole(access.reach(interaction.type, 'u'))
-        ? undefined
-        : refused('a patch is judged on its result')
-    case 'update-conditional':
+      return patchRefusal(interaction.type, access)
     case 'patch-conditional':
+      return (
+        patchRefusal(interaction.type, access) ??
+        conditionalRefusal(interaction.type, interaction.params, access, 'u', baseUrl)
+      )
+    case 'update-conditional':
       return conditionalRefusal(interaction.type, interaction.params, access, 'u', baseUrl)
     case 'delete-conditional':
       return conditionalRefusal(interaction.type, interaction.params, access, 'd', baseUrl)
@@ -51,6 +53,13 @@ export function hostRefusal(interaction: Interaction, access: Access, baseUrl: s
 
 export function isWhole(reach: Reach): boolean {
   return reach === 'everything'
+}
+
+/** A patch is judged on its result, which only the host knows; and by it one may read, or make readable, what is stored. */
+function patchRefusal(type: string, access: Access): Refusal | undefined {
+  return isWhole(access.reach(type, 'u')) && isWhole(access.reach(type, 'r'))
+    ? undefined
+    : refused('a patch is judged on its result')
 }
 
 function conditionalRefusal(

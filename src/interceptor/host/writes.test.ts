@@ -54,6 +54,9 @@ for (const [name, start] of Object.entries(leakyHosts))
       host.answers('', 200)
       const patch = [{ op: 'replace', path: '/code/text', value: 'x' }]
       assert.equal((await host.ask('PATCH /Condition/own', undefined, patch)).why, NOT_WITHIN)
+      for (const scope of ['system/*.u', 'system/*.us patient/*.r', 'system/*.rs patient/*.u'])
+        for (const line of ['PATCH /Condition/own', 'PATCH /Condition?code=1'])
+          assert.match((await host.ask(line, scope, patch)).why, /^(?:Not within|Insufficient scope)/, line)
       assert.equal((await host.ask('PUT /Condition?code=1', undefined, condition('1'))).why, NOT_WITHIN)
       assert.equal((await host.ask('DELETE /Condition?patient=1')).why, NOT_WITHIN)
       assert.equal(
@@ -65,7 +68,8 @@ for (const [name, start] of Object.entries(leakyHosts))
         NOT_WITHIN,
       )
       assert.equal(host.asked, 0)
-      assert.equal((await host.ask('PATCH /Condition/own', 'system/*.cruds', patch)).status, 200)
+      for (const line of ['PATCH /Condition/own', 'PATCH /Condition?code=1'])
+        assert.equal((await host.ask(line, 'system/*.cruds', patch)).status, 200)
       assert.equal((await host.ask('DELETE /Condition?code=1', 'system/*.cruds')).status, 200)
     })
 
