@@ -20,9 +20,13 @@ const condition = (id: string, of: string, more: object = {}): Resource => ({
 
 const DATA: readonly Resource[] = [
   { resourceType: 'Practitioner', id: 'dr' },
+  { resourceType: 'Practitioner', id: 'dr-2' },
   { resourceType: 'Patient', id: 'ann', name: [{ family: 'Annson' }] },
   { resourceType: 'Patient', id: 'bob', name: [{ family: 'Secretson' }] },
-  condition('ca', 'ann', { code: { text: 'Cough' } }),
+  condition('ca', 'ann', {
+    code: { text: 'Cough' },
+    asserter: to('Practitioner/dr'),
+  }),
   condition('cb', 'bob', { code: { text: 'Secret' } }),
   condition('cg', 'bob'),
 ]
@@ -190,6 +194,31 @@ describe('conditional references', () => {
       subject: to('Patient?name=Annson'),
     })
     assert.equal(posted.why, NOT_WITHIN)
+  })
+})
+
+describe('a grant of several parts', () => {
+  it('reaches what any of its scopes reaches', async () => {
+    const mixed = ann('patient/Condition.rs system/Condition.rs?code:text=Secret')
+    assert.deepEqual(shownIn(await fhir.ask('GET /Condition?_id=ca,cb', mixed)), [
+      'Condition/ca',
+      'Condition/cb',
+    ])
+    const several = ann('patient/Condition.rs?code:text=Cough system/Condition.rs?code:text=Secret')
+    assert.deepEqual(shownIn(await fhir.ask('GET /Condition?_id=ca,cb', several)), [
+      'Condition/ca',
+      'Condition/cb',
+    ])
+  })
+
+  it('brings along the user’s own resource, and no other of its type', async () => {
+    const include = 'GET /Condition?_id=ca&_include=Condition:asserter'
+    const user = (fhirUser: string) => ann('patient/Condition.rs', { fhirUser })
+    assert.deepEqual(shownIn(await fhir.ask(include, user('Practitioner/dr'))), [
+      'Condition/ca',
+      'Practitioner/dr',
+    ])
+    assert.deepEqual(shownIn(await fhir.ask(include, user('Practitioner/dr-2'))), ['Condition/ca'])
   })
 })
 
