@@ -6,7 +6,7 @@ import { AuthHouse } from '../testing/auth-house.ts'
 import { oneStore } from '../testing/one-store.ts'
 import { readOwnJwt, signJwt } from './jwt.ts'
 import { createKeyRing, type KeyRing } from './key-ring.ts'
-import { makeFirstSigningKey, makeNextSigningKey } from './signing-key.ts'
+import { makeFirstSigningKey, makeNextSigningKey, withdrawSigningKey } from './signing-key.ts'
 
 describe('GET /oauth2/jwks', () => {
   const open = oneStore()
@@ -106,6 +106,25 @@ describe('createKeyRing', () => {
       .execute()
     assert.equal(rows.length, 1)
     assert.equal(rows[0]?.generation, 2)
+  })
+
+  it('withdraws a key at once, whatever was to sign next, and signs with a new one', async () => {
+    const time = { now: 1_000_000 }
+    const store = await open()
+    const ring = await ringOn(store, time)
+    const { kid: leaked } = (await ring.signing()).publicJwk
+    await makeNextSigningKey(store, seal, { now: time.now, signsFrom: time.now + 8000 })
+    assert.equal(await withdrawSigningKey(store, seal, { kid: leaked, now: time.now }), true)
+    assert.equal(await withdrawSigningKey(store, seal, { kid: leaked, now: time.now }), false)
+    time.now += 2000
+    const published = (await ring.published()).map(({ kid }) => kid)
+    assert.equal(published.includes(leaked), false)
+    const { kid } = (await ring.signing()).publicJwk
+    assert.deepEqual([published.length, published.includes(kid)], [2, true])
+    time.now += 8000
+    assert.equal((await ring.signing()).publicJwk.kid, kid)
+    const kept = await store.db.selectFrom('signing_key').select('kid').execute()
+    assert.equal(kept.length, 2, 'the private part is gone too')
   })
 
   it('goes on with the keys it has while the database is away', async () => {

@@ -53,23 +53,59 @@ export async function makeNextSigningKey(
 ): Promise<boolean> {
   const privateKey = await makePrivateKey()
   return store.db.transaction().execute(async trx => {
-    const newest = await trx
-      .selectFrom('signing_key')
-      .select('generation')
-      .orderBy('generation', 'desc')
-      .limit(1)
-      .executeTakeFirst()
-    const generation = (newest?.generation ?? 0) + 1
+    const generation = (await newestGeneration(trx)) + 1
     if (after !== undefined && generation !== after + 1) return false
     if (!(await insertKey(trx, sealer, privateKey, { generation, now, signsFrom }))) return false
-    await trx
-      .updateTable('signing_key')
-      .set({ retired_at: signsFrom })
-      .where('generation', '<', generation)
-      .where('retired_at', 'is', null)
-      .execute()
+    await retireBefore(trx, generation, signsFrom)
     return true
   })
+}
+
+/**
+ * Takes a key away at once, with its private part, because others may have it. A new one signs from now on. False when
+ * there is no such key.
+ */
+export async function withdrawSigningKey(
+  store: Store,
+  sealer: Sealer,
+  { kid, now }: { readonly kid: string; readonly now: number },
+): Promise<boolean> {
+  const known = await store.db
+    .selectFrom('signing_key')
+    .select('kid')
+    .where('kid', '=', kid)
+    .executeTakeFirst()
+  if (!known) return false
+  const privateKey = await makePrivateKey()
+  return store.db.transaction().execute(async trx => {
+    const generation = (await newestGeneration(trx)) + 1
+    const { numDeletedRows } = await trx.deleteFrom('signing_key').where('kid', '=', kid).executeTakeFirst()
+    if (numDeletedRows === 0n) return false
+    if (!(await insertKey(trx, sealer, privateKey, { generation, now, signsFrom: now })))
+      throw new Error('Cannot withdraw key: another rotation came at the same moment')
+    await retireBefore(trx, generation, now)
+    return true
+  })
+}
+
+async function newestGeneration(trx: Kysely<Schema>): Promise<number> {
+  const newest = await trx
+    .selectFrom('signing_key')
+    .select('generation')
+    .orderBy('generation', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return newest?.generation ?? 0
+}
+
+// One that was to sign later than now never does.
+async function retireBefore(trx: Kysely<Schema>, generation: number, at: number): Promise<void> {
+  await trx
+    .updateTable('signing_key')
+    .set({ retired_at: at })
+    .where('generation', '<', generation)
+    .where(({ or, eb }) => or([eb('retired_at', 'is', null), eb('retired_at', '>', at)]))
+    .execute()
 }
 
 async function makePrivateKey(): Promise<KeyObject> {

@@ -15,6 +15,7 @@ const loaders = {
   'client set': async () => (await import('./client-set.ts')).clientSet,
   'client remove': async () => (await import('./client-remove.ts')).clientRemove,
   'keys rotate': async () => (await import('./keys.ts')).keysRotate,
+  'keys withdraw': async () => (await import('./keys.ts')).keysWithdraw,
   'keys list': async () => (await import('./keys.ts')).keysList,
   audit: async () => (await import('./audit.ts')).audit,
   explain: async () => (await import('./explain.ts')).explain,

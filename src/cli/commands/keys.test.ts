@@ -32,4 +32,21 @@ describe('sallyport keys', () => {
     assert.match(newest, / signs /)
     assert.match(older, / retired /)
   })
+
+  it('withdraws a key, of which nothing stays', async () => {
+    const signing = / *(\S+) +signs /.exec((await run('keys', 'list')).stdout)?.[1] ?? ''
+    assert.deepEqual(await run('keys', 'withdraw', signing), {
+      exitCode: 0,
+      stdout: `Withdrew key ${signing}; a new one signs\n`,
+      stderr: '',
+    })
+    const { stdout } = await run('keys', 'list')
+    assert.equal(stdout.includes(signing), false)
+    assert.match(stdout, / signs /)
+    assert.deepEqual(await run('keys', 'withdraw', '--kid', signing), {
+      exitCode: 1,
+      stdout: '',
+      stderr: `Cannot withdraw key: there is no key ${signing}\n`,
+    })
+  })
 })

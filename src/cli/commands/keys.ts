@@ -1,7 +1,8 @@
 import { ensureSecret } from '../../config/index.ts'
-import { openStore, sealer } from '../../store/index.ts'
+import { openStore, type Sealer, type Store, sealer } from '../../store/index.ts'
+import { subject } from '../arguments.ts'
 import { columns } from '../columns.ts'
-import { type Command, CommandFailure } from '../command.ts'
+import { type Command, CommandFailure, type Io } from '../command.ts'
 import { settingsOf, withStore } from '../with-store.ts'
 
 /** `sallyport keys rotate`: running servers follow by themselves, and no request fails. */
@@ -17,18 +18,35 @@ until the last token that it signed has expired. Keys are also rotated by age: s
   positionals: { min: 0, max: 0 },
   async run(_args, io) {
     const { KEY_LEAD_MS, makeNextSigningKey } = await import('../../auth/index.ts')
-    const settings = settingsOf(io)
-    const store = await openStore(settings.databaseUrl)
-    try {
-      const now = Date.now()
-      const signsFrom = now + KEY_LEAD_MS.byCommand
-      const made = await makeNextSigningKey(store, sealer(ensureSecret(settings)), { now, signsFrom })
-      if (!made) throw new CommandFailure('Cannot rotate keys: another rotation came first')
-      io.stdout.write(`A new key signs from ${new Date(signsFrom).toISOString()}\n`)
-      return 0
-    } finally {
-      await store.close()
-    }
+    const now = Date.now()
+    const signsFrom = now + KEY_LEAD_MS.byCommand
+    const made = await withSealer(io, (store, seal) => makeNextSigningKey(store, seal, { now, signsFrom }))
+    if (!made) throw new CommandFailure('Cannot rotate keys: another rotation came first')
+    io.stdout.write(`A new key signs from ${timeText(signsFrom)}\n`)
+    return 0
+  },
+}
+
+/** `sallyport keys withdraw`: for a key that leaked. */
+export const keysWithdraw: Command = {
+  name: 'keys withdraw',
+  summary: 'Take a signing key away at once, because it leaked',
+  usage: `
+Usage: npm run -s sallyport -- keys withdraw --kid <kid>
+
+What it signed is refused within 5 seconds, on every server; a new key signs at once. Apps renew their tokens; until every
+server knows the new key, for some seconds, requests may fail. Without a leak, use: keys rotate.`,
+  options: { kid: { type: 'string' } },
+  positionals: { min: 0, max: 1 },
+  async run(args, io) {
+    const { withdrawSigningKey } = await import('../../auth/index.ts')
+    const kid = subject(args, 'kid')
+    const withdrawn = await withSealer(io, (store, seal) =>
+      withdrawSigningKey(store, seal, { kid, now: Date.now() }),
+    )
+    if (!withdrawn) throw new CommandFailure(`Cannot withdraw key: there is no key ${kid}`)
+    io.stdout.write(`Withdrew key ${kid}; a new one signs\n`)
+    return 0
   },
 }
 
@@ -56,6 +74,17 @@ Usage: npm run -s sallyport -- keys list`,
     io.stdout.write(`${columns([['KID', 'STATE', 'MADE', 'SIGNS FROM', 'RETIRED'], ...lines])}\n`)
     return 0
   },
+}
+
+/** With what the private parts are sealed with. */
+async function withSealer<T>(io: Io, use: (store: Store, seal: Sealer) => Promise<T>): Promise<T> {
+  const settings = settingsOf(io)
+  const store = await openStore(settings.databaseUrl)
+  try {
+    return await use(store, sealer(ensureSecret(settings)))
+  } finally {
+    await store.close()
+  }
 }
 
 function timeText(at: number): string {
