@@ -56,11 +56,14 @@ if (files.length === 0) {
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
 process.env.TEST_NEEDS = needsOf(files)
 process.env.TEST_FILE_LIMIT = values.timeout
+// Every file is a process that loads most of the house again.
+process.env.NODE_COMPILE_CACHE ??= resolve(ROOT, 'node_modules/.cache/sallyport')
 
 const options = {
   files,
   cwd: ROOT,
-  concurrency: Math.min(4, Math.max(2, availableParallelism())),
+  // One more than can run at once: flows wait for a browser half of their time.
+  concurrency: Math.min(4, availableParallelism() + 1),
   execArgv: [`--import=${pathToFileURL(resolve(ROOT, 'test/support/file-limit.ts'))}`],
   // Not yet in the types of Node.
   globalSetupPath: resolve(ROOT, 'test/support/global-setup.ts'),

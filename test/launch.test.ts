@@ -8,7 +8,7 @@ import { launch, pickPatient, signIn } from './support/walk.ts'
 
 let stack: Stack
 before(async () => {
-  stack = await startStack()
+  stack = await startStack({ env: { SMART_SAMPLE_PATIENTS: '30' } })
 })
 after(() => stack?.close())
 const open = useBrowser()

@@ -30,7 +30,7 @@ describe('the session API on the real servers', () => {
   let stack: Stack
   let clinician: HttpClinician
   before(async () => {
-    stack = await startStack({ clock: time.clock, env: { SMART_SAMPLE_PATIENTS: '5' } })
+    stack = await startStack({ clock: time.clock })
     clinician = new HttpClinician(stack)
     await clinician.signIn()
     await clinician.launch(PATIENT)

@@ -70,7 +70,7 @@ async function settingsFor(folder: string, env: Readonly<Record<string, string>>
       SMART_APP_URL: `http://localhost:${app}`,
       SMART_CLIENT_LAUNCH_URL: `http://localhost:${app}/launch`,
       SMART_DATA_DIR: folder,
-      SMART_SAMPLE_PATIENTS: '30',
+      SMART_SAMPLE_PATIENTS: '5',
       ...env,
     },
     folder,
