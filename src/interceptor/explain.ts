@@ -1,7 +1,8 @@
-import type { Grant, Policy, Reach } from '../consent/index.ts'
+import type { Policy, Reach } from '../consent/index.ts'
 import { type Interaction, type Misunderstood, parseInteraction } from '../fhir/index.ts'
 import type { ScopeContext } from '../scope/index.ts'
 import type { Decision } from './decision/decision.ts'
+import { strangerHint } from './decision/hint.ts'
 import { judgeRequest } from './decision/judge-request.ts'
 import { refuse } from './refuse.ts'
 import { grantOf } from './token/grant-of.ts'
@@ -33,7 +34,7 @@ export interface Explanation {
   /** The filters that the request is kept to, any of them. */
   readonly limits: readonly string[]
   readonly text: string
-  /** Of a refusal: what would have permitted it. */
+  /** Of a refusal: what would have permitted it. Of a search: that it names somebody in vain. */
   readonly hint?: string | undefined
 }
 
@@ -42,17 +43,16 @@ export function explain(question: Question, fhirBaseUrl: string): Explanation {
   const { scope, patient, fhirUser, contexts, searchLetter, userReach } = question
   const policy: Policy = { fhirBaseUrl, contexts, searchLetter, ...(userReach && { userReach }) }
   try {
-    return explanationOf(decisionOn(question, grantOf({ scope, patient, fhirUser }, fhirBaseUrl), policy))
+    const interaction = interactionOf(question)
+    if (interaction.kind === 'misunderstood') return explanationOf({ allowed: false, refusal: interaction })
+    const body = typeof question.body === 'string' ? undefined : question.body
+    const grant = grantOf({ scope, patient, fhirUser }, fhirBaseUrl)
+    const explanation = explanationOf(judgeRequest(interaction, body, grant, policy))
+    const hint = explanation.within && strangerHint(interaction, explanation.within, fhirBaseUrl)
+    return hint ? { ...explanation, hint } : explanation
   } catch {
     return explanationOf({ allowed: false, refusal: { kind: 'broken' } })
   }
-}
-
-function decisionOn(question: Question, grant: Grant, policy: Policy): Decision {
-  const interaction = interactionOf(question)
-  if (interaction.kind === 'misunderstood') return { allowed: false, refusal: interaction }
-  const body = typeof question.body === 'string' ? undefined : question.body
-  return judgeRequest(interaction, body, grant, policy)
 }
 
 function interactionOf({ method, url, body }: Question): Interaction | Misunderstood {

@@ -42,6 +42,19 @@ describe('sallyport explain', () => {
     )
   })
 
+  it('says of a search that names another patient that it finds nothing of that one', async () => {
+    const search = (url: string) =>
+      run(['--url', url, '--patient', '1', '--scope', 'patient/*.rs']).then(({ code, out }) => [code, out])
+    const allowed = 'Allowed by patient/*.rs, within Patient/1.\n'
+    for (const url of ['/Condition?patient=2', '/Condition?subject=Patient/2', '/Patient?_id=2'])
+      assert.deepEqual(await search(url), [
+        0,
+        `${allowed}The search names Patient/2, and finds only what is in the record of Patient/1.\n`,
+      ])
+    for (const url of ['/Condition?patient=1', '/Condition?subject=1', '/Condition?code=2', '/Condition/2'])
+      assert.deepEqual(await search(url), [0, allowed])
+  })
+
   it('takes what is left out from the settings', async () => {
     const search = [...request, '--scope', 'patient/Condition.r']
     assert.equal((await run(search)).code, 0)

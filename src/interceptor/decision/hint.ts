@@ -1,3 +1,4 @@
+import { type Interaction, parseReference } from '../../fhir/index.ts'
 import type { Letter, ResourceScope } from '../../scope/index.ts'
 import type { Case } from './judge.ts'
 
@@ -18,4 +19,29 @@ function patientHint({ grant, access }: Case, type: string, letter: Letter): str
   if (letter !== 'r' && letter !== 's' && (readable === 'everything' || readable.length > 0))
     return `A patient/ scope may read ${type}, which is shared, and never write it`
   return `No patient/ scope reaches ${type}, or its filter cannot be evaluated`
+}
+
+/** Of a search that is kept to one patient's record and names somebody else: allowed, and in vain. */
+export function strangerHint(
+  interaction: Interaction,
+  within: string,
+  fhirBaseUrl: string,
+): string | undefined {
+  const named = namedIn(interaction, fhirBaseUrl).map(id => `Patient/${id}`)
+  const strangers = named.filter(patient => patient !== within)
+  if (strangers.length === 0) return undefined
+  return `The search names ${strangers.join(', ')}, and finds only what is in the record of ${within}`
+}
+
+function namedIn(interaction: Interaction, fhirBaseUrl: string): readonly string[] {
+  if (!interaction.kind.startsWith('search') || !('params' in interaction)) return []
+  const ofPatients = 'type' in interaction && interaction.type === 'Patient'
+  return interaction.params.flatMap(([name, value]) => {
+    const isBare = name === 'patient' || name.endsWith(':Patient') || (ofPatients && name === '_id')
+    return value.split(',').flatMap(text => {
+      const reference = parseReference(text, fhirBaseUrl)
+      if (reference) return reference.type === 'Patient' ? [reference.id] : []
+      return isBare && /^[A-Za-z0-9\-.]{1,64}$/.test(text) ? [text] : []
+    })
+  })
 }
