@@ -58,11 +58,13 @@ function oauthText(problem: Problem): string {
   return JSON.stringify({ error: oauth, error_description: text })
 }
 
+/** What is not there is not shut: a dashed door, not a red one. */
+const AWAY: ReadonlySet<Problem['kind']> = new Set(['not-found', 'unavailable', 'unexpected'])
+
 function problemPage(problem: Problem, { reference, now, home }: Occasion): string {
   const { title, text, status } = wordsOf(problem)
-  const away = problem.kind === 'unavailable' || problem.kind === 'unexpected'
   return errorPage({
-    kind: away ? 'away' : 'refused',
+    kind: AWAY.has(problem.kind) ? 'away' : 'refused',
     title,
     text: [text],
     code: String(status),
