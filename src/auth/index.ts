@@ -4,7 +4,7 @@
  * app session; it meets the FHIR server over HTTP only.
  */
 export { jwksUrlFault, pageAddressFault, redirectUriFault } from './client/addresses.ts'
-export { holdsPrivateKey, readClientKeys } from './client/assertion/client-key.ts'
+export { holdsPrivateKey, keptKeySet } from './client/assertion/client-key.ts'
 export { hashPassword, isPasswordOf } from './clinician/password.ts'
 export { TEST_CLINICIAN } from './clinician/seed.ts'
 export type { AuthSettings } from './context.ts'

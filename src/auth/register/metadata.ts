@@ -1,7 +1,7 @@
 import { isResourceType } from '../../fhir/index.ts'
 import { parseScope } from '../../scope/index.ts'
 import { jwksUrlFault, pageAddressFault, redirectUriFault } from '../client/addresses.ts'
-import { holdsPrivateKey, readClientKeys } from '../client/assertion/client-key.ts'
+import { holdsPrivateKey, keptKeySet } from '../client/assertion/client-key.ts'
 import { Refusal } from '../refusal.ts'
 
 /** How a client proves itself, in the words of RFC 7591. */
@@ -113,11 +113,12 @@ function keys(document: Document, authMethod: AuthMethod) {
   const { jwks } = document
   if (jwks !== undefined && jwksUrl !== undefined) throw unfit('Either jwks or jwks_uri, not both.')
   if (holdsPrivateKey(jwks)) throw unfit('The jwks holds a private key; only public keys belong there.')
-  if (jwks !== undefined && (readClientKeys(jwks)?.length ?? 0) === 0)
-    throw unfit('The jwks has no key for RS384 or ES384 with a kid.')
+  const kept = jwks === undefined ? undefined : keptKeySet(jwks)
+  if (jwks !== undefined && kept === undefined)
+    throw unfit('The jwks has no key for RS384 or ES384 with a kid, or is too long.')
   if (authMethod === 'private_key_jwt' && jwks === undefined && jwksUrl === undefined)
     throw unfit('The method private_key_jwt needs jwks or jwks_uri.')
-  return { jwks: jwks === undefined ? undefined : JSON.stringify(jwks), jwksUrl }
+  return { jwks: kept, jwksUrl }
 }
 
 function address(

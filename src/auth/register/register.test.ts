@@ -74,6 +74,19 @@ describe('POST /oauth2/register', () => {
     assert.equal((await house.token(form)).statusCode, 200)
   })
 
+  it('keeps of a key set what it reads, and nothing that is too long', async () => {
+    const deep = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`
+    const metadata = { ...APP, token_endpoint_auth_method: 'private_key_jwt' }
+    const put = (text: string, into: object) =>
+      register(JSON.stringify({ ...metadata, ...into }).replace('"HERE"', text))
+    const { jwks } = (
+      await put(deep(20_000), { jwks: { keys: [{ ...keys.jwk, x5t: 'HERE' }], more: 1 } })
+    ).json()
+    assert.deepEqual(jwks, { keys: [keys.jwk] })
+    const long = await put(`"${'x'.repeat(70_000)}"`, { jwks: { keys: [{ ...keys.jwk, x5t: 'HERE' }] } })
+    assert.deepEqual([long.statusCode, long.json().error], [400, 'invalid_client_metadata'])
+  })
+
   it('gives system/ scopes off loopback only to whoever shows the initial access token', async () => {
     const far = await AuthHouse.open(await open(), {
       settings: { onLoopback: false, openRegistration: true, registrationToken: 'initial-access-token' },

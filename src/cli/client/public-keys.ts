@@ -3,13 +3,14 @@ import { CommandFailure } from '../command.ts'
 
 /** Reads a JSON Web Key Set (RFC 7517) of public keys, and gives it as JSON. */
 export async function readPublicKeys(path: string, shownAs: string): Promise<string> {
-  const { holdsPrivateKey, readClientKeys } = await import('../../auth/index.ts')
+  const { holdsPrivateKey, keptKeySet } = await import('../../auth/index.ts')
   const refuse = (reason: string) => new CommandFailure(`Cannot use --jwks-file ${shownAs}: ${reason}`)
   const document = readJson(path, refuse)
   if (holdsPrivateKey(document)) throw refuse('it has a private or secret key; only public keys belong here')
-  if ((readClientKeys(document) ?? []).length === 0)
+  const kept = keptKeySet(document)
+  if (kept === undefined)
     throw refuse('expected a JSON Web Key Set with a key for RS384 (RSA) or ES384 (EC, P-384), and its kid')
-  return JSON.stringify(document)
+  return kept
 }
 
 function readJson(path: string, refuse: (reason: string) => CommandFailure): unknown {

@@ -21,6 +21,24 @@ export function readClientKeys(document: unknown): readonly ClientKey[] | undefi
   return Array.isArray(jwks) ? jwks.flatMap(jwk => (isRecord(jwk) ? (readKey(jwk) ?? []) : [])) : undefined
 }
 
+const LONGEST_SET = 64_000
+
+/**
+ * A registered key set as it is kept: of each key the members that are texts or lists of texts, for no other is ever
+ * read. Undefined when there is no key in it that may verify an assertion, or it is too long.
+ */
+export function keptKeySet(document: unknown): string | undefined {
+  if ((readClientKeys(document) ?? []).length === 0 || !isRecord(document)) return undefined
+  const jwks: readonly unknown[] = Array.isArray(document.keys) ? document.keys : []
+  const keys = jwks.filter(isRecord).map(jwk => Object.fromEntries(Object.entries(jwk).filter(isPlain)))
+  const text = JSON.stringify({ keys })
+  return text.length > LONGEST_SET ? undefined : text
+}
+
+function isPlain([, value]: readonly [string, unknown]): boolean {
+  return typeof value === 'string' || (Array.isArray(value) && value.every(one => typeof one === 'string'))
+}
+
 /** Whether a private or secret member is in a key set: then it must not be registered, nor kept. */
 export function holdsPrivateKey(document: unknown): boolean {
   const jwks = isRecord(document) && Array.isArray(document.keys) ? document.keys : []
