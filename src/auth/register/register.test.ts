@@ -40,6 +40,13 @@ describe('POST /oauth2/register', () => {
     assert.equal((await house.token(form)).json().error, 'invalid_client')
   })
 
+  it('is not open to a page whose own name leads to this machine', async () => {
+    for (const host of ['evil.example:9000', 'localhost.evil.example:9000'])
+      assert.equal((await register(APP, { host })).statusCode, 401, host)
+    for (const host of ['localhost:9000', '127.0.0.1:9000', '[::1]:9000'])
+      assert.equal((await register(APP, { host })).statusCode, 201, host)
+  })
+
   it('reads JSON, never a form', async () => {
     const response = await house
       .visitor()

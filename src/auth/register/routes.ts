@@ -1,4 +1,5 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isLoopbackHost } from '../../config/index.ts'
 import { sameText, sha256 } from '../../store/index.ts'
 import { type BearerFault, sendBearerFault } from '../access/bearer.ts'
 import { forbidCaching, readJson, sendRefused } from '../client/request.ts'
@@ -11,7 +12,7 @@ import { registerClient } from './register-client.ts'
 /** `POST /oauth2/register` (RFC 7591): open only on loopback, unless it is set so or an initial access token is shown. */
 export function registerRoutes(app: FastifyInstance, context: AuthContext): void {
   app.post(paths.register, { onRequest: forbidCaching }, async (request, reply) => {
-    const fault = mayRegister(context.settings, request.headers.authorization)
+    const fault = mayRegister(context.settings, request)
     if (fault) return sendBearerFault(reply, fault, 'register')
     const json = readJson(request)
     const metadata = json instanceof Refusal ? json : readClientMetadata(json.body)
@@ -30,8 +31,8 @@ const needsAdministrator = new Refusal(
 )
 
 function mayRegister(
-  { openRegistration, registrationToken }: AuthSettings,
-  authorization: string | undefined,
+  { openRegistration, registrationToken, onLoopback }: AuthSettings,
+  { headers: { authorization }, hostname }: FastifyRequest,
 ): BearerFault | undefined {
   const token = /^bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
   if (
@@ -40,7 +41,9 @@ function mayRegister(
     sameText(sha256(token), sha256(registrationToken))
   )
     return undefined
-  if (openRegistration && authorization === undefined) return undefined
+  // A page whose own name was turned to this machine (DNS rebinding) still says that name.
+  const isOurName = !onLoopback || isLoopbackHost(hostname)
+  if (openRegistration && authorization === undefined && isOurName) return undefined
   return authorization === undefined ? 'no-token' : 'invalid-token'
 }
 
