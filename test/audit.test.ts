@@ -52,6 +52,37 @@ for (const name of ['SQLite', 'PostgreSQL'] as const) {
       for (const record of all) assert.deepEqual(validate(auditEventOf(record)), [])
       assert.doesNotMatch(JSON.stringify(all), /juniper|alba|eyJ/i)
     })
+
+    it('carries one launch id from the login that an app waits for to the end of its session', async () => {
+      const clinician = new HttpClinician(stack)
+      const { issuerUrl, appUrl } = stack.settings
+      const { username, password } = stack.clinician
+      const send = async (path: string, page: Response, fields: Readonly<Record<string, string>>) => {
+        const hidden = (await page.text()).matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)
+        const kept = Object.fromEntries([...hidden].map(([, name = '', value = '']) => [name, value]))
+        const body = new URLSearchParams({ ...kept, ...fields })
+        return clinician.open(`${issuerUrl}${path}`, { method: 'POST', body })
+      }
+      const earlier = (await findRecords(stack.store, { limit: 1 }))[0]?.id ?? 0
+      const login = await clinician.open(`${appUrl}/launch`)
+      const again = await send('/login', login, { username, password: 'not this' })
+      const picker = await send('/login', again, { username, password })
+      await send('/oauth2/pick', picker, { patientId: 'patient-1', step: 'encounter' })
+      assert.equal((await clinician.api('patient')).status, 200)
+      await clinician.open(`${appUrl}/logout`, { method: 'POST' })
+      const all = (await findRecords(stack.store, { limit: 1000, order: 'oldest' })).filter(
+        it => it.id > earlier,
+      )
+      const id = all.find(record => record.kind === 'authorize')?.launch_id
+      assert.ok(id)
+      const kinds = all.filter(it => it.launch_id === id).map(it => `${it.kind} ${it.allowed}`)
+      for (const kind of ['authorize', 'token', 'session-open', 'fhir', 'api', 'session-end', 'login'])
+        assert.ok(kinds.includes(`${kind} true`), `${kind} is not among ${kinds.join(', ')}`)
+      assert.ok(kinds.includes('login false'))
+      const mine = all.filter(it => it.launch_id === id)
+      assert.deepEqual([...new Set(mine.map(it => it.client_id))], ['sallyport-app'])
+      assert.ok(mine.filter(it => it.kind !== 'login').every(it => it.patient_id === 'patient-1'))
+    })
   })
 }
 

@@ -23,5 +23,5 @@ export async function checkLaunch(
   if (launch.clientId !== client.id || launch.fhirBaseUrl !== settings.fhirBaseUrl)
     return launchRefused('foreign')
   if (launch.usedAt !== undefined) return launchRefused('used')
-  return launch.expiresAt > clock() ? { launchHash } : launchRefused('expired')
+  return launch.expiresAt > clock() ? { launchHash, launchId: launch.id } : launchRefused('expired')
 }

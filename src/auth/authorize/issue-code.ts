@@ -57,7 +57,11 @@ async function issueIn(
     throw new RolledBack(new Refusal('invalid_request', 'This request was already answered.'))
   const opened = openedFor(await useLaunch(trx, request, now), request.picked)
   const scope = scopeOf(grantScope(request.scope, scopeTerms(settings, client, openingOf(opened))), ticked)
-  const grantId = await createGrant(trx, { ...rootOf(opened), ...holders(client, login), scope }, now)
+  const grantId = await createGrant(
+    trx,
+    { ...rootOf(opened), ...holders(client, login), scope, launchId: request.launchId },
+    now,
+  )
   return createCode(trx, grantId, request, now)
 }
 
@@ -77,7 +81,6 @@ function rootOf(opened: OpenedFor | undefined) {
     needPatientBanner: opened?.needPatientBanner,
     fromEhr: opened?.fromEhr ?? false,
     further: opened?.further ?? {},
-    launchId: opened?.launchId,
   }
 }
 

@@ -10,14 +10,13 @@ export interface OpenedFor {
   readonly needPatientBanner: boolean
   readonly fromEhr: boolean
   readonly further: FurtherContext
-  readonly launchId: string | undefined
 }
 
 export function openedFor(
   launch: Launch | undefined,
   picked: PickedContext | undefined,
 ): OpenedFor | undefined {
-  if (launch) return { ...launch, fromEhr: true, launchId: launch.id }
+  if (launch) return { ...launch, fromEhr: true }
   if (!picked) return undefined
   const { patientId, encounterId } = picked
   // No EHR is around such an app: if it does not show who the patient is, nobody does.
@@ -27,7 +26,6 @@ export function openedFor(
     needPatientBanner: true,
     fromEhr: false,
     further: {},
-    launchId: undefined,
   }
 }
 

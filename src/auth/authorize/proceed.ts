@@ -29,7 +29,7 @@ export async function proceed(
   under: Under,
 ): Promise<FastifyReply> {
   const situation = await situationOf(reply, context, under)
-  if (situation instanceof Refusal) return sendRefusal(reply, context, situation)
+  if (situation instanceof Refusal) return sendRefusal(reply, context, situation, under.request)
   const step = nextStep(situation)
   switch (step.kind) {
     case 'login':
@@ -48,7 +48,7 @@ export async function proceed(
       await auditEvent(context, reply.request, {
         ...{ kind: 'authorize', status: 302, client: client.id, clinician: step.login.clinician },
         patient: openedFor(situation.launch, request.picked)?.patientId,
-        launch: situation.launch?.id,
+        launch: request.launchId,
       })
       return redirectToClient(reply, context, returnOf(request), { code })
     }
@@ -63,7 +63,7 @@ export async function refuse(
   refusal: Refusal,
 ): Promise<FastifyReply> {
   if (id !== undefined) await consumeInteraction(context.store.db, id)
-  return sendRefusal(reply, context, refusal.returningTo(returnOf(request)))
+  return sendRefusal(reply, context, refusal.returningTo(returnOf(request)), request)
 }
 
 /** What the decision is made from. The client may have been removed since the request was verified. */

@@ -12,6 +12,8 @@ export interface AuthorizationRequest {
   readonly nonce?: string
   /** SHA-256 of the launch token, whose expiry was checked when the request arrived (contract 4). */
   readonly launchHash?: string
+  /** Names all that follows in the audit trail: that of the launch, or its own. It becomes the id of the grant. */
+  readonly launchId: string
   readonly prompts: readonly Prompt[]
   /** Seconds since the login at most. */
   readonly maxAge?: number

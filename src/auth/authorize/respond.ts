@@ -4,6 +4,7 @@ import { auditEvent, refusalEvent } from '../audit.ts'
 import type { AuthContext } from '../context.ts'
 import { paths } from '../paths.ts'
 import { type Refusal, type Return, statusOf } from '../refusal.ts'
+import type { AuthorizationRequest } from './request.ts'
 
 /** Sends the browser back to the client, with `iss` so that it cannot be taken for another server (RFC 9207). */
 export function redirectToClient(
@@ -24,9 +25,13 @@ export async function sendRefusal(
   reply: FastifyReply,
   context: AuthContext,
   refusal: Refusal,
+  request?: AuthorizationRequest,
 ): Promise<FastifyReply> {
   reply.request.log.info({ error: refusal.code, detail: refusal.detail }, 'Authorization refused')
-  await auditEvent(context, reply.request, { kind: 'authorize', ...refusalEvent(refusal) })
+  await auditEvent(context, reply.request, {
+    ...{ kind: 'authorize', client: request?.clientId, launch: request?.launchId },
+    ...refusalEvent(refusal),
+  })
   if (refusal.returnTo)
     return redirectToClient(reply, context, refusal.returnTo, {
       error: refusal.code,

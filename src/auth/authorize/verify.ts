@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { AuthContext } from '../context.ts'
 import type { Parameters } from '../parameters.ts'
 import { Refusal } from '../refusal.ts'
@@ -73,7 +74,7 @@ function asFarAsPlain({ client, redirectUri, parameters }: Asked) {
   }
 }
 
-function required({ codeChallenge, prompts = [] }: Finding) {
+function required({ codeChallenge, prompts = [], launchId = randomUUID() }: Finding) {
   if (codeChallenge === undefined) throw new Error('Cannot verify request: no check looked at PKCE')
-  return { codeChallenge, prompts }
+  return { codeChallenge, prompts, launchId }
 }

@@ -24,7 +24,7 @@ export interface Grant {
 export type NewGrant = Omit<Grant, 'id' | 'clinician' | 'endsAt'> & {
   readonly clinicianId: string
   readonly loginIdHash: string
-  /** Of the launch that it follows from: the grant takes it over, and tokens carry it on in their `jti`. */
+  /** Of the request that it follows from: the grant takes it over, and tokens carry it on in their `jti`. */
   readonly launchId: string | undefined
 }
 

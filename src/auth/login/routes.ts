@@ -45,10 +45,10 @@ export function loginRoutes(app: FastifyInstance, context: AuthContext): void {
     const result = await attempt(context, request, username, form.get('password') ?? '')
     switch (result.kind) {
       case 'wrong':
-        await auditFailure(context, request, username, 401, 'Wrong username or password')
+        await auditFailure(context, request, username, { ...under(interaction), ...WRONG_EVENT })
         return sendForm(reply, { interaction, username, status: 401, problem: WRONG })
       case 'too-many':
-        await auditFailure(context, request, username, 429, 'Too many failed attempts')
+        await auditFailure(context, request, username, { ...under(interaction), ...TOO_MANY_EVENT })
         reply.header('retry-after', String(result.retryAfterSeconds))
         return sendForm(reply, { interaction, username, status: 429, problem: tooMany(result) })
       case 'right':
@@ -87,7 +87,8 @@ async function welcome(
 ): Promise<FastifyReply> {
   const before = await currentLogin(context, request)
   const id = await beginLogin(context.store, clinicianId, before, context.clock())
-  await auditEvent(context, request, { kind: 'login', status: 302, subject: clinicianId })
+  const event = { kind: 'login', status: 302, subject: clinicianId } as const
+  await auditEvent(context, request, { ...event, ...under(interaction) })
   setLoginCookie(context, reply, id)
   request.log.info({ clinicianId }, 'Clinician logged in')
   return reply.redirect(interaction ? `${paths.resume}?interaction=${interaction.id}` : paths.portal, 302)
@@ -98,14 +99,21 @@ async function auditFailure(
   context: AuthContext,
   request: FastifyRequest,
   username: string,
-  status: 401 | 429,
-  reason: string,
+  failure: { readonly status: number; readonly reason: string },
 ): Promise<void> {
   const clinician = await context.store.db
     .selectFrom('clinician')
     .select('id')
     .where('username', '=', username)
     .executeTakeFirst()
-  const event = { kind: 'login', allowed: false, status, reason, subject: clinician?.id } as const
-  await auditEvent(context, request, event)
+  const event = { kind: 'login', allowed: false, subject: clinician?.id } as const
+  await auditEvent(context, request, { ...event, ...failure })
+}
+
+const WRONG_EVENT = { status: 401, reason: 'Wrong username or password' }
+const TOO_MANY_EVENT = { status: 429, reason: 'Too many failed attempts' }
+
+/** A login that an app waits for belongs to that app's launch. */
+function under(interaction: Interaction | undefined) {
+  return interaction && { client: interaction.request.clientId, launch: interaction.request.launchId }
 }
