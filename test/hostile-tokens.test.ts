@@ -113,6 +113,16 @@ describe('a good token', () => {
         .end()
     })
 
+  it('opens the patient and the encounter of its launch, which stand beside it', async () => {
+    const response: Record<string, unknown> = await client.stolen({ encounterId: 'encounter-1-1' })
+    const { patient, encounter, need_patient_banner, smart_style_url, access_token } = response
+    assert.deepEqual([patient, encounter, need_patient_banner], ['patient-1', 'encounter-1-1', true])
+    const headers = { authorization: `Bearer ${access_token}` }
+    for (const path of [`Patient/${patient}`, `Encounter/${encounter}`])
+      assert.equal((await send(`${stack.settings.fhirBaseUrl}/${path}`, { headers })).status, 200, path)
+    assert.match((await send(String(smart_style_url))).body, /"color_background"/)
+  })
+
   it('41 opens with any case of Bearer, and not from a query, by Basic, or twice', async () => {
     const { access_token: token } = tokens
     assert.equal(await read({ authorization: `bEARER ${token}` }), 200)

@@ -256,7 +256,7 @@ async function assertEnforced(tokens: Tokens): Promise<void> {
   assert.equal(written.status, 403)
 }
 
-/** Issue 3: within 5 seconds, without asking the auth server on each request. */
+/** Within 5 seconds. */
 async function assertRefusedSoon(tokens: Tokens): Promise<void> {
   const until = Date.now() + 5000
   for (;;) {

@@ -10,8 +10,8 @@ export const LIFETIME = {
   interaction: 10 * MINUTE,
   code: 60 * SECOND,
   login: 8 * HOUR,
-  /** An unused `offline_access` refresh token; each use starts it anew. */
-  offlineRefresh: 90 * 24 * HOUR,
+  /** An unused `offline_access` refresh token; each use starts it anew. (g)(10) asks for three months, whichever they are. */
+  offlineRefresh: 100 * 24 * HOUR,
   /** A refresh whose response was lost may be asked again this long. */
   refreshRetry: 10 * SECOND,
   portalToken: 60 * SECOND,

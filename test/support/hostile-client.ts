@@ -94,8 +94,8 @@ export class HostileClient {
     return answerOf(await this.clinician.request(url))
   }
 
-  async launch(clientId = this.apps.victim): Promise<string> {
-    const body = new URLSearchParams({ patientId: 'patient-1', clientId })
+  async launch(clientId = this.apps.victim, more: Form = {}): Promise<string> {
+    const body = new URLSearchParams({ patientId: 'patient-1', clientId, ...more })
     const { location = '' } = answer(
       await this.clinician.request(this.at('/portal/launch'), { method: 'POST', body }),
       '',
@@ -113,9 +113,10 @@ export class HostileClient {
   }
 
   /** The victim's tokens, as a launch gives them. */
-  async stolen(): Promise<Record<'access_token' | 'id_token' | 'refresh_token', string>> {
+  async stolen(more: Form = {}): Promise<Record<'access_token' | 'id_token' | 'refresh_token', string>> {
     const scope = 'launch openid fhirUser offline_access patient/*.rs'
-    const bought = await this.exchange(await this.code({ scope, launch: await this.launch() }))
+    const launch = await this.launch(this.apps.victim, more)
+    const bought = await this.exchange(await this.code({ scope, launch }))
     return JSON.parse(bought.body)
   }
 
