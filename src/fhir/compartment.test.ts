@@ -118,6 +118,14 @@ describe('patientsOf', () => {
     assert.deepEqual(patients({ resourceType: 'Binary', securityContext: { reference: 'Patient/1' } }), ['1'])
     assert.deepEqual(patients({ resourceType: 'Binary', securityContext: { reference: 'Encounter/1' } }), [])
     assert.deepEqual(patients({ resourceType: 'Binary', securityContext: { reference: '#1' } }), [])
+    for (const securityContext of [
+      undefined,
+      null,
+      'Patient/1',
+      { display: 'x' },
+      { reference: ['Patient/1'] },
+    ])
+      assert.deepEqual(patients({ resourceType: 'Binary', securityContext }), [])
   })
 
   it('is nobody for content of the wrong form', () => {

@@ -22,7 +22,11 @@ describe('parseEntry', () => {
       type: 'Patient',
       ifNoneExist: [['identifier', '1']],
     })
-    assert.equal(parseEntry({ method: 'GET', url: '?_type=Patient' }, base).kind, 'search-system')
+    for (const url of ['?_type=Patient', '/?_type=Patient', `${base}?_type=Patient`])
+      assert.deepEqual(parseEntry({ method: 'GET', url }, base), {
+        kind: 'search-system',
+        params: [['_type', 'Patient']],
+      })
   })
 
   for (const [method, url] of [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import type { Interaction } from './interaction.ts'
+import { type Interaction, isPublic } from './interaction.ts'
 import { parseInteraction } from './parse-interaction.ts'
 
 const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
@@ -17,6 +17,8 @@ function parse(line: string, headers: Record<string, string> = {}, body?: string
     form: body,
   })
 }
+
+const statusOf = (answer: ReturnType<typeof parse>) => ('status' in answer ? answer.status : undefined)
 
 const UNDERSTOOD: Record<string, Interaction> = {
   'GET /metadata': { kind: 'capabilities' },
@@ -74,6 +76,8 @@ const MISUNDERSTOOD: Record<string, number> = {
   'GET /Patient/.': 400,
   'GET /Patient/..': 400,
   'GET /Patient/../Observation': 400,
+  'GET /Patient/1/..': 400,
+  'GET /Patient/1/.': 400,
   'GET /Patient/1;x=y': 400,
   'GET /Patient;x=y/1': 400,
   'GET /Patient%2F1': 400,
@@ -86,6 +90,9 @@ const MISUNDERSTOOD: Record<string, number> = {
   [`GET /Patient/${'a'.repeat(65)}`]: 400,
   'GET /Patient/1/_history/a_b': 400,
   'GET /$Export!': 400,
+  'GET /$Export': 400,
+  'GET /Patient/$every.thing': 400,
+  'GET /Patient/1/$': 400,
   'GET /patient/1': 404,
   'GET /PATIENT': 404,
   'GET /Patients': 404,
@@ -178,6 +185,32 @@ describe('parseInteraction', () => {
       })
   })
 
+  it('takes a search by POST without a form for one without parameters', () => {
+    assert.deepEqual(parse('POST /Condition/_search', form), {
+      kind: 'search-type',
+      type: 'Condition',
+      params: [],
+      posted: true,
+    })
+  })
+
+  it('is public for what clients read before they have a token, and for nothing else', () => {
+    for (const line of ['GET /metadata', 'GET /.well-known/smart-configuration'])
+      assert.equal(isPublic(parse(line)), true, line)
+    for (const line of ['POST /metadata', 'GET /Patient/1', 'GET /', 'GET /metadata/', 'GET /_history'])
+      assert.equal(isPublic(parse(line)), false, line)
+  })
+
+  it('is not changed by headers that mean nothing here', () => {
+    const headers = { accept: 'application/json', prefer: 'return=minimal', 'if-match': 'W/"1"' }
+    assert.deepEqual(parse('GET /Patient/1', headers), parse('GET /Patient/1'))
+    const absent = { 'x-http-method': undefined, 'if-none-exist': undefined }
+    assert.equal(
+      parseInteraction({ method: 'GET', path: '/Patient/1', query: '', headers: absent }).kind,
+      'read',
+    )
+  })
+
   it('accepts a charset in the content type of a form', () => {
     const answer = parse(
       'POST /Condition/_search',
@@ -199,8 +232,10 @@ describe('parseInteraction', () => {
 
   it('refuses a search by POST without a content type or with a malformed form', () => {
     assert.equal(parse('POST /Condition/_search', {}, 'patient=1').kind, 'misunderstood')
-    assert.equal(parse('POST /Condition/_search', form, 'patient=%').kind, 'misunderstood')
-    assert.equal(parse('POST /Condition/_search', form, '_method=DELETE').kind, 'misunderstood')
+    for (const text of ['patient=%', '_method=DELETE']) {
+      const answer = parse('POST /Condition/_search', form, text)
+      assert.equal('status' in answer && answer.status, 400)
+    }
   })
 
   it('reads If-None-Exist on a create, whatever the case of its name', () => {
@@ -214,9 +249,9 @@ describe('parseInteraction', () => {
 
   it('refuses If-None-Exist that chooses nothing, has an address, or is not on a create', () => {
     for (const value of ['', '_count=1', 'Patient?identifier=1', '?identifier=1', 'identifier=%'])
-      assert.equal(parse('POST /Patient', { 'If-None-Exist': value }).kind, 'misunderstood', value)
+      assert.equal(statusOf(parse('POST /Patient', { 'If-None-Exist': value })), 400, value)
     for (const line of ['PUT /Patient/1', 'GET /Patient/1', 'POST ', 'POST /Patient/$match'])
-      assert.equal(parse(line, { 'If-None-Exist': 'identifier=1' }).kind, 'misunderstood', line)
+      assert.equal(statusOf(parse(line, { 'If-None-Exist': 'identifier=1' })), 400, line)
   })
 
   it('refuses If-None-Exist sent as a list', () => {

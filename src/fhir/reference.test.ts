@@ -25,6 +25,17 @@ describe('parseReference', () => {
     })
   })
 
+  it('reads ids and versions of 64 characters, and no longer ones', () => {
+    const long = 'a'.repeat(64)
+    assert.deepEqual(parseReference(`Patient/${long}/_history/${long}`, base), {
+      type: 'Patient',
+      id: long,
+      version: long,
+    })
+    for (const text of [`Patient/${long}a`, `Patient/1/_history/${long}a`])
+      assert.equal(parseReference(text, base), undefined)
+  })
+
   const foreign = [
     '#p',
     '#Patient/1',

@@ -35,6 +35,15 @@ describe('explain, under a policy', () => {
     assert.match(ask('GET /Condition', 'patient/*.rs').text, /, within Patient\/1\.$/)
   })
 
+  it('names no compartment where there are several', () => {
+    const several = readRights({ rules: [{ clinicians: 'all', patients: ['1', '2'] }] })
+    assert(!('problem' in several))
+    const asked = { method: 'GET', url: '/Condition', scope: 'user/*.rs', fhirUser: 'Practitioner/kim' }
+    const settings = { searchLetter: 'r', contexts: ['user'] } as const
+    const told = explain({ ...asked, ...settings, userReach: rightsReach(several, true) }, fhirBaseUrl)
+    assert.deepEqual([told.allowed, told.within], [true, null])
+  })
+
   it('leaves it to data whom a patch names', () => {
     const body = [{ op: 'add', path: '/subject', value: { reference: 'Patient/2' } }]
     assert(ask('PATCH /Condition/1', 'user/Condition.u', body).allowed)

@@ -42,6 +42,46 @@ describe('explain', () => {
     )
   })
 
+  it('takes an address with and without its slash, and without a path', () => {
+    for (const url of [
+      '/Condition?patient=1',
+      'Condition?patient=1',
+      'Condition',
+      '/?_type=Condition',
+      '?_type=Condition',
+    ])
+      assert.equal(ask(`GET ${url}`, 'patient/Condition.rs').by, 'patient/Condition.rs', url)
+    for (const url of ['', '/', '?_type=Observation'])
+      assert.equal(ask(`GET ${url}`, 'patient/Patient.rs').allowed, url.length < 2, url)
+  })
+
+  it('says what decided: a scope, the user’s own resource, each entry; and by which filter', () => {
+    const text = (line: string, scope: string, more: Partial<Question> = {}) => ask(line, scope, more).text
+    assert.equal(
+      text('GET /Observation', 'patient/Observation.rs?category=a'),
+      'Allowed by patient/Observation.rs?category=a, within Patient/1, where category=a.',
+    )
+    assert.equal(
+      text('GET /Practitioner/9', 'openid', { fhirUser: 'Practitioner/9' }),
+      'Allowed as the own resource of the user, where _id=9.',
+    )
+    const batch = bundle('batch', entry('GET Condition/1'))
+    assert.equal(text('POST /', 'system/*.rs', { body: batch }), 'Allowed by each of its entries.')
+    assert.equal(text('GET /metadata', ''), 'Allowed to all.')
+  })
+
+  it('leaves a form that is no search to the server', () => {
+    assert.equal(ask('POST /Condition', 'patient/Condition.c', { body: 'a=b' }).allowed, true)
+  })
+
+  it('refuses when something throws inside', () => {
+    const userReach = () => {
+      throw new Error('broken')
+    }
+    const { allowed, status } = ask('GET /Condition', 'user/*.rs', { fhirUser: 'Practitioner/9', userReach })
+    assert.deepEqual([allowed, status], [false, 500])
+  })
+
   it('names no compartment where there is none', () => {
     for (const scope of ['system/*.rs', 'patient/Condition.rs system/Condition.rs'])
       assert.deepEqual(

@@ -58,12 +58,11 @@ export function explain(question: Question, fhirBaseUrl: string): Explanation {
 function interactionOf({ method, url, body }: Question): Interaction | Misunderstood {
   const at = url.indexOf('?')
   const path = at < 0 ? url : url.slice(0, at)
-  const form = typeof body === 'string' || path.endsWith('/_search')
   return parseInteraction({
     method,
-    path: path === '' || path.startsWith('/') ? path : `/${path}`,
+    path: path.startsWith('/') ? path : `/${path}`,
     query: at < 0 ? '' : url.slice(at + 1),
-    headers: form ? { 'content-type': 'application/x-www-form-urlencoded' } : {},
+    headers: path.endsWith('/_search') ? { 'content-type': 'application/x-www-form-urlencoded' } : {},
     form: typeof body === 'string' ? body : '',
   })
 }

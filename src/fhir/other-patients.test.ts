@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { namesOtherPatient } from './other-patients.ts'
+
+const base = 'http://localhost:8080/fhir'
+const names = (asserter: string) =>
+  namesOtherPatient(
+    {
+      resourceType: 'Condition',
+      subject: { reference: 'Patient/1' },
+      asserter: { reference: asserter },
+    },
+    '1',
+    base,
+  )
+const long = 'a'.repeat(64)
+
+describe('namesOtherPatient', () => {
+  it('finds another patient, here and elsewhere', () => {
+    for (const reference of [
+      'Patient/2',
+      'Patient/2/_history/1',
+      `${base}/Patient/2`,
+      'http://other.test/fhir/Patient/1',
+      'https://other.test/Patient/2/_history/1',
+    ])
+      assert.equal(names(reference), true, reference)
+  })
+
+  it('lets the patient be, and who is no patient', () => {
+    for (const reference of [
+      'Patient/1',
+      `${base}/Patient/1`,
+      'Practitioner/2',
+      '#p',
+      'http://other.test/fhir/Practitioner/2',
+      'http://other.test/fhir/Practitioner/2/_history/1',
+      `http://other.test/fhir/Practitioner/${long}`,
+      `http://other.test/fhir/Practitioner/2/_history/${long}`,
+    ])
+      assert.equal(names(reference), false, reference)
+  })
+
+  it('takes what cannot be told for another', () => {
+    for (const reference of [
+      'urn:uuid:3b5a1c70-0000-4000-8000-000000000000',
+      'Patient?identifier=1',
+      'http://other.test/fhir/Practitioner',
+      `http://other.test/fhir/Practitioner/${long}a`,
+      `http://other.test/fhir/Practitioner/2/_history/${long}a`,
+      'http://other.test/fhir/Practitioner/2/_history/',
+    ])
+      assert.equal(names(reference), true, reference)
+  })
+})

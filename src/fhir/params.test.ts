@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { areGeneral, haveCriteria, parseParams } from './params.ts'
+
+// They shape an answer, or bring along: a condition of nothing but these would match everything.
+const RESULT = `_format _pretty _summary _elements _sort _count _include _revinclude _include:iterate
+  _revinclude:iterate _include:recurse _revinclude:recurse _total _contained _containedType`.split(/\s+/)
+
+describe('haveCriteria', () => {
+  it('wants a parameter that chooses, and a value for it', () => {
+    for (const name of RESULT) assert.equal(haveCriteria([[name, 'x']]), false, name)
+    assert.equal(haveCriteria([['code', '']]), false)
+    assert.equal(
+      haveCriteria([
+        ['_count', '1'],
+        ['code', 'x'],
+      ]),
+      true,
+    )
+  })
+})
+
+describe('areGeneral', () => {
+  it('knows the parameters that every interaction takes', () => {
+    for (const name of RESULT.slice(0, 4)) assert.equal(areGeneral([[name, 'x']]), true, name)
+    for (const name of ['_count', 'code', '_cascade']) assert.equal(areGeneral([[name, 'x']]), false, name)
+  })
+})
+
+describe('parseParams', () => {
+  it('keeps order and repetition, and reads what is encoded', () => {
+    assert.deepEqual(parseParams('a=1&b=%26+x&&a=2=3&c'), [
+      ['a', '1'],
+      ['b', '& x'],
+      ['a', '2=3'],
+      ['c', ''],
+    ])
+    assert.deepEqual(parseParams(''), [])
+  })
+
+  it('refuses what has no name, is badly encoded, or holds a NUL', () => {
+    for (const text of ['=x', '%=x', 'a=%zz', 'a=%00', 'a%00=1'])
+      assert.equal(parseParams(text), undefined, text)
+  })
+})

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { MAX_ENTRIES, parseEntries } from './parse-entries.ts'
+
+const base = 'http://localhost:8080/fhir'
+const bundle = (...entry: unknown[]) => ({ resourceType: 'Bundle', type: 'batch', entry })
+const get = { request: { method: 'GET', url: 'Patient/1' } }
+
+describe('parseEntries', () => {
+  it('refuses what is no batch or transaction, and says which entry is none', () => {
+    const bad = (text: string, entry?: number) => ({
+      problem: 'bad-bundle',
+      text,
+      ...(entry !== undefined && { entry }),
+    })
+    assert.deepEqual(
+      parseEntries({ resourceType: 'Patient' }, base),
+      bad('Cannot read body: expected a Bundle'),
+    )
+    assert.deepEqual(
+      parseEntries(bundle(get, { request: { method: 'GET' } }), base),
+      bad('Cannot process entry: its request has no method or url', 1),
+    )
+    assert.deepEqual(parseEntries(bundle({}), base), bad('Cannot process entry: it has no request', 0))
+  })
+
+  it('takes ten thousand entries and no more', () => {
+    const most = Array.from({ length: MAX_ENTRIES }, () => get)
+    assert.equal(MAX_ENTRIES, 10_000)
+    assert.ok('entries' in parseEntries(bundle(...most), base))
+    const more = parseEntries(bundle(...most, get), base)
+    assert.equal('problem' in more && more.problem, 'too-costly')
+  })
+
+  it('reads a JSON Patch from a Binary, and nothing else as one', () => {
+    const steps = [{ op: 'remove', path: '/code' }]
+    const data = Buffer.from(JSON.stringify(steps)).toString('base64')
+    const patch = { resourceType: 'Binary', contentType: 'application/json-patch+json', data }
+    const bodyOf = (resource: unknown, url = 'Condition/1') => {
+      const parsed = parseEntries(bundle({ request: { method: 'PATCH', url }, resource }), base)
+      assert.ok('entries' in parsed)
+      return parsed.entries[0]?.body
+    }
+    assert.deepEqual(bodyOf(patch), steps)
+    assert.deepEqual(bodyOf(patch, 'Condition?code=1'), steps)
+    for (const resource of [
+      undefined,
+      null,
+      { ...patch, resourceType: 'Parameters' },
+      { ...patch, contentType: 'application/json' },
+      { ...patch, data: 5 },
+      { ...patch, data: [data] },
+      { ...patch, data: 'bm90IEpTT04=' },
+      steps,
+    ])
+      assert.equal(bodyOf(resource), undefined, JSON.stringify(resource))
+  })
+})
