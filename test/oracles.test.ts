@@ -199,16 +199,19 @@ describe('conditional references', () => {
 
 describe('a grant of several parts', () => {
   it('reaches what any of its scopes reaches', async () => {
-    const mixed = ann('patient/Condition.rs system/Condition.rs?code:text=Secret')
-    assert.deepEqual(shownIn(await fhir.ask('GET /Condition?_id=ca,cb', mixed)), [
-      'Condition/ca',
-      'Condition/cb',
-    ])
-    const several = ann('patient/Condition.rs?code:text=Cough system/Condition.rs?code:text=Secret')
-    assert.deepEqual(shownIn(await fhir.ask('GET /Condition?_id=ca,cb', several)), [
-      'Condition/ca',
-      'Condition/cb',
-    ])
+    const both = ['Condition/ca', 'Condition/cb']
+    for (const query of ['_id=ca,cb', 'code:text=Cough,Secret', '_lastUpdated=gt2000'])
+      for (const scope of ['patient/Condition.rs', 'patient/Condition.rs?code:text=Cough']) {
+        const mixed = ann(`${scope} system/Condition.rs?code:text=Secret`)
+        const shown = shownIn(await fhir.ask(`GET /Condition?${query}`, mixed))
+        assert.deepEqual(
+          shown.filter(it => both.includes(it)),
+          both,
+          `${query} ${scope}`,
+        )
+      }
+    const whole = shownIn(await fhir.ask('GET /Condition', ann('patient/*.rs system/*.rs?code:text=Secret')))
+    assert.ok(both.every(it => whole.includes(it)))
   })
 
   it('brings along the user’s own resource, and no other of its type', async () => {

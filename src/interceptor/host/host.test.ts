@@ -5,6 +5,15 @@ import { smartOf } from '../index.ts'
 import { AskedHost, auth, condition, NOT_WITHIN } from '../testing/asked-host.ts'
 import { leakyHosts } from '../testing/leaky-hosts.ts'
 
+/** `fetch` does not let a page set the headers of a preflight. */
+function statusOf(url: string, method: string, headers: Record<string, string>): Promise<number | undefined> {
+  return new Promise(resolve => {
+    httpRequest(`${url}/fhir/Patient`, { method, headers }, response =>
+      resolve(response.resume().statusCode),
+    ).end()
+  })
+}
+
 for (const [name, start] of Object.entries(leakyHosts))
   describe(`${name}Interceptor`, () => {
     const host = new AskedHost(start)
@@ -47,6 +56,15 @@ for (const [name, start] of Object.entries(leakyHosts))
         200,
       )
       assert.equal((await fetch(`${host.running.url}/fhir/Patient`, { method: 'OPTIONS' })).status, 401)
+      // What looks like a preflight and is none has no token.
+      const { origin, ...method } = headers
+      for (const [verb, part] of [
+        ['OPTIONS', { origin }],
+        ['OPTIONS', method],
+        ['GET', headers],
+        ['GET', method],
+      ] as const)
+        assert.equal(await statusOf(host.running.url, verb, part), 401)
     })
 
     it('does not let paths by that it does not understand', async () => {
@@ -60,6 +78,13 @@ for (const [name, start] of Object.entries(leakyHosts))
         '/x/y/z',
       ])
         assert.match(String((await host.ask(`GET ${path}`, 'system/*.cruds')).status), /^40[04]$/, path)
+      assert.equal(host.asked, 0)
+    })
+
+    it('takes nothing for FHIR that is not below the base', async () => {
+      host.answers(condition('1'))
+      const elsewhere = await host.run({ basePath: '/abcd' })
+      assert.equal((await host.ask('GET /Condition/1', undefined, undefined, elsewhere)).status, 400)
       assert.equal(host.asked, 0)
     })
 

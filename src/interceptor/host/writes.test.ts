@@ -24,7 +24,13 @@ for (const [name, start] of Object.entries(leakyHosts))
       assert.equal(host.asked, 0)
       const shown = await host.ask('POST /Condition', undefined, condition('1'))
       assert.deepEqual([shown.status, JSON.parse(shown.text).id], [201, '9'])
+      const length = `${JSON.stringify(condition('1', { id: '9' })).length}`
+      host.answers(condition('1', { id: '9' }), 201, {
+        location: `${fhirBaseUrl}/Condition/9`,
+        'content-length': length,
+      })
       const unseen = await host.ask('POST /Condition', 'patient/Condition.c', condition('1'))
+      assert.equal(unseen.headers.get('content-type'), null)
       assert.deepEqual([unseen.status, unseen.text, unseen.headers.get('etag')], [201, '', null])
       assert.equal(unseen.headers.get('location'), `${fhirBaseUrl}/Condition/9`)
     })

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Access, Reach } from '../../consent/index.ts'
+import { parseInteraction } from '../../fhir/index.ts'
+import { fhirBaseUrl } from '../testing/auth-server.ts'
+import { conditionalTypes } from './conditional-references.ts'
+import { hostRefusal } from './host-rules.ts'
+
+const OWN: Reach = [{ patient: '1' }]
+const panel = { patients: new Set(['1']), organizations: [], careTeams: [] }
+
+/** All is reached but what is named: `s` for all types, `Patient` for all letters. */
+function without(...limited: readonly string[]): Access {
+  return {
+    reach: (type, letter) => (limited.includes(type) || limited.includes(letter) ? OWN : 'everything'),
+  }
+}
+
+function isRefused(line: string, access: Access, headers: Record<string, string> = {}): boolean {
+  const [method = '', url = ''] = line.split(' ')
+  const [path = '', query = ''] = url.split('?')
+  const interaction = parseInteraction({ method, path, query, headers })
+  assert(interaction.kind !== 'misunderstood', line)
+  return hostRefusal(interaction, access, fhirBaseUrl) !== undefined
+}
+
+describe('hostRefusal', () => {
+  it('lets all by to who reaches all', () => {
+    for (const line of [
+      'GET /Condition?foo=1',
+      'GET /',
+      'GET /_history',
+      'GET /Condition/_history',
+      'GET /Patient/1/*',
+      'PATCH /Condition/1',
+      'PATCH /Condition?code=1',
+      'PUT /Condition?code=1',
+      'DELETE /Condition?code=1',
+      'POST /Condition',
+    ])
+      assert.equal(isRefused(line, without()), false, line)
+  })
+
+  it('refuses what is answered from all data, but for types that are reached as a whole', () => {
+    for (const line of ['GET /', 'GET /_history', 'GET /Condition/_history', 'GET /Patient/1/*'])
+      assert.equal(isRefused(line, without('s')), true, line)
+    const most = without('Condition')
+    for (const [line, refused] of [
+      ['GET /', true],
+      ['GET /?_type=Condition', true],
+      ['GET /?_type=Practitioner,Condition', true],
+      ['GET /?_type=Practitioner', false],
+      ['GET /_history?_type=Practitioner,Organization&_count=5', false],
+    ] as const)
+      assert.equal(isRefused(line, most), refused, line)
+  })
+
+  it('refuses a conditional write where the write or the search is limited', () => {
+    const ifNoneExist = { 'if-none-exist': 'code=1' }
+    for (const [line, letter] of [
+      ['PUT /Condition?code=1', 'u'],
+      ['PATCH /Condition?code=1', 'u'],
+      ['DELETE /Condition?code=1', 'd'],
+    ] as const)
+      for (const limited of [letter, 's']) assert.equal(isRefused(line, without(limited)), true, line)
+    for (const limited of ['c', 's'])
+      assert.equal(isRefused('POST /Condition', without(limited), ifNoneExist), true, limited)
+    assert.equal(isRefused('POST /Condition', without('d', 'u'), ifNoneExist), false)
+    assert.equal(isRefused('DELETE /Condition?code=1', without('u', 'c', 'r')), false)
+    assert.equal(isRefused('PUT /Condition?code=1', without('d', 'c', 'r')), false)
+  })
+
+  it('takes a search that asks for no more than one of the limits', () => {
+    const reach = (...limits: Exclude<Reach, 'everything'>): Access => ({ reach: () => limits })
+    const line = 'GET /Condition?patient=1'
+    assert.equal(isRefused(line, reach({ patient: '2' }, { patient: '1' })), false)
+    assert.equal(isRefused(line, reach({ patient: '2' })), true)
+    assert.equal(isRefused(line, reach({ patient: '1', id: '5' })), true)
+    assert.equal(isRefused(line, reach({ patient: '1', panel })), true)
+    assert.equal(isRefused(line, reach({ patient: '1', query: [['code', 'x']] })), true)
+    assert.equal(isRefused(`${line}&code=x`, reach({ patient: '1', query: [['code', 'x']] })), false)
+    assert.equal(isRefused('GET /Schedule?date=2020', reach({ patient: '1' })), true)
+    assert.equal(isRefused('GET /Schedule?actor=Patient/1', reach({ patient: '1' })), false)
+  })
+
+  it('refuses a chain of which any type is limited', () => {
+    const chain = 'GET /Observation?subject:Patient.general-practitioner:Practitioner.name=x'
+    assert.equal(isRefused(chain, without()), false)
+    for (const type of ['Patient', 'Practitioner']) assert.equal(isRefused(chain, without(type)), true, type)
+    assert.equal(isRefused('GET /Practitioner?_has:Foo:bar:baz=1', without()), true)
+  })
+})
+
+describe('conditionalTypes', () => {
+  it('finds the types that references search, and takes no other text for one', () => {
+    assert.deepEqual(conditionalTypes({ subject: { reference: 'Patient?name=x' } }), ['Patient'])
+    assert.deepEqual(conditionalTypes([{ a: [{ reference: { reference: 'Group?x=1' } }] }]), ['Group'])
+    assert.deepEqual(conditionalTypes({ display: 'Patient?name=x', reference: 'Patient/1', n: 5 }), [])
+  })
+})
