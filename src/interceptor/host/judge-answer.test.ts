@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type Access, fullAccess, type Reach } from '../../consent/index.ts'
+import type { Interaction } from '../../fhir/index.ts'
+import { bundle, condition } from '../testing/asked-host.ts'
+import { fhirBaseUrl } from '../testing/auth-server.ts'
+import { answerJudge } from './judge-answer.ts'
+
+const OWN: Reach = [{ patient: '1' }]
+const limited: Access = { reach: () => OWN }
+const read: Interaction = { kind: 'read', type: 'Condition', id: '1', params: [] }
+const search: Interaction = { kind: 'search-type', type: 'Condition', params: [] }
+const create: Interaction = { kind: 'create', type: 'Condition' }
+
+function verdict(interaction: Interaction, status: number, body: unknown, entries: Interaction[] = []) {
+  const judge = answerJudge(interaction, entries, limited, fhirBaseUrl)
+  assert(judge)
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  const answer = judge({ status, body: Buffer.from(text) })
+  return typeof answer === 'string' ? answer : [answer.allowed, answer.status, answer.outcome.issue[0]?.code]
+}
+const OUTSIDE = [false, 403, 'forbidden']
+
+describe('answerJudge', () => {
+  it('has nothing to judge where all that can be answered is reached', () => {
+    assert.equal(answerJudge(search, [], fullAccess, fhirBaseUrl), undefined)
+    const reads: Access = {
+      reach: (type, letter) => (type === 'Condition' && letter === 'r' ? 'everything' : OWN),
+    }
+    for (const interaction of [
+      read,
+      { kind: 'vread', type: 'Condition', id: '1', version: '1', params: [] },
+      { kind: 'history-instance', type: 'Condition', id: '1', params: [] },
+    ] as const)
+      assert.equal(answerJudge(interaction, [], reads, fhirBaseUrl), undefined, interaction.kind)
+    for (const letter of ['r', 's']) {
+      const half: Access = { reach: (_, asked) => (asked === letter ? 'everything' : OWN) }
+      assert(answerJudge(search, [], half, fhirBaseUrl), letter)
+    }
+  })
+
+  it('releases what is shown, and refuses what is not', () => {
+    assert.equal(verdict(read, 200, condition('1')), 'release')
+    assert.equal(verdict(search, 200, bundle(condition('1'))), 'release')
+    for (const body of [condition('2'), '', 'x', '5', '[]', bundle(condition('1'))])
+      assert.deepEqual(verdict(read, 200, body), OUTSIDE)
+  })
+
+  it('tells that a write is done, and shows of it what may be shown', () => {
+    assert.equal(verdict(create, 201, condition('1')), 'release')
+    assert.equal(verdict(create, 201, ''), 'release')
+    for (const body of [condition('2'), 'x', '5']) assert.equal(verdict(create, 201, body), 'empty')
+  })
+
+  it('tells a failure by its status alone, unless it is an OperationOutcome', () => {
+    for (const status of [300, 400, 500])
+      for (const body of [condition('1'), 'x', '', { issue: [] }])
+        assert.deepEqual(verdict(read, status, body), [false, status, 'processing'])
+    assert.equal(verdict(read, 400, { resourceType: 'OperationOutcome', issue: [] }), 'release')
+    for (const status of [304, 404, 410])
+      assert.deepEqual(verdict(read, status, { resourceType: 'OperationOutcome' }), OUTSIDE)
+  })
+
+  it('wants an answer to each entry of a Bundle, and no more', () => {
+    const answered = (body: unknown) => verdict({ kind: 'bundle' }, 200, body, [read])
+    const entry = { resource: condition('1'), response: { status: '200' } }
+    assert.equal(answered({ resourceType: 'Bundle', entry: [entry] }), 'release')
+    for (const body of [
+      { resourceType: 'Bundle' },
+      { resourceType: 'Bundle', entry: [] },
+      { resourceType: 'Bundle', entry: [entry, entry] },
+      { resourceType: 'Bundle', entry: { 0: entry, length: 1 } },
+      { resourceType: 'Bundle', entry: [null] },
+      { resourceType: 'Parameters', entry: [entry] },
+      { entry: [entry] },
+      { resourceType: 'Bundle', entry: [{ ...entry, resource: condition('2') }] },
+      { resourceType: 'Bundle', entry: [{ response: { status: '404 Not Found' } }] },
+    ])
+      assert.deepEqual(answered(body), OUTSIDE, JSON.stringify(body))
+  })
+})

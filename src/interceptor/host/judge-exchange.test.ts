@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, it } from 'node:test'
+import type { Policy } from '../../consent/index.ts'
+import { type Interaction, outsideGrant } from '../../fhir/index.ts'
+import { parseScopes } from '../../scope/index.ts'
+import { authUrl, fhirBaseUrl } from '../testing/auth-server.ts'
+import { judgeExchange } from './judge-exchange.ts'
+import { sendRefused } from './send-refused.ts'
+
+const policy: Policy = { fhirBaseUrl, contexts: ['patient', 'system'], searchLetter: 'r' }
+const everything: Interaction = {
+  kind: 'operation',
+  name: '$everything',
+  type: 'Patient',
+  id: '1',
+  params: [],
+  posted: true,
+}
+
+function judge(interaction: Interaction, scope: string, headers: Record<string, string>, body?: unknown) {
+  const request = { method: 'POST', headers } as unknown as IncomingMessage
+  const response = {} as ServerResponse
+  const grant = { scopes: parseScopes(scope), patient: '1' }
+  return judgeExchange({ request, response, url: '', body }, interaction, grant, policy, {
+    authUrl,
+    fhirBaseUrl,
+  })
+}
+
+describe('judgeExchange', () => {
+  it('refuses what was sent and not read by the host: it may say what was not judged', async () => {
+    for (const headers of [
+      { 'content-length': '1' },
+      { 'content-length': '500' },
+      { 'transfer-encoding': 'chunked' },
+      { 'transfer-encoding': 'chunked', 'content-length': '0' },
+    ])
+      assert.equal((await judge(everything, 'patient/*.rs', headers))?.kind, 'not-within')
+    for (const headers of [{}, { 'content-length': '0' }])
+      assert.equal(await judge(everything, 'patient/*.rs', headers), undefined)
+    const parameters = { resourceType: 'Parameters' }
+    assert.equal(await judge(everything, 'patient/*.rs', { 'content-length': '30' }, parameters), undefined)
+  })
+
+  it('needs the content of a create only where it is limited', async () => {
+    const create: Interaction = { kind: 'create', type: 'Condition' }
+    assert.equal(await judge(create, 'system/Condition.c', {}), undefined)
+    assert.equal((await judge(create, 'patient/Condition.c', {}))?.kind, 'not-within')
+  })
+})
+
+describe('sendRefused', () => {
+  it('keeps what the host says in every answer, and nothing that it says of this one', async () => {
+    const server = createServer((_request, response) => {
+      response.statusMessage = 'Found Lindqvist'
+      for (const name of ['etag', 'last-modified', 'location', 'x-secret', 'link', 'content-encoding'])
+        response.setHeader(name, 'secret')
+      for (const name of ['access-control-allow-origin', 'vary', 'x-request-id', 'x-content-type-options'])
+        response.setHeader(name, 'kept')
+      sendRefused(response, { ...outsideGrant(), headers: { 'www-authenticate': 'Bearer' } })
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const told = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+    server.close()
+    const {
+      date: _,
+      connection: __,
+      'keep-alive': ___,
+      'content-length': ____,
+      ...headers
+    } = Object.fromEntries(told.headers)
+    assert.deepEqual([told.status, told.statusText], [403, 'Forbidden'])
+    assert.deepEqual(headers, {
+      'access-control-allow-origin': 'kept',
+      vary: 'kept',
+      'x-request-id': 'kept',
+      'x-content-type-options': 'kept',
+      'www-authenticate': 'Bearer',
+      'content-type': 'application/fhir+json; charset=utf-8',
+      'cache-control': 'no-store',
+    })
+  })
+})
