@@ -9,10 +9,16 @@ interface Key {
   readonly publicKey: KeyObject
 }
 
+// Making a pair is slow, and no test needs more of them at once.
+const PAIRS = 8
+const pairs: Pick<Key, 'privateKey' | 'publicKey'>[] = []
 let kids = 0
 
 export function makeKey(): Key {
-  return { kid: `key-${++kids}`, ...generateKeyPairSync('rsa', { modulusLength: 2048 }) }
+  const at = kids++ % PAIRS
+  const pair = pairs[at] ?? generateKeyPairSync('rsa', { modulusLength: 2048 })
+  pairs[at] = pair
+  return { kid: `key-${kids}`, ...pair }
 }
 
 const firstKey = makeKey()

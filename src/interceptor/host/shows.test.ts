@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Access } from '../../consent/index.ts'
+import { type Interaction, parseInteraction } from '../../fhir/index.ts'
+import { condition } from '../testing/asked-host.ts'
+import { fhirBaseUrl } from '../testing/auth-server.ts'
+import { isShown, showsOf } from './shows.ts'
+
+/** Tells the letter that was asked for. */
+const access: Access = { reach: (_, letter) => [{ id: letter }] }
+
+function interactionOf(line: string): Interaction {
+  const [method = '', url = ''] = line.split(' ')
+  const [path = '', query = ''] = url.split('?')
+  const interaction = parseInteraction({ method, path, query, headers: {} })
+  assert(interaction.kind !== 'misunderstood', line)
+  return interaction
+}
+
+const SHOWN: Readonly<Record<string, string>> = {
+  'GET /metadata': 'r one',
+  'GET /.well-known/smart-configuration': 'r one',
+  'GET /Condition/1': 'r one',
+  'GET /Condition/1/_history/2': 'r one',
+  'GET /Condition/1/_history': 'r many',
+  'GET /Condition/_history': 's many',
+  'GET /_history': 's many',
+  'GET /Condition?code=1': 's many',
+  'GET /': 's many',
+  'GET /Patient/1/Condition': 's many',
+  'GET /Patient/1/$everything': 's many',
+  'POST /': 's many',
+  'POST /Condition': 'r one written',
+  'PUT /Condition/1': 'r one written',
+  'PUT /Condition?code=1': 'r one written',
+  'PATCH /Condition/1': 'r one written',
+  'PATCH /Condition?code=1': 'r one written',
+  'DELETE /Condition/1': 'r one written',
+  'DELETE /Condition?code=1': 'r one written',
+}
+
+describe('showsOf', () => {
+  for (const [line, expected] of Object.entries(SHOWN))
+    it(`tells what ${line} shows`, () => {
+      const { reach, many, written } = showsOf(interactionOf(line), access)
+      const [limit] = reach('Condition')
+      assert(typeof limit === 'object')
+      assert.equal([limit.id, many ? 'many' : 'one', ...(written ? ['written'] : [])].join(' '), expected)
+    })
+})
+
+describe('isShown', () => {
+  const own = { reach: () => [{ patient: '1' }], written: false }
+  const bundle = (entry: unknown) => ({ resourceType: 'Bundle', entry })
+
+  it('looks into a Bundle where many are shown, and only there', () => {
+    const one = bundle([{ resource: condition('1') }])
+    assert.equal(isShown(one, { ...own, many: true }, fhirBaseUrl), true)
+    assert.equal(isShown(one, { ...own, many: false }, fhirBaseUrl), false)
+    assert.equal(isShown(bundle([{ request: {} }]), { ...own, many: true }, fhirBaseUrl), true)
+    assert.equal(isShown(bundle(undefined), { ...own, many: true }, fhirBaseUrl), true)
+  })
+
+  it('does not show what it cannot read', () => {
+    for (const entry of [
+      'x',
+      {},
+      5,
+      { every: 'x' },
+      [null],
+      ['x'],
+      [{ resource: null }],
+      [{ resource: 'x' }],
+    ])
+      assert.equal(isShown(bundle(entry), { ...own, many: true }, fhirBaseUrl), false, JSON.stringify(entry))
+    for (const body of [undefined, null, 'x', [], {}])
+      assert.equal(isShown(body, { ...own, many: true }, fhirBaseUrl), false)
+  })
+})

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Refusal } from './refusal.ts'
+import { refuse } from './refuse.ts'
+
+function told(refusal: Refusal): readonly unknown[] {
+  const { status, headers, outcome, why, by } = refuse(refusal)
+  const [issue] = outcome.issue
+  return [status, issue?.code, issue?.details.text, headers, issue?.diagnostics, why, by]
+}
+
+describe('refuse', () => {
+  it('says what the contract says, and keeps for the audit trail what the caller is not told', () => {
+    const INVALID = { 'www-authenticate': 'Bearer error="invalid_token"' }
+    assert.deepEqual(told({ kind: 'no-bearer' }), [
+      401,
+      'login',
+      'Missing or non-Bearer Authorization header. All FHIR requests need a SMART access token.',
+      { 'www-authenticate': 'Bearer' },
+      ...[undefined, undefined, undefined],
+    ])
+    assert.deepEqual(told({ kind: 'bad-token', why: 'it is no JWT' }), [
+      401,
+      'login',
+      'The access token is not valid on this FHIR server.',
+      INVALID,
+      ...[undefined, 'it is no JWT', undefined],
+    ])
+    assert.deepEqual(told({ kind: 'expired-token' }), [
+      401,
+      'expired',
+      'The access token has expired.',
+      INVALID,
+      ...[undefined, undefined, undefined],
+    ])
+    assert.deepEqual(told({ kind: 'no-keys' }), [
+      503,
+      'transient',
+      'The access token cannot be verified yet: no key set.',
+      { 'retry-after': '2' },
+      ...[undefined, undefined, undefined],
+    ])
+    assert.deepEqual(told({ kind: 'broken' }), [
+      500,
+      'exception',
+      'The request could not be judged, so it was refused.',
+      {},
+      ...[undefined, undefined, undefined],
+    ])
+  })
+
+  it('names the scopes that would have permitted it', () => {
+    const insufficient = { kind: 'insufficient-scope', method: 'GET', type: 'Condition' } as const
+    assert.deepEqual(told({ ...insufficient, letter: 'r', contexts: ['patient', 'user'] }), [
+      403,
+      'forbidden',
+      'Insufficient scope for GET on Condition. Required: patient/Condition.r or patient/*.rs',
+      { 'www-authenticate': 'Bearer error="insufficient_scope", scope="patient/Condition.r"' },
+      'Any one of these scopes would permit it: patient/Condition.r, user/Condition.r, patient/*.rs',
+      ...[undefined, undefined],
+    ])
+    for (const [letter, wide] of [
+      ['s', 'patient/*.rs'],
+      ['c', 'patient/*.c'],
+      ['u', 'patient/*.u'],
+      ['d', 'patient/*.d'],
+    ] as const)
+      assert(String(told({ ...insufficient, letter, contexts: [] })[2]).endsWith(`or ${wide}`), letter)
+  })
+
+  it('says of what is not within only that, with a hint', () => {
+    const text = 'Not within the granted patient, user or filter.'
+    assert.deepEqual(told({ kind: 'not-within', hint: 'Because' }), [
+      ...[403, 'forbidden', text, {}, 'Because', undefined, undefined],
+    ])
+    assert.equal('by' in refuse({ kind: 'not-within', hint: 'Because' }), false)
+    assert.equal(told({ kind: 'not-within', hint: 'Because', by: 'patient/*.r' })[6], 'patient/*.r')
+  })
+
+  it('says of what is not understood why', () => {
+    for (const [status, code] of [
+      [400, 'invalid'],
+      [404, 'not-supported'],
+      [405, 'not-supported'],
+      [415, 'not-supported'],
+    ] as const)
+      assert.deepEqual(told({ kind: 'misunderstood', status, text: 'Cannot read it' }), [
+        ...[status, code, 'Cannot read it.', {}, undefined, undefined, undefined],
+      ])
+  })
+})

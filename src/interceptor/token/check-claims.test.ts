@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { checkClaims, type Expected, withoutSlash } from './check-claims.ts'
+
+const NOW = Date.UTC(2026, 0, 1)
+const seconds = NOW / 1000
+const expected: Expected = { issuer: 'http://auth.test', audiences: ['http://fhir.test/fhir'] }
+const HEADER = { alg: 'RS256', typ: 'at+jwt', kid: 'k' }
+const CLAIMS = { iss: 'http://auth.test', aud: 'http://fhir.test/fhir', exp: seconds + 1 }
+
+function fault(header: object, claims: object, more: Partial<Expected> = {}): string | undefined {
+  const jwt = {
+    header: { ...HEADER, ...header },
+    claims: { ...CLAIMS, ...claims },
+    input: Buffer.alloc(0),
+    signature: Buffer.alloc(0),
+  }
+  const found = checkClaims(jwt, { ...expected, ...more }, NOW)
+  return found?.kind === 'bad-token' ? found.why : found?.kind
+}
+
+describe('checkClaims', () => {
+  it('has no fault to find in an access token of ours', () => {
+    for (const typ of ['at+jwt', 'AT+JWT', 'application/at+jwt']) assert.equal(fault({ typ }, {}), undefined)
+    for (const aud of ['http://fhir.test/fhir/', ['x', 'http://fhir.test/fhir']])
+      assert.equal(fault({}, { aud }), undefined)
+  })
+
+  it('wants RS256, the type of an access token, a key, and nothing that it does not understand', () => {
+    for (const alg of ['none', 'HS256', 'RS384', 'rs256', undefined])
+      assert.equal(fault({ alg }, {}), 'alg is not RS256')
+    for (const typ of ['JWT', 'at+jwt ', '', undefined, 5, ['at+jwt'], 'text/at+jwt', 'x/application/at+jwt'])
+      assert.equal(fault({ typ }, {}), 'typ is not at+jwt')
+    assert.equal(fault({ typ: 'JWT' }, {}, { types: ['jwt', 'at+jwt'] }), undefined)
+    assert.equal(fault({ typ: 'x' }, {}, { types: ['jwt', 'at+jwt'] }), 'typ is not jwt or at+jwt')
+    for (const kid of [undefined, '', 5, ['k']]) assert.equal(fault({ kid }, {}), 'kid is missing')
+    for (const crit of [[], ['exp'], null]) assert.equal(fault({ crit }, {}), 'crit is not understood')
+  })
+
+  it('wants the issuer and the audience to the letter', () => {
+    for (const iss of ['http://auth.test/', 'http://other.test', undefined, ['http://auth.test']])
+      assert.equal(fault({}, { iss }), 'iss is another issuer')
+    for (const aud of [
+      'http://fhir.test',
+      'http://fhir.test/fhir2',
+      undefined,
+      [],
+      [['http://fhir.test/fhir']],
+      5,
+    ])
+      assert.equal(fault({}, { aud }), 'aud is another server')
+    assert.equal(fault({}, { aud: 'urn:b' }, { audiences: ['urn:a', 'urn:b'] }), undefined)
+  })
+
+  it('ends on the second, and begins at most five seconds early', () => {
+    for (const exp of [undefined, '1', null, Number.POSITIVE_INFINITY])
+      assert.equal(fault({}, { exp }), 'exp is missing')
+    for (const exp of [seconds, seconds - 1, 0]) assert.equal(fault({}, { exp }), 'expired-token')
+    assert.equal(fault({}, { exp: seconds + 0.001 }), undefined)
+    for (const nbf of [seconds - 9, seconds, seconds + 5]) assert.equal(fault({}, { nbf }), undefined)
+    for (const nbf of [seconds + 5.5, seconds + 6, '0', null])
+      assert.equal(fault({}, { nbf }), 'nbf is to come')
+  })
+})
+
+describe('withoutSlash', () => {
+  it('takes one slash off the end', () => {
+    assert.deepEqual(['http://a/b/', 'http://a/b', '/'].map(withoutSlash), ['http://a/b', 'http://a/b', ''])
+  })
+})
