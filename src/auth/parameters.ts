@@ -1,3 +1,5 @@
+import { isRecord } from '../fhir/index.ts'
+
 /** The parameters of one request, by name (RFC 6749, 3.1). */
 export interface Parameters {
   /** The value, or undefined when it was absent, empty or unreadable. */
@@ -15,8 +17,4 @@ export function readParameters(source: unknown): Parameters {
     else if (value !== '') values.set(name, value)
   }
   return { get: name => values.get(name), unreadable }
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null
 }

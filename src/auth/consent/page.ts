@@ -4,7 +4,7 @@ import { hasScope } from '../grant/grant.ts'
 import { LIFETIME } from '../lifetimes.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
-import { appTile } from '../portal/app-identity.ts'
+import { appTile, hostOfAddress } from '../portal/app-identity.ts'
 import { type Asking, askingsOf } from './choices.ts'
 import { kindOf, offeredTypes } from './kinds.ts'
 import { verbsOf } from './meaning.ts'
@@ -44,7 +44,7 @@ export function consentPage(options: ConsentPageOptions): Html {
   return page(
     { title: `Allow ${client.name}`, bar, width: 'mid', sampleData, after },
     html`<div class="pagehead"><div><h1>Allow ${client.name}${use}?</h1>
-<p class="pagehead__lead">The app at <b>${hostOf(options.redirectUri)}</b> asks for what is listed below. Untick what it should not have.</p></div></div>
+<p class="pagehead__lead">The app at <b>${hostOfAddress(options.redirectUri)}</b> asks for what is listed below. Untick what it should not have.</p></div></div>
 ${patientHtml(options)}
 <div class="consent">${formHtml(options)}${aboutHtml(options)}</div>`,
   )
@@ -132,7 +132,7 @@ function aboutHtml({ client, redirectUri, scope }: ConsentPageOptions): Html {
   const missing = notAsked(scope)
   return html`<aside aria-labelledby="s-app"><h2 class="section__title" id="s-app">About the app</h2>
 <div class="card card__body stack">
-<div class="appid">${appTile(client)}<p><b>${client.name}</b><span class="sub">${hostOf(redirectUri)}</span></p></div>
+<div class="appid">${appTile(client)}<p><b>${client.name}</b><span class="sub">${hostOfAddress(redirectUri)}</span></p></div>
 ${client.description !== undefined && html`<p>${client.description}</p>`}
 <dl class="kv">
 <div><dt>Goes back to</dt><dd><code>${redirectUri}</code></dd></div>
@@ -156,9 +156,4 @@ function notAsked(scope: string): string {
     .slice(0, 6)
     .map((title, at) => (at === 0 ? title : title.toLowerCase()))
     .join(', ')
-}
-
-function hostOf(redirectUri: string): string {
-  const { host, protocol } = new URL(redirectUri)
-  return host === '' ? protocol.slice(0, -1) : host
 }

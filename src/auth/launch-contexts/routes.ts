@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { readBearer, sendBearerFault } from '../access/bearer.ts'
 import { auditEvent } from '../audit.ts'
 import { readJson, sendRefused } from '../client/request.ts'
-import type { Clinician } from '../clinician/clinician.ts'
+import { type Clinician, clinicianOf } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { hasScope } from '../grant/grant.ts'
 import { type LaunchProblem, prepareLaunch, type ReadyLaunch } from '../launch/prepare.ts'
@@ -55,9 +55,7 @@ async function findClinician({ store }: AuthContext, username: string): Promise<
     .where('username', '=', username)
     .where('disabled', '=', false)
     .executeTakeFirst()
-  return (
-    row && { id: row.id, username: row.username, displayName: row.display_name, fhirUserId: row.fhir_user_id }
-  )
+  return row && clinicianOf(row)
 }
 
 function sendLaunch(reply: FastifyReply, { token, address }: ReadyLaunch): FastifyReply {

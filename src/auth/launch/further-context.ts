@@ -1,4 +1,4 @@
-import { isId, isResourceType } from '../../fhir/index.ts'
+import { isId, isRecord, isResourceType } from '../../fhir/index.ts'
 
 /** What a launch tells the app beside patient, encounter and banner (SMART 2.2, launch context). */
 export interface FurtherContext {
@@ -83,8 +83,4 @@ function typeOf(reference: unknown): string | undefined {
 
 function isAddress(value: unknown): boolean {
   return typeof value === 'string' && value.length <= 1000 && URL.canParse(value)
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

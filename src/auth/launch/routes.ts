@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errorPage } from '../../web/index.ts'
 import { auditEvent } from '../audit.ts'
 import type { AuthContext } from '../context.ts'
-import { currentLogin } from '../login/current-login.ts'
+import { forLoggedIn } from '../login/current-login.ts'
 import type { Login } from '../login/login.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
@@ -14,16 +14,17 @@ import { readOptions } from './read-options.ts'
 
 /** `POST /portal/launch` (service.md 4.1, rule 5): makes a launch token and sends the browser to the app. */
 export function launchRoutes(app: FastifyInstance, context: AuthContext): void {
-  app.post(paths.portalLaunch, async (request, reply) => {
-    const login = await currentLogin(context, request)
-    if (!login) return reply.redirect(paths.login, 302)
-    const read = await fhirReader(context, login.clinician)
-    const result = await prepareLaunch(context, login.clinician, read, readWish(request.body))
-    await auditEvent(context, request, { ...launchEvent(result), clinician: login.clinician })
-    return result.kind === 'ready'
-      ? reply.redirect(result.address, 302)
-      : sendProblem(request, reply, context, login, result)
-  })
+  app.post(
+    paths.portalLaunch,
+    forLoggedIn(context, async (request, reply, login) => {
+      const read = await fhirReader(context, login.clinician)
+      const result = await prepareLaunch(context, login.clinician, read, readWish(request.body))
+      await auditEvent(context, request, { ...launchEvent(result), clinician: login.clinician })
+      return result.kind === 'ready'
+        ? reply.redirect(result.address, 302)
+        : sendProblem(request, reply, context, login, result)
+    }),
+  )
 }
 
 function launchEvent(result: ReadyLaunch | LaunchProblem) {

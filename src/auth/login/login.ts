@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import { randomToken, type Schema, type Store, sha256 } from '../../store/index.ts'
-import type { Clinician } from '../clinician/clinician.ts'
+import { type Clinician, clinicianOf } from '../clinician/clinician.ts'
 import { LIFETIME } from '../lifetimes.ts'
 
 /** A clinician's login in one browser. */
@@ -22,18 +22,7 @@ export async function findLogin({ db }: Store, id: string, now: number): Promise
     .where('expires_at', '>', now)
     .where('disabled', '=', false)
     .executeTakeFirst()
-  return (
-    row && {
-      idHash: row.id_hash,
-      createdAt: row.created_at,
-      clinician: {
-        id: row.id,
-        username: row.username,
-        displayName: row.display_name,
-        fhirUserId: row.fhir_user_id,
-      },
-    }
-  )
+  return row && { idHash: row.id_hash, createdAt: row.created_at, clinician: clinicianOf(row) }
 }
 
 /**

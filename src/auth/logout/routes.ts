@@ -2,19 +2,20 @@ import type { FastifyInstance } from 'fastify'
 import { html, page } from '../../web/index.ts'
 import { auditEvent } from '../audit.ts'
 import type { AuthContext } from '../context.ts'
-import { clearLoginCookie, currentLogin } from '../login/current-login.ts'
+import { clearLoginCookie, currentLogin, forLoggedIn } from '../login/current-login.ts'
 import { endLogin } from '../login/login.ts'
 import { paths } from '../paths.ts'
 import { signedInBar } from '../portal/bar.ts'
 
 /** `GET /logout` shows a button, `POST /logout` ends the login and what apps hold while the clinician is there. */
 export function logoutRoutes(app: FastifyInstance, context: AuthContext): void {
-  app.get(paths.logout, async (request, reply) => {
-    const login = await currentLogin(context, request)
-    if (!login) return reply.redirect(paths.login, 302)
-    const bar = signedInBar(login)
-    return reply.sendPage(page({ title: 'Sign out', bar, width: 'flow' }, question()))
-  })
+  app.get(
+    paths.logout,
+    forLoggedIn(context, async (_request, reply, login) => {
+      const bar = signedInBar(login)
+      return reply.sendPage(page({ title: 'Sign out', bar, width: 'flow' }, question()))
+    }),
+  )
 
   app.post(paths.logout, async (request, reply) => {
     const login = await currentLogin(context, request)

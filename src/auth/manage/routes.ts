@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { auditEvent } from '../audit.ts'
 import { findClient } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'
-import { currentLogin } from '../login/current-login.ts'
+import { forLoggedIn } from '../login/current-login.ts'
 import type { Login } from '../login/login.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
@@ -19,35 +19,41 @@ export function manageRoutes(app: FastifyInstance, context: AuthContext): void {
     return findAccess(store, clinician.id, { now: clock(), accessTokenTtlMs })
   }
 
-  app.get(paths.manage, async (request, reply) => {
-    const login = await currentLogin(context, request)
-    if (!login) return reply.redirect(paths.login, 302)
-    const access = await accessOf(login)
-    const name = readParameters(request.query).get('removed')
-    // Said only while it is true: by a bookmark it may have been given access again.
-    const isGone = name !== undefined && !access.some(({ client }) => client.id === name)
-    const removed = isGone ? await findClient(context.store, name) : undefined
-    const page = managePage(optionsOf(context, login), { access, removed })
-    return reply.sendPage(page, { images: logosOf(access.map(({ client }) => client)) })
-  })
+  app.get(
+    paths.manage,
+    forLoggedIn(context, async (request, reply, login) => {
+      const access = await accessOf(login)
+      const name = readParameters(request.query).get('removed')
+      // Said only while it is true: by a bookmark it may have been given access again.
+      const isGone = name !== undefined && !access.some(({ client }) => client.id === name)
+      const removed = isGone ? await findClient(context.store, name) : undefined
+      const page = managePage(optionsOf(context, login), { access, removed })
+      return reply.sendPage(page, { images: logosOf(access.map(({ client }) => client)) })
+    }),
+  )
 
-  app.get(paths.manageRemove, async (request, reply) => {
-    const login = await currentLogin(context, request)
-    if (!login) return reply.redirect(paths.login, 302)
-    const wanted = readParameters(request.query).get('client')
-    const access = (await accessOf(login)).find(({ client }) => client.id === wanted)
-    if (!access) return reply.redirect(paths.manage, 302)
-    const page = removePage(optionsOf(context, login), access)
-    return reply.sendPage(page, { images: logosOf([access.client]) })
-  })
+  app.get(
+    paths.manageRemove,
+    forLoggedIn(context, async (request, reply, login) => {
+      const wanted = readParameters(request.query).get('client')
+      const access = (await accessOf(login)).find(({ client }) => client.id === wanted)
+      if (!access) return reply.redirect(paths.manage, 302)
+      const page = removePage(optionsOf(context, login), access)
+      return reply.sendPage(page, { images: logosOf([access.client]) })
+    }),
+  )
 
-  app.post(paths.manageRemove, async (request, reply) => {
-    const login = await currentLogin(context, request)
-    if (!login) return reply.redirect(paths.login, 302)
-    const clientId = readParameters(request.body).get('client') ?? ''
-    const had = await remove(context, request, login, clientId)
-    return reply.redirect(had ? `${paths.manage}?removed=${encodeURIComponent(clientId)}` : paths.manage, 303)
-  })
+  app.post(
+    paths.manageRemove,
+    forLoggedIn(context, async (request, reply, login) => {
+      const clientId = readParameters(request.body).get('client') ?? ''
+      const had = await remove(context, request, login, clientId)
+      return reply.redirect(
+        had ? `${paths.manage}?removed=${encodeURIComponent(clientId)}` : paths.manage,
+        303,
+      )
+    }),
+  )
 }
 
 async function remove(

@@ -17,9 +17,12 @@ export function appTile({ name, logoUrl }: Client): Html {
 /** Where the app lives, as far as its addresses tell. A native app has a scheme of its own instead. */
 export function hostOf({ redirectUris, launchUrl, id }: Client): string {
   const address = redirectUris[0] ?? launchUrl
-  if (address === undefined || !URL.canParse(address)) return id
-  const { host, protocol } = new URL(address)
-  return host === '' ? protocol.slice(0, -1) : host
+  return address === undefined ? id : hostOfAddress(address)
+}
+
+export function hostOfAddress(address: string): string {
+  const url = URL.parse(address)
+  return url === null ? address : url.host || url.protocol.slice(0, -1)
 }
 
 /** The logos that a page with these apps shows, for its policy. */

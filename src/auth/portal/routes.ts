@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Html } from '../../web/index.ts'
 import type { AuthContext } from '../context.ts'
-import { currentLogin } from '../login/current-login.ts'
+import { forLoggedIn } from '../login/current-login.ts'
 import type { Login } from '../login/login.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
@@ -19,13 +19,14 @@ import { nonePicked, type PickedOptions, pickedAbsent, pickedHtml } from './pick
 export function portalRoutes(app: FastifyInstance, context: AuthContext): void {
   const fhirServer = watch()
 
-  app.get(paths.portal, async (request, reply) => {
-    const login = await currentLogin(context, request)
-    if (!login) return reply.redirect(paths.login, 302)
-    const query = readParameters(request.query)
-    const search = query.get('search')?.trim() || undefined
-    return show(reply, login, search, query.get('patient'))
-  })
+  app.get(
+    paths.portal,
+    forLoggedIn(context, async (request, reply, login) => {
+      const query = readParameters(request.query)
+      const search = query.get('search')?.trim() || undefined
+      return show(reply, login, search, query.get('patient'))
+    }),
+  )
 
   async function show(
     reply: FastifyReply,

@@ -1,4 +1,5 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
+import { isRecord } from '../../../fhir/index.ts'
 
 /** How assertions may be signed (SMART 2.2, asymmetric authentication). */
 export const assertionAlgorithms = ['RS384', 'ES384'] as const
@@ -77,8 +78,4 @@ function load({ kty, n, e, crv, x, y }: Readonly<Record<string, unknown>>): KeyO
   } catch {
     return undefined
   }
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
