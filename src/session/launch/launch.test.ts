@@ -303,6 +303,7 @@ eachDatabase((_name, open) => {
         ['invalid_scope', 403, /This app may not see what it asks for/],
         ['temporarily_unavailable', 502, /The sign-in server is busy/],
         ['something_new', 400, /This launch was refused/],
+        ['constructor', 400, /This launch was refused/],
       ] as const) {
         ehr.script.callback = { error, code: undefined, error_description: 'Launch token used <b>before</b>' }
         const browser = new AppBrowser(app)

@@ -161,7 +161,8 @@ const OTHER_ERROR = {
 }
 
 function refusedWords(error: string, description: string | undefined): RefusalWords {
-  const { status, title, text } = OAUTH_WORDS[error] ?? OTHER_ERROR
+  const known = Object.hasOwn(OAUTH_WORDS, error) ? OAUTH_WORDS[error] : undefined
+  const { status, title, text } = known ?? OTHER_ERROR
   return {
     status,
     kind: status === 502 ? 'away' : 'refused',
