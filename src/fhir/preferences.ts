@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Params } from './interaction.ts'
+import type { Interaction, Params } from './interaction.ts'
 import type { Preconditions } from './request.ts'
 
 /** `Prefer` (R4 http.html#ops). */
@@ -40,8 +40,13 @@ export function preconditionsOf(headers: IncomingHttpHeaders): Preconditions {
   }
 }
 
-/** Whether JSON will do: by `_format`, which goes before Accept (R4 http.html#parameters). */
-export function acceptsJson(headers: IncomingHttpHeaders, params: Params): boolean {
+/**
+ * Whether JSON will do: by `_format`, which goes before Accept (R4 http.html#parameters). The SMART configuration is
+ * JSON whatever is accepted (SMART 2.2, conformance).
+ */
+export function acceptsJson(headers: IncomingHttpHeaders, interaction: Interaction): boolean {
+  if (interaction.kind === 'smart-configuration') return true
+  const params: Params = 'params' in interaction ? interaction.params : []
   const format = params.findLast(([name]) => name === '_format')?.[1]
   // A plus sign that was not encoded has become a space.
   if (format !== undefined) return JSON_FORMATS.has(mediaType(format).replace(' ', '+'))

@@ -190,6 +190,13 @@ describe('HEAD, OPTIONS and other origins', () => {
         (await fhir.as('ann')('GET Patient/ann', undefined, { accept: 'application/fhir+xml' })).status,
         406,
       )
+      // SMART 2.2: JSON whatever is accepted.
+      const xml = { accept: 'application/fhir+xml' }
+      const smart = await fhir('GET .well-known/smart-configuration', undefined, xml)
+      assert.deepEqual(
+        [smart.status, smart.headers['content-type']],
+        [200, 'application/json; charset=utf-8'],
+      )
     })
   })
 

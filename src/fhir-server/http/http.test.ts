@@ -245,3 +245,24 @@ describe('metadata', () => {
     await server.close()
   })
 })
+
+describe('.well-known/smart-configuration', () => {
+  it('is JSON whatever is accepted, for any origin', async () => {
+    const server = await startFhir({ smartConfiguration: () => ({ token_endpoint: 'https://a.test/token' }) })
+    for (const accept of [
+      'application/fhir+xml',
+      'text/html',
+      'application/json',
+      '*/*',
+      'image/png;q=0.1',
+    ]) {
+      const headers = { accept, origin: 'https://any.test' }
+      const answer = await server('GET .well-known/smart-configuration', undefined, headers)
+      assert.equal(answer.status, 200, accept)
+      assert.equal(answer.headers['content-type'], 'application/json; charset=utf-8')
+      assert.equal(answer.headers['access-control-allow-origin'], '*')
+    }
+    assert.equal((await server('GET metadata', undefined, { accept: 'application/fhir+xml' })).status, 406)
+    await server.close()
+  })
+})

@@ -183,8 +183,7 @@ function callOf(interaction: Interaction, request: FastifyRequest, guard: Guard 
       : ({ allowed: true, access: fullAccess, by: 'public' } as const)
   if (!decision) throw new Error('Cannot decide: the caller was not admitted')
   if (!decision.allowed) return { problem: 'refused', refused: decision }
-  if (!acceptsJson(headers, 'params' in interaction ? interaction.params : []))
-    return { problem: 'not-acceptable' }
+  if (!acceptsJson(headers, interaction)) return { problem: 'not-acceptable' }
   const read = readBody(interaction, headers['content-type'], bytesOf(request))
   if (isProblem(read)) return read
   return {

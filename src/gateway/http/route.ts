@@ -181,8 +181,7 @@ function callOf(
   const { headers } = request
   const decision = admitted.decide(interaction)
   if (!decision.allowed) return { problem: 'refused', refused: decision }
-  if (!acceptsJson(headers, 'params' in interaction ? interaction.params : []))
-    return { problem: 'not-acceptable' }
+  if (!acceptsJson(headers, interaction)) return { problem: 'not-acceptable' }
   const read = readBody(interaction, headers['content-type'], bytesOf(request))
   if (isProblem(read)) return read
   return {
