@@ -1,8 +1,10 @@
 /**
- * `node bench/gateway.ts`: a Patient read with full enforcement through the gateway, beside `@fastify/http-proxy` with
+ * `node bench/gateway.ts`: Patient reads with full enforcement through the gateway, beside `@fastify/http-proxy` with
  * no check at all, and nginx where it is installed. Each is a process of its own in front of the same upstream, asked
- * in turns in one run; the ratio is of processor time a request, so that the company on the machine does not count.
- * Exits 1 when the gateway does less than the proxy.
+ * over as many connections, in turns, in one run; the ratio is of processor time a request, which is the throughput of
+ * one core whatever the company on the machine does. Many patients are read, each by an app of its own, again and again;
+ * beside it stand the gateway when no answer is ever the same as before, and with the audit trail on. Exits 1 when the
+ * gateway does less than the proxy.
  */
 import { type ChildProcess, fork, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,59 +17,70 @@ import { join } from 'node:path'
 import httpProxy from '@fastify/http-proxy'
 import fastify from 'fastify'
 import { Pool } from 'undici'
+import { createAuditor, type FhirAudit, fhirAudit } from '../src/audit/index.ts'
 import { samplePatients } from '../src/fhir-server/sample/index.ts'
 import { gateway } from '../src/gateway/index.ts'
 import { createInterceptor } from '../src/interceptor/index.ts'
 import { authUrl, StandingAuthServer } from '../src/interceptor/testing/auth-server.ts'
+import { openStore } from '../src/store/index.ts'
 
 const CONNECTIONS = 16
-const WARM_ROUNDS = 4
-const ROUNDS = 8
-const REQUESTS = 4_000
-const patient = [...samplePatients({ count: 1, now: Date.UTC(2026, 0, 1) })].find(
+const WARM_ROUNDS = 6
+const ROUNDS = 9
+const REQUESTS = 3_200
+const patients = [...samplePatients({ count: 60, now: Date.UTC(2026, 0, 1) })].filter(
   it => it.resourceType === 'Patient',
 )
-const id = String(patient?.id)
 // The gateway's own address is not the one that it listens on here: only the audience of the token counts.
 const baseUrl = 'http://gateway.test/fhir'
 
-type Role = 'upstream' | 'gateway' | 'http-proxy'
+type Role = 'upstream' | 'gateway' | 'http-proxy' | 'changing' | 'audited'
 
 async function serve(as: Role, upstream: string): Promise<void> {
-  const { port, token } = await SERVERS[as](upstream)
+  const { port, tokens } = await SERVERS[as](upstream)
   process.on('message', () => process.send?.({ ...process.cpuUsage(), memory: process.memoryUsage().rss }))
   process.on('disconnect', () => process.exit(0))
-  process.send?.({ port, token })
+  process.send?.({ port, tokens })
 }
 
 interface Served {
   readonly port: number
-  readonly token?: string
+  /** One for each patient, in their order. */
+  readonly tokens?: readonly string[]
 }
 
 const SERVERS: Readonly<Record<Role, (upstream: string) => Promise<Served>>> = {
   async upstream() {
-    const body = JSON.stringify(patient)
-    const server = createServer((_request, response) =>
+    const bodies = new Map(patients.map(it => [`/fhir/Patient/${it.id}`, JSON.stringify(it)]))
+    let version = 0
+    const server = createServer(({ url = '' }, response) => {
+      const isChanging = url.startsWith('/changing')
+      const kept = bodies.get(isChanging ? url.slice('/changing'.length) : url) ?? '{}'
+      const body = isChanging ? kept.replace('{', `{"meta":{"versionId":"${++version}"},`) : kept
       response
         .writeHead(200, {
           'content-type': 'application/fhir+json',
           etag: 'W/"1"',
           'content-length': Buffer.byteLength(body),
         })
-        .end(body),
-    )
+        .end(body)
+    })
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
     return { port: (server.address() as AddressInfo).port }
   },
 
-  async gateway(upstream) {
-    const auth = new StandingAuthServer()
-    const guard = createInterceptor({ authUrl, fhirBaseUrl: baseUrl, fetch: auth.fetch, clock: auth.clock })
-    const app = await gateway({ baseUrl, upstreamUrl: upstream, guard, smartConfiguration: {} })
-    await app.listen({ port: 0, host: '127.0.0.1' })
-    const token = auth.token({ aud: baseUrl, scope: 'patient/Patient.rs patient/Condition.rs', patient: id })
-    return { port: (app.server.address() as AddressInfo).port, token }
+  gateway: upstream => servedGateway(upstream),
+
+  changing: upstream => servedGateway(upstream.replace('/fhir', '/changing/fhir')),
+
+  async audited(upstream) {
+    const folder = mkdtempSync(join(tmpdir(), 'gateway-bench-'))
+    process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+    const store = await openStore(`sqlite:${join(folder, 'audit.db')}`)
+    return servedGateway(
+      upstream,
+      fhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl: baseUrl }),
+    )
   },
 
   async 'http-proxy'(upstream) {
@@ -82,10 +95,20 @@ const SERVERS: Readonly<Record<Role, (upstream: string) => Promise<Served>>> = {
   },
 }
 
+async function servedGateway(upstreamUrl: string, audit?: FhirAudit): Promise<Served> {
+  const auth = new StandingAuthServer()
+  const guard = createInterceptor({ authUrl, fhirBaseUrl: baseUrl, fetch: auth.fetch, clock: auth.clock })
+  const app = await gateway({ baseUrl, upstreamUrl, guard, smartConfiguration: {}, audit })
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  const scope = 'patient/Patient.rs patient/Condition.rs'
+  const tokens = patients.map(({ id }) => auth.token({ aud: baseUrl, scope, patient: id }))
+  return { port: (app.server.address() as AddressInfo).port, tokens }
+}
+
 interface Contender {
   readonly name: string
   readonly port: number
-  readonly token: string
+  readonly tokens: readonly string[]
   /** Microseconds of processor time so far, and memory in bytes. */
   usage(): Promise<{ readonly cpu: number; readonly memory: number }>
   end(): void
@@ -98,6 +121,8 @@ async function measure(): Promise<number> {
     await started('gateway', url),
     await started('http-proxy', url),
     ...(await startedNginx(url)),
+    await started('changing', url),
+    await started('audited', url),
   ]
   const results = new Map(
     contenders.map(it => [it.name, { cpu: [] as number[], rate: [] as number[], late: [] as number[] }]),
@@ -117,31 +142,45 @@ async function measure(): Promise<number> {
     const { cpu = [], rate = [], late = [] } = results.get(name) ?? {}
     const grown = ((after[at]?.memory ?? 0) - (before[at]?.memory ?? 0)) / 2 ** 20
     print(
-      `${name.padEnd(12)} ${median(cpu).toFixed(0).padStart(5)} us of processor a request, ${median(rate).toFixed(0)} requests/s,` +
+      `${(TITLES[name] ?? name).padEnd(32)} ${median(cpu).toFixed(0).padStart(5)} us of processor a request, ${median(rate).toFixed(0)} requests/s,` +
         ` p99 ${median(late).toFixed(1)} ms, memory ${((after[at]?.memory ?? 0) / 2 ** 20).toFixed(0)} MB (${grown >= 0 ? '+' : ''}${grown.toFixed(0)} MB over the run)`,
     )
   }
-  const ratio = median(results.get('http-proxy')?.cpu ?? []) / median(results.get('gateway')?.cpu ?? [])
-  print(
-    `gateway with full enforcement over http-proxy with none: ${ratio.toFixed(2)} times the throughput of one core`,
-  )
+  const ratioOf = (name: string) =>
+    median(results.get('http-proxy')?.cpu ?? []) / median(results.get(name)?.cpu ?? [])
+  print('Throughput of one core, over that of http-proxy with no check:')
+  for (const name of ['gateway', 'changing', 'audited', 'nginx'])
+    if (results.has(name)) print(`${(TITLES[name] ?? name).padEnd(32)} ${ratioOf(name).toFixed(2)}`)
   for (const it of [...contenders, upstream]) it.end()
-  return ratio >= 1 ? 0 : 1
+  return ratioOf('gateway') >= 1 ? 0 : 1
 }
 
-async function round({ port, token, usage }: Contender): Promise<{ cpu: number; rate: number; p99: number }> {
+const TITLES: Readonly<Record<string, string>> = {
+  gateway: 'gateway, full enforcement',
+  changing: 'the same, no answer seen before',
+  audited: 'the same, with audit on',
+  'http-proxy': 'http-proxy, no check',
+  nginx: 'nginx, no check',
+}
+
+async function round({
+  port,
+  tokens,
+  usage,
+}: Contender): Promise<{ cpu: number; rate: number; p99: number }> {
   const pool = new Pool(`http://127.0.0.1:${port}`, { connections: CONNECTIONS })
   const times: number[] = []
   const before = await usage()
   const begun = performance.now()
   await Promise.all(
-    Array.from({ length: CONNECTIONS }, async () => {
+    Array.from({ length: CONNECTIONS }, async (_, first) => {
       for (let done = 0; done < REQUESTS / CONNECTIONS; done++) {
+        const at = (first + done) % patients.length
         const asked = performance.now()
         const reply = await pool.request({
           method: 'GET',
-          path: `/fhir/Patient/${id}`,
-          headers: { authorization: `Bearer ${token}` },
+          path: `/fhir/Patient/${patients[at]?.id}`,
+          headers: { authorization: `Bearer ${tokens[at] ?? NO_TOKEN}` },
         })
         await reply.body.dump()
         if (reply.statusCode !== 200) throw new Error(`Cannot bench: answered ${reply.statusCode}`)
@@ -159,13 +198,16 @@ async function round({ port, token, usage }: Contender): Promise<{ cpu: number; 
   }
 }
 
+// As long as a token is.
+const NO_TOKEN = 'x'.repeat(700)
+
 async function started(name: Role, url = ''): Promise<Contender> {
   const child: ChildProcess = fork(new URL(import.meta.url).pathname, [name, url])
-  const [{ port, token = 'none' }] = (await once(child, 'message')) as [Served]
+  const [{ port, tokens = [] }] = (await once(child, 'message')) as [Served]
   return {
     name,
     port,
-    token,
+    tokens,
     async usage() {
       child.send('usage')
       const [answer] = (await once(child, 'message')) as [{ user: number; system: number; memory: number }]
@@ -196,7 +238,7 @@ server { listen 127.0.0.1:${port}; location / { proxy_pass http://u; proxy_http_
     {
       name: 'nginx',
       port,
-      token: 'none',
+      tokens: [],
       usage: async () => processUsage(child.pid ?? 0),
       end: () => {
         child.kill()

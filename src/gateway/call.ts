@@ -1,6 +1,7 @@
 import type { Access, Admitted } from '../consent/index.ts'
 import type { Interaction, Preconditions, Preferences } from '../fhir/index.ts'
 import type { Answer } from './answer.ts'
+import type { JudgedBefore } from './judge/judged-before.ts'
 import type { Problem } from './problem.ts'
 import type { Pages } from './search/pages.ts'
 import type { Addresses } from './upstream/addresses.ts'
@@ -33,6 +34,7 @@ export interface Context {
   readonly addresses: Addresses
   readonly upstream: Upstream
   readonly pages: Pages
+  readonly judgedBefore: JudgedBefore
   /** How a patient's compartment is asked for: by its path, or by a search parameter. */
   readonly narrowing: () => Promise<'compartment' | 'parameter'>
   readonly capabilities: () => Promise<object | Problem>

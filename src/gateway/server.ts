@@ -10,6 +10,7 @@ import type { Context } from './call.ts'
 import { gatewayStatement } from './capability-statement.ts'
 import { handle } from './handle.ts'
 import { serveGateway } from './http/route.ts'
+import { judgedBefore } from './judge/judged-before.ts'
 import { type LinkSealer, openPages } from './search/pages.ts'
 import { addressesOf } from './upstream/addresses.ts'
 import { upstreamCapabilities } from './upstream/capabilities.ts'
@@ -120,6 +121,7 @@ function contextOf(options: GatewayOptions, pool: Pool, watching: Watch, clock: 
     addresses,
     upstream,
     handle,
+    judgedBefore: judgedBefore(),
     pages: openPages(options.sealer ?? sealer(randomBytes(32).toString('base64url'))),
     smartConfiguration: configuration,
     async capabilities() {

@@ -26,7 +26,7 @@ export function written(context: Context, call: Call, answer: UpstreamAnswer | P
     context,
     call,
     status,
-    { ...versionHeaders(versionOf(answer, resource)), ...headers },
+    { ...versionHeaders(versionOf(answer, resource.meta)), ...headers },
     resource,
     answer.text,
   )
@@ -34,7 +34,7 @@ export function written(context: Context, call: Call, answer: UpstreamAnswer | P
 
 /** The answer to a write that changed nothing, since the resource is there already. */
 export function unchanged(context: Context, call: Call, resource: Resource, exact: unknown): Answer {
-  const version = versionOf({ headers: {} }, resource)
+  const version = versionOf({ headers: {} }, resource.meta)
   const address = `${context.baseUrl}/${resource.resourceType}/${resource.id}`
   const versionId = resource.meta?.versionId
   const location = typeof versionId === 'string' ? `${address}/_history/${versionId}` : address

@@ -5,8 +5,9 @@ import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
 import { declined } from '../upstream/declined.ts'
 import { getting } from '../upstream/request-of.ts'
-import { resourceIn } from '../upstream/resource-in.ts'
+import { isJson, resourceIn } from '../upstream/resource-in.ts'
 import type { UpstreamAnswer } from '../upstream/upstream.ts'
+import type { Judged } from './judged-before.ts'
 import { isResource, reaches } from './reaches.ts'
 
 /** A resource of the upstream that the caller may touch. */
@@ -79,9 +80,8 @@ export async function look(
   if (isProblem(answer)) return answer
   const { status } = answer
   if (status !== 200 && status !== 404 && status !== 410) return declined(answer, call.access)
-  const living = status === 200 ? livingIn(answer, type, id) : undefined
-  if (living && isProblem(living)) return living
-  if (living && reaches(call.access, letter, living.resource, context.baseUrl)) return living
+  const living = status === 200 ? judged(context, call, letter, answer, type, id) : undefined
+  if (living) return living
   if (call.access.reach(type, letter) === 'everything') return { kind: status === 410 ? 'deleted' : 'absent' }
   const last = await lastVersion(context, call, type, id)
   const wasWithin = last !== undefined && reaches(call.access, letter, last, context.baseUrl)
@@ -105,23 +105,59 @@ export async function lastVersion(
     .find(it => it.resourceType === type && it.id === id)
 }
 
-function livingIn(answer: UpstreamAnswer, type: string, id: string): Living | Problem {
+/** The resource of an answer if it is within reach. */
+function judged(
+  { judgedBefore, baseUrl }: Context,
+  { access }: Call,
+  letter: Letter,
+  answer: UpstreamAnswer,
+  type: string,
+  id: string,
+): Living | Problem | undefined {
+  const { text, bytes, headers } = answer
+  const name =
+    bytes && isJson(headers['content-type']) && judgedBefore.name(access, `${letter}${type}/${id} `, bytes)
+  const before = name ? judgedBefore.recall(name) : undefined
+  if (before) return new Seen(answer, before)
   const resource = resourceIn(answer)
   if (isProblem(resource)) return resource
   if (resource.resourceType !== type || resource.id !== id)
     return { problem: 'upstream-broken', why: 'it answered with another resource than was asked for' }
-  const { text, bytes } = answer
-  return { kind: 'living', resource, text, bytes, ...versionOf(answer, resource) }
+  if (!reaches(access, letter, resource, baseUrl)) return undefined
+  if (name) judgedBefore.remember(name, resource.meta ?? {})
+  return { kind: 'living', resource, text, bytes, ...versionOf(answer, resource.meta) }
+}
+
+/** What was judged before: it is read only if somebody looks into it. */
+class Seen implements Living {
+  readonly kind = 'living'
+  readonly text: string
+  readonly bytes: Buffer | undefined
+  readonly etag: string | undefined
+  readonly lastModified: string | undefined
+
+  constructor(answer: UpstreamAnswer, judged: Judged) {
+    this.text = answer.text
+    this.bytes = answer.bytes
+    const { etag, lastModified } = versionOf(answer, judged)
+    this.etag = etag
+    this.lastModified = lastModified
+  }
+
+  get resource(): Resource {
+    return JSON.parse(this.text) as Resource
+  }
 }
 
 /** By its headers, else by what the resource says of itself. */
 export function versionOf(
   { headers }: Pick<UpstreamAnswer, 'headers'>,
-  { meta }: Resource,
+  version: Judged = {},
 ): Pick<Living, 'etag' | 'lastModified'> {
+  const { versionId, lastUpdated } = version
   return {
-    etag: headers.etag ?? (typeof meta?.versionId === 'string' ? `W/"${meta.versionId}"` : undefined),
-    lastModified: headers['last-modified'] ?? timeOf(meta?.lastUpdated),
+    etag: headers.etag ?? (typeof versionId === 'string' ? `W/"${versionId}"` : undefined),
+    lastModified: headers['last-modified'] ?? timeOf(lastUpdated),
   }
 }
 

@@ -25,7 +25,8 @@ export class TokenCache<Value> {
   get(token: string): Entry<Value> | undefined {
     const key = hash('sha256', token, 'base64url')
     const entry = this.#entries.get(key)
-    if (entry) {
+    // Only a full one has to know which is the oldest.
+    if (entry && this.#entries.size === this.#limit) {
       this.#entries.delete(key)
       this.#entries.set(key, entry)
     }

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { BASE, condition, idsOf, issueOf, nextOf, observation, patient } from '../fhir-server/testing/fhir.ts'
+import { BROKEN, useHostileGateway } from './testing/hostile-gateway.ts'
+import { searchset } from './testing/hostile-upstream.ts'
+
+const { ann, asked, fhir, upstream } = await useHostileGateway()
+
+describe('a search that the upstream answers with more than was asked', () => {
+  const mixed = [condition('ca', 'ann'), condition('cb', 'bob'), patient('bob'), observation('oa', 'ann')]
+
+  it('is narrowed before it is sent, by a parameter of its own beside those of the caller', async () => {
+    upstream.answerJson(searchset([]))
+    await ann('GET Condition?patient=bob&_sort=-recorded-date')
+    assert.equal(asked(), 'GET /up/Condition?patient=bob&_sort=-recorded-date&patient=Patient/ann')
+    await ann('GET Patient?_id=ann,bob')
+    assert.equal(asked(), 'GET /up/Patient?_id=ann,bob&_id=ann')
+    await fhir.as('vitals')('GET Observation?code=x')
+    assert.equal(asked(), 'GET /up/Observation?code=x&patient=Patient/ann&category=vital-signs')
+    await ann('GET Patient/ann/Condition')
+    assert.equal(asked(), 'GET /up/Condition?patient=Patient/ann&patient=Patient/ann')
+  })
+
+  it('is posted where it was posted', async () => {
+    upstream.answerJson(searchset([]))
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    await ann('POST Condition/_search?code=a', 'patient=bob', form)
+    assert.equal(upstream.seen.at(-1)?.line, 'POST /up/Condition/_search')
+    assert.equal(
+      decodeURIComponent(upstream.seen.at(-1)?.body ?? ''),
+      'code=a&patient=bob&patient=Patient/ann',
+    )
+  })
+
+  it('is filtered, and counts what is left unless the upstream says that there is more', async () => {
+    upstream.answerJson(searchset(mixed, { total: 9999, id: 'x', meta: { tag: [{ code: 'bob' }] } }))
+    const reply = await ann('GET Condition')
+    assert.deepEqual([reply.status, idsOf(reply), reply.body.total], [200, ['ca'], undefined])
+    assert.doesNotMatch(reply.text, /bob|9999/)
+    upstream.answerJson(searchset(mixed, { total: 4 }))
+    assert.equal((await ann('GET Condition')).body.total, 1)
+  })
+
+  it('gives no total of which it has not seen all', async () => {
+    const link = [{ relation: 'next', url: `${upstream.url}?_getpages=abc` }]
+    upstream.answerJson(searchset([condition('ca', 'ann')], { total: 9999, link }))
+    const reply = await ann('GET Condition')
+    assert.deepEqual([idsOf(reply), reply.body.total], [['ca'], undefined])
+  })
+
+  it('is counted here where a count was asked for, and the count of the upstream thrown away', async () => {
+    upstream.answerJson(searchset(mixed, { total: 9999 }))
+    const reply = await ann('GET Condition?_summary=count')
+    assert.deepEqual([reply.body.total, reply.body.entry], [1, undefined])
+    assert.doesNotMatch(asked(), /_summary/)
+  })
+
+  it('loses includes that nothing shown leads to, and outcomes', async () => {
+    const own = observation('oa', 'ann', { performer: [{ reference: 'Practitioner/seen' }] })
+    upstream.answerJson(
+      searchset([], {
+        entry: [
+          { resource: own, search: { mode: 'match' } },
+          { resource: { resourceType: 'Practitioner', id: 'seen' }, search: { mode: 'include' } },
+          { resource: { resourceType: 'Practitioner', id: 'of-bob' }, search: { mode: 'include' } },
+          { resource: patient('bob'), search: { mode: 'include' } },
+          { resource: { resourceType: 'OperationOutcome', issue: [] }, search: { mode: 'outcome' } },
+        ],
+      }),
+    )
+    const reply = await ann('GET Observation?_include=Observation:performer')
+    assert.deepEqual([idsOf(reply), idsOf(reply, 'include')], [['oa'], ['seen']])
+    // What can bring nothing that is reached is not asked for.
+    await fhir.as('vitals')('GET Observation?_include=Observation:subject')
+    assert.doesNotMatch(asked(), /_include/)
+  })
+
+  it('brings nothing along that was not asked for', async () => {
+    const entry = [{ resource: condition('ca', 'ann'), search: { mode: 'include' } }]
+    upstream.answerJson(searchset([], { entry }))
+    assert.deepEqual(idsOf(await ann('GET Observation'), 'include'), [])
+  })
+
+  it('does not trust _elements: the whole resource is judged, and then cut', async () => {
+    upstream.answerJson(searchset([condition('ca', 'ann'), { resourceType: 'Condition', id: 'bare' }]))
+    const reply = await ann('GET Condition?_elements=code')
+    assert.doesNotMatch(asked(), /_elements/)
+    assert.deepEqual(idsOf(reply), ['ca'])
+    assert.deepEqual(Object.keys(reply.body.entry?.[0]?.resource ?? {}), [
+      'resourceType',
+      'id',
+      'code',
+      'meta',
+    ])
+  })
+
+  it('hides what contains another patient', async () => {
+    const contained = [{ ...condition('inner', 'bob') }]
+    upstream.answerJson(searchset([condition('ca', 'ann', { contained }), condition('cc', 'ann')]))
+    assert.deepEqual(idsOf(await ann('GET Condition')), ['cc'])
+  })
+
+  it('refuses a parameter that it does not know, which might switch the narrowing off', async () => {
+    const before = upstream.seen.length
+    for (const query of [
+      '_getpages=1',
+      '_query=x',
+      '_filter=a eq b',
+      '_list=1',
+      '_nothing=1',
+      '_text=a',
+      '_content=a',
+    ])
+      assert.equal((await ann(`GET Condition?${query}`)).status, 400, query)
+    assert.equal(upstream.seen.length, before)
+  })
+})
+
+describe('paging links', () => {
+  const page = (next: string) =>
+    searchset([condition('ca', 'ann'), condition('cb', 'bob')], { link: [{ relation: 'next', url: next }] })
+
+  it('of any make are followed by the grant that got them, and judged anew', async () => {
+    for (const next of [
+      `${upstream.url}?_getpages=secret-id&_bundletype=searchset`,
+      '/up?page=2',
+      `${upstream.url}/x/y/z`,
+    ]) {
+      upstream.answerJson(page(next))
+      const first = await ann('GET Condition?code=a')
+      const link = nextOf(first) ?? ''
+      assert(link.startsWith(`${BASE}/Condition?_gateway-page=`), link)
+      assert.doesNotMatch(first.text, /_getpages|secret-id|page=2|127/)
+      const second = await ann(`GET ${link}`)
+      assert.deepEqual([second.status, idsOf(second)], [200, ['ca']])
+      assert.equal(
+        upstream.seen.at(-1)?.line,
+        `GET ${new URL(next, upstream.url).href.slice(new URL(upstream.url).origin.length)}`,
+      )
+    }
+  })
+
+  it('that lead elsewhere are not followed', async () => {
+    upstream.answerJson(page('http://169.254.169.254/latest'))
+    assert.equal(issueOf(await ann('GET Condition')), BROKEN)
+  })
+
+  it('are of no use when changed, or at another address', async () => {
+    upstream.answerJson(page(`${upstream.url}?_getpages=1`))
+    const link = nextOf(await ann('GET Condition')) ?? ''
+    assert.equal((await ann(`GET ${link.replace('/Condition?', '/Observation?')}`)).status, 400)
+    assert.equal((await ann(`GET ${link}&patient=bob`)).status, 400)
+    assert.equal((await ann(`GET ${link.slice(0, -3)}AAA`)).status, 400)
+    assert.equal((await ann('GET Condition?_gateway-page=junk')).status, 400)
+  })
+})

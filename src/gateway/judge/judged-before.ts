@@ -1,0 +1,42 @@
+import { hash } from 'node:crypto'
+import type { Access } from '../../consent/index.ts'
+
+/** What is still needed of a resource that was judged: its version. */
+export interface Judged {
+  readonly versionId?: unknown
+  readonly lastUpdated?: unknown
+}
+
+/**
+ * Remembers what was found within a grant. A judgement depends on the grant and on the bytes alone, so the same bytes
+ * under the same grant are not judged again: apps read the same few resources over and over. No data is kept: a digest
+ * of each with its version, for a limited number of them.
+ */
+export interface JudgedBefore {
+  /** The name of a judgement: of these bytes, as this resource, under this grant. */
+  name(access: Access, place: string, bytes: Buffer): string
+  recall(name: string): Judged | undefined
+  remember(name: string, judged: Judged): void
+}
+
+export function judgedBefore(limit = 10_000): JudgedBefore {
+  const grants = new WeakMap<Access, string>()
+  const known = new Map<string, Judged>()
+  let count = 0
+
+  function grantName(access: Access): string {
+    const name = grants.get(access) ?? `${++count} `
+    grants.set(access, name)
+    return name
+  }
+
+  return {
+    name: (access, place, bytes) => grantName(access) + place + hash('sha256', bytes, 'base64url'),
+    recall: name => known.get(name),
+    remember(name, { versionId, lastUpdated }) {
+      known.set(name, { versionId, lastUpdated })
+      const [oldest] = known.keys()
+      if (known.size > limit && oldest !== undefined) known.delete(oldest)
+    },
+  }
+}

@@ -1,0 +1,45 @@
+import { after, beforeEach } from 'node:test'
+import { type Access, fullAccess } from '../../consent/index.ts'
+import { type Fhir, guardOf, patientAccess } from '../../fhir-server/testing/fhir.ts'
+import { type HostileUpstream, startHostile } from './hostile-upstream.ts'
+import { startGateway } from './start-gateway.ts'
+
+export const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'
+export const BROKEN = '502 transient: The FHIR server behind this one gave an answer that cannot be used.'
+
+const vitals: Access = {
+  reach: type => (type === 'Observation' ? [{ patient: 'ann', query: [['category', 'vital-signs']] }] : []),
+}
+
+export interface HostileGateway {
+  readonly upstream: HostileUpstream
+  readonly fhir: Fhir
+  /** One who may touch Ann's data, and one who may touch everything. */
+  readonly ann: Fhir
+  readonly all: Fhir
+  /** The last request that the upstream saw. */
+  asked(): string
+}
+
+/** A gateway in front of a server that does as it likes, for the tests of a file. */
+export async function useHostileGateway(): Promise<HostileGateway> {
+  const upstream = await startHostile()
+  const fhir = await startGateway(upstream.url, {
+    guard: guardOf({ all: fullAccess, ann: patientAccess('ann'), bob: patientAccess('bob'), vitals }),
+    timeoutMs: 800,
+    responseLimit: 100_000,
+    narrowing: 'parameter',
+  })
+  after(async () => {
+    await fhir.close()
+    await upstream.close()
+  })
+  beforeEach(() => upstream.answerJson({}, 404))
+  return {
+    upstream,
+    fhir,
+    ann: fhir.as('ann'),
+    all: fhir.as('all'),
+    asked: () => decodeURIComponent(upstream.seen.at(-1)?.line ?? ''),
+  }
+}
