@@ -79,6 +79,15 @@ describe('what is somebody else’s, was, and never was', () => {
       await assertAlike(id => line.replace('ID', id), ann(), body)
     })
 
+  it('is told what would permit it, if there is such a resource', async () => {
+    const { body } = await fhir.ask('GET /Condition/cb', ann())
+    const [issue] = body.issue as { readonly diagnostics?: string }[]
+    assert.match(
+      issue?.diagnostics ?? '',
+      /^If there is such a resource, a scope that reaches it would permit this/,
+    )
+  })
+
   it('is not told apart by a precondition', async () => {
     for (const headers of [{ 'if-match': 'W/"1"' }, { 'if-match': '*' }, { 'if-match': 'W/"99"' }])
       for (const line of ['PUT /Condition/ID', 'DELETE /Condition/ID'])

@@ -1,7 +1,7 @@
 import { type IssueCode, type OperationOutcome, outcome } from './outcome.ts'
 import type { BadBundle } from './parse-entries.ts'
 import type { Fault } from './r4.ts'
-import type { Refused } from './refused.ts'
+import { outsideGrant, type Refused } from './refused.ts'
 import type { BadSearch } from './search/parse-query.ts'
 
 /** Why a FHIR server does not do an interaction. None of these is a bug: each has a response. */
@@ -37,6 +37,10 @@ export function isProblem<P extends { readonly problem: string }>(value: object 
   return 'problem' in value
 }
 
+// Where there is nothing the same is said, so that it tells nothing (docs/decisions/0021-refused-and-absent.md).
+const OUT_OF_REACH =
+  'If there is such a resource, a scope that reaches it would permit this: of its patient, of a wider context, or without a filter'
+
 /** The one place where a problem becomes a response. */
 export function turndownOf(problem: FhirProblem): Turndown {
   switch (problem.problem) {
@@ -47,8 +51,7 @@ export function turndownOf(problem: FhirProblem): Turndown {
       return { status, headers, outcome: said }
     }
     case 'out-of-reach':
-      // Contract 4, "other refusals".
-      return turndown(403, 'forbidden', 'Not within the granted patient, user or filter.')
+      return { status: 403, outcome: outsideGrant(OUT_OF_REACH).outcome }
     case 'absent':
       return turndown(404, 'not-found', `Cannot find ${problem.type}/${problem.id}`)
     case 'gone':
