@@ -14,9 +14,10 @@ import { createInterceptor } from '../src/interceptor/index.ts'
 import { openStore } from '../src/store/index.ts'
 
 /**
- * The same read of the embedded FHIR server unguarded, guarded with audit off, and guarded with audit on: throughput in
- * turns, so that whatever else the machine does falls on all three, and the ratios of the medians. Issue: 0.9 or more
- * with audit off, 0.6 or more with audit on.
+ * The same read of the embedded FHIR server unguarded, guarded with audit off, and guarded with audit on, each with a
+ * `patient/` and with a `user/` token: throughput in turns, the order changing with each round, so that whatever else the
+ * machine does falls on all of them alike. Each round has its ratios to the unguarded server; their medians are told.
+ * Issue: 0.9 or more with audit off, 0.6 or more with audit on.
  *
  *   node bench/audit.ts [connections]
  */
@@ -27,6 +28,16 @@ const ROUND_MS = 1000
 const VARIANTS = ['unguarded', 'guarded', 'audited'] as const
 type Variant = (typeof VARIANTS)[number]
 
+/** Which server is asked with which token. */
+const LINES = {
+  unguarded: ['unguarded', 'none'],
+  'guarded patient/': ['guarded', 'patient'],
+  'guarded user/': ['guarded', 'user'],
+  'audited patient/': ['audited', 'patient'],
+  'audited user/': ['audited', 'user'],
+} as const satisfies Readonly<Record<string, readonly [Variant, 'none' | 'patient' | 'user']>>
+type Line = keyof typeof LINES
+
 if (process.argv[2] === 'serve')
   await serve(process.argv[3] as Variant, process.argv[4] ?? '', process.argv[5] ?? '')
 else await measure(Number(process.argv[2] ?? 64))
@@ -35,6 +46,7 @@ async function serve(variant: Variant, folder: string, jwk: string): Promise<voi
   const guard = createInterceptor({
     authUrl: ISSUER,
     fhirBaseUrl: BASE,
+    contexts: ['patient', 'user'],
     fetch: async () => Response.json({ keys: [JSON.parse(jwk)] }),
   })
   await guard.start()
@@ -57,50 +69,57 @@ async function serve(variant: Variant, folder: string, jwk: string): Promise<voi
   process.send?.((app.server.address() as AddressInfo).port)
 }
 
+interface Round {
+  readonly perSecond: number
+  readonly cpuUs: number
+  readonly p50: number
+  readonly p99: number
+}
+
 interface Server {
-  readonly variant: Variant
-  round(): Promise<{
-    readonly perSecond: number
-    readonly cpuUs: number
-    readonly p50: number
-    readonly p99: number
-  }>
+  round(token: string | undefined): Promise<Round>
   close(): Promise<void>
 }
 
 async function measure(connections: number): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'audit-bench-'))
   load(join(folder, 'fhir.db'))
-  const { jwk, token } = await tokenFor('patient-1')
-  const servers = await Promise.all(
-    VARIANTS.map(variant =>
-      open(variant, folder, jwk, variant === 'unguarded' ? undefined : token, connections),
-    ),
+  const { jwk, tokens } = await tokensFor('patient-1')
+  const opened = await Promise.all(
+    VARIANTS.map(async variant => [variant, await open(variant, folder, jwk, connections)] as const),
   )
-  for (const server of servers) await server.round()
-  const rounds = new Map<Variant, Awaited<ReturnType<Server['round']>>[]>(VARIANTS.map(name => [name, []]))
-  for (let at = 0; at < ROUNDS; at++)
-    for (const server of servers) rounds.get(server.variant)?.push(await server.round())
-  const base = median((rounds.get('unguarded') ?? []).map(it => it.perSecond))
-  for (const [variant, all] of rounds) {
-    const perSecond = median(all.map(it => it.perSecond))
+  const servers = new Map<Variant, Server>(opened)
+  const run = async (line: Line): Promise<Round> => {
+    const [variant, kind] = LINES[line]
+    const server = servers.get(variant)
+    if (!server) throw new Error(`Cannot measure ${line}: no such server`)
+    return server.round(kind === 'none' ? undefined : tokens[kind])
+  }
+  const names = Object.keys(LINES) as Line[]
+  const rounds = new Map<Line, Round[]>(names.map(name => [name, []]))
+  // The first is for warming up.
+  for (let at = -1; at < ROUNDS; at++)
+    for (const [place] of names.entries()) {
+      const name = names[(place + at + 1) % names.length] ?? 'unguarded'
+      const round = await run(name)
+      if (at >= 0) rounds.get(name)?.push(round)
+    }
+  const base = rounds.get('unguarded') ?? []
+  for (const [name, all] of rounds) {
+    const ratio = median(all.map((it, at) => it.perSecond / (base[at]?.perSecond ?? 1)))
     process.stdout.write(
-      `${variant.padEnd(10)} ${perSecond.toFixed(0).padStart(6)}/s  ratio ${(perSecond / base).toFixed(2)}  ` +
+      `${name.padEnd(17)} ${median(all.map(it => it.perSecond))
+        .toFixed(0)
+        .padStart(6)}/s  ratio ${ratio.toFixed(2)}  ` +
         `${median(all.map(it => it.cpuUs)).toFixed(0)} us CPU  p50 ${median(all.map(it => it.p50)).toFixed(1)} ms  ` +
         `p99 ${median(all.map(it => it.p99)).toFixed(1)} ms\n`,
     )
   }
-  await Promise.all(servers.map(server => server.close()))
+  await Promise.all([...servers.values()].map(server => server.close()))
   rmSync(folder, { recursive: true })
 }
 
-async function open(
-  variant: Variant,
-  folder: string,
-  jwk: string,
-  token: string | undefined,
-  connections: number,
-): Promise<Server> {
+async function open(variant: Variant, folder: string, jwk: string, connections: number): Promise<Server> {
   const child = fork(new URL(import.meta.url).pathname, ['serve', variant, folder, jwk])
   const [port] = (await once(child, 'message')) as [number]
   const pool = new Pool(`http://127.0.0.1:${port}`, { connections })
@@ -109,10 +128,9 @@ async function open(
     const [{ user, system }] = (await once(child, 'message')) as [NodeJS.CpuUsage]
     return user + system
   }
-  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
   return {
-    variant,
-    async round() {
+    async round(token) {
+      const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
       const times: number[] = []
       const [before, began] = [await cpu(), performance.now()]
       const ask = async () => {
@@ -146,19 +164,25 @@ async function open(
   }
 }
 
-async function tokenFor(patient: string): Promise<{ readonly jwk: string; readonly token: string }> {
+async function tokensFor(patient: string) {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'bench', alg: 'RS256', use: 'sig' }
-  const scope = 'launch openid fhirUser patient/Patient.rs patient/Condition.rs patient/Observation.rs'
-  const token = await new SignJWT({ scope, patient, client_id: 'bench', jti: 'launch-1.token-1' })
-    .setProtectedHeader({ alg: 'RS256', typ: 'at+jwt', kid: 'bench' })
-    .setIssuer(ISSUER)
-    .setAudience(BASE)
-    .setSubject('clinician')
-    .setIssuedAt()
-    .setExpirationTime('1h')
-    .sign(privateKey)
-  return { jwk: JSON.stringify(jwk), token }
+  const tokenOf = (context: 'patient' | 'user') =>
+    new SignJWT({
+      scope: `launch openid fhirUser ${['Patient', 'Condition', 'Observation'].map(type => `${context}/${type}.rs`).join(' ')}`,
+      ...{ patient, fhirUser: 'Practitioner/practitioner-1', client_id: 'bench', jti: 'launch-1.token-1' },
+    })
+      .setProtectedHeader({ alg: 'RS256', typ: 'at+jwt', kid: 'bench' })
+      .setIssuer(ISSUER)
+      .setAudience(BASE)
+      .setSubject('clinician')
+      .setIssuedAt()
+      .setExpirationTime('1h')
+      .sign(privateKey)
+  return {
+    jwk: JSON.stringify(jwk),
+    tokens: { patient: await tokenOf('patient'), user: await tokenOf('user') },
+  }
 }
 
 function load(dataFile: string): void {
