@@ -1,146 +1,151 @@
 /**
- * `npm run mutate`: changes the scope, consent and interceptor rooms in one place at a time and looks whether a test
- * notices: the vectors first, which are quick, then the tests of the rooms. Survivors that docs/mutants.md does not list
- * fail it. `npm run mutate -- src/consent` takes one room or file. Not among the ordinary checks: it takes long.
+ * `npm run mutate`: changes what decides about a request in one place at a time, and looks whether a test notices: the
+ * quickest that could are tried first. Survivors that docs/mutants.md does not list fail it, and so does a line of the
+ * list that no longer survives. `npm run mutate -- src/consent` takes one room or file, `--quick` leaves out tests of whole
+ * servers. Not among the ordinary checks.
  */
-import { spawn } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
-import { resolve } from 'node:path'
-import { Worker } from 'node:worker_threads'
+import { dirname, resolve } from 'node:path'
+import { importGraph } from './mutate/import-graph.ts'
 import { type Mutant, mutantsOf } from './mutate/mutants.ts'
+import { type Batch, type Result, tryAll } from './mutate/try-all.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
-const BATCH = 60
-const STALLED_MS = 20_000
-const TEST_MS = 120_000
+const LIST = 'docs/mutants.md'
+const BATCH = 80
+const QUICKLY = process.argv.includes('--quick')
 
-/** Tests that need no process of their own. */
+/** The rooms that decide; what they read a request, a reference and a compartment by; and where limits become SQL. */
+const DECIDING = [
+  'src/{scope,consent,interceptor}/**/*.ts',
+  'src/fhir/{authorization,compartment,interaction,other-patients,params,parse-*,reference,request,request-path}.ts',
+  'src/fhir-server/within.ts',
+  'src/fhir-server/search/{reach-condition,panel-patients,turn-page}.ts',
+]
+
+/** Tests that need neither keys nor sockets. */
 const QUICK = [
-  'src/scope/*.test.ts',
-  'src/consent/**/*.test.ts',
+  'src/{scope,consent,fhir}/**/*.test.ts',
   'src/cli/policy-file.test.ts',
   'src/interceptor/explain*.test.ts',
   'src/interceptor/decision/*.test.ts',
 ]
 
-/** The tests that look at a file, besides those of its own folder. */
-const TESTS: readonly (readonly [path: string, tests: readonly string[]])[] = [
-  ['src/interceptor/host/', ['src/interceptor/host/*.test.ts']],
-  ['src/interceptor/express.ts', ['src/interceptor/host/*.test.ts']],
-  ['src/interceptor/fastify.ts', ['src/interceptor/host/*.test.ts']],
-  ['src/interceptor/token/', ['src/interceptor/token/*.test.ts', 'src/interceptor/*.test.ts']],
-  ['src/interceptor/', ['src/interceptor/decision/*.test.ts', 'src/interceptor/*.test.ts']],
-  ['src/consent/rights/', ['src/consent/**/*.test.ts', 'src/cli/policy-file.test.ts']],
-  ['src/consent/', ['src/consent/**/*.test.ts', 'src/interceptor/decision/*.test.ts']],
-  ['src/scope/', ['src/scope/*.test.ts']],
+/** The others, for what nothing else notices, and is not known to change nothing. */
+const SLOW = [
+  'src/interceptor/**/*.test.ts',
+  'src/fhir-server/{reach,search/paging}.test.ts',
+  'test/{oracles,policy,attacks*}.test.ts',
 ]
 
+const testsIn = (patterns: readonly string[]) =>
+  patterns.flatMap(pattern => globSync(pattern, { cwd: ROOT }).sort())
+// The vectors are no test file.
+const quick = ['vectors', ...testsIn(QUICK)]
+const tests = [...new Set([...quick, ...testsIn(SLOW)])]
+const graph = importGraph(ROOT, ['src/interceptor/index.ts', ...tests.filter(test => test !== 'vectors')])
+
+function sourceOf(file: string): string {
+  return readFileSync(resolve(ROOT, file), 'utf8')
+}
+
 function filesIn(paths: readonly string[]): readonly string[] {
-  const files = globSync('src/{scope,consent,interceptor}/**/*.ts', { cwd: ROOT })
+  const files = DECIDING.flatMap(pattern => globSync(pattern, { cwd: ROOT }).sort())
     // A hint tells people why, and decides nothing.
     .filter(file => !/\.test\.ts$|\/testing\/|\/index\.ts$|\/hint\.ts$/.test(file))
-    .sort()
   return paths.length === 0 ? files : files.filter(file => paths.some(path => file.startsWith(path)))
 }
 
-/** Those that the vectors do not notice. */
-async function tryVectors(mutants: readonly Mutant[]): Promise<readonly Mutant[]> {
-  const left: Mutant[] = []
-  for (let at = 0; at < mutants.length; at += BATCH) {
-    const batch = mutants.slice(at, at + BATCH)
-    let first = 0
-    while (first < batch.length) first = await tryBatch(batch, first, left)
-    process.stderr.write(
-      `\r${Math.min(at + BATCH, mutants.length)} of ${mutants.length} tried, ${left.length} left `,
-    )
-  }
-  process.stderr.write('\n')
-  return left
+function batchesOf(file: string, listed: readonly string[]): readonly Batch[] {
+  const mutants = mutantsOf(file, sourceOf(file))
+  const isListed = (mutant: Mutant) => listed.includes(nameOf(mutant))
+  const ordered = tests.toSorted((a, b) => distance(a, file) - distance(b, file))
+  const near = ordered.filter(test => distance(test, file) < FAR)
+  const unlisted = mutants.filter(mutant => !isListed(mutant))
+  return [...cut(unlisted, QUICKLY ? near : ordered), ...cut(mutants.filter(isListed), near)]
 }
 
-/** Tries from `first` on, and tells where to go on: a mutant that runs for ever is noticed. */
-function tryBatch(mutants: readonly Mutant[], first: number, left: Mutant[]): Promise<number> {
-  const worker = new Worker(new URL('mutate/try-vectors.ts', import.meta.url), {
-    workerData: { mutants, first, tests: QUICK.flatMap(pattern => globSync(pattern, { cwd: ROOT })) },
-  })
-  return new Promise((done, fail) => {
-    let begun = first
-    const end = (next: number) => void worker.terminate().then(() => done(next), fail)
-    let stall = setTimeout(() => end(begun + 1), STALLED_MS)
-    worker.on('error', () => end(begun + 1))
-    worker.on('message', message => {
-      clearTimeout(stall)
-      stall = setTimeout(() => end(begun + 1), STALLED_MS)
-      if (message.begun !== undefined) begun = message.begun
-      const mutant = mutants[message.tried]
-      if (mutant && !message.noticed) left.push(mutant)
-      if (!message.done) return
-      clearTimeout(stall)
-      end(mutants.length)
-    })
-  })
+function cut(mutants: readonly Mutant[], by: readonly string[]): readonly Batch[] {
+  return Array.from({ length: Math.ceil(mutants.length / BATCH) }, (_, at) => ({
+    mutants: mutants.slice(at * BATCH, (at + 1) * BATCH),
+    tests: by,
+  }))
+}
+
+const FAR = 4
+
+/** The tests of the file itself before those of its folder and of that above, then the quick ones, each in their order. */
+function distance(test: string, file: string): number {
+  if (test === file.replace(/\.ts$/, '.test.ts')) return 0
+  if (dirname(test) === dirname(file)) return 1
+  if (quick.includes(test)) return 2
+  return test.startsWith('src/interceptor/') && dirname(test) === dirname(dirname(file)) ? 3 : FAR
 }
 
 /** Tests that fail by themselves would notice everything. */
 async function needSound(): Promise<void> {
-  for (const [file] of TESTS)
-    if (await isNoticed({ file, line: 1, start: 0, end: 0, text: '', was: '' }))
-      throw new Error(`Cannot mutate ${file}: its tests fail without a mutant`)
+  const sound = { line: 1, start: 0, end: 0, text: '', was: '' }
+  const mutants = ['src/scope/scope.ts', 'src/fhir/request-path.ts'].map(file => ({ ...sound, file }))
+  await tryAll([{ mutants, tests }], graph, ({ mutant, by, why }) => {
+    if (by !== undefined)
+      throw new Error(`Cannot mutate ${mutant.file}: ${by} fails without a mutant: ${why}`)
+  })
 }
 
-/** Whether a test of the rooms notices a mutant. */
-function isNoticed(mutant: Mutant): Promise<boolean> {
-  const [, patterns = []] = TESTS.find(([path]) => mutant.file.startsWith(path)) ?? []
-  const tests = patterns.flatMap(pattern => globSync(pattern, { cwd: ROOT }))
-  const child = spawn(
-    process.execPath,
-    [
-      '--import',
-      resolve(ROOT, 'scripts/mutate/run-tests.ts'),
-      '--test',
-      '--test-isolation=none',
-      ...new Set(tests),
-    ],
-    { cwd: ROOT, env: { ...process.env, MUTANT: JSON.stringify(mutant) }, stdio: 'ignore', timeout: TEST_MS },
-  )
-  return new Promise(done => child.on('exit', code => done(code !== 0)))
-}
-
-async function tryTests(mutants: readonly Mutant[]): Promise<readonly Mutant[]> {
-  const left: Mutant[] = []
-  const queue = [...mutants]
-  const work = async () => {
-    for (let mutant = queue.shift(); mutant; mutant = queue.shift()) {
-      if (!(await isNoticed(mutant))) {
-        left.push(mutant)
-        process.stderr.write(`\nleft: ${nameOf(mutant)}\n`)
-      }
-      process.stderr.write(`\r${queue.length} to go, ${left.length} left `)
-    }
-  }
-  await Promise.all(Array.from({ length: Math.max(1, availableParallelism() - 1) }, work))
-  process.stderr.write('\n')
-  return left.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
-}
-
-/** The line itself names a mutant, so that a list of them outlives what is added above it. */
+/** The line itself names a mutant, so that a list of them outlives what is added above it; of lines that are alike, which. */
 function nameOf({ file, was, text, start }: Mutant): string {
-  const source = readFileSync(resolve(ROOT, file), 'utf8')
+  const source = sourceOf(file)
   const from = source.lastIndexOf('\n', start) + 1
   const line = source.slice(from, source.indexOf('\n', start)).trim()
-  return `${file}: \`${was.replaceAll(/\s+/g, ' ')}\` to \`${text}\` in \`${line}\``
+  const nth = source.slice(from, start).split(was).length
+  const alike =
+    source
+      .slice(0, from)
+      .split('\n')
+      .filter(it => it.trim() === line).length + 1
+  const which = `${file}: \`${was.replaceAll(/\s+/g, ' ')}\`${nth > 1 ? ` (${nth})` : ''}`
+  return `${which} to \`${text}\` in \`${line}\`${alike > 1 ? ` (${alike})` : ''}`
 }
 
-const mutants = filesIn(process.argv.slice(2)).flatMap(file =>
-  mutantsOf(file, readFileSync(resolve(ROOT, file), 'utf8')),
-)
+/** The first column of the table. */
+function listedIn(files: readonly string[]): readonly string[] {
+  return sourceOf(LIST)
+    .split('\n')
+    .flatMap(
+      line =>
+        /^\| (src\/.*`(?: \(\d+\))?) \| [^`|]*(?:`[^`]*`[^`|]*)*\|$/.exec(
+          line.replaceAll('\\|', '\0'),
+        )?.[1] ?? [],
+    )
+    .map(name => name.replaceAll('\0', '|'))
+    .filter(name => files.some(file => name.startsWith(`${file}:`)))
+}
+
+const began = performance.now()
+const files = filesIn(process.argv.slice(2).filter(it => !it.startsWith('--')))
+const listed = listedIn(files)
+const batches = files.flatMap(file => batchesOf(file, listed))
+const count = batches.reduce((sum, { mutants }) => sum + mutants.length, 0)
+const results: Result[] = []
 await needSound()
-const survivors = await tryTests(await tryVectors(mutants))
-const listed = readFileSync(resolve(ROOT, 'docs/mutants.md'), 'utf8').replaceAll('\\|', '|')
-const news = survivors.map(nameOf).filter(name => !listed.includes(name))
+await tryAll(batches, graph, result => {
+  results.push(result)
+  if (result.by === undefined) process.stderr.write(`\rLeft: ${nameOf(result.mutant)}\n`)
+  process.stderr.write(`\r${results.length} of ${count} tried `)
+})
+process.stderr.write('\n')
+
+const survivors = new Set(results.filter(({ by }) => by === undefined).map(({ mutant }) => nameOf(mutant)))
+const news = [...survivors].filter(name => !listed.includes(name)).sort()
+const stale = listed.filter(name => !survivors.has(name))
+for (const [room, ofRoom] of Map.groupBy(results, ({ mutant }) => mutant.file.split('/', 2).join('/')))
+  process.stdout.write(
+    `${room.padEnd(18)} ${ofRoom.length} mutants, ${ofRoom.filter(({ by }) => by !== undefined).length} noticed\n`,
+  )
+for (const name of stale) process.stdout.write(`Listed, and noticed or gone: ${name}\n`)
 for (const name of news) process.stdout.write(`Survived: ${name}\n`)
 process.stdout.write(
-  `${mutants.length} mutants, ${mutants.length - survivors.length} noticed, ${survivors.length - news.length} listed, ${news.length} survived\n`,
+  `${results.length} mutants, ${results.filter(({ by }) => by !== undefined).length} noticed, ${survivors.size - news.length} listed, ` +
+    `${news.length} survived, in ${Math.round((performance.now() - began) / 60_000)} min\n`,
 )
-process.exitCode = news.length > 0 ? 1 : 0
+process.exitCode = news.length > 0 || stale.length > 0 ? 1 : 0

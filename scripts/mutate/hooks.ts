@@ -1,54 +1,64 @@
 import { readFileSync } from 'node:fs'
-import { registerHooks } from 'node:module'
-import { resolve } from 'node:path'
+import { registerHooks, stripTypeScriptTypes } from 'node:module'
+import { relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { dependantsOf } from './import-graph.ts'
 import type { Mutant } from './mutants.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
-const ROOMS = /\/src\/(?:scope|consent|interceptor)\/(?!testing\/auth-server)|\/src\/cli\/policy-file/
 
-function mutated({ start, end, text }: Mutant, source: string): string {
+/**
+ * Has `?mutant=n` loaded as the n-th of these: the changed file, and anew whatever loads it, so that one process can try
+ * many. All else is loaded once. Sampling tests take fewer samples.
+ */
+export function loadMutants(
+  mutants: readonly Mutant[],
+  graph: ReadonlyMap<string, readonly string[]>,
+): (at: number) => ReadonlySet<string> {
+  const known = new Map<string, ReadonlySet<string>>()
+  const changedBy = (at: number): ReadonlySet<string> => {
+    const file = mutants[at]?.file ?? ''
+    const files = known.get(file) ?? dependantsOf(file, graph)
+    known.set(file, files)
+    return files
+  }
+  registerHooks({
+    resolve(specifier, context, next) {
+      const asked = /\?mutant=(\d+)$/.exec(context.parentURL ?? '')
+      if (asked && specifier === 'node:test')
+        return { url: new URL('test-shim.ts', import.meta.url).href, shortCircuit: true }
+      const resolved = next(specifier, context)
+      if (!asked || !resolved.url.startsWith('file:') || resolved.url.includes('?')) return resolved
+      const isChanged = changedBy(Number(asked[1])).has(relative(ROOT, fileURLToPath(resolved.url)))
+      return isChanged ? { ...resolved, url: `${resolved.url}${asked[0]}` } : resolved
+    },
+    load(url, context, next) {
+      const at = /\?mutant=(\d+)$/.exec(url)?.[1]
+      if (at === undefined) return next(url, context)
+      return {
+        format: 'module',
+        source: sourceOf(fileURLToPath(url), mutants[Number(at)]),
+        shortCircuit: true,
+      }
+    },
+  })
+  return changedBy
+}
+
+const stripped = new Map<string, string>()
+
+function sourceOf(path: string, mutant: Mutant | undefined): string {
+  if (mutant && path === resolve(ROOT, mutant.file)) return stripTypeScriptTypes(mutated(mutant))
+  const source = stripped.get(path) ?? stripTypeScriptTypes(fewer(path, readFileSync(path, 'utf8')))
+  stripped.set(path, source)
+  return source
+}
+
+function mutated({ file, start, end, text }: Mutant): string {
+  const source = readFileSync(resolve(ROOT, file), 'utf8')
   return source.slice(0, start) + text + source.slice(end)
 }
 
-/** Has a mutant loaded in the place of its file; sampling tests run fewer samples. */
-export function loadMutant(mutant: Mutant): void {
-  registerHooks({
-    load(url, context, next) {
-      const loaded = next(url, context)
-      if (!url.startsWith('file:') || loaded.source == null) return loaded
-      const path = fileURLToPath(url)
-      const source = String(loaded.source)
-      if (path === resolve(ROOT, mutant.file)) return { ...loaded, source: mutated(mutant, source) }
-      return path.endsWith('.test.ts') ? { ...loaded, ...fewer(path) } : loaded
-    },
-  })
-}
-
-/** Sampling tests with fewer samples. */
-function fewer(path: string) {
-  const source = readFileSync(path, 'utf8').replaceAll(/numRuns: [\d_]+/g, 'numRuns: 300')
-  return { format: 'module-typescript', source, shortCircuit: true } as const
-}
-
-/** Has `?mutant=n` loaded as the n-th of these, with rooms of its own, so that one process can try many. */
-export function loadMutants(mutants: readonly Mutant[]): void {
-  registerHooks({
-    resolve(specifier, context, next) {
-      if (specifier === 'node:test' && context.parentURL?.includes('?mutant='))
-        return { url: new URL('test-shim.ts', import.meta.url).href, shortCircuit: true }
-      const resolved = next(specifier, context)
-      const asked = /\?mutant=\d+$/.exec(context.parentURL ?? '')?.[0]
-      const isOurs = asked !== undefined && ROOMS.test(resolved.url) && !resolved.url.includes('?')
-      return isOurs ? { ...resolved, url: `${resolved.url}${asked}` } : resolved
-    },
-    load(url, context, next) {
-      const mutant = mutants[Number(/\?mutant=(\d+)$/.exec(url)?.[1])]
-      const path = url.startsWith('file:') ? fileURLToPath(url) : ''
-      if (mutant && path.endsWith('.test.ts')) return { ...next(url, context), ...fewer(path) }
-      if (!mutant || path !== resolve(ROOT, mutant.file)) return next(url, context)
-      const source = mutated(mutant, readFileSync(path, 'utf8'))
-      return { format: 'module-typescript', source, shortCircuit: true }
-    },
-  })
+function fewer(path: string, source: string): string {
+  return path.endsWith('.test.ts') ? source.replaceAll(/numRuns: [\d_]+/g, 'numRuns: 300') : source
 }

@@ -23,9 +23,9 @@ const SWAPS: readonly (readonly [RegExp, (was: string) => readonly string[]])[] 
   [/(?<=[\s([{,=:>&|])!(?=[\w(])/g, () => ['']],
   [/\.some\(/g, () => ['.every(']],
   [/\.every\(/g, () => ['.some(']],
-  // Texts for people, which have spaces, decide nothing.
   [/(?<=[([{,:?=\s>])'[^'\s]*'/g, () => ["'\\0'"]],
-  [/(?<![\w.'#$])\d[\d_]*(?![\w'])/g, was => [String(Number(was.replaceAll('_', '')) + 1)]],
+  // Neither the ends of a range of letters (`0-9`), nor of SQL a constant column or limit.
+  [/(?<![\w.'#$-]|SELECT |LIMIT )\d[\d_]*(?![\w'-])/g, was => [String(Number(was.replaceAll('_', '')) + 1)]],
 ]
 
 /** Every mutant of a source. Imports, types and comments are left alone: they decide nothing. */
@@ -77,7 +77,8 @@ const QUIET = [
 ]
 
 function quietParts(source: string): readonly (readonly [number, number])[] {
-  return QUIET.flatMap(pattern =>
-    [...source.matchAll(pattern)].map(match => [match.index, match.index + match[0].length] as const),
-  )
+  const parts = QUIET.flatMap(pattern => [...source.matchAll(pattern)])
+  // Texts for people, which have spaces, decide nothing.
+  const texts = [...source.matchAll(/'(?:[^'\\\n]|\\.)*'/g)].filter(([text]) => text.includes(' '))
+  return [...parts, ...texts].map(({ index, 0: text }) => [index, index + text.length] as const)
 }

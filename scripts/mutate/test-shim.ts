@@ -1,39 +1,60 @@
 /** Stands in for `node:test` where many mutants are tried in one process: it keeps the tests, and runs them when told. */
-type Body = (context: { readonly mock: undefined }) => unknown
+type Body = () => unknown
 
-interface Kept {
-  readonly tests: Body[]
-  readonly before: Body[]
-  readonly after: Body[]
+class Suite {
+  readonly parts: (Suite | Body)[] = []
+  readonly before: Body[] = []
+  readonly after: Body[] = []
+  readonly beforeEach: Body[] = []
 }
 
-let kept: Kept = { tests: [], before: [], after: [] }
+let open = new Suite()
 
 export function describe(_name: string, body: () => void): void {
+  const outer = open
+  open = new Suite()
+  outer.parts.push(open)
   body()
+  open = outer
 }
 
 export function it(_name: string, body: Body): void {
-  kept.tests.push(body)
+  open.parts.push(body)
 }
 
 export function before(body: Body): void {
-  kept.before.push(body)
+  open.before.push(body)
 }
 
 export function after(body: Body): void {
-  kept.after.push(body)
+  open.after.push(body)
+}
+
+export function beforeEach(body: Body): void {
+  open.beforeEach.push(body)
 }
 
 /** Runs what was kept since the last time; throws with the first test that fails. */
 export async function runKept(): Promise<void> {
-  const { tests, before, after } = kept
-  kept = { tests: [], before: [], after: [] }
-  const context = { mock: undefined }
-  for (const body of before) await body(context)
+  const kept = open
+  open = new Suite()
+  await run(kept, [])
+}
+
+/** Forgets what a file kept that could not be loaded to its end. */
+export function forgetKept(): void {
+  open = new Suite()
+}
+
+async function run({ parts, before, after, beforeEach }: Suite, outer: readonly Body[]): Promise<void> {
+  const each = [...outer, ...beforeEach]
   try {
-    for (const body of tests) await body(context)
+    for (const body of before) await body()
+    for (const part of parts) {
+      if (part instanceof Suite) await run(part, each)
+      else for (const body of [...each, part]) await body()
+    }
   } finally {
-    for (const body of after) await body(context)
+    for (const body of after) await body()
   }
 }
