@@ -19,12 +19,22 @@ describe('judgedBefore', () => {
   })
 
   it('keeps so many and no more, and nothing of what they were about', () => {
-    const judged = judgedBefore(2)
+    const judged = judgedBefore(4)
     const meta = { versionId: '1', lastUpdated: 'x', security: [{ code: 'R' }] }
     for (const name of ['a', 'b', 'c']) judged.remember(name, meta)
-    assert.deepEqual(
-      ['a', 'b', 'c'].map(name => judged.recall(name)),
-      [undefined, { versionId: '1', lastUpdated: 'x' }, { versionId: '1', lastUpdated: 'x' }],
-    )
+    assert.deepEqual(judged.recall('a'), { versionId: '1', lastUpdated: 'x' })
+    for (const name of ['d', 'e']) judged.remember(name, meta)
+    const kept = ['a', 'b', 'c', 'd', 'e'].filter(name => judged.recall(name))
+    assert.deepEqual(kept, ['a', 'd', 'e'])
+  })
+
+  it('keeps what is asked for again', () => {
+    const judged = judgedBefore(4)
+    judged.remember('a', {})
+    for (const name of ['b', 'c', 'd', 'e', 'f', 'g']) {
+      judged.remember(name, {})
+      assert(judged.recall('a'), name)
+    }
+    assert.equal(judged.recall('b'), undefined)
   })
 })

@@ -21,7 +21,9 @@ export interface JudgedBefore {
 
 export function judgedBefore(limit = 10_000): JudgedBefore {
   const grants = new WeakMap<Access, string>()
-  const known = new Map<string, Judged>()
+  // Two halves: when the newer is full, the older is let go at once. What is asked for again moves to the newer.
+  let newer = new Map<string, Judged>()
+  let older = new Map<string, Judged>()
   let count = 0
 
   function grantName(access: Access): string {
@@ -30,13 +32,23 @@ export function judgedBefore(limit = 10_000): JudgedBefore {
     return name
   }
 
+  function keep(name: string, judged: Judged): void {
+    if (newer.size >= limit / 2) {
+      older = newer
+      newer = new Map()
+    }
+    newer.set(name, judged)
+  }
+
   return {
     name: (access, place, bytes) => grantName(access) + place + hash('sha256', bytes, 'base64url'),
-    recall: name => known.get(name),
-    remember(name, { versionId, lastUpdated }) {
-      known.set(name, { versionId, lastUpdated })
-      const [oldest] = known.keys()
-      if (known.size > limit && oldest !== undefined) known.delete(oldest)
+    recall(name) {
+      const recent = newer.get(name)
+      if (recent) return recent
+      const judged = older.get(name)
+      if (judged) keep(name, judged)
+      return judged
     },
+    remember: (name, { versionId, lastUpdated }) => keep(name, { versionId, lastUpdated }),
   }
 }
