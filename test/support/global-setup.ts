@@ -23,6 +23,7 @@ export async function globalSetup(): Promise<void> {
   if (needs('browser')) process.env.CHROMIUM_PATH = await prepareBrowser()
   folder = mkdtempSync(join(tmpdir(), 'sallyport-test-run-'))
   process.env.TMPDIR = folder
+  process.env.TEST_RUN_FOLDER = folder
   process.once('exit', removeFolder)
 }
 

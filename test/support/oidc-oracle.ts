@@ -1,8 +1,9 @@
-import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { Provider } from 'oidc-provider'
 import { freePorts } from './free-ports.ts'
+import { rsaPair } from './rsa-pair.ts'
 
 export const CALLBACK = 'https://app.example/callback'
 const RESOURCE = 'http://localhost:8080/fhir'
@@ -49,7 +50,7 @@ interface Owned {
 }
 
 function configuration(clients: readonly OracleClient[]): ConstructorParameters<typeof Provider>[1] {
-  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const { privateKey } = rsaPair()
   const key = { ...privateKey.export({ format: 'jwk' }), kid: 'oracle', use: 'sig', alg: 'RS256' }
   return {
     jwks: { keys: [key] },

@@ -1,7 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto'
 import formbody from '@fastify/formbody'
 import { type FastifyInstance, type FastifyReply, fastify } from 'fastify'
-import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
+import { exportJWK, type JWTPayload, SignJWT } from 'jose'
+import { rsaPair } from './rsa-pair.ts'
 
 type Fields = Record<string, unknown>
 
@@ -71,13 +72,8 @@ interface Code {
   readonly redirectUri: string
 }
 
-const keyPairs = new Map<'good' | 'other', ReturnType<typeof generateKeyPair>>()
-
-/** One pair for all EHRs of a process: making one takes longer than most tests. */
-function keysOf(which: 'good' | 'other'): ReturnType<typeof generateKeyPair> {
-  const pair = keyPairs.get(which) ?? generateKeyPair('RS256')
-  keyPairs.set(which, pair)
-  return pair
+function keysOf(which: 'good' | 'other'): ReturnType<typeof rsaPair> {
+  return rsaPair(which === 'good' ? 0 : 1)
 }
 
 export async function startScriptedEhr(): Promise<ScriptedEhr> {
@@ -112,7 +108,7 @@ export async function startScriptedEhr(): Promise<ScriptedEhr> {
   }))
 
   app.get('/jwks', async () => ({
-    keys: [{ ...(await exportJWK((await keysOf('good')).publicKey)), kid: 'one', alg: 'RS256', use: 'sig' }],
+    keys: [{ ...(await exportJWK(keysOf('good').publicKey)), kid: 'one', alg: 'RS256', use: 'sig' }],
   }))
 
   app.get<{ Querystring: Record<string, string> }>('/authorize', async (request, reply) => {
@@ -186,7 +182,7 @@ export async function startScriptedEhr(): Promise<ScriptedEhr> {
       const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
       return `${part({ alg: 'none' })}.${part(claims)}.`
     }
-    const { privateKey } = await keysOf(script.signature)
+    const { privateKey } = keysOf(script.signature)
     return new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid: 'one' }).sign(privateKey)
   }
 

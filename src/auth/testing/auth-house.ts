@@ -1,7 +1,9 @@
-import { createHash, generateKeyPairSync } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { hashSync } from '@node-rs/bcrypt'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import type { Insertable } from 'kysely'
+import { rsaPair } from '../../../test/support/rsa-pair.ts'
+import type { Auditor } from '../../audit/index.ts'
 import type { Resource } from '../../fhir/index.ts'
 import { randomToken, type Schema, type Store, sealer } from '../../store/index.ts'
 import type { Logger } from '../../web/index.ts'
@@ -25,10 +27,10 @@ export interface HouseOptions {
   readonly settings?: Partial<AuthSettings>
   readonly resources?: readonly Resource[]
   readonly logger?: Logger
+  readonly audit?: Auditor
 }
 
-// Made once for all houses of a test file: that takes longer than most tests.
-const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const { privateKey } = rsaPair()
 const QUICK_HASH = hashSync('sallyport', 4)
 
 /** An auth server with a clock that is moved by hand, a FHIR server to talk to, and clients that come to it. */
@@ -71,6 +73,7 @@ export class AuthHouse {
       clock,
       fetch: fhir.fetch,
       ...(options.logger ? { logger: options.logger } : {}),
+      ...(options.audit ? { audit: options.audit } : {}),
     })
     return new AuthHouse(app, store, settings, fhir, time)
   }

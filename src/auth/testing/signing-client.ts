@@ -1,10 +1,10 @@
 import { generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto'
+import { rsaPair } from '../../../test/support/rsa-pair.ts'
 
 const TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const TOKEN_ENDPOINT = 'http://localhost:9000/oauth2/token'
 
-// Made once for all clients of a test file: that takes longer than most tests.
-const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const rsa = rsaPair(1)
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-384' })
 
 type Part = Readonly<Record<string, unknown>>

@@ -1,4 +1,5 @@
-import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { type KeyObject, sign } from 'node:crypto'
+import { rsaPair } from '../../../test/support/rsa-pair.ts'
 
 export const authUrl = 'http://localhost:9000'
 export const fhirBaseUrl = 'http://localhost:8080/fhir'
@@ -9,15 +10,12 @@ interface Key {
   readonly publicKey: KeyObject
 }
 
-// Making a pair is slow, and no test needs more of them at once.
+// No test needs more of them at once.
 const PAIRS = 8
-const pairs: Pick<Key, 'privateKey' | 'publicKey'>[] = []
 let kids = 0
 
 export function makeKey(): Key {
-  const at = kids++ % PAIRS
-  const pair = pairs[at] ?? generateKeyPairSync('rsa', { modulusLength: 2048 })
-  pairs[at] = pair
+  const pair = rsaPair(kids++ % PAIRS)
   return { kid: `key-${kids}`, ...pair }
 }
 
