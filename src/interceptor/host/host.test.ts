@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
-import { request as httpRequest } from 'node:http'
+import { createServer, request as httpRequest } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { after, before, beforeEach, describe, it } from 'node:test'
-import { smartOf } from '../index.ts'
+import { expressInterceptor, smartOf } from '../index.ts'
 import { AskedHost, auth, condition, NOT_WITHIN } from '../testing/asked-host.ts'
+import { authUrl, fhirBaseUrl } from '../testing/auth-server.ts'
 import { leakyHosts } from '../testing/leaky-hosts.ts'
 
 /** `fetch` does not let a page set the headers of a preflight. */
@@ -116,3 +118,19 @@ for (const [name, start] of Object.entries(leakyHosts))
       assert.deepEqual([errors.length, host.asked], [1, 0])
     })
   })
+
+describe('expressInterceptor, without express', () => {
+  it('guards a server of Node itself', async () => {
+    const options = { authUrl, fhirBaseUrl, fetch: auth.fetch, clock: auth.clock }
+    const interceptor = expressInterceptor(options)
+    const server = createServer((request, response) =>
+      interceptor(request, response, () => response.end(JSON.stringify(condition('1')))),
+    )
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir/Condition/1`
+    assert.equal((await fetch(url)).status, 401)
+    assert.equal((await fetch(url, { headers: { authorization: auth.bearer() } })).status, 200)
+    interceptor.close()
+    server.close()
+  })
+})
