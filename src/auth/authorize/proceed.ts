@@ -4,6 +4,7 @@ import { findClient } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'
 import { findLaunch } from '../launch/launch-token.ts'
 import { currentLogin } from '../login/current-login.ts'
+import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
 import { Refusal } from '../refusal.ts'
 import { consumeInteraction, storeInteraction } from './interaction.ts'
@@ -29,7 +30,7 @@ export async function proceed(
   under: Under,
 ): Promise<FastifyReply> {
   const situation = await situationOf(reply, context, under)
-  if (situation instanceof Refusal) return sendRefusal(reply, context, situation, under.request)
+  if (situation instanceof Refusal) return sendRefusal(reply, context, situation, { request: under.request })
   const step = nextStep(situation)
   switch (step.kind) {
     case 'login':
@@ -39,12 +40,12 @@ export async function proceed(
     case 'consent':
       return reply.redirect(await addressWithId(context, under, paths.consent), 302)
     case 'refuse':
-      return refuse(reply, context, under, step.refusal)
+      return refuse(reply, context, under, step.refusal, situation.login)
     case 'issue-code': {
       const { request, client } = situation
       const approval = { request, client, login: step.login, interactionId: under.id, ticked: under.ticked }
       const code = await issueCode(context, approval)
-      if (code instanceof Refusal) return refuse(reply, context, under, code)
+      if (code instanceof Refusal) return refuse(reply, context, under, code, step.login)
       await auditEvent(context, reply.request, {
         ...{ kind: 'authorize', status: 302, client: client.id, clinician: step.login.clinician },
         patient: openedFor(situation.launch, request.picked)?.patientId,
@@ -61,9 +62,11 @@ export async function refuse(
   context: AuthContext,
   { request, id }: Under,
   refusal: Refusal,
+  login: Login | undefined,
 ): Promise<FastifyReply> {
   if (id !== undefined) await consumeInteraction(context.store.db, id)
-  return sendRefusal(reply, context, refusal.returningTo(returnOf(request)), request)
+  const about = { request, clinician: login?.clinician }
+  return sendRefusal(reply, context, refusal.returningTo(returnOf(request)), about)
 }
 
 /** What the decision is made from. The client may have been removed since the request was verified. */

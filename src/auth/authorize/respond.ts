@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { errorPage } from '../../web/index.ts'
 import { auditEvent, refusalEvent } from '../audit.ts'
+import type { Clinician } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { paths } from '../paths.ts'
 import { type Refusal, type Return, statusOf } from '../refusal.ts'
@@ -25,11 +26,12 @@ export async function sendRefusal(
   reply: FastifyReply,
   context: AuthContext,
   refusal: Refusal,
-  request?: AuthorizationRequest,
+  about: { readonly request?: AuthorizationRequest; readonly clinician?: Clinician | undefined } = {},
 ): Promise<FastifyReply> {
+  const { request, clinician } = about
   reply.request.log.info({ error: refusal.code, detail: refusal.detail }, 'Authorization refused')
   await auditEvent(context, reply.request, {
-    ...{ kind: 'authorize', client: request?.clientId, launch: request?.launchId },
+    ...{ kind: 'authorize', client: request?.clientId, launch: request?.launchId, clinician },
     ...refusalEvent(refusal),
   })
   if (refusal.returnTo)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, beforeEach, describe, it } from 'node:test'
+import type { AuditRecord } from '../../audit/index.ts'
 import { AuthHouse, answerOf } from '../testing/auth-house.ts'
 import { formOf, without } from '../testing/form-of.ts'
 import { oneStore } from '../testing/one-store.ts'
@@ -12,8 +13,13 @@ describe('a request that waits for its user', () => {
   const open = oneStore()
   let house: AuthHouse
   let visitor: Visitor
+  const kept: AuditRecord[] = []
   before(async () => {
-    house = await AuthHouse.open(await open())
+    const audit = {
+      record: async (...some: readonly AuditRecord[]) => void kept.push(...some),
+      prepare: async () => {},
+    }
+    house = await AuthHouse.open(await open(), { audit })
     await house.addClinician('colleague')
     visitor = await house.loggedIn()
   })
@@ -113,5 +119,30 @@ describe('a request that waits for its user', () => {
     assert.match((await browser.follow(next, 'http://localhost:9000')).body, /Choose a patient for third/)
     const late = await decide(formOf(consent.body), 'allow', browser)
     assert.match(late.headers.location ?? '', /^\/oauth2\/pick\?/)
+  })
+
+  it('is recorded with who decided, on which app, and for whom', async () => {
+    const { page } = await begin()
+    const left = await begin()
+    kept.length = 0
+    const consent = await pick(page, { patientId: 'juniper' })
+    await decide(formOf(consent.body), 'allow')
+    await pick(left.page, { cancel: '1' })
+    const [allowed, denied] = kept.filter(({ kind }) => kind === 'authorize')
+    const subject = allowed?.subject
+    assert.match(subject ?? '', /^[0-9a-f-]{36}$/)
+    for (const [record, expected] of [
+      [allowed, { allowed: true, client: 'third', subject, patient: 'juniper' }],
+      [denied, { allowed: false, client: 'third', subject, patient: undefined }],
+    ] as const)
+      assert.deepEqual(
+        {
+          allowed: record?.allowed,
+          client: record?.client,
+          subject: record?.subject,
+          patient: record?.patient,
+        },
+        expected,
+      )
   })
 })

@@ -19,6 +19,7 @@ import { consentPage } from './page.ts'
 import type { Ticked } from './rows-html.ts'
 
 const AS_ASKED: Ticked = () => true
+const DENIED = new Refusal('access_denied', 'The user did not allow it.')
 
 /** The page on which a clinician allows or refuses an app that is not ours. */
 export function consentRoutes(app: FastifyInstance, context: AuthContext): void {
@@ -35,13 +36,13 @@ export function consentRoutes(app: FastifyInstance, context: AuthContext): void 
     const waiting = await waitingFor(reply, context, form, ['consent', 'issue-code'])
     if (waiting.kind !== 'waiting') return sendElsewhere(reply, context, waiting)
     if (!isAboutTheSame(form, waiting)) return ask(reply, context, waiting, AS_ASKED)
-    const { interaction } = waiting
+    const { interaction, login } = waiting
     const ticked = tickedOf(request.body)
     switch (form.get('decision')) {
       case 'allow':
         return proceed(reply, context, { ...interaction, ticked })
       case 'deny':
-        return refuse(reply, context, interaction, new Refusal('access_denied', 'The user did not allow it.'))
+        return refuse(reply, context, interaction, DENIED, login)
       default:
         return ask(reply, context, waiting, scope => ticked.has(scope))
     }

@@ -16,6 +16,8 @@ import { showsSampleData } from '../portal/sample-data.ts'
 import { Refusal } from '../refusal.ts'
 import { encounterPage, type PickerOptions, patientPage, pickAddress } from './page.ts'
 
+const NOBODY_CHOSEN = new Refusal('access_denied', 'The user chose no patient.')
+
 /**
  * The picker of a standalone launch (`launch/patient`, `launch/encounter`): after the login, before consent. Whoever
  * leaves without a choice has refused.
@@ -36,12 +38,7 @@ export function pickerRoutes(app: FastifyInstance, context: AuthContext): void {
     const waiting = await waitingFor(reply, context, form, ['pick'])
     if (waiting.kind !== 'waiting') return sendElsewhere(reply, context, waiting)
     if (form.get('cancel') !== undefined)
-      return refuse(
-        reply,
-        context,
-        waiting.interaction,
-        new Refusal('access_denied', 'The user chose no patient.'),
-      )
+      return refuse(reply, context, waiting.interaction, NOBODY_CHOSEN, waiting.login)
     // Whoever sees the list chooses: after a change of user it is shown again.
     const isSame = form.get('clinician') === waiting.login.clinician.id
     const patientId = isSame && !form.unreadable.has('patientId') ? form.get('patientId') : undefined
