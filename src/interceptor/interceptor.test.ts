@@ -35,7 +35,15 @@ describe('createInterceptor', () => {
       caller.grant.scopes.map(scope => scope.text),
       ['openid', 'patient/Condition.rs'],
     )
-    assert(caller.decide({ kind: 'search-type', type: 'Condition', params: [] }).allowed)
+    const byOf = (decision: ReturnType<typeof caller.decide>) => decision.allowed && decision.by
+    assert.equal(
+      byOf(caller.decide({ kind: 'search-type', type: 'Condition', params: [] })),
+      'patient/Condition.rs',
+    )
+    assert.equal(
+      byOf(caller.decide({ kind: 'read', type: 'Practitioner', id: 'p1', params: [] })),
+      'fhirUser',
+    )
     assert(!caller.decide({ kind: 'search-type', type: 'Observation', params: [] }).allowed)
   })
 

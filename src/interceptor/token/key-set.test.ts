@@ -72,6 +72,40 @@ describe('keySet', () => {
     assert.equal(await status(old), 401)
   })
 
+  it('has what was verified forgotten when any key is withdrawn, and only then', async () => {
+    const [first, second, third] = [makeKey(), makeKey(), makeKey()]
+    const { auth } = stand()
+    let removals = 0
+    const inits: (RequestInit | undefined)[] = []
+    const keys = keySet({
+      url: `${authUrl}/oauth2/jwks`,
+      fetch: (url, init) => {
+        inits.push(init)
+        return auth.fetch(url)
+      },
+      clock: auth.clock,
+      onRemoval: () => {
+        removals += 1
+      },
+      refreshMs: 1000,
+    })
+    for (const [set, expected] of [
+      [[first, second], 0],
+      [[first, second], 0],
+      [[first, second, third], 0],
+      [[second, third], 1],
+      [[first], 2],
+    ] as const) {
+      auth.keys = [...set]
+      auth.now += 5_000
+      await keys.keepFresh()
+      assert.equal(removals, expected)
+    }
+    // Whoever could send it elsewhere could bring keys of their own.
+    assert.deepEqual([...new Set(inits.map(it => it?.redirect))], ['error'])
+    assert.deepEqual(inits[0]?.headers, { accept: 'application/json' })
+  })
+
   it('is refreshed every five minutes where nobody says otherwise', async () => {
     const { auth } = stand()
     const url = `${authUrl}/oauth2/jwks`
@@ -104,10 +138,14 @@ describe('keySet', () => {
   it('keeps its keys when the auth server answers with something else', async () => {
     const { auth, guard, status } = stand()
     await guard.start()
+    const before = auth.keys
+    const old = auth.bearer({ exp: auth.now / 1000 + 900 })
     auth.keys = []
     auth.now += 300_000
     await guard.start()
     guard.close()
+    assert.equal(await status(old), 200)
+    assert.equal(before.length, 1)
     auth.keys = [makeKey()]
     assert(guard.ready())
     auth.now += 5_000

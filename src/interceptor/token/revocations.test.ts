@@ -3,6 +3,7 @@ import { hash } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { createInterceptor } from '../interceptor.ts'
 import { authUrl, fhirBaseUrl, StandingAuthServer } from '../testing/auth-server.ts'
+import { revocations } from './revocations.ts'
 
 const mark = (id: string) => hash('sha256', id, 'base64url').slice(0, 22)
 
@@ -65,9 +66,48 @@ describe('revocations', () => {
     assert.equal(await status('g.1'), 200)
   })
 
+  it('adds what is new to what it knows, and forgets it when its time is over', async () => {
+    const { auth, guard, status } = stand()
+    const revoking = async (ms: number, ...ids: string[]) => {
+      auth.feed = () => ({ revoked: ids.map(mark), lifetime: 2, next: 1 })
+      auth.now += ms
+      await guard.start()
+    }
+    await revoking(0, 'g')
+    await revoking(1_500, 'h')
+    assert.deepEqual([await status('g.1'), await status('h.1'), await status('i.1')], [401, 401, 200])
+    await revoking(1_501)
+    assert.deepEqual([await status('g.1'), await status('h.1')], [200, 401])
+    guard.close()
+  })
+
+  it('follows no redirect to a list of somebody else', async () => {
+    const inits: (RequestInit | undefined)[] = []
+    const list = revocations({
+      url: `${authUrl}/oauth2/revocations`,
+      fetch: async (_url, init) => {
+        inits.push(init)
+        return Response.json({ revoked: [], lifetime: 1, next: 1 })
+      },
+      clock: () => 0,
+    })
+    await list.keepFresh()
+    assert.deepEqual(
+      inits.map(it => [it?.redirect, it?.headers]),
+      [['error', { accept: 'application/json' }]],
+    )
+  })
+
   it('goes on without a list, and passes over nonsense', async () => {
     const { auth, guard, status } = stand()
-    for (const answer of [null, [], { revoked: 'all' }, { revoked: [1], lifetime: 1, next: 1 }]) {
+    for (const answer of [
+      null,
+      [],
+      { revoked: 'all' },
+      { revoked: [1], lifetime: 1, next: 1 },
+      { revoked: [mark('g')], lifetime: '1', next: 1 },
+      { revoked: [mark('g')], lifetime: 1, next: '1' },
+    ]) {
       auth.feed = () => answer
       auth.now += 2_000
       await guard.start()

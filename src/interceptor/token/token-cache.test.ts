@@ -15,6 +15,16 @@ describe('TokenCache', () => {
     )
   })
 
+  it('is not filled by what is only asked for', () => {
+    const cache = new TokenCache<number>(2)
+    cache.set('a', 1, 0)
+    for (const token of ['x', 'y', 'z']) assert.equal(cache.get(token), undefined)
+    assert.equal(cache.size, 1)
+    cache.set('b', 2, 0)
+    for (const token of ['x', 'y', 'z']) assert.equal(cache.get(token), undefined)
+    assert.deepEqual([cache.size, cache.get('a')?.value], [2, 1])
+  })
+
   it('forgets one, and all', () => {
     const cache = new TokenCache<number>(3)
     cache.set('a', 1, 0)
