@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Guard } from '../../src/consent/index.ts'
 import { fhirServer } from '../../src/fhir-server/index.ts'
 import { gateway } from '../../src/gateway/index.ts'
+import { startUpstream } from '../../src/gateway/testing/start-gateway.ts'
 import { freePorts } from './free-ports.ts'
 
 export type OpenGuarded = (guard: Guard, baseUrl: string) => Promise<FastifyInstance>
@@ -20,4 +21,14 @@ export const GUARDED_SERVERS: Readonly<Record<string, OpenGuarded>> = {
     app.addHook('onClose', () => upstream.close())
     return app
   },
+}
+
+/** The gateway as it is deployed: the server behind it is a process of its own. */
+export const openApart: OpenGuarded = async (guard, baseUrl) => {
+  const upstream = await startUpstream()
+  const app = await gateway({ baseUrl, upstreamUrl: upstream.url, guard, smartConfiguration: {} })
+  app.addHook('onClose', async () => {
+    await upstream.end()
+  })
+  return app
 }
