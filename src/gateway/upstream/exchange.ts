@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher, Pool } from 'undici'
+import type { Deadlines, Timed } from './deadlines.ts'
 
 /** A request as the upstream gets it. */
 export interface UpstreamRequest {
@@ -27,6 +28,7 @@ export type Failure =
 export interface ExchangeOptions {
   readonly path: string
   readonly timeoutMs: number
+  readonly deadlines: Deadlines
   /** The longest body that is kept in memory. */
   readonly limit: number
 }
@@ -35,29 +37,39 @@ export interface ExchangeOptions {
 export function exchange(
   pool: Pool,
   { method, headers, body }: UpstreamRequest,
-  { path, timeoutMs, limit }: ExchangeOptions,
+  options: ExchangeOptions,
 ): Promise<RawAnswer | Failure> {
+  const { path } = options
   return new Promise(resolve => {
-    const collecting = new Collecting(resolve, timeoutMs, limit)
-    pool.dispatch({ method, path, headers, body: body ?? null }, collecting)
+    pool.dispatch({ method, path, headers, body: body ?? null }, new Collecting(resolve, options))
   })
 }
 
 /** Collects an answer; a class, since there is one for every request. */
-class Collecting implements Dispatcher.DispatchHandler {
+class Collecting implements Dispatcher.DispatchHandler, Timed {
+  readonly deadline: number
   readonly #resolve: (result: RawAnswer | Failure) => void
   readonly #limit: number
-  readonly #timer: NodeJS.Timeout
+  readonly #deadlines: Deadlines
   readonly #chunks: Buffer[] = []
   #size = 0
   #status = 0
   #headers: IncomingHttpHeaders = {}
   #control: Dispatcher.DispatchController | undefined
 
-  constructor(resolve: (result: RawAnswer | Failure) => void, timeoutMs: number, limit: number) {
+  constructor(
+    resolve: (result: RawAnswer | Failure) => void,
+    { timeoutMs, limit, deadlines }: ExchangeOptions,
+  ) {
     this.#resolve = resolve
     this.#limit = limit
-    this.#timer = setTimeout(tooLate, timeoutMs, this)
+    this.#deadlines = deadlines
+    this.deadline = performance.now() + timeoutMs
+    deadlines.add(this)
+  }
+
+  late(): void {
+    this.fail({ failure: 'late' })
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -77,7 +89,7 @@ class Collecting implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    clearTimeout(this.#timer)
+    this.#deadlines.delete(this)
     const [first] = this.#chunks
     const body = first && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks)
     this.#resolve({ status: this.#status, headers: this.#headers, body })
@@ -90,14 +102,10 @@ class Collecting implements Dispatcher.DispatchHandler {
 
   /** The first failure counts; what the end of the exchange then brings does not. */
   fail(failure: Failure): void {
-    clearTimeout(this.#timer)
+    this.#deadlines.delete(this)
     this.#resolve(failure)
     this.#control?.abort(new Error('the exchange has ended'))
   }
-}
-
-function tooLate(collecting: Collecting): void {
-  collecting.fail({ failure: 'late' })
 }
 
 export function isTimeout(error: Error): boolean {

@@ -5,6 +5,7 @@ import type { Problem } from '../problem.ts'
 import type { Addresses } from './addresses.ts'
 import { type Breaker, breaker } from './breaker.ts'
 import type { Credentials } from './credentials.ts'
+import { deadlines } from './deadlines.ts'
 import { decoded, decodedStream, joined } from './decode.ts'
 import { exchange, type Failure, isTimeout, type RawAnswer, type UpstreamRequest } from './exchange.ts'
 
@@ -53,10 +54,16 @@ const TRIES = 3
 export function openUpstream(options: UpstreamOptions): Upstream {
   const { pool, basePath, addresses, clock, timeoutMs, responseLimit: limit } = options
   const circuit = breaker(clock)
+  const time = deadlines()
 
   function once(request: UpstreamRequest, ms: number): Promise<RawAnswer | Failure> {
     const send = (signed: UpstreamRequest) =>
-      exchange(pool, signed, { path: pathUnder(basePath, request.path), timeoutMs: ms, limit })
+      exchange(pool, signed, {
+        path: pathUnder(basePath, request.path),
+        timeoutMs: ms,
+        limit,
+        deadlines: time,
+      })
     const signed = authorized(request, options.credentials)
     return signed instanceof Promise ? signed.then(send) : send(signed)
   }
