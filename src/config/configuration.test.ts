@@ -75,6 +75,7 @@ describe('readSettings', () => {
           tlsCa: undefined,
         },
         trustedIssuersFile: undefined,
+        smartConfigurationUrl: undefined,
         searchLetter: 'r',
         scopeContexts: ['patient', 'user', 'system'],
         policyFile: undefined,

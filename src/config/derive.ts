@@ -62,6 +62,7 @@ export function deriveSettings(values: SettingValues, cwd: string): Settings {
       upstreamUrl: values.fhirUpstreamUrl,
       upstream: upstreamOf(values, absolute),
       trustedIssuersFile: absolute(values.fhirTrustedIssuersFile),
+      smartConfigurationUrl: values.fhirSmartConfigurationUrl,
       searchLetter: values.fhirSearchLetter,
       scopeContexts: values.fhirScopeContexts,
       policyFile: absolute(values.fhirPolicyFile),

@@ -58,6 +58,7 @@ export interface Settings {
     readonly upstreamUrl: string | undefined
     readonly upstream: UpstreamSettings
     readonly trustedIssuersFile: string | undefined
+    readonly smartConfigurationUrl: string | undefined
     readonly searchLetter: 'r' | 's'
     readonly scopeContexts: readonly ScopeContext[]
     readonly policyFile: string | undefined

@@ -143,6 +143,15 @@ export const upstreamTable = {
     about: 'PEM file with the authorities whose certificates the FHIR server may show.',
     of: settings => settings.fhir.upstream.tlsCa,
   }),
+  fhirSmartConfigurationUrl: open({
+    name: 'smart.fhir.smart-configuration-url',
+    env: 'SMART_FHIR_SMART_CONFIGURATION_URL',
+    type: types.pageAddress,
+    otherwise: "none: Sallyport's own",
+    about:
+      'Where another identity provider tells its SMART configuration, which is then relayed (docs/gateway.md).',
+    of: settings => settings.fhir.smartConfigurationUrl,
+  }),
   fhirTrustedIssuersFile: open({
     name: 'smart.fhir.trusted-issuers-file',
     env: 'SMART_TRUSTED_ISSUERS_FILE',

@@ -8,6 +8,7 @@ import type { userReachOf } from '../policy-file.ts'
 import type { Closing } from './closing.ts'
 import { openGateway } from './gateway.ts'
 import type { Keeping, Parts } from './parts.ts'
+import { type RelayedConfiguration, relayedConfiguration } from './relayed-configuration.ts'
 import { loadSamplePatients } from './sample-patients.ts'
 import { readTrustedIssuers } from './trusted-issuers.ts'
 
@@ -52,12 +53,14 @@ export async function openFhir(
     onError: error => logger.error({ err: error }, 'Interceptor failed; the request was refused'),
   })
   closing.add(() => interceptor.close())
+  const relayed = relayedOf(parts)
   const given = {
     guard: interceptor,
     audit: fhirAudit({ auditor: audit, store, fhirBaseUrl: settings.fhirBaseUrl }),
-    smartConfiguration: smartConfiguration(settings),
+    smartConfiguration: relayed ? relayed.current : smartConfiguration(settings),
     checks: [
       { name: 'key set', check: async () => needKeySet(interceptor.ready()) },
+      ...(relayed ? [{ name: 'identity provider', check: async () => void relayed.current() }] : []),
       ...(settings.audit.kept && settings.audit.failure === 'refuse'
         ? [{ name: 'audit', check: () => store.ping() }]
         : []),
@@ -69,7 +72,24 @@ export async function openFhir(
     upstreamUrl === undefined
       ? await openEmbedded(settings, given)
       : await openGateway(settings, upstreamUrl, given)
-  return { app, listening: () => void interceptor.start() }
+  return {
+    app,
+    listening() {
+      void interceptor.start()
+      void relayed?.refresh()
+    },
+  }
+}
+
+function relayedOf({ settings, logger }: Parts): RelayedConfiguration | undefined {
+  const url = settings.fhir.smartConfigurationUrl
+  if (url === undefined) return undefined
+  return relayedConfiguration({
+    url,
+    fetch: (address, init) => fetch(address, init),
+    clock: Date.now,
+    warn: text => logger.warn(text),
+  })
 }
 
 function loadData(settings: Settings, closing: Closing): Promise<void> {

@@ -1,0 +1,53 @@
+/** The SMART configuration of another identity provider, as it tells it itself. */
+export interface RelayedConfiguration {
+  /** What it said last; it is asked anew in the background. Throws while it was never reached. */
+  current(): object
+  /** Asks it. Never fails: one that is away is asked again. */
+  refresh(): Promise<void>
+}
+
+export interface RelayedOptions {
+  readonly url: string
+  readonly fetch: (url: string, init: RequestInit) => Promise<Response>
+  readonly clock: () => number
+  readonly warn: (text: string) => void
+}
+
+const FRESH_MS = 300_000
+const RETRY_MS = 2_000
+const TIMEOUT_MS = 5_000
+
+/** For a site whose tokens come from elsewhere: apps that read `.well-known/smart-configuration` are led there. */
+export function relayedConfiguration({ url, fetch, clock, warn }: RelayedOptions): RelayedConfiguration {
+  let held: object | undefined
+  let due = Number.NEGATIVE_INFINITY
+
+  async function refresh(): Promise<void> {
+    due = clock() + RETRY_MS
+    try {
+      const init = { redirect: 'error', signal: AbortSignal.timeout(TIMEOUT_MS) } as const
+      held = configurationIn(await (await fetch(url, init)).json())
+      due = clock() + FRESH_MS
+    } catch (error) {
+      warn(
+        `Cannot read the SMART configuration at ${url}: ${error instanceof Error ? error.message : String(error)}`,
+      )
+    }
+  }
+
+  return {
+    refresh,
+    current() {
+      if (clock() >= due) void refresh()
+      if (held) return held
+      throw Object.assign(new Error('The identity provider was not reached yet'), { statusCode: 503 })
+    },
+  }
+}
+
+function configurationIn(document: unknown): object {
+  const { authorization_endpoint, token_endpoint } = Object(document) as Readonly<Record<string, unknown>>
+  if (typeof authorization_endpoint !== 'string' || typeof token_endpoint !== 'string')
+    throw new Error('it names no authorization_endpoint and token_endpoint')
+  return document as object
+}
