@@ -12,14 +12,15 @@ interface Key {
 
 // No test needs more of them at once.
 const PAIRS = 8
-let kids = 0
+let made = 0
 
+/** Another key than that of `StandingAuthServer`, and than the last ones. */
 export function makeKey(): Key {
-  const pair = rsaPair(kids++ % PAIRS)
-  return { kid: `key-${kids}`, ...pair }
+  const pair = rsaPair(1 + (made++ % PAIRS))
+  return { kid: `key-${made}`, ...pair }
 }
 
-const firstKey = makeKey()
+const firstKey: Key = { kid: 'key-0', ...rsaPair(0) }
 
 /** What an auth server shows the interceptor: a key set over HTTP, and tokens signed by it. Time stands still. */
 export class StandingAuthServer {
