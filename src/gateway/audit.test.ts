@@ -9,6 +9,8 @@ import { BASE, type Fhir, guardOf, patientAccess } from '../fhir-server/testing/
 import { openStore, type Store } from '../store/index.ts'
 import { startGatewayWithUpstream } from './testing/start-gateway.ts'
 
+const LIMIT = 200_000
+
 describe('the audit trail of the gateway', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
   let store: Store
@@ -18,7 +20,7 @@ describe('the audit trail of the gateway', () => {
     const clinician: Access = { reach: type => (type === 'Binary' ? [] : 'everything') }
     const guard = guardOf({ all: fullAccess, clinician, juniper: patientAccess('juniper', 'rs') })
     const audit = fhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl: BASE })
-    fhir = await startGatewayWithUpstream({ guard, audit })
+    fhir = await startGatewayWithUpstream({ guard, audit, responseLimit: LIMIT })
   })
   after(async () => {
     await fhir.close()
@@ -59,16 +61,30 @@ describe('the audit trail of the gateway', () => {
     assert.equal((await findRecords(store, { limit: 1 }))[0]?.patients, ' juniper ashlar ')
     assert.equal((await fhir.as('clinician')('DELETE Condition/c2')).status, 204)
     assert.equal((await findRecords(store, { limit: 1 }))[0]?.patient_id, 'juniper')
-    // Passed on unseen: whose it was is not known.
     await fhir.as('all')('PUT Condition/c3', { resourceType: 'Condition', id: 'c3', subject })
-    await fhir.as('all')('DELETE Condition/c3')
+    await fhir.as('all')('PUT Condition/c3', { ...moved, id: 'c3' })
+    assert.equal((await findRecords(store, { limit: 1 }))[0]?.patients, ' juniper ashlar ')
+    assert.equal((await fhir.as('all')('DELETE Condition/c3')).status, 204)
+    assert.equal((await findRecords(store, { limit: 1 }))[0]?.patient_id, 'juniper')
+  })
+
+  it("files what is too long to be looked into as anybody's, and lets it pass by", async () => {
+    const note = [{ text: 'x'.repeat(LIMIT) }]
+    const short = { resourceType: 'Condition', id: 'short', subject: { reference: 'Patient/ashlar' } }
+    assert.equal((await fhir.as('all')('PUT Condition/short', short)).status, 201)
+    await fhir.as('all')('POST Condition', { ...short, id: undefined, note })
+    const reply = await fhir.as('all')('GET Condition?patient=ashlar')
+    assert.equal(reply.status, 200)
+    assert.equal(reply.body.entry?.length, 2)
     assert.equal((await findRecords(store, { limit: 1 }))[0]?.patients, ' * ')
+    // One who may not see everything is never answered unseen.
+    assert.equal((await fhir.as('clinician')('GET Condition?patient=ashlar')).status, 502)
   })
 
   it('answers AuditEvents from its own store, never from the upstream, and lets nobody write one', async () => {
     const { status, body } = await fhir.as('all')('GET AuditEvent?subtype=update')
     assert.equal(status, 200)
-    assert.equal(body.total, 5)
+    assert.equal(body.total, 7)
     const id = body.entry?.[0]?.resource?.id
     assert.equal((await fhir.as('all')(`GET AuditEvent/${id}`)).status, 200)
     assert.equal((await fhir.as('all')('POST AuditEvent', { resourceType: 'AuditEvent' })).status, 405)

@@ -25,6 +25,8 @@ export interface Call<I extends Interaction = Interaction> {
   readonly requestId: string
   /** Whether the answer may be longer than memory: it is one of its own, not an entry of a Bundle. */
   readonly mayStream: boolean
+  /** Whether an audit trail has to know whose data are read and written, so that they are looked into. */
+  readonly recorded: boolean
 }
 
 /** What the handlers work with. */
@@ -33,6 +35,8 @@ export interface Context {
   readonly baseUrl: string
   readonly addresses: Addresses
   readonly upstream: Upstream
+  /** The largest answer that is looked into, in bytes. */
+  readonly responseLimit: number
   readonly pages: Pages
   readonly judgedBefore: JudgedBefore
   /** How a patient's compartment is asked for: by its path, or by a search parameter. */

@@ -120,6 +120,7 @@ function contextOf(options: GatewayOptions, pool: Pool, watching: Watch, clock: 
     baseUrl,
     addresses,
     upstream,
+    responseLimit: options.responseLimit ?? RESPONSE_LIMIT,
     handle,
     judgedBefore: judgedBefore(),
     pages: openPages(options.sealer ?? sealer(randomBytes(32).toString('base64url'))),

@@ -102,8 +102,7 @@ async function answerTo(options: RouteOptions, request: FastifyRequest): Promise
     return recorded(options, request, { interaction, problem: { ...interaction, problem: 'misunderstood' } })
   const caller = isPublic(interaction) ? nobody : admitted
   if (!caller) throw new Error('Cannot decide: the caller was not admitted')
-  // What is recorded before it goes out has to be looked into: whose data it carries.
-  const call = callOf(interaction, request, caller, options.audit === undefined)
+  const call = callOf(interaction, request, caller, options.audit !== undefined)
   if (isProblem(call)) return recorded(options, request, { interaction, problem: call })
   if (!options.audit) return answered(await handle(options.context, call))
   try {
@@ -176,7 +175,7 @@ function callOf(
   interaction: Interaction,
   request: FastifyRequest,
   admitted: Admitted,
-  mayStream: boolean,
+  recorded: boolean,
 ): Call | Problem {
   const { headers } = request
   const decision = admitted.decide(interaction)
@@ -194,7 +193,8 @@ function callOf(
     by: decision.by,
     admitted,
     requestId: String(request.id),
-    mayStream,
+    mayStream: true,
+    recorded,
   }
 }
 

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { isProblem } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
@@ -36,7 +36,11 @@ async function whole({ upstream, addresses }: Context, call: Call, request: Upst
 
 const LONGEST_COMPLAINT = 1024 * 1024
 
-async function streamed({ upstream, addresses }: Context, call: Call, request: UpstreamRequest) {
+async function streamed(
+  { upstream, addresses, responseLimit }: Context,
+  call: Call,
+  request: UpstreamRequest,
+) {
   const answer = await upstream.pass(request)
   if (isProblem(answer)) return answer
   const { status, headers, body } = answer
@@ -48,7 +52,35 @@ async function streamed({ upstream, addresses }: Context, call: Call, request: U
   }
   const out = released(answer, body, addresses)
   if (isProblem(out)) body.destroy()
-  return out
+  if (isProblem(out) || !call.recorded) return out
+  const held = await heldBack(body, responseLimit)
+  return held === undefined ? AWAY : { ...out, body: held }
+}
+
+const AWAY: Problem = { problem: 'upstream-away' }
+
+/**
+ * What is recorded before it goes out is looked into, for whose data it carries: the whole of a body unless it is too
+ * long for that; then it passes by, and is filed as anybody's. Undefined where it was cut.
+ */
+async function heldBack(body: Readable, limit: number): Promise<string | Readable | undefined> {
+  const chunks: Buffer[] = []
+  let size = 0
+  try {
+    for await (const chunk of body.iterator({ destroyOnReturn: false })) {
+      chunks.push(chunk)
+      size += chunk.length
+      if (size > limit) return Readable.from(followed(chunks, body)).on('close', () => body.destroy())
+    }
+  } catch {
+    return undefined
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+async function* followed(chunks: readonly Buffer[], body: Readable): AsyncGenerator<Buffer> {
+  yield* chunks
+  yield* body
 }
 
 function released(
