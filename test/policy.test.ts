@@ -10,6 +10,7 @@ import {
   shownIn,
   startGuardedFhir,
 } from './support/guarded-fhir.ts'
+import { openApart } from './support/guarded-servers.ts'
 
 const to = (reference: string) => ({ reference })
 const patient = (id: string, organization?: string): Resource => ({
@@ -74,35 +75,37 @@ after(() => fhir.close())
 
 const PATIENTS = { kim: 'ann cat', lee: 'ann cat', max: 'cat dan', root: 'ann ben cat dan', ida: '' }
 
+async function seesOnly(fhir: GuardedFhir, who: string, expected: readonly string[]): Promise<void> {
+  const conditions = expected.map(id => `Condition/c-${id}`)
+  const own = (line: string) => fhir.ask(line, by(who))
+  assert.deepEqual(
+    shownIn(await own('GET /Patient')),
+    expected.map(id => `Patient/${id}`),
+  )
+  assert.equal((await own('GET /Patient?_summary=count')).body.total, expected.length)
+  const found = shownIn(await own('GET /Condition?_total=accurate&_include=Condition:patient'))
+  assert.deepEqual(
+    found.filter(it => it.startsWith('Condition/c-') || it.startsWith('Patient/')),
+    [...conditions, ...expected.map(id => `Patient/${id}`)].sort(),
+  )
+  for (const id of ['ann', 'ben', 'cat', 'dan']) {
+    const status = expected.includes(id) ? 200 : 403
+    for (const path of [`/Patient/${id}`, `/Condition/c-${id}`, `/Condition/c-${id}/_history`])
+      assert.equal((await own(`GET ${path}`)).status, status, path)
+    assert.equal(
+      shownIn(await own(`GET /Condition?subject:Patient._id=${id}&_id=c-${id}`)).length,
+      expected.includes(id) ? 1 : 0,
+    )
+    assert.equal((await own(`GET /Patient/${id}/$everything`)).status, status)
+  }
+  const versions = shownIn(await own('GET /Condition/_history')).filter(it => it.includes('c-'))
+  assert.deepEqual(versions, conditions)
+}
+
 describe('user/ scopes under a policy', () => {
   for (const [who, seen] of Object.entries(PATIENTS)) {
     const expected = seen === '' ? [] : seen.split(' ')
-    it(`let ${who} see ${seen || 'nobody'}, by every way to ask`, async () => {
-      const conditions = expected.map(id => `Condition/c-${id}`)
-      const own = (line: string) => fhir.ask(line, by(who))
-      assert.deepEqual(
-        shownIn(await own('GET /Patient')),
-        expected.map(id => `Patient/${id}`),
-      )
-      assert.equal((await own('GET /Patient?_summary=count')).body.total, expected.length)
-      const found = shownIn(await own('GET /Condition?_total=accurate&_include=Condition:patient'))
-      assert.deepEqual(
-        found.filter(it => it.startsWith('Condition/c-') || it.startsWith('Patient/')),
-        [...conditions, ...expected.map(id => `Patient/${id}`)].sort(),
-      )
-      for (const id of ['ann', 'ben', 'cat', 'dan']) {
-        const status = expected.includes(id) ? 200 : 403
-        for (const path of [`/Patient/${id}`, `/Condition/c-${id}`, `/Condition/c-${id}/_history`])
-          assert.equal((await own(`GET ${path}`)).status, status, path)
-        assert.equal(
-          shownIn(await own(`GET /Condition?subject:Patient._id=${id}&_id=c-${id}`)).length,
-          expected.includes(id) ? 1 : 0,
-        )
-        assert.equal((await own(`GET /Patient/${id}/$everything`)).status, status)
-      }
-      const versions = shownIn(await own('GET /Condition/_history')).filter(it => it.includes('c-'))
-      assert.deepEqual(versions, conditions)
-    })
+    it(`let ${who} see ${seen || 'nobody'}, by every way to ask`, () => seesOnly(fhir, who, expected))
   }
 
   it('give one answer for a patient of others and one that there is not', async () => {
@@ -201,4 +204,23 @@ describe('user/ scopes under a policy', () => {
     assert.equal((await fhir.ask('GET /Condition/c-ben', as('Patient/ann'))).why, NOT_WITHIN)
     assert.equal((await fhir.ask('GET /Patient', as('RelatedPerson/r'))).why, NOT_WITHIN)
   })
+})
+
+describe('user/ scopes under a policy that names patients, through the gateway', () => {
+  let gateway: GuardedFhir
+  before(async () => {
+    const rights = readRights({ rules: RULES.rules.filter(it => !('careTeams' in it)) })
+    assert(!('problem' in rights))
+    gateway = await startGuardedFhir(DATA, { userReach: rightsReach(rights, false) }, openApart)
+  })
+  after(() => gateway.close())
+
+  for (const [who, seen] of Object.entries({
+    kim: 'ann cat',
+    max: 'dan',
+    root: 'ann ben cat dan',
+  })) {
+    const expected = seen.split(' ')
+    it(`let ${who} see ${seen}, by every way to ask`, () => seesOnly(gateway, who, expected))
+  }
 })
