@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { sallyport } from './support/command-line.ts'
@@ -65,6 +65,19 @@ function runningRequest({ authUrl }: Place) {
   const begun = once(sent, 'continue').then(() => sent.write(body.slice(0, 10)))
   sent.flushHeaders()
   return { begun, answer, finish: () => sent.end(body.slice(10)) }
+}
+
+/** A request and SIGTERM that a process finds at the same moment. */
+async function arrivesWithSignal({ child }: Started, port: number): Promise<string> {
+  child.kill('SIGSTOP')
+  const socket = connect(port, '127.0.0.1').setEncoding('utf8')
+  await once(socket, 'connect')
+  const sent = Promise.withResolvers<void>()
+  socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', () => sent.resolve())
+  await sent.promise
+  child.kill('SIGTERM')
+  child.kill('SIGCONT')
+  return (await socket.toArray()).join('')
 }
 
 describe('npm start', () => {
@@ -159,7 +172,7 @@ describe('sallyport start', () => {
     assert.ok(exitCode === 1 || signal === 'SIGTERM', `${exitCode} ${signal}`)
   })
 
-  it('starts the FHIR server alone: it serves, and is not ready before it has a key set', async () => {
+  it('starts the FHIR server alone: not ready before it has a key set, it answers what came before the signal', async () => {
     const here = await place()
     const started = start(here, ['fhir'])
     await started.printed(RUNNING)
@@ -171,7 +184,8 @@ describe('sallyport start', () => {
     assert.match(await ready.text(), /key set of the auth server was not fetched yet/)
     assert.equal(await status(`${here.fhirUrl}/Patient`), 401)
     await assert.rejects(fetch(`${here.authUrl}/healthz`))
-    started.child.kill('SIGTERM')
+    const answer = await arrivesWithSignal(started, Number(new URL(origin).port))
+    assert.match(answer, /^HTTP\/1\.1 200 /)
     assert.equal((await started.ended()).exitCode, 0)
   })
 

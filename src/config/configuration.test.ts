@@ -147,7 +147,11 @@ describe('readSettings', () => {
   const bad: readonly (readonly [variable: string, value: string, message: RegExp])[] = [
     ['SMART_ISSUER_URL', 'localhost:9000', /expected an http or https address without path/],
     ['SMART_ISSUER_URL', 'http://localhost:9000/auth', /without path, query and fragment, got "http/],
-    ['SMART_ISSUER_URL', 'http://user:pw@localhost:9000', /expected an http or https address/],
+    [
+      'SMART_FHIR_UPSTREAM_URL',
+      'https://me:pa:s@s@hapi.example/',
+      /fragment, got "https:\/\/\*{8}@hapi.example\/"$/,
+    ],
     ['SMART_FHIR_BASE_URL', 'http://localhost/fhir?x=1', /without query and fragment/],
     ['SMART_FHIR_BASE_URL', 'http://localhost/fhir#', /without query and fragment/],
     ['SMART_CLIENT_LAUNCH_URL', 'http://localhost/launch#x', /without fragment/],
@@ -160,6 +164,8 @@ describe('readSettings', () => {
     ['SMART_BIND', 'ehr.example', /expected IP addresses, separated by commas/],
     ['SMART_BIND', '127.0.0.1,', /expected IP addresses/],
     ['SMART_TRUST_PROXY', '10.0.0.0/33', /expected IP addresses, networks/],
+    ['SMART_TRUST_PROXY', '0.0.0.0/0', /expected IP addresses, networks/],
+    ['SMART_TRUST_PROXY', '::/0', /expected IP addresses, networks/],
     ['SMART_TRUST_PROXY', 'true', /expected IP addresses, networks/],
     ['SMART_APP_SCOPE', 'launch patient/Patient.sr', /expected SMART scopes/],
     ['SMART_APP_SCOPE', ' ', /expected SMART scopes/],
@@ -267,6 +273,15 @@ describe('readConfiguration', () => {
       'SMART_APP_URL must be https off loopback, or set SMART_ALLOW_HTTP=true',
     ])
     assert.deepEqual(problems({ ...unsafe, SMART_ALLOW_HTTP: 'true' }), [])
+  })
+
+  it('warns whoever starts plain http behind https addresses without naming a proxy', () => {
+    const warnings = (env: Readonly<Record<string, string>>) =>
+      readConfiguration({ ...deployed, ...env }, folder).startWarnings
+    assert.match(warnings({}).join(), /^Speaking plain http on 0\.0\.0\.0: set SMART_TLS_CERT/)
+    assert.deepEqual(warnings({ SMART_TRUST_PROXY: 'loopback' }), [])
+    assert.deepEqual(warnings({ SMART_TLS_CERT: 'c', SMART_TLS_KEY: 'k' }), [])
+    assert.deepEqual(readConfiguration({}, folder).startWarnings, [])
   })
 
   it('objects to an upstream over the network in clear, not to one on this machine', () => {

@@ -4,7 +4,7 @@ import type { SettingRow } from './setting-row.ts'
 import type { Settings } from './settings.ts'
 import { readEach, SettingsError } from './settings-error.ts'
 import { type FileTexts, readSettingsFile } from './settings-file.ts'
-import { startProblems } from './start-problems.ts'
+import { startProblems, startWarnings } from './start-problems.ts'
 import { type SettingKey, type SettingValues, settingRows } from './table.ts'
 
 /** The variables of the environment. */
@@ -21,6 +21,8 @@ export interface Configuration {
   readonly warnings: readonly string[]
   /** Why servers must not start with these settings. A command that only opens the database does not mind. */
   readonly problems: readonly string[]
+  /** What whoever starts servers should know, one line each. */
+  readonly startWarnings: readonly string[]
 }
 
 // Read here and not in the table: it says where the table's file is.
@@ -33,7 +35,13 @@ export function readConfiguration(env: Environment, cwd: string): Configuration 
   const values = Object.fromEntries(read.map(([key, { value }]) => [key, value])) as unknown as SettingValues
   const sources = new Map(read.map(([key, { source }]) => [key, source]))
   const settings = deriveSettings(values, cwd)
-  return { settings, sources, warnings: unknownVariables(env), problems: startProblems(settings, sources) }
+  return {
+    settings,
+    sources,
+    warnings: unknownVariables(env),
+    problems: startProblems(settings, sources),
+    startWarnings: startWarnings(settings),
+  }
 }
 
 /** The settings alone. */
@@ -57,8 +65,16 @@ function parsed(row: SettingRow<unknown>, text: string, name: string): unknown {
   const value = row.type.parse(text)
   if (value !== undefined) return value
   // The text of a database address has a password in it, too.
-  const got = row.secret || row.name === 'smart.server.database-url' ? '' : `, got ${JSON.stringify(text)}`
+  const got =
+    row.secret || row.name === 'smart.server.database-url'
+      ? ''
+      : `, got ${JSON.stringify(withoutLogin(text))}`
   throw new SettingsError(`Cannot use ${name}: expected ${row.type.expected}${got}`)
+}
+
+// An address with a login in it is refused, and must not be printed for it.
+function withoutLogin(text: string): string {
+  return text.replace(/\/\/[^/\s]*@/g, '//********@')
 }
 
 function unknownVariables(env: Environment): readonly string[] {

@@ -107,7 +107,8 @@ function isNetwork(text: string): boolean {
   const [address = '', bits, ...more] = text.split('/')
   const version = isIP(address)
   if (version === 0 || more.length > 0) return false
-  return bits === undefined || wholeNumber(0, version === 4 ? 32 : 128).parse(bits) !== undefined
+  // Everybody (`/0`) is no proxy.
+  return bits === undefined || wholeNumber(1, version === 4 ? 32 : 128).parse(bits) !== undefined
 }
 
 export const contexts: SettingType<readonly ScopeContext[]> = {

@@ -18,6 +18,20 @@ export function startProblems(
   ]
 }
 
+/** https addresses promise TLS. Who speaks it is known only when it is us, or a proxy that is named. */
+export function startWarnings({
+  onLoopback,
+  tlsCert,
+  trustProxy,
+  allowHttp,
+  bind,
+}: Settings): readonly string[] {
+  if (onLoopback || allowHttp || tlsCert !== undefined || trustProxy !== undefined) return []
+  return [
+    `Speaking plain http on ${bind.join(', ')}: set SMART_TLS_CERT and SMART_TLS_KEY, or name the proxy that speaks https in SMART_TRUST_PROXY`,
+  ]
+}
+
 function tlsProblems({ tlsCert, tlsKey, ...settings }: Settings): readonly string[] {
   if (tlsCert === undefined && tlsKey === undefined) return []
   if (tlsCert === undefined) return ['SMART_TLS_KEY needs SMART_TLS_CERT']

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { readConfiguration, SettingsError } from '../../config/index.ts'
 import { createLogger, type Logger } from '../../web/index.ts'
 import type { Command } from '../command.ts'
@@ -6,6 +7,9 @@ import { chosenServers } from '../start/server-names.ts'
 import { startServers } from '../start/start-servers.ts'
 import { stopSignal } from '../start/stop-signal.ts'
 import { readTls } from '../start/tls.ts'
+
+/** A request that had arrived at the signal, but was not read yet, is a running one: closing at once would cut it. */
+const ARRIVING_MS = 100
 
 /** `sallyport start`: returns when the servers were stopped by a signal and have finished their requests. */
 export const start: Command = {
@@ -22,7 +26,8 @@ it exits with 0. Settings: npm run -s sallyport -- settings.`,
   async run(args, io) {
     const names = chosenServers(args.positionals)
     const configuration = readConfiguration(io.env, io.cwd)
-    for (const warning of configuration.warnings) io.stderr.write(`${warning}\n`)
+    const { warnings, startWarnings } = configuration
+    for (const warning of [...warnings, ...startWarnings]) io.stderr.write(`${warning}\n`)
     if (configuration.problems.length > 0)
       throw new SettingsError(configuration.problems.map(problem => `Cannot start: ${problem}`))
     const { settings } = configuration
@@ -38,6 +43,7 @@ it exits with 0. Settings: npm run -s sallyport -- settings.`,
     io.stdout.write(banner(configuration, names, running.testLogin))
     await stopped
     io.stdout.write('Stopping: running requests finish first.\n')
+    await setTimeout(ARRIVING_MS)
     await running.close()
     io.stdout.write('Stopped.\n')
     return 0
