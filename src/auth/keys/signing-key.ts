@@ -88,7 +88,7 @@ export async function withdrawSigningKey(
   })
 }
 
-async function newestGeneration(trx: Kysely<Schema>): Promise<number> {
+export async function newestGeneration(trx: Kysely<Schema>): Promise<number> {
   const newest = await trx
     .selectFrom('signing_key')
     .select('generation')
@@ -108,11 +108,11 @@ async function retireBefore(trx: Kysely<Schema>, generation: number, at: number)
     .execute()
 }
 
-async function makePrivateKey(): Promise<KeyObject> {
+export async function makePrivateKey(): Promise<KeyObject> {
   return (await generate('rsa', { modulusLength: 2048 })).privateKey
 }
 
-async function insertKey(
+export async function insertKey(
   db: Kysely<Schema>,
   sealer: Sealer,
   privateKey: KeyObject,

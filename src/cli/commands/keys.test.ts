@@ -49,4 +49,24 @@ describe('sallyport keys', () => {
       stderr: `Cannot withdraw key: there is no key ${signing}\n`,
     })
   })
+
+  it('makes no key that the servers cannot open, and starts anew with another secret when told to', async () => {
+    const env = { SMART_SECRET: 'not the secret of the servers' }
+    const withOther = (...args: readonly string[]) => sallyport(args, { env, cwd })
+    const before = (await run('keys', 'list')).stdout
+    const kid = / *(\S+) +signs /.exec(before)?.[1] ?? ''
+    for (const args of [['rotate'], ['withdraw', kid]]) {
+      const { exitCode, stderr } = await withOther('keys', ...args)
+      assert.equal(exitCode, 1)
+      assert.match(stderr, /^Cannot .*: the keys are sealed with another SMART_SECRET\. .*\n$/)
+    }
+    assert.equal((await withOther('keys', 'withdraw', kid, '--all')).exitCode, 2)
+    assert.equal((await run('keys', 'list')).stdout, before)
+
+    const { stdout } = await withOther('keys', 'withdraw', '--all')
+    assert.equal(stdout, 'Withdrew every key; a new one signs\n')
+    assert.match((await run('keys', 'list')).stdout, /^KID.*\n\S+ +signs .*\n$/)
+    assert.equal((await withOther('keys', 'rotate')).exitCode, 0)
+    assert.equal((await run('keys', 'rotate')).exitCode, 1)
+  })
 })

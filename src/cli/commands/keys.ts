@@ -1,8 +1,8 @@
 import { ensureSecret } from '../../config/index.ts'
 import { openStore, type Sealer, type Store, sealer } from '../../store/index.ts'
-import { subject } from '../arguments.ts'
+import { isSet, optional, subject } from '../arguments.ts'
 import { columns } from '../columns.ts'
-import { type Command, CommandFailure, type Io } from '../command.ts'
+import { type Arguments, type Command, CommandFailure, type ExitCode, type Io, misuse } from '../command.ts'
 import { settingsOf, withStore } from '../with-store.ts'
 
 /** `sallyport keys rotate`: running servers follow by themselves, and no request fails. */
@@ -20,7 +20,10 @@ until the last token that it signed has expired. Keys are also rotated by age: s
     const { KEY_LEAD_MS, makeNextSigningKey } = await import('../../auth/index.ts')
     const now = Date.now()
     const signsFrom = now + KEY_LEAD_MS.byCommand
-    const made = await withSealer(io, (store, seal) => makeNextSigningKey(store, seal, { now, signsFrom }))
+    const made = await withSealer(io, async (store, seal) => {
+      await needSameSecret(store, seal, 'Cannot rotate keys')
+      return makeNextSigningKey(store, seal, { now, signsFrom })
+    })
     if (!made) throw new CommandFailure('Cannot rotate keys: another rotation came first')
     io.stdout.write(`A new key signs from ${timeText(signsFrom)}\n`)
     return 0
@@ -32,22 +35,38 @@ export const keysWithdraw: Command = {
   name: 'keys withdraw',
   summary: 'Take a signing key away at once, because it leaked',
   usage: `
-Usage: npm run -s sallyport -- keys withdraw --kid <kid>
+Usage: npm run -s sallyport -- keys withdraw (--kid <kid> | --all)
 
 What it signed is refused within 5 seconds, on every server; a new key signs at once. Apps renew their tokens; until every
-server knows the new key, for some seconds, requests may fail. Without a leak, use: keys rotate.`,
-  options: { kid: { type: 'string' } },
+server knows the new key, for some seconds, requests may fail. Without a leak, use: keys rotate.
+
+Options:
+  --kid <kid>  this key
+  --all        every key, the app server's too, whatever SMART_SECRET sealed them. For a secret that leaked or was lost:
+               stop the servers, set a new SMART_SECRET, withdraw all, start the servers. Sessions of the app server end.`,
+  options: { kid: { type: 'string' }, all: { type: 'boolean' } },
   positionals: { min: 0, max: 1 },
   async run(args, io) {
+    if (isSet(args, 'all')) return withdrawAll(args, io)
     const { withdrawSigningKey } = await import('../../auth/index.ts')
     const kid = subject(args, 'kid')
-    const withdrawn = await withSealer(io, (store, seal) =>
-      withdrawSigningKey(store, seal, { kid, now: Date.now() }),
-    )
+    const withdrawn = await withSealer(io, async (store, seal) => {
+      await needSameSecret(store, seal, 'Cannot withdraw key')
+      return withdrawSigningKey(store, seal, { kid, now: Date.now() })
+    })
     if (!withdrawn) throw new CommandFailure(`Cannot withdraw key: there is no key ${kid}`)
     io.stdout.write(`Withdrew key ${kid}; a new one signs\n`)
     return 0
   },
+}
+
+async function withdrawAll(args: Arguments, io: Io): Promise<ExitCode> {
+  if (args.positionals.length > 0 || optional(args, 'kid') !== undefined)
+    throw misuse('Unexpected key: --all is given')
+  const { withdrawEveryKey } = await import('../../auth/index.ts')
+  await withSealer(io, (store, seal) => withdrawEveryKey(store, seal, Date.now()))
+  io.stdout.write('Withdrew every key; a new one signs\n')
+  return 0
 }
 
 /** `sallyport keys list`. */
@@ -74,6 +93,14 @@ Usage: npm run -s sallyport -- keys list`,
     io.stdout.write(`${columns([['KID', 'STATE', 'MADE', 'SIGNS FROM', 'RETIRED'], ...lines])}\n`)
     return 0
   },
+}
+
+async function needSameSecret(store: Store, seal: Sealer, refusal: string): Promise<void> {
+  const { opensSigningKeys } = await import('../../auth/index.ts')
+  if (!(await opensSigningKeys(store, seal)))
+    throw new CommandFailure(
+      `${refusal}: the keys are sealed with another SMART_SECRET. Set that of the servers, or see: keys withdraw --help`,
+    )
 }
 
 /** With what the private parts are sealed with. */
