@@ -58,7 +58,7 @@ describe('checkClaims', () => {
     for (const exp of [seconds, seconds - 1, 0]) assert.equal(fault({}, { exp }), 'expired-token')
     assert.equal(fault({}, { exp: seconds + 0.001 }), undefined)
     for (const nbf of [seconds - 9, seconds, seconds + 5]) assert.equal(fault({}, { nbf }), undefined)
-    for (const nbf of [seconds + 5.5, seconds + 6, '0', null])
+    for (const nbf of [seconds + 5.002, seconds + 6, '0', null])
       assert.equal(fault({}, { nbf }), 'nbf is to come')
   })
 })
