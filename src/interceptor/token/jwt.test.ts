@@ -16,7 +16,7 @@ describe('readJwt', () => {
   })
 
   it('is undefined where it is none', () => {
-    const bytes = Buffer.from([0x22, 0xff, 0x22]).toString('base64url')
+    const bytes = Buffer.from('{"a":"\xff"}', 'latin1').toString('base64url')
     for (const token of [
       '',
       head,
@@ -32,6 +32,7 @@ describe('readJwt', () => {
       `${head}.${encode(5)}.c2ln`,
       `${head}.${encode([1])}.c2ln`,
       `${head}.${bytes}.c2ln`,
+      `${bytes}.${body}.c2ln`,
       `${head}.e30x.c2ln`,
       `e30x.${body}.c2ln`,
     ])
