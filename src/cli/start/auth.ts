@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Keeping, Parts } from './parts.ts'
+import { tellingFetch } from './telling-fetch.ts'
 
 /** The auth server, and the test login where it is one. */
 export interface OpenedAuth {
@@ -19,7 +20,13 @@ export interface TestLogin {
 export async function openAuth({ settings, logger, tls }: Parts, keeping: Keeping): Promise<OpenedAuth> {
   const { authServer, initialize } = await import('../../auth/index.ts')
   const { seeded } = await initialize({ settings, ...keeping })
-  const app = await authServer({ settings, ...keeping, logger, ...(tls && { tls }) })
+  const app = await authServer({
+    settings,
+    ...keeping,
+    logger,
+    fetch: tellingFetch(fetch, logger),
+    ...(tls && { tls }),
+  })
   return { app, testLogin: findTestLogin(keeping, settings.seedClinicianPassword, seeded) }
 }
 

@@ -10,6 +10,7 @@ import { openGateway } from './gateway.ts'
 import type { Keeping, Parts } from './parts.ts'
 import { type RelayedConfiguration, relayedConfiguration } from './relayed-configuration.ts'
 import { loadSamplePatients } from './sample-patients.ts'
+import { tellingFetch } from './telling-fetch.ts'
 import { readTrustedIssuers } from './trusted-issuers.ts'
 
 export interface OpenedFhir {
@@ -50,6 +51,7 @@ export async function openFhir(
     contexts: settings.fhir.scopeContexts,
     searchLetter: settings.fhir.searchLetter,
     userReach,
+    fetch: tellingFetch(fetch, logger),
     onError: error => logger.error({ err: error }, 'Interceptor failed; the request was refused'),
   })
   closing.add(() => interceptor.close())

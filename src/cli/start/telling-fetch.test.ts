@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createLogger } from '../../web/index.ts'
+import { tellingFetch } from './telling-fetch.ts'
+
+const untrusted = new TypeError('fetch failed', {
+  cause: Object.assign(new Error('unable to verify'), { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' }),
+})
+
+describe('tellingFetch', () => {
+  it('says once why a server cannot be reached, and when it is again, without what the address carries', async () => {
+    const lines: string[] = []
+    const logger = createLogger({ destination: { write: line => lines.push(line) } })
+    const answers = [untrusted, untrusted, new DOMException('late', 'TimeoutError'), undefined, undefined]
+    const fetch = tellingFetch(async () => {
+      const answer = answers.shift()
+      if (answer) throw answer
+      return new Response()
+    }, logger)
+    const ask = () => fetch('https://auth.example/oauth2/token?code=abc')
+    await assert.rejects(ask, untrusted)
+    await assert.rejects(ask)
+    await assert.rejects(ask)
+    assert.equal((await ask()).status, 200)
+    assert.equal((await ask()).status, 200)
+    const told = lines.map(line => {
+      const { msg, origin, reason } = JSON.parse(line)
+      return [origin, reason, msg]
+    })
+    const origin = 'https://auth.example'
+    assert.deepEqual(told, [
+      [
+        origin,
+        'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+        'Cannot reach server: name its authority in NODE_EXTRA_CA_CERTS',
+      ],
+      [origin, 'TimeoutError', 'Cannot reach server'],
+      [origin, undefined, 'Server is reached again'],
+    ])
+    assert.doesNotMatch(lines.join(), /abc/)
+  })
+})
