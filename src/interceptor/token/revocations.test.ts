@@ -81,6 +81,22 @@ describe('revocations', () => {
     guard.close()
   })
 
+  it('forgets when the time is over to the millisecond, and not before', async () => {
+    for (const [passed, expected] of [
+      [2_000, 401],
+      [2_001, 200],
+    ] as const) {
+      const { auth, guard, status } = stand()
+      auth.feed = () => ({ revoked: [mark('g')], lifetime: 2, next: 1 })
+      await guard.start()
+      auth.feed = () => ({ revoked: [], lifetime: 2, next: 1 })
+      auth.now += passed
+      await guard.start()
+      guard.close()
+      assert.equal(await status('g.1'), expected)
+    }
+  })
+
   it('follows no redirect to a list of somebody else', async () => {
     const inits: (RequestInit | undefined)[] = []
     const list = revocations({
