@@ -18,10 +18,10 @@ export interface Turned<I extends Paged> {
  * if it had been asked in full.
  */
 export function turnPage<I extends Paged>(context: Context, call: Call<I>, of: string): Turned<I> | Problem {
-  const [page, ...others] = call.interaction.params.filter(([name]) => name === PAGE)
+  const [page] = call.interaction.params.filter(([name]) => name === PAGE)
   if (!page) return { call, after: undefined }
   const place = context.pages.open(page[1])
-  if (!place || place.of !== of || others.length > 0 || call.interaction.params.length > 1)
+  if (!place || place.of !== of || call.interaction.params.length > 1)
     return {
       problem: 'bad-search',
       code: 'invalid',
