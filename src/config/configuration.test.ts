@@ -10,7 +10,6 @@ const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
 const read = (env: Environment) => readSettings(env, folder)
-const problems = (env: Environment) => readConfiguration(env, folder).problems
 
 describe('readSettings', () => {
   it('has the defaults of contract 3', () => {
@@ -238,63 +237,5 @@ describe('readConfiguration', () => {
     assert.equal(sources.get('authPort'), 'file')
     assert.equal(sources.get('fhirPort'), 'environment')
     assert.equal(sources.get('appPort'), 'default')
-  })
-
-  const deployed = {
-    SMART_ISSUER_URL: 'https://auth.ehr.example',
-    SMART_FHIR_BASE_URL: 'https://fhir.ehr.example/fhir',
-    SMART_APP_URL: 'https://app.ehr.example',
-    SMART_CLIENT_LAUNCH_URL: 'https://app.ehr.example/launch',
-    SMART_SECRET: 'thirty-two characters of a secret',
-  }
-
-  it('has no objection to the defaults, nor to a whole deployment', () => {
-    assert.deepEqual(problems({}), [])
-    assert.deepEqual(problems(deployed), [])
-  })
-
-  for (const missing of Object.keys(deployed)) {
-    it(`objects off loopback when ${missing} is missing`, () => {
-      const found = problems({ ...deployed, [missing]: undefined })
-      assert.ok(found.includes(`${missing} must be set off loopback`), found.join('\n'))
-    })
-  }
-
-  it('is off loopback as soon as one bind address is', () => {
-    assert.equal(
-      problems({ SMART_BIND: '127.0.0.1,192.0.2.1' })[0],
-      'SMART_ISSUER_URL must be set off loopback',
-    )
-  })
-
-  it('objects to http off loopback unless it is allowed', () => {
-    const unsafe = { ...deployed, SMART_APP_URL: 'http://app.ehr.example' }
-    assert.deepEqual(problems(unsafe), [
-      'SMART_APP_URL must be https off loopback, or set SMART_ALLOW_HTTP=true',
-    ])
-    assert.deepEqual(problems({ ...unsafe, SMART_ALLOW_HTTP: 'true' }), [])
-  })
-
-  it('warns whoever starts plain http behind https addresses without naming a proxy', () => {
-    const warnings = (env: Readonly<Record<string, string>>) =>
-      readConfiguration({ ...deployed, ...env }, folder).startWarnings
-    assert.match(warnings({}).join(), /^Speaking plain http on 0\.0\.0\.0: set SMART_TLS_CERT/)
-    assert.deepEqual(warnings({ SMART_TRUST_PROXY: 'loopback' }), [])
-    assert.deepEqual(warnings({ SMART_TLS_CERT: 'c', SMART_TLS_KEY: 'k' }), [])
-    assert.deepEqual(readConfiguration({}, folder).startWarnings, [])
-  })
-
-  it('objects to an upstream over the network in clear, not to one on this machine', () => {
-    const upstream = (url: string) => problems({ ...deployed, SMART_FHIR_UPSTREAM_URL: url })
-    assert.equal(upstream('http://hapi.ehr.example/fhir').length, 1)
-    assert.deepEqual(upstream('http://localhost:8090/fhir'), [])
-    assert.deepEqual(upstream('https://hapi.ehr.example/fhir'), [])
-  })
-
-  it('wants certificate and key together, and https addresses with them', () => {
-    assert.deepEqual(problems({ ...deployed, SMART_TLS_CERT: 'c' }), ['SMART_TLS_CERT needs SMART_TLS_KEY'])
-    assert.deepEqual(problems({ ...deployed, SMART_TLS_KEY: 'k' }), ['SMART_TLS_KEY needs SMART_TLS_CERT'])
-    assert.deepEqual(problems({ ...deployed, SMART_TLS_CERT: 'c', SMART_TLS_KEY: 'k' }), [])
-    assert.equal(problems({ SMART_TLS_CERT: 'c', SMART_TLS_KEY: 'k' }).length, 3)
   })
 })

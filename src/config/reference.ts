@@ -54,5 +54,5 @@ first start in the data folder, readable to its user only.
 Off loopback the start stops when one of these is missing, and says which: \`SMART_ISSUER_URL\`, \`SMART_FHIR_BASE_URL\`,
 \`SMART_APP_URL\`, \`SMART_CLIENT_LAUNCH_URL\`, \`SMART_SECRET\`. It also stops at an \`http:\` address, unless
 \`SMART_ALLOW_HTTP=true\` (a proxy in front that speaks https is set as the https address, with \`SMART_TRUST_PROXY\`).
-Commands that only open the database (\`clinician\`, \`client\`) work all the same.
+Commands that only open the database (\`clinician\`, \`client\`) work all the same. How to run it there: [production.md](production.md).
 `

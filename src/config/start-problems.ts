@@ -46,15 +46,31 @@ function offLoopbackProblems(
   sources: ReadonlyMap<SettingKey, Source>,
 ): readonly string[] {
   const missing = ADDRESSES.filter(key => sources.get(key) === 'default').map(variableOf)
-  const unsafe = ADDRESSES.filter(key => settings[key].startsWith('http:')).map(variableOf)
-  const upstream = settings.fhir.upstreamUrl
-  if (upstream?.startsWith('http:') && !isLoopbackUrl(upstream)) unsafe.push('SMART_FHIR_UPSTREAM_URL')
+  const unsafe = [
+    ...ADDRESSES.filter(key => settings[key].startsWith('http:')).map(variableOf),
+    ...clearAddresses(settings),
+  ]
   return [
     ...missing.map(variable => `${variable} must be set off loopback`),
     ...(settings.secret === undefined ? ['SMART_SECRET must be set off loopback'] : []),
     ...(settings.allowHttp
       ? []
       : unsafe.map(variable => `${variable} must be https off loopback, or set SMART_ALLOW_HTTP=true`)),
+  ]
+}
+
+/** Where tokens, secrets and records would be sent over the network in clear, besides our own addresses. */
+function clearAddresses({ fhir, app, fhirBaseUrl }: Settings): readonly string[] {
+  const isClear = (url: string) => url.startsWith('http:') && !isLoopbackUrl(url)
+  const { upstreamUrl, upstream } = fhir
+  return [
+    ...(upstreamUrl !== undefined && isClear(upstreamUrl) ? ['SMART_FHIR_UPSTREAM_URL'] : []),
+    ...(upstreamUrl !== undefined &&
+    upstream.auth === 'client-credentials' &&
+    isClear(upstream.tokenUrl ?? '')
+      ? ['SMART_FHIR_UPSTREAM_TOKEN_URL']
+      : []),
+    ...(app.issuers.some(issuer => issuer !== fhirBaseUrl && isClear(issuer)) ? ['SMART_APP_ISSUERS'] : []),
   ]
 }
 
