@@ -7,8 +7,6 @@ export interface Answer {
   readonly headers: Readonly<Record<string, string>>
   /** JSON of a resource; a stream where nothing in it has to be looked at. */
   readonly body?: string | Readable | undefined
-  /** The same JSON as bytes, where they came so: then it is not written anew. */
-  readonly bytes?: Buffer | undefined
   /** Of a write: what was there before, for the audit trail. */
   readonly before?: Resource | undefined
 }

@@ -14,7 +14,7 @@ export function send(reply: FastifyReply, answer: Answer): FastifyReply | Promis
   if (reply.request.method === 'HEAD') return sendHead(reply, body)
   if (typeof body !== 'string') return reply.send(packedStream(body, encodingFor(reply)))
   const accepted = reply.request.headers['accept-encoding']
-  if (accepted === undefined || body.length < WORTH_PACKING) return reply.send(answer.bytes ?? body)
+  if (accepted === undefined || body.length < WORTH_PACKING) return reply.send(body)
   return packed(body, encodingFor(reply)).then(bytes => reply.send(bytes))
 }
 

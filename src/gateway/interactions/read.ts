@@ -63,7 +63,7 @@ function shown(
   const headers = versionHeaders(found)
   if (isUnchanged(found, preconditions)) return { status: 304, headers }
   const shape = shapeOf(params)
-  if (isWhole(shape)) return { status: 200, headers, body: found.text, bytes: found.bytes }
+  if (isWhole(shape)) return { status: 200, headers, body: found.text }
   const body = exactText(shapedResource(parseExact(found.text) as Resource, shape))
   return { status: 200, headers, body }
 }

@@ -16,7 +16,6 @@ export interface Living {
   readonly resource: Resource
   /** Its JSON as it came. */
   readonly text: string
-  readonly bytes: Buffer | undefined
   /** Its entity tag, by which a write is bound to what was judged. */
   readonly etag: string | undefined
   readonly lastModified: string | undefined
@@ -114,9 +113,8 @@ function judged(
   type: string,
   id: string,
 ): Living | Problem | undefined {
-  const { text, bytes, headers } = answer
-  const name =
-    bytes && isJson(headers['content-type']) && judgedBefore.name(access, `${letter}${type}/${id} `, bytes)
+  const { text, headers } = answer
+  const name = isJson(headers['content-type']) && judgedBefore.name(access, `${letter}${type}/${id} `, text)
   const before = name ? judgedBefore.recall(name) : undefined
   if (before) return new Seen(answer, before)
   const resource = resourceIn(answer)
@@ -125,20 +123,18 @@ function judged(
     return { problem: 'upstream-broken', why: 'it answered with another resource than was asked for' }
   if (!reaches(access, letter, resource, baseUrl)) return undefined
   if (name) judgedBefore.remember(name, resource.meta ?? {})
-  return { kind: 'living', resource, text, bytes, ...versionOf(answer, resource.meta) }
+  return { kind: 'living', resource, text, ...versionOf(answer, resource.meta) }
 }
 
 /** What was judged before: it is read only if somebody looks into it. */
 class Seen implements Living {
   readonly kind = 'living'
   readonly text: string
-  readonly bytes: Buffer | undefined
   readonly etag: string | undefined
   readonly lastModified: string | undefined
 
   constructor(answer: UpstreamAnswer, judged: Judged) {
     this.text = answer.text
-    this.bytes = answer.bytes
     const { etag, lastModified } = versionOf(answer, judged)
     this.etag = etag
     this.lastModified = lastModified

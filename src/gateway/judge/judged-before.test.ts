@@ -6,16 +6,16 @@ import { judgedBefore } from './judged-before.ts'
 describe('judgedBefore', () => {
   it('knows a judgement by its grant, its place and every byte', () => {
     const judged = judgedBefore()
-    const name = judged.name(fullAccess, 'rPatient/1 ', Buffer.from('{}'))
+    const name = judged.name(fullAccess, 'rPatient/1 ', '{}')
     judged.remember(name, { versionId: '1' })
     assert.deepEqual(judged.recall(name), { versionId: '1', lastUpdated: undefined })
     for (const other of [
-      judged.name(noAccess, 'rPatient/1 ', Buffer.from('{}')),
-      judged.name(fullAccess, 'uPatient/1 ', Buffer.from('{}')),
-      judged.name(fullAccess, 'rPatient/1 ', Buffer.from('{ }')),
+      judged.name(noAccess, 'rPatient/1 ', '{}'),
+      judged.name(fullAccess, 'uPatient/1 ', '{}'),
+      judged.name(fullAccess, 'rPatient/1 ', '{ }'),
     ])
       assert.equal(judged.recall(other), undefined)
-    assert.equal(judged.name(fullAccess, 'rPatient/1 ', Buffer.from('{}')), name)
+    assert.equal(judged.name(fullAccess, 'rPatient/1 ', '{}'), name)
   })
 
   it('keeps so many and no more, and nothing of what they were about', () => {

@@ -8,13 +8,13 @@ export interface Judged {
 }
 
 /**
- * Remembers what was found within a grant. A judgement depends on the grant and on the bytes alone, so the same bytes
- * under the same grant are not judged again: apps read the same few resources over and over. No data is kept: a digest
+ * Remembers what was found within a grant. A judgement depends on the grant and on the text alone, so the same text
+ * under the same grant is not judged again: apps read the same few resources over and over. No data is kept: a digest
  * of each with its version, for a limited number of them.
  */
 export interface JudgedBefore {
-  /** The name of a judgement: of these bytes, as this resource, under this grant. */
-  name(access: Access, place: string, bytes: Buffer): string
+  /** The name of a judgement: of this text, as this resource, under this grant. */
+  name(access: Access, place: string, text: string): string
   recall(name: string): Judged | undefined
   remember(name: string, judged: Judged): void
 }
@@ -41,7 +41,7 @@ export function judgedBefore(limit = 10_000): JudgedBefore {
   }
 
   return {
-    name: (access, place, bytes) => grantName(access) + place + hash('sha256', bytes, 'base64url'),
+    name: (access, place, text) => grantName(access) + place + hash('sha256', text, 'base64url'),
     recall(name) {
       const recent = newer.get(name)
       if (recent) return recent

@@ -14,8 +14,6 @@ export interface UpstreamAnswer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
-  /** The same as it came, where nothing in it had to be changed. */
-  readonly bytes?: Buffer | undefined
 }
 
 export interface StreamedAnswer {
@@ -109,9 +107,7 @@ export function openUpstream(options: UpstreamOptions): Upstream {
 
   function readable({ status, headers }: RawAnswer, body: Buffer | undefined): UpstreamAnswer | Problem {
     if (!body) return broken('its body is too long, or packed in a way that cannot be read', options)
-    const came = body.toString('utf8')
-    const text = addresses.outward(came)
-    return { status, headers, text, bytes: text === came ? body : undefined }
+    return { status, headers, text: addresses.outward(body.toString('utf8')) }
   }
 
   function unexpected(error: unknown): Problem {
