@@ -45,7 +45,8 @@ export function haveCriteria(params: Params): boolean {
 function decode(text: string): string | undefined {
   try {
     const decoded = decodeURIComponent(text.replaceAll('+', ' '))
-    return decoded.includes('\0') ? undefined : decoded
+    // Half a character, which only the JSON of a Bundle can hold, could not be written into an address again.
+    return decoded.includes('\0') || !decoded.isWellFormed() ? undefined : decoded
   } catch {
     return undefined
   }

@@ -40,8 +40,10 @@ describe('parseEntry', () => {
     ['POST', base],
     ['POST', 'Patient/_search'],
     ['OPTIONS', 'Patient'],
+    ['GET', 'Patient?name=\ud800'],
+    ['GET', 'Patient?\udc00=x'],
   ] as const)
-    it(`refuses ${method} ${url}`, () => {
+    it(`refuses ${method} ${url.toWellFormed()}`, () => {
       assert.equal(parseEntry({ method, url }, base).kind, 'misunderstood')
     })
 })
