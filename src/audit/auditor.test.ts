@@ -100,6 +100,28 @@ describe('createAuditor, while the store is away', () => {
     assert.equal(state.appends, 2)
   })
 
+  it('keeps the record of a change that was made as the store went away, when it is back', async () => {
+    const { state, store } = awayStore()
+    const kept: number[] = []
+    const append = async (_table: string, rows: readonly Readonly<Record<string, unknown>>[]) => {
+      await store.append()
+      kept.push(...rows.map(row => Number(row.at)))
+    }
+    let now = 0
+    const auditor = createAuditor({ store: { ...store, append }, clock: () => now })
+    const write = (at: number) => record({ at, interaction: 'create', status: 201 })
+    await assert.rejects(auditor.record(write(1)), AuditUnavailable)
+    await assert.rejects(auditor.record(write(2), record({ at: 3, interaction: 'read' })), AuditUnavailable)
+    await assert.rejects(auditor.record({ ...write(4), status: 422 }), AuditUnavailable)
+    state.away = false
+    now = 1001
+    await auditor.prepare()
+    await auditor.record(record({ at: 5 }))
+    assert.deepEqual(kept, [1, 2, 5])
+    await auditor.record(record({ at: 6 }))
+    assert.deepEqual(kept, [1, 2, 5, 6])
+  })
+
   it('lets requests pass where the setting says so', async () => {
     const { store } = awayStore()
     const lost: unknown[] = []

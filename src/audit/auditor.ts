@@ -1,4 +1,5 @@
 import type { Store } from '../store/index.ts'
+import { actionOf } from './fhir/codes.ts'
 import { groupCommit } from './group-commit.ts'
 import { type AuditRecord, type AuditRow, rowOf } from './record.ts'
 
@@ -41,6 +42,18 @@ export function createAuditor(options: AuditorOptions): Auditor {
   const { store, failure = 'refuse', onError = () => {}, clock = Date.now } = options
   const rows = groupCommit<AuditRow>({ write: list => store.append('audit_event', list) })
   let away: { readonly until: number; readonly cause: unknown } | undefined
+  /** Of changes that were made as the store went away. Few: `prepare` lets no more be made. */
+  let owed: readonly AuditRecord[] = []
+
+  /** What is owed follows as soon as the store is back. Nobody waits for it: whoever asked was refused. */
+  function follow(): void {
+    if (owed.length === 0) return
+    const records = owed
+    owed = []
+    rows.add(records.map(rowOf)).catch(() => {
+      owed = [...records, ...owed]
+    })
+  }
 
   async function reach<T>(attempt: () => Promise<T>): Promise<void> {
     const now = clock()
@@ -48,6 +61,7 @@ export function createAuditor(options: AuditorOptions): Auditor {
     try {
       await attempt()
       away = undefined
+      follow()
     } catch (cause) {
       away = { until: clock() + REST_MS, cause }
       throw cause
@@ -60,7 +74,9 @@ export function createAuditor(options: AuditorOptions): Auditor {
         await reach(() => rows.add(records.map(rowOf)))
       } catch (cause) {
         onError(cause, records)
-        if (failure === 'refuse') throw new AuditUnavailable(cause)
+        if (failure === 'allow') return
+        owed = [...owed, ...records.filter(isChange)]
+        throw new AuditUnavailable(cause)
       }
     },
     async prepare() {
@@ -72,4 +88,8 @@ export function createAuditor(options: AuditorOptions): Auditor {
       }
     },
   }
+}
+
+function isChange({ kind, interaction, allowed, status }: AuditRecord): boolean {
+  return kind === 'fhir' && allowed && status < 400 && /^[CUD]$/.test(actionOf(kind, interaction ?? null))
 }
