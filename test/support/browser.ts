@@ -95,15 +95,19 @@ export const SCREENS = {
   'narrow-dark': { viewport: { width: 390, height: 844 }, colorScheme: 'dark' },
 } as const satisfies Record<string, BrowserContextOptions>
 
-/**
- * Each colour scheme and each width once: axe judges colours and structure, which change with one of them. It takes
- * longest of all, so page after page takes turns; where TEST_THOROUGH is set (CI), every page is judged on both.
- */
+/** Each colour scheme and each width once: axe judges colours and structure, which change with one of them. */
 const JUDGED = ['wide-light', 'narrow-dark'] as const
+
+type Screen = keyof typeof SCREENS
 let turn = 0
 
-function judgedScreens(): readonly string[] {
-  if (process.env.TEST_THOROUGH !== undefined) return JUDGED
+/**
+ * All of them where TEST_THOROUGH is set (CI) or pictures are wanted. Otherwise page after page takes turns: what a
+ * browser does for another screen takes longest of all.
+ */
+function screensOfTurn(): readonly Screen[] {
+  if (process.env.TEST_THOROUGH !== undefined || process.env.TEST_SCREENSHOTS !== undefined)
+    return Object.keys(SCREENS) as Screen[]
   turn += 1
   return JUDGED.slice(turn % 2, (turn % 2) + 1)
 }
@@ -111,11 +115,11 @@ function judgedScreens(): readonly string[] {
 /** Looks at the page as it is on every screen: accessible, not wider than the window, pictures if a folder is given. */
 export async function inspectOnEveryScreen(page: Page, name: string): Promise<void> {
   const before = page.viewportSize() ?? SCREENS['wide-light'].viewport
-  const judged = judgedScreens()
-  for (const [screen, { viewport, colorScheme }] of Object.entries(SCREENS)) {
+  for (const screen of screensOfTurn()) {
+    const { viewport, colorScheme } = SCREENS[screen]
     await page.setViewportSize(viewport)
     await page.emulateMedia({ colorScheme })
-    if (judged.includes(screen)) await expectAccessible(page)
+    if (JUDGED.some(it => it === screen)) await expectAccessible(page)
     await expectNoSidewaysScroll(page)
     await screenshot(page, `${name}.${screen}`)
   }
