@@ -30,12 +30,12 @@ type Variant = (typeof VARIANTS)[number]
 
 /** Which server is asked with which token. */
 const LINES = {
-  unguarded: ['unguarded', 'none'],
+  unguarded: ['unguarded', 'patient'],
   'guarded patient/': ['guarded', 'patient'],
   'guarded user/': ['guarded', 'user'],
   'audited patient/': ['audited', 'patient'],
   'audited user/': ['audited', 'user'],
-} as const satisfies Readonly<Record<string, readonly [Variant, 'none' | 'patient' | 'user']>>
+} as const satisfies Readonly<Record<string, readonly [Variant, 'patient' | 'user']>>
 type Line = keyof typeof LINES
 
 if (process.argv[2] === 'serve')
@@ -77,7 +77,7 @@ interface Round {
 }
 
 interface Server {
-  round(token: string | undefined): Promise<Round>
+  round(token: string): Promise<Round>
   close(): Promise<void>
 }
 
@@ -93,7 +93,7 @@ async function measure(connections: number): Promise<void> {
     const [variant, kind] = LINES[line]
     const server = servers.get(variant)
     if (!server) throw new Error(`Cannot measure ${line}: no such server`)
-    return server.round(kind === 'none' ? undefined : tokens[kind])
+    return server.round(tokens[kind])
   }
   const names = Object.keys(LINES) as Line[]
   const rounds = new Map<Line, Round[]>(names.map(name => [name, []]))
@@ -130,7 +130,7 @@ async function open(variant: Variant, folder: string, jwk: string, connections: 
   }
   return {
     async round(token) {
-      const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
+      const headers = { authorization: `Bearer ${token}` }
       const times: number[] = []
       const [before, began] = [await cpu(), performance.now()]
       const ask = async () => {

@@ -1,4 +1,4 @@
-import type { Access, Admitted, Roster } from '../consent/index.ts'
+import type { Access, Admitted, JudgedBefore, Roster } from '../consent/index.ts'
 import type { Interaction, Preconditions, Preferences } from '../fhir/index.ts'
 import type { Answer } from './answer.ts'
 import type { Problem } from './problem.ts'
@@ -28,6 +28,7 @@ export interface Context {
   readonly pages: Pages
   /** Who is on whose panel: the rights of users (`smart.fhir.policy-file`). */
   readonly roster: Roster
+  readonly judgedBefore: JudgedBefore
   /** JSON of the CapabilityStatement. */
   readonly capabilities: () => string
   readonly smartConfiguration: () => object

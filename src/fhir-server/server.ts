@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { FhirAudit } from '../audit/index.ts'
-import type { Guard } from '../consent/index.ts'
+import { type Guard, judgedBefore } from '../consent/index.ts'
 import { createServer, type Logger, type Origins, type ReadyCheck, type ServerOptions } from '../web/index.ts'
 import type { Context } from './call.ts'
 import { capabilityJson } from './capabilities/capability-statement.ts'
@@ -81,6 +81,7 @@ function contextOf(options: FhirServerOptions, repository: Repository, clock: ()
     handle,
     pages: openPages(repository.database),
     roster: rosterOf(repository),
+    judgedBefore: judgedBefore(),
     smartConfiguration: configuration,
     capabilities: capabilityJson(baseUrl, configuration),
   }

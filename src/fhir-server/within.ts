@@ -1,4 +1,11 @@
-import { type Access, isWithin, type Roster, tellsAbsence } from '../consent/index.ts'
+import {
+  type Access,
+  isWithin,
+  type JudgedBefore,
+  type Reach,
+  type Roster,
+  tellsAbsence,
+} from '../consent/index.ts'
 import type { Resource } from '../fhir/index.ts'
 import type { Letter } from '../scope/index.ts'
 import type { Call, Context } from './call.ts'
@@ -10,10 +17,11 @@ interface Judge {
   readonly access: Access
   readonly baseUrl: string
   readonly roster: Roster
+  readonly judgedBefore: JudgedBefore
 }
 
-export function judgeOf({ baseUrl, roster }: Context, { access }: Call): Judge {
-  return { access, baseUrl, roster }
+export function judgeOf({ baseUrl, roster, judgedBefore }: Context, { access }: Call): Judge {
+  return { access, baseUrl, roster, judgedBefore }
 }
 
 /** Whether new content may be written, or written content be shown. */
@@ -25,7 +33,19 @@ export function reaches(judge: Judge, letter: Letter, resource: Resource): boole
 /** The same of what is stored, which is parsed only where its content decides. */
 export function reachesStored(judge: Judge, letter: Letter, stored: Stored): boolean {
   const reach = judge.access.reach(stored.type, letter)
-  return reach === 'everything' || isWithin(resourceOf(stored), reach, judge.baseUrl, judge.roster)
+  if (reach === 'everything') return true
+  const { access, judgedBefore, baseUrl, roster } = judge
+  if (hasPanel(reach)) return isWithin(resourceOf(stored), reach, baseUrl, roster)
+  const name = judgedBefore.name(access, `${letter} `, stored.content)
+  if (judgedBefore.recall(name)) return true
+  const within = isWithin(resourceOf(stored), reach, baseUrl)
+  if (within) judgedBefore.remember(name)
+  return within
+}
+
+/** Who is on a panel changes with the data, so that nothing found by it holds for the next time. */
+function hasPanel(reach: Reach): boolean {
+  return reach !== 'everything' && reach.some(limit => limit.panel)
 }
 
 /**

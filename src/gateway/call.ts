@@ -1,7 +1,6 @@
-import type { Access, Admitted } from '../consent/index.ts'
+import type { Access, Admitted, JudgedBefore } from '../consent/index.ts'
 import type { Interaction, Preconditions, Preferences } from '../fhir/index.ts'
 import type { Answer } from './answer.ts'
-import type { JudgedBefore } from './judge/judged-before.ts'
 import type { Problem } from './problem.ts'
 import type { Pages } from './search/pages.ts'
 import type { Addresses } from './upstream/addresses.ts'

@@ -74,7 +74,8 @@ export function serveFhir(app: FastifyInstance, options: RouteOptions): void {
     request.log.error({ err: error }, 'Data cannot be reached')
     throw Object.assign(new Error('Data cannot be reached'), { statusCode: 503 })
   })
-  app.addHook('onRequest', (request, reply) => admit(options, request, reply))
+  // With a callback: a token that was seen before is judged at once, and a promise would only cost.
+  app.addHook('onRequest', (request, reply, done) => admit(options, request, reply, done))
   const answer = async (request: FastifyRequest, reply: FastifyReply) =>
     send(reply, await answerTo(options, request))
   app.all('/', answer)
@@ -82,24 +83,38 @@ export function serveFhir(app: FastifyInstance, options: RouteOptions): void {
 }
 
 /** Judges the token before a byte of the body is read. */
-async function admit(
+function admit(
   options: RouteOptions,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<FastifyReply | undefined> {
+  done: (error?: Error) => void,
+): void {
   const { guard, origins, basePath } = options
   if (request.method !== 'POST') request.interaction = interactionOf(request, basePath)
   const open = request.interaction !== undefined && isPublic(request.interaction)
   setCors(request, reply, origins, open)
-  if (request.method === 'OPTIONS') return answerPreflight(reply)
-  if (!guard || open) return undefined
-  const judged = await guard.admit(authorizationOf(request.raw.rawHeaders))
-  if (!judged.allowed) {
-    const interaction = request.interaction ?? interactionOf(request, basePath)
-    return send(reply, await recorded(options, request, { interaction, problem: refusedBy(judged) }))
+  if (request.method === 'OPTIONS') answerPreflight(reply)
+  else if (!guard || open) done()
+  else {
+    const enter = (judged: Refused | Admitted) => {
+      request.admitted = judged.allowed ? judged : undefined
+      if (judged.allowed) done()
+      else turnAway(options, request, reply, judged).catch(done)
+    }
+    const judged = guard.admit(authorizationOf(request.raw.rawHeaders))
+    if (judged instanceof Promise) judged.then(enter, done)
+    else enter(judged)
   }
-  request.admitted = judged
-  return undefined
+}
+
+async function turnAway(
+  options: RouteOptions,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  refused: Refused,
+): Promise<FastifyReply> {
+  const interaction = request.interaction ?? interactionOf(request, options.basePath)
+  return send(reply, await recorded(options, request, { interaction, problem: refusedBy(refused) }))
 }
 
 async function answerTo(options: RouteOptions, request: FastifyRequest): Promise<Answer> {

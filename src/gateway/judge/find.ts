@@ -1,4 +1,4 @@
-import { tellsAbsence } from '../../consent/index.ts'
+import { type Judged, tellsAbsence } from '../../consent/index.ts'
 import { isProblem, isRecord, type Resource } from '../../fhir/index.ts'
 import type { Letter } from '../../scope/index.ts'
 import type { Call, Context } from '../call.ts'
@@ -7,7 +7,6 @@ import { declined } from '../upstream/declined.ts'
 import { getting } from '../upstream/request-of.ts'
 import { isJson, resourceIn } from '../upstream/resource-in.ts'
 import type { UpstreamAnswer } from '../upstream/upstream.ts'
-import type { Judged } from './judged-before.ts'
 import { isResource, reaches } from './reaches.ts'
 
 /** A resource of the upstream that the caller may touch. */

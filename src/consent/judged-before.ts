@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
-import type { Access } from '../../consent/index.ts'
+import type { Access } from './reach.ts'
 
-/** What is still needed of a resource that was judged: its version. */
+/** What may still be needed of a resource that was judged: its version. */
 export interface Judged {
   readonly versionId?: unknown
   readonly lastUpdated?: unknown
@@ -16,7 +16,7 @@ export interface JudgedBefore {
   /** The name of a judgement: of this text, as this resource, under this grant. */
   name(access: Access, place: string, text: string): string
   recall(name: string): Judged | undefined
-  remember(name: string, judged: Judged): void
+  remember(name: string, judged?: Judged): void
 }
 
 export function judgedBefore(limit = 10_000): JudgedBefore {
@@ -49,6 +49,6 @@ export function judgedBefore(limit = 10_000): JudgedBefore {
       if (judged) keep(name, judged)
       return judged
     },
-    remember: (name, { versionId, lastUpdated }) => keep(name, { versionId, lastUpdated }),
+    remember: (name, { versionId, lastUpdated } = {}) => keep(name, { versionId, lastUpdated }),
   }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { fullAccess, noAccess } from '../../consent/index.ts'
 import { judgedBefore } from './judged-before.ts'
+import { fullAccess, noAccess } from './reach.ts'
 
 describe('judgedBefore', () => {
   it('knows a judgement by its grant, its place and every byte', () => {
