@@ -1,40 +1,55 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { judgedBefore } from './judged-before.ts'
+import { digestOf, judgedBefore } from './judged-before.ts'
 import { fullAccess, noAccess } from './reach.ts'
 
 describe('judgedBefore', () => {
-  it('knows a judgement by its grant, its place and every byte', () => {
+  it('knows a judgement by its grant, its place and every letter', () => {
     const judged = judgedBefore()
-    const name = judged.name(fullAccess, 'rPatient/1 ', '{}')
-    judged.remember(name, { versionId: '1' })
-    assert.deepEqual(judged.recall(name), { versionId: '1', lastUpdated: undefined })
-    for (const other of [
-      judged.name(noAccess, 'rPatient/1 ', '{}'),
-      judged.name(fullAccess, 'uPatient/1 ', '{}'),
-      judged.name(fullAccess, 'rPatient/1 ', '{ }'),
-    ])
-      assert.equal(judged.recall(other), undefined)
-    assert.equal(judged.name(fullAccess, 'rPatient/1 ', '{}'), name)
+    judged.remember(fullAccess, 'rPatient/1', '{}', { versionId: '1' })
+    assert.deepEqual(judged.recall(fullAccess, 'rPatient/1', '{}'), {
+      versionId: '1',
+      lastUpdated: undefined,
+    })
+    assert.equal(judged.recall(noAccess, 'rPatient/1', '{}'), undefined)
+    assert.equal(judged.recall(fullAccess, 'uPatient/1', '{}'), undefined)
+    assert.equal(judged.recall(fullAccess, 'rPatient/1', '{ }'), undefined)
+    assert.notEqual(judged.recall(fullAccess, 'rPatient/1', '{}'), undefined)
+  })
+
+  it('knows of a place what was judged there last', () => {
+    const judged = judgedBefore()
+    judged.remember(fullAccess, 'a', 'old')
+    judged.remember(fullAccess, 'a', 'new')
+    assert.equal(judged.recall(fullAccess, 'a', 'old'), undefined)
+    assert.deepEqual(judged.recall(fullAccess, 'a', 'new'), { versionId: undefined, lastUpdated: undefined })
   })
 
   it('keeps so many and no more, and nothing of what they were about', () => {
     const judged = judgedBefore(4)
     const meta = { versionId: '1', lastUpdated: 'x', security: [{ code: 'R' }] }
-    for (const name of ['a', 'b', 'c']) judged.remember(name, meta)
-    assert.deepEqual(judged.recall('a'), { versionId: '1', lastUpdated: 'x' })
-    for (const name of ['d', 'e']) judged.remember(name, meta)
-    const kept = ['a', 'b', 'c', 'd', 'e'].filter(name => judged.recall(name))
+    for (const place of ['a', 'b', 'c']) judged.remember(fullAccess, place, '{}', meta)
+    assert.deepEqual(judged.recall(fullAccess, 'a', '{}'), { versionId: '1', lastUpdated: 'x' })
+    for (const place of ['d', 'e']) judged.remember(fullAccess, place, '{}', meta)
+    const kept = ['a', 'b', 'c', 'd', 'e'].filter(place => judged.recall(fullAccess, place, '{}'))
     assert.deepEqual(kept, ['a', 'd', 'e'])
   })
 
   it('keeps what is asked for again', () => {
     const judged = judgedBefore(4)
-    judged.remember('a', {})
-    for (const name of ['b', 'c', 'd', 'e', 'f', 'g']) {
-      judged.remember(name, {})
-      assert(judged.recall('a'), name)
+    judged.remember(fullAccess, 'a', '{}')
+    for (const place of ['b', 'c', 'd', 'e', 'f', 'g']) {
+      judged.remember(fullAccess, place, '{}')
+      assert(judged.recall(fullAccess, 'a', '{}'), place)
     }
-    assert.equal(judged.recall('b'), undefined)
+    assert.equal(judged.recall(fullAccess, 'b', '{}'), undefined)
+  })
+
+  it('knows a text by the mark that it is given, by its digest unless told', () => {
+    assert.equal(digestOf('{}').length, 43)
+    const judged = judgedBefore(4, text => text.slice(0, 1))
+    judged.remember(fullAccess, 'a', 'ab')
+    assert(judged.recall(fullAccess, 'a', 'ac'))
+    assert.equal(judged.recall(fullAccess, 'a', 'bb'), undefined)
   })
 })

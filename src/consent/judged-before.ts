@@ -9,46 +9,61 @@ export interface Judged {
 
 /**
  * Remembers what was found within a grant. A judgement depends on the grant and on the text alone, so the same text
- * under the same grant is not judged again: apps read the same few resources over and over. No data is kept: a digest
- * of each with its version, for a limited number of them.
+ * under the same grant is not judged again: apps read the same few resources over and over. For a limited number of
+ * places (letter and address), by a mark of the text that was judged there last.
  */
 export interface JudgedBefore {
-  /** The name of a judgement: of this text, as this resource, under this grant. */
-  name(access: Access, place: string, text: string): string
-  recall(name: string): Judged | undefined
-  remember(name: string, judged?: Judged): void
+  recall(access: Access, place: string, text: string): Judged | undefined
+  remember(access: Access, place: string, text: string, judged?: Judged): void
 }
 
-export function judgedBefore(limit = 10_000): JudgedBefore {
+interface Kept {
+  readonly mark: string
+  readonly judged: Judged
+}
+
+const NOTHING: Judged = {}
+
+/** Nothing can be read out of it, and no two texts have the same. */
+export function digestOf(text: string): string {
+  return hash('sha256', text, 'base64url')
+}
+
+export function judgedBefore(limit = 10_000, markOf: (text: string) => string = digestOf): JudgedBefore {
   const grants = new WeakMap<Access, string>()
   // Two halves: when the newer is full, the older is let go at once. What is asked for again moves to the newer.
-  let newer = new Map<string, Judged>()
-  let older = new Map<string, Judged>()
+  let newer = new Map<string, Kept>()
+  let older = new Map<string, Kept>()
   let count = 0
 
-  function grantName(access: Access): string {
-    const name = grants.get(access) ?? `${++count} `
-    grants.set(access, name)
-    return name
+  function nameOf(access: Access, place: string): string {
+    let grant = grants.get(access)
+    if (grant === undefined) {
+      grant = `${++count} `
+      grants.set(access, grant)
+    }
+    return grant + place
   }
 
-  function keep(name: string, judged: Judged): void {
+  function keep(name: string, kept: Kept): void {
     if (newer.size >= limit / 2) {
       older = newer
       newer = new Map()
     }
-    newer.set(name, judged)
+    newer.set(name, kept)
   }
 
   return {
-    name: (access, place, text) => grantName(access) + place + hash('sha256', text, 'base64url'),
-    recall(name) {
+    recall(access, place, text) {
+      const name = nameOf(access, place)
       const recent = newer.get(name)
-      if (recent) return recent
-      const judged = older.get(name)
-      if (judged) keep(name, judged)
-      return judged
+      const kept = recent ?? older.get(name)
+      if (kept?.mark !== markOf(text)) return undefined
+      if (!recent) keep(name, kept)
+      return kept.judged
     },
-    remember: (name, { versionId, lastUpdated } = {}) => keep(name, { versionId, lastUpdated }),
+    remember(access, place, text, { versionId, lastUpdated } = NOTHING) {
+      keep(nameOf(access, place), { mark: markOf(text), judged: { versionId, lastUpdated } })
+    },
   }
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { FhirAudit } from '../audit/index.ts'
-import { type Guard, judgedBefore } from '../consent/index.ts'
+import { digestOf, type Guard, judgedBefore } from '../consent/index.ts'
 import { createServer, type Logger, type Origins, type ReadyCheck, type ServerOptions } from '../web/index.ts'
 import type { Context } from './call.ts'
 import { capabilityJson } from './capabilities/capability-statement.ts'
@@ -34,6 +34,9 @@ export interface FhirServerOptions {
 }
 
 const BODY_LIMIT = 16 * 1024 * 1024
+// The data are our own, so that most are known again by themselves: a digest of each would take longer.
+const JUDGED = 2_000
+const LONG = 8_192
 
 /** The FHIR server on its data, not yet listening. Closing it closes the data. */
 export async function fhirServer(options: FhirServerOptions): Promise<FastifyInstance> {
@@ -81,7 +84,7 @@ function contextOf(options: FhirServerOptions, repository: Repository, clock: ()
     handle,
     pages: openPages(repository.database),
     roster: rosterOf(repository),
-    judgedBefore: judgedBefore(),
+    judgedBefore: judgedBefore(JUDGED, text => (text.length > LONG ? digestOf(text) : text)),
     smartConfiguration: configuration,
     capabilities: capabilityJson(baseUrl, configuration),
   }

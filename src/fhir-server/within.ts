@@ -36,10 +36,10 @@ export function reachesStored(judge: Judge, letter: Letter, stored: Stored): boo
   if (reach === 'everything') return true
   const { access, judgedBefore, baseUrl, roster } = judge
   if (hasPanel(reach)) return isWithin(resourceOf(stored), reach, baseUrl, roster)
-  const name = judgedBefore.name(access, `${letter} `, stored.content)
-  if (judgedBefore.recall(name)) return true
+  const place = `${letter}${stored.rid}`
+  if (judgedBefore.recall(access, place, stored.content)) return true
   const within = isWithin(resourceOf(stored), reach, baseUrl)
-  if (within) judgedBefore.remember(name)
+  if (within) judgedBefore.remember(access, place, stored.content)
   return within
 }
 

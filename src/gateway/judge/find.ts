@@ -113,15 +113,15 @@ function judged(
   id: string,
 ): Living | Problem | undefined {
   const { text, headers } = answer
-  const name = isJson(headers['content-type']) && judgedBefore.name(access, `${letter}${type}/${id} `, text)
-  const before = name ? judgedBefore.recall(name) : undefined
+  const place = `${letter}${type}/${id}`
+  const before = isJson(headers['content-type']) ? judgedBefore.recall(access, place, text) : undefined
   if (before) return new Seen(answer, before)
   const resource = resourceIn(answer)
   if (isProblem(resource)) return resource
   if (resource.resourceType !== type || resource.id !== id)
     return { problem: 'upstream-broken', why: 'it answered with another resource than was asked for' }
   if (!reaches(access, letter, resource, baseUrl)) return undefined
-  if (name) judgedBefore.remember(name, resource.meta ?? {})
+  judgedBefore.remember(access, place, text, resource.meta ?? {})
   return { kind: 'living', resource, text, ...versionOf(answer, resource.meta) }
 }
 

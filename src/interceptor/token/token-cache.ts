@@ -1,5 +1,3 @@
-import { hash } from 'node:crypto'
-
 interface Entry<Value> {
   readonly value: Value
   /** Milliseconds since 1970. */
@@ -7,8 +5,9 @@ interface Entry<Value> {
 }
 
 /**
- * Verified tokens by their SHA-256, each until it expires; the least recently used makes room. Only what was verified
- * gets in, so junk cannot fill it, and no token can be read out of it.
+ * Verified tokens, each until it expires; the least recently used makes room. Only what was verified gets in, so junk
+ * cannot fill it. By themselves, not by a digest: they are in memory as long as they are used anyway, and a digest for
+ * every request would be most of what a token that was seen before costs.
  */
 export class TokenCache<Value> {
   readonly #entries = new Map<string, Entry<Value>>()
@@ -23,24 +22,23 @@ export class TokenCache<Value> {
   }
 
   get(token: string): Entry<Value> | undefined {
-    const key = hash('sha256', token, 'base64url')
-    const entry = this.#entries.get(key)
+    const entry = this.#entries.get(token)
     // Only a full one has to know which is the oldest.
     if (entry && this.#entries.size === this.#limit) {
-      this.#entries.delete(key)
-      this.#entries.set(key, entry)
+      this.#entries.delete(token)
+      this.#entries.set(token, entry)
     }
     return entry
   }
 
   set(token: string, value: Value, until: number): void {
-    this.#entries.set(hash('sha256', token, 'base64url'), { value, until })
+    this.#entries.set(token, { value, until })
     const [oldest] = this.#entries.keys()
     if (this.#entries.size > this.#limit && oldest !== undefined) this.#entries.delete(oldest)
   }
 
   delete(token: string): void {
-    this.#entries.delete(hash('sha256', token, 'base64url'))
+    this.#entries.delete(token)
   }
 
   clear(): void {

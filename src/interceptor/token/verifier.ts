@@ -34,7 +34,7 @@ export interface Verifier<Caller> {
 const REMEMBERED_TOKENS = 5_000
 
 /**
- * Verifies bearer tokens (service.md 5.1, contract 5.7). A token seen before costs a hash and no RSA verification; a
+ * Verifies bearer tokens (service.md 5.1, contract 5.7). A token seen before costs a look into a map and no RSA verification; a
  * new one costs one; one that cannot be good costs none.
  */
 export function verifier<Caller>(options: VerifierOptions<Caller>): Verifier<Caller> {
