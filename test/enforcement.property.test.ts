@@ -298,90 +298,93 @@ async function toLetter(origin: string, method: string, path: string, authorizat
   return { status: Number(response.statusCode), text: await text(response) }
 }
 
-describe('random bytes', () => {
-  let fhir: GuardedFhir
-  before(async () => {
-    fhir = await startGuardedFhir(FIXED)
-  })
-  after(() => fhir.close())
-  const good = bearerOf({ scope: 'patient/*.cruds', patient: 'ann' })
-  const bytes = fc.uint8Array({ maxLength: 60 })
-  const letters = bytes.map(it =>
-    Buffer.from(it)
-      .toString('latin1')
-      .replaceAll(/[^\x20-\x7e]/g, '~'),
-  )
+for (const [name, open] of SERVERS)
+  describe(`random bytes to ${name}`, () => {
+    let fhir: GuardedFhir
+    before(async () => {
+      fhir = await startGuardedFhir(FIXED, {}, open)
+    })
+    after(() => fhir.close())
+    const good = bearerOf({ scope: 'patient/*.cruds', patient: 'ann' })
+    const bytes = fc.uint8Array({ maxLength: 60 })
+    const letters = bytes.map(it =>
+      Buffer.from(it)
+        .toString('latin1')
+        .replaceAll(/[^\x20-\x7e]/g, '~'),
+    )
 
-  it('in the Authorization header never give a pass or a 5xx', async () => {
-    const mangled = fc.oneof(
-      letters,
-      letters.map(it => `Bearer ${it}`),
-      fc.tuple(fc.nat(good.length), letters).map(([at, it]) => `${good.slice(0, at)}${it}x${good.slice(at)}`),
-      fc.nat(good.length - 1).map(at => good.slice(0, at)),
-    )
-    await fc.assert(
-      fc.asyncProperty(mangled, async authorization => {
-        const reply = await fhir.app.inject({ url: '/fhir/Patient/ann', headers: { authorization } })
-        assert.equal(reply.statusCode, 401, JSON.stringify(authorization))
-      }),
-      { numRuns: 500 },
-    )
-  })
+    it('in the Authorization header never give a pass or a 5xx', async () => {
+      const mangled = fc.oneof(
+        letters,
+        letters.map(it => `Bearer ${it}`),
+        fc
+          .tuple(fc.nat(good.length), letters)
+          .map(([at, it]) => `${good.slice(0, at)}${it}x${good.slice(at)}`),
+        fc.nat(good.length - 1).map(at => good.slice(0, at)),
+      )
+      await fc.assert(
+        fc.asyncProperty(mangled, async authorization => {
+          const reply = await fhir.app.inject({ url: '/fhir/Patient/ann', headers: { authorization } })
+          assert.equal(reply.statusCode, 401, JSON.stringify(authorization))
+        }),
+        { numRuns: 500 },
+      )
+    })
 
-  it('in the address never give another patient or a 5xx', async () => {
-    const origin = await fhir.app.listen({ port: 0 })
-    const piece = fc.oneof(
-      letters,
-      fc.constantFrom('/', '?', '&', 'Patient', 'bob', '%2e', '..', '_search', '$', '=', '*'),
-    )
-    const url = fc.array(piece, { maxLength: 6 }).map(list => encodeURI(list.join('')).slice(0, 300))
-    await fc.assert(
-      fc.asyncProperty(
-        url,
-        fc.constantFrom('GET', 'POST', 'PUT', 'DELETE', 'PATCH'),
-        async (path, method) => {
-          const reply = await toLetter(origin, method, `/fhir/${path}`, good)
-          assert(reply.status < 500, `${method} ${path}: ${reply.status}`)
-          assert.doesNotMatch(reply.text, /"id":"bob"/, path)
-          const { status } = await toLetter(origin, method, `/fhir/${path}`)
-          assert(status === 401 || status === 400 || !path.includes('/'), `${method} ${path}: ${status}`)
-        },
-      ),
-      { numRuns: 400 },
-    )
-  })
+    it('in the address never give another patient or a 5xx', async () => {
+      const origin = await fhir.app.listen({ port: 0 })
+      const piece = fc.oneof(
+        letters,
+        fc.constantFrom('/', '?', '&', 'Patient', 'bob', '%2e', '..', '_search', '$', '=', '*'),
+      )
+      const url = fc.array(piece, { maxLength: 6 }).map(list => encodeURI(list.join('')).slice(0, 300))
+      await fc.assert(
+        fc.asyncProperty(
+          url,
+          fc.constantFrom('GET', 'POST', 'PUT', 'DELETE', 'PATCH'),
+          async (path, method) => {
+            const reply = await toLetter(origin, method, `/fhir/${path}`, good)
+            assert(reply.status < 500, `${method} ${path}: ${reply.status}`)
+            assert.doesNotMatch(reply.text, /"id":"bob"/, path)
+            const { status } = await toLetter(origin, method, `/fhir/${path}`)
+            assert(status === 401 || status === 400 || !path.includes('/'), `${method} ${path}: ${status}`)
+          },
+        ),
+        { numRuns: 400 },
+      )
+    })
 
-  it('in the body never give a write or a 5xx', async () => {
-    const json = fc.jsonValue({ maxDepth: 4 }).map(it => JSON.stringify(it))
-    const body = fc.oneof(
-      bytes.map(it => Buffer.from(it)),
-      json.map(it => Buffer.from(it)),
-      json.map(it => Buffer.from(`{"resourceType":"Bundle","type":"transaction","entry":[${it}]}`)),
-      json.map(it =>
-        Buffer.from(`{"resourceType":"Condition","subject":{"reference":"Patient/bob"},"note":${it}}`),
-      ),
-    )
-    const line = fc.constantFrom('POST /', 'POST /Condition', 'PUT /Condition/1', 'PATCH /Patient/ann')
-    const kind = fc.constantFrom('application/fhir+json', 'application/json-patch+json', 'text/plain')
-    await fc.assert(
-      fc.asyncProperty(line, kind, body, async (asks, contentType, payload) => {
-        const [method = '', url = ''] = asks.split(' ')
-        const reply = await fhir.app.inject({
-          method: method as 'POST',
-          url: `/fhir${url}`,
-          headers: { authorization: good, 'content-type': contentType },
-          payload,
-        })
-        assert(
-          reply.statusCode < 500 && reply.statusCode !== 201,
-          `${asks}: ${reply.statusCode} ${reply.body}`,
-        )
-      }),
-      { numRuns: 400 },
-    )
-    assert.deepEqual(
-      shownIn(await fhir.ask(`GET /?_type=${TYPES}`, ADMIN)),
-      FIXED.map(it => `${it.resourceType}/${it.id}`).sort(),
-    )
+    it('in the body never give a write or a 5xx', async () => {
+      const json = fc.jsonValue({ maxDepth: 4 }).map(it => JSON.stringify(it))
+      const body = fc.oneof(
+        bytes.map(it => Buffer.from(it)),
+        json.map(it => Buffer.from(it)),
+        json.map(it => Buffer.from(`{"resourceType":"Bundle","type":"transaction","entry":[${it}]}`)),
+        json.map(it =>
+          Buffer.from(`{"resourceType":"Condition","subject":{"reference":"Patient/bob"},"note":${it}}`),
+        ),
+      )
+      const line = fc.constantFrom('POST /', 'POST /Condition', 'PUT /Condition/1', 'PATCH /Patient/ann')
+      const kind = fc.constantFrom('application/fhir+json', 'application/json-patch+json', 'text/plain')
+      await fc.assert(
+        fc.asyncProperty(line, kind, body, async (asks, contentType, payload) => {
+          const [method = '', url = ''] = asks.split(' ')
+          const reply = await fhir.app.inject({
+            method: method as 'POST',
+            url: `/fhir${url}`,
+            headers: { authorization: good, 'content-type': contentType },
+            payload,
+          })
+          assert(
+            reply.statusCode < 500 && reply.statusCode !== 201,
+            `${asks}: ${reply.statusCode} ${reply.body}`,
+          )
+        }),
+        { numRuns: 400 },
+      )
+      assert.deepEqual(
+        shownIn(await fhir.ask(`GET /?_type=${TYPES}`, ADMIN)),
+        FIXED.map(it => `${it.resourceType}/${it.id}`).sort(),
+      )
+    })
   })
-})
