@@ -14,6 +14,7 @@ import {
   NOT_WITHIN,
   shownIn,
   startGuardedFhir,
+  type Told,
 } from './support/guarded-fhir.ts'
 import { GUARDED_SERVERS } from './support/guarded-servers.ts'
 
@@ -202,30 +203,58 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
     })
 
     describe('$everything', () => {
-      it('takes its parameters from the address and from Parameters, and nothing else', async () => {
+      const parameters = (...parameter: unknown[]) => ({ resourceType: 'Parameters', parameter })
+      const nextIn = ({ body }: Told) =>
+        body.link?.find(({ relation }) => relation === 'next')?.url.slice(fhirBaseUrl.length)
+      const post = (body: unknown, query = '', asking = ann()) =>
+        ask(`POST /Patient/ann/$everything${query}`, asking, body)
+
+      it('takes its parameters from the address and from Parameters alike', async () => {
         const only = await ask('GET /Patient/ann/$everything?_type=Condition')
         assert.deepEqual(shownIn(only).slice(0, 2), ['Condition/ca', 'Condition/ca2'])
-        const parameters = (...parameter: object[]) => ({ resourceType: 'Parameters', parameter })
-        const posted = await ask(
-          'POST /Patient/ann/$everything',
-          ann(),
-          parameters({ name: '_type', valueCode: 'Condition' }),
-        )
-        // Through the gateway they are taken from the address alone.
-        if (isEmbedded) assert.deepEqual(shownIn(posted), shownIn(only))
-        else assert.equal(posted.status, 501)
-        for (const parameter of [
-          { name: '_include', valueString: 'Patient:link' },
-          { name: 'patient', valueString: 'bob' },
-          { name: '_type', part: [] },
-        ])
-          assert.equal(
-            (await ask('POST /Patient/ann/$everything', ann(), parameters(parameter))).status,
-            isEmbedded ? 400 : 501,
-          )
-        assert.equal((await ask('GET /Patient/ann/$everything?_include=Patient:link')).status, 400)
+        const type = { name: '_type', valueCode: 'Condition' }
+        assert.deepEqual(shownIn(await post(parameters(type))), shownIn(only))
+        assert.deepEqual(shownIn(await post(parameters(), '?_type=Condition')), shownIn(only))
+        const both = await ask('GET /Patient/ann/$everything?_type=Condition,Observation')
+        assert.deepEqual(shownIn(await post(parameters(type), '?_type=Observation')), shownIn(both))
         assert.equal((await ask('GET /Patient/bob/$everything?_type=Condition', kim)).why, NOT_WITHIN)
         assert.equal((await ask('GET /Patient/nobody/$everything?_since=2020', kim)).why, NOT_WITHIN)
+      })
+
+      it('refuses what it does not take, in the address and in the body', async () => {
+        for (const body of [
+          parameters({ name: '_include', valueString: 'Patient:link' }),
+          parameters({ name: 'patient', valueString: 'bob' }),
+          parameters({ name: '_type', part: [] }),
+          parameters('_type'),
+          { resourceType: 'Patient', id: 'bob' },
+        ])
+          assert.equal((await post(body)).status, 400, JSON.stringify(body))
+        assert.equal((await ask('GET /Patient/ann/$everything?_include=Patient:link')).status, 400)
+      })
+
+      it('shows no more for a body than the scope reaches', async () => {
+        const narrow = ann('patient/Patient.rs patient/Condition.rs')
+        const told = await post(
+          parameters(...['Observation', 'Condition'].map(valueCode => ({ name: '_type', valueCode }))),
+          '',
+          narrow,
+        )
+        assert.deepEqual(shownIn(told), ['Condition/ca', 'Condition/ca2', 'Patient/ann'])
+        assert.doesNotMatch(told.text, /"Observation"|Hidden|Secret/)
+      })
+
+      it('keeps the parameters of the body from page to page', async () => {
+        const count = { name: '_count', valueInteger: 1 }
+        const first = await post(parameters({ name: '_type', valueCode: 'Condition' }, count))
+        const next = nextIn(first)
+        assert.equal((await ask(`POST ${next}`, ann(), parameters(count))).status, isEmbedded ? 405 : 400)
+        const second = await ask(`GET ${next}`)
+        assert.deepEqual(
+          [first, second].map(told => shownIn(told).filter(it => !it.startsWith('Patient/'))),
+          [['Condition/ca'], ['Condition/ca2']],
+        )
+        assert.equal(nextIn(second), undefined)
       })
     })
 

@@ -5,6 +5,7 @@
 export { authorizationOf } from './authorization.ts'
 export { compartmentParameters, patientsOf } from './compartment.ts'
 export { isResourceType, resourceTypes, searchParameter, searchParametersOf } from './definitions.ts'
+export { everythingProblem, postedParams } from './everything.ts'
 export { type Interaction, isPublic, type Misunderstood, type Params } from './interaction.ts'
 export { applyPatch, type Patched, readsStored } from './json-patch.ts'
 export { namesOtherPatient } from './other-patients.ts'

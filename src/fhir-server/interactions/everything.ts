@@ -1,4 +1,4 @@
-import { isRecord, type Params, searchParametersOf } from '../../fhir/index.ts'
+import { everythingProblem, type Params, postedParams, searchParametersOf } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
@@ -31,41 +31,11 @@ export function everything(context: Context, call: Call<Operation>): Answer | Pr
   return search(context, { ...call, interaction })
 }
 
-const TAKEN = new Set(['_type', '_count', '_format', '_pretty'])
-
 function criteriaOf(params: Params): Params | Problem {
-  const criteria: (readonly [string, string])[] = []
-  for (const [name, value] of params) {
-    if (name === '_since') criteria.push(['_lastUpdated', `ge${value}`])
-    else if (TAKEN.has(name)) criteria.push([name, value])
-    else
-      return {
-        problem: 'bad-search',
-        code: 'not-supported',
-        text: `Cannot use ${name} with $everything: it takes _since, _type and _count`,
-      }
-  }
-  return criteria
-}
-
-/** The parameters of a Parameters resource, as an address would say them. */
-function postedParams(body: unknown): Params | Problem {
-  if (body === undefined) return []
-  const { resourceType, parameter = [] } = isRecord(body) ? body : {}
-  if (resourceType !== 'Parameters' || !Array.isArray(parameter)) return unreadable
-  const params: (readonly [string, string])[] = []
-  for (const { name, ...rest } of parameter.filter(isRecord)) {
-    const [value, ...others] = Object.values(rest)
-    const isPlain = typeof value === 'string' || typeof value === 'number'
-    if (typeof name !== 'string' || !isPlain || others.length > 0) return unreadable
-    params.push([name, String(value)])
-  }
-  return params
-}
-
-const unreadable: Problem = {
-  problem: 'malformed-body',
-  text: 'Cannot read body: expected Parameters with a value each',
+  return (
+    everythingProblem(params) ??
+    params.map(([name, value]) => (name === '_since' ? ['_lastUpdated', `ge${value}`] : [name, value]))
+  )
 }
 
 function includeAll(type: string): Params {

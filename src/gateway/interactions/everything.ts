@@ -1,4 +1,11 @@
-import { isProblem, isResourceType, type Params, resourceTypes } from '../../fhir/index.ts'
+import {
+  everythingProblem,
+  isProblem,
+  isResourceType,
+  type Params,
+  postedParams,
+  resourceTypes,
+} from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { find } from '../judge/find.ts'
@@ -14,12 +21,10 @@ import { turnPage } from '../search/turn-page.ts'
 import { getting, pathOf, queryOf } from '../upstream/request-of.ts'
 import type { Operation } from './operation.ts'
 
-const TAKEN = new Set(['_since', '_type', '_count', '_format', '_pretty'])
-
 /** `Patient/[id]/$everything`: of what the upstream gives, what the caller may search or read. */
-export async function everything(context: Context, asked: Call<Operation>): Promise<Answer | Problem> {
-  if (asked.body !== undefined)
-    return { problem: 'not-supported', text: 'Cannot read parameters of $everything from the body' }
+export async function everything(context: Context, begun: Call<Operation>): Promise<Answer | Problem> {
+  const asked = withPosted(begun)
+  if (isProblem(asked)) return asked
   const path = pathOf(asked.interaction)
   const turned = turnPage(context, asked, path)
   if (isProblem(turned)) return turned
@@ -64,14 +69,17 @@ export async function everything(context: Context, asked: Call<Operation>): Prom
   }
 }
 
+/** The parameters of the body are as those of the address: judged, sent and kept in the links of pages. */
+function withPosted(call: Call<Operation>): Call<Operation> | Problem {
+  const posted = postedParams(call.body)
+  if (isProblem(posted)) return posted
+  const params = [...call.interaction.params, ...posted]
+  return { ...call, interaction: { ...call.interaction, params } }
+}
+
 function narrowedParams({ access }: Call, params: Params): Params | Problem {
-  const unknown = params.find(([name]) => !TAKEN.has(name))
-  if (unknown)
-    return {
-      problem: 'bad-search',
-      code: 'not-supported',
-      text: `Cannot use ${unknown[0]} with $everything: it takes _since, _type and _count`,
-    }
+  const problem = everythingProblem(params)
+  if (problem) return problem
   const asked = params.filter(([name]) => name === '_type').flatMap(([, value]) => value.split(','))
   if (!asked.every(isResourceType))
     return {

@@ -1,0 +1,47 @@
+import type { Params } from './interaction.ts'
+import type { FhirProblem } from './problem.ts'
+import { isRecord } from './record.ts'
+
+const TAKEN = new Set(['_since', '_type', '_count', '_format', '_pretty'])
+const VALUE = /^value[A-Z]/
+
+/** What is wrong with the parameters of `$everything`: one that it does not take is refused, wherever it was said. */
+export function everythingProblem(params: Params): FhirProblem | undefined {
+  const unknown = params.find(([name]) => !TAKEN.has(name))
+  return (
+    unknown && {
+      problem: 'bad-search',
+      code: 'not-supported',
+      text: `Cannot use ${unknown[0]} with $everything: it takes _since, _type and _count`,
+    }
+  )
+}
+
+/** The parameters of a Parameters resource, as an address would say them; none where there is no body. */
+export function postedParams(body: unknown): Params | FhirProblem {
+  if (body === undefined) return []
+  const { resourceType, parameter = [] } = isRecord(body) ? body : {}
+  if (resourceType !== 'Parameters' || !Array.isArray(parameter)) return unreadable
+  const params: (readonly [string, string])[] = []
+  for (const it of parameter) {
+    const param = paramOf(it)
+    if (!param) return unreadable
+    params.push(param)
+  }
+  return params
+}
+
+function paramOf(parameter: unknown): readonly [string, string] | undefined {
+  if (!isRecord(parameter)) return undefined
+  const { name, ...rest } = parameter
+  const [member, ...others] = Object.entries(rest)
+  if (typeof name !== 'string' || !member || others.length > 0) return undefined
+  const [type, value] = member
+  const isPlain = typeof value === 'string' || typeof value === 'number'
+  return VALUE.test(type) && isPlain ? [name, String(value)] : undefined
+}
+
+const unreadable: FhirProblem = {
+  problem: 'malformed-body',
+  text: 'Cannot read body: expected Parameters with a value each',
+}
