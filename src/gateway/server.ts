@@ -10,6 +10,7 @@ import type { Context } from './call.ts'
 import { gatewayStatement } from './capability-statement.ts'
 import { handle } from './handle.ts'
 import { serveGateway } from './http/route.ts'
+import { rosterOf } from './roster/roster.ts'
 import { type LinkSealer, openPages } from './search/pages.ts'
 import { addressesOf } from './upstream/addresses.ts'
 import { upstreamCapabilities } from './upstream/capabilities.ts'
@@ -66,7 +67,7 @@ export async function gateway(options: GatewayOptions): Promise<FastifyInstance>
   const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
   const isFhir = (path: string) => path === basePath || path.startsWith(`${basePath}/`)
   const pool = poolOf(options)
-  const watching = watch(clock)
+  const watching = watch(clock, logger)
   const context = contextOf(options, pool, watching, clock)
   const app = await createServer({
     name: 'fhir',
@@ -122,6 +123,7 @@ function contextOf(options: GatewayOptions, pool: Pool, watching: Watch, clock: 
     responseLimit: options.responseLimit ?? RESPONSE_LIMIT,
     handle,
     judgedBefore: judgedBefore(),
+    rosterOf,
     pages: openPages(options.sealer ?? sealer(randomBytes(32).toString('base64url'))),
     smartConfiguration: configuration,
     async capabilities() {
@@ -157,7 +159,7 @@ function upstreamOf(
     timeoutMs,
     responseLimit: options.responseLimit ?? RESPONSE_LIMIT,
     clock,
-    onExchange: reason => watching.saw(reason),
+    onExchange: answer => watching.saw(answer),
     warn: text => logger?.warn(text),
   })
 }

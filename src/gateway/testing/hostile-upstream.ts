@@ -14,6 +14,8 @@ export interface HostileUpstream {
   readonly seen: readonly Seen[]
   /** What is answered from now on. */
   answer(handler: Handler): void
+  /** What `metadata` is answered with from now on; a CapabilityStatement until then. */
+  answerMetadata(handler: Handler): void
   /** A JSON answer to whatever is asked. */
   answerJson(body: unknown, status?: number, headers?: Readonly<Record<string, string>>): void
   close(): Promise<void>
@@ -27,13 +29,14 @@ export type Handler = (request: IncomingMessage, response: ServerResponse, body:
 export async function startHostile(): Promise<HostileUpstream> {
   const seen: Seen[] = []
   let handler: Handler = (_request, response) => response.writeHead(404).end()
+  let metadata: Handler = (_request, response) => json(response, METADATA)
   const server = createServer((request, response) => {
     let body = ''
     request.setEncoding('utf8').on('data', chunk => {
       body += chunk
     })
     request.on('end', () => {
-      if (request.url?.endsWith('/metadata')) return json(response, METADATA)
+      if (request.url?.endsWith('/metadata')) return metadata(request, response, body)
       seen.push({ line: `${request.method} ${request.url}`, headers: request.headers, body })
       handler(request, response, body)
     })
@@ -46,6 +49,9 @@ export async function startHostile(): Promise<HostileUpstream> {
     seen,
     answer: next => {
       handler = next
+    },
+    answerMetadata: next => {
+      metadata = next
     },
     answerJson: (body, status = 200, headers = {}) => {
       handler = (_request, response) => json(response, body, status, headers)

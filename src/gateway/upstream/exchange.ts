@@ -23,6 +23,8 @@ export type Failure =
   /** Nothing was answered; `unsent` when the request cannot have been done. */
   | { readonly failure: 'away'; readonly unsent: boolean; readonly cause: string }
   | { readonly failure: 'late' }
+  /** Nothing was sent: the gateway has no credentials to send it with. */
+  | { readonly failure: 'unsigned'; readonly cause: string }
   | { readonly failure: 'too-large' }
 
 export interface ExchangeOptions {
@@ -41,7 +43,12 @@ export function exchange(
 ): Promise<RawAnswer | Failure> {
   const { path } = options
   return new Promise(resolve => {
-    pool.dispatch({ method, path, headers, body: body ?? null }, new Collecting(resolve, options))
+    const collecting = new Collecting(resolve, options)
+    try {
+      pool.dispatch({ method, path, headers, body: body ?? null }, collecting)
+    } catch (error) {
+      collecting.fail({ failure: 'away', unsent: true, cause: messageOf(error) })
+    }
   })
 }
 
@@ -108,6 +115,19 @@ class Collecting implements Dispatcher.DispatchHandler, Timed {
   }
 }
 
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
 export function isTimeout(error: Error): boolean {
   return /^UND_ERR_(?:HEADERS|BODY|CONNECT)_TIMEOUT$/.test(String((error as { code?: unknown }).code))
+}
+
+/** Whether the upstream, or a proxy before it, did not do its work. */
+export function isFailing(answer: RawAnswer | Failure): boolean {
+  return 'failure' in answer ? answer.failure !== 'too-large' : answer.status >= 502
+}
+
+export function isUnauthorized(answer: RawAnswer | Failure): boolean {
+  return 'status' in answer && answer.status === 401
 }

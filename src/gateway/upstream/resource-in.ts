@@ -1,5 +1,5 @@
 import type { Resource } from '../../fhir/index.ts'
-import { isResource } from '../judge/reaches.ts'
+import { isResource } from '../judge/judge.ts'
 import type { Problem } from '../problem.ts'
 import type { UpstreamAnswer } from './upstream.ts'
 

@@ -1,13 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
-import type { Pool } from 'undici'
 import type { Problem } from '../problem.ts'
 import type { Addresses } from './addresses.ts'
 import { type Breaker, breaker } from './breaker.ts'
-import type { Credentials } from './credentials.ts'
 import { deadlines } from './deadlines.ts'
 import { decoded, decodedStream, joined } from './decode.ts'
-import { exchange, type Failure, isTimeout, type RawAnswer, type UpstreamRequest } from './exchange.ts'
+import { type Failure, isFailing, isUnauthorized, type RawAnswer, type UpstreamRequest } from './exchange.ts'
+import { type Passing, passOnce, type Sending, sendOnce } from './send-once.ts'
 
 /** What the upstream answered: unpacked, and with our addresses in the place of its own. */
 export interface UpstreamAnswer {
@@ -29,152 +28,93 @@ export interface Upstream {
   /** The answer as it comes, for what has not to be looked at. */
   pass(request: UpstreamRequest): Promise<StreamedAnswer | Problem>
   /** Asks without regard to earlier failures, and lets others go on when it is there again. */
-  probe(request: UpstreamRequest, timeoutMs: number): Promise<UpstreamAnswer | Problem>
+  probe(path: string, timeoutMs: number): Promise<RawAnswer | Failure>
 }
 
-export interface UpstreamOptions {
-  readonly pool: Pool
-  /** Of the upstream's base, without a slash at its end. */
-  readonly basePath: string
+export interface UpstreamOptions extends Sending {
   readonly addresses: Addresses
-  readonly credentials: Credentials
   readonly timeoutMs: number
-  readonly responseLimit: number
   readonly clock: () => number
-  /** Told how an exchange went; `reason` where the upstream is away. */
-  readonly onExchange: (reason: string | undefined) => void
-  /** Told what is wrong with the upstream. */
+  /** Told how every exchange went, but for probes. */
+  readonly onExchange: (answer: RawAnswer | Failure) => void
+  /** Told what is wrong with an answer of the upstream. */
   readonly warn: (text: string) => void
 }
 
 const TRIES = 3
 
 export function openUpstream(options: UpstreamOptions): Upstream {
-  const { pool, basePath, addresses, clock, timeoutMs, responseLimit: limit } = options
+  const { clock, timeoutMs } = options
   const circuit = breaker(clock)
   const time = deadlines()
+  const send = (request: UpstreamRequest, ms: number) => sendOnce(request, ms, time, options)
 
-  function once(request: UpstreamRequest, ms: number): Promise<RawAnswer | Failure> {
-    const send = (signed: UpstreamRequest) =>
-      exchange(pool, signed, {
-        path: pathUnder(basePath, request.path),
-        timeoutMs: ms,
-        limit,
-        deadlines: time,
-      })
-    const signed = authorized(request, options.credentials)
-    return signed instanceof Promise ? signed.then(send) : send(signed)
-  }
-
-  async function ask(request: UpstreamRequest): Promise<UpstreamAnswer | Problem> {
-    if (!circuit.admits()) return { problem: 'upstream-away' }
+  async function insist<A extends RawAnswer | Failure>(
+    request: UpstreamRequest,
+    attempt: (request: UpstreamRequest, ms: number) => Promise<A | Failure>,
+  ): Promise<A | Failure> {
     const deadline = clock() + timeoutMs
     let renewed = false
-    try {
-      for (let attempt = 1; ; attempt++) {
-        const answer = await once(request, Math.max(deadline - clock(), 1))
-        observe(answer, circuit, options)
-        if (isUnauthorized(answer) && !renewed) {
-          // Its own credentials may have ended early: they are renewed once.
-          options.credentials.forget()
-          renewed = true
-        } else if (!isWorthAnother(request, answer) || attempt >= TRIES || clock() >= deadline)
-          return read(answer)
-      }
-    } catch (error) {
-      return unexpected(error)
-    }
-  }
-
-  async function probe(request: UpstreamRequest, ms: number): Promise<UpstreamAnswer | Problem> {
-    try {
-      const answer = await once(request, ms)
+    for (let tries = 1; ; tries++) {
+      const answer = await attempt(request, Math.max(deadline - clock(), 1))
       observe(answer, circuit, options)
-      return await read(answer)
-    } catch (error) {
-      return unexpected(error)
+      options.onExchange(answer)
+      // Its own credentials may have ended early: they are renewed once.
+      if (isUnauthorized(answer) && !renewed) renewed = true
+      else if (!isWorthAnother(request, answer) || tries >= TRIES || clock() >= deadline) return answer
     }
   }
 
-  function read(answer: RawAnswer | Failure): UpstreamAnswer | Problem | Promise<UpstreamAnswer | Problem> {
-    if ('failure' in answer) return problemOf(answer, options)
-    const encoding = encodingOf(answer.headers)
-    // Mostly it is not packed, and there is nothing to wait for.
-    return encoding === ''
-      ? readable(answer, answer.body)
-      : decoded(answer.body, encoding, limit).then(body => readable(answer, body))
-  }
-
-  function readable({ status, headers }: RawAnswer, body: Buffer | undefined): UpstreamAnswer | Problem {
-    if (!body) return broken('its body is too long, or packed in a way that cannot be read', options)
-    return { status, headers, text: addresses.outward(body.toString('utf8')) }
-  }
-
-  function unexpected(error: unknown): Problem {
-    options.warn(error instanceof Error ? error.message : String(error))
-    return { problem: 'upstream-away' }
+  function problemOf(failure: Failure): Problem {
+    // What goes on failing is said by the watch, once.
+    const warn = circuit.isOpen() ? () => undefined : options.warn
+    return problemOn(failure, { ...options, warn })
   }
 
   return {
-    ask,
-    probe,
-    pass: async request =>
-      circuit.admits() ? passed(request, options, circuit).catch(unexpected) : { problem: 'upstream-away' },
+    async ask(request) {
+      if (!circuit.admits()) return { problem: 'upstream-away' }
+      const answer = await insist(request, send)
+      return 'failure' in answer ? problemOf(answer) : read(answer, options)
+    },
+    async pass(request) {
+      if (!circuit.admits()) return { problem: 'upstream-away' }
+      const answer = await insist(request, (it, ms) => passOnce(it, ms, options))
+      return 'failure' in answer ? problemOf(answer) : unpacked(answer, options)
+    },
+    async probe(path, ms) {
+      const answer = await send({ method: 'GET', path, headers: { accept: 'application/fhir+json' } }, ms)
+      observe(answer, circuit, options)
+      return answer
+    },
   }
 }
 
-async function passed(
-  request: UpstreamRequest,
+function unpacked({ status, headers, stream }: Passing, options: UpstreamOptions): StreamedAnswer | Problem {
+  const body = decodedStream(stream, encodingOf(headers))
+  if (body) return { status, headers, body: joined(body, options.addresses.outwardStream()) }
+  stream.destroy()
+  return broken('its body is packed in a way that cannot be read', options)
+}
+
+function read(
+  answer: RawAnswer,
   options: UpstreamOptions,
-  circuit: Breaker,
-): Promise<StreamedAnswer | Problem> {
-  const { pool, basePath, addresses, timeoutMs } = options
-  const { method, headers, body } = await authorized(request, options.credentials)
-  const late = new AbortController()
-  const timer = setTimeout(() => late.abort(), timeoutMs)
-  try {
-    const path = pathUnder(basePath, request.path)
-    const answer = await pool.request({
-      ...{ method, path, headers, body: body ?? null, signal: late.signal, bodyTimeout: timeoutMs },
-    })
-    observe({ status: answer.statusCode, headers: answer.headers, body: Buffer.alloc(0) }, circuit, options)
-    const unpacked = decodedStream(answer.body, encodingOf(answer.headers))
-    if (!unpacked) {
-      answer.body.destroy()
-      return broken('its body is packed in a way that cannot be read', options)
-    }
-    const whole = joined(unpacked, addresses.outwardStream())
-    return { status: answer.statusCode, headers: answer.headers, body: whole }
-  } catch (error) {
-    const failure = failureOf(error, late.signal.aborted)
-    observe(failure, circuit, options)
-    return problemOf(failure, options)
-  } finally {
-    clearTimeout(timer)
-  }
+): UpstreamAnswer | Problem | Promise<UpstreamAnswer | Problem> {
+  const encoding = encodingOf(answer.headers)
+  // Mostly it is not packed, and there is nothing to wait for.
+  return encoding === ''
+    ? readable(answer, answer.body, options)
+    : decoded(answer.body, encoding, options.responseLimit).then(body => readable(answer, body, options))
 }
 
-function failureOf(error: unknown, isLate: boolean): Failure {
-  if (isLate || (error instanceof Error && isTimeout(error))) return { failure: 'late' }
-  return { failure: 'away', unsent: false, cause: error instanceof Error ? error.message : String(error) }
-}
-
-function authorized(
-  request: UpstreamRequest,
-  credentials: Credentials,
-): UpstreamRequest | Promise<UpstreamRequest> {
-  const held = credentials.authorization()
-  return held instanceof Promise ? held.then(it => signedWith(request, it)) : signedWith(request, held)
-}
-
-function signedWith(request: UpstreamRequest, authorization: string | undefined): UpstreamRequest {
-  return authorization === undefined
-    ? request
-    : { ...request, headers: { ...request.headers, authorization } }
-}
-
-function isUnauthorized(answer: RawAnswer | Failure): boolean {
-  return 'status' in answer && answer.status === 401
+function readable(
+  { status, headers }: RawAnswer,
+  body: Buffer | undefined,
+  options: UpstreamOptions,
+): UpstreamAnswer | Problem {
+  if (!body) return broken('its body is too long, or packed in a way that cannot be read', options)
+  return { status, headers, text: options.addresses.outward(body.toString('utf8')) }
 }
 
 /** Only what changes nothing is sent again, and only where nothing came back. */
@@ -182,26 +122,13 @@ function isWorthAnother({ method }: UpstreamRequest, answer: RawAnswer | Failure
   return method === 'GET' && 'failure' in answer && answer.failure === 'away'
 }
 
-function observe(answer: RawAnswer | Failure, circuit: Breaker, { onExchange }: UpstreamOptions): void {
-  const reason =
-    'failure' in answer ? reasonOf(answer) : answer.status >= 502 ? `it answers ${answer.status}` : undefined
-  if (reason === undefined) circuit.succeeded()
-  else circuit.failed()
-  onExchange(reason)
+function observe(answer: RawAnswer | Failure, circuit: Breaker, { credentials }: UpstreamOptions): void {
+  if (isFailing(answer)) circuit.failed()
+  else circuit.succeeded()
+  if (isUnauthorized(answer)) credentials.forget()
 }
 
-function reasonOf(failure: Failure): string | undefined {
-  switch (failure.failure) {
-    case 'away':
-      return 'it does not answer'
-    case 'late':
-      return 'it does not answer in time'
-    case 'too-large':
-      return undefined
-  }
-}
-
-function problemOf(failure: Failure, options: UpstreamOptions): Problem {
+function problemOn(failure: Failure, options: UpstreamOptions): Problem {
   switch (failure.failure) {
     case 'away':
       options.warn(`Cannot reach the upstream: ${failure.cause}`)
@@ -209,6 +136,9 @@ function problemOf(failure: Failure, options: UpstreamOptions): Problem {
     case 'late':
       options.warn(`Cannot wait for the upstream any longer: ${options.timeoutMs} ms have passed`)
       return { problem: 'upstream-late' }
+    case 'unsigned':
+      options.warn(failure.cause)
+      return { problem: 'upstream-away' }
     case 'too-large':
       return broken(`its answer is over ${options.responseLimit} bytes`, options)
   }
@@ -223,10 +153,4 @@ function encodingOf(headers: IncomingHttpHeaders): string {
   return String(headers['content-encoding'] ?? '')
     .trim()
     .toLowerCase()
-}
-
-/** A base at the root of its host is `/` itself. */
-function pathUnder(basePath: string, path: string): string {
-  const whole = basePath + path
-  return whole.startsWith('/') ? whole : `/${whole}`
 }

@@ -1,64 +1,113 @@
-import { isProblem } from '../../fhir/index.ts'
-import type { ReadyCheck } from '../../web/index.ts'
+import { type Logger, type ReadyCheck, scrub } from '../../web/index.ts'
+import { type Failure, isFailing, isUnauthorized, type RawAnswer } from './exchange.ts'
 import type { Upstream } from './upstream.ts'
 
-/** Knows whether the upstream is there, by what goes through and, when nothing does, by asking. */
+/** Knows whether the upstream can be used, by what goes through and, when nothing does, by asking. */
 export interface Watch {
-  /** Told of every exchange: why the upstream is away, or undefined when it answered. */
-  saw(reason: string | undefined): void
+  /** Told how every exchange went. */
+  saw(answer: RawAnswer | Failure): void
   readonly check: ReadyCheck
   start(upstream: Upstream): void
   close(): void
 }
 
+/** Why the upstream cannot be used. */
+interface Complaint {
+  /** Any answer shows that it is not away any more; that it is usable only one to what was refused. */
+  readonly kind: 'away' | 'unusable'
+  readonly reason: string
+  /** For the log alone: it may name hosts. */
+  readonly cause?: string
+}
+
 const TICK_MS = 1_000
 const PROBE_MS = 2_000
 
-/** Away is known within 4 s, and the return within 3 s, whether or not somebody asks for something. */
-export function watch(clock: () => number): Watch {
-  let state: { readonly reason: string | undefined; readonly at: number } | undefined
+/**
+ * Away is known within 4 s, and the return within 3 s, whether or not somebody asks for something. A request that fails
+ * does not decide: others may go well, so the upstream is asked at once. The log has a line for each change.
+ */
+export function watch(clock: () => number, log?: Pick<Logger, 'warn' | 'info'>): Watch {
+  let state: { readonly complaint: Complaint | undefined; readonly at: number } | undefined
   let timer: NodeJS.Timeout | undefined
   let probing: Promise<void> | undefined
+  let watched: Upstream | undefined
+  // A request was answered 401, though the metadata may be open to everybody.
+  let isDoubted = false
 
-  async function probe(upstream: Upstream): Promise<void> {
-    const answer = await upstream.probe({ method: 'GET', path: '/metadata', headers: ACCEPT }, PROBE_MS)
-    if (isProblem(answer)) state = { reason: state?.reason ?? 'it does not answer', at: clock() }
-    else state = { reason: complaintOn(answer.status), at: clock() }
+  function settle(complaint: Complaint | undefined): void {
+    const before = state?.complaint
+    state = { complaint, at: clock() }
+    if (complaint?.kind === before?.kind) return
+    if (!complaint) log?.info('FHIR server behind can be used again')
+    else {
+      const cause = complaint.cause && { cause: scrub(complaint.cause) }
+      log?.warn({ ...cause }, `Cannot use the FHIR server behind: ${complaint.reason}`)
+    }
+  }
+
+  async function complaintOf(upstream: Upstream): Promise<Complaint | undefined> {
+    const onMetadata = complaintOn(await upstream.probe('/metadata', PROBE_MS))
+    if (onMetadata || !isDoubted) return onMetadata
+    const counted = await upstream.probe('/Patient?_summary=count', PROBE_MS)
+    isDoubted = isUnauthorized(counted)
+    return isDoubted ? REFUSED : undefined
   }
 
   function probeOnce(upstream: Upstream): Promise<void> {
-    probing ??= probe(upstream).finally(() => {
-      probing = undefined
-    })
+    probing ??= complaintOf(upstream)
+      .then(settle)
+      .finally(() => {
+        probing = undefined
+      })
     return probing
   }
 
-  let watched: Upstream | undefined
   return {
-    saw(reason) {
-      state = { reason, at: clock() }
+    saw(answer) {
+      if (isUnauthorized(answer)) isDoubted = true
+      else if (!isFailing(answer) && state?.complaint?.kind !== 'unusable') settle(undefined)
+      else if (isFailing(answer) && watched && !state?.complaint) void probeOnce(watched)
     },
     check: {
       name: 'upstream',
       async check() {
         if (!state && watched) await probeOnce(watched)
-        if (state?.reason !== undefined) throw new Error(`the FHIR server behind is away: ${state.reason}`)
+        const complaint = state?.complaint
+        if (complaint) throw new Error(`the FHIR server behind cannot be used: ${complaint.reason}`)
       },
     },
     start(upstream) {
       watched = upstream
       timer ??= setInterval(() => {
-        if (!state || state.reason !== undefined || clock() - state.at >= TICK_MS) void probeOnce(upstream)
+        const isKnown = state && !state.complaint && !isDoubted && clock() - state.at < TICK_MS
+        if (!isKnown) void probeOnce(upstream)
       }, TICK_MS).unref()
     },
     close: () => clearInterval(timer),
   }
 }
 
-const ACCEPT = { accept: 'application/fhir+json' }
+const REFUSED: Complaint = { kind: 'unusable', reason: 'it does not accept the credentials of the gateway' }
 
-function complaintOn(status: number): string | undefined {
+function complaintOn(answer: RawAnswer | Failure): Complaint | undefined {
+  if ('failure' in answer) return complaintOnFailure(answer)
+  const { status } = answer
   if (status < 300) return undefined
-  if (status === 401 || status === 403) return 'it does not accept the credentials of the gateway'
-  return status >= 500 ? `it answers ${status}` : `its metadata answers ${status}`
+  if (status === 401 || status === 403) return REFUSED
+  if (isFailing(answer)) return { kind: 'away', reason: `it answers ${status}` }
+  return { kind: 'unusable', reason: `its metadata answers ${status}` }
+}
+
+function complaintOnFailure(failure: Failure): Complaint | undefined {
+  switch (failure.failure) {
+    case 'away':
+      return { kind: 'away', reason: 'it does not answer', cause: failure.cause }
+    case 'late':
+      return { kind: 'away', reason: 'it does not answer in time' }
+    case 'unsigned':
+      return { kind: 'unusable', reason: 'the gateway gets no access token for it', cause: failure.cause }
+    case 'too-large':
+      return undefined
+  }
 }
