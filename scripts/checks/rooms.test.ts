@@ -24,6 +24,8 @@ describe('roomFaults', () => {
       "import { x } from '../interceptor/index.ts'",
       /fhir-server may not import interceptor/,
     ],
+    ['src/door/a.ts', "import { x } from '../interceptor/index.ts'", /door may not import interceptor/],
+    ['src/auth/a.ts', "import { x } from '../door/index.ts'", /auth may not import door/],
     ['src/fhir/a.ts', "import { x } from '../consent/index.ts'", /fhir may not import consent/],
     ['src/fhir/a.ts', "import type { X } from '../consent/index.ts'", /fhir may not import consent/],
     ['src/auth/a.ts', "import {\n  a,\n  b,\n} from '../cli/index.ts'", /auth may not import cli/],
@@ -59,6 +61,7 @@ describe('roomFaults', () => {
 
   const right: readonly (readonly [file: string, text: string])[] = [
     ['src/gateway/a.ts', "import type { X } from '../interceptor/index.ts'"],
+    ['src/gateway/a.ts', "import { x } from '../door/index.ts'"],
     ['src/cli/a.ts', "import { x } from '../auth/index.ts'\nconsole.log('x')"],
     ['src/cli/main.ts', 'run(process.env)'],
     ['src/cli/a.ts', "import { x } from '../fhir-server/sample/index.ts'"],

@@ -14,7 +14,7 @@ const WORDS = ['scope', 'fhir', 'consent']
 const GROUND = [...WORDS, 'web', 'store', 'config', 'audit']
 const PARTS = ['interceptor', 'gateway', 'fhir-server', 'auth', 'session']
 
-/** Imports go one way: cli, then parts, then common ground, then words. Parts meet over HTTP only. */
+/** Imports go one way: cli, then parts, then common ground, then words. Parts meet over HTTP only; two have one door. */
 const ROOMS: Readonly<Record<string, Room>> = {
   scope: { opens: [] },
   fhir: { opens: ['scope'] },
@@ -23,10 +23,11 @@ const ROOMS: Readonly<Record<string, Room>> = {
   store: { opens: [] },
   config: { opens: ['scope', 'store'] },
   audit: { opens: [...WORDS, 'store'] },
+  door: { opens: [...WORDS, 'web', 'audit'] },
   // A library that other FHIR servers mount: it brings no server and no database.
   interceptor: { opens: WORDS },
-  gateway: { opens: GROUND, namesTypesOf: ['interceptor'] },
-  'fhir-server': { opens: GROUND },
+  gateway: { opens: [...GROUND, 'door'], namesTypesOf: ['interceptor'] },
+  'fhir-server': { opens: [...GROUND, 'door'] },
   auth: { opens: GROUND },
   session: { opens: GROUND },
   cli: { opens: [...GROUND, ...PARTS] },

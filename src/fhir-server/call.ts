@@ -1,22 +1,13 @@
-import type { Access, Admitted, JudgedBefore, Roster } from '../consent/index.ts'
-import type { Interaction, Preconditions, Preferences } from '../fhir/index.ts'
+import type { JudgedBefore, Roster } from '../consent/index.ts'
+import type { Call as AllowedCall } from '../door/index.ts'
+import type { Interaction } from '../fhir/index.ts'
 import type { Answer } from './answer.ts'
 import type { Problem } from './problem.ts'
 import type { Repository } from './repository/repository.ts'
 import type { Pages } from './search/pages.ts'
 
-/** A request below HTTP: the same for a request of its own and for an entry of a Bundle. */
-export interface Call<I extends Interaction = Interaction> {
-  readonly interaction: I
-  /** Parsed JSON; undefined where there was none. */
-  readonly body?: unknown
-  readonly preconditions: Preconditions
-  readonly preferences: Preferences
-  readonly access: Access
-  /** What decided, for the audit trail. */
-  readonly by?: string | undefined
-  /** Who judges the interactions that this one holds (Bundle entries, a page's search). Undefined: unguarded. */
-  readonly admitted?: Admitted | undefined
+/** A call as the handlers take it. */
+export interface Call<I extends Interaction = Interaction> extends AllowedCall<I> {
   /** The id that a create shall give, where a transaction has given it already. */
   readonly newId?: string
 }

@@ -60,3 +60,30 @@ export interface Misunderstood {
 export function isPublic(interaction: Interaction | Misunderstood): boolean {
   return interaction.kind === 'capabilities' || interaction.kind === 'smart-configuration'
 }
+
+const WRITING = {
+  capabilities: false,
+  'smart-configuration': false,
+  read: false,
+  vread: false,
+  'history-instance': false,
+  'history-type': false,
+  'history-system': false,
+  'search-type': false,
+  'search-system': false,
+  'search-compartment': false,
+  create: true,
+  update: true,
+  'update-conditional': true,
+  patch: true,
+  'patch-conditional': true,
+  delete: true,
+  'delete-conditional': true,
+  bundle: true,
+  operation: false,
+} as const satisfies Readonly<Record<Interaction['kind'], boolean>>
+
+/** Whether an interaction may change data. Our operations only read. */
+export function isWriting({ kind }: Interaction): boolean {
+  return WRITING[kind]
+}

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { type Interaction, isPublic } from './interaction.ts'
+import { type Interaction, isPublic, isWriting } from './interaction.ts'
 import { parseInteraction } from './parse-interaction.ts'
 
 const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
@@ -199,6 +199,25 @@ describe('parseInteraction', () => {
       assert.equal(isPublic(parse(line)), true, line)
     for (const line of ['POST /metadata', 'GET /Patient/1', 'GET /', 'GET /metadata/', 'GET /_history'])
       assert.equal(isPublic(parse(line)), false, line)
+  })
+
+  it('is writing where data may be changed by it, and nowhere else', () => {
+    for (const line of [
+      'GET /Patient/1',
+      'GET /Patient',
+      'GET /_history',
+      'POST /Patient/_search',
+      'POST /$x',
+    ])
+      assert.equal(isWriting(parse(line, form, '') as Interaction), false, line)
+    for (const line of [
+      'POST /Patient',
+      'POST /',
+      'PUT /Patient/1',
+      'PATCH /Patient?a=b',
+      'DELETE /Patient/1',
+    ])
+      assert.equal(isWriting(parse(line) as Interaction), true, line)
   })
 
   it('is not changed by headers that mean nothing here', () => {

@@ -7,15 +7,15 @@ import type { Problem } from '../problem.ts'
 export function entryCall(bundle: Call, entry: Entry): Call | Problem {
   const { interaction, body, preconditions } = entry
   if (interaction.kind === 'misunderstood') return { ...interaction, problem: 'misunderstood' }
-  const decision = bundle.admitted?.decide(interaction)
-  if (decision && !decision.allowed) return { problem: 'refused', refused: decision }
+  const decision = bundle.admitted.decide(interaction)
+  if (!decision.allowed) return { problem: 'refused', refused: decision }
   if (isAboutAudit(interaction)) return auditRefusal(interaction)
   return {
     interaction,
     body,
     preconditions,
     preferences: bundle.preferences,
-    access: decision?.access ?? bundle.access,
+    access: decision.access,
     admitted: bundle.admitted,
   }
 }

@@ -27,12 +27,12 @@ export function turnPage<I extends Paged>(context: Context, call: Call<I>, of: s
       code: 'invalid',
       text: 'Cannot read page: follow the link as it was given',
     }
-  if (place.holder !== holderOf(call.admitted?.grant)) return { problem: 'out-of-reach' }
+  if (place.holder !== holderOf(call.admitted.grant)) return { problem: 'out-of-reach' }
   const interaction: I = { ...call.interaction, params: place.params }
-  const decision = call.admitted?.decide(interaction)
-  if (decision && !decision.allowed) return { problem: 'refused', refused: decision }
+  const decision = call.admitted.decide(interaction)
+  if (!decision.allowed) return { problem: 'refused', refused: decision }
   return {
-    call: { ...call, interaction, access: decision?.access ?? call.access },
+    call: { ...call, interaction, access: decision.access },
     after: place.after,
   }
 }
@@ -45,7 +45,7 @@ export function nextLink(
   of: string,
   after: readonly SqlValue[],
 ): { readonly relation: 'next'; readonly url: string } {
-  const holder = holderOf(admitted?.grant)
+  const holder = holderOf(admitted.grant)
   const page = context.pages.seal({ of, params: interaction.params, after, holder })
   return { relation: 'next', url: `${address}?${PAGE}=${page}` }
 }

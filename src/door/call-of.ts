@@ -1,0 +1,40 @@
+import type { FastifyRequest } from 'fastify'
+import { type Admitted, noAccess } from '../consent/index.ts'
+import {
+  acceptsJson,
+  type FhirProblem,
+  type Interaction,
+  isProblem,
+  isPublic,
+  preconditionsOf,
+  preferencesOf,
+  readBody,
+} from '../fhir/index.ts'
+import type { Asked } from './call.ts'
+import { bytesOf } from './interaction-of.ts'
+
+// What is public is answered to everybody alike, and touches nobody's data.
+const nobody: Admitted = { allowed: true, decide: () => ({ allowed: true, access: noAccess, by: 'public' }) }
+
+/** What a request asks for, decided before it is read. */
+export function callOf(interaction: Interaction, request: FastifyRequest): Asked | FhirProblem {
+  const { headers } = request
+  const admitted = isPublic(interaction) ? nobody : request.admitted
+  if (!admitted) throw new Error('Cannot decide: the caller was not admitted')
+  const decision = admitted.decide(interaction)
+  if (!decision.allowed) return { problem: 'refused', refused: decision }
+  if (!acceptsJson(headers, interaction)) return { problem: 'not-acceptable' }
+  const read = readBody(interaction, headers['content-type'], bytesOf(request))
+  if (isProblem(read)) return read
+  return {
+    interaction,
+    body: read.body,
+    text: read.text,
+    preconditions: preconditionsOf(headers),
+    preferences: preferencesOf(headers),
+    access: decision.access,
+    by: decision.by,
+    admitted,
+    requestId: String(request.id),
+  }
+}

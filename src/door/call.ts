@@ -1,0 +1,23 @@
+import type { Access, Admitted } from '../consent/index.ts'
+import type { Interaction, Preconditions, Preferences } from '../fhir/index.ts'
+
+/** A request below HTTP, allowed and read: the same for a request of its own and for an entry of a Bundle. */
+export interface Call<I extends Interaction = Interaction> {
+  readonly interaction: I
+  /** Parsed JSON; undefined where there was none. */
+  readonly body?: unknown
+  readonly preconditions: Preconditions
+  readonly preferences: Preferences
+  readonly access: Access
+  /** What decided, for the audit trail. */
+  readonly by?: string | undefined
+  /** Who judges the interactions that this one holds (Bundle entries, a page's search). */
+  readonly admitted: Admitted
+}
+
+/** One that came by itself. */
+export interface Asked extends Call {
+  /** What the body was parsed from. */
+  readonly text: string | undefined
+  readonly requestId: string
+}

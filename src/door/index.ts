@@ -1,0 +1,9 @@
+/**
+ * The one door below the FHIR base, which the embedded server and the gateway are both entered by: what an address means
+ * is told by `parseInteraction` alone, the guard judges the token before a byte of the body is read, each interaction is
+ * decided, and what came of it is in the audit trail before the response goes out. How an admitted call is performed and
+ * sent is the matter of the server behind; the door knows nothing of tokens, scopes and data.
+ */
+export type { Behind } from './behind.ts'
+export type { Asked, Call } from './call.ts'
+export { type Door, openDoor } from './door.ts'

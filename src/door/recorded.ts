@@ -1,0 +1,52 @@
+import type { FastifyRequest } from 'fastify'
+import { type FhirProblem, type Interaction, isProblem, type Misunderstood } from '../fhir/index.ts'
+import type { AnyProblem, Behind, Told } from './behind.ts'
+import type { Door } from './door.ts'
+
+/** What was asked, as far as it is known. */
+interface Came {
+  readonly interaction: Interaction | Misunderstood
+  readonly by?: string | undefined
+  readonly body?: unknown
+}
+
+/** The response, which may go out: what was asked, decided and answered is in the audit trail. */
+export async function recorded<A extends object, P extends AnyProblem>(
+  door: Door<A, P>,
+  request: FastifyRequest,
+  came: Came,
+  outcome: A | P | FhirProblem,
+): Promise<A> {
+  const { audit, behind } = door
+  const answer = answered(behind, outcome)
+  if (audit) await record(door, request, came, behind.told(answer), isProblem(outcome) ? outcome : undefined)
+  return answer
+}
+
+export function answered<A extends object, P extends AnyProblem>(
+  behind: Behind<A, P>,
+  outcome: A | P | FhirProblem,
+): A {
+  return isProblem<P | FhirProblem>(outcome) ? behind.answerOf(outcome) : outcome
+}
+
+/** Resolves when it is kept. */
+export async function record<A extends object, P extends AnyProblem>(
+  door: Door<A, P>,
+  request: FastifyRequest,
+  { interaction, by, body }: Came,
+  told: Told,
+  problem?: AnyProblem,
+): Promise<void> {
+  await door.audit?.record({
+    ...told,
+    ...{ interaction, by, problem, sent: body },
+    at: door.clock(),
+    method: request.method,
+    address: (request.raw.url ?? '').slice(door.basePath.length),
+    admitted: request.admitted,
+    kept: door.behind.kept,
+    requestId: String(request.id),
+    clientAddress: request.ip,
+  })
+}
