@@ -1,111 +1,97 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import { eachDatabase } from '../../../test/support/databases.ts'
+import { before, it } from 'node:test'
 import { validate } from '../../fhir/index.ts'
-import type { Store } from '../../store/index.ts'
-import { findRecords } from '../index.ts'
-import { type Ask, type Bundle, openAudited, seed } from '../testing/audited-fhir.ts'
+import type { Bundle } from '../testing/audited-fhir.ts'
+import { describeAudited } from '../testing/describe-audited.ts'
 
-eachDatabase((_name, openStore) => {
-  describe('the audit trail as AuditEvents', () => {
-    let store: Store
-    let ask: Ask
-    let close: () => Promise<void>
-    before(async () => {
-      store = await openStore()
-      const server = await openAudited(store)
-      ask = server.ask
-      close = () => server.app.close()
-      await seed(ask)
-      for (const who of ['juniper', 'ashlar', 'everyone', 'nobody'])
-        for (const line of [
-          'GET Patient/ashlar',
-          'GET Patient/juniper',
-          'GET Observation/1',
-          'GET Condition?patient=juniper',
-        ])
-          await ask(line, undefined, who)
-    })
-    after(() => close())
-
-    it('is read as AuditEvents by those who may, within what they reach', async () => {
-      const all = (await ask('GET AuditEvent?_count=1000')).body as Bundle
-      assert.ok((all.entry?.length ?? 0) > 10)
-      for (const { resource } of all.entry ?? []) assert.deepEqual(validate(resource as never), [])
-      const own = (await ask('GET AuditEvent?_count=1000', undefined, 'juniper')).body as Bundle
-      assert.ok((own.entry?.length ?? 0) > 3)
-      for (const { resource } of own.entry ?? [])
-        assert.match(JSON.stringify(resource.entity), /"Patient\/juniper"/)
-      const one = own.entry?.[0]?.resource.id
-      assert.equal((await ask(`GET AuditEvent/${one}`, undefined, 'juniper')).status, 200)
-      assert.equal((await ask(`GET AuditEvent/${one}`, undefined, 'ashlar')).status, 403)
-      assert.equal((await ask('GET AuditEvent/999999', undefined, 'ashlar')).status, 403)
-      assert.equal((await ask('GET AuditEvent/999999')).status, 404)
-      assert.equal((await ask('GET AuditEvent?patient=juniper', undefined, 'ashlar')).status, 200)
-      const foreign = (await ask('GET AuditEvent?patient=juniper', undefined, 'ashlar')).body as Bundle
-      assert.equal(foreign.entry, undefined)
-      assert.equal(foreign.total, 0)
-    })
-
-    it('is searched, sorted, counted and paged', async () => {
-      const find = async (query: string) => (await ask(`GET AuditEvent?${query}`)).body as Bundle
-      const refused = await find('outcome=4&_count=1000')
-      assert.ok((refused.entry?.length ?? 0) >= 4)
-      assert.ok(refused.entry?.every(({ resource }) => resource.outcome === '4'))
-      const launched = await find('entity:identifier=urn:sallyport:launch-id|launch-1&_count=1000')
-      assert.ok((launched.entry?.length ?? 0) >= 5)
-      assert.equal((await find('date=lt2020')).total, 0)
-      assert.equal((await find('agent=Practitioner/p1&subtype=update&_summary=count')).total, 2)
-      const inCompartment = (await ask('GET Patient/ashlar/AuditEvent?_count=1000')).body as Bundle
-      assert.ok(
-        inCompartment.entry?.every(({ resource }) => JSON.stringify(resource).includes('Patient/ashlar')),
-      )
-      const ids: string[] = []
-      const until = new Date(Date.now() - 1).toISOString()
-      let url: string | undefined = `AuditEvent?_sort=date&_count=3&date=lt${until}`
-      for (let pages = 0; url !== undefined && pages < 50; pages++) {
-        const page = (await ask(`GET ${url}`)).body as Bundle
-        ids.push(...(page.entry ?? []).map(({ resource }) => resource.id))
-        url = page.link.find(link => link.relation === 'next')?.url
-      }
-      const expected = (
-        await findRecords(store, { order: 'oldest', before: Date.parse(until), limit: 1000 })
-      ).map(record => String(record.id))
-      assert.deepEqual(ids, expected)
-      for (const query of [
-        '_sort=agent',
-        '_include=AuditEvent:agent',
-        'patient.name=x',
-        '_page=x',
-        'nothing=1',
+describeAudited('the audit trail as AuditEvents', ({ ask, recordsBy }) => {
+  before(async () => {
+    for (const who of ['juniper', 'ashlar', 'everyone', 'nobody'])
+      for (const line of [
+        'GET Patient/ashlar',
+        'GET Patient/juniper',
+        'GET Observation/1',
+        'GET Condition?patient=juniper',
       ])
-        assert.equal((await ask(`GET AuditEvent?${query}`)).status, 400, query)
-    })
+        await ask(line, undefined, who)
+  })
+  it('is read as AuditEvents by those who may, within what they reach', async () => {
+    const all = (await ask('GET AuditEvent?_count=1000')).body as Bundle
+    assert.ok((all.entry?.length ?? 0) > 10)
+    for (const { resource } of all.entry ?? []) assert.deepEqual(validate(resource as never), [])
+    const own = (await ask('GET AuditEvent?_count=1000', undefined, 'juniper')).body as Bundle
+    assert.ok((own.entry?.length ?? 0) > 3)
+    for (const { resource } of own.entry ?? [])
+      assert.match(JSON.stringify(resource.entity), /"Patient\/juniper"/)
+    const one = own.entry?.[0]?.resource.id
+    assert.equal((await ask(`GET AuditEvent/${one}`, undefined, 'juniper')).status, 200)
+    assert.equal((await ask(`GET AuditEvent/${one}`, undefined, 'ashlar')).status, 403)
+    assert.equal((await ask('GET AuditEvent/999999', undefined, 'ashlar')).status, 403)
+    assert.equal((await ask('GET AuditEvent/999999')).status, 404)
+    assert.equal((await ask('GET AuditEvent?patient=juniper', undefined, 'ashlar')).status, 200)
+    const foreign = (await ask('GET AuditEvent?patient=juniper', undefined, 'ashlar')).body as Bundle
+    assert.equal(foreign.entry, undefined)
+    assert.equal(foreign.total, 0)
+  })
 
-    it('has links that tell of no event but those that are shown', async () => {
-      const first = (await ask('GET AuditEvent?_count=1&_sort=date', undefined, 'juniper')).body as Bundle
-      const [shown] = first.entry ?? []
-      const next = first.link.find(link => link.relation === 'next')?.url ?? ''
-      assert.match(next, new RegExp(`\\.${shown?.resource.id}$`))
-      const second = (await ask(`GET ${next}`, undefined, 'juniper')).body as Bundle
-      assert.ok(Number(second.entry?.[0]?.resource.id) > Number(shown?.resource.id))
-    })
+  it('is searched, sorted, counted and paged', async () => {
+    const find = async (query: string) => (await ask(`GET AuditEvent?${query}`)).body as Bundle
+    const refused = await find('outcome=4&_count=1000')
+    assert.ok((refused.entry?.length ?? 0) >= 4)
+    assert.ok(refused.entry?.every(({ resource }) => resource.outcome === '4'))
+    const launched = await find('entity:identifier=urn:sallyport:launch-id|launch-1&_count=1000')
+    assert.ok((launched.entry?.length ?? 0) >= 5)
+    assert.equal((await find('date=lt2020')).total, 0)
+    assert.equal((await find('agent=Practitioner/p1&subtype=update&_summary=count')).total, 2)
+    const inCompartment = (await ask('GET Patient/ashlar/AuditEvent?_count=1000')).body as Bundle
+    assert.ok(
+      inCompartment.entry?.every(({ resource }) => JSON.stringify(resource).includes('Patient/ashlar')),
+    )
+    const ids: string[] = []
+    const until = new Date(Date.now() - 1).toISOString()
+    let url: string | undefined = `AuditEvent?_sort=date&_count=3&date=lt${until}`
+    for (let pages = 0; url !== undefined && pages < 50; pages++) {
+      const page = (await ask(`GET ${url}`)).body as Bundle
+      ids.push(...(page.entry ?? []).map(({ resource }) => resource.id))
+      url = page.link.find(link => link.relation === 'next')?.url
+    }
+    const expected = (await recordsBy({ order: 'oldest', before: Date.parse(until), limit: 1000 })).map(
+      record => String(record.id),
+    )
+    assert.deepEqual(ids, expected)
+    for (const query of [
+      '_sort=agent',
+      '_include=AuditEvent:agent',
+      'patient.name=x',
+      '_page=x',
+      'nothing=1',
+    ])
+      assert.equal((await ask(`GET AuditEvent?${query}`)).status, 400, query)
+  })
 
-    it('is written by nobody else, and not read inside of a Bundle', async () => {
-      const event = { resourceType: 'AuditEvent', id: '1' }
-      for (const [line, body] of [
-        ['POST AuditEvent', event],
-        ['PUT AuditEvent/1', event],
-        ['PUT AuditEvent?date=2020', event],
-        ['DELETE AuditEvent/1', undefined],
-        ['GET AuditEvent/1/_history', undefined],
-      ] as const)
-        assert.equal((await ask(line, body)).status, 405, line)
-      for (const method of ['PUT', 'GET', 'DELETE']) {
-        const entry = [{ resource: event, request: { method, url: 'AuditEvent/1' } }]
-        const batch = { resourceType: 'Bundle', type: 'transaction', entry }
-        assert.equal((await ask('POST ', batch)).status, 405, method)
-      }
-    })
+  it('has links that tell of no event but those that are shown', async () => {
+    const first = (await ask('GET AuditEvent?_count=1&_sort=date', undefined, 'juniper')).body as Bundle
+    const [shown] = first.entry ?? []
+    const next = first.link.find(link => link.relation === 'next')?.url ?? ''
+    assert.match(next, new RegExp(`\\.${shown?.resource.id}$`))
+    const second = (await ask(`GET ${next}`, undefined, 'juniper')).body as Bundle
+    assert.ok(Number(second.entry?.[0]?.resource.id) > Number(shown?.resource.id))
+  })
+
+  it('is written by nobody else, and not read inside of a Bundle', async () => {
+    const event = { resourceType: 'AuditEvent', id: '1' }
+    for (const [line, body] of [
+      ['POST AuditEvent', event],
+      ['PUT AuditEvent/1', event],
+      ['PUT AuditEvent?date=2020', event],
+      ['DELETE AuditEvent/1', undefined],
+      ['GET AuditEvent/1/_history', undefined],
+    ] as const)
+      assert.equal((await ask(line, body)).status, 405, line)
+    for (const method of ['PUT', 'GET', 'DELETE']) {
+      const entry = [{ resource: event, request: { method, url: 'AuditEvent/1' } }]
+      const batch = { resourceType: 'Bundle', type: 'transaction', entry }
+      assert.equal((await ask('POST ', batch)).status, 405, method)
+    }
   })
 })

@@ -1,110 +1,92 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import { eachDatabase } from '../../../test/support/databases.ts'
-import type { Store } from '../../store/index.ts'
-import { createAuditor, fhirAudit, findRecords } from '../index.ts'
-import { type Ask, BASE, newestIn, openAudited, seed } from '../testing/audited-fhir.ts'
+import { describe, it } from 'node:test'
+import { createAuditor, fhirAudit } from '../index.ts'
+import { BASE, openAudited } from '../testing/audited-fhir.ts'
+import { describeAudited } from '../testing/describe-audited.ts'
 
-eachDatabase((_name, openStore) => {
-  describe('the audit trail of a FHIR server', () => {
-    let store: Store
-    let ask: Ask
-    let close: () => Promise<void>
-    before(async () => {
-      store = await openStore()
-      const server = await openAudited(store)
-      ask = server.ask
-      close = () => server.app.close()
-      await seed(ask)
+describeAudited('the audit trail of a FHIR server', ({ ask, newest, recordsBy }) => {
+  it('has who asked what, what decided and how it ended', async () => {
+    assert.equal((await ask('GET Patient/juniper', undefined, 'juniper')).status, 200)
+    const { id: _, at: __, request_id: ___, ...kept } = (await newest()) ?? assert.fail('Nothing was kept')
+    assert.deepEqual(kept, {
+      server: 'fhir',
+      kind: 'fhir',
+      interaction: 'read',
+      allowed: true,
+      status: 200,
+      method: 'GET',
+      request: 'Patient/juniper',
+      resource_type: 'Patient',
+      resource_id: 'juniper',
+      patient_id: 'juniper',
+      patients: null,
+      client_id: 'app',
+      subject: 'c1',
+      fhir_user: null,
+      decided_by: 'patient/*.cruds',
+      reason: null,
+      launch_id: 'launch-1',
+      address: '127.0.0.1',
     })
-    after(() => close())
+  })
 
-    const newest = () => newestIn(store)
-
-    it('has who asked what, what decided and how it ended', async () => {
-      assert.equal((await ask('GET Patient/juniper', undefined, 'juniper')).status, 200)
-      const { id: _, at: __, request_id: ___, ...kept } = (await newest()) ?? assert.fail('Nothing was kept')
-      assert.deepEqual(kept, {
-        server: 'fhir',
-        kind: 'fhir',
-        interaction: 'read',
-        allowed: true,
-        status: 200,
-        method: 'GET',
-        request: 'Patient/juniper',
-        resource_type: 'Patient',
-        resource_id: 'juniper',
+  it('has refusals with their reason: by the token, by the scope, by the stored content, of what is no FHIR', async () => {
+    const last = async () => {
+      const { allowed, status, decided_by, reason, patient_id, patients } = (await newest()) ?? assert.fail()
+      return { allowed, status, decided_by, reason, patient_id: patient_id ?? patients }
+    }
+    await ask('GET Patient/juniper', undefined, 'nobody')
+    assert.deepEqual(await last(), {
+      ...{ allowed: false, status: 401, decided_by: null, patient_id: null },
+      reason: 'The token is not accepted: it is no JWT',
+    })
+    await ask('GET Observation?patient=juniper', undefined, 'juniper')
+    assert.deepEqual(await last(), {
+      ...{
+        allowed: false,
+        status: 403,
+        decided_by: 'patient/Observation.rs?code=1',
         patient_id: 'juniper',
-        patients: null,
-        client_id: 'app',
-        subject: 'c1',
-        fhir_user: null,
-        decided_by: 'patient/*.cruds',
-        reason: null,
-        launch_id: 'launch-1',
-        address: '127.0.0.1',
-      })
+      },
+      reason: 'A filter does not reach it',
     })
+    await ask('GET Patient/ashlar', undefined, 'juniper')
+    assert.deepEqual(await last(), {
+      ...{ allowed: false, status: 403, decided_by: 'patient/*.cruds', patient_id: ' juniper * ' },
+      reason: 'Not within the granted patient, user or filter.',
+    })
+    await ask('GET Patient//x', undefined, 'juniper')
+    const strange = await last()
+    assert.equal(strange.allowed, false)
+    assert.equal(strange.status, 400)
+    await ask('GET metadata', undefined, 'nobody')
+    assert.deepEqual(await last(), {
+      ...{ allowed: true, status: 200, decided_by: 'public', reason: null, patient_id: null },
+    })
+  })
 
-    it('has refusals with their reason: by the token, by the scope, by the stored content, of what is no FHIR', async () => {
-      const last = async () => {
-        const { allowed, status, decided_by, reason, patient_id, patients } =
-          (await newest()) ?? assert.fail()
-        return { allowed, status, decided_by, reason, patient_id: patient_id ?? patients }
-      }
-      await ask('GET Patient/juniper', undefined, 'nobody')
-      assert.deepEqual(await last(), {
-        ...{ allowed: false, status: 401, decided_by: null, patient_id: null },
-        reason: 'The token is not accepted: it is no JWT',
-      })
-      await ask('GET Observation?patient=juniper', undefined, 'juniper')
-      assert.deepEqual(await last(), {
-        ...{
-          allowed: false,
-          status: 403,
-          decided_by: 'patient/Observation.rs?code=1',
-          patient_id: 'juniper',
-        },
-        reason: 'A filter does not reach it',
-      })
-      await ask('GET Patient/ashlar', undefined, 'juniper')
-      assert.deepEqual(await last(), {
-        ...{ allowed: false, status: 403, decided_by: 'patient/*.cruds', patient_id: ' juniper * ' },
-        reason: 'Not within the granted patient, user or filter.',
-      })
-      await ask('GET Patient//x', undefined, 'juniper')
-      const strange = await last()
-      assert.equal(strange.allowed, false)
-      assert.equal(strange.status, 400)
-      await ask('GET metadata', undefined, 'nobody')
-      assert.deepEqual(await last(), {
-        ...{ allowed: true, status: 200, decided_by: 'public', reason: null, patient_id: null },
-      })
-    })
-
-    it('has each entry of a Bundle', async () => {
-      const before = (await newest())?.id ?? 0
-      const request = (method: string, url: string) => ({ request: { method, url } })
-      const entry = [
-        request('GET', 'Patient/juniper'),
-        request('GET', 'Patient/ashlar'),
-        request('GET', 'Observation/1'),
-        request('GET', 'Patient?name=Secret'),
-      ]
-      await ask('POST ', { resourceType: 'Bundle', type: 'batch', entry }, 'juniper')
-      const records = (await findRecords(store, { limit: 100, order: 'oldest' })).filter(it => it.id > before)
-      assert.deepEqual(
-        records.map(it => `${it.method} ${it.request} ${it.allowed} ${it.status}`),
-        [
-          'POST  true 200',
-          'GET Patient/juniper true 200',
-          'GET Patient/ashlar false 403',
-          'GET Observation/1 false 403',
-          'GET Patient?name=… true 200',
-        ],
-      )
-      assert.ok(records.every(it => it.launch_id === 'launch-1'))
-    })
+  it('has each entry of a Bundle', async () => {
+    const before = (await newest())?.id ?? 0
+    const request = (method: string, url: string) => ({ request: { method, url } })
+    const entry = [
+      request('GET', 'Patient/juniper'),
+      request('GET', 'Patient/ashlar'),
+      request('GET', 'Observation/1'),
+      request('GET', 'Patient?name=Secret'),
+    ]
+    await ask('POST ', { resourceType: 'Bundle', type: 'batch', entry }, 'juniper')
+    const records = (await recordsBy({ limit: 100, order: 'oldest' })).filter(it => it.id > before)
+    assert.deepEqual(
+      records.map(it => `${it.method} ${it.request} ${it.allowed} ${it.status}`),
+      [
+        'POST  true 200',
+        'GET Patient/juniper true 200',
+        'GET Patient/ashlar false 403',
+        'GET Observation/1 false 403',
+        'GET Patient?name=… true 200',
+      ],
+    )
+    assert.ok(records.every(it => it.launch_id === 'launch-1'))
   })
 })
 

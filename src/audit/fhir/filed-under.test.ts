@@ -1,137 +1,114 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import { eachDatabase } from '../../../test/support/databases.ts'
-import type { Store } from '../../store/index.ts'
-import { findRecords } from '../index.ts'
-import { type Ask, type Bundle, condition, newestIn, openAudited, seed } from '../testing/audited-fhir.ts'
+import { it } from 'node:test'
+import { type Bundle, condition } from '../testing/audited-fhir.ts'
+import { describeAudited } from '../testing/describe-audited.ts'
 
-eachDatabase((_name, openStore) => {
-  describe('an event', () => {
-    let store: Store
-    let ask: Ask
-    let close: () => Promise<void>
-    before(async () => {
-      store = await openStore()
-      const server = await openAudited(store)
-      ask = server.ask
-      close = () => server.app.close()
-      await seed(ask)
-    })
-    after(() => close())
+describeAudited('an event', ({ ask, newest, recordsBy }) => {
+  it('knows whose record a caller without a patient saw', async () => {
+    await ask('PUT Condition/c1', condition('c1', 'juniper'))
+    assert.equal((await newest())?.patient_id, 'juniper')
+    await ask('GET Condition/c1')
+    assert.equal((await newest())?.patient_id, 'juniper')
+    await ask('GET Condition?patient=Patient/ashlar')
+    assert.equal((await newest())?.patient_id, null, 'nothing was found')
+    await ask('GET Condition')
+    assert.equal((await newest())?.patient_id, 'juniper')
+  })
 
-    const newest = () => newestIn(store)
-
-    it('knows whose record a caller without a patient saw', async () => {
-      await ask('PUT Condition/c1', condition('c1', 'juniper'))
-      assert.equal((await newest())?.patient_id, 'juniper')
-      await ask('GET Condition/c1')
-      assert.equal((await newest())?.patient_id, 'juniper')
-      await ask('GET Condition?patient=Patient/ashlar')
-      assert.equal((await newest())?.patient_id, null, 'nothing was found')
-      await ask('GET Condition')
-      assert.equal((await newest())?.patient_id, 'juniper')
-    })
-
-    it('is filed under whose data was seen or changed, not under whom the app was launched for', async () => {
-      await ask('PUT Condition/c2', condition('c2', 'ashlar'))
-      const seen: readonly (readonly [line: string, patient: string | null, patients: string | null])[] = [
-        ['GET Condition/c2', 'ashlar', null],
-        ['GET Condition/c2?_elements=code', 'ashlar', null],
-        ['GET Condition?_id=c2', 'ashlar', null],
-        ['GET Condition?_id=c2&_elements=code', 'ashlar', null],
-        ['GET Patient?_id=ashlar', 'ashlar', null],
-        ['GET Condition?subject:Patient=ashlar', 'ashlar', null],
-        ['GET Condition?patient._id=ashlar', 'ashlar', null],
-        ['GET Condition/c2/_history', 'ashlar', null],
-        ['GET Patient/ashlar/Condition', 'ashlar', null],
-        ['GET Condition?patient=ashlar,juniper&_sort=_id', null, ' juniper ashlar '],
-        ['GET Condition?patient=ashlar,nobody', null, ' ashlar * '],
-        ['GET Condition?_id=c2,c9', null, ' ashlar * '],
-        ['GET Condition?_id=c9', null, null],
-        ['GET Condition/c9', null, null],
-        ['GET Observation/o-of-ashlar', null, null],
-        ['GET Observation?patient=ashlar', null, null],
-        ['GET Condition?_id=c2&_summary=count', null, null],
-      ]
-      for (const who of ['launched', 'everyone'])
-        for (const [line, patient_id, patients] of seen) {
-          await ask(line, undefined, who)
-          const kept = await newest()
-          assert.deepEqual([kept?.patient_id, kept?.patients], [patient_id, patients], `${who} ${line}`)
-        }
-      await ask('GET Observation?patient=juniper', undefined, 'launched')
-      assert.equal((await newest())?.patient_id, 'juniper', 'refused, of the patient of the token')
-    })
-
-    it('knows whose the resource was that was written, moved or deleted, whatever was answered', async () => {
-      const said = async (line: string, body?: unknown) => {
-        assert.ok((await ask(line, body, 'launched')).status < 300, line)
+  it('is filed under whose data was seen or changed, not under whom the app was launched for', async () => {
+    await ask('PUT Condition/c2', condition('c2', 'ashlar'))
+    const seen: readonly (readonly [line: string, patient: string | null, patients: string | null])[] = [
+      ['GET Condition/c2', 'ashlar', null],
+      ['GET Condition/c2?_elements=code', 'ashlar', null],
+      ['GET Condition?_id=c2', 'ashlar', null],
+      ['GET Condition?_id=c2&_elements=code', 'ashlar', null],
+      ['GET Patient?_id=ashlar', 'ashlar', null],
+      ['GET Condition?subject:Patient=ashlar', 'ashlar', null],
+      ['GET Condition?patient._id=ashlar', 'ashlar', null],
+      ['GET Condition/c2/_history', 'ashlar', null],
+      ['GET Patient/ashlar/Condition', 'ashlar', null],
+      ['GET Condition?patient=ashlar,juniper&_sort=_id', null, ' juniper ashlar '],
+      ['GET Condition?patient=ashlar,nobody', null, ' ashlar * '],
+      ['GET Condition?_id=c2,c9', null, ' ashlar * '],
+      ['GET Condition?_id=c9', null, null],
+      ['GET Condition/c9', null, null],
+      ['GET Observation/o-of-ashlar', null, null],
+      ['GET Observation?patient=ashlar', null, null],
+      ['GET Condition?_id=c2&_summary=count', null, null],
+    ]
+    for (const who of ['launched', 'everyone'])
+      for (const [line, patient_id, patients] of seen) {
+        await ask(line, undefined, who)
         const kept = await newest()
-        return kept?.patients ?? kept?.patient_id
+        assert.deepEqual([kept?.patient_id, kept?.patients], [patient_id, patients], `${who} ${line}`)
       }
-      assert.equal(await said('POST Condition', condition('x', 'ashlar')), 'ashlar')
-      assert.equal(await said('PUT Condition/moved', condition('moved', 'ashlar')), 'ashlar')
-      assert.equal(await said('PUT Condition/moved', condition('moved', 'juniper')), ' juniper ashlar ')
-      assert.equal(await said('DELETE Condition/moved'), 'juniper')
-      await ask('PUT Condition/gone', condition('gone', 'ashlar'))
-      assert.equal(await said('DELETE Condition?_id=gone'), 'ashlar')
-      assert.equal(await said('GET Condition/gone/_history'), 'ashlar')
-    })
+    await ask('GET Observation?patient=juniper', undefined, 'launched')
+    assert.equal((await newest())?.patient_id, 'juniper', 'refused, of the patient of the token')
+  })
 
-    it('shows no event to a patient that tells of another one, and every event to those who may see all', async () => {
-      const requests = async (who: string, query: string) => {
-        const { entry = [] } = (await ask(`GET ${query}`, undefined, who)).body as Bundle
-        const entities = entry.flatMap(({ resource }) => resource.entity as { query?: string }[])
-        return entities.flatMap(({ query }) => (query ? [Buffer.from(query, 'base64').toString()] : []))
-      }
-      // Refused, and found nothing: whom they asked for is not told to others of the same patient.
-      const vain = ['GET Patient/ashlar', 'GET Condition?patient=ashlar', 'GET Patient?_id=ashlar']
-      for (const line of vain) await ask(line, undefined, 'juniper')
-      await ask('GET Condition/c1', undefined, 'juniper')
-      const juniper = await requests('juniper', 'AuditEvent?_count=1000')
-      assert.ok(juniper.includes('GET Condition/c1'))
-      for (const line of juniper) assert.doesNotMatch(line, /c2|ashlar|gone/, line)
-      const all = await requests('everyone', 'AuditEvent?patient=juniper&_count=1000')
-      for (const line of vain) assert.ok(all.includes(line), line)
-      const ashlar = await requests('ashlar', 'AuditEvent?_count=1000')
-      assert.ok(ashlar.includes('GET Condition/c2'))
-      assert.ok(!ashlar.some(line => line.includes('juniper')))
-      for (const query of [
-        'AuditEvent?patient=ashlar&_count=1000',
-        'Patient/ashlar/AuditEvent?_count=1000',
-      ]) {
-        const all = await requests('everyone', query)
-        for (const line of ['GET Condition/c2', 'GET Condition?patient=ashlar,juniper&_sort=_id'])
-          assert.ok(all.includes(line), `${query}: ${line}`)
-      }
-      const [several] = await findRecords(store, { patients: ['ashlar'], limit: 1000 }).then(list =>
-        list.filter(it => it.patients !== null),
-      )
-      assert.equal((await ask(`GET AuditEvent/${several?.id}`, undefined, 'ashlar')).status, 403)
-      assert.equal((await ask(`GET AuditEvent/${several?.id}`)).status, 200)
-      const strange = await findRecords(store, { patients: ['%', 'ASHLAR', 'ash', '*x'], limit: 1000 })
-      assert.equal(strange.length, 0)
-    })
-
-    it('calls a batch a batch, files it under all its patients, and a compartment is no resource', async () => {
-      const request = (url: string) => ({ request: { method: 'GET', url } })
-      const entry = [request('Condition/c1'), request('Condition/c2')]
-      await ask('POST ', { resourceType: 'Bundle', type: 'batch', entry }, 'launched')
-      const [last, first, batch] = await findRecords(store, { limit: 3 })
-      assert.deepEqual([last?.patient_id, first?.patient_id], ['ashlar', 'juniper'])
-      assert.deepEqual([batch?.interaction, batch?.patients], ['batch', ' juniper ashlar '])
-      const written = [
-        { resource: condition('c3', 'ashlar'), request: { method: 'PUT', url: 'Condition/c3' } },
-      ]
-      await ask('POST ', { resourceType: 'Bundle', type: 'transaction', entry: written }, 'launched')
-      const [one, whole] = await findRecords(store, { limit: 2 })
-      assert.deepEqual(
-        [one?.patient_id, whole?.interaction, whole?.patient_id],
-        ['ashlar', 'transaction', 'ashlar'],
-      )
-      await ask('GET Patient/ashlar/Condition')
+  it('knows whose the resource was that was written, moved or deleted, whatever was answered', async () => {
+    const said = async (line: string, body?: unknown) => {
+      assert.ok((await ask(line, body, 'launched')).status < 300, line)
       const kept = await newest()
-      assert.deepEqual([kept?.resource_type, kept?.resource_id], ['Condition', null])
-    })
+      return kept?.patients ?? kept?.patient_id
+    }
+    assert.equal(await said('POST Condition', condition('x', 'ashlar')), 'ashlar')
+    assert.equal(await said('PUT Condition/moved', condition('moved', 'ashlar')), 'ashlar')
+    assert.equal(await said('PUT Condition/moved', condition('moved', 'juniper')), ' juniper ashlar ')
+    assert.equal(await said('DELETE Condition/moved'), 'juniper')
+    await ask('PUT Condition/gone', condition('gone', 'ashlar'))
+    assert.equal(await said('DELETE Condition?_id=gone'), 'ashlar')
+    assert.equal(await said('GET Condition/gone/_history'), 'ashlar')
+  })
+
+  it('shows no event to a patient that tells of another one, and every event to those who may see all', async () => {
+    const requests = async (who: string, query: string) => {
+      const { entry = [] } = (await ask(`GET ${query}`, undefined, who)).body as Bundle
+      const entities = entry.flatMap(({ resource }) => resource.entity as { query?: string }[])
+      return entities.flatMap(({ query }) => (query ? [Buffer.from(query, 'base64').toString()] : []))
+    }
+    // Refused, and found nothing: whom they asked for is not told to others of the same patient.
+    const vain = ['GET Patient/ashlar', 'GET Condition?patient=ashlar', 'GET Patient?_id=ashlar']
+    for (const line of vain) await ask(line, undefined, 'juniper')
+    await ask('GET Condition/c1', undefined, 'juniper')
+    const juniper = await requests('juniper', 'AuditEvent?_count=1000')
+    assert.ok(juniper.includes('GET Condition/c1'))
+    for (const line of juniper) assert.doesNotMatch(line, /c2|ashlar|gone/, line)
+    const all = await requests('everyone', 'AuditEvent?patient=juniper&_count=1000')
+    for (const line of vain) assert.ok(all.includes(line), line)
+    const ashlar = await requests('ashlar', 'AuditEvent?_count=1000')
+    assert.ok(ashlar.includes('GET Condition/c2'))
+    assert.ok(!ashlar.some(line => line.includes('juniper')))
+    for (const query of ['AuditEvent?patient=ashlar&_count=1000', 'Patient/ashlar/AuditEvent?_count=1000']) {
+      const all = await requests('everyone', query)
+      for (const line of ['GET Condition/c2', 'GET Condition?patient=ashlar,juniper&_sort=_id'])
+        assert.ok(all.includes(line), `${query}: ${line}`)
+    }
+    const [several] = await recordsBy({ patients: ['ashlar'], limit: 1000 }).then(list =>
+      list.filter(it => it.patients !== null),
+    )
+    assert.equal((await ask(`GET AuditEvent/${several?.id}`, undefined, 'ashlar')).status, 403)
+    assert.equal((await ask(`GET AuditEvent/${several?.id}`)).status, 200)
+    const strange = await recordsBy({ patients: ['%', 'ASHLAR', 'ash', '*x'], limit: 1000 })
+    assert.equal(strange.length, 0)
+  })
+
+  it('calls a batch a batch, files it under all its patients, and a compartment is no resource', async () => {
+    const request = (url: string) => ({ request: { method: 'GET', url } })
+    const entry = [request('Condition/c1'), request('Condition/c2')]
+    await ask('POST ', { resourceType: 'Bundle', type: 'batch', entry }, 'launched')
+    const [last, first, batch] = await recordsBy({ limit: 3 })
+    assert.deepEqual([last?.patient_id, first?.patient_id], ['ashlar', 'juniper'])
+    assert.deepEqual([batch?.interaction, batch?.patients], ['batch', ' juniper ashlar '])
+    const written = [{ resource: condition('c3', 'ashlar'), request: { method: 'PUT', url: 'Condition/c3' } }]
+    await ask('POST ', { resourceType: 'Bundle', type: 'transaction', entry: written }, 'launched')
+    const [one, whole] = await recordsBy({ limit: 2 })
+    assert.deepEqual(
+      [one?.patient_id, whole?.interaction, whole?.patient_id],
+      ['ashlar', 'transaction', 'ashlar'],
+    )
+    await ask('GET Patient/ashlar/Condition')
+    const kept = await newest()
+    assert.deepEqual([kept?.resource_type, kept?.resource_id], ['Condition', null])
   })
 })

@@ -5,7 +5,7 @@ import { outcome, outsideGrant } from '../../fhir/index.ts'
 import { type FhirServerOptions, fhirServer } from '../../fhir-server/index.ts'
 import { parseScopes } from '../../scope/index.ts'
 import type { Store } from '../../store/index.ts'
-import { createAuditor, fhirAudit, findRecords, type KeptRecord } from '../index.ts'
+import { createAuditor, fhirAudit } from '../index.ts'
 
 export const BASE = 'http://fhir.test/fhir'
 
@@ -102,8 +102,4 @@ export const condition = (id: string, patient: string) => ({
 /** The two patients of the callers. */
 export async function seed(ask: Ask): Promise<void> {
   for (const id of ['juniper', 'ashlar']) await ask(`PUT Patient/${id}`, { resourceType: 'Patient', id })
-}
-
-export async function newestIn(store: Store): Promise<KeptRecord | undefined> {
-  return (await findRecords(store, { limit: 1 }))[0]
 }
