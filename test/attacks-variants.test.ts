@@ -69,14 +69,12 @@ const kim: Asking = { scope: 'user/*.cruds', fhirUser: 'Practitioner/kim', sub: 
 
 for (const [name, open] of Object.entries(GUARDED_SERVERS))
   describe(name, () => {
-    // The gateway knows no organizations, so there the patients of `north` are named: by right, and not by data.
     const isEmbedded = name === 'the embedded FHIR server'
     let fhir: GuardedFhir
     before(async () => {
-      const whom = isEmbedded ? { organizations: ['north'] } : { patients: ['ann'] }
-      const rights = readRights({ rules: [{ clinicians: ['Practitioner/kim'], ...whom }] })
+      const rights = readRights({ rules: [{ clinicians: ['Practitioner/kim'], organizations: ['north'] }] })
       assert(!('problem' in rights))
-      fhir = await startGuardedFhir(DATA, { userReach: rightsReach(rights, isEmbedded) }, open)
+      fhir = await startGuardedFhir(DATA, { userReach: rightsReach(rights) }, open)
     })
     after(() => fhir.close())
 

@@ -10,7 +10,7 @@ import {
   shownIn,
   startGuardedFhir,
 } from './support/guarded-fhir.ts'
-import { openApart } from './support/guarded-servers.ts'
+import { type OpenGuarded, openApart } from './support/guarded-servers.ts'
 
 const to = (reference: string) => ({ reference })
 const patient = (id: string, organization?: string): Resource => ({
@@ -65,14 +65,6 @@ const by = (id: string, scope = 'user/*.cruds', more: object = {}): Asking => ({
   ...more,
 })
 
-let fhir: GuardedFhir
-before(async () => {
-  const rights = readRights(RULES)
-  assert(!('problem' in rights))
-  fhir = await startGuardedFhir(DATA, { userReach: rightsReach(rights, true) })
-})
-after(() => fhir.close())
-
 const PATIENTS = { kim: 'ann cat', lee: 'ann cat', max: 'cat dan', root: 'ann ben cat dan', ida: '' }
 
 async function seesOnly(fhir: GuardedFhir, who: string, expected: readonly string[]): Promise<void> {
@@ -102,125 +94,119 @@ async function seesOnly(fhir: GuardedFhir, who: string, expected: readonly strin
   assert.deepEqual(versions, conditions)
 }
 
-describe('user/ scopes under a policy', () => {
-  for (const [who, seen] of Object.entries(PATIENTS)) {
-    const expected = seen === '' ? [] : seen.split(' ')
-    it(`let ${who} see ${seen || 'nobody'}, by every way to ask`, () => seesOnly(fhir, who, expected))
-  }
+const SERVERS: Readonly<Record<string, OpenGuarded | undefined>> = {
+  'on the embedded server': undefined,
+  'through the gateway': openApart,
+}
 
-  it('give one answer for a patient of others and one that there is not', async () => {
-    const other = await fhir.ask('GET /Patient/ben', by('kim'))
-    const absent = await fhir.ask('GET /Patient/nobody', by('kim'))
-    assert.deepEqual([other.status, other.text], [absent.status, absent.text])
-    assert.equal(other.why, NOT_WITHIN)
-  })
-
-  it('leave shared resources to all, and a Group, which lists patients, to none', async () => {
-    assert.equal((await fhir.ask('GET /Organization/south', by('kim'))).status, 200)
-    assert.equal((await fhir.ask('GET /Practitioner?_summary=count', by('kim'))).body.total, 4)
-    assert.equal((await fhir.ask('GET /Group/g', by('kim'))).why, NOT_WITHIN)
-    assert.equal((await fhir.ask('GET /Group/g', by('root'))).status, 200)
-  })
-
-  it('write only for patients of the clinician, and into nobody else', async () => {
-    const post = async (who: string, of: string, more = {}) =>
-      (await fhir.ask('POST /Condition', by(who), { ...condition('x', of, more), id: undefined })).status
-    assert.deepEqual(
-      [
-        await post('kim', 'ann'),
-        await post('kim', 'ben'),
-        await post('lee', 'cat'),
-        await post('lee', 'dan'),
-      ],
-      [201, 403, 201, 403],
-    )
-    for (const who of ['kim', 'lee']) {
-      assert.equal(await post(who, 'ann', { asserter: to('Patient/ben') }), 403)
-      assert.equal((await fhir.ask('DELETE /Condition/c-ben', by(who))).why, NOT_WITHIN)
-      assert.equal(
-        (await fhir.ask('PUT /Condition/c-ben', by(who), condition('c-ben', 'ann'))).why,
-        NOT_WITHIN,
-      )
-      assert.equal(
-        (await fhir.ask('PUT /Condition/shared', by(who), condition('shared', 'ann'))).why,
-        NOT_WITHIN,
-      )
-    }
-    assert.equal(await post('lee', 'ann', { asserter: to('Patient/cat') }), 201)
-  })
-
-  it('let nobody widen the own rights by writing', async () => {
-    const put = (resource: Resource, who = 'lee') =>
-      fhir.ask(`PUT /${resource.resourceType}/${resource.id}`, by(who), resource)
-    for (const resource of [
-      team('t-new', 'ben', 'active', 'Practitioner/lee'),
-      team('t-dan', 'dan', 'active', 'Practitioner/lee'),
-      team('t-cat', 'ben', 'active', 'Practitioner/lee'),
-      patient('ben', 'north'),
-      patient('dan', 'north'),
-      patient('ann', 'south'),
-    ])
-      assert.equal((await put(resource)).why, NOT_WITHIN, JSON.stringify(resource))
-    assert.equal((await put(patient('eve', 'north'))).status, 201)
-    assert.equal((await put(patient('fay', 'south'))).why, NOT_WITHIN)
-    const entry = [
-      {
-        request: { method: 'PUT', url: 'CareTeam/t-9' },
-        resource: team('t-9', 'ben', 'active', 'Practitioner/lee'),
-      },
-      { request: { method: 'GET', url: 'Patient/ben' } },
-    ]
-    const transaction = await fhir.ask('POST /', by('lee'), {
-      resourceType: 'Bundle',
-      type: 'transaction',
-      entry,
+for (const [where, open] of Object.entries(SERVERS))
+  describe(`user/ scopes under a policy, ${where},`, () => {
+    let fhir: GuardedFhir
+    before(async () => {
+      const rights = readRights(RULES)
+      assert(!('problem' in rights))
+      fhir = await startGuardedFhir(DATA, { userReach: rightsReach(rights) }, open)
     })
-    assert.equal(transaction.status, 403)
-    assert.equal((await fhir.ask('GET /CareTeam/t-9', ADMIN)).status, 404)
-  })
+    after(() => fhir.close())
+    for (const [who, seen] of Object.entries(PATIENTS)) {
+      const expected = seen === '' ? [] : seen.split(' ')
+      it(`let ${who} see ${seen || 'nobody'}, by every way to ask`, () => seesOnly(fhir, who, expected))
+    }
 
-  it('follow the data: who leaves a care team or an organization is no longer seen', async () => {
-    await fhir.ask('PUT /Patient/gus', ADMIN, patient('gus', 'north'))
-    await fhir.ask('PUT /CareTeam/t-hal', ADMIN, team('t-hal', 'hal', 'active', 'Practitioner/lee'))
-    await fhir.ask('PUT /Patient/hal', ADMIN, patient('hal'))
-    const sees = async (id: string) => (await fhir.ask(`GET /Patient/${id}`, by('lee'))).status
-    assert.deepEqual([await sees('gus'), await sees('hal')], [200, 200])
-    await fhir.ask('PUT /Patient/gus', ADMIN, patient('gus', 'south'))
-    await fhir.ask('PUT /CareTeam/t-hal', ADMIN, team('t-hal', 'hal', 'inactive', 'Practitioner/lee'))
-    assert.deepEqual([await sees('gus'), await sees('hal')], [403, 403])
-    for (const path of ['/_history', '/_history/1'])
-      assert.equal((await fhir.ask(`GET /Patient/gus${path}`, by('lee'))).why, NOT_WITHIN)
-  })
+    it('give one answer for a patient of others and one that there is not', async () => {
+      const other = await fhir.ask('GET /Patient/ben', by('kim'))
+      const absent = await fhir.ask('GET /Patient/nobody', by('kim'))
+      assert.deepEqual([other.status, other.text], [absent.status, absent.text])
+      assert.equal(other.why, NOT_WITHIN)
+    })
 
-  it('leave patient/ and system/ scopes as they are', async () => {
-    const patientScope = by('kim', 'patient/*.rs', { patient: 'ben' })
-    assert.deepEqual(shownIn(await fhir.ask('GET /Condition', patientScope)), ['Condition/c-ben'])
-    assert.equal((await fhir.ask('GET /Patient/ben', ADMIN)).status, 200)
-  })
+    it('leave shared resources to all, and a Group, which lists patients, to none', async () => {
+      assert.equal((await fhir.ask('GET /Organization/south', by('kim'))).status, 200)
+      assert.equal((await fhir.ask('GET /Practitioner?_summary=count', by('kim'))).body.total, 4)
+      assert.equal((await fhir.ask('GET /Group/g', by('kim'))).why, NOT_WITHIN)
+      assert.equal((await fhir.ask('GET /Group/g', by('root'))).status, 200)
+    })
 
-  it('reach nothing for a patient or relative as user but their own', async () => {
-    const as = (fhirUser: string): Asking => ({ scope: 'user/*.cruds', fhirUser })
-    assert.deepEqual(shownIn(await fhir.ask('GET /Patient', as('Patient/ann'))), ['Patient/ann'])
-    assert.equal((await fhir.ask('GET /Condition/c-ben', as('Patient/ann'))).why, NOT_WITHIN)
-    assert.equal((await fhir.ask('GET /Patient', as('RelatedPerson/r'))).why, NOT_WITHIN)
-  })
-})
+    it('write only for patients of the clinician, and into nobody else', async () => {
+      const post = async (who: string, of: string, more = {}) =>
+        (await fhir.ask('POST /Condition', by(who), { ...condition('x', of, more), id: undefined })).status
+      assert.deepEqual(
+        [
+          await post('kim', 'ann'),
+          await post('kim', 'ben'),
+          await post('lee', 'cat'),
+          await post('lee', 'dan'),
+        ],
+        [201, 403, 201, 403],
+      )
+      for (const who of ['kim', 'lee']) {
+        assert.equal(await post(who, 'ann', { asserter: to('Patient/ben') }), 403)
+        assert.equal((await fhir.ask('DELETE /Condition/c-ben', by(who))).why, NOT_WITHIN)
+        assert.equal(
+          (await fhir.ask('PUT /Condition/c-ben', by(who), condition('c-ben', 'ann'))).why,
+          NOT_WITHIN,
+        )
+        assert.equal(
+          (await fhir.ask('PUT /Condition/shared', by(who), condition('shared', 'ann'))).why,
+          NOT_WITHIN,
+        )
+      }
+      assert.equal(await post('lee', 'ann', { asserter: to('Patient/cat') }), 201)
+    })
 
-describe('user/ scopes under a policy that names patients, through the gateway', () => {
-  let gateway: GuardedFhir
-  before(async () => {
-    const rights = readRights({ rules: RULES.rules.filter(it => !('careTeams' in it)) })
-    assert(!('problem' in rights))
-    gateway = await startGuardedFhir(DATA, { userReach: rightsReach(rights, false) }, openApart)
-  })
-  after(() => gateway.close())
+    it('let nobody widen the own rights by writing', async () => {
+      const put = (resource: Resource, who = 'lee') =>
+        fhir.ask(`PUT /${resource.resourceType}/${resource.id}`, by(who), resource)
+      for (const resource of [
+        team('t-new', 'ben', 'active', 'Practitioner/lee'),
+        team('t-dan', 'dan', 'active', 'Practitioner/lee'),
+        team('t-cat', 'ben', 'active', 'Practitioner/lee'),
+        patient('ben', 'north'),
+        patient('dan', 'north'),
+        patient('ann', 'south'),
+      ])
+        assert.equal((await put(resource)).why, NOT_WITHIN, JSON.stringify(resource))
+      assert.equal((await put(patient('eve', 'north'))).status, 201)
+      assert.equal((await put(patient('fay', 'south'))).why, NOT_WITHIN)
+      const entry = [
+        {
+          request: { method: 'PUT', url: 'CareTeam/t-9' },
+          resource: team('t-9', 'ben', 'active', 'Practitioner/lee'),
+        },
+        { request: { method: 'GET', url: 'Patient/ben' } },
+      ]
+      const transaction = await fhir.ask('POST /', by('lee'), {
+        resourceType: 'Bundle',
+        type: 'transaction',
+        entry,
+      })
+      assert.equal(transaction.status, 403)
+      assert.equal((await fhir.ask('GET /CareTeam/t-9', ADMIN)).status, 404)
+    })
 
-  for (const [who, seen] of Object.entries({
-    kim: 'ann cat',
-    max: 'dan',
-    root: 'ann ben cat dan',
-  })) {
-    const expected = seen.split(' ')
-    it(`let ${who} see ${seen}, by every way to ask`, () => seesOnly(gateway, who, expected))
-  }
-})
+    it('follow the data: who leaves a care team or an organization is no longer seen', async () => {
+      await fhir.ask('PUT /Patient/gus', ADMIN, patient('gus', 'north'))
+      await fhir.ask('PUT /CareTeam/t-hal', ADMIN, team('t-hal', 'hal', 'active', 'Practitioner/lee'))
+      await fhir.ask('PUT /Patient/hal', ADMIN, patient('hal'))
+      const sees = async (id: string) => (await fhir.ask(`GET /Patient/${id}`, by('lee'))).status
+      assert.deepEqual([await sees('gus'), await sees('hal')], [200, 200])
+      await fhir.ask('PUT /Patient/gus', ADMIN, patient('gus', 'south'))
+      await fhir.ask('PUT /CareTeam/t-hal', ADMIN, team('t-hal', 'hal', 'inactive', 'Practitioner/lee'))
+      assert.deepEqual([await sees('gus'), await sees('hal')], [403, 403])
+      for (const path of ['/_history', '/_history/1'])
+        assert.equal((await fhir.ask(`GET /Patient/gus${path}`, by('lee'))).why, NOT_WITHIN)
+    })
+
+    it('leave patient/ and system/ scopes as they are', async () => {
+      const patientScope = by('kim', 'patient/*.rs', { patient: 'ben' })
+      assert.deepEqual(shownIn(await fhir.ask('GET /Condition', patientScope)), ['Condition/c-ben'])
+      assert.equal((await fhir.ask('GET /Patient/ben', ADMIN)).status, 200)
+    })
+
+    it('reach nothing for a patient or relative as user but their own', async () => {
+      const as = (fhirUser: string): Asking => ({ scope: 'user/*.cruds', fhirUser })
+      assert.deepEqual(shownIn(await fhir.ask('GET /Patient', as('Patient/ann'))), ['Patient/ann'])
+      assert.equal((await fhir.ask('GET /Condition/c-ben', as('Patient/ann'))).why, NOT_WITHIN)
+      assert.equal((await fhir.ask('GET /Patient', as('RelatedPerson/r'))).why, NOT_WITHIN)
+    })
+  })

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import type { Settings } from '../config/index.ts'
-import { needRoster, type Policy, type Rights, readRights, rightsReach } from '../consent/index.ts'
+import { type Policy, type Rights, readRights, rightsReach } from '../consent/index.ts'
 import { CommandFailure } from './command.ts'
 
 /**
@@ -10,13 +10,7 @@ import { CommandFailure } from './command.ts'
  */
 export function userReachOf({ fhir }: Settings): Policy['userReach'] {
   if (fhir.policyFile === undefined) return undefined
-  const rights = rightsIn(fhir.policyFile)
-  const rostered = fhir.upstreamUrl === undefined
-  if (!rostered && needRoster(rights))
-    throw new CommandFailure(
-      `Cannot use policy file ${fhir.policyFile} with SMART_FHIR_UPSTREAM_URL: expected no organizations, no careTeams, and 50 patients at most`,
-    )
-  return rightsReach(rights, rostered)
+  return rightsReach(rightsIn(fhir.policyFile))
 }
 
 function rightsIn(path: string): Rights {

@@ -14,5 +14,5 @@ export { type Access, fullAccess, type Limit, noAccess, type Reach } from './rea
 export type { Panel, Roster } from './rights/panel.ts'
 export { type BadRights, readRights } from './rights/read-rights.ts'
 export type { Rights } from './rights/rights.ts'
-export { needRoster, rightsReach } from './rights/rights-reach.ts'
+export { rightsReach } from './rights/rights-reach.ts'
 export { tellsAbsence } from './tells-absence.ts'

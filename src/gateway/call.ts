@@ -1,4 +1,4 @@
-import type { Access, Admitted, JudgedBefore } from '../consent/index.ts'
+import type { Access, Admitted, JudgedBefore, Panel, Roster } from '../consent/index.ts'
 import type { Interaction, Preconditions, Preferences } from '../fhir/index.ts'
 import type { Answer } from './answer.ts'
 import type { Problem } from './problem.ts'
@@ -38,6 +38,13 @@ export interface Context {
   readonly responseLimit: number
   readonly pages: Pages
   readonly judgedBefore: JudgedBefore
+  /** Asks the upstream who of these patients is on the panels of a policy (`smart.fhir.policy-file`). */
+  readonly rosterOf: (
+    context: Context,
+    call: Call,
+    panels: readonly Panel[],
+    patients: ReadonlySet<string>,
+  ) => Promise<Roster | Problem>
   /** How a patient's compartment is asked for: by its path, or by a search parameter. */
   readonly narrowing: () => Promise<'compartment' | 'parameter'>
   readonly capabilities: () => Promise<object | Problem>

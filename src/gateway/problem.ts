@@ -28,6 +28,13 @@ export type Problem =
   | { readonly problem: 'kept-elsewhere'; readonly type: string }
   | { readonly problem: 'gateway-entry-failed'; readonly entry: number; readonly cause: Problem }
 
+export function tooCostly(most: number): Problem {
+  return {
+    problem: 'too-costly',
+    text: `Cannot look through over ${most} resources for this: ask for less`,
+  }
+}
+
 /** The one place where a problem becomes a response. */
 export function answerOf(problem: Problem): Answer {
   const { status, outcome, headers } = responseTo(problem)

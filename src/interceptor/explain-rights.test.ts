@@ -6,7 +6,7 @@ import { fhirBaseUrl } from './testing/auth-server.ts'
 
 const rights = readRights({ rules: [{ clinicians: 'all', organizations: ['north'] }] })
 assert(!('problem' in rights))
-const userReach = rightsReach(rights, true)
+const userReach = rightsReach(rights)
 
 function ask(line: string, scope: string, body?: unknown) {
   const [method = '', url = ''] = line.split(' ')
@@ -40,7 +40,7 @@ describe('explain, under a policy', () => {
     assert(!('problem' in several))
     const asked = { method: 'GET', url: '/Condition', scope: 'user/*.rs', fhirUser: 'Practitioner/kim' }
     const settings = { searchLetter: 'r', contexts: ['user'] } as const
-    const told = explain({ ...asked, ...settings, userReach: rightsReach(several, true) }, fhirBaseUrl)
+    const told = explain({ ...asked, ...settings, userReach: rightsReach(several) }, fhirBaseUrl)
     assert.deepEqual([told.allowed, told.within], [true, null])
   })
 

@@ -10,11 +10,8 @@ import type { Rights } from './rights.ts'
 const FEW = 50
 const REMEMBERED = 1000
 
-/**
- * What a clinician reaches by right, whatever a `user/` scope says: everything that is not of another's patient. A
- * server without a roster is given limits to single patients only (`needRoster`).
- */
-export function rightsReach(rights: Rights, rostered: boolean): NonNullable<Policy['userReach']> {
+/** What a clinician reaches by right, whatever a `user/` scope says: everything that is not of another's patient. */
+export function rightsReach(rights: Rights): NonNullable<Policy['userReach']> {
   const panels = new Map<string, Panel | 'all'>()
   const panelFor = (user: ResourceReference): Panel | 'all' => {
     const key = `${user.type}/${user.id}`
@@ -23,20 +20,14 @@ export function rightsReach(rights: Rights, rostered: boolean): NonNullable<Poli
     panels.set(key, panel)
     return panel
   }
-  return (user, type, letter) => panelReach(panelFor(user), type, letter, rostered)
+  return (user, type, letter) => panelReach(panelFor(user), type, letter)
 }
 
-/** Whether rights need data to be told: an organization, a care team, or more patients than can be listed. */
-export function needRoster({ rules }: Rights): boolean {
-  const named = rules.flatMap(({ patients }) => (patients === 'all' ? [] : patients))
-  return named.length > FEW || rules.some(it => it.organizations.length > 0 || it.careTeams.length > 0)
-}
-
-function panelReach(panel: Panel | 'all', type: string, letter: Letter, rostered: boolean): Reach {
+function panelReach(panel: Panel | 'all', type: string, letter: Letter): Reach {
   if (panel === 'all') return 'everything'
   if (!hasCompartment(type)) return namesPatients(type) ? [] : 'everything'
   const sole = letter === 'r' || letter === 's' ? {} : ({ sole: true } as const)
-  if (!rostered || isListed(panel)) return [...panel.patients].map((patient): Limit => ({ patient, ...sole }))
+  if (isListed(panel)) return [...panel.patients].map((patient): Limit => ({ patient, ...sole }))
   return [{ panel, ...sole }]
 }
 

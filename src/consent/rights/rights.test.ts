@@ -6,7 +6,6 @@ import {
   accessOf,
   fullAccess,
   isWithin,
-  needRoster,
   type Panel,
   type Rights,
   type Roster,
@@ -23,8 +22,8 @@ function rightsOf(...rules: readonly object[]): Rights {
   return rights
 }
 
-function reach(rights: Rights, type: string, letter: Letter, rostered = true) {
-  return rightsReach(rights, rostered)(kim, type, letter)
+function reach(rights: Rights, type: string, letter: Letter) {
+  return rightsReach(rights)(kim, type, letter)
 }
 
 // In nobody's compartment, and yet it may be about a patient.
@@ -85,7 +84,6 @@ describe('rightsReach', () => {
     const nobody = rightsOf({ clinicians: ['PractitionerRole/kim', 'Practitioner/lee'], patients: 'all' })
     const none = { patients: new Set<string>(), organizations: [], careTeams: [] }
     assert.deepEqual(reach(nobody, 'Condition', 'r'), [{ panel: none }])
-    assert.deepEqual(reach(nobody, 'Condition', 'r', false), [])
   })
 
   it('is of every clinician whom a rule names, and of ids with and without their type', () => {
@@ -105,14 +103,14 @@ describe('rightsReach', () => {
 
   it('adds to what a patient/ scope reaches, and takes nothing from it', () => {
     const grant = { scopes: parseScopes('patient/*.r user/*.r'), patient: '9', fhirUser: kim }
-    const userReach = rightsReach(north, true)
+    const userReach = rightsReach(north)
     const policy = { fhirBaseUrl: base, contexts: ['patient', 'user'], searchLetter: 'r', userReach } as const
     const panel: Panel = { patients: new Set(), organizations: ['north'], careTeams: [] }
     assert.deepEqual(accessOf(grant, policy).reach('Condition', 'r'), [{ patient: '9' }, { panel }])
   })
 
   it('is the same panel each time, so that two scopes with it are one limit', () => {
-    const userReach = rightsReach(north, true)
+    const userReach = rightsReach(north)
     const grant = { scopes: parseScopes('user/Condition.r user/*.r'), fhirUser: kim }
     const access = accessOf(grant, { fhirBaseUrl: base, contexts: ['user'], searchLetter: 'r', userReach })
     assert.equal(access.reach('Condition', 'r').length, 1)
@@ -142,18 +140,6 @@ describe('readRights', () => {
 
 describe('fullAccess', () => {
   it('reaches everything', () => assert.equal(fullAccess.reach('Condition', 'd'), 'everything'))
-})
-
-describe('needRoster', () => {
-  it('is told by organizations, care teams and many patients', () => {
-    const many = (count: number) => ({ clinicians: 'all', patients: [...Array(count).keys()].map(String) })
-    assert(!needRoster(rightsOf({ clinicians: 'all', patients: 'all' })))
-    assert(!needRoster(rightsOf(many(25), many(25), { clinicians: 'all', patients: 'all' })))
-    assert(needRoster(rightsOf(many(25), many(26))))
-    assert(needRoster(rightsOf(many(1), { clinicians: 'all', organizations: ['a'] })))
-    assert(needRoster(rightsOf(many(1), { clinicians: 'all', careTeams: ['a'] })))
-    assert(needRoster(rightsOf({ clinicians: 'all', careTeams: 'own' })))
-  })
 })
 
 describe('isWithin, of a panel', () => {

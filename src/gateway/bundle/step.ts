@@ -81,7 +81,7 @@ async function createStep(
   const match = condition && (await matchOf(context, call, type, condition))
   if (match && isProblem(match)) return match
   if (match) {
-    const answer = unchanged(context, call, match.resource, match.exact)
+    const answer = await unchanged(context, call, match.resource, match.exact)
     return { kind: 'answered', answer, identity: `${type}/${match.resource.id}` }
   }
   const narrowing = condition && exactParams(type, call.access.reach(type, 's'))
@@ -151,7 +151,7 @@ async function patchStep(context: Context, call: Call, type: string, id: string)
   if (found.kind === 'deleted') return { problem: 'gone', type, id }
   const stale = staleness(found, call.preconditions)
   if (stale) return stale
-  const next = patched(context, call, type, id)(found)
+  const next = await patched(context, call, type, id)(found)
   if (isProblem(next)) return next
   const bound = bindingTo(found)
   if (!bound) return { problem: 'no-version', type }
@@ -185,8 +185,12 @@ function inEntry(bound: Readonly<Record<string, string>>): Readonly<Record<strin
 }
 
 /** Judges what an entry writes, references to other entries resolved. */
-export function stepProblem(context: Context, step: Step, identities: Identities): Problem | undefined {
+export async function stepProblem(
+  context: Context,
+  step: Step,
+  identities: Identities,
+): Promise<Problem | undefined> {
   if (step.kind !== 'write' || !step.resource || step.letter === 'd') return undefined
   const content = linked(step.resource, identities) as Resource
-  return contentProblem(step.call.access, step.letter, content, context.baseUrl)
+  return contentProblem(context, step.call, step.letter, content)
 }

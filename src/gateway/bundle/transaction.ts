@@ -1,7 +1,8 @@
 import { type Entry, isProblem, isRecord } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
-import { isResource, reaches } from '../judge/reaches.ts'
+import { mayShow } from '../interactions/written.ts'
+import { isResource } from '../judge/judge.ts'
 import { answerOf, type Problem } from '../problem.ts'
 import { bundleText } from '../search/bundle-text.ts'
 import { declined } from '../upstream/declined.ts'
@@ -33,7 +34,7 @@ export async function transaction(
     if (isProblem(step)) return { problem: 'gateway-entry-failed', entry, cause: step }
     steps.push(step)
   }
-  const refused = problemAmong(context, steps, entries)
+  const refused = await problemAmong(context, steps, entries)
   if (refused) return refused
   const written = await send(context, bundle, steps, entries)
   if (isProblem(written)) return written as Problem
@@ -60,15 +61,15 @@ async function referring(context: Context, step: Write): Promise<Write | Problem
   return { ...step, resource, exact: linked(step.exact, found) }
 }
 
-function problemAmong(
+async function problemAmong(
   context: Context,
   steps: readonly Step[],
   entries: readonly Entry[],
-): Problem | undefined {
+): Promise<Problem | undefined> {
   const identities = identitiesOf(steps, entries)
   const written = new Set<string>()
   for (const [entry, step] of steps.entries()) {
-    const cause = stepProblem(context, step, identities)
+    const cause = await stepProblem(context, step, identities)
     if (cause) return { problem: 'gateway-entry-failed', entry, cause }
     if (step.kind !== 'write' || step.request.method === 'POST') continue
     if (written.has(step.identity))
@@ -123,21 +124,27 @@ async function send(
   return answersIn(context, writes, response.entry, isRecord(exact) ? exact.entry : undefined)
 }
 
-function answersIn(
+async function answersIn(
   context: Context,
   writes: readonly Write[],
   answered: unknown,
   exact: unknown,
-): ReadonlyMap<Step, object> | Problem {
+): Promise<ReadonlyMap<Step, object> | Problem> {
   if (!Array.isArray(answered) || !Array.isArray(exact) || answered.length !== writes.length)
     return { problem: 'upstream-broken', why: 'it did not answer every entry of a transaction' }
-  return new Map(
-    writes.map((step, at) => [step, writtenEntry(context, step, answered[at], exact[at])] as const),
-  )
+  const answers = new Map<Step, object>()
+  for (const [at, step] of writes.entries())
+    answers.set(step, await writtenEntry(context, step, answered[at], exact[at]))
+  return answers
 }
 
 /** What is told of a write: its status and version, and the resource where the caller may read it. */
-function writtenEntry(context: Context, { call }: Write, answered: unknown, exact: unknown): object {
+async function writtenEntry(
+  context: Context,
+  { call }: Write,
+  answered: unknown,
+  exact: unknown,
+): Promise<object> {
   const { resource, response } = isRecord(answered) ? answered : {}
   const { status, location, etag, lastModified } = isRecord(response) ? response : {}
   const place =
@@ -147,7 +154,7 @@ function writtenEntry(context: Context, { call }: Write, answered: unknown, exac
   const isShown =
     call.preferences.answer === 'representation' &&
     isResource(resource) &&
-    reaches(call.access, 'r', resource, context.baseUrl)
+    (await mayShow(context, call, resource))
   return {
     ...(place !== undefined && { fullUrl: place.replace(/\/_history\/[^/]+$/, '') }),
     ...(isShown && isRecord(exact) && { resource: exact.resource }),

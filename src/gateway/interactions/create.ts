@@ -31,7 +31,7 @@ export async function createNew(
   const resource = bodyOf(call, letter, type)
   if (isProblem(resource)) return resource
   const { id: _, ...content } = resource
-  const problem = contentProblem(call.access, letter, { ...content, resourceType: type }, context.baseUrl)
+  const problem = await contentProblem(context, call, letter, { ...content, resourceType: type })
   if (problem) return problem
   const { id: __, ...exact } = call.exactBody as Readonly<Record<string, unknown>>
   const header = condition && conditionHeader(context, call, type, condition)

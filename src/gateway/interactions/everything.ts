@@ -9,7 +9,6 @@ import {
 import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { find } from '../judge/find.ts'
-import { reaches } from '../judge/reaches.ts'
 import { seesAll } from '../judge/sees-all.ts'
 import type { Problem } from '../problem.ts'
 import { bundleText } from '../search/bundle-text.ts'
@@ -28,21 +27,20 @@ export async function everything(context: Context, begun: Call<Operation>): Prom
   const path = pathOf(asked.interaction)
   const turned = turnPage(context, asked, path)
   if (isProblem(turned)) return turned
-  const { call, link } = turned
+  const { call, spot } = turned
   const { id = '', params } = call.interaction
   const patient = await find(context, call, 'r', 'Patient', id)
   if (isProblem(patient)) return patient
   if (patient.kind === 'deleted') return { problem: 'gone', type: 'Patient', id }
   const narrowed = narrowedParams(call, params)
   if (isProblem(narrowed)) return narrowed
-  const { access } = call
   const page = await fetchPage(
     context,
     call,
-    getting(call, link ?? `${path}?${queryOf(narrowed as Params, context.addresses)}`),
+    getting(call, spot?.link ?? `${path}?${queryOf(narrowed as Params, context.addresses)}`),
     {
-      isMatch: it => reaches(access, 's', it, context.baseUrl) || reaches(access, 'r', it, context.baseUrl),
-      isInclude: it => reaches(access, 'r', it, context.baseUrl),
+      isMatch: (it, judge) => judge.reaches('s', it) || judge.reaches('r', it),
+      isInclude: (it, judge) => judge.reaches('r', it),
       includes: (_matches, candidates) => candidates,
     },
   )

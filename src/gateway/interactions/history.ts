@@ -46,11 +46,11 @@ async function history(
   if (isPassed(asked)) return historyAll(context, asked)
   const turned = turnPage(context, asked, path)
   if (isProblem(turned)) return turned
-  const { call, link } = turned
-  if (link !== undefined && isPassed(call)) return historyAll(context, call, link)
+  const { call, spot } = turned
+  if (spot && isPassed(call)) return historyAll(context, call, spot.link)
   const query = parseHistory(call.interaction.params, call.preferences.lenient)
   if (isProblem(query)) return query
-  const answer = await context.upstream.ask(getting(call, link ?? withQuery(context, path, query.used)))
+  const answer = await context.upstream.ask(getting(call, spot?.link ?? withQuery(context, path, query.used)))
   if (isProblem(answer)) return answer
   if (answer.status === 404 || answer.status === 410) return 'nothing'
   if (answer.status !== 200) return declined(answer, call.access)

@@ -1,13 +1,13 @@
-import { applyPatch, isProblem, type Resource, readsStored, resourceBodyWithId } from '../../fhir/index.ts'
+import { applyPatch, isProblem, readsStored, resourceBodyWithId } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
 import { find, type Living } from '../judge/find.ts'
-import { reaches } from '../judge/reaches.ts'
+import { judgeOf } from '../judge/judge.ts'
 import type { Problem } from '../problem.ts'
 import { matchOf } from '../search/match.ts'
 import { exactText, parseExact } from '../upstream/exact.ts'
 import { isPassed, passWrite } from './pass-write.ts'
-import { type NextVersion, replace } from './update.ts'
+import { type Next, type NextVersion, replace } from './update.ts'
 
 /** Applies a JSON Patch here, so that its result can be judged, and sends that in the place of the patch. */
 export const patch: Handler<'patch'> = async (context, call) => {
@@ -36,22 +36,23 @@ async function patchOne(context: Context, call: Call, type: string, id: string):
  * The version after the patch, with all digits of decimals that it does not touch. What may not be read is not told by
  * the patch either, and stays so (docs/decisions/0132-what-tells-of-the-rest.md).
  */
-export function patched({ baseUrl }: Context, call: Call, type: string, id: string): NextVersion {
-  const reads = (resource: Resource) =>
-    reaches(call.access, 'r', resource, baseUrl) || reaches(call.access, 's', resource, baseUrl)
-  return (before: Living | undefined) => {
+export function patched(context: Context, call: Call, type: string, id: string): NextVersion {
+  return async (before: Living | undefined) => {
     if (!before) return { problem: 'out-of-reach' }
-    const readable = reaches(call.access, 'r', before.resource, baseUrl)
-    if (!readable && readsStored(call.body)) return { problem: 'out-of-reach' }
     const next = resultOf(before, call.exactBody, type, id)
-    if (isProblem(next)) return readable || next.problem === 'malformed-body' ? next : UNUSABLE
-    return !readable && reads(next.resource) ? { problem: 'out-of-reach' } : next
+    const judge = await judgeOf(context, call, [before.resource, ...(isProblem(next) ? [] : [next.resource])])
+    if (isProblem(judge)) return judge
+    if (judge.reaches('r', before.resource)) return next
+    if (readsStored(call.body)) return { problem: 'out-of-reach' }
+    if (isProblem(next)) return next.problem === 'malformed-body' ? next : UNUSABLE
+    const becomesSeen = judge.reaches('r', next.resource) || judge.reaches('s', next.resource)
+    return becomesSeen ? { problem: 'out-of-reach' } : next
   }
 }
 
 const UNUSABLE: Problem = { problem: 'unusable-patch', text: 'Cannot apply patch' }
 
-function resultOf(before: Living, patch: unknown, type: string, id: string): ReturnType<NextVersion> {
+function resultOf(before: Living, patch: unknown, type: string, id: string): Next {
   const result = applyPatch(parseExact(before.text), patch)
   if ('failure' in result) {
     const text = `Cannot apply patch: ${result.failure}`

@@ -18,6 +18,7 @@ import { fetchPage, type Page, type Released } from '../search/fetch-page.ts'
 import { linkSealing, linksOf } from '../search/links.ts'
 import { PAGE } from '../search/pages.ts'
 import { oneType, planSearch, type Search } from '../search/plan.ts'
+import { scan } from '../search/scan.ts'
 import { turnPage } from '../search/turn-page.ts'
 import { passThrough } from '../upstream/pass-through.ts'
 import { getting, pathOf, searching } from '../upstream/request-of.ts'
@@ -31,9 +32,9 @@ export const search: Handler<Search['kind']> = async (context, asked) => {
   const path = pathOf(asked.interaction)
   const turned = turnPage(context, asked, path)
   if (isProblem(turned)) return turned
-  const { call, link } = turned
-  if (link !== undefined && isPassed(call)) return searchAll(context, call, link)
-  if (seesAll(call.access)) return searchOverTypes(context, call, path, link)
+  const { call, spot } = turned
+  if (spot && isPassed(call)) return searchAll(context, call, spot.link)
+  if (seesAll(call.access)) return searchOverTypes(context, call, path, spot?.link)
   const resolved = await resolveChains(context, call)
   if (resolved !== 'nothing' && isProblem(resolved)) return resolved as Problem
   const plan = await planSearch(context, resolved === 'nothing' ? call : resolved)
@@ -42,13 +43,14 @@ export const search: Handler<Search['kind']> = async (context, asked) => {
   const used = usedBy(query, call)
   const answer = (page: Page, total: number | undefined) =>
     bundle(context, call, path, used, page, query.shape, total)
-  if (resolved === 'nothing') return answer(NONE, 0)
+  if (resolved === 'nothing' || !plan.request) return answer(NONE, 0)
   if (query.shape.summary === 'count' || query.count === 0) {
     const found = await collect(context, counting(call), COUNTED)
     return isProblem(found) ? (found as Problem) : answer(NONE, found.length)
   }
-  const request = link === undefined ? plan.request : getting(call, link)
-  const page = await fetchPage(context, call, request, plan.judge)
+  const page = plan.isExact
+    ? await fetchPage(context, call, spot ? getting(call, spot.link) : plan.request, plan.judge)
+    : await scan(context, call, plan, spot)
   if (isProblem(page)) return page
   const total = await totalOf(context, call, query, page)
   return typeof total === 'object' ? total : answer(page, total)

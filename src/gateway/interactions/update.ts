@@ -37,9 +37,8 @@ export const updateConditional: Handler<'update-conditional'> = async (context, 
 }
 
 /** What shall be stored, made from what is. */
-export type NextVersion = (
-  before: Living | undefined,
-) => { readonly resource: Resource; readonly exact: unknown } | Problem
+export type NextVersion = (before: Living | undefined) => Next | Promise<Next>
+export type Next = { readonly resource: Resource; readonly exact: unknown } | Problem
 
 const ATTEMPTS = 3
 
@@ -59,11 +58,10 @@ export async function replace(
     if (isProblem(before)) return before
     if (before.kind === 'outside') return { problem: 'out-of-reach' }
     const living = before.kind === 'living' ? before : undefined
-    const after = next(living)
+    const after = await next(living)
     if (isProblem(after)) return after
     const problem =
-      contentProblem(call.access, 'u', after.resource, context.baseUrl) ??
-      staleness(living, call.preconditions)
+      (await contentProblem(context, call, 'u', after.resource)) ?? staleness(living, call.preconditions)
     if (problem) return problem
     const bound = bindingTo(living)
     if (!bound) return { problem: 'no-version', type }
@@ -71,7 +69,7 @@ export async function replace(
     const answer = await context.upstream.ask(request)
     const wasFaster = !isProblem(answer) && (answer.status === 412 || answer.status === 409)
     if (!wasFaster || call.preconditions.ifMatch !== undefined || attempt === ATTEMPTS) {
-      const said = written(context, call, answer)
+      const said = await written(context, call, answer)
       return isProblem(said) ? said : { ...said, before: living?.resource }
     }
   }

@@ -7,7 +7,7 @@ import { declined } from '../upstream/declined.ts'
 import { getting } from '../upstream/request-of.ts'
 import { isJson, resourceIn } from '../upstream/resource-in.ts'
 import type { UpstreamAnswer } from '../upstream/upstream.ts'
-import { isResource, reaches } from './reaches.ts'
+import { isResource, judgeOf } from './judge.ts'
 
 /** A resource of the upstream that the caller may touch. */
 export interface Living {
@@ -78,13 +78,28 @@ export async function look(
   if (isProblem(answer)) return answer
   const { status } = answer
   if (status !== 200 && status !== 404 && status !== 410) return declined(answer, call.access)
-  const living = status === 200 ? judged(context, call, letter, answer, type, id) : undefined
+  const living = status === 200 ? await judged(context, call, letter, answer, type, id) : undefined
   if (living) return living
   if (call.access.reach(type, letter) === 'everything') return { kind: status === 410 ? 'deleted' : 'absent' }
+  if (status !== 200) await within(context, call, letter, undefined, id)
   const last = await lastVersion(context, call, type, id)
-  const wasWithin = last !== undefined && reaches(call.access, letter, last, context.baseUrl)
+  const wasWithin = await within(context, call, letter, last, id)
+  if (typeof wasWithin === 'object') return wasWithin
   if (status === 410 && wasWithin) return { kind: 'deleted' }
   return { kind: status === 404 ? 'absent' : 'outside' }
+}
+
+/** Whether content is within reach; nothing is not, but as much is asked about it, so that it takes as long. */
+async function within(
+  context: Context,
+  call: Call,
+  letter: Letter,
+  content: Resource | undefined,
+  id: string,
+): Promise<boolean | Problem> {
+  const judge = await judgeOf(context, call, [content ?? { resourceType: 'Patient', id }])
+  if (isProblem(judge)) return judge
+  return content !== undefined && judge.reaches(letter, content)
 }
 
 /** The content that a resource had before it was deleted; undefined where the upstream does not tell. */
@@ -105,23 +120,39 @@ export async function lastVersion(
 
 /** The resource of an answer if it is within reach. */
 function judged(
-  { judgedBefore, baseUrl }: Context,
-  { access }: Call,
+  context: Context,
+  call: Call,
   letter: Letter,
   answer: UpstreamAnswer,
   type: string,
   id: string,
-): Living | Problem | undefined {
+): Living | Problem | Promise<Living | Problem | undefined> {
   const { text, headers } = answer
   const place = `${letter}${type}/${id}`
-  const before = isJson(headers['content-type']) ? judgedBefore.recall(access, place, text) : undefined
-  if (before) return new Seen(answer, before)
+  const before = isJson(headers['content-type'])
+    ? context.judgedBefore.recall(call.access, place, text)
+    : undefined
+  return before ? new Seen(answer, before) : judgedAnew(context, call, letter, answer, type, id)
+}
+
+async function judgedAnew(
+  context: Context,
+  call: Call,
+  letter: Letter,
+  answer: UpstreamAnswer,
+  type: string,
+  id: string,
+): Promise<Living | Problem | undefined> {
+  const { text } = answer
   const resource = resourceIn(answer)
   if (isProblem(resource)) return resource
   if (resource.resourceType !== type || resource.id !== id)
     return { problem: 'upstream-broken', why: 'it answered with another resource than was asked for' }
-  if (!reaches(access, letter, resource, baseUrl)) return undefined
-  judgedBefore.remember(access, place, text, resource.meta ?? {})
+  const judge = await judgeOf(context, call, [resource])
+  if (isProblem(judge)) return judge
+  if (!judge.reaches(letter, resource)) return undefined
+  if (judge.lasts)
+    context.judgedBefore.remember(call.access, `${letter}${type}/${id}`, text, resource.meta ?? {})
   return { kind: 'living', resource, text, ...versionOf(answer, resource.meta) }
 }
 

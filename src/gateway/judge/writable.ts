@@ -1,20 +1,22 @@
-import type { Access } from '../../consent/index.ts'
 import { isProblem, type Resource, resourceBody, resourceBodyWithId } from '../../fhir/index.ts'
 import type { Letter } from '../../scope/index.ts'
-import type { Call } from '../call.ts'
+import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
 import { hidesSearch } from './hidden-searches.ts'
-import { reaches } from './reaches.ts'
+import { judgeOf } from './judge.ts'
 
 /** Why content must not be written with a letter, if so. */
-export function contentProblem(
-  access: Access,
+export async function contentProblem(
+  context: Context,
+  call: Call,
   letter: Letter,
   resource: Resource,
-  baseUrl: string,
-): Problem | undefined {
+): Promise<Problem | undefined> {
+  const { access } = call
   if (access.reach(resource.resourceType, letter) === 'everything') return undefined
-  return reaches(access, letter, resource, baseUrl) && !hidesSearch(resource, access)
+  const judge = await judgeOf(context, call, [resource])
+  if (isProblem(judge)) return judge
+  return judge.reaches(letter, resource) && !hidesSearch(resource, access)
     ? undefined
     : { problem: 'out-of-reach' }
 }

@@ -1,6 +1,6 @@
 import { isProblem, type Params } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
-import type { Problem } from '../problem.ts'
+import { type Problem, tooCostly } from '../problem.ts'
 import { getting } from '../upstream/request-of.ts'
 import { resolveChains } from './chains.ts'
 import { fetchPage, type Released } from './fetch-page.ts'
@@ -21,19 +21,16 @@ export async function collect(
   if (isProblem(plan)) return plan
   const found: Released[] = []
   let { request } = plan
-  for (let pages = 0; pages < PAGES; pages++) {
+  for (let pages = 0; request && pages < PAGES; pages++) {
     const page = await fetchPage(context, call, request, plan.judge)
     if (isProblem(page)) return page
     found.push(...page.matches)
     if (found.length > most) break
     const next = page.links.get('next')
-    if (next === undefined) return found
-    request = getting(call, next)
+    if (!next) return found
+    request = getting(call, next.link)
   }
-  return {
-    problem: 'too-costly',
-    text: `Cannot look through over ${most} resources for this: ask for less`,
-  }
+  return request ? tooCostly(most) : found
 }
 
 /** A search of one type for the gateway's own use, as the caller would be answered. */

@@ -1,6 +1,6 @@
 import { isProblem, isRecord, type Resource } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
-import { isResource } from '../judge/reaches.ts'
+import { isResource, type Judge, judgeOf } from '../judge/judge.ts'
 import type { Problem } from '../problem.ts'
 import { declined } from '../upstream/declined.ts'
 import { parseExact } from '../upstream/exact.ts'
@@ -15,8 +15,8 @@ export interface Released {
 
 /** What may be in a page. */
 export interface PageJudge {
-  isMatch(resource: Resource): boolean
-  isInclude(resource: Resource): boolean
+  isMatch(resource: Resource, judge: Judge): boolean
+  isInclude(resource: Resource, judge: Judge): boolean
   /** Of what may be included, what is. */
   includes(matches: readonly Released[], candidates: readonly Released[]): readonly Released[]
 }
@@ -25,21 +25,30 @@ export interface PageJudge {
 export interface Page {
   readonly matches: readonly Released[]
   readonly includes: readonly Released[]
-  /** The upstream's links to other pages, below its base. */
-  readonly links: ReadonlyMap<Relation, string>
+  /** Where there are other pages. */
+  readonly links: Links
   /** Whether there is nothing beside this page, as far as the upstream tells. */
   readonly isWhole: boolean
 }
 
+/** A place in what the upstream has. */
+export interface Spot {
+  /** Its own link, below its base; empty for the begin. */
+  readonly link: string
+  /** How many of that page were shown already. */
+  readonly skip?: number
+}
+
 const RELATIONS = ['next', 'previous', 'first', 'last'] as const
 export type Relation = (typeof RELATIONS)[number]
+export type Links = ReadonlyMap<Relation, Spot>
 
 /** Asks for a page and leaves out what the caller must not see. */
 export async function fetchPage(
   context: Context,
   call: Call,
   request: UpstreamRequest,
-  judge: PageJudge,
+  may: PageJudge,
 ): Promise<Page | Problem> {
   const answer = await context.upstream.ask(request)
   if (isProblem(answer)) return answer
@@ -50,8 +59,14 @@ export async function fetchPage(
   if (!entries) return { problem: 'upstream-broken', why: 'it answered a search with something else' }
   const links = linksIn(context, bundle)
   if (isProblem(links)) return links
+  const judge = await judgeOf(
+    context,
+    call,
+    entries.flatMap(({ resource }) => (isResource(resource) ? [resource] : [])),
+  )
+  if (isProblem(judge)) return judge
   const exact = entriesIn(parseExact(answer.text) as Resource) ?? []
-  return { ...pick(entries, exact, judge), links, isWhole: isWhole(bundle, entries, links) }
+  return { ...pick(entries, exact, may, judge), links, isWhole: isWhole(bundle, entries, links) }
 }
 
 interface Entry {
@@ -65,17 +80,13 @@ function entriesIn(bundle: Resource): readonly Entry[] | undefined {
 }
 
 /** Not where it links to another page, nor where it counts more than it shows and does not say where the rest is. */
-function isWhole(
-  { total }: Resource,
-  entries: readonly Entry[],
-  links: ReadonlyMap<Relation, string>,
-): boolean {
+function isWhole({ total }: Resource, entries: readonly Entry[], links: Links): boolean {
   return (
     !links.has('next') && !links.has('previous') && !(typeof total === 'number' && total > entries.length)
   )
 }
 
-function pick(entries: readonly Entry[], exact: readonly Entry[], judge: PageJudge) {
+function pick(entries: readonly Entry[], exact: readonly Entry[], may: PageJudge, judge: Judge) {
   const matches: Released[] = []
   const candidates: Released[] = []
   for (const [at, { resource, search }] of entries.entries()) {
@@ -83,14 +94,15 @@ function pick(entries: readonly Entry[], exact: readonly Entry[], judge: PageJud
     if (!isResource(resource) || !isResource(twin)) continue
     const released = { resource, exact: twin }
     const mode = isRecord(search) ? search.mode : undefined
-    if (mode !== 'include' && mode !== 'outcome' && judge.isMatch(resource)) matches.push(released)
-    else if (mode !== 'match' && mode !== 'outcome' && judge.isInclude(resource)) candidates.push(released)
+    if (mode !== 'include' && mode !== 'outcome' && may.isMatch(resource, judge)) matches.push(released)
+    else if (mode !== 'match' && mode !== 'outcome' && may.isInclude(resource, judge))
+      candidates.push(released)
   }
-  return { matches, includes: judge.includes(matches, candidates) }
+  return { matches, includes: may.includes(matches, candidates) }
 }
 
-export function linksIn(context: Context, { link = [] }: Resource): ReadonlyMap<Relation, string> | Problem {
-  const links = new Map<Relation, string>()
+export function linksIn(context: Context, { link = [] }: Resource): Links | Problem {
+  const links = new Map<Relation, Spot>()
   for (const it of Array.isArray(link) ? link.filter(isRecord) : []) {
     const relation = RELATIONS.find(
       known => known === it.relation || (known === 'previous' && it.relation === 'prev'),
@@ -100,7 +112,7 @@ export function linksIn(context: Context, { link = [] }: Resource): ReadonlyMap<
     const below = context.addresses.below(context.addresses.inward(it.url))
     if (below === undefined)
       return { problem: 'upstream-broken', why: 'its paging links are not below its base' }
-    links.set(relation, below)
+    links.set(relation, { link: below })
   }
   return links
 }

@@ -2,7 +2,7 @@ import { holderOf } from '../../consent/index.ts'
 import type { Params } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import { addressOf, type Link } from './bundle-text.ts'
-import type { Relation } from './fetch-page.ts'
+import type { Links } from './fetch-page.ts'
 import { PAGE } from './pages.ts'
 import type { LinkSealing } from './seal-links.ts'
 
@@ -14,7 +14,7 @@ export function linkSealing(context: Context, call: Call, path: string, params: 
     if (relation === 'self') return addressOf(address, params)
     const link = url.includes(`${PAGE}=`) ? undefined : context.addresses.below(context.addresses.inward(url))
     if (link === undefined) return url
-    return `${address}?${PAGE}=${context.pages.seal({ of: path, params, link, holder })}`
+    return `${address}?${PAGE}=${context.pages.seal({ of: path, params, spot: { link }, holder })}`
   }
 }
 
@@ -24,15 +24,15 @@ export function linksOf(
   call: Call,
   path: string,
   asked: { readonly params: Params; readonly used: Params },
-  links: ReadonlyMap<Relation, string>,
+  links: Links,
 ): readonly Link[] {
   const address = `${context.baseUrl}${path}`
   const holder = holderOf(call.admitted.grant)
   return [
     { relation: 'self', url: addressOf(address, asked.used) },
-    ...[...links].map(([relation, link]) => ({
+    ...[...links].map(([relation, spot]) => ({
       relation,
-      url: `${address}?${PAGE}=${context.pages.seal({ of: path, params: asked.params, link, holder })}`,
+      url: `${address}?${PAGE}=${context.pages.seal({ of: path, params: asked.params, spot, holder })}`,
     })),
   ]
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Limit, Reach } from '../../consent/index.ts'
 import { compartmentParameters, type Params, searchParameter } from '../../fhir/index.ts'
 
@@ -7,6 +8,8 @@ export interface Narrowed {
   readonly path: string
   /** Beside those of the caller: repeated parameters all hold (R4 search.html#combining). */
   readonly params: Params
+  /** Whether that is all of the limit, so that the upstream finds nothing else. */
+  readonly isExact: boolean
 }
 
 export type Narrowing = 'compartment' | 'parameter'
@@ -27,24 +30,33 @@ export function narrow(
   const patients = patientsIn(reach)
   const params = reach === 'everything' ? [] : limitParams(type, reach)
   const inPath = narrowing === 'compartment' && !BY_PARAMETER.has(type)
-  const ofLimit = patients && membership(type, patients)
-  const ofPath = compartment === undefined ? [] : membership(type, [compartment])
-  if (!inPath) return { path: `/${type}`, params: [...ofPath, ...(ofLimit ?? []), ...params] }
-  if (compartment !== undefined) {
-    const same = patients?.length === 1 && patients[0] === compartment
-    return { path: inCompartment(compartment, type), params: [...(same ? [] : (ofLimit ?? [])), ...params] }
-  }
   const [patient, another] = patients ?? []
-  return patient !== undefined && another === undefined
-    ? { path: inCompartment(patient, type), params }
-    : { path: `/${type}`, params: [...(ofLimit ?? []), ...params] }
+  const single = another === undefined ? patient : undefined
+  const of = inPath ? (compartment ?? single) : undefined
+  const ofCompartment = of === undefined && compartment !== undefined ? membership(type, [compartment]) : []
+  const isInPath = of !== undefined && of === single
+  const ofLimit = patients && !isInPath ? membership(type, patients) : []
+  const isLimited = patients ? isInPath || ofLimit.length > 0 : isSent(type, reach)
+  return {
+    path: of === undefined ? `/${type}` : `/Patient/${of}/${type}`,
+    params: [...ofCompartment, ...ofLimit, ...params],
+    isExact: isLimited && isOneQuery(reach),
+  }
+}
+
+/** Whether a reach is everything, or all of one compartment. */
+export function isAllOf(reach: Reach, compartment: string | undefined): boolean {
+  return (
+    reach === 'everything' ||
+    (compartment !== undefined && reach.some(({ patient, query }) => patient === compartment && !query))
+  )
 }
 
 /** The same where only parameters can be sent (a condition); undefined when they do not say all of it. */
 export function exactParams(type: string, reach: Reach): Params | undefined {
   if (reach === 'everything') return []
   const [limit, another] = reach
-  if (!limit || another) return undefined
+  if (!limit || another || limit.panel) return undefined
   if (limit.patient === undefined) return limitParams(type, reach)
   const ofPatient = membership(type, [limit.patient])
   return ofPatient.length === 0 ? undefined : [...ofPatient, ...limitParams(type, reach)]
@@ -59,11 +71,22 @@ function patientsIn(reach: Reach): readonly string[] | undefined {
 
 function limitParams(type: string, limits: readonly Limit[]): Params {
   const ids = limits.map(limit => limit.id)
-  const [limit, another] = limits
-  const query = limit && !another ? (limit.query ?? []) : []
+  const query = isOneQuery(limits) ? (limits[0]?.query ?? []) : []
   const byId: Params =
     type !== 'Patient' && ids.length > 0 && ids.every(it => it !== undefined) ? [['_id', ids.join(',')]] : []
   return [...byId, ...query]
+}
+
+/** Whether all limits have the same parameters, so that they can be sent. */
+function isOneQuery(reach: Reach): boolean {
+  return reach === 'everything' || reach.every(({ query }) => isDeepStrictEqual(query, reach[0]?.query))
+}
+
+/** Whether limits that are not all to patients are said by their ids and parameters. */
+function isSent(type: string, reach: Reach): boolean {
+  if (reach === 'everything') return true
+  const [limit, another] = reach
+  return another ? type !== 'Patient' && reach.every(({ id }) => id !== undefined) : !limit?.panel
 }
 
 function membership(type: string, patients: readonly string[]): Params {
@@ -79,8 +102,4 @@ function membershipParameter(type: string): string | undefined {
   if (members.length === 0) return undefined
   if (searchParameter(type, 'patient')?.type === 'reference') return 'patient'
   return members.includes('subject') ? 'subject' : members[0]
-}
-
-function inCompartment(patient: string, type: string): string {
-  return `/Patient/${patient}/${type}`
 }

@@ -1,4 +1,5 @@
 import type { Params } from '../../fhir/index.ts'
+import type { Spot } from './fetch-page.ts'
 
 /** Where a search or a history goes on at the upstream, and whose it is. */
 export interface Place {
@@ -6,8 +7,7 @@ export interface Place {
   readonly of: string
   /** As it was first asked; judged anew with every page. */
   readonly params: Params
-  /** The upstream's own link, below its base. */
-  readonly link: string
+  readonly spot: Spot
   /** The grant that got the link (`holderOf`). */
   readonly holder: string
 }
@@ -35,16 +35,10 @@ export interface LinkSealer {
 
 export function openPages(sealer: LinkSealer): Pages {
   return {
-    seal: ({ of, params, link, holder }) => sealer.seal(JSON.stringify([of, params, link, holder]), PURPOSE),
+    seal: place => sealer.seal(JSON.stringify(place), PURPOSE),
     open(text) {
       try {
-        const [of, params, link, holder] = JSON.parse(sealer.open(text, PURPOSE)) as [
-          string,
-          Params,
-          string,
-          string,
-        ]
-        return { of, params, link, holder }
+        return JSON.parse(sealer.open(text, PURPOSE)) as Place
       } catch {
         return undefined
       }

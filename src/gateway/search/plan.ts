@@ -2,7 +2,6 @@ import type { Access } from '../../consent/index.ts'
 import {
   isProblem,
   isResourceType,
-  type Params,
   parseQuery,
   patientsOf,
   type Query,
@@ -10,22 +9,27 @@ import {
   resourceTypes,
 } from '../../fhir/index.ts'
 import type { Call, Context, InteractionOf } from '../call.ts'
-import { reaches } from '../judge/reaches.ts'
 import type { Problem } from '../problem.ts'
+import { spelledOut } from '../roster/spelled-out.ts'
 import type { UpstreamRequest } from '../upstream/exchange.ts'
 import { searching } from '../upstream/request-of.ts'
 import { connected } from './connected.ts'
 import type { PageJudge } from './fetch-page.ts'
-import { narrow } from './narrow.ts'
+import { namedPatients } from './named-patients.ts'
+import { isAllOf, type Narrowed, narrow } from './narrow.ts'
 import { isReached, narrowedIncludes } from './narrow-includes.ts'
+import { AT_ONCE } from './scan.ts'
 
 export type Search = InteractionOf<'search-type' | 'search-system' | 'search-compartment'>
 
 /** What is sent to the upstream for a search, and how what comes back is judged. */
 export interface Plan {
   readonly query: Query
-  readonly request: UpstreamRequest
+  /** Undefined when there is nobody whose data could be found. */
+  readonly request: UpstreamRequest | undefined
   readonly judge: PageJudge
+  /** Whether what is sent says all that the caller may see. */
+  readonly isExact: boolean
 }
 
 // Shaped here, counted here, or said again in a narrower way.
@@ -40,32 +44,45 @@ export async function planSearch(context: Context, call: Call<Search>): Promise<
     single === undefined ? interaction.params.filter(([name]) => name !== '_type') : interaction.params
   const query = parseQuery(types, params, context.baseUrl, call.preferences.lenient)
   if (isProblem(query)) return query
-  const asked = query.used.filter(([name]) => !REPLACED.test(name))
-  const { path, params: narrowing } = await narrowed(context, call, types)
+  const within = await narrowed(context, call, types)
+  const isExact = within?.isExact ?? true
+  const sent = [
+    ...query.used.filter(([name]) => !REPLACED.test(name) && (isExact || name !== '_count')),
+    ...(isExact ? [] : [['_count', String(Math.max(query.count, AT_ONCE))] as const]),
+    ...(within?.params ?? []),
+    ...narrowedIncludes(query.includes, access),
+  ]
   return {
     query,
-    request: searching(
-      call,
-      path,
-      [...asked, ...narrowing, ...narrowedIncludes(query.includes, access)],
-      interaction.posted === true,
-      context.addresses,
-    ),
+    request: within && searching(call, within.path, sent, interaction.posted === true, context.addresses),
     judge: judgeOf(context, call, new Set(types), query),
+    isExact,
   }
 }
 
-async function narrowed(context: Context, { interaction, access }: Call<Search>, types: readonly string[]) {
+/** Undefined when there is nobody whose data could be found. */
+async function narrowed(
+  context: Context,
+  call: Call<Search>,
+  types: readonly string[],
+): Promise<Narrowed | undefined> {
+  const { interaction, access } = call
   const type = oneType(interaction)
   const compartment = interaction.kind === 'search-compartment' ? interaction.id : undefined
-  if (type !== undefined) return narrow(type, access.reach(type, 's'), await context.narrowing(), compartment)
-  const path = compartment === undefined ? '' : `/Patient/${compartment}/*`
-  return { path, params: [['_type', types.join(',')]] as const satisfies Params }
+  if (type === undefined) {
+    const path = compartment === undefined ? '' : `/Patient/${compartment}/*`
+    const isExact = types.every(it => isAllOf(access.reach(it, 's'), compartment))
+    return { path, params: [['_type', types.join(',')]], isExact }
+  }
+  const reach = access.reach(type, 's')
+  const named = namedPatients(interaction, type, context.baseUrl)
+  const spelled = await spelledOut(context, call, type, reach, named)
+  return spelled.length === 0 ? undefined : narrow(type, spelled, await context.narrowing(), compartment)
 }
 
 export function judgeOf(
   { baseUrl }: Context,
-  { interaction, access }: Call<Search>,
+  { interaction }: Call<Search>,
   types: ReadonlySet<string>,
   { includes }: Pick<Query, 'includes'>,
 ): PageJudge {
@@ -76,11 +93,10 @@ export function judgeOf(
   const inCompartment = (resource: Resource) =>
     interaction.kind !== 'search-compartment' || patientsOf(resource, baseUrl).has(interaction.id)
   return {
-    isMatch: resource =>
-      types.has(resource.resourceType) && inCompartment(resource) && reaches(access, 's', resource, baseUrl),
-    isInclude: resource =>
-      (along && reaches(access, 'r', resource, baseUrl)) ||
-      (against && reaches(access, 's', resource, baseUrl)),
+    isMatch: (resource, judge) =>
+      types.has(resource.resourceType) && inCompartment(resource) && judge.reaches('s', resource),
+    isInclude: (resource, judge) =>
+      (along && judge.reaches('r', resource)) || (against && judge.reaches('s', resource)),
     includes: (matches, candidates) => connected(matches, candidates, includes, baseUrl),
   }
 }

@@ -2,21 +2,22 @@ import { holderOf } from '../../consent/index.ts'
 import type { Interaction, Params } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
+import type { Spot } from './fetch-page.ts'
 import { PAGE } from './pages.ts'
 
 export type Paged = Extract<Interaction, { readonly params: Params }>
 
-/** A search or history as it was first asked, and the upstream's link to where it goes on. */
+/** A search or history as it was first asked, and where it goes on. */
 export interface Turned<I extends Paged> {
   readonly call: Call<I>
-  readonly link: string | undefined
+  readonly spot: Spot | undefined
 }
 
 /** Opens the page that a link names, for the grant that got it. What it goes on with is judged anew. */
 export function turnPage<I extends Paged>(context: Context, call: Call<I>, of: string): Turned<I> | Problem {
   const { params } = call.interaction
   const page = params.find(([name]) => name === PAGE)
-  if (!page) return { call, link: undefined }
+  if (!page) return { call, spot: undefined }
   const place = context.pages.open(page[1])
   if (!place || place.of !== of || params.length > 1)
     return {
@@ -28,5 +29,5 @@ export function turnPage<I extends Paged>(context: Context, call: Call<I>, of: s
   const interaction: I = { ...call.interaction, params: place.params }
   const decision = call.admitted.decide(interaction)
   if (!decision.allowed) return { problem: 'refused', refused: decision }
-  return { call: { ...call, interaction, access: decision.access }, link: place.link }
+  return { call: { ...call, interaction, access: decision.access }, spot: place.spot }
 }

@@ -1,8 +1,8 @@
-import { isRecord, parseReference, type Resource } from '../../fhir/index.ts'
+import { isProblem, isRecord, parseReference, type Resource } from '../../fhir/index.ts'
 import type { Letter } from '../../scope/index.ts'
 import type { Call, Context } from '../call.ts'
 import { lastVersion } from '../judge/find.ts'
-import { isResource, reaches } from '../judge/reaches.ts'
+import { isResource, judgeOf } from '../judge/judge.ts'
 import type { Problem } from '../problem.ts'
 import { parseExact } from '../upstream/exact.ts'
 
@@ -29,7 +29,24 @@ export async function shownVersions(
 ): Promise<readonly object[] | Problem> {
   const versions = versionsIn(bundle, parseExact(text), context.baseUrl)
   if (!versions) return { problem: 'upstream-broken', why: 'it answered a history with something else' }
-  const shown: object[] = []
+  const contents = await contentsOf(context, call, versions)
+  const judge = await judgeOf(context, call, [...contents.values()])
+  if (isProblem(judge)) return judge
+  return versions
+    .filter(version => {
+      const content = contents.get(version)
+      return content && judge.reaches(letter, content)
+    })
+    .map(version => entryOf(context, version))
+}
+
+/** By what each version is judged. */
+async function contentsOf(
+  context: Context,
+  call: Call,
+  versions: readonly Version[],
+): Promise<ReadonlyMap<Version, Resource>> {
+  const contents = new Map<Version, Resource>()
   let looked = 0
   for (const [at, version] of versions.entries()) {
     let content = version.resource ?? contentBefore(versions, at)
@@ -37,10 +54,9 @@ export async function shownVersions(
       looked += 1
       content = await lastVersion(context, call, version.type, version.id)
     }
-    if (content && reaches(call.access, letter, content, context.baseUrl))
-      shown.push(entryOf(context, version))
+    if (content) contents.set(version, content)
   }
-  return shown
+  return contents
 }
 
 /** A deletion is judged by the content that was deleted (contract 4): the next older version on the page. */

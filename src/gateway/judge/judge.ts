@@ -1,0 +1,106 @@
+import { type Access, isWithin, type Limit, type Panel, type Roster } from '../../consent/index.ts'
+import { isRecord, namesOtherPatient, patientsOf, type Resource } from '../../fhir/index.ts'
+import type { Letter } from '../../scope/index.ts'
+import type { Call, Context } from '../call.ts'
+import type { Problem } from '../problem.ts'
+import { KEPT_ELSEWHERE } from './kept-elsewhere.ts'
+
+/** Judges the content that it was made for; of other content it may know too little, and then it reaches less. */
+export interface Judge {
+  /** Whether content from the upstream may be shown, or content be sent to it. */
+  reaches(letter: Letter, resource: Resource): boolean
+  /** Whether it would say the same tomorrow: it did not have to ask who is on a panel. */
+  readonly lasts: boolean
+}
+
+/**
+ * The judge of these resources. Whom a policy's panels hold only the upstream can tell: where that matters it is asked
+ * first, about all patients of the resources together.
+ */
+export function judgeOf(
+  context: Context,
+  call: Call,
+  resources: readonly Resource[],
+): Judge | Promise<Judge | Problem> {
+  const panels = panelsAmong(call.access, resources)
+  return panels.size === 0
+    ? judgeBy(call.access, context.baseUrl)
+    : askedJudge(context, call, [...panels], resources)
+}
+
+async function askedJudge(
+  context: Context,
+  call: Call,
+  panels: readonly Panel[],
+  resources: readonly Resource[],
+): Promise<Judge | Problem> {
+  const patients = new Set(resources.flatMap(it => [...patientsNamed(it, context.baseUrl)]))
+  const roster = await context.rosterOf(context, call, panels, patients)
+  return 'problem' in roster ? roster : judgeBy(call.access, context.baseUrl, roster)
+}
+
+function judgeBy(access: Access, baseUrl: string, roster?: Roster): Judge {
+  return {
+    lasts: roster === undefined,
+    reaches(letter, resource) {
+      if (KEPT_ELSEWHERE.has(resource.resourceType)) return false
+      const reach = access.reach(resource.resourceType, letter)
+      return (
+        reach === 'everything' ||
+        reach.some(
+          limit =>
+            isWithin(resource, [limit], baseUrl, roster) && containsNoOther(resource, limit, baseUrl, roster),
+        )
+      )
+    },
+  }
+}
+
+/**
+ * What a resource contains is part of it, and so judged with it: of a limit to patients, nothing that it contains may be
+ * about another.
+ */
+function containsNoOther(
+  { contained }: Resource,
+  limit: Limit,
+  baseUrl: string,
+  roster: Roster | undefined,
+): boolean {
+  const { patient, panel } = limit
+  if ((patient === undefined && !panel) || contained === undefined) return true
+  const isOurs = (id: string) => (panel ? isOn(panel, id, roster) : id === patient)
+  return (
+    Array.isArray(contained) &&
+    contained.every(it => isResource(it) && !namesOtherPatient(it, isOurs, baseUrl))
+  )
+}
+
+function isOn(panel: Panel, patient: string, roster: Roster | undefined): boolean {
+  return panel.patients.has(patient) || (roster?.holds(panel, patient) ?? false)
+}
+
+const LETTERS = ['c', 'r', 'u', 'd', 's'] as const satisfies readonly Letter[]
+
+/** The panels that may decide about the resources. */
+function panelsAmong(access: Access, resources: readonly Resource[]): ReadonlySet<Panel> {
+  const panels = new Set<Panel>()
+  for (const type of new Set(resources.map(it => it.resourceType)))
+    for (const letter of LETTERS) {
+      const reach = access.reach(type, letter)
+      if (reach !== 'everything') for (const { panel } of reach) if (panel) panels.add(panel)
+    }
+  return panels
+}
+
+/** All patients whom a judgement of the resource may come to speak of. */
+function patientsNamed(resource: Resource, baseUrl: string): ReadonlySet<string> {
+  const named = new Set(patientsOf(resource, baseUrl))
+  const { contained } = resource
+  for (const it of [resource, ...(Array.isArray(contained) ? contained.filter(isResource) : [])])
+    namesOtherPatient(it, id => named.add(id).has(id), baseUrl)
+  return named
+}
+
+export function isResource(value: unknown): value is Resource {
+  return isRecord(value) && typeof value.resourceType === 'string'
+}

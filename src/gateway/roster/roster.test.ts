@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict'
+import { after, beforeEach, describe, it } from 'node:test'
+import type { Access, Panel } from '../../consent/index.ts'
+import { condition, guardOf, idsOf, issueOf, patient } from '../../fhir-server/testing/fhir.ts'
+import { NOT_WITHIN } from '../testing/hostile-gateway.ts'
+import { type Handler, json, searchset, startHostile } from '../testing/hostile-upstream.ts'
+import { startGateway } from '../testing/start-gateway.ts'
+
+const kim = { type: 'Practitioner', id: 'kim' }
+const panelOf = (more: Partial<Panel>): Access => {
+  const panel: Panel = { patients: new Set(), organizations: [], careTeams: [], ...more }
+  return {
+    reach: (type, letter) =>
+      type === 'Practitioner'
+        ? 'everything'
+        : [{ panel, ...(letter !== 'r' && letter !== 's' && { sole: true }) }],
+  }
+}
+
+const upstream = await startHostile()
+const fhir = await startGateway(upstream.url, {
+  guard: guardOf({
+    managed: panelOf({ organizations: ['north', 'east'] }),
+    member: panelOf({ member: kim }),
+    team: panelOf({ careTeams: ['t1'] }),
+    mixed: panelOf({ patients: new Set(['zoe']), organizations: ['north'], member: kim }),
+    nobody: panelOf({}),
+  }),
+  timeoutMs: 800,
+  narrowing: 'parameter',
+})
+after(async () => {
+  await fhir.close()
+  await upstream.close()
+})
+
+const managedBy = (id: string, organization: string) =>
+  patient(id, { managingOrganization: { reference: organization } })
+const team = (id: string, of: string, more: object = {}) => ({
+  resourceType: 'CareTeam',
+  id,
+  status: 'active',
+  subject: { reference: `Patient/${of}` },
+  participant: [{ member: { reference: 'Practitioner/kim' } }],
+  ...more,
+})
+
+/** Answers by the begin of what is asked for; whatever else is asked is not there. */
+function tells(answers: Readonly<Record<string, unknown>>): void {
+  const handler: Handler = (request, response) => {
+    const line = decodeURIComponent(request.url ?? '').slice('/up/'.length)
+    const [, answer] = Object.entries(answers).find(([begin]) => line.startsWith(begin)) ?? []
+    if (answer === 'broken') response.writeHead(200, { 'content-type': 'text/html' }).end('<p>')
+    else if (answer === undefined) json(response, {}, 404)
+    else json(response, Array.isArray(answer) ? searchset(answer) : answer)
+  }
+  upstream.answer(handler)
+}
+
+let from = 0
+beforeEach(() => {
+  from = upstream.seen.length
+})
+const asked = () => upstream.seen.slice(from).map(it => decodeURIComponent(it.line).replace(' /up', ' '))
+
+describe('a panel of an organization', () => {
+  it('is asked for by the patients of what is judged, once for all of them', async () => {
+    tells({
+      Condition: [condition('ca', 'ann'), condition('cb', 'bob'), condition('cc', 'cat')],
+      'Patient?_id': [
+        managedBy('ann', 'Organization/north'),
+        managedBy('bob', 'Organization/south'),
+        managedBy('cat', 'Organization/east'),
+      ],
+    })
+    const reply = await fhir.as('managed')('GET Condition?patient=ann,bob,cat')
+    assert.deepEqual(idsOf(reply), ['ca', 'cc'])
+    assert.deepEqual(asked(), [
+      'GET /Patient?_id=ann,bob,cat&_count=500',
+      'GET /Condition?patient=ann,bob,cat&patient=Patient/ann,Patient/cat',
+      'GET /Patient?_id=ann,bob,cat&_count=500',
+    ])
+  })
+
+  for (const [what, organization] of [
+    ['another type of the same id', 'Practitioner/north'],
+    ['another server', 'http://elsewhere.test/fhir/Organization/north'],
+    ['none', ''],
+  ] as const)
+    it(`holds nobody by ${what}`, async () => {
+      tells({
+        'Patient?_id': [managedBy('ann', organization)],
+        'Patient/ann': managedBy('ann', organization),
+      })
+      assert.equal(issueOf(await fhir.as('managed')('GET Patient/ann')), NOT_WITHIN)
+    })
+
+  it('narrows a search for patients by itself', async () => {
+    tells({ 'Patient?name': [managedBy('ann', 'Organization/north')], 'Patient?_id': [] })
+    await fhir.as('managed')('GET Patient?name=a')
+    assert.equal(asked()[0], 'GET /Patient?name=a&organization=Organization/north,Organization/east')
+  })
+
+  it('is not kept: who leaves it is out of reach with the next request', async () => {
+    const read = () => fhir.as('managed')('GET Patient/ann')
+    const ann = managedBy('ann', 'Organization/north')
+    tells({ 'Patient?_id': [ann], 'Patient/ann': ann })
+    assert.equal((await read()).status, 200)
+    tells({ 'Patient?_id': [managedBy('ann', 'Organization/south')], 'Patient/ann': ann })
+    assert.equal(issueOf(await read()), NOT_WITHIN)
+  })
+})
+
+describe('a panel of care teams', () => {
+  it('holds the subject of an active team of the clinician', async () => {
+    tells({ CareTeam: [team('t9', 'ann')], 'Condition/ca': condition('ca', 'ann') })
+    assert.equal((await fhir.as('member')('GET Condition/ca')).status, 200)
+    assert(asked().includes('GET /CareTeam?patient=Patient/ann&status=active&_count=500'))
+  })
+
+  for (const [what, found] of [
+    ['a team that has ended', team('t1', 'ann', { status: 'inactive' })],
+    ['a team of somebody else', team('t2', 'ann', { participant: [] })],
+    ['a team for somebody else', team('t1', 'bob')],
+    ['a team for a group', team('t1', 'ann', { subject: { reference: 'Group/ann' } })],
+    ['something else', { ...team('t1', 'ann'), resourceType: 'CarePlan' }],
+  ] as const)
+    it(`holds nobody by ${what}, though the upstream found it`, async () => {
+      tells({ CareTeam: [found], 'Condition/ca': condition('ca', 'ann') })
+      for (const who of ['member', 'team'])
+        assert.equal(issueOf(await fhir.as(who)('GET Condition/ca')), NOT_WITHIN, who)
+    })
+
+  it('narrows a search to the patients of the teams, and of all else that is on it', async () => {
+    tells({
+      'CareTeam?participant': [team('t9', 'ann'), team('t8', 'bob', { status: 'proposed' })],
+      'CareTeam?_id': [team('t1', 'cat', { participant: [] }), team('t2', 'dan', { participant: [] })],
+      'Patient?organization': [managedBy('eve', 'Organization/north')],
+      Condition: [],
+    })
+    await fhir.as('member')('GET Condition')
+    assert.equal(asked().at(-1), 'GET /Condition?patient=Patient/ann')
+    await fhir.as('team')('GET Condition')
+    assert.equal(asked().at(-1), 'GET /Condition?patient=Patient/cat')
+    await fhir.as('mixed')('GET Condition?code=x')
+    assert.equal(asked().at(-1), 'GET /Condition?code=x&patient=Patient/zoe,Patient/ann,Patient/eve')
+  })
+
+  it('searches nothing for who has no patient, or asks for those of others', async () => {
+    tells({ CareTeam: [] })
+    for (const [who, line] of [
+      ['member', 'GET Condition'],
+      ['member', 'GET Condition?subject=Patient/bob'],
+      ['member', 'GET Patient?_id=bob'],
+      ['nobody', 'GET Patient'],
+      ['nobody', 'GET Patient?_summary=count'],
+    ] as const) {
+      const reply = await fhir.as(who)(line)
+      assert.deepEqual([reply.status, reply.body.total, reply.body.entry], [200, 0, undefined], line)
+    }
+    assert(!asked().some(line => /^GET \/(?:Condition|Patient)/.test(line)), asked().join('\n'))
+  })
+})
+
+describe('a panel that the upstream does not tell', () => {
+  it('is its trouble and not a refusal, and its words stay behind', async () => {
+    tells({ 'Condition/ca': condition('ca', 'ann'), CareTeam: 'broken' })
+    assert.equal((await fhir.as('member')('GET Condition/ca')).status, 502)
+    tells({ 'Condition/ca': condition('ca', 'ann') })
+    const reply = await fhir.as('member')('GET Condition/ca')
+    assert.equal(reply.status, 502)
+  })
+
+  it('writes nothing', async () => {
+    tells({ CareTeam: 'broken' })
+    const { id: _, ...content } = condition('ca', 'ann')
+    assert.equal((await fhir.as('member')('POST Condition', content)).status, 502)
+    assert(!asked().some(line => line.startsWith('POST')))
+  })
+})
+
+describe('what a resource contains', () => {
+  it('is about nobody off the panel', async () => {
+    const holding = (of: string) =>
+      condition('ca', 'ann', {
+        contained: [{ resourceType: 'Observation', id: 'o', subject: { reference: `Patient/${of}` } }],
+      })
+    const teams = [team('t1', 'ann'), team('t3', 'cat')]
+    tells({ CareTeam: teams, 'Condition/ca': holding('cat') })
+    assert.equal((await fhir.as('member')('GET Condition/ca')).status, 200)
+    tells({ CareTeam: teams, 'Condition/ca': holding('bob') })
+    assert.equal(issueOf(await fhir.as('member')('GET Condition/ca')), NOT_WITHIN)
+  })
+})
+
+describe('refused and absent', () => {
+  it('ask the upstream equally often', async () => {
+    tells({ CareTeam: [], 'Condition/cb': condition('cb', 'bob'), 'Condition/cb/_history': searchset([]) })
+    await fhir.as('member')('GET Condition/cb')
+    const refused = asked().length
+    from = upstream.seen.length
+    await fhir.as('member')('GET Condition/none')
+    assert.deepEqual([asked().length, refused], [4, 4])
+  })
+})

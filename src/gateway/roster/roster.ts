@@ -1,0 +1,109 @@
+import { fullAccess, type Panel, type Roster } from '../../consent/index.ts'
+import { indexEntries, isProblem, type Params, type Resource } from '../../fhir/index.ts'
+import type { Call, Context } from '../call.ts'
+import type { Problem } from '../problem.ts'
+import { collect, searchFor } from '../search/collect.ts'
+
+/** Asked about in one request: so many ids fit into an address. */
+const TOGETHER = 50
+const MOST_TEAMS = 1000
+
+/**
+ * Asks the upstream whose patients these are, as its data are now: nothing is kept, so that who leaves a care team is
+ * out of reach at once. What it answers is judged by its content, whatever it was asked.
+ */
+export async function rosterOf(
+  context: Context,
+  call: Call,
+  panels: readonly Panel[],
+  patients: ReadonlySet<string>,
+): Promise<Roster | Problem> {
+  const unknown = [...patients].filter(id => !panels.every(panel => panel.patients.has(id)))
+  const managers = new Map<string, ReadonlySet<string>>()
+  const teams: Team[] = []
+  for (let at = 0; at < unknown.length; at += TOGETHER) {
+    const ids = unknown.slice(at, at + TOGETHER)
+    const [managed, caring] = await Promise.all([
+      panels.some(it => it.organizations.length > 0) ? patientsBy(context, call, ids) : [],
+      panels.some(isByTeam)
+        ? teamsBy(context, call, [['patient', ids.map(it => `Patient/${it}`).join()]])
+        : [],
+    ])
+    if (isProblem(managed)) return managed
+    if (isProblem(caring)) return caring
+    for (const it of managed) managers.set(it.id ?? '', referredBy(it, 'organization', context.baseUrl))
+    teams.push(...caring)
+  }
+  return {
+    holds: (panel, patient) =>
+      panel.organizations.some(id => managers.get(patient)?.has(`Organization/${id}`)) ||
+      teams.some(team => team.patients.has(`Patient/${patient}`) && isOfPanel(team, panel)),
+  }
+}
+
+/** A care team at work: a proposed, suspended, ended or mistaken one gives no right. */
+export interface Team {
+  readonly id: string | undefined
+  readonly patients: ReadonlySet<string>
+  readonly members: ReadonlySet<string>
+}
+
+export function isByTeam({ careTeams, member }: Panel): boolean {
+  return careTeams.length > 0 || member !== undefined
+}
+
+export function isOfPanel({ id, members }: Team, { careTeams, member }: Panel): boolean {
+  return (
+    (id !== undefined && careTeams.includes(id)) ||
+    (member !== undefined && members.has(`${member.type}/${member.id}`))
+  )
+}
+
+function patientsBy(context: Context, call: Call, ids: readonly string[]) {
+  return found(context, call, 'Patient', [['_id', ids.join()]], ids.length)
+}
+
+export async function teamsBy(
+  context: Context,
+  call: Call,
+  params: Params,
+): Promise<readonly Team[] | Problem> {
+  const all = await found(context, call, 'CareTeam', [...params, ['status', 'active']], MOST_TEAMS)
+  if (isProblem(all)) return all
+  return all
+    .filter(it => it.status === 'active')
+    .map(it => ({
+      id: it.id,
+      patients: referredBy(it, 'patient', context.baseUrl),
+      members: referredBy(it, 'participant', context.baseUrl),
+    }))
+}
+
+const OWN = new Set<Problem['problem']>(['upstream-away', 'upstream-late', 'upstream-broken', 'too-costly'])
+
+/** What the gateway finds for itself. Why the upstream would not tell is not the caller's business. */
+export async function found(
+  context: Context,
+  call: Call,
+  type: string,
+  params: Params,
+  most: number,
+): Promise<readonly Resource[] | Problem> {
+  const own = searchFor({ ...call, access: fullAccess }, type, [...params, ['_count', '500']])
+  const released = await collect(context, own, most)
+  if (!isProblem(released)) return released.map(it => it.resource)
+  const problem = released as Problem
+  return OWN.has(problem.problem)
+    ? problem
+    : { problem: 'upstream-broken', why: `it does not tell the ${type}s that a policy needs` }
+}
+
+function referredBy(resource: Resource, parameter: string, baseUrl: string): ReadonlySet<string> {
+  return new Set(
+    indexEntries(resource, baseUrl).flatMap(entry =>
+      entry.kind === 'reference' && entry.parameter === parameter && entry.type !== undefined
+        ? [`${entry.type}/${entry.id}`]
+        : [],
+    ),
+  )
+}

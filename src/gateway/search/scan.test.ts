@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict'
+import { after, describe, it } from 'node:test'
+import type { Access } from '../../consent/index.ts'
+import {
+  condition,
+  guardOf,
+  idsOf,
+  nextOf,
+  observation,
+  patientAccess,
+  type Reply,
+} from '../../fhir-server/testing/fhir.ts'
+import { json, searchset, startHostile } from '../testing/hostile-upstream.ts'
+import { startGateway } from '../testing/start-gateway.ts'
+
+/** Two granular scopes: no parameter says `or`. */
+const either: Access = {
+  reach: type =>
+    type === 'Observation'
+      ? ['lab', 'vital'].map(code => ({ patient: 'ann', query: [['category', code]] as const }))
+      : [],
+}
+
+const upstream = await startHostile()
+const fhir = await startGateway(upstream.url, {
+  guard: guardOf({ either, ann: patientAccess('ann') }),
+  narrowing: 'parameter',
+})
+after(async () => {
+  await fhir.close()
+  await upstream.close()
+})
+
+const of = (category: string, id: string) =>
+  observation(id, 'ann', { category: [{ coding: [{ code: category }] }] })
+
+/** Pages of the upstream: letters stand for a category each, in the order of what is there. */
+function holds(pages: readonly string[]): void {
+  const codes: Readonly<Record<string, string>> = { l: 'lab', v: 'vital', x: 'other' }
+  upstream.answer((request, response) => {
+    const at = Number(/page=(\d+)/.exec(request.url ?? '')?.[1] ?? 0)
+    const found = [...(pages[at] ?? '')].map((letter, place) =>
+      of(codes[letter] ?? '', `${letter}${at}${place}`),
+    )
+    const link =
+      at + 1 < pages.length ? [{ relation: 'next', url: `${upstream.url}/Observation?page=${at + 1}` }] : []
+    json(response, searchset(found, { link }))
+  })
+}
+
+/** All pages, from the first. */
+async function pagesOf(line: string): Promise<readonly Reply[]> {
+  const replies: Reply[] = []
+  for (let next: string | undefined = line; next !== undefined; ) {
+    const reply: Reply = await fhir.as('either')(next)
+    replies.push(reply)
+    next = nextOf(reply) && `GET ${nextOf(reply)}`
+  }
+  return replies
+}
+
+const idsIn = (replies: readonly Reply[]) => replies.map(reply => idsOf(reply).join(' '))
+
+describe('a search that cannot be told to the upstream', () => {
+  it('has full pages of what may be seen, in the order of the upstream', async () => {
+    holds(['xlxxv', 'xxxxx', 'lvl', 'x'])
+    assert.deepEqual(idsIn(await pagesOf('GET Observation?_count=2')), ['l01 v04', 'l20 v21', 'l22'])
+    assert.deepEqual(idsIn(await pagesOf('GET Observation?_count=3')), ['l01 v04 l20', 'v21 l22'])
+    assert.deepEqual(idsIn(await pagesOf('GET Observation')), ['l01 v04 l20 v21 l22'])
+  })
+
+  it('asks for many at once, however few are to be shown', async () => {
+    holds(['l'])
+    await fhir.as('either')('GET Observation?_count=1&code=y')
+    const line = decodeURIComponent(upstream.seen.at(-1)?.line ?? '')
+    assert.equal(line, 'GET /up/Observation?code=y&_count=100&patient=Patient/ann')
+  })
+
+  it('tells by no link or total what is left out', async () => {
+    const told = async (pages: readonly string[]) => {
+      holds(pages)
+      const { body } = await fhir.as('either')('GET Observation?_count=1')
+      return [body.total, body.link?.map(it => it.relation), body.entry?.length]
+    }
+    for (const pages of [['l'], ['lx'], ['xl', 'xx', 'x'], ['l', 'x', 'x']])
+      assert.deepEqual(await told(pages), [1, ['self'], 1], pages.join())
+    for (const pages of [[''], ['xx'], ['x', 'x']])
+      assert.deepEqual(await told(pages), [0, ['self'], undefined], pages.join())
+    assert.deepEqual(await told(['xx', 'lx', 'v']), [undefined, ['self', 'next'], 1])
+  })
+
+  it('ends with a clear word where there is no end of what is left out', async () => {
+    const link = [{ relation: 'next', url: `${upstream.url}/Observation?more` }]
+    upstream.answerJson(searchset([of('other', 'x')], { link }))
+    const before = upstream.seen.length
+    const reply = await fhir.as('either')('GET Observation')
+    assert.deepEqual([reply.status, reply.body.issue?.[0]?.code], [400, 'too-costly'])
+    assert.equal(upstream.seen.length - before, 50)
+  })
+
+  it('shows what is included by what is shown, and nothing else', async () => {
+    const included = (id: string) => ({ resourceType: 'Practitioner', id })
+    const shown = (id: string, by: string) => ({
+      ...of('lab', id),
+      performer: [{ reference: `Practitioner/${by}` }],
+    })
+    const access: Access = {
+      reach: (type, letter) => (type === 'Practitioner' ? 'everything' : either.reach(type, letter)),
+    }
+    const app = await startGateway(upstream.url, { guard: guardOf({ one: access }), narrowing: 'parameter' })
+    upstream.answerJson(
+      searchset([shown('a', 'p'), shown('b', 'q')], {
+        entry: [
+          { resource: shown('a', 'p'), search: { mode: 'match' } },
+          { resource: shown('b', 'q'), search: { mode: 'match' } },
+          { resource: included('p'), search: { mode: 'include' } },
+          { resource: included('q'), search: { mode: 'include' } },
+        ],
+      }),
+    )
+    const reply = await app.as('one')('GET Observation?_count=1&_include=Observation:performer')
+    assert.deepEqual([idsOf(reply), idsOf(reply, 'include')], [['a'], ['p']])
+    await app.close()
+  })
+})
+
+describe('a search over several types', () => {
+  it('has pages of its own too', async () => {
+    upstream.answer((request, response) => {
+      const isFirst = !request.url?.includes('more')
+      const found = isFirst ? [condition('cb', 'bob')] : [condition('ca', 'ann')]
+      const link = isFirst ? [{ relation: 'next', url: `${upstream.url}?more` }] : []
+      json(response, searchset(found, { link }))
+    })
+    const reply = await fhir.as('ann')('GET ?_type=Condition&_count=1')
+    assert.deepEqual([idsOf(reply), nextOf(reply)], [['ca'], undefined])
+  })
+})
