@@ -21,10 +21,12 @@ interface Complaint {
 }
 
 const TICK_MS = 1_000
+/** Shorter than a tick: the answer to the last probe came after its tick, and would put the next one off. */
+const FRESH_MS = 500
 const PROBE_MS = 2_000
 
 /**
- * Away is known within 4 s, and the return within 3 s, whether or not somebody asks for something. A request that fails
+ * Away is known within 3.5 s, and the return within 3 s, whether or not somebody asks for something. A request that fails
  * does not decide: others may go well, so the upstream is asked at once. The log has a line for each change.
  */
 export function watch(clock: () => number, log?: Pick<Logger, 'warn' | 'info'>): Watch {
@@ -80,7 +82,7 @@ export function watch(clock: () => number, log?: Pick<Logger, 'warn' | 'info'>):
     start(upstream) {
       watched = upstream
       timer ??= setInterval(() => {
-        const isKnown = state && !state.complaint && !isDoubted && clock() - state.at < TICK_MS
+        const isKnown = state && !state.complaint && !isDoubted && clock() - state.at < FRESH_MS
         if (!isKnown) void probeOnce(upstream)
       }, TICK_MS).unref()
     },
