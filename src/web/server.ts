@@ -14,6 +14,7 @@ import { answerClientError } from './client-errors.ts'
 import { isCrossSite } from './cross-site.ts'
 import { setSecurityHeaders } from './headers.ts'
 import { isReady, type ReadyCheck, serveHealth } from './health.ts'
+import { namesTwoHosts } from './host.ts'
 import { lazyLogger } from './lazy-logger.ts'
 import { prepareDoors } from './listen.ts'
 import type { Logger } from './logger.ts'
@@ -135,7 +136,10 @@ function addHooks(app: FastifyInstance, options: ServerOptions): void {
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
     setSecurityHeaders(reply, https)
-    if (isCrossSite(request, ownOrigins) && !options.acceptsCrossSite?.(pathOf(request.url)))
+    if (namesTwoHosts(request.raw.rawHeaders)) {
+      reply.header('connection', 'close')
+      reply.sendProblem({ kind: 'malformed', text: 'The request names more than one host.' })
+    } else if (isCrossSite(request, ownOrigins) && !options.acceptsCrossSite?.(pathOf(request.url)))
       reply.sendProblem({ kind: 'cross-site' })
     else done()
   })

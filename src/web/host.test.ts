@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { after, before, describe, it } from 'node:test'
+import type { FastifyInstance } from 'fastify'
+import { createServer } from './index.ts'
+
+let app: FastifyInstance
+before(async () => {
+  app = await createServer({
+    name: 'fhir',
+    url: 'http://localhost:9000',
+    errorStyle: path => (path.startsWith('/fhir') ? 'fhir' : 'page'),
+  })
+  app.all('/fhir/x', async () => ({ served: true }))
+  await app.listen({ port: 0, host: '127.0.0.1' })
+})
+after(() => app.close())
+
+/** What comes back for these lines, byte for byte, until the server closes the connection. */
+async function raw(...lines: readonly string[]): Promise<string> {
+  const { port } = app.server.address() as AddressInfo
+  const socket = connect(port, '127.0.0.1')
+  await once(socket, 'connect')
+  socket.write(`${lines.join('\r\n')}\r\n\r\n`)
+  return text(socket)
+}
+
+describe('a request with two Host headers', () => {
+  for (const second of ['localhost:9000', 'evil.test', ''])
+    for (const name of ['Host', 'hOST'])
+      it(`is refused, with ${name}: ${second || 'nothing'} as the second one`, async () => {
+        const answer = await raw(
+          'GET /fhir/x HTTP/1.1',
+          'Host: localhost:9000',
+          'Accept: */*',
+          `${name}: ${second}`,
+        )
+        assert.match(answer, /^HTTP\/1\.1 400 /)
+        assert.match(answer, /^connection: close\r$/im)
+        assert.match(answer, /OperationOutcome.*The request names more than one host/)
+        assert.doesNotMatch(answer, /served|evil/)
+      })
+
+  it('is refused at any address, and by HTTP/1.0 too', async () => {
+    for (const line of [
+      'GET /readyz HTTP/1.1',
+      'GET /nowhere HTTP/1.1',
+      'OPTIONS /fhir/x HTTP/1.1',
+      'GET /fhir/x HTTP/1.0',
+    ])
+      assert.match(await raw(line, 'Host: a', 'Host: a'), /^HTTP\/1\.1 400 /, line)
+  })
+
+  it('takes what follows on its connection down with it', async () => {
+    const two = ['GET /fhir/x HTTP/1.1', 'Host: a', 'Host: b', '', 'GET /fhir/x HTTP/1.1', 'Host: a']
+    const answer = await raw(...two)
+    assert.deepEqual(answer.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 400'])
+  })
+})
+
+describe('a request with one Host header, or none', () => {
+  it('is served with one', async () => {
+    const answer = await raw('GET /fhir/x HTTP/1.1', 'Host: a', 'X-Host: b', 'Connection: close')
+    assert.match(answer, /^HTTP\/1\.1 200 .*served/s)
+  })
+
+  it('is refused without one by HTTP/1.1, and served by HTTP/1.0, which has none', async () => {
+    assert.match(await raw('GET /fhir/x HTTP/1.1', 'Connection: close'), /^HTTP\/1\.1 400 /)
+    assert.match(await raw('GET /fhir/x HTTP/1.0'), /^HTTP\/1\.1 200 /)
+  })
+})
