@@ -2,7 +2,9 @@ import { fullAccess, type Panel, type Roster } from '../../consent/index.ts'
 import { indexEntries, isProblem, type Params, type Resource } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
-import { collect, searchFor } from '../search/collect.ts'
+import { everyPage } from '../search/every-page.ts'
+import type { PageJudge } from '../search/fetch-page.ts'
+import { searching } from '../upstream/request-of.ts'
 
 /** Asked about in one request: so many ids fit into an address. */
 const TOGETHER = 50
@@ -89,13 +91,17 @@ export async function found(
   params: Params,
   most: number,
 ): Promise<readonly Resource[] | Problem> {
-  const own = searchFor({ ...call, access: fullAccess }, type, [...params, ['_count', '500']])
-  const released = await collect(context, own, most)
-  if (!isProblem(released)) return released.map(it => it.resource)
-  const problem = released as Problem
+  const request = searching(call, `/${type}`, [...params, ['_count', '500']], false, context.addresses)
+  const all = await everyPage(context, { ...call, access: fullAccess }, request, only(type), most)
+  if (!isProblem(all)) return all.map(it => it.resource)
+  const problem = all as Problem
   return OWN.has(problem.problem)
     ? problem
     : { problem: 'upstream-broken', why: `it does not tell the ${type}s that a policy needs` }
+}
+
+function only(type: string): PageJudge {
+  return { isMatch: it => it.resourceType === type, isInclude: () => false, includes: () => [] }
 }
 
 function referredBy(resource: Resource, parameter: string, baseUrl: string): ReadonlySet<string> {

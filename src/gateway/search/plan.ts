@@ -18,7 +18,6 @@ import type { PageJudge } from './fetch-page.ts'
 import { namedPatients } from './named-patients.ts'
 import { isAllOf, type Narrowed, narrow } from './narrow.ts'
 import { isReached, narrowedIncludes } from './narrow-includes.ts'
-import { AT_ONCE } from './scan.ts'
 
 export type Search = InteractionOf<'search-type' | 'search-system' | 'search-compartment'>
 
@@ -31,6 +30,9 @@ export interface Plan {
   /** Whether what is sent says all that the caller may see. */
   readonly isExact: boolean
 }
+
+/** How many are asked for where most may be left out. */
+export const AT_ONCE = 100
 
 // Shaped here, counted here, or said again in a narrower way.
 const REPLACED = /^(?:_summary|_elements|_total|_contained|_type|_(?:rev)?include(?::.*)?)$/

@@ -2,12 +2,9 @@ import { isProblem } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import { type Problem, tooCostly } from '../problem.ts'
 import { getting } from '../upstream/request-of.ts'
+import { PAGES } from './every-page.ts'
 import { fetchPage, type Page, type Released, type Spot } from './fetch-page.ts'
-import type { Plan } from './plan.ts'
-
-/** How many are asked for at once where most may be left out. */
-export const AT_ONCE = 100
-const PAGES = 50
+import { AT_ONCE, type Plan } from './plan.ts'
 
 /**
  * A page made here, of what the caller may see, where the upstream could not be told all of it: by its own pages one

@@ -1,0 +1,31 @@
+import { isProblem } from '../../fhir/index.ts'
+import type { Call, Context } from '../call.ts'
+import { type Problem, tooCostly } from '../problem.ts'
+import type { UpstreamRequest } from '../upstream/exchange.ts'
+import { getting } from '../upstream/request-of.ts'
+import { fetchPage, type PageJudge, type Released } from './fetch-page.ts'
+
+/** How many pages one request may look through. */
+export const PAGES = 50
+
+/** All that a search finds and may be seen, page by page; a problem when it is more than `most`. */
+export async function everyPage(
+  context: Context,
+  call: Call,
+  first: UpstreamRequest,
+  may: PageJudge,
+  most: number,
+): Promise<readonly Released[] | Problem> {
+  const found: Released[] = []
+  let request = first
+  for (let pages = 0; pages < PAGES; pages++) {
+    const page = await fetchPage(context, call, request, may)
+    if (isProblem(page)) return page
+    found.push(...page.matches)
+    if (found.length > most) break
+    const next = page.links.get('next')
+    if (!next) return found
+    request = getting(call, next.link)
+  }
+  return tooCostly(most)
+}
