@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { fhirAudit } from '../../audit/index.ts'
 import type { Settings } from '../../config/index.ts'
 import type { FhirServerOptions } from '../../fhir-server/index.ts'
+import { NotReady } from '../../web/index.ts'
 import { CommandFailure } from '../command.ts'
 import { dataFileOf } from '../data-file.ts'
 import type { userReachOf } from '../policy-file.ts'
@@ -133,5 +134,5 @@ async function naming<T>(dataFile: string, open: () => Promise<T>): Promise<T> {
 }
 
 function needKeySet(ready: boolean): void {
-  if (!ready) throw new Error('the key set of the auth server was not fetched yet')
+  if (!ready) throw new NotReady('the key set of the auth server was not fetched yet')
 }

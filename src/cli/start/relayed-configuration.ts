@@ -1,3 +1,5 @@
+import { NotReady } from '../../web/index.ts'
+
 /** The SMART configuration of another identity provider, as it tells it itself. */
 export interface RelayedConfiguration {
   /** What it said last; it is asked anew in the background. Throws while it was never reached. */
@@ -40,7 +42,7 @@ export function relayedConfiguration({ url, fetch, clock, warn }: RelayedOptions
     current() {
       if (clock() >= due) void refresh()
       if (held) return held
-      throw Object.assign(new Error('The identity provider was not reached yet'), { statusCode: 503 })
+      throw Object.assign(new NotReady('The identity provider was not reached yet'), { statusCode: 503 })
     },
   }
 }

@@ -1,4 +1,4 @@
-import { type Logger, type ReadyCheck, scrub } from '../../web/index.ts'
+import { type Logger, NotReady, type ReadyCheck, scrub } from '../../web/index.ts'
 import { type Failure, isFailing, isUnauthorized, type RawAnswer } from './exchange.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -76,7 +76,7 @@ export function watch(clock: () => number, log?: Pick<Logger, 'warn' | 'info'>):
       async check() {
         if (!state && watched) await probeOnce(watched)
         const complaint = state?.complaint
-        if (complaint) throw new Error(`the FHIR server behind cannot be used: ${complaint.reason}`)
+        if (complaint) throw new NotReady(`the FHIR server behind cannot be used: ${complaint.reason}`)
       },
     },
     start(upstream) {
