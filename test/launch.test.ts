@@ -89,6 +89,24 @@ describe('the launch', () => {
     assert.deepEqual(faults, [])
   })
 
+  it('asks for the encounter where there is a doubt, without scripts too', async () => {
+    const { page, faults } = await open({ javaScriptEnabled: false })
+    await signIn(page, stack)
+    await pickPatient(page, 'Alder, Maren')
+    const choices = page.locator('input[name=encounterId]')
+    assert.equal(await choices.count(), 5)
+    await page.getByRole('button', { name: /^Launch/ }).click()
+    // The browser says so at the first choice, which has the focus, and stays.
+    await page.locator('input[name=encounterId]:focus:invalid').waitFor()
+    await page.getByRole('link', { name: 'Show 2 earlier encounters' }).click()
+    await page.waitForURL('**/portal?*encounters=all#picked')
+    assert.equal(await choices.count(), 7)
+    await page.getByLabel(/05-Sep-2024/).check()
+    await page.getByRole('button', { name: /^Launch/ }).click()
+    await page.waitForURL(`${stack.settings.appUrl}/`)
+    assert.deepEqual(faults, [])
+  })
+
   it('works by keyboard alone', async () => {
     const { page } = await open()
     await page.goto(`${stack.settings.issuerUrl}/portal`)

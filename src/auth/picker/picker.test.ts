@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { AuthHouse, answerOf, claimsOf } from '../testing/auth-house.ts'
-import { patient } from '../testing/fhir-stand-in.ts'
+import { encounter, patient } from '../testing/fhir-stand-in.ts'
 import { formOf } from '../testing/form-of.ts'
 import { oneStore } from '../testing/one-store.ts'
 import type { Visitor } from '../testing/visitor.ts'
@@ -131,6 +131,20 @@ describe('/oauth2/pick', () => {
     const resources = [patient('juniper', 'Juniper', 'Alba'), patient('juniper-2', 'Juniper', 'Alban')]
     house = await AuthHouse.open(await open(), { resources })
     visitor = await openHouse(house)
+  })
+
+  it('shows earlier encounters where they are asked for', async () => {
+    const visits = Array.from({ length: 6 }, (_, at) => encounter(`v${at}`, 'x', 'finished'))
+    const other = await AuthHouse.open(await open(), { resources: [patient('x', 'X', 'Y'), ...visits] })
+    const clinician = await openHouse(other)
+    const { send } = await picker(other, clinician, 'launch/encounter patient/Encounter.rs')
+    const address = (await send({ patientId: 'x' })).headers.location ?? ''
+    const few = (await clinician.get(address)).body
+    const [, more = ''] = /href="([^"]*)#picked">Show 2 earlier encounters</.exec(few) ?? []
+    assert.equal(few.match(/name="encounterId"/g)?.length, 5)
+    const all = (await clinician.get(more.replaceAll('&amp;', '&'))).body
+    assert.equal(all.match(/name="encounterId"/g)?.length, 7)
+    assert.doesNotMatch(all, /earlier encounter/)
   })
 
   it('lists patients as the portal does, none of them chosen', async () => {

@@ -206,12 +206,16 @@ describe('GET /portal', () => {
         encounter(`v${at}`, 'x', 'finished', { period: { start: `2026-0${at + 1}-01` } }),
       )
       const other = await AuthHouse.open(await open(), { resources: [patient('x', 'X', 'Y'), ...visits] })
-      const { body } = await (await other.loggedIn()).get('/portal?patient=x')
-      const [inSight = '', earlier = ''] = body.split('<summary>3 earlier encounters</summary>')
-      const ids = (part: string) =>
-        [...part.matchAll(/name="encounterId" value="([^"]*)"/g)].map(match => match[1])
-      assert.deepEqual(ids(inSight), ['v6', 'v5', 'v4', 'v3', ''])
-      assert.deepEqual(ids(earlier), ['v2', 'v1', 'v0'])
+      const clinician = await other.loggedIn()
+      const { body } = await clinician.get('/portal?search=x&patient=x')
+      const ids = (page: string) =>
+        [...page.matchAll(/name="encounterId" value="([^"]*)"/g)].map(match => match[1])
+      assert.deepEqual(ids(body), ['v6', 'v5', 'v4', 'v3', ''])
+      const [, link = ''] = /href="([^"]*)">Show 3 earlier encounters</.exec(body) ?? []
+      assert.equal(link, '/portal?search=x&amp;patient=x&amp;encounters=all#picked')
+      const all = (await clinician.get('/portal?search=x&patient=x&encounters=all')).body
+      assert.deepEqual(ids(all), ['v6', 'v5', 'v4', 'v3', 'v2', 'v1', 'v0', ''])
+      assert.doesNotMatch(all, /earlier encounter/)
     })
 
     it('lets the form lead to the app: launch and redirect addresses are in the policy', async () => {

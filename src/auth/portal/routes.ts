@@ -15,6 +15,12 @@ import { type Away, findPatients } from './patients.ts'
 import { readPicked } from './picked.ts'
 import { nonePicked, type PickedOptions, pickedAbsent, pickedHtml } from './picked-html.ts'
 
+interface Asked {
+  readonly search: string | undefined
+  readonly patient: string | undefined
+  readonly wholeHistory: boolean
+}
+
 /** `GET /portal` (service.md 4.1): find a patient, pick one, choose the encounter, launch. */
 export function portalRoutes(app: FastifyInstance, context: AuthContext): void {
   const fhirServer = watch()
@@ -24,15 +30,18 @@ export function portalRoutes(app: FastifyInstance, context: AuthContext): void {
     forLoggedIn(context, async (request, reply, login) => {
       const query = readParameters(request.query)
       const search = query.get('search')?.trim() || undefined
-      return show(reply, login, search, query.get('patient'))
+      return show(reply, login, {
+        search,
+        patient: query.get('patient'),
+        wholeHistory: query.get('encounters') === 'all',
+      })
     }),
   )
 
   async function show(
     reply: FastifyReply,
     login: Login,
-    search: string | undefined,
-    patient: string | undefined,
+    { search, patient, wholeHistory }: Asked,
   ): Promise<FastifyReply> {
     const { settings, clock } = context
     const read = await fhirReader(context, login.clinician)
@@ -50,7 +59,7 @@ export function portalRoutes(app: FastifyInstance, context: AuthContext): void {
       settings,
       login,
       list: listHtml({ list, search, pickedId: patient, now }),
-      beside: besideHtml(picked, { apps, search, now }),
+      beside: besideHtml(picked, { apps, search, wholeHistory, now }),
       isPicked: picked !== undefined,
     })
     const images = logosOf(apps.map(({ client }) => client))
