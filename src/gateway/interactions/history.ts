@@ -1,20 +1,18 @@
 import { tellsAbsence } from '../../consent/index.ts'
-import { isProblem, type Params, parseHistory } from '../../fhir/index.ts'
+import { type HistoryQuery, isProblem, type Params, parseHistory } from '../../fhir/index.ts'
 import type { Letter } from '../../scope/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler, InteractionOf } from '../call.ts'
 import { seesAll } from '../judge/sees-all.ts'
 import type { Problem } from '../problem.ts'
 import { bundleText } from '../search/bundle-text.ts'
-import { linksIn } from '../search/fetch-page.ts'
 import { linkSealing, linksOf } from '../search/links.ts'
 import { PAGE } from '../search/pages.ts'
+import { AT_ONCE } from '../search/plan.ts'
+import { fetchVersions, scanVersions } from '../search/scan-versions.ts'
 import { turnPage } from '../search/turn-page.ts'
-import { shownVersions } from '../search/versions.ts'
-import { declined } from '../upstream/declined.ts'
 import { passThrough } from '../upstream/pass-through.ts'
 import { getting, pathOf, queryOf } from '../upstream/request-of.ts'
-import { resourceIn } from '../upstream/resource-in.ts'
 
 type History = InteractionOf<'history-instance' | 'history-type' | 'history-system'>
 
@@ -50,27 +48,32 @@ async function history(
   if (spot && isPassed(call)) return historyAll(context, call, spot.link)
   const query = parseHistory(call.interaction.params, call.preferences.lenient)
   if (isProblem(query)) return query
-  const answer = await context.upstream.ask(getting(call, spot?.link ?? withQuery(context, path, query.used)))
-  if (isProblem(answer)) return answer
-  if (answer.status === 404 || answer.status === 410) return 'nothing'
-  if (answer.status !== 200) return declined(answer, call.access)
-  const bundle = resourceIn(answer)
-  if (isProblem(bundle)) return bundle
-  const links = linksIn(context, bundle)
-  if (isProblem(links)) return links
-  const entry = await shownVersions(context, call, letter, bundle, answer.text)
-  if (isProblem(entry)) return entry as Problem
-  if (entry.length === 0 && links.size === 0) return 'nothing'
+  const page =
+    call.interaction.kind === 'history-instance'
+      ? await scanVersions(context, call, call.interaction, letter, {
+          first: withQuery(context, path, atOnce(query)),
+          count: query.count,
+          from: spot,
+        })
+      : await fetchVersions(context, call, letter, spot?.link ?? withQuery(context, path, query.used))
+  if (page === 'nothing' || isProblem(page)) return page
+  const { entry, links, isWhole } = page
+  if (entry.length === 0 && isWhole && call.interaction.kind !== 'history-instance') return 'nothing'
   return {
     status: 200,
     headers: {},
     body: bundleText({
       type: 'history',
-      total: links.size === 0 ? entry.length : undefined,
+      total: isWhole ? entry.length : undefined,
       link: linksOf(context, call, path, { params: call.interaction.params, used: query.used }, links),
       entry,
     }),
   }
+}
+
+function atOnce({ used, count }: HistoryQuery): Params {
+  const others = used.filter(([name]) => name !== '_count')
+  return [...others, ['_count', String(Math.max(count, AT_ONCE))]]
 }
 
 function historyAll(context: Context, call: Call<History>, link?: string): Promise<Answer | Problem> {

@@ -81,9 +81,9 @@ export async function look(
   const living = status === 200 ? await judged(context, call, letter, answer, type, id) : undefined
   if (living) return living
   if (call.access.reach(type, letter) === 'everything') return { kind: status === 410 ? 'deleted' : 'absent' }
-  if (status !== 200) await within(context, call, letter, undefined, id)
+  if (status !== 200) await within(context, call, letter, undefined, type, id)
   const last = await lastVersion(context, call, type, id)
-  const wasWithin = await within(context, call, letter, last, id)
+  const wasWithin = await within(context, call, letter, last, type, id)
   if (typeof wasWithin === 'object') return wasWithin
   if (status === 410 && wasWithin) return { kind: 'deleted' }
   return { kind: status === 404 ? 'absent' : 'outside' }
@@ -95,9 +95,10 @@ async function within(
   call: Call,
   letter: Letter,
   content: Resource | undefined,
+  type: string,
   id: string,
 ): Promise<boolean | Problem> {
-  const judge = await judgeOf(context, call, [content ?? { resourceType: 'Patient', id }])
+  const judge = await judgeOf(context, call, [content ?? { resourceType: type }], id)
   if (isProblem(judge)) return judge
   return content !== undefined && judge.reaches(letter, content)
 }
@@ -148,7 +149,7 @@ async function judgedAnew(
   if (isProblem(resource)) return resource
   if (resource.resourceType !== type || resource.id !== id)
     return { problem: 'upstream-broken', why: 'it answered with another resource than was asked for' }
-  const judge = await judgeOf(context, call, [resource])
+  const judge = await judgeOf(context, call, [resource], id)
   if (isProblem(judge)) return judge
   if (!judge.reaches(letter, resource)) return undefined
   if (judge.lasts)

@@ -15,17 +15,18 @@ export interface Judge {
 
 /**
  * The judge of these resources. Whom a policy's panels hold only the upstream can tell: where that matters it is asked
- * first, about all patients of the resources together.
+ * first, about all patients of the resources together; where they name nobody about `standIn`, so that it takes as long.
  */
 export function judgeOf(
   context: Context,
   call: Call,
   resources: readonly Resource[],
+  standIn?: string,
 ): Judge | Promise<Judge | Problem> {
   const panels = panelsAmong(call.access, resources)
   return panels.size === 0
     ? judgeBy(call.access, context.baseUrl)
-    : askedJudge(context, call, [...panels], resources)
+    : askedJudge(context, call, [...panels], resources, standIn)
 }
 
 async function askedJudge(
@@ -33,8 +34,10 @@ async function askedJudge(
   call: Call,
   panels: readonly Panel[],
   resources: readonly Resource[],
+  standIn: string | undefined,
 ): Promise<Judge | Problem> {
   const patients = new Set(resources.flatMap(it => [...patientsNamed(it, context.baseUrl)]))
+  if (patients.size === 0 && standIn !== undefined) patients.add(standIn)
   const roster = await context.rosterOf(context, call, panels, patients)
   return 'problem' in roster ? roster : judgeBy(call.access, context.baseUrl, roster)
 }

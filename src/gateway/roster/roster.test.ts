@@ -25,6 +25,9 @@ const fhir = await startGateway(upstream.url, {
     team: panelOf({ careTeams: ['t1'] }),
     mixed: panelOf({ patients: new Set(['zoe']), organizations: ['north'], member: kim }),
     nobody: panelOf({}),
+    conditions: {
+      reach: (type, letter) => (type === 'Condition' ? panelOf({ member: kim }).reach(type, letter) : []),
+    },
   }),
   timeoutMs: 800,
   narrowing: 'parameter',
@@ -194,12 +197,27 @@ describe('what a resource contains', () => {
 })
 
 describe('refused and absent', () => {
-  it('ask the upstream equally often', async () => {
-    tells({ CareTeam: [], 'Condition/cb': condition('cb', 'bob'), 'Condition/cb/_history': searchset([]) })
-    await fhir.as('member')('GET Condition/cb')
-    const refused = asked().length
+  const nobodys = { resourceType: 'Condition', id: 'cn' }
+  const often = async (who: string, line: string) => {
     from = upstream.seen.length
-    await fhir.as('member')('GET Condition/none')
-    assert.deepEqual([asked().length, refused], [4, 4])
-  })
+    assert.equal(issueOf(await fhir.as(who)(line)), NOT_WITHIN)
+    return asked().length
+  }
+
+  for (const who of ['member', 'conditions'])
+    it(`ask the upstream equally often, for ${who}`, async () => {
+      tells({
+        CareTeam: [],
+        'Condition/cb/_history': searchset([condition('cb', 'bob')]),
+        'Condition/cb': condition('cb', 'bob'),
+        'Condition/cn/_history': searchset([nobodys]),
+        'Condition/cn': nobodys,
+      })
+      for (const [tail, times] of [
+        ['', 4],
+        ['/_history', 2],
+      ] as const)
+        for (const id of ['cb', 'cn', 'none'])
+          assert.equal(await often(who, `GET Condition/${id}${tail}`), times, id + tail)
+    })
 })

@@ -26,11 +26,12 @@ export async function shownVersions(
   letter: Letter,
   bundle: Resource,
   text: string,
+  standIn?: string,
 ): Promise<readonly object[] | Problem> {
   const versions = versionsIn(bundle, parseExact(text), context.baseUrl)
   if (!versions) return { problem: 'upstream-broken', why: 'it answered a history with something else' }
   const contents = await contentsOf(context, call, versions)
-  const judge = await judgeOf(context, call, [...contents.values()])
+  const judge = await judgeOf(context, call, [...contents.values()], standIn)
   if (isProblem(judge)) return judge
   return versions
     .filter(version => {
