@@ -1,13 +1,12 @@
-import { isProblem, isRecord, isResourceType, parseParams } from '../../fhir/index.ts'
+import { isProblem, isRecord } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
+import { conditionalOf, isOpen } from '../judge/hidden-searches.ts'
 import type { Problem } from '../problem.ts'
 import { matchOf } from '../search/match.ts'
 
-const CONDITIONAL = /^([A-Z][A-Za-z]+)\?(.+)$/
-
 /**
  * What the conditional references in content (`Patient?identifier=…`, R4 http.html#trules) mean to the caller: each is a
- * search within its reach. Those to what it may search everywhere are left to the upstream.
+ * search within its reach. Those that look nowhere else are left to the upstream.
  */
 export async function conditionalReferences(
   context: Context,
@@ -16,9 +15,9 @@ export async function conditionalReferences(
 ): Promise<ReadonlyMap<string, string> | Problem> {
   const found = new Map<string, string>()
   for (const reference of referencesIn(content)) {
-    const [, type = '', query = ''] = CONDITIONAL.exec(reference) ?? []
-    const params = parseParams(query)
-    if (!isResourceType(type) || !params || call.access.reach(type, 's') === 'everything') continue
+    const conditional = conditionalOf(reference)
+    if (!conditional || isOpen(conditional, call.access, context.baseUrl)) continue
+    const { type, params } = conditional
     const match = await matchOf(context, call, type, params)
     if (!match) return { problem: 'no-match', type }
     if (isProblem(match)) return match

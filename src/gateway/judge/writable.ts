@@ -13,12 +13,11 @@ export async function contentProblem(
   resource: Resource,
 ): Promise<Problem | undefined> {
   const { access } = call
+  if (hidesSearch(resource, access, context.baseUrl)) return { problem: 'out-of-reach' }
   if (access.reach(resource.resourceType, letter) === 'everything') return undefined
   const judge = await judgeOf(context, call, [resource])
   if (isProblem(judge)) return judge
-  return judge.reaches(letter, resource) && !hidesSearch(resource, access)
-    ? undefined
-    : { problem: 'out-of-reach' }
+  return judge.reaches(letter, resource) ? undefined : { problem: 'out-of-reach' }
 }
 
 /**
