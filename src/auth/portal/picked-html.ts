@@ -1,8 +1,8 @@
 import {
   alikeWarning,
   badge,
-  dateTimeHtml,
   empty,
+  encounterTime,
   field,
   type Html,
   html,
@@ -98,13 +98,8 @@ ${earlier > 0 && html`<p><a class="moreof" href="${all}#picked">Show ${earlier} 
 function choice({ id, title, status, inProgress, start, end, who }: Encounter, checked: boolean): Html {
   return html`<label class="choice"><input type="radio" name="encounterId" value="${id}" required${checked && html` checked`}>
 <span class="choice__main">${title}</span>${badge(status, inProgress ? 'accent' : undefined)}
-<span class="choice__meta">${inProgress && 'Started '}${when(start, end)}${who !== undefined && `, ${who}`}</span></label>
+<span class="choice__meta">${inProgress && 'Started '}${encounterTime({ start, end })}${who !== undefined && `, ${who}`}</span></label>
 `
-}
-
-function when(start: string | undefined, end: string | undefined): Html {
-  const sameDay = end === undefined || start?.slice(0, 10) === end.slice(0, 10)
-  return sameDay ? dateTimeHtml(start) : html`${dateTimeHtml(start)} to ${dateTimeHtml(end)}`
 }
 
 function opens(apps: readonly App[]): Html {

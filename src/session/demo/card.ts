@@ -23,7 +23,8 @@ export function none(title: string, text: string): Html {
   return html`<div class="empty">${mark('empty__art')}<h3>${title}</h3><p>${text}</p></div>`
 }
 
-function reasonOf(failure: Failure): string {
+/** Why something is not shown, in a few words. */
+export function reasonOf(failure: Failure): string {
   switch (failure.kind) {
     case 'missing-scope':
       return 'Not shared with this app'

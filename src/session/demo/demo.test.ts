@@ -140,6 +140,55 @@ describe('the page of the demo app', () => {
     assert.ok(!(await page()).includes('<img'))
   })
 
+  describe('of a launch with an encounter', () => {
+    const ENCOUNTER = {
+      resourceType: 'Encounter',
+      id: 'visit-1',
+      subject: SUBJECT,
+      status: 'in-progress',
+      class: { code: 'AMB' },
+      type: [{ text: 'Cardiology clinic' }],
+      period: { start: '2026-11-13' },
+    }
+    const shown = async (scope: string, ...encounters: object[]) => {
+      ehr.records.push(...(encounters as Record<string, unknown>[]))
+      ehr.script.token = { scope: `launch patient/Patient.rs ${scope}` }
+      browser = await launched(app, ehr.fhirBaseUrl)
+      const [, rest = ''] = (await page()).split('<dt>Encounter</dt><dd>')
+      const [said = ''] = rest.split('</dd>')
+      assert.match(rest, /<summary>Encounter id<\/summary><p class="url url--block">visit-1<\/p>/)
+      assert.doesNotMatch(said, /visit-1/)
+      return said.replace(/<[^>]*>/g, '|').replace(/[| ]*\|[| ]*/g, '|')
+    }
+
+    it('says what it is, how it stands, of which class and when', async () => {
+      assert.equal(
+        await shown('patient/Encounter.rs', ENCOUNTER),
+        'Cardiology clinic&ensp;|In progress|Ambulatory,|13-Nov-2026|',
+      )
+    })
+
+    it('says that it is not shared where its scope is not granted, and does not ask for it', async () => {
+      assert.equal(await shown('', ENCOUNTER), 'Chosen at the launch|Not shared with this app|')
+      assert(!ehr.seen.some(({ path }) => path.includes('/Encounter')))
+    })
+
+    it('shows the rest when it cannot be loaded, or is of another patient', async () => {
+      assert.equal(await shown('patient/*.rs'), 'Chosen at the launch|Not found|')
+      const other = { ...ENCOUNTER, subject: { reference: 'Patient/ashlar' } }
+      assert.equal(await shown('patient/*.rs', other), 'Chosen at the launch|Could not be loaded|')
+      assert.match(await page(), /Juniper/)
+    })
+
+    it('says None where there is none', async () => {
+      ehr.script.token = { encounter: undefined }
+      browser = await launched(app, ehr.fhirBaseUrl)
+      const body = await page()
+      assert.match(body, /<dt>Encounter<\/dt><dd>None<\/dd>/)
+      assert.doesNotMatch(body, /Encounter id/)
+    })
+  })
+
   it('says when nothing is recorded', async () => {
     ehr.records.length = 1
     const body = await page()

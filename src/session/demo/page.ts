@@ -48,7 +48,7 @@ export function recordPage({ context, session }: Visit, record: DemoRecord): Htm
 ${!session.needPatientBanner && unbanneredHead(record)}
 <div class="appgrid">
 <div class="stack">${conditionsCard(record.conditions)}${medicinesCard(record.medications)}</div>
-<div class="stack">${pressureCard(record.vitals, now)}${sessionCard(session, me)}</div>
+<div class="stack">${pressureCard(record.vitals, now)}${sessionCard(session, record)}</div>
 </div>`,
   )
 }

@@ -4,6 +4,7 @@ import { type Result, succeed } from '../failure.ts'
 import type { Session } from '../sessions/session.ts'
 import { SearchBundle } from './bundle.ts'
 import { nextPage } from './next-page.ts'
+import { isOfPatient } from './of-patient.ts'
 import { readFhir, unexpected } from './read-fhir.ts'
 import type { Visit } from './visit.ts'
 
@@ -77,16 +78,4 @@ function matchesOf<Schema extends TSchema>(
   )
     ? found
     : undefined
-}
-
-/**
- * A server that does not know `patient` answers with everybody's records. What names another patient is left out, also
- * where it is written as an address of the same server under another name.
- */
-function isOfPatient(resource: object, { patientId }: Session): boolean {
-  const subject: unknown = 'subject' in resource ? resource.subject : undefined
-  if (typeof subject !== 'object' || subject === null || !('reference' in subject)) return false
-  const [, id] =
-    /(?:^|\/)Patient\/([A-Za-z0-9.-]{1,64})(?:\/_history\/[^/]+)?$/.exec(String(subject.reference)) ?? []
-  return id === patientId
 }

@@ -1,6 +1,6 @@
 /**
  * The words of a page about a person (design: Words): name, birth date, age, sex, record number, patients who are easily
- * mixed up, medicines. Read once from FHIR by `personOf`; nothing is guessed, and nothing that is missing is left blank.
+ * mixed up, medicines, encounters. Read once from FHIR by `personOf`; nothing is guessed, and nothing that is missing is left blank.
  */
 export { ageText } from './age.ts'
 export { alikeTo, isAlike } from './alike.ts'
@@ -14,6 +14,7 @@ export {
   timeText,
   type When,
 } from './date.ts'
+export { type EncounterWords, encounterTime, encounterWords } from './encounter.ts'
 export { doseText, medicineText } from './medicine.ts'
 export { type Person, type PersonName, personOf } from './person.ts'
 export {
