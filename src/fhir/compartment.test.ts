@@ -41,6 +41,11 @@ describe('compartmentParameters', () => {
     assert.deepEqual(actual, expected)
   })
 
+  it('has none of what is no type, though every object has something of that name', () => {
+    for (const type of ['constructor', '__proto__', 'toString', 'Nonsense'])
+      assert.deepEqual(compartmentParameters(type), [], type)
+  })
+
   it('names only reference parameters that the type has', () => {
     for (const type of resourceTypes) {
       for (const code of compartmentParameters(type)) {

@@ -8,19 +8,24 @@ import { entriesOf } from './search/index-entries.ts'
  * Where contract 5.3 departs from the R4 CompartmentDefinition: a link to a patient is not that patient's record.
  * Task is as in R5: R4 left it out, though it has a patient (docs/decisions/0011-patient-compartment.md).
  */
-const departures: ReadonlyMap<string, readonly string[]> = new Map([
-  ['Patient', []],
-  ['Group', []],
-  ['Device', ['patient']],
-  ['Task', ['patient', 'focus']],
-])
+const departures: Readonly<Record<string, readonly string[]>> = {
+  Patient: [],
+  Group: [],
+  Device: ['patient'],
+  Task: ['patient', 'focus'],
+}
+
+// A Map: what another server calls a type may be the name of something that every object has.
+const parameters: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({ ...definitions.patientCompartment, ...departures }),
+)
 
 /**
  * The search parameters of a type that put a resource into the compartment of the patients they point to. Two types
  * are not told by a parameter: a Patient is in its own compartment, a Binary in that of its `securityContext`.
  */
 export function compartmentParameters(type: string): readonly string[] {
-  return departures.get(type) ?? definitions.patientCompartment[type] ?? []
+  return parameters.get(type) ?? []
 }
 
 /** The ids of the patients in whose compartment the resource is; of a Patient, its own. */

@@ -22,6 +22,14 @@ describe('a read that the upstream answers with something else', () => {
       assert.equal(issueOf(await ann('GET Condition/ca')), expected)
     })
 
+  it('is shown in a batch without a time that is none', async () => {
+    const headers = { 'last-modified': 'yesterday', etag: 'W/"1"' }
+    upstream.answer((_request, response) => json(response, condition('ca', 'ann'), 200, headers))
+    const entry = [{ request: { method: 'GET', url: 'Condition/ca' } }]
+    const reply = await ann('POST', { resourceType: 'Bundle', type: 'batch', entry })
+    assert.deepEqual(reply.body.entry?.[0]?.response, { status: '200 OK', etag: 'W/"1"' })
+  })
+
   it('is not told apart by status, body or requests from what is absent', async () => {
     const shown: string[] = []
     for (const handler of [

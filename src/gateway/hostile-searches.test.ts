@@ -41,6 +41,17 @@ describe('a search that the upstream answers with more than was asked', () => {
     assert.equal((await ann('GET Condition')).body.total, 1)
   })
 
+  it('loses what is of no type at all', async () => {
+    const odd = ['constructor', '__proto__', 'toString', ''].map(resourceType => ({ resourceType, id: 'x' }))
+    upstream.answerJson(searchset([...odd, condition('ca', 'ann', { contained: odd })]))
+    for (const line of ['GET Condition', 'GET Condition/_history', 'GET ?_type=Condition'])
+      assert.deepEqual(
+        (await ann(line)).body.entry?.map(it => it.resource?.id),
+        ['ca'],
+        line,
+      )
+  })
+
   it('gives no total of which it has not seen all', async () => {
     const link = [{ relation: 'next', url: `${upstream.url}?_getpages=abc` }]
     upstream.answerJson(searchset([condition('ca', 'ann')], { total: 9999, link }))

@@ -6,7 +6,7 @@ import { parseExact } from '../upstream/exact.ts'
 /** The answer to one entry as an entry: what went wrong is its `outcome`, what was asked for is its `resource`. */
 export function entryAnswer({ status, headers, body }: Answer): object {
   const { location, etag } = headers
-  const modified = headers['last-modified']
+  const lastModified = instantOf(headers['last-modified'])
   const said: unknown = typeof body === 'string' ? parseExact(body) : undefined
   const isOutcome = isRecord(said) && said.resourceType === 'OperationOutcome'
   return {
@@ -16,8 +16,14 @@ export function entryAnswer({ status, headers, body }: Answer): object {
       status: `${status} ${STATUS_CODES[status] ?? ''}`.trim(),
       ...(location !== undefined && { location }),
       ...(etag !== undefined && { etag }),
-      ...(modified !== undefined && { lastModified: new Date(modified).toISOString() }),
+      ...(lastModified !== undefined && { lastModified }),
       ...(isOutcome && { outcome: said }),
     },
   }
+}
+
+/** What the upstream calls a time may be none. */
+function instantOf(time: string | undefined): string | undefined {
+  const date = new Date(time ?? '')
+  return Number.isNaN(date.getTime()) ? undefined : date.toISOString()
 }
