@@ -47,7 +47,9 @@ function isOfPanel(
       (roster?.holds({ ...panel, organizations: [] }, patient) ?? false)
     )
   }
-  const isOne = [...patientsOf(resource, baseUrl)].some(holds)
+  // A new Patient has no id yet: its organization alone tells.
+  const isNew = sole && resource.resourceType === 'Patient' && resource.id === undefined
+  const isOne = isNew ? isManaged(resource, panel, baseUrl) : [...patientsOf(resource, baseUrl)].some(holds)
   return isOne && !(sole && namesOtherPatient(resource, holds, baseUrl))
 }
 
