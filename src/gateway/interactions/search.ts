@@ -48,7 +48,9 @@ export const search: Handler<Search['kind']> = async (context, asked) => {
     const found = await collect(context, counting(call), COUNTED)
     return isProblem(found) ? (found as Problem) : answer(NONE, found.length)
   }
-  const page = plan.isExact
+  // What was begun here goes on here, though the upstream can be told by now.
+  const isTheirs = plan.isExact && spot?.link !== '' && spot?.skip === undefined
+  const page = isTheirs
     ? await fetchPage(context, call, spot ? getting(call, spot.link) : plan.request, plan.judge)
     : await scan(context, call, plan, spot)
   if (isProblem(page)) return page

@@ -12,7 +12,7 @@ export function connected(
   baseUrl: string,
 ): readonly Released[] {
   const included: Released[] = []
-  let left = candidates
+  let left = distinct(matches, candidates)
   let from = matches
   let active = rules
   while (from.length > 0 && left.length > 0 && active.length > 0) {
@@ -23,6 +23,15 @@ export function connected(
     active = rules.filter(rule => rule.iterate)
   }
   return included
+}
+
+/** Each once, though several pages bring it, and not what is a match. */
+function distinct(matches: readonly Released[], candidates: readonly Released[]): readonly Released[] {
+  const shown = new Set(matches.map(it => addressOf(it.resource)))
+  return candidates.filter(({ resource }) => {
+    const address = addressOf(resource)
+    return !shown.has(address) && shown.add(address)
+  })
 }
 
 function broughtBy(

@@ -120,6 +120,34 @@ describe('a search that cannot be told to the upstream', () => {
     )
     const reply = await app.as('one')('GET Observation?_count=1&_include=Observation:performer')
     assert.deepEqual([idsOf(reply), idsOf(reply, 'include')], [['a'], ['p']])
+    upstream.answer((request, response) => {
+      const isFirst = !request.url?.includes('more')
+      const link = isFirst ? [{ relation: 'next', url: `${upstream.url}/Observation?more` }] : []
+      const match = { resource: shown(isFirst ? 'a' : 'b', 'p'), search: { mode: 'match' } }
+      json(
+        response,
+        searchset([], { entry: [match, { resource: included('p'), search: { mode: 'include' } }], link }),
+      )
+    })
+    const both = await app.as('one')('GET Observation?_include=Observation:performer')
+    assert.deepEqual([idsOf(both), idsOf(both, 'include')], [['a', 'b'], ['p']])
+    await app.close()
+  })
+
+  it('goes on where it was, though the upstream can be told all by then', async () => {
+    let isTold = false
+    const access: Access = {
+      reach: (type, letter) =>
+        isTold && type === 'Observation' ? [{ patient: 'ann' }] : either.reach(type, letter),
+    }
+    const app = await startGateway(upstream.url, { guard: guardOf({ one: access }), narrowing: 'parameter' })
+    holds(['lv', 'l'])
+    const first = await app.as('one')('GET Observation?_count=1&code=y')
+    isTold = true
+    const before = upstream.seen.length
+    const second = await app.as('one')(`GET ${nextOf(first)}`)
+    assert.match(upstream.seen[before]?.line ?? '', /Observation\?_count=1&code=y/)
+    assert.deepEqual([idsOf(first), idsOf(second)], [['l00'], ['v01']])
     await app.close()
   })
 })
