@@ -5,7 +5,7 @@
  */
 import { globSync, readFileSync, statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { relative, resolve } from 'node:path'
+import { dirname, relative, resolve } from 'node:path'
 import { run } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -27,9 +27,16 @@ function longestFirst(a: string, b: string): number {
   return isFlow(b) - isFlow(a) || (a < b ? -1 : 1)
 }
 
+/** The text of a test, and of the helpers beside it (`testing/`) that it imports. */
+function textsOf(file: string): readonly string[] {
+  const text = readFileSync(file, 'utf8')
+  const helpers = [...text.matchAll(/from '(\.[^']*\/testing\/[^']+)'/g)].map(([, path = '']) => path)
+  return [text, ...helpers.map(path => readFileSync(resolve(dirname(file), path), 'utf8'))]
+}
+
 /** Which real things the files use, told by what they import. */
 function needsOf(files: readonly string[]): string {
-  const texts = files.map(file => readFileSync(file, 'utf8'))
+  const texts = files.flatMap(textsOf)
   const uses = (pattern: RegExp): boolean => texts.some(text => pattern.test(text))
   return [
     ...(uses(/support\/databases\.ts|TEST_POSTGRES_URL/) ? ['postgres'] : []),

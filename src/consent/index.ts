@@ -11,7 +11,7 @@ export { digestOf, type Judged, type JudgedBefore, judgedBefore } from './judged
 export { isEverything } from './limit.ts'
 export { hasCompartment } from './patient-reach.ts'
 export { type Access, fullAccess, type Limit, noAccess, type Reach } from './reach.ts'
-export type { Panel, Roster } from './rights/panel.ts'
+export type { Panel, Roster, RosterOf } from './rights/panel.ts'
 export { type BadRights, readRights } from './rights/read-rights.ts'
 export type { Rights } from './rights/rights.ts'
 export { rightsReach } from './rights/rights-reach.ts'

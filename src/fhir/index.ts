@@ -16,6 +16,7 @@ export { type EntryRequest, parseEntry } from './parse-entry.ts'
 export { parseInteraction } from './parse-interaction.ts'
 export { acceptsJson, type Preferences, preconditionsOf, preferencesOf } from './preferences.ts'
 export {
+  type AnyProblem,
   entryFailed,
   type FhirProblem,
   isProblem,

@@ -33,7 +33,12 @@ export interface Turndown {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-export function isProblem<P extends { readonly problem: string }>(value: object | P): value is P {
+/** A reason that is named, of whatever server. */
+export interface AnyProblem {
+  readonly problem: string
+}
+
+export function isProblem<P extends AnyProblem>(value: object | P): value is P {
   return 'problem' in value
 }
 

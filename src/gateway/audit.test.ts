@@ -18,7 +18,9 @@ describe('the audit trail of the gateway', () => {
   before(async () => {
     store = await openStore(`sqlite:${join(folder, 'audit.db')}`)
     const clinician: Access = { reach: type => (type === 'Binary' ? [] : 'everything') }
-    const guard = guardOf({ all: fullAccess, clinician, juniper: patientAccess('juniper', 'rs') })
+    const panel = { patients: new Set<string>(), organizations: ['north'], careTeams: [] }
+    const member: Access = { reach: () => [{ panel }] }
+    const guard = guardOf({ all: fullAccess, clinician, juniper: patientAccess('juniper', 'rs'), member })
     const audit = fhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl: BASE })
     fhir = await startGatewayWithUpstream({ guard, audit, responseLimit: LIMIT })
   })
@@ -88,5 +90,19 @@ describe('the audit trail of the gateway', () => {
     const id = body.entry?.[0]?.resource?.id
     assert.equal((await fhir.as('all')(`GET AuditEvent/${id}`)).status, 200)
     assert.equal((await fhir.as('all')('POST AuditEvent', { resourceType: 'AuditEvent' })).status, 405)
+  })
+
+  it('asks the upstream about the patients of events for who is limited to a panel', async () => {
+    const seen = async () => (await fhir.as('member')('GET AuditEvent?_count=1000')).body
+    assert.equal((await seen()).total, 0)
+    const managingOrganization = { reference: 'Organization/north' }
+    await fhir.as('all')('PUT Patient/ashlar', {
+      resourceType: 'Patient',
+      id: 'ashlar',
+      managingOrganization,
+    })
+    const events = (await seen()).entry ?? []
+    assert.ok(events.length > 3)
+    for (const { resource } of events) assert.match(JSON.stringify(resource), /"Patient\/ashlar"/)
   })
 })

@@ -1,20 +1,23 @@
-import { type Access, type Reach, tellsAbsence } from '../../consent/index.ts'
-import type { FhirProblem, Interaction } from '../../fhir/index.ts'
-import { isProblem } from '../../fhir/index.ts'
+import { type Access, type Reach, type RosterOf, tellsAbsence } from '../../consent/index.ts'
+import type { AnyProblem, FhirProblem, Interaction } from '../../fhir/index.ts'
 import type { Store } from '../../store/index.ts'
 import { findRecords } from '../trail/find.ts'
 import { isShown } from './is-shown.ts'
+import { knownPatients } from './known-patients.ts'
 import { auditEventOf } from './resource.ts'
 import { searchAudit } from './search.ts'
 
 /** The trail as FHIR, for a FHIR server to answer `AuditEvent` from, whatever its own data or its upstream hold. */
 export interface AuditTrail {
-  answer(asked: AuditQuestion): Promise<{ readonly status: 200; readonly body: string } | FhirProblem>
+  answer<P extends AnyProblem>(
+    asked: AuditQuestion<P>,
+  ): Promise<{ readonly status: 200; readonly body: string } | FhirProblem | P>
 }
 
-export interface AuditQuestion {
+export interface AuditQuestion<P> {
   readonly interaction: Interaction
   readonly access: Access
+  readonly rosterOf: RosterOf<P>
   /** `Prefer: handling=lenient` */
   readonly lenient?: boolean
 }
@@ -26,19 +29,19 @@ export function isAboutAudit(interaction: Interaction): boolean {
 
 export function auditTrail(store: Store, fhirBaseUrl: string): AuditTrail {
   return {
-    async answer({ interaction, access, lenient = false }) {
+    async answer({ interaction, access, rosterOf, lenient = false }) {
       switch (interaction.kind) {
         case 'read':
-          return read(store, interaction.id, access.reach('AuditEvent', 'r'), fhirBaseUrl)
+          return read(store, interaction.id, access.reach('AuditEvent', 'r'), fhirBaseUrl, rosterOf)
         case 'search-type':
         case 'search-compartment': {
           const compartment = interaction.kind === 'search-compartment' ? interaction.id : undefined
           const reach = access.reach('AuditEvent', 's')
           const found = await searchAudit(store, {
             params: interaction.params,
-            ...{ compartment, reach, lenient, fhirBaseUrl },
+            ...{ compartment, reach, rosterOf, lenient, fhirBaseUrl },
           })
-          return isProblem(found) ? found : { status: 200, body: JSON.stringify(found) }
+          return 'resourceType' in found ? { status: 200, body: JSON.stringify(found) } : found
         }
         default:
           return isReading(interaction)
@@ -60,11 +63,20 @@ export function auditRefusal(interaction: Interaction): FhirProblem {
     : unsupported('Cannot write AuditEvents: only this server does')
 }
 
-async function read(store: Store, id: string, reach: Reach, fhirBaseUrl: string) {
+async function read<P extends AnyProblem>(
+  store: Store,
+  id: string,
+  reach: Reach,
+  fhirBaseUrl: string,
+  rosterOf: RosterOf<P>,
+) {
   const number = /^\d{1,15}$/.test(id) ? Number(id) : -1
   const [record] = await findRecords(store, { id: number, limit: 1 })
   const resource = record && auditEventOf(record)
-  if (resource && isShown(record, resource, reach, fhirBaseUrl))
+  const known = knownPatients(reach, rosterOf)
+  const problem = record && (await known.learn([record]))
+  if (problem) return problem
+  if (resource && isShown(record, resource, reach, fhirBaseUrl, known))
     return { status: 200, body: JSON.stringify(resource) } as const
   return tellsAbsence(reach, 'AuditEvent', id)
     ? ({ problem: 'absent', type: 'AuditEvent', id } as const)

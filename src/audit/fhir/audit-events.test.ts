@@ -94,4 +94,22 @@ describeAudited('the audit trail as AuditEvents', ({ ask, recordsBy }) => {
       assert.equal((await ask('POST ', batch)).status, 405, method)
     }
   })
+
+  it('is read by who is limited to a panel as far as the patients are on it now', async () => {
+    const managed = (organization: string) => ({
+      resourceType: 'Patient',
+      id: 'juniper',
+      managingOrganization: { reference: `Organization/${organization}` },
+    })
+    const seen = async () => (await ask('GET AuditEvent?_count=1000', undefined, 'panelled')).body as Bundle
+    assert.equal((await seen()).total, 0)
+    await ask('PUT Patient/juniper', managed('north'))
+    const own = (await seen()).entry ?? []
+    assert.ok(own.length > 3)
+    for (const { resource } of own) assert.match(JSON.stringify(resource.entity), /"Patient\/juniper"/)
+    const path = `GET AuditEvent/${own[0]?.resource.id}`
+    assert.equal((await ask(path, undefined, 'panelled')).status, 200)
+    await ask('PUT Patient/juniper', managed('south'))
+    assert.equal((await ask(path, undefined, 'panelled')).status, 403)
+  })
 })

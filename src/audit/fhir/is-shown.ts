@@ -1,4 +1,4 @@
-import { isWithin, type Reach } from '../../consent/index.ts'
+import { isWithin, type Reach, type Roster } from '../../consent/index.ts'
 import type { Resource } from '../../fhir/index.ts'
 import type { KeptRecord } from '../trail/find.ts'
 
@@ -6,12 +6,18 @@ import type { KeptRecord } from '../trail/find.ts'
  * Whether an event is reached. What reaches one patient, or a panel, does not reach an event that is about several: it
  * would tell of the others (contract 5.3).
  */
-export function isShown(record: KeptRecord, resource: Resource, reach: Reach, fhirBaseUrl: string): boolean {
+export function isShown(
+  record: KeptRecord,
+  resource: Resource,
+  reach: Reach,
+  fhirBaseUrl: string,
+  roster: Roster,
+): boolean {
   if (reach === 'everything') return true
   return reach.some(limit => {
     const isNarrow = limit.patient !== undefined || limit.panel !== undefined
     if (isNarrow && record.patients !== null) return false
     if (limit.patient !== undefined && record.patient_id !== limit.patient) return false
-    return isWithin(resource, [limit], fhirBaseUrl)
+    return isWithin(resource, [limit], fhirBaseUrl, roster)
   })
 }

@@ -1,5 +1,6 @@
-import type { Reach } from '../../consent/index.ts'
+import type { Reach, RosterOf } from '../../consent/index.ts'
 import {
+  type AnyProblem,
   type BadSearch,
   isProblem,
   matchesClause,
@@ -14,13 +15,15 @@ import {
 import type { Store } from '../../store/index.ts'
 import { type FindOptions, findRecords, type Place, type RecordFilter } from '../trail/find.ts'
 import { isShown } from './is-shown.ts'
+import { knownPatients } from './known-patients.ts'
 import { auditEventOf } from './resource.ts'
 
-export interface AuditSearch {
+export interface AuditSearch<P> {
   readonly params: Params
   /** `Patient/[id]/AuditEvent` */
   readonly compartment: string | undefined
   readonly reach: Reach
+  readonly rosterOf: RosterOf<P>
   readonly lenient: boolean
   readonly fhirBaseUrl: string
 }
@@ -34,7 +37,10 @@ const LOOKED_AT = 20_000
  * Searches the trail. The database narrows by date, patient and reach; each record is then judged as the resource that
  * it is shown as, by the same meaning of parameters and of reach as anywhere else.
  */
-export async function searchAudit(store: Store, search: AuditSearch): Promise<Resource | BadSearch> {
+export async function searchAudit<P extends AnyProblem>(
+  store: Store,
+  search: AuditSearch<P>,
+): Promise<Resource | BadSearch | P> {
   const { params, lenient, fhirBaseUrl, compartment } = search
   const place = placeOf(params)
   if (place === 'unreadable') return bad('Cannot read page: follow the link as it was given')
@@ -51,7 +57,7 @@ export async function searchAudit(store: Store, search: AuditSearch): Promise<Re
   const filter = { ...filterOf(clauses, search), order }
   const isCount = query.shape.summary === 'count' || query.count === 0
   const found = await collect(store, search, clauses, filter, isCount ? Infinity : query.count, place)
-  return bundleOf(address, query, found, isCount, place === undefined)
+  return 'hits' in found ? bundleOf(address, query, found, isCount, place === undefined) : found
 }
 
 interface Collected {
@@ -59,24 +65,27 @@ interface Collected {
   readonly next: Place | undefined
 }
 
-async function collect(
+async function collect<P extends AnyProblem>(
   store: Store,
-  { reach, compartment, fhirBaseUrl }: AuditSearch,
+  { reach, rosterOf, compartment, fhirBaseUrl }: AuditSearch<P>,
   clauses: readonly SearchClause[],
   filter: Omit<FindOptions, 'limit'>,
   wanted: number,
   from: Place | undefined,
-): Promise<Collected> {
+): Promise<Collected | P> {
+  const known = knownPatients(reach, rosterOf)
   const hits: Resource[] = []
   let after = from
   let last = from
   const mostLookedAt = wanted === Infinity ? Infinity : LOOKED_AT
   for (let looked = 0; looked < mostLookedAt; looked += CHUNK) {
     const records = await findRecords(store, { ...filter, after, limit: CHUNK })
+    const problem = await known.learn(records)
+    if (problem) return problem
     for (const record of records) {
       const resource = auditEventOf(record)
       const matches =
-        isShown(record, resource, reach, fhirBaseUrl) &&
+        isShown(record, resource, reach, fhirBaseUrl, known) &&
         (compartment === undefined || patientsOf(resource, fhirBaseUrl).has(compartment)) &&
         clauses.every(clause => matchesClause(resource, clause, fhirBaseUrl) === true)
       if (matches && hits.length === wanted) return { hits, next: last }
@@ -120,7 +129,10 @@ function bundleOf(
 }
 
 /** What the database can tell by itself. It may let through more than the search asks for, never less. */
-function filterOf(clauses: readonly SearchClause[], { compartment, reach }: AuditSearch): RecordFilter {
+function filterOf(
+  clauses: readonly SearchClause[],
+  { compartment, reach }: Pick<AuditSearch<never>, 'compartment' | 'reach'>,
+): RecordFilter {
   const dates = clauses.flatMap(clause =>
     clause.kind === 'date' && DATES.has(clause.parameter) && clause.values.length === 1 ? clause.values : [],
   )

@@ -22,6 +22,12 @@ const callers: Readonly<
     access: { reach: () => [{ patient: 'ashlar' }] },
     by: 'patient/*.rs',
   },
+  /** Sees the patients of one organization. */
+  panelled: {
+    grant: { scopes: [], clientId: 'app', fhirUser: { type: 'Practitioner', id: 'p2' } },
+    access: { reach: () => [{ panel: { patients: new Set(), organizations: ['north'], careTeams: [] } }] },
+    by: 'user/*.rs',
+  },
   /** Launched for one patient, with a scope for all. */
   launched: {
     grant: { scopes: parseScopes('user/*.cruds'), patient: 'juniper', clientId: 'app' },

@@ -15,6 +15,12 @@ export interface Roster {
   holds(panel: Panel, patient: string): boolean
 }
 
+/** Finds out who of these patients is on the panels, or why it cannot be told. */
+export type RosterOf<P> = (
+  panels: readonly Panel[],
+  patients: ReadonlySet<string>,
+) => Roster | P | Promise<Roster | P>
+
 /** The patients of a clinician: all, or a panel, which may hold nobody. */
 export function panelOf({ rules }: Rights, user: ResourceReference): Panel | 'all' {
   const own = rules.filter(rule => names(rule, user))
