@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Admitted } from '../consent/index.ts'
 import {
+  type AnyProblem,
   authorizationOf,
   type Interaction,
   isPublic,
@@ -8,7 +9,6 @@ import {
   type Refused,
 } from '../fhir/index.ts'
 import { answerPreflight, setCors } from '../web/index.ts'
-import type { AnyProblem } from './behind.ts'
 import type { Door } from './door.ts'
 import { interactionOf } from './interaction-of.ts'
 import { recorded } from './recorded.ts'

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { AuditUnavailable, type FhirAudit, isAboutAudit } from '../audit/index.ts'
-import { type FhirProblem, isProblem, isWriting } from '../fhir/index.ts'
-import type { AnyProblem, Behind, Told } from './behind.ts'
+import { type AnyProblem, type FhirProblem, isProblem, isWriting } from '../fhir/index.ts'
+import type { Behind, Told } from './behind.ts'
 import type { Asked } from './call.ts'
 import { callOf } from './call-of.ts'
 import type { Door } from './door.ts'
@@ -39,8 +39,11 @@ async function perform<A extends object, P extends AnyProblem>(
 ): Promise<A | P | FhirProblem> {
   const { interaction, access, preferences } = asked
   if (isAboutAudit(interaction)) {
-    const found = await audit.answer({ interaction, access, lenient: preferences.lenient })
-    return isProblem(found) ? found : behind.answerFrom(found)
+    const found = await audit.answer({
+      ...{ interaction, access, lenient: preferences.lenient },
+      rosterOf: (panels, patients) => behind.rosterOf(asked, panels, patients),
+    })
+    return 'problem' in found ? found : behind.answerFrom(found)
   }
   if (isWriting(interaction)) await audit.prepare()
   return behind.perform(asked)

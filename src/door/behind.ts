@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import type { Finished } from '../audit/index.ts'
-import type { FhirProblem } from '../fhir/index.ts'
+import type { Panel, Roster } from '../consent/index.ts'
+import type { AnyProblem, FhirProblem } from '../fhir/index.ts'
 import type { Asked } from './call.ts'
 
 /** The server behind the door, with answers (`A`) and problems (`P`) of its own. */
@@ -9,17 +10,21 @@ export interface Behind<A extends object, P extends AnyProblem> {
   perform(asked: Asked): A | P | Promise<A | P>
   /** The response to a problem. */
   answerOf(problem: P | FhirProblem): A
+  /** Who of these patients is on the panels of a policy, as far as the audit trail has to know. */
+  rosterOf(
+    asked: Asked,
+    panels: readonly Panel[],
+    patients: ReadonlySet<string>,
+  ): Roster | P | Promise<Roster | P>
   /** The response to a question that the audit trail has answered. */
   answerFrom(trail: { readonly status: 200; readonly body: string }): A
   /** What an answer says, for the audit trail. */
   told(answer: A): Told
   /** What it keeps, for the audit trail, where it can tell. */
   readonly kept?: Finished['kept']
+  /** Whether an error is no bug but trouble with its data that may pass: it is answered with 503, worth trying again. */
+  readonly isPassing?: (error: unknown) => boolean
   send(reply: FastifyReply, answer: A): FastifyReply | Promise<FastifyReply>
-}
-
-export interface AnyProblem {
-  readonly problem: string
 }
 
 export type Told = Pick<Finished, 'status' | 'answer' | 'location' | 'before'>

@@ -3,7 +3,7 @@ import { type IncomingMessage, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { describe, it } from 'node:test'
-import fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
+import type { FastifyInstance, InjectOptions } from 'fastify'
 import { AuditUnavailable, type FhirAudit, type Finished } from '../audit/index.ts'
 import { type Admitted, fullAccess, type Guard, noAccess } from '../consent/index.ts'
 import { type FhirProblem, outcome, type Refused, turndownOf } from '../fhir/index.ts'
@@ -28,6 +28,7 @@ interface Setting {
   /** Of a trail that keeps everything, what is different; `none` for no trail. */
   readonly audit?: Partial<FhirAudit> | 'none'
   readonly perform?: (asked: Asked) => Promise<Answer | FhirProblem>
+  readonly isPassing?: (error: unknown) => boolean
 }
 
 const unknown: Refused = { allowed: false, status: 401, headers: {}, outcome: outcome('login', 'Who?') }
@@ -44,54 +45,55 @@ const caller: Admitted = {
 const judge = (authorization: string | undefined) => (authorization === 'Bearer all' ? caller : unknown)
 
 /** A door with nothing behind it but what says that it was reached. */
-function open({ guard = { admit: judge }, audit = {}, perform = answer }: Setting = {}): Scene {
+async function open(setting: Setting = {}): Promise<Scene> {
+  const { guard = { admit: judge }, audit = {}, perform = answer, isPassing = () => false } = setting
   const [events, asked, finished]: [string[], Asked[], Finished[]] = [[], [], []]
-  const app = fastify()
-  openDoor(app, {
-    guard: {
-      admit(authorization) {
-        events.push('judged')
-        return guard.admit(authorization)
-      },
+  const admit: Guard['admit'] = authorization => {
+    events.push('judged')
+    return guard.admit(authorization)
+  }
+  const trail: FhirAudit = {
+    answer: async () => ({ status: 200, body: '"from the trail"' }),
+    prepare: async () => void events.push('prepared'),
+    async record(it) {
+      events.push(`recorded ${it.status}`)
+      finished.push(it)
     },
-    audit:
-      audit === 'none'
-        ? undefined
-        : {
-            answer: async () => ({ status: 200, body: '"from the trail"' }),
-            prepare: async () => void events.push('prepared'),
-            async record(it) {
-              events.push(`recorded ${it.status}`)
-              finished.push(it)
-            },
-            ...audit,
-          },
-    behind: {
+  }
+  const app = await openDoor<Answer, FhirProblem>(
+    {
+      baseUrl: 'http://fhir.test/fhir',
+      guard: { admit },
+      audit: audit === 'none' ? undefined : { ...trail, ...audit },
+      clock: () => 7,
+      bodyLimit: 100,
+    },
+    {
       perform(it) {
         events.push('performed')
         asked.push(it)
         return perform(it)
       },
-      answerOf(problem: FhirProblem) {
+      answerOf(problem) {
         const { status, outcome: body } = turndownOf(problem)
         return { status, body: JSON.stringify(body) }
       },
-      answerFrom: trail => trail,
-      told: ({ status, body }: Answer) => ({ status, answer: body }),
+      rosterOf: () => ({ holds: () => false }),
+      answerFrom: found => found,
+      told: ({ status, body }) => ({ status, answer: body }),
+      isPassing,
       send(reply, it) {
         events.push(`sent ${it.status}`)
         return reply.code(it.status).send(it.body)
       },
     },
-    clock: () => 7,
-    ...{ basePath: '', bodyLimit: 100, origins: '*' },
-  })
+  )
   const ask: Scene['ask'] = async (line, more) => {
-    const [method = '', url = ''] = line.split(' ')
+    const [method = '', path = ''] = line.split(' ')
     events.length = 0
     const reply = await app.inject({
       method: method as 'GET',
-      url,
+      url: `/fhir${path}`,
       headers: { authorization: 'Bearer all', 'content-type': 'application/json' },
       ...more,
     })
@@ -108,7 +110,7 @@ const nobody: InjectOptions = { headers: {} }
 
 describe('the door', () => {
   it('judges, decides, performs and records, and only then sends', async () => {
-    const { ask, asked, finished } = open()
+    const { ask, asked, finished } = await open()
     assert.equal(await ask('GET /Patient/1'), 'judged, performed, recorded 200, sent 200; 200')
     const [{ interaction, access, by, admitted } = assert.fail()] = asked
     assert.deepEqual([interaction.kind, access, by, admitted], ['read', fullAccess, 'user/*.cruds', caller])
@@ -120,29 +122,29 @@ describe('the door', () => {
   })
 
   it('makes sure that a change can be recorded before it is made', async () => {
-    const { ask, asked } = open()
+    const { ask, asked } = await open()
     const line = 'judged, prepared, performed, recorded 200, sent 200; 200'
     assert.equal(await ask('POST /Patient', { payload: '{"a":1.0}' }), line)
     assert.deepEqual([asked[0]?.body, asked[0]?.text], [{ a: 1 }, '{"a":1.0}'])
     const refuse = async () => {
       throw new AuditUnavailable('away')
     }
-    assert.equal(await open({ audit: { prepare: refuse } }).ask('DELETE /Patient/1'), 'judged; 503')
+    assert.equal(await (await open({ audit: { prepare: refuse } })).ask('DELETE /Patient/1'), 'judged; 503')
   })
 
   it('answers the same without an audit trail', async () => {
-    const { ask } = open({ audit: 'none' })
+    const { ask } = await open({ audit: 'none' })
     assert.equal(await ask('GET /Patient/1'), 'judged, performed, sent 200; 200')
     assert.equal(await ask('GET /AuditEvent/1'), 'judged, performed, sent 200; 200')
     assert.equal(await ask('GET /Patient/1', nobody), 'judged, sent 401; 401')
     const absent = async () => ({ problem: 'absent', type: 'Patient', id: '1' }) as const
-    const { ask: miss } = open({ audit: 'none', perform: absent })
+    const { ask: miss } = await open({ audit: 'none', perform: absent })
     assert.equal(await miss('GET /Patient/1'), 'judged, performed, sent 404; 404')
   })
 
   it('lets nobody in whom the guard does not admit, at once or after a while', async () => {
     for (const admit of [judge, async (it?: string) => judge(it)]) {
-      const { ask, finished } = open({ guard: { admit } })
+      const { ask, finished } = await open({ guard: { admit } })
       assert.equal(await ask('GET /Patient/1', nobody), 'judged, recorded 401, sent 401; 401')
       assert.equal(await ask('POST /Patient', nobody), 'judged, recorded 401, sent 401; 401')
       assert.deepEqual(
@@ -157,36 +159,31 @@ describe('the door', () => {
   })
 
   it('lets nobody in by a guard that fails', async () => {
-    const rejects = open({ guard: { admit: () => Promise.reject(new Error('Cannot judge')) } })
+    const rejects = await open({ guard: { admit: () => Promise.reject(new Error('Cannot judge')) } })
     assert.equal(await rejects.ask('GET /Patient/1'), 'judged; 500')
     assert.equal(await rejects.ask('POST /Patient', { payload: '{}' }), 'judged; 500')
   })
 
-  it('turns away before a byte of the body is there', async () => {
-    const { app, events } = open()
+  it('turns away before a byte of the body is there', async t => {
+    const { app, events } = await open()
+    t.after(() => app.close())
     await app.listen({ port: 0, host: '127.0.0.1' })
     const { port } = app.server.address() as AddressInfo
-    const headers = { 'content-type': 'application/json', 'content-length': 50 }
     const reply = await new Promise<IncomingMessage>((resolve, reject) => {
-      const sent = request({
-        host: '127.0.0.1',
-        port,
-        path: '/Patient',
-        method: 'POST',
-        headers,
-        agent: false,
-      })
+      const headers = { 'content-type': 'application/json', 'content-length': 50 }
+      const signal = AbortSignal.timeout(5_000)
+      const url = `http://127.0.0.1:${port}/fhir/Patient`
+      const sent = request(url, { method: 'POST', headers, signal, agent: false })
       sent.once('response', resolve).once('error', reject).flushHeaders()
     })
     const { resourceType } = (await json(reply)) as { readonly resourceType: string }
+    reply.destroy()
     assert.deepEqual([reply.statusCode, resourceType], [401, 'OperationOutcome'])
     assert.deepEqual(events, ['judged', 'recorded 401', 'sent 401'])
-    reply.destroy()
-    await app.close()
   })
 
   it('asks for no token where nobody has one yet, and gives no access there', async () => {
-    const { ask, asked } = open()
+    const { ask, asked } = await open()
     const line = 'performed, recorded 200, sent 200; 200'
     assert.equal(await ask('GET /metadata', nobody), line)
     assert.equal(await ask('GET /.well-known/smart-configuration'), line)
@@ -201,7 +198,7 @@ describe('the door', () => {
   })
 
   it('performs nothing that is refused, not understood, or asked for or sent in another format', async () => {
-    const { ask, finished } = open()
+    const { ask, finished } = await open()
     const cases: readonly (readonly [line: string, status: number, problem: string, more?: InjectOptions])[] =
       [
         ['GET /Observation/1', 403, 'refused'],
@@ -217,7 +214,7 @@ describe('the door', () => {
   })
 
   it('tells what a form asks for when the form has been read', async () => {
-    const { ask, asked } = open()
+    const { ask, asked } = await open()
     const headers = { authorization: 'Bearer all', 'content-type': 'application/x-www-form-urlencoded' }
     await ask('POST /Patient/_search', { headers, payload: 'name=x' })
     assert.deepEqual(asked[0]?.interaction, {
@@ -227,12 +224,12 @@ describe('the door', () => {
   })
 
   it('asks the audit trail itself for AuditEvents, and never what is behind', async () => {
-    const { ask, app } = open()
+    const { ask, app } = await open()
     assert.equal(await ask('GET /AuditEvent/1'), 'judged, recorded 200, sent 200; 200')
     assert.equal(await ask('POST /AuditEvent', { payload: '{}' }), 'judged, recorded 200, sent 200; 200')
-    const reply = await app.inject({ url: '/AuditEvent', headers: { authorization: 'Bearer all' } })
+    const reply = await app.inject({ url: '/fhir/AuditEvent', headers: { authorization: 'Bearer all' } })
     assert.equal(reply.body, '"from the trail"')
-    const refused = open({ audit: { answer: async () => ({ problem: 'out-of-reach' }) } })
+    const refused = await open({ audit: { answer: async () => ({ problem: 'out-of-reach' }) } })
     assert.equal(await refused.ask('GET /AuditEvent/1'), 'judged, recorded 403, sent 403; 403')
     assert.equal(refused.finished[0]?.problem?.problem, 'out-of-reach')
   })
@@ -241,7 +238,7 @@ describe('the door', () => {
     const record = async () => {
       throw new AuditUnavailable('away')
     }
-    const { ask } = open({ audit: { record } })
+    const { ask } = await open({ audit: { record } })
     assert.equal(await ask('GET /Patient/1'), 'judged, performed; 503')
     assert.equal(await ask('GET /Patient/1', nobody), 'judged; 503')
     assert.equal(await ask('GET /Nothing/1'), 'judged; 503')
@@ -251,15 +248,33 @@ describe('the door', () => {
     const fail = async () => {
       throw new Error('Cannot work')
     }
-    const failing = open({ perform: fail })
+    const failing = await open({ perform: fail })
     assert.equal(await failing.ask('GET /Patient/1'), 'judged, performed, recorded 500; 500')
     const statuses: number[] = []
     const record = async ({ status }: Finished) => {
       statuses.push(status)
       if (status === 200) throw new Error('Cannot read the answer')
     }
-    const untold = open({ audit: { record } })
+    const untold = await open({ audit: { record } })
     assert.equal(await untold.ask('GET /Patient/1'), 'judged, performed; 500')
     assert.deepEqual(statuses, [200, 500])
+  })
+
+  it('says of trouble that may pass that it is worth trying again', async () => {
+    const away = new Error('Cannot read: the disk is full')
+    const perform = () => Promise.reject(away)
+    const { ask } = await open({ perform, isPassing: error => error === away })
+    assert.equal(await ask('GET /Patient/1'), 'judged, performed, recorded 500; 503')
+    const { ask: askBug } = await open({ perform })
+    assert.equal(await askBug('GET /Patient/1'), 'judged, performed, recorded 500; 500')
+  })
+
+  it('stands below the base alone', async () => {
+    const { app, events } = await open()
+    assert.equal((await app.inject({ url: '/healthz' })).statusCode, 200)
+    assert.equal((await app.inject({ url: '/Patient/1' })).statusCode, 404)
+    assert.equal((await app.inject({ url: '/fhirs/Patient/1' })).statusCode, 404)
+    assert.deepEqual(events, [])
+    assert.equal((await app.inject({ url: '/fhir' })).statusCode, 401)
   })
 })

@@ -6,4 +6,4 @@
  */
 export type { Behind } from './behind.ts'
 export type { Asked, Call } from './call.ts'
-export { type Door, openDoor } from './door.ts'
+export { type DoorOptions, openDoor } from './open-door.ts'

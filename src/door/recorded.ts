@@ -1,6 +1,12 @@
 import type { FastifyRequest } from 'fastify'
-import { type FhirProblem, type Interaction, isProblem, type Misunderstood } from '../fhir/index.ts'
-import type { AnyProblem, Behind, Told } from './behind.ts'
+import {
+  type AnyProblem,
+  type FhirProblem,
+  type Interaction,
+  isProblem,
+  type Misunderstood,
+} from '../fhir/index.ts'
+import type { Behind, Told } from './behind.ts'
 import type { Door } from './door.ts'
 
 /** What was asked, as far as it is known. */

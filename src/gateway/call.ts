@@ -1,25 +1,16 @@
-import type { Access, Admitted, JudgedBefore, Panel, Roster } from '../consent/index.ts'
-import type { Interaction, Preconditions, Preferences } from '../fhir/index.ts'
+import type { JudgedBefore, Panel, Roster } from '../consent/index.ts'
+import type { Call as AllowedCall } from '../door/index.ts'
+import type { Interaction } from '../fhir/index.ts'
 import type { Answer } from './answer.ts'
 import type { Problem } from './problem.ts'
 import type { Pages } from './search/pages.ts'
 import type { Addresses } from './upstream/addresses.ts'
 import type { Upstream } from './upstream/upstream.ts'
 
-/** A request below HTTP: the same for a request of its own and for an entry of a Bundle. */
-export interface Call<I extends Interaction = Interaction> {
-  readonly interaction: I
-  /** Parsed JSON, for judging; undefined where there was none. */
-  readonly body?: unknown
-  /** The same, for sending: decimals keep their digits. */
+/** A call as the handlers take it. */
+export interface Call<I extends Interaction = Interaction> extends AllowedCall<I> {
+  /** The body for sending: decimals keep their digits. */
   readonly exactBody?: unknown
-  readonly preconditions: Preconditions
-  readonly preferences: Preferences
-  readonly access: Access
-  /** What decided, for the audit trail. */
-  readonly by?: string | undefined
-  /** Who judges the interactions that this one holds (Bundle entries, a page's search). */
-  readonly admitted: Admitted
   /** Goes to the upstream, so that both logs can be read together. */
   readonly requestId: string
   /** Whether the answer may be longer than memory: it is one of its own, not an entry of a Bundle. */

@@ -1,7 +1,6 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { auditRefusal, isAboutAudit } from '../../audit/index.ts'
-import { type Admitted, fullAccess, type Guard } from '../../consent/index.ts'
-import { type Asked, type Behind, type Door, openDoor } from '../../door/index.ts'
+import type { Asked, Behind } from '../../door/index.ts'
 import { isWriting, type Resource } from '../../fhir/index.ts'
 import { type Answer, headersOf } from '../answer.ts'
 import type { Context } from '../call.ts'
@@ -10,35 +9,16 @@ import { answerOf, type Problem } from '../problem.ts'
 import { resourceOf } from '../repository/stored.ts'
 import { isStorageTrouble } from '../repository/trouble.ts'
 
-export interface RouteOptions extends Omit<Door<Answer, Problem>, 'guard' | 'behind' | 'clock'> {
-  readonly context: Context
-  readonly guard: Guard | undefined
-}
-
-/** Serves every address below the FHIR base. Without a guard everybody may do everything. */
-export function serveFhir(app: FastifyInstance, { context, guard, ...options }: RouteOptions): void {
-  app.setErrorHandler(async (error, request) => {
-    if (!isStorageTrouble(error)) throw error
-    request.log.error({ err: error }, 'Data cannot be reached')
-    throw Object.assign(new Error('Data cannot be reached'), { statusCode: 503 })
-  })
-  openDoor(app, { ...options, guard: guard ?? unguarded, behind: behind(context), clock: context.clock })
-}
-
-const everybody: Admitted = {
-  allowed: true,
-  decide: () => ({ allowed: true, access: fullAccess, by: 'public' }),
-}
-
-const unguarded: Guard = { admit: () => everybody }
-
-function behind(context: Context): Behind<Answer, Problem> {
+/** The server as it stands behind the door. */
+export function behindDoor(context: Context): Behind<Answer, Problem> {
   return {
     perform: asked => perform(context, asked),
     answerOf,
+    rosterOf: () => context.roster,
     answerFrom: trail => trail,
     told: ({ status, body, location, removed }) => ({ status, answer: body, location: location ?? removed }),
     kept: (type, id, version) => keptIn(context, type, id, version),
+    isPassing: isStorageTrouble,
     send,
   }
 }

@@ -1,0 +1,52 @@
+import type { FastifyInstance } from 'fastify'
+import type { FhirAudit } from '../audit/index.ts'
+import type { Guard } from '../consent/index.ts'
+import type { AnyProblem } from '../fhir/index.ts'
+import { createServer, type Logger, type Origins, type ReadyCheck, type ServerOptions } from '../web/index.ts'
+import type { Behind } from './behind.ts'
+import { hang } from './door.ts'
+
+export interface DoorOptions {
+  /** The FHIR base as clients know it, without a trailing slash. */
+  readonly baseUrl: string
+  /** Who judges requests. A door without one would be a hole. */
+  readonly guard: Guard
+  /** Keeps what was decided before it is answered, and answers AuditEvents: never what is behind (contract 5.8). */
+  readonly audit?: FhirAudit | undefined
+  readonly logger?: Logger
+  readonly clock?: () => number
+  /** What `/readyz` looks at. */
+  readonly checks?: readonly ReadyCheck[]
+  /** The largest body that is read, in bytes. */
+  readonly bodyLimit?: number
+  /** The origins whose pages may read answers; any unless listed. */
+  readonly origins?: Origins
+  /** What the common base of the servers takes further: TLS, proxies, metrics. */
+  readonly web?: Pick<ServerOptions, 'tls' | 'trustProxy' | 'openMetrics' | 'drainMs'>
+}
+
+const BODY_LIMIT = 16 * 1024 * 1024
+
+/** A FHIR server with its door, not yet listening. */
+export async function openDoor<A extends object, P extends AnyProblem>(
+  options: DoorOptions,
+  behind: Behind<A, P>,
+): Promise<FastifyInstance> {
+  const { baseUrl, guard, audit, logger, checks = [], origins = '*' } = options
+  const { clock = Date.now, bodyLimit = BODY_LIMIT } = options
+  const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
+  const isFhir = (path: string) => path === basePath || path.startsWith(`${basePath}/`)
+  const app = await createServer({
+    ...{ name: 'fhir', url: baseUrl, clock, bodyLimit, checks },
+    errorStyle: path => (isFhir(path) ? 'fhir' : 'api'),
+    // A bearer token is sent on purpose; no cookie opens this server.
+    acceptsCrossSite: isFhir,
+    ...(logger && { logger }),
+    ...options.web,
+  })
+  await app.register(
+    async scope => hang(scope, { guard, audit, behind, clock, basePath, bodyLimit, origins }),
+    { prefix: basePath },
+  )
+  return app
+}
