@@ -1,10 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { after, before, beforeEach } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { type AppServerOptions, appServer } from '../../src/session/index.ts'
 import { openStore, type Store, sealer } from '../../src/store/index.ts'
 import { AppBrowser } from './app-browser.ts'
+import { type ScriptedEhr, startScriptedEhr } from './scripted-ehr.ts'
 
 /** A clock that tests own. */
 export interface TestClock {
@@ -73,4 +75,47 @@ export async function launched(app: FastifyInstance, iss: string): Promise<AppBr
   if (response.statusCode !== 302)
     throw new Error(`Cannot launch: ${response.statusCode} ${response.body.slice(0, 400)}`)
   return browser
+}
+
+/** What tests of the app server stand on: one EHR and one store, and for each test an app with a clock of its own. */
+export interface AppHouse {
+  readonly ehr: ScriptedEhr
+  readonly store: Store
+  readonly app: FastifyInstance
+  readonly clock: TestClock
+}
+
+/** On a store of its own, or on one that its opener closes. */
+export function useAppHouse(open?: () => Promise<Store>): AppHouse {
+  let ehr: ScriptedEhr
+  let store: Store
+  let app: FastifyInstance
+  let clock: TestClock
+  before(async () => {
+    store = await (open ?? temporaryStore)()
+    ehr = await startScriptedEhr()
+  })
+  beforeEach(async () => {
+    ehr.reset()
+    clock = testClock()
+    app = await sessionApp(store, [ehr.fhirBaseUrl], { clock })
+  })
+  after(async () => {
+    await ehr?.close()
+    if (!open) await store?.close()
+  })
+  return {
+    get ehr() {
+      return ehr
+    },
+    get store() {
+      return store
+    },
+    get app() {
+      return app
+    },
+    get clock() {
+      return clock
+    },
+  }
 }

@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { AppBrowser } from '../../../test/support/app-browser.ts'
+import { APP_SCOPE, launched, sessionApp, useAppHouse } from '../../../test/support/session-app.ts'
+
+describe('an EHR whose answers are not right', () => {
+  const house = useAppHouse()
+
+  describe('GET /launch', () => {
+    for (const [what, configuration] of [
+      ['no token endpoint', { token_endpoint: undefined }],
+      ['an authorization endpoint that is no address', { authorization_endpoint: 'http://' }],
+      ['an authorization endpoint that is a script', { authorization_endpoint: 'javascript:alert(1)' }],
+      ['endpoints of another type', { authorization_endpoint: 7 }],
+    ] as const) {
+      it(`refuses a configuration with ${what}`, async () => {
+        house.ehr.script.configuration = configuration
+        const response = await new AppBrowser(house.app).begin(house.ehr.fhirBaseUrl)
+        assert.equal(response.statusCode, 502)
+        assert.match(response.body, /Patient records cannot be reached/)
+      })
+    }
+  })
+
+  describe('GET /callback', () => {
+    for (const [what, change] of [
+      ['the iss parameter of another issuer (RFC 9207)', q => q.set('iss', 'https://evil.example')],
+      ['no iss parameter where it was promised (RFC 9207)', q => q.delete('iss')],
+      ['two iss parameters', q => q.append('iss', 'https://evil.example')],
+      ['two codes', q => q.append('code', 'another')],
+      ['no code', q => q.delete('code')],
+    ] as readonly (readonly [string, (query: URLSearchParams) => void])[]) {
+      it(`refuses an address with ${what} as bad input, and asks for no token`, async () => {
+        const browser = new AppBrowser(house.app)
+        const address = await browser.visitAuthServer(await browser.begin(house.ehr.fhirBaseUrl))
+        const url = new URL(address, 'http://localhost:8081')
+        change(url.searchParams)
+        const before = house.ehr.tokenForms.length
+        const response = await browser.get(`${url.pathname}${url.search}`)
+        assert.equal(response.statusCode, 400)
+        assert.match(response.body, /The sign-in could not be verified/)
+        assert.equal(house.ehr.tokenForms.length, before)
+        assert.equal((await browser.get('/api/session')).statusCode, 401)
+      })
+    }
+
+    for (const [what, script] of [
+      ['an id_token with another nonce', { claims: { nonce: 'other' } }],
+      ['an id_token without a nonce', { claims: { nonce: undefined } }],
+      ['an id_token for another client', { claims: { aud: 'other-app' } }],
+      ['an id_token of another issuer', { claims: { iss: 'https://evil.example' } }],
+      ['an id_token that has expired', { claims: { exp: 1_000_000 } }],
+      ['an id_token signed with another key', { signature: 'other' }],
+      ['an unsigned id_token', { signature: 'none' }],
+      ['no id_token although openid was granted', { token: { id_token: undefined } }],
+      ['a token of another type', { token: { token_type: 'mac' } }],
+      ['no access token', { token: { access_token: undefined } }],
+      ['a patient that is no FHIR id', { token: { patient: '../Patient/other' } }],
+      ['a patient that is a reference', { token: { patient: 'Patient/juniper' } }],
+      ['a patient that is a number', { token: { patient: 7 } }],
+      ['an encounter that is null', { token: { encounter: null } }],
+    ] as const) {
+      it(`refuses an answer with ${what}`, async () => {
+        Object.assign(house.ehr.script, script)
+        const browser = new AppBrowser(house.app)
+        const response = await browser.launch(house.ehr.fhirBaseUrl)
+        assert.equal(response.statusCode, 502)
+        assert.match(response.body, /The sign-in could not be verified/)
+        for (const token of house.ehr.issued) assert.ok(!response.body.includes(token))
+        assert.equal((await browser.get('/api/session')).statusCode, 401)
+      })
+    }
+  })
+})
+
+describe('what the auth server answers to a launch', () => {
+  const house = useAppHouse()
+
+  it('shows an OAuth error in plain words and asks for no token', async () => {
+    for (const [error, status, title] of [
+      ['access_denied', 403, /Access was not allowed/],
+      ['invalid_request', 400, /This launch was refused/],
+      ['invalid_scope', 403, /This app may not see what it asks for/],
+      ['temporarily_unavailable', 502, /The sign-in server is busy/],
+      ['something_new', 400, /This launch was refused/],
+      ['constructor', 400, /This launch was refused/],
+    ] as const) {
+      house.ehr.script.callback = {
+        error,
+        code: undefined,
+        error_description: 'Launch token used <b>before</b>',
+      }
+      const browser = new AppBrowser(house.app)
+      const callback = await browser.visitAuthServer(await browser.begin(house.ehr.fhirBaseUrl))
+      const response = await browser.get(callback)
+      assert.equal(response.statusCode, status)
+      assert.match(response.body, title)
+      assert.match(response.body, new RegExp(`<code>${error}</code>`))
+      assert.match(response.body, /Launch token used &lt;b&gt;before&lt;\/b&gt;/)
+    }
+    assert.deepEqual(house.ehr.tokenForms, [])
+  })
+
+  it('shows nothing of an OAuth error whose state is not known', async () => {
+    const response = await new AppBrowser(house.app).get(
+      '/callback?error=access_denied&error_description=Call+555&state=x',
+    )
+    assert.equal(response.statusCode, 400)
+    assert.ok(!response.body.includes('Call 555'))
+  })
+
+  it('refuses a launch without a patient, and gives the tokens back', async () => {
+    house.ehr.script.token = { patient: undefined }
+    const response = await new AppBrowser(house.app).launch(house.ehr.fhirBaseUrl)
+    assert.equal(response.statusCode, 400)
+    assert.match(response.body, /This launch names no patient/)
+    assert.deepEqual(house.ehr.revoked.toSorted(), house.ehr.issued.toSorted())
+  })
+
+  it('takes the patient from the token response, not from the id_token', async () => {
+    house.ehr.script.claims = { patient: 'someone-else' }
+    const browser = await launched(house.app, house.ehr.fhirBaseUrl)
+    assert.equal((await browser.get('/api/session')).json().patientId, 'juniper')
+  })
+
+  it('leaves the banner to the EHR only for a plain false', async () => {
+    for (const [sent, need] of [
+      [false, false],
+      [true, true],
+      [undefined, true],
+      ['false', true],
+    ]) {
+      house.ehr.script.token = { need_patient_banner: sent }
+      const browser = await launched(house.app, house.ehr.fhirBaseUrl)
+      assert.equal((await browser.get('/api/session')).json().needPatientBanner, need)
+    }
+  })
+
+  it('takes the requested scope where the answer names none (RFC 6749, 5.1)', async () => {
+    house.ehr.script.token = { scope: undefined }
+    const browser = await launched(house.app, house.ehr.fhirBaseUrl)
+    assert.deepEqual((await browser.get('/api/session')).json().scopes, APP_SCOPE.split(' '))
+  })
+
+  it('opens a session without identity where openid was not granted, with one token request', async () => {
+    house.ehr.script.token = { id_token: undefined, scope: 'launch patient/Patient.rs' }
+    const browser = await launched(house.app, house.ehr.fhirBaseUrl)
+    assert.equal(house.ehr.tokenForms.length, 1)
+    const me = await browser.get('/api/me')
+    assert.equal(me.statusCode, 403)
+    assert.match(me.json().issue[0].details.text, /openid fhirUser/)
+  })
+
+  it('opens a session without identity where openid is not asked for', async () => {
+    const plain = await sessionApp(house.store, [house.ehr.fhirBaseUrl], {
+      app: { scope: 'launch patient/Patient.rs' },
+    })
+    house.ehr.script.token = { id_token: undefined }
+    const browser = await launched(plain, house.ehr.fhirBaseUrl)
+    assert.equal((await browser.get('/api/session')).statusCode, 200)
+  })
+
+  it('says when the code is refused', async () => {
+    house.ehr.script.tokenEndpoint = (_form, reply) => reply.code(400).send({ error: 'invalid_grant' })
+    const response = await new AppBrowser(house.app).launch(house.ehr.fhirBaseUrl)
+    assert.equal(response.statusCode, 400)
+    assert.match(response.body, /<code>invalid_grant<\/code>/)
+  })
+
+  it('says when the sign-in server fails', async () => {
+    house.ehr.script.tokenEndpoint = (_form, reply) => reply.code(503).type('text/html').send('<h1>Busy</h1>')
+    const response = await new AppBrowser(house.app).launch(house.ehr.fhirBaseUrl)
+    assert.equal(response.statusCode, 502)
+    assert.match(response.body, /The sign-in server cannot be reached/)
+  })
+
+  it('says when the sign-in server does not answer in time', async () => {
+    house.ehr.script.tokenEndpoint = () => new Promise(() => {})
+    const impatient = await sessionApp(house.store, [house.ehr.fhirBaseUrl], { app: { timeoutSeconds: 0.1 } })
+    const response = await new AppBrowser(impatient).launch(house.ehr.fhirBaseUrl)
+    assert.equal(response.statusCode, 504)
+    assert.match(response.body, /The sign-in server cannot be reached/)
+  })
+})

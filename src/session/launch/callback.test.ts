@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { AppBrowser } from '../../../test/support/app-browser.ts'
+import { eachDatabase } from '../../../test/support/databases.ts'
+import { launched, sessionApp, useAppHouse } from '../../../test/support/session-app.ts'
+
+eachDatabase((_name, open) => {
+  const house = useAppHouse(open)
+
+  describe('GET /callback', () => {
+    it('opens a session for the patient, encounter and banner of the token response', async () => {
+      const browser = new AppBrowser(house.app)
+      const response = await browser.launch(house.ehr.fhirBaseUrl)
+      assert.equal(response.statusCode, 302)
+      assert.equal(response.headers.location, '/')
+      const { patientId, encounterId, needPatientBanner, fhirBaseUrl } = (
+        await browser.get('/api/session')
+      ).json()
+      assert.deepEqual(
+        { patientId, encounterId, needPatientBanner, fhirBaseUrl },
+        {
+          patientId: 'juniper',
+          encounterId: 'visit-1',
+          needPatientBanner: true,
+          fhirBaseUrl: house.ehr.fhirBaseUrl,
+        },
+      )
+    })
+
+    it('gives the browser one opaque HttpOnly cookie, and takes the cookie of the launch back', async () => {
+      const browser = new AppBrowser(house.app)
+      const response = await browser.launch(house.ehr.fhirBaseUrl)
+      const cookie = response.cookies.find(({ name }) => name === 'sallyport-app')
+      assert.match(cookie?.value ?? '', /^[\w-]{43}$/)
+      assert.equal(cookie?.httpOnly, true)
+      assert.equal(cookie?.sameSite, 'Lax')
+      assert.deepEqual([...browser.cookies.keys()], ['sallyport-app'])
+    })
+
+    it('binds cookies to the host and to https where the app has an https address', async () => {
+      const secure = await sessionApp(house.store, [house.ehr.fhirBaseUrl], { appUrl: 'https://app.example' })
+      const response = await new AppBrowser(secure).launch(house.ehr.fhirBaseUrl)
+      const cookie = response.cookies.find(({ name }) => name === '__Host-sallyport-app')
+      assert.equal(cookie?.secure, true)
+      assert.equal(cookie?.path, '/')
+    })
+
+    it('keeps no token and no cookie readable in the database', async () => {
+      const browser = await launched(house.app, house.ehr.fhirBaseUrl)
+      const rows = JSON.stringify(await house.store.db.selectFrom('app_session').selectAll().execute())
+      assert.equal(house.ehr.issued.length, 2)
+      for (const secret of [...house.ehr.issued, ...browser.cookies.values()])
+        assert.ok(!rows.includes(secret))
+    })
+
+    it('sends code, verifier and client id, and no secret', async () => {
+      await launched(house.app, house.ehr.fhirBaseUrl)
+      const [form] = house.ehr.tokenForms
+      const { code, code_verifier, ...rest } = form ?? {}
+      assert.deepEqual(
+        { ...rest },
+        {
+          grant_type: 'authorization_code',
+          redirect_uri: 'http://localhost:8081/callback',
+          client_id: 'sallyport-app',
+        },
+      )
+      assert.ok(code && code_verifier)
+    })
+
+    async function refused(browser: AppBrowser, url: string, title: RegExp, status: number): Promise<void> {
+      const before = house.ehr.tokenForms.length
+      const response = await browser.get(url)
+      assert.equal(response.statusCode, status)
+      assert.match(response.body, title)
+      assert.equal(house.ehr.tokenForms.length, before)
+      assert.equal(browser.cookies.has('sallyport-app'), false)
+    }
+
+    it('refuses a state that it did not give', async () => {
+      const browser = new AppBrowser(house.app)
+      const callback = await browser.visitAuthServer(await browser.begin(house.ehr.fhirBaseUrl))
+      await refused(browser, callback.replace(/state=[^&]+/, 'state=other'), /cannot be continued/, 400)
+      await refused(browser, callback.replace(/state=[^&]+&?/, ''), /cannot be continued/, 400)
+      await refused(browser, `${callback}&state=twice`, /cannot be continued/, 400)
+      await refused(browser, '/callback', /cannot be continued/, 400)
+    })
+
+    it('refuses the state of another browser, and still lets the right one finish', async () => {
+      const [victim, attacker] = [new AppBrowser(house.app), new AppBrowser(house.app)]
+      const callback = await attacker.visitAuthServer(await attacker.begin(house.ehr.fhirBaseUrl))
+      await victim.begin(house.ehr.fhirBaseUrl)
+      await refused(victim, callback, /cannot be continued/, 400)
+      assert.equal((await attacker.get(callback)).statusCode, 302)
+    })
+
+    it('refuses a replayed callback and leaves the session alone', async () => {
+      const browser = new AppBrowser(house.app)
+      const callback = await browser.visitAuthServer(await browser.begin(house.ehr.fhirBaseUrl))
+      const launchCookies = new Map(browser.cookies)
+      await browser.get(callback)
+      for (const [name, value] of launchCookies) browser.cookies.set(name, value)
+      const again = await browser.get(callback)
+      assert.equal(again.statusCode, 400)
+      assert.equal(house.ehr.tokenForms.length, 1)
+      assert.equal((await browser.get('/api/session')).statusCode, 200)
+    })
+
+    it('lets exactly one of many parallel callbacks through', async () => {
+      const browser = new AppBrowser(house.app)
+      const callback = await browser.visitAuthServer(await browser.begin(house.ehr.fhirBaseUrl))
+      const cookies = Object.fromEntries(browser.cookies)
+      const responses = await Promise.all(
+        Array.from({ length: 20 }, () => house.app.inject({ method: 'GET', url: callback, cookies })),
+      )
+      assert.equal(responses.filter(({ statusCode }) => statusCode === 302).length, 1)
+      assert.equal(house.ehr.tokenForms.length, 1)
+    })
+
+    it('lets two tabs launch at the same time', async () => {
+      const browser = new AppBrowser(house.app)
+      const [first, second] = await Promise.all([
+        browser.begin(house.ehr.fhirBaseUrl),
+        browser.begin(house.ehr.fhirBaseUrl),
+      ])
+      const one = await browser.visitAuthServer(first)
+      const two = await browser.visitAuthServer(second)
+      assert.equal((await browser.get(two)).statusCode, 302)
+      assert.equal((await browser.get(one)).statusCode, 302)
+    })
+
+    it('refuses a launch that took more than 10 minutes', async () => {
+      const browser = new AppBrowser(house.app)
+      const callback = await browser.visitAuthServer(await browser.begin(house.ehr.fhirBaseUrl))
+      house.clock.advance(601)
+      await refused(browser, callback, /cannot be continued/, 400)
+    })
+
+    it('sends the code to no other auth server than the one that was asked', async () => {
+      const browser = new AppBrowser(house.app)
+      const callback = await browser.visitAuthServer(await browser.begin(house.ehr.fhirBaseUrl))
+      house.ehr.script.configuration = {
+        issuer: 'https://evil.example',
+        token_endpoint: 'https://evil.example/token',
+      }
+      house.clock.advance(301)
+      const response = await browser.get(callback)
+      assert.equal(response.statusCode, 502)
+      assert.match(response.body, /ISSUER_CHANGED/)
+    })
+
+    it('replaces the session that the browser had, and gives its tokens back', async () => {
+      const browser = await launched(house.app, house.ehr.fhirBaseUrl)
+      const [before, tokens] = [(await browser.get('/api/session')).json(), [...house.ehr.issued]]
+      const oldCookies = { ...Object.fromEntries(browser.cookies) }
+      house.ehr.script.token = { patient: 'fennel' }
+      await browser.launch(house.ehr.fhirBaseUrl)
+      const session = (await browser.get('/api/session')).json()
+      assert.equal(session.patientId, 'fennel')
+      assert.notEqual(session.sessionId, before.sessionId)
+      assert.deepEqual(house.ehr.revoked.toSorted(), tokens.toSorted())
+      const old = await house.app.inject({ method: 'GET', url: '/api/session', cookies: oldCookies })
+      assert.equal(old.statusCode, 401)
+    })
+
+    it('does not take over a session id that the browser brought along', async () => {
+      const browser = new AppBrowser(house.app)
+      browser.cookies.set('sallyport-app', 'fixed-by-an-attacker')
+      await browser.launch(house.ehr.fhirBaseUrl)
+      assert.notEqual(browser.cookies.get('sallyport-app'), 'fixed-by-an-attacker')
+      assert.equal((await browser.get('/api/session')).statusCode, 200)
+    })
+  })
+})

@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict'
+import { after, beforeEach, describe, it } from 'node:test'
+import type { AppBrowser } from '../../../test/support/app-browser.ts'
+import { eachDatabase } from '../../../test/support/databases.ts'
+import { launched, sessionApp, useAppHouse } from '../../../test/support/session-app.ts'
+import { openStore } from '../../store/index.ts'
+
+eachDatabase((_name, _open, create) => {
+  let databaseUrl = ''
+  const house = useAppHouse(async () => {
+    databaseUrl = await create()
+    return openStore(databaseUrl)
+  })
+  after(() => house.store.close())
+  let browser: AppBrowser
+  beforeEach(async () => {
+    house.ehr.records.push({ resourceType: 'Patient', id: 'juniper' })
+    browser = await launched(house.app, house.ehr.fhirBaseUrl)
+  })
+  const refreshes = () => house.ehr.tokenForms.filter(({ grant_type }) => grant_type === 'refresh_token')
+
+  async function isOver(): Promise<void> {
+    for (const path of ['/api/session', '/api/patient', '/api/me']) {
+      const response = await browser.get(path)
+      assert.equal(response.statusCode, 401, path)
+      assert.equal(response.json().issue[0].code, 'login')
+    }
+  }
+
+  describe('silent renewal', () => {
+    it('happens a little before the access token ends, and the caller does not notice', async () => {
+      house.clock.advance(280)
+      await browser.get('/api/patient')
+      assert.equal(refreshes().length, 0)
+      house.clock.advance(11)
+      house.ehr.expireAccessTokens()
+      assert.equal((await browser.get('/api/patient')).statusCode, 200)
+      assert.equal(refreshes().length, 1)
+    })
+
+    it('asks once for 50 requests at the same time', async () => {
+      house.clock.advance(300)
+      house.ehr.expireAccessTokens()
+      const paths = ['/api/patient', '/api/session', '/api/me', '/api/conditions', '/api/summary']
+      const responses = await Promise.all(
+        Array.from({ length: 50 }, (_, at) => browser.get(paths[at % 5] ?? '')),
+      )
+      assert.deepEqual([...new Set(responses.map(({ statusCode }) => statusCode))], [200])
+      assert.equal(refreshes().length, 1)
+    })
+
+    it('asks once over two instances on one database', async () => {
+      const otherStore = await openStore(databaseUrl)
+      try {
+        const other = await sessionApp(otherStore, [house.ehr.fhirBaseUrl], { clock: house.clock })
+        house.clock.advance(300)
+        house.ehr.expireAccessTokens()
+        const cookies = Object.fromEntries(browser.cookies)
+        const responses = await Promise.all(
+          Array.from({ length: 20 }, (_, at) =>
+            [house.app, other][at % 2]?.inject({ method: 'GET', url: '/api/patient', cookies }),
+          ),
+        )
+        assert.deepEqual([...new Set(responses.map(response => response?.statusCode))], [200])
+        assert.equal(refreshes().length, 1)
+      } finally {
+        await otherStore.close()
+      }
+    })
+
+    it('takes over from an instance that died while it renewed', async () => {
+      const { sessionId } = (await browser.get('/api/session')).json()
+      house.clock.advance(300)
+      const claim = (until: number) =>
+        house.store.db
+          .updateTable('app_session')
+          .set({ renewing_until: until })
+          .where('session_id', '=', sessionId)
+          .execute()
+      await claim(house.clock() + 60_000)
+      const impatient = await sessionApp(house.store, [house.ehr.fhirBaseUrl], {
+        clock: house.clock,
+        app: { timeoutSeconds: 0.1 },
+      })
+      const cookies = Object.fromEntries(browser.cookies)
+      const waiting = await impatient.inject({ method: 'GET', url: '/api/patient', cookies })
+      assert.equal(waiting.statusCode, 504)
+      assert.equal(refreshes().length, 0)
+      await claim(house.clock() - 1)
+      assert.equal((await browser.get('/api/patient')).statusCode, 200)
+      assert.equal(refreshes().length, 1)
+    })
+
+    it('uses each refresh token once, over many renewals', async () => {
+      for (let round = 0; round < 4; round++) {
+        house.clock.advance(300)
+        assert.equal((await browser.get('/api/patient')).statusCode, 200)
+      }
+      const used = refreshes().map(({ refresh_token }) => refresh_token)
+      assert.equal(new Set(used).size, 4)
+    })
+
+    it('keeps the refresh token of an auth server that does not rotate', async () => {
+      house.clock.advance(300)
+      house.ehr.script.token = { refresh_token: undefined }
+      await browser.get('/api/patient')
+      const rows = await house.store.db.selectFrom('app_session').selectAll().execute()
+      assert.ok(
+        rows.some(({ token_version, renewable_until }) => token_version === 2 && renewable_until === null),
+      )
+    })
+
+    it('takes over a narrower scope', async () => {
+      house.ehr.script.token = { scope: 'launch openid fhirUser patient/Patient.rs' }
+      house.clock.advance(300)
+      assert.deepEqual((await browser.get('/api/session')).json().scopes, [
+        'launch',
+        'openid',
+        'fhirUser',
+        'patient/Patient.rs',
+      ])
+      assert.equal((await browser.get('/api/conditions')).statusCode, 403)
+    })
+
+    it('does not depend on how short a token lives', async () => {
+      house.ehr.script.token = { expires_in: 2 }
+      browser = await launched(house.app, house.ehr.fhirBaseUrl)
+      house.clock.advance(2)
+      await Promise.all(Array.from({ length: 20 }, () => browser.get('/api/patient')))
+      assert.equal(refreshes().length, 1)
+    })
+
+    it('ends the session when the auth server refuses, also for /api/session', async () => {
+      house.clock.advance(300)
+      house.ehr.script.tokenEndpoint = (_form, reply) => reply.code(400).send({ error: 'invalid_grant' })
+      assert.equal((await browser.get('/api/session')).statusCode, 401)
+      await isOver()
+      assert.equal(refreshes().length, 1)
+    })
+
+    it('ends the session when the new tokens are for another patient', async () => {
+      house.clock.advance(300)
+      house.ehr.script.token = { patient: 'fennel' }
+      assert.equal((await browser.get('/api/patient')).statusCode, 401)
+      await isOver()
+    })
+
+    it('fails for the moment when the auth server fails, and then goes on', async () => {
+      house.clock.advance(300)
+      house.ehr.script.tokenEndpoint = (_form, reply) => reply.code(503).send()
+      const response = await browser.get('/api/patient')
+      assert.equal(response.statusCode, 502)
+      assert.equal(response.json().issue[0].code, 'transient')
+      assert.equal((await browser.get('/api/session')).statusCode, 200)
+      house.ehr.script.tokenEndpoint = undefined
+      assert.equal((await browser.get('/api/patient')).statusCode, 200)
+    })
+
+    it('sends the refresh token to no other auth server than the one that gave it', async () => {
+      house.clock.advance(301)
+      const sent = house.ehr.tokenForms.length
+      house.ehr.script.configuration = {
+        issuer: 'https://evil.example',
+        token_endpoint: `${house.ehr.issuer}/token?evil`,
+      }
+      assert.equal((await browser.get('/api/patient')).statusCode, 401)
+      assert.equal(house.ehr.tokenForms.length, sent)
+    })
+
+    it('gives tokens back that arrive after the session was ended', async () => {
+      house.clock.advance(300)
+      const arrived = Promise.withResolvers<void>()
+      const answer = Promise.withResolvers<void>()
+      house.ehr.script.tokenEndpoint = async () => {
+        arrived.resolve()
+        await answer.promise
+        return {
+          access_token: 'late-access',
+          token_type: 'Bearer',
+          refresh_token: 'late-refresh',
+          expires_in: 300,
+        }
+      }
+      const reading = browser.get('/api/patient')
+      await arrived.promise
+      await house.app.inject({ method: 'POST', url: '/logout', cookies: Object.fromEntries(browser.cookies) })
+      answer.resolve()
+      assert.equal((await reading).statusCode, 401)
+      assert.ok(house.ehr.revoked.includes('late-refresh'))
+      assert.ok(house.ehr.revoked.includes('late-access'))
+    })
+  })
+
+  describe('a 401 of the FHIR server', () => {
+    it('is met with one renewal and one more try', async () => {
+      house.ehr.expireAccessTokens()
+      assert.equal((await browser.get('/api/patient')).statusCode, 200)
+      assert.equal(refreshes().length, 1)
+    })
+
+    it('is told to the caller when the new token is refused as well', async () => {
+      house.ehr.script.fhir = (_url, reply) => reply.code(401).send()
+      const response = await browser.get('/api/patient')
+      assert.equal(response.statusCode, 401)
+      assert.equal(response.json().issue[0].code, 'login')
+      assert.equal(refreshes().length, 1)
+    })
+
+    it('is told at once where nothing can renew the token', async () => {
+      house.ehr.script.token = { refresh_token: undefined }
+      browser = await launched(house.app, house.ehr.fhirBaseUrl)
+      house.ehr.expireAccessTokens()
+      assert.equal((await browser.get('/api/patient')).statusCode, 401)
+      assert.deepEqual(refreshes(), [])
+    })
+
+    it('leads to one renewal for many requests', async () => {
+      house.ehr.expireAccessTokens()
+      const responses = await Promise.all(Array.from({ length: 30 }, () => browser.get('/api/patient')))
+      assert.deepEqual([...new Set(responses.map(({ statusCode }) => statusCode))], [200])
+      assert.equal(refreshes().length, 1)
+    })
+  })
+})
