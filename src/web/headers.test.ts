@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { cookiePlan, pagePolicy } from './index.ts'
+import { useServers } from './testing/make-server.ts'
 
 function directive(policy: string, name: string): string | undefined {
   return policy
@@ -44,5 +45,47 @@ describe('cookiePlan', () => {
     assert.equal(name, '__Host-sallyport-login')
     assert.equal(attributes.secure, true)
     assert.equal(attributes.domain, undefined)
+  })
+})
+
+describe('the headers of an answer', () => {
+  const make = useServers()
+
+  it('gives a page the strict policy', async () => {
+    const { app } = await make()
+    const { headers } = await app.inject('/page/1')
+    assert.equal(
+      headers['content-security-policy'],
+      "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    )
+    assert.equal(headers['referrer-policy'], 'no-referrer')
+    assert.equal(headers['x-content-type-options'], 'nosniff')
+    assert.equal(headers['cache-control'], 'no-store')
+    assert.equal(headers['strict-transport-security'], undefined)
+  })
+
+  it('gives what is no page a policy that allows nothing', async () => {
+    const { app } = await make()
+    const { headers } = await app.inject('/oauth2/things')
+    assert.equal(
+      headers['content-security-policy'],
+      "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
+    )
+  })
+
+  it('keeps what a handler set', async () => {
+    const { app } = await make()
+    app.get('/kept', async (_request, reply) =>
+      reply.header('cache-control', 'public, max-age=60').header('referrer-policy', 'origin').send({}),
+    )
+    const { headers } = await app.inject('/kept')
+    assert.equal(headers['cache-control'], 'public, max-age=60')
+    assert.equal(headers['referrer-policy'], 'origin')
+  })
+
+  it('asks for https once it is served by https', async () => {
+    const { app } = await make({ url: 'https://auth.example.org' })
+    const { headers } = await app.inject('/page/1')
+    assert.equal(headers['strict-transport-security'], 'max-age=31536000')
   })
 })
