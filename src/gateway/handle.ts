@@ -12,6 +12,7 @@ import { search } from './interactions/search.ts'
 import { update, updateConditional } from './interactions/update.ts'
 import { isKeptElsewhere } from './judge/kept-elsewhere.ts'
 import type { Problem } from './problem.ts'
+import { allowanceFor, withAllowance } from './upstream/allowance.ts'
 
 /** FHIR's interactions, and who sees each through to the upstream. */
 const HANDLERS: {
@@ -38,11 +39,23 @@ const HANDLERS: {
   operation,
 }
 
-/** Answers an interaction that has been allowed, within the access that it was allowed with. */
+// They ask a few times, and come by the thousand.
+const READS: ReadonlySet<Kind> = new Set(['read', 'vread'])
+
+/**
+ * Answers an interaction that has been allowed, within the access that it was allowed with. The upstream is not asked
+ * without end for it, nor for the entries of a Bundle together.
+ */
 export function handle<K extends Kind>(
   context: Context,
   call: Call<InteractionOf<K>>,
 ): Promise<Answer | Problem> {
+  if (READS.has(call.interaction.kind)) return perform(context, call)
+  const upstream = withAllowance(context.upstream, allowanceFor(call.body))
+  return perform({ ...context, upstream, handle: perform }, call)
+}
+
+function perform<K extends Kind>(context: Context, call: Call<InteractionOf<K>>): Promise<Answer | Problem> {
   if (isKeptElsewhere(call.interaction))
     return Promise.resolve({ problem: 'kept-elsewhere', type: 'AuditEvent' })
   return HANDLERS[call.interaction.kind as K](context, call)
