@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, beforeEach, describe, it } from 'node:test'
 import type { Access, Panel } from '../../consent/index.ts'
-import { condition, guardOf, idsOf, issueOf, patient } from '../../fhir-server/testing/fhir.ts'
+import { condition, guardOf, idsOf, issueOf, patient, patientAccess } from '../../fhir-server/testing/fhir.ts'
 import { NOT_WITHIN } from '../testing/hostile-gateway.ts'
 import { type Handler, json, searchset, startHostile } from '../testing/hostile-upstream.ts'
 import { startGateway } from '../testing/start-gateway.ts'
@@ -25,6 +25,7 @@ const fhir = await startGateway(upstream.url, {
     team: panelOf({ careTeams: ['t1'] }),
     mixed: panelOf({ patients: new Set(['zoe']), organizations: ['north'], member: kim }),
     nobody: panelOf({}),
+    ann: patientAccess('ann'),
     conditions: {
       reach: (type, letter) => (type === 'Condition' ? panelOf({ member: kim }).reach(type, letter) : []),
     },
@@ -162,6 +163,29 @@ describe('a panel of care teams', () => {
       assert.deepEqual([reply.status, reply.body.total, reply.body.entry], [200, 0, undefined], line)
     }
     assert(!asked().some(line => /^GET \/(?:Condition|Patient)/.test(line)), asked().join('\n'))
+  })
+})
+
+describe('all of a compartment', () => {
+  it('is looked through for a patient on the panel alone', async () => {
+    tells({ CareTeam: [team('t9', 'ann')], 'Patient/ann/*': [condition('ca', 'ann')] })
+    assert.deepEqual(idsOf(await fhir.as('conditions')('GET Patient/ann/*')), ['ca'])
+    for (const line of ['GET Patient/bob/*', 'GET Patient/none/*?_summary=count']) {
+      from = upstream.seen.length
+      assert.equal((await fhir.as('conditions')(line)).body.total, 0)
+      assert.deepEqual(
+        asked().map(it => it.slice(0, 'GET /CareTeam?'.length)),
+        ['GET /CareTeam?'],
+      )
+    }
+  })
+
+  it('is looked through in the own one by who sees one patient', async () => {
+    const both = condition('both', 'bob', { asserter: { reference: 'Patient/ann' } })
+    tells({ 'Patient/ann/*': [condition('ca', 'ann'), both] })
+    assert.deepEqual(idsOf(await fhir.as('ann')('GET Patient/bob/*')), ['both'])
+    assert.deepEqual(idsOf(await fhir.as('ann')('GET Patient/ann/*')), ['ca', 'both'])
+    assert(asked().every(it => it.startsWith('GET /Patient/ann/*?')))
   })
 })
 

@@ -2,6 +2,7 @@ import type { Access } from '../../consent/index.ts'
 import {
   isProblem,
   isResourceType,
+  type Params,
   parseQuery,
   patientsOf,
   type Query,
@@ -18,6 +19,7 @@ import type { PageJudge } from './fetch-page.ts'
 import { namedPatients } from './named-patients.ts'
 import { isAllOf, type Narrowed, narrow } from './narrow.ts'
 import { isReached, narrowedIncludes } from './narrow-includes.ts'
+import { wholeCompartment } from './whole-compartment.ts'
 
 export type Search = InteractionOf<'search-type' | 'search-system' | 'search-compartment'>
 
@@ -72,9 +74,11 @@ async function narrowed(
   const type = oneType(interaction)
   const compartment = interaction.kind === 'search-compartment' ? interaction.id : undefined
   if (type === undefined) {
-    const path = compartment === undefined ? '' : `/Patient/${compartment}/*`
+    const params: Params = [['_type', types.join(',')]]
     const isExact = types.every(it => isAllOf(access.reach(it, 's'), compartment))
-    return { path, params: [['_type', types.join(',')]], isExact }
+    if (compartment === undefined) return { path: '', params, isExact }
+    const of = await wholeCompartment(context, call, types, compartment)
+    return of === undefined ? undefined : { path: `/Patient/${of}/*`, params, isExact }
   }
   const reach = access.reach(type, 's')
   const named = namedPatients(interaction, type, context.baseUrl)

@@ -1,0 +1,34 @@
+import { hasCompartment, type Limit, type Panel, type Reach } from '../../consent/index.ts'
+import type { Call, Context } from '../call.ts'
+import { spelledOut } from '../roster/spelled-out.ts'
+
+/**
+ * Whose compartment is looked through for all of one patient's. A caller of one patient's data is shown what is in both
+ * compartments, so the own is looked through: how much there is of others takes no time. Undefined for a patient off the
+ * panel.
+ */
+export async function wholeCompartment(
+  context: Context,
+  call: Call,
+  types: readonly string[],
+  compartment: string,
+): Promise<string | undefined> {
+  const limits = types.filter(hasCompartment).flatMap(type => limitsOf(call.access.reach(type, 's')))
+  const panels = new Set<Panel>()
+  const patients = new Set<string | undefined>()
+  for (const { panel, patient } of limits)
+    if (panel) panels.add(panel)
+    else patients.add(patient)
+  if (patients.size === 0) {
+    const reach = [...panels].map(panel => ({ panel }))
+    const spelled = await spelledOut(context, call, '*', reach, [compartment])
+    return spelled.length === 0 ? undefined : compartment
+  }
+  const [single, another] = patients
+  const isOne = panels.size === 0 && another === undefined
+  return isOne && single !== undefined ? single : compartment
+}
+
+function limitsOf(reach: Reach): readonly Limit[] {
+  return reach === 'everything' ? [{}] : reach
+}
