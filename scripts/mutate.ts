@@ -15,9 +15,13 @@ const LIST = 'docs/mutants.md'
 const BATCH = 80
 const QUICKLY = process.argv.includes('--quick')
 
-/** The rooms that decide; what they read a request, a reference and a compartment by; and where limits become SQL. */
+/**
+ * The rooms that decide, and the door that asks them; what they read a request, a reference and a compartment by; and
+ * where limits become SQL.
+ */
 const DECIDING = [
   'src/{scope,consent,interceptor}/**/*.ts',
+  'src/door/{admit,answer-to,call-of,interaction-of,recorded}.ts',
   'src/fhir/{authorization,compartment,interaction,other-patients,params,parse-*,reference,request,request-path}.ts',
   'src/fhir-server/within.ts',
   'src/fhir-server/search/{reach-condition,panel-patients,turn-page}.ts',
@@ -33,7 +37,7 @@ const QUICK = [
 
 /** The others, for what nothing else notices, and is not known to change nothing. */
 const SLOW = [
-  'src/interceptor/**/*.test.ts',
+  'src/{interceptor,door}/**/*.test.ts',
   'src/fhir-server/{reach,search/paging}.test.ts',
   'test/{oracles,policy,attacks*}.test.ts',
 ]

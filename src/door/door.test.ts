@@ -79,7 +79,7 @@ async function open(setting: Setting = {}): Promise<Scene> {
         return { status, body: JSON.stringify(body) }
       },
       rosterOf: () => ({ holds: () => false }),
-      answerFrom: found => found,
+      answerFrom: ({ status, body }) => ({ status, body }),
       told: ({ status, body }) => ({ status, answer: body }),
       isPassing,
       send(reply, it) {
@@ -164,9 +164,8 @@ describe('the door', () => {
     assert.equal(await rejects.ask('POST /Patient', { payload: '{}' }), 'judged; 500')
   })
 
-  it('turns away before a byte of the body is there', async t => {
+  it('turns away before a byte of the body is there', async () => {
     const { app, events } = await open()
-    t.after(() => app.close())
     await app.listen({ port: 0, host: '127.0.0.1' })
     const { port } = app.server.address() as AddressInfo
     const reply = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -178,6 +177,7 @@ describe('the door', () => {
     })
     const { resourceType } = (await json(reply)) as { readonly resourceType: string }
     reply.destroy()
+    await app.close()
     assert.deepEqual([reply.statusCode, resourceType], [401, 'OperationOutcome'])
     assert.deepEqual(events, ['judged', 'recorded 401', 'sent 401'])
   })

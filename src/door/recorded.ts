@@ -23,9 +23,9 @@ export async function recorded<A extends object, P extends AnyProblem>(
   came: Came,
   outcome: A | P | FhirProblem,
 ): Promise<A> {
-  const { audit, behind } = door
+  const { behind } = door
   const answer = answered(behind, outcome)
-  if (audit) await record(door, request, came, behind.told(answer), isProblem(outcome) ? outcome : undefined)
+  await record(door, request, came, behind.told(answer), isProblem(outcome) ? outcome : undefined)
   return answer
 }
 
