@@ -30,7 +30,9 @@ function longestFirst(a: string, b: string): number {
 /** The text of a test, and of the helpers beside it (`testing/`) that it imports. */
 function textsOf(file: string): readonly string[] {
   const text = readFileSync(file, 'utf8')
-  const helpers = [...text.matchAll(/from '(\.[^']*\/testing\/[^']+)'/g)].map(([, path = '']) => path)
+  const helpers = [...text.matchAll(/^(?:import .*|\}) from '(\.[^']*\/testing\/[^']+)'/gm)].map(
+    ([, path = '']) => path,
+  )
   return [text, ...helpers.map(path => readFileSync(resolve(dirname(file), path), 'utf8'))]
 }
 
