@@ -8,7 +8,7 @@ import {
   shaped,
 } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
-import { addressOf, bundleJson, entryJson } from '../bundle-json.ts'
+import { addressOf, bundleJson, entryJson, type Link } from '../bundle-json.ts'
 import type { Call, Context, Handler, InteractionOf } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import { includesOf } from '../search/includes.ts'
@@ -37,12 +37,12 @@ export const search: Handler<Search['kind']> = (context, begun) => {
   const wide = tooWide(query)
   if (wide) return wide
   const ground = groundOf(context, call)
-  if (query.shape.summary === 'count' || query.count === 0) return counted(ground, query, address)
+  const self = { relation: 'self', url: addressOf(address, usedBy(call.interaction, query)) } as const
+  if (query.shape.summary === 'count' || query.count === 0) return counted(ground, query, self)
   const found = runQuery(ground, query, after)
   const included = includesOf(ground.database, ground.scene, call.access, query.includes, found.hits)
   if (isProblem(included)) return included
   const next = found.next && nextLink(context, call, address, `search ${address}`, found.next)
-  const self = { relation: 'self', url: addressOf(address, query.used) } as const
   return answer({
     type: 'searchset',
     total: totalOf(ground, query, found, after === undefined),
@@ -58,8 +58,7 @@ function answer(parts: Parameters<typeof bundleJson>[0]): Answer {
   return { status: 200, body: bundleJson(parts) }
 }
 
-function counted(ground: Ground, query: Query, address: string): Answer {
-  const self = { relation: 'self', url: addressOf(address, query.used) } as const
+function counted(ground: Ground, query: Query, self: Link): Answer {
   return answer({ type: 'searchset', total: countQuery(ground, query), links: [self], entries: [] })
 }
 
@@ -116,10 +115,22 @@ function ofPresent({ repository }: Context, { interaction }: Call<Search>, query
 
 /** `_type` chooses the types and is not asked of them. */
 function criteriaOf(interaction: Search): Params {
-  const oneType =
+  return isOfOneType(interaction)
+    ? interaction.params
+    : interaction.params.filter(([name]) => name !== '_type')
+}
+
+/** What was understood, the choice of types too (R4 http.html#search: the self link says what was used). */
+function usedBy(interaction: Search, { used }: Query): Params {
+  const chosen = isOfOneType(interaction) ? [] : interaction.params.filter(([name]) => name === '_type')
+  return [...chosen, ...used]
+}
+
+function isOfOneType(interaction: Search): boolean {
+  return (
     interaction.kind === 'search-type' ||
     (interaction.kind === 'search-compartment' && interaction.type !== '*')
-  return oneType ? interaction.params : interaction.params.filter(([name]) => name !== '_type')
+  )
 }
 
 function namedTypes(params: Params): readonly string[] | Problem {

@@ -166,6 +166,20 @@ describe('search', () => {
     assert.deepEqual(body.entry?.[0]?.search, { mode: 'match' })
   })
 
+  it('tells which types were chosen, where there is a choice', async () => {
+    const lenient = { prefer: 'handling=lenient' }
+    for (const [asked, told] of Object.entries({
+      '?_type=Patient,ValueSet&_count=2': '?_type=Patient,ValueSet&_count=2',
+      '?_type=Patient&_type=ValueSet&_summary=count': '?_type=Patient&_type=ValueSet&_summary=count',
+      'Patient/ann/*?_type=Observation': 'Patient/ann/*?_type=Observation',
+      'Patient?_type=ValueSet': 'Patient',
+    })) {
+      const { body } = await fhir(`GET ${asked}`, undefined, lenient)
+      const self = body.link?.find(({ relation }) => relation === 'self')?.url ?? ''
+      assert.equal(decodeURIComponent(self), told.startsWith('?') ? BASE + told : `${BASE}/${told}`)
+    }
+  })
+
   it('refuses what it does not understand', async () => {
     for (const [query, said] of Object.entries({
       'Patient?nothing=1': '400 not-supported: Unknown search parameter nothing of Patient',
