@@ -115,8 +115,10 @@ class Collecting implements Dispatcher.DispatchHandler, Timed {
   }
 }
 
+/** What an error says, and what it came from: `fetch failed` alone tells nobody what to do. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  if (!(error instanceof Error)) return String(error)
+  return error.cause === undefined ? error.message : `${error.message}: ${messageOf(error.cause)}`
 }
 
 export function isTimeout(error: Error): boolean {

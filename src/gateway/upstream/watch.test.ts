@@ -133,6 +133,15 @@ describe('the watch over the upstream', () => {
         assert.match(raw(), /its token endpoint answered 401/)
       }))
 
+    it('says why its token endpoint is not reached', () =>
+      own(async ({ until, raw }) => {
+        answer = () => {
+          throw new TypeError('fetch failed', { cause: new Error('self-signed certificate') })
+        }
+        await until(503)
+        assert.match(raw(), /"cause":"fetch failed: self-signed certificate"/)
+      }))
+
     it('gets another when one is not taken any more, whether it is asked for something or not', () =>
       own(async ({ fhir, until, log }) => {
         answer = token('first')
