@@ -13,7 +13,7 @@ import { seesAll } from '../judge/sees-all.ts'
 import type { Problem } from '../problem.ts'
 import { bundleText } from '../search/bundle-text.ts'
 import { resolveChains } from '../search/chains.ts'
-import { collect } from '../search/collect.ts'
+import { countOf } from '../search/collect.ts'
 import { fetchPage, type Page, type Released } from '../search/fetch-page.ts'
 import { linkSealing, linksOf } from '../search/links.ts'
 import { PAGE } from '../search/pages.ts'
@@ -45,8 +45,8 @@ export const search: Handler<Search['kind']> = async (context, asked) => {
     bundle(context, call, path, used, page, query.shape, total)
   if (resolved === 'nothing' || !plan.request) return answer(NONE, 0)
   if (query.shape.summary === 'count' || query.count === 0) {
-    const found = await collect(context, counting(call), COUNTED)
-    return isProblem(found) ? (found as Problem) : answer(NONE, found.length)
+    const count = await countOf(context, counting(call), COUNTED)
+    return typeof count === 'object' ? count : answer(NONE, count)
   }
   // What was begun here goes on here, though the upstream can be told by now.
   const isTheirs = plan.isExact && spot?.link !== '' && spot?.skip === undefined
@@ -73,8 +73,7 @@ async function totalOf(
   if (total === 'none') return undefined
   if (isWhole) return matches.length
   if (total !== 'accurate') return undefined
-  const found = await collect(context, counting(call), COUNTED)
-  return isProblem(found) ? (found as Problem) : found.length
+  return countOf(context, counting(call), COUNTED)
 }
 
 // As large pages as the upstream gives, and nothing but what is counted.

@@ -92,11 +92,14 @@ export async function found(
   most: number,
 ): Promise<readonly Resource[] | Problem> {
   const request = searching(call, `/${type}`, [...params, ['_count', '500']], false, context.addresses)
-  const all = await everyPage(context, { ...call, access: fullAccess }, request, only(type), most)
-  if (!isProblem(all)) return all.map(it => it.resource)
-  const problem = all as Problem
-  return OWN.has(problem.problem)
-    ? problem
+  const resources: Resource[] = []
+  const own = { ...call, access: fullAccess }
+  const outcome = await everyPage(context, own, request, only(type), most, matches => {
+    for (const it of matches) resources.push(it.resource)
+  })
+  if (typeof outcome === 'number') return resources
+  return OWN.has(outcome.problem)
+    ? outcome
     : { problem: 'upstream-broken', why: `it does not tell the ${type}s that a policy needs` }
 }
 

@@ -12,12 +12,28 @@ export async function collect(
   call: Call<Search>,
   most: number,
 ): Promise<readonly Released[] | Problem> {
+  const found: Released[] = []
+  const count = await eachFound(context, call, most, matches => found.push(...matches))
+  return typeof count === 'object' ? count : found
+}
+
+/** How many that are. Nothing of them is kept meanwhile. */
+export function countOf(context: Context, call: Call<Search>, most: number): Promise<number | Problem> {
+  return eachFound(context, call, most, () => undefined)
+}
+
+async function eachFound(
+  context: Context,
+  call: Call<Search>,
+  most: number,
+  take: (matches: readonly Released[]) => void,
+): Promise<number | Problem> {
   const resolved = await resolveChains(context, call)
-  if (resolved === 'nothing') return []
+  if (resolved === 'nothing') return 0
   if (isProblem(resolved)) return resolved
   const plan = await planSearch(context, resolved)
   if (isProblem(plan)) return plan
-  return plan.request ? everyPage(context, call, plan.request, plan.judge, most) : []
+  return plan.request ? everyPage(context, call, plan.request, plan.judge, most, take) : 0
 }
 
 /** A search of one type for the gateway's own use, as the caller would be answered. */

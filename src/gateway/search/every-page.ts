@@ -8,23 +8,25 @@ import { fetchPage, type PageJudge, type Released } from './fetch-page.ts'
 /** How many pages one request may look through. */
 export const PAGES = 50
 
-/** All that a search finds and may be seen, page by page; a problem when it is more than `most`. */
+/** Takes all that a search finds and may be seen, page by page, and counts it; a problem when it is more than `most`. */
 export async function everyPage(
   context: Context,
   call: Call,
   first: UpstreamRequest,
   may: PageJudge,
   most: number,
-): Promise<readonly Released[] | Problem> {
-  const found: Released[] = []
+  take: (matches: readonly Released[]) => void,
+): Promise<number | Problem> {
+  let count = 0
   let request = first
   for (let pages = 0; pages < PAGES; pages++) {
     const page = await fetchPage(context, call, request, may)
     if (isProblem(page)) return page
-    found.push(...page.matches)
-    if (found.length > most) break
+    take(page.matches)
+    count += page.matches.length
+    if (count > most) break
     const next = page.links.get('next')
-    if (!next) return found
+    if (!next) return count
     request = getting(call, next.link)
   }
   return tooCostly(most)
