@@ -9,7 +9,7 @@ import { bundleText } from '../search/bundle-text.ts'
 import { linkSealing, linksOf } from '../search/links.ts'
 import { PAGE } from '../search/pages.ts'
 import { AT_ONCE } from '../search/plan.ts'
-import { fetchVersions, scanVersions } from '../search/scan-versions.ts'
+import { scanVersions } from '../search/scan-versions.ts'
 import { turnPage } from '../search/turn-page.ts'
 import { passThrough } from '../upstream/pass-through.ts'
 import { getting, pathOf, queryOf } from '../upstream/request-of.ts'
@@ -48,17 +48,12 @@ async function history(
   if (spot && isPassed(call)) return historyAll(context, call, spot.link)
   const query = parseHistory(call.interaction.params, call.preferences.lenient)
   if (isProblem(query)) return query
-  const page =
-    call.interaction.kind === 'history-instance'
-      ? await scanVersions(context, call, call.interaction, letter, {
-          first: withQuery(context, path, atOnce(query)),
-          count: query.count,
-          from: spot,
-        })
-      : await fetchVersions(context, call, letter, spot?.link ?? withQuery(context, path, query.used))
+  const page = await scanVersions(context, call, letter, {
+    ...{ first: withQuery(context, path, atOnce(query)), count: query.count, from: spot },
+    ...(call.interaction.kind === 'history-instance' && { of: call.interaction }),
+  })
   if (page === 'nothing' || isProblem(page)) return page
   const { entry, links, isWhole } = page
-  if (entry.length === 0 && isWhole && call.interaction.kind !== 'history-instance') return 'nothing'
   return {
     status: 200,
     headers: {},

@@ -69,3 +69,20 @@ describe('the history of a resource', () => {
     assert.deepEqual(versions(await ann(`GET ${nextOf(begun.reply)}`)), [])
   })
 })
+
+describe('the history of a type', () => {
+  it('is shown in pages of what may be seen too, and goes on after a long way', async () => {
+    holds(['ba', 'bb', 'aab', 'b'])
+    const first = await ann('GET Condition/_history?_count=2')
+    assert.deepEqual([versions(first), first.body.total], [['a01', 'a20'], undefined])
+    const second = await ann(`GET ${nextOf(first)}`)
+    assert.deepEqual([versions(second), nextOf(second)], [['a21'], undefined])
+    holds(['b', 'b'])
+    const none = await ann('GET Condition/_history?_count=1')
+    assert.deepEqual([versions(none), none.body.total, nextOf(none)], [[], 0, undefined])
+    holds([...Array.from({ length: 50 }, () => 'b'), 'a'])
+    const long = await ann('GET Condition/_history?_count=1')
+    assert.deepEqual([long.status, versions(long), long.body.total], [200, [], undefined])
+    assert.deepEqual(versions(await ann(`GET ${nextOf(long)}`)), ['a500'])
+  })
+})

@@ -19,7 +19,7 @@ export interface Versions {
 }
 
 /** Asks for a page of a history; `nothing` where the upstream has none. */
-export async function fetchVersions(
+async function fetchVersions(
   context: Context,
   call: Call,
   letter: Letter,
@@ -44,28 +44,30 @@ export interface VersionsAsked {
   readonly first: string
   readonly count: number
   readonly from: Spot | undefined
+  /** Whose versions, where they are of one resource. */
+  readonly of?: { readonly type: string; readonly id: string }
 }
 
 /**
- * A page made here of the versions of one resource that may be seen: the upstream's own pages would tell of a resource
- * of which none may. `nothing` where there is none to show; that there are none at all takes as long.
+ * A page made here of the versions that may be seen: by the upstream's own pages one could count the rest, and tell that
+ * there is a resource of which none may. `nothing` where there is none to show; that there are none at all takes as long.
+ * Of all resources it may be looked through for long: then the page is short, and the next one goes on.
  */
 export async function scanVersions(
   context: Context,
   call: Call,
-  { type, id }: { readonly type: string; readonly id: string },
   letter: Letter,
-  { first, count, from }: VersionsAsked,
+  { first, count, from, of }: VersionsAsked,
 ): Promise<Versions | 'nothing' | Problem> {
   const entry: object[] = []
   let isSeen = from !== undefined
   let spot = from ?? { link: '' }
-  for (let pages = 0; pages < PAGES; pages++) {
+  for (let pages = 1; ; pages++) {
     const { link, skip = 0 } = spot
-    const page = await fetchVersions(context, call, letter, link === '' ? first : link, id)
+    const page = await fetchVersions(context, call, letter, link === '' ? first : link, of?.id)
     if (page === 'nothing') {
-      const asked = await judgeOf(context, call, [{ resourceType: type }], id)
-      if (isProblem(asked)) return asked
+      const asked = of && (await judgeOf(context, call, [{ resourceType: of.type }], of.id))
+      if (asked && isProblem(asked)) return asked
       break
     }
     if (isProblem(page)) return page
@@ -76,8 +78,8 @@ export async function scanVersions(
     if (seen.length > room) return pageOf(count === 0 ? undefined : { link, skip: skip + room })
     const next = page.links.get('next')
     if (!next) break
+    if (pages === PAGES) return isSeen || !of ? pageOf(next) : 'nothing'
     spot = next
-    if (pages === PAGES - 1 && isSeen) return pageOf(next)
   }
   return isSeen ? pageOf(undefined) : 'nothing'
 
