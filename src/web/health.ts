@@ -65,7 +65,7 @@ export function serveHealth(
   async function look(check: ReadyCheck): Promise<CheckResult> {
     const { error, ...result } = await run(check)
     const { name, ok } = result
-    if (ok && hidden.delete(name)) app.log.info({ check: name }, `Can use ${name} again`)
+    if (ok && hidden.delete(name)) app.log.warn({ check: name }, `Can use ${name} again`)
     if (error !== undefined && !hidden.has(name)) {
       hidden.add(name)
       app.log.warn({ check: name, err: error }, `Cannot use ${name}`)

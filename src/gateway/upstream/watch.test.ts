@@ -35,7 +35,8 @@ async function watched(
 ): Promise<void> {
   const upstream = await startHostile()
   const lines: string[] = []
-  const logger = createLogger({ destination: { write: line => lines.push(line) } })
+  // As the command line has it unless told.
+  const logger = createLogger({ level: 'warn', destination: { write: line => lines.push(line) } })
   let now = 0
   const fhir = await startGateway(upstream.url, { guard, logger, clock: () => now, ...options })
   async function until(status: number): Promise<string> {

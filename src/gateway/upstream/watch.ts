@@ -29,7 +29,7 @@ const PROBE_MS = 2_000
  * Away is known within 3.5 s, and the return within 3 s, whether or not somebody asks for something. A request that fails
  * does not decide: others may go well, so the upstream is asked at once. The log has a line for each change.
  */
-export function watch(clock: () => number, log?: Pick<Logger, 'warn' | 'info'>): Watch {
+export function watch(clock: () => number, log?: Pick<Logger, 'warn'>): Watch {
   let state: { readonly complaint: Complaint | undefined; readonly at: number } | undefined
   let timer: NodeJS.Timeout | undefined
   let probing: Promise<void> | undefined
@@ -41,7 +41,7 @@ export function watch(clock: () => number, log?: Pick<Logger, 'warn' | 'info'>):
     const before = state?.complaint
     state = { complaint, at: clock() }
     if (complaint?.kind === before?.kind) return
-    if (!complaint) log?.info('FHIR server behind can be used again')
+    if (!complaint) log?.warn('FHIR server behind can be used again')
     else {
       const cause = complaint.cause && { cause: scrub(complaint.cause) }
       log?.warn({ ...cause }, `Cannot use the FHIR server behind: ${complaint.reason}`)
