@@ -52,4 +52,27 @@ describe('namesOtherPatient', () => {
     ])
       assert.equal(names(reference), true, reference)
   })
+
+  // Condition.patient is Condition.subject.where(resolve() is Patient).
+  const subject = (reference: string, type?: string) =>
+    namesOtherPatient(
+      {
+        resourceType: 'Condition',
+        subject: { reference, ...(type !== undefined && { type }) },
+        asserter: { reference: 'Patient/1' },
+      },
+      '1',
+      base,
+    )
+
+  it('takes it so where a patient is only one of those who may stand there, whatever it calls itself', () => {
+    for (const reference of [
+      'urn:uuid:3b5a1c70-0000-4000-8000-000000000000',
+      `${base}/Patient/2/`,
+      `${base}/Patient/%32`,
+    ])
+      for (const type of [undefined, 'Group']) assert.equal(subject(reference, type), true, reference)
+    for (const reference of ['Group/2', '#g', 'http://other.test/fhir/Group/2', 'Patient/1'])
+      assert.equal(subject(reference), false, reference)
+  })
 })

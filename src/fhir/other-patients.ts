@@ -1,6 +1,10 @@
 import { compartmentParameters } from './compartment.ts'
 import { searchParameter } from './definitions.ts'
-import type { Resource } from './r4.ts'
+import { type CompiledPath, pathsOf } from './path/compile.ts'
+import { evaluatePath } from './path/evaluate.ts'
+import type { Resource, SearchParameter } from './r4.ts'
+import { isRecord } from './record.ts'
+import { parseReference } from './reference.ts'
 import type { IndexEntry } from './search/entry.ts'
 import { entriesOf } from './search/index-entries.ts'
 
@@ -20,9 +24,39 @@ export function namesOtherPatient(
   return compartmentParameters(resource.resourceType).some(code => {
     const parameter = searchParameter(resource.resourceType, code)
     return (
-      parameter !== undefined && entriesOf(resource, parameter, baseUrl).some(entry => isOther(entry, isOurs))
+      parameter !== undefined &&
+      (entriesOf(resource, parameter, baseUrl).some(entry => isOther(entry, isOurs)) ||
+        hasUntold(resource, parameter, baseUrl))
     )
   })
+}
+
+/**
+ * Whether there is a reference of which no type can be told, where a parameter takes those to a Patient alone
+ * (`subject.where(resolve() is Patient)`): it has no entry, and yet another server may know whom it means. What the
+ * reference says of its own type is not believed.
+ */
+function hasUntold(resource: Resource, parameter: SearchParameter, baseUrl: string): boolean {
+  return typelessPaths(resource.resourceType, parameter).some(path =>
+    evaluatePath(resource, path).some(it => {
+      const address = isRecord(it) && typeof it.reference === 'string' ? it.reference : ''
+      if (address === '' || address.startsWith('#')) return false
+      return parseReference(address, baseUrl) === undefined && !ADDRESS.test(address)
+    }),
+  )
+}
+
+const typeless = new WeakMap<SearchParameter, readonly CompiledPath[]>()
+
+/** The paths that ask for a type, without the question. */
+function typelessPaths(type: string, parameter: SearchParameter): readonly CompiledPath[] {
+  const known = typeless.get(parameter)
+  if (known) return known
+  const paths = pathsOf(type, parameter)
+    .filter(path => path.moves.some(move => move.kind === 'refers'))
+    .map(path => ({ ...path, moves: path.moves.filter(move => move.kind !== 'refers') }))
+  typeless.set(parameter, paths)
+  return paths
 }
 
 function isOther(entry: IndexEntry, isOurs: (id: string) => boolean): boolean {
