@@ -119,7 +119,10 @@ describe('a panel of care teams', () => {
   it('holds the subject of an active team of the clinician', async () => {
     tells({ CareTeam: [team('t9', 'ann')], 'Condition/ca': condition('ca', 'ann') })
     assert.equal((await fhir.as('member')('GET Condition/ca')).status, 200)
-    assert(asked().includes('GET /CareTeam?patient=Patient/ann&status=active&_count=500'))
+    const own = 'GET /CareTeam?patient=Patient/ann&participant=Practitioner/kim&status=active&_count=500'
+    assert(asked().includes(own))
+    await fhir.as('team')('GET Condition/ca')
+    assert(asked().includes('GET /CareTeam?patient=Patient/ann&_id=t1&status=active&_count=500'))
   })
 
   for (const [what, found] of [
@@ -148,6 +151,18 @@ describe('a panel of care teams', () => {
     assert.equal(asked().at(-1), 'GET /Condition?patient=Patient/cat')
     await fhir.as('mixed')('GET Condition?code=x')
     assert.equal(asked().at(-1), 'GET /Condition?code=x&patient=Patient/zoe,Patient/ann,Patient/eve')
+  })
+
+  it('is posted where it is too long for an address', async () => {
+    const ids = Array.from({ length: 90 }, (_, at) => `${at}-`.padEnd(64, 'x'))
+    tells({
+      'Condition/_search': [],
+      'CareTeam?participant': ids.map((id, at) => team(`t${at}`, id)),
+    })
+    assert.equal((await fhir.as('member')('GET Condition')).status, 200)
+    const { line, body } = upstream.seen.at(-1) ?? {}
+    assert.equal(line, 'POST /up/Condition/_search')
+    assert.equal(decodeURIComponent(body ?? ''), `patient=${ids.map(id => `Patient/${id}`)}`)
   })
 
   it('searches nothing for who has no patient, or asks for those of others', async () => {

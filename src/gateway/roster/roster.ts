@@ -25,22 +25,33 @@ export async function rosterOf(
   const teams: Team[] = []
   for (let at = 0; at < unknown.length; at += TOGETHER) {
     const ids = unknown.slice(at, at + TOGETHER)
-    const [managed, caring] = await Promise.all([
+    const ofPatients = ['patient', ids.map(it => `Patient/${it}`).join()] as const
+    const [managed, ...caring] = await Promise.all([
       panels.some(it => it.organizations.length > 0) ? patientsBy(context, call, ids) : [],
-      panels.some(isByTeam)
-        ? teamsBy(context, call, [['patient', ids.map(it => `Patient/${it}`).join()]])
-        : [],
+      ...teamParams(panels).map(it => teamsBy(context, call, [ofPatients, it])),
     ])
     if (isProblem(managed)) return managed
-    if (isProblem(caring)) return caring
     for (const it of managed) managers.set(it.id ?? '', referredBy(it, 'organization', context.baseUrl))
-    teams.push(...caring)
+    for (const some of caring) {
+      if (isProblem(some)) return some
+      teams.push(...some)
+    }
   }
   return {
     holds: (panel, patient) =>
       panel.organizations.some(id => managers.get(patient)?.has(`Organization/${id}`)) ||
       teams.some(team => team.patients.has(`Patient/${patient}`) && isOfPanel(team, panel)),
   }
+}
+
+/** Which care teams matter: a patient may have any number of others. */
+export function teamParams(panels: readonly Panel[]): Params {
+  const listed = new Set(panels.flatMap(({ careTeams }) => careTeams))
+  const members = new Set(panels.flatMap(({ member }) => (member ? [`${member.type}/${member.id}`] : [])))
+  const params: (readonly [string, string])[] = []
+  if (listed.size > 0) params.push(['_id', [...listed].join()])
+  if (members.size > 0) params.push(['participant', [...members].join()])
+  return params
 }
 
 /** A care team at work: a proposed, suspended, ended or mistaken one gives no right. */

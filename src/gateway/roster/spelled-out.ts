@@ -1,7 +1,7 @@
 import type { Limit, Panel, Reach } from '../../consent/index.ts'
 import { isProblem } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
-import { found, isByTeam, isOfPanel, rosterOf, teamsBy } from './roster.ts'
+import { found, isByTeam, isOfPanel, rosterOf, teamParams, teamsBy } from './roster.ts'
 
 /** More would not fit into an address. */
 const LISTED = 100
@@ -58,13 +58,9 @@ async function onPanel(
 
 /** The patients on a panel, as the upstream's data are now; undefined when they are many, or it does not tell. */
 async function listed(context: Context, call: Call, panel: Panel): Promise<ReadonlySet<string> | undefined> {
-  const { organizations, careTeams, member } = panel
-  const teams = await Promise.all([
-    careTeams.length > 0 ? teamsBy(context, call, [['_id', careTeams.join()]]) : [],
-    member ? teamsBy(context, call, [['participant', `${member.type}/${member.id}`]]) : [],
-  ])
+  const teams = await Promise.all(teamParams([panel]).map(it => teamsBy(context, call, [it])))
   const managed =
-    organizations.length > 0 ? await found(context, call, 'Patient', [managedBy(panel)], LISTED) : []
+    panel.organizations.length > 0 ? await found(context, call, 'Patient', [managedBy(panel)], LISTED) : []
   const patients = new Set(panel.patients)
   for (const some of teams) {
     if (isProblem(some)) return undefined

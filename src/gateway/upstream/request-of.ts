@@ -33,7 +33,13 @@ export function sending(
   }
 }
 
-/** A search by GET, or by POST where it was posted: then its parameters are in no log of the upstream. */
+// Many servers take addresses of 8 kB and no longer.
+const LONGEST = 6000
+
+/**
+ * A search by GET, or by POST where it was posted: then its parameters are in no log of the upstream. What many patients
+ * make too long for an address is posted too.
+ */
 export function searching(
   call: Pick<Call, 'requestId'>,
   path: string,
@@ -42,7 +48,7 @@ export function searching(
   addresses: Addresses,
 ): UpstreamRequest {
   const query = queryOf(params, addresses)
-  if (!posted) return getting(call, query === '' ? path : `${path}?${query}`)
+  if (!posted && query.length <= LONGEST) return getting(call, query === '' ? path : `${path}?${query}`)
   return {
     method: 'POST',
     path: `${path}/_search`,
