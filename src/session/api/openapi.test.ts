@@ -30,6 +30,13 @@ describe('GET /api/openapi.json', () => {
     }
   })
 
+  it('is told to people at /docs, every address of it', async () => {
+    const { paths } = (await api.app.inject({ method: 'GET', url: '/api/openapi.json' })).json()
+    const { body } = await api.app.inject({ method: 'GET', url: '/docs' })
+    for (const path of Object.keys(paths)) assert.ok(body.includes(`GET ${path}`), path)
+    assert.ok(body.includes('one of active, recurrence, relapse, inactive, remission, resolved'))
+  })
+
   it('is judged by schemas that can fail', async () => {
     const document = (await api.app.inject({ method: 'GET', url: '/api/openapi.json' })).json()
     const judge = schemaJudge(document)

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, it } from 'node:test'
-import type { FastifyInstance } from 'fastify'
+import { beforeEach, describe, it } from 'node:test'
 import { AppBrowser } from '../../../test/support/app-browser.ts'
-import { bundle, type ScriptedEhr, startScriptedEhr } from '../../../test/support/scripted-ehr.ts'
-import { launched, sessionApp, temporaryStore, testClock } from '../../../test/support/session-app.ts'
-import type { Store } from '../../store/index.ts'
+import { bundle } from '../../../test/support/scripted-ehr.ts'
+import { launched, useAppHouse } from '../../../test/support/session-app.ts'
 
 const SUBJECT = { reference: 'Patient/juniper' }
 const PATIENT = {
@@ -53,21 +51,11 @@ function pressure(date: string, systolic: number, diastolic: number) {
 }
 
 describe('the page of the demo app', () => {
-  let ehr: ScriptedEhr
-  let store: Store
-  let app: FastifyInstance
+  const house = useAppHouse()
   let browser: AppBrowser
-  let clock = testClock()
-
-  before(async () => {
-    store = await temporaryStore()
-    ehr = await startScriptedEhr()
-  })
   beforeEach(async () => {
-    ehr.reset()
-    clock = testClock(Date.now())
-    const today = new Date(clock()).toISOString()
-    ehr.records.push(
+    const now = house.clock()
+    house.ehr.records.push(
       PATIENT,
       condition('Atrial fibrillation'),
       condition('Hypothyroidism', {
@@ -76,15 +64,10 @@ describe('the page of the demo app', () => {
       }),
       medication('levothyroxine 75mcg tablet'),
       medication('Apixaban 5.0 mg tablet', '1 tablet, twice a day'),
-      pressure(today, 142, 84),
-      pressure(new Date(clock() - 30 * 86_400_000).toISOString(), 160, 92),
+      pressure(new Date(now).toISOString(), 142, 84),
+      pressure(new Date(now - 30 * 86_400_000).toISOString(), 160, 92),
     )
-    app = await sessionApp(store, [ehr.fhirBaseUrl], { clock })
-    browser = await launched(app, ehr.fhirBaseUrl)
-  })
-  after(async () => {
-    await ehr.close()
-    await store.close()
+    browser = await launched(house.app, house.ehr.fhirBaseUrl)
   })
 
   const page = async () => (await browser.get('/')).body
@@ -125,14 +108,14 @@ describe('the page of the demo app', () => {
     assert.match(policy, /default-src 'none'/)
     assert.doesNotMatch(policy, /unsafe|https?:|\*/)
     assert.doesNotMatch(response.body, / style=| on[a-z]+=/)
-    for (const token of ehr.issued) assert.ok(!response.body.includes(token))
+    for (const token of house.ehr.issued) assert.ok(!response.body.includes(token))
     assert.equal(response.headers['cache-control'], 'no-store')
   })
 
   it('shows what is recorded as text, never as markup', async () => {
-    ehr.records.length = 0
+    house.ehr.records.length = 0
     const evil = '<img src=x onerror=alert(1)>'
-    ehr.records.push(
+    house.ehr.records.push(
       { ...PATIENT, name: [{ family: evil, given: [evil] }] },
       condition(evil),
       medication(evil, evil),
@@ -151,9 +134,9 @@ describe('the page of the demo app', () => {
       period: { start: '2026-11-13' },
     }
     const shown = async (scope: string, ...encounters: object[]) => {
-      ehr.records.push(...(encounters as Record<string, unknown>[]))
-      ehr.script.token = { scope: `launch patient/Patient.rs ${scope}` }
-      browser = await launched(app, ehr.fhirBaseUrl)
+      house.ehr.records.push(...(encounters as Record<string, unknown>[]))
+      house.ehr.script.token = { scope: `launch patient/Patient.rs ${scope}` }
+      browser = await launched(house.app, house.ehr.fhirBaseUrl)
       const [, rest = ''] = (await page()).split('<dt>Encounter</dt><dd>')
       const [said = ''] = rest.split('</dd>')
       assert.match(rest, /<summary>Encounter id<\/summary><p class="url url--block">visit-1<\/p>/)
@@ -170,7 +153,7 @@ describe('the page of the demo app', () => {
 
     it('says that it is not shared where its scope is not granted, and does not ask for it', async () => {
       assert.equal(await shown('', ENCOUNTER), 'Chosen at the launch|Not shared with this app|')
-      assert(!ehr.seen.some(({ path }) => path.includes('/Encounter')))
+      assert(!house.ehr.seen.some(({ path }) => path.includes('/Encounter')))
     })
 
     it('shows the rest when it cannot be loaded, or is of another patient', async () => {
@@ -181,8 +164,8 @@ describe('the page of the demo app', () => {
     })
 
     it('says None where there is none', async () => {
-      ehr.script.token = { encounter: undefined }
-      browser = await launched(app, ehr.fhirBaseUrl)
+      house.ehr.script.token = { encounter: undefined }
+      browser = await launched(house.app, house.ehr.fhirBaseUrl)
       const body = await page()
       assert.match(body, /<dt>Encounter<\/dt><dd>None<\/dd>/)
       assert.doesNotMatch(body, /Encounter id/)
@@ -190,7 +173,7 @@ describe('the page of the demo app', () => {
   })
 
   it('says when nothing is recorded', async () => {
-    ehr.records.length = 1
+    house.ehr.records.length = 1
     const body = await page()
     for (const text of [
       'No active condition recorded',
@@ -201,31 +184,31 @@ describe('the page of the demo app', () => {
   })
 
   it('says what is not shared with this app, and never that there is none', async () => {
-    ehr.script.token = { scope: 'launch patient/Patient.rs', id_token: undefined }
-    browser = await launched(app, ehr.fhirBaseUrl)
+    house.ehr.script.token = { scope: 'launch patient/Patient.rs', id_token: undefined }
+    browser = await launched(house.app, house.ehr.fhirBaseUrl)
     const body = await page()
     assert.equal(body.match(/<b>Not shared with this app\.<\/b>/g)?.length, 3)
     assert.doesNotMatch(body, /No active/)
   })
 
   it('shows the id where the name is not shared', async () => {
-    ehr.script.token = { scope: 'launch patient/Condition.rs', id_token: undefined }
-    browser = await launched(app, ehr.fhirBaseUrl)
+    house.ehr.script.token = { scope: 'launch patient/Condition.rs', id_token: undefined }
+    browser = await launched(house.app, house.ehr.fhirBaseUrl)
     const body = await page()
     assert.match(body, /<h1 class="patient__name">Name not shared with this app<\/h1>/)
     assert.match(body, /<dt>FHIR id<\/dt><dd>juniper<\/dd>/)
   })
 
   it('leaves the banner out when the EHR shows it, but names the patient on paper', async () => {
-    ehr.script.token = { need_patient_banner: false }
-    browser = await launched(app, ehr.fhirBaseUrl)
+    house.ehr.script.token = { need_patient_banner: false }
+    browser = await launched(house.app, house.ehr.fhirBaseUrl)
     const body = await page()
     assert.doesNotMatch(body, /class="patient /)
     assert.match(body, /<p class="print"><b>Juniper, Alba \(Ms\)<\/b>, born 14-Mar-1958, MRN SYN-004127<\/p>/)
   })
 
   it('shows the other parts when one cannot be loaded', async () => {
-    ehr.script.fhir = (url, reply) => {
+    house.ehr.script.fhir = (url, reply) => {
       if (url.pathname.endsWith('/Condition')) return reply.code(500).send()
       return url.pathname.includes('/Patient/') ? PATIENT : bundle([])
     }
@@ -237,27 +220,29 @@ describe('the page of the demo app', () => {
   })
 
   it('says when fewer are shown than there are', async () => {
-    ehr.records.push(...Array.from({ length: 60 }, (_, at) => condition(`Condition ${at}`)))
+    house.ehr.records.push(...Array.from({ length: 60 }, (_, at) => condition(`Condition ${at}`)))
     assert.match(await page(), /50 of 62 active, newest first/)
   })
 
   it('says since when the FHIR server does not answer', async () => {
-    ehr.script.fhir = (_url, reply) => reply.code(503).send()
+    house.ehr.script.fhir = (_url, reply) => reply.code(503).send()
     await browser.get('/api/patient')
-    const since = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' }).format(clock())
-    clock.advance(65)
+    const since = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' }).format(
+      house.clock(),
+    )
+    house.clock.advance(65)
     const response = await browser.get('/')
     assert.equal(response.statusCode, 502)
     assert.match(response.body, /Patient records cannot be reached/)
     assert.match(response.body, new RegExp(`has not answered since (\\d\\d-\\w+-\\d+ )?${since}`))
     assert.match(response.body, /href="\/">Try again/)
-    ehr.script.fhir = undefined
+    house.ehr.script.fhir = undefined
     assert.equal((await browser.get('/')).statusCode, 200)
   })
 
   it('says when the record is refused or gone', async () => {
     for (const status of [403, 404]) {
-      ehr.script.fhir = (_url, reply) => reply.code(status).send()
+      house.ehr.script.fhir = (_url, reply) => reply.code(status).send()
       const response = await browser.get('/')
       assert.equal(response.statusCode, status)
       assert.match(response.body, /This record cannot be shown/)
@@ -265,14 +250,14 @@ describe('the page of the demo app', () => {
   })
 
   it('invites to launch where there is no session', async () => {
-    const response = await new AppBrowser(app).get('/')
+    const response = await new AppBrowser(house.app).get('/')
     assert.equal(response.statusCode, 200)
     assert.match(response.body, /No patient is open/)
     assert.match(response.body, /href="http:\/\/localhost:9000\/portal"/)
   })
 
   it('says when the session is over', async () => {
-    clock.advance(1800)
+    house.clock.advance(1800)
     const response = await browser.get('/')
     assert.equal(response.statusCode, 401)
     assert.match(response.body, /Your session is over/)
@@ -280,8 +265,8 @@ describe('the page of the demo app', () => {
   })
 
   it('says so also when the auth server no longer renews it', async () => {
-    clock.advance(300)
-    ehr.script.tokenEndpoint = (_form, reply) => reply.code(400).send({ error: 'invalid_grant' })
+    house.clock.advance(300)
+    house.ehr.script.tokenEndpoint = (_form, reply) => reply.code(400).send({ error: 'invalid_grant' })
     const response = await browser.get('/')
     assert.equal(response.statusCode, 401)
     assert.match(response.body, /Your session is over/)
@@ -289,8 +274,8 @@ describe('the page of the demo app', () => {
 
   it('warns on loading only when no use can put the end off', async () => {
     assert.match(await page(), /id="session-last" role="status" hidden>/)
-    ehr.script.token = { expires_in: 100, refresh_token_expires_in: 200 }
-    browser = await launched(app, ehr.fhirBaseUrl)
+    house.ehr.script.token = { expires_in: 100, refresh_token_expires_in: 200 }
+    browser = await launched(house.app, house.ehr.fhirBaseUrl)
     assert.match(await page(), /id="session-last" role="status">/)
   })
 
@@ -299,17 +284,5 @@ describe('the page of the demo app', () => {
       await page(),
       /Printed <time[^>]*>[^<]+<\/time> \d\d:\d\d by Dr\. Robin Ahmadi .* Not the full record\./,
     )
-  })
-})
-
-describe('GET /docs', () => {
-  it('describes every address of the OpenAPI document', async () => {
-    const store = await temporaryStore()
-    const app = await sessionApp(store, ['http://localhost:8080/fhir'])
-    const { paths } = (await app.inject({ method: 'GET', url: '/api/openapi.json' })).json()
-    const { body } = await app.inject({ method: 'GET', url: '/docs' })
-    for (const path of Object.keys(paths)) assert.ok(body.includes(`GET ${path}`), path)
-    assert.ok(body.includes('one of active, recurrence, relapse, inactive, remission, resolved'))
-    await store.close()
   })
 })
