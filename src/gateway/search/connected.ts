@@ -17,8 +17,9 @@ export function connected(
   let active = rules
   while (from.length > 0 && left.length > 0 && active.length > 0) {
     const fresh = broughtBy(active, from, left, baseUrl)
-    included.push(...fresh)
-    left = left.filter(it => !fresh.includes(it))
+    for (const it of fresh) included.push(it)
+    const taken = new Set(fresh)
+    left = left.filter(it => !taken.has(it))
     from = fresh
     active = rules.filter(rule => rule.iterate)
   }

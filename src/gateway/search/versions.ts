@@ -47,10 +47,10 @@ async function contentsOf(
   call: Call,
   versions: readonly Version[],
 ): Promise<ReadonlyMap<Version, Resource>> {
-  const contents = new Map<Version, Resource>()
+  const contents = new Map(onPage(versions))
   let looked = 0
-  for (const [at, version] of versions.entries()) {
-    let content = version.resource ?? contentBefore(versions, at)
+  for (const version of versions) {
+    let content = contents.get(version)
     if (!content && looked < LOOKED_UP) {
       looked += 1
       content = await lastVersion(context, call, version.type, version.id)
@@ -61,9 +61,15 @@ async function contentsOf(
 }
 
 /** A deletion is judged by the content that was deleted (contract 4): the next older version on the page. */
-function contentBefore(versions: readonly Version[], at: number): Resource | undefined {
-  const { type, id } = versions[at] ?? {}
-  return versions.slice(at + 1).find(it => it.type === type && it.id === id && it.resource)?.resource
+function onPage(versions: readonly Version[]): readonly (readonly [Version, Resource])[] {
+  const older = new Map<string, Resource>()
+  return versions.toReversed().flatMap(version => {
+    const address = `${version.type}/${version.id}`
+    const content = version.resource ?? older.get(address)
+    if (!content) return []
+    older.set(address, content)
+    return [[version, content] as const]
+  })
 }
 
 function versionsIn(bundle: Resource, exact: unknown, baseUrl: string): readonly Version[] | undefined {
