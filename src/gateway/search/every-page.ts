@@ -22,9 +22,9 @@ export async function everyPage(
   for (let pages = 0; pages < PAGES; pages++) {
     const page = await fetchPage(context, call, request, may)
     if (isProblem(page)) return page
-    take(page.matches)
     count += page.matches.length
     if (count > most) break
+    take(page.matches)
     const next = page.links.get('next')
     if (!next) return count
     request = getting(call, next.link)

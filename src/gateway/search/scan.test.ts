@@ -164,3 +164,17 @@ describe('a search over several types', () => {
     assert.deepEqual([idsOf(reply), nextOf(reply)], [['ca'], undefined])
   })
 })
+
+describe('a page that is longer than any asked for', () => {
+  it('is too much, and no mistake of ours', async () => {
+    // More than a function takes as arguments.
+    const entry = Array(130_000).fill(
+      '{"resource":{"resourceType":"Condition","subject":{"reference":"Patient/ann"}}}',
+    )
+    const body = `{"resourceType":"Bundle","entry":[${entry}]}`
+    upstream.answer((_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/fhir+json' }).end(body)
+    })
+    assert.equal((await fhir.as('ann')('DELETE Condition?code=x')).status, 412)
+  })
+})

@@ -26,7 +26,8 @@ export async function scan(
     const seen = page.matches.slice(skip)
     const room = query.count - matches.length
     matches.push(...seen.slice(0, room))
-    candidates.push(...page.includes)
+    // One by one: so many as an upstream may send are too many arguments.
+    for (const it of page.includes) candidates.push(it)
     if (seen.length > room) return pageOf({ link, skip: skip + room })
     spot = page.links.get('next')
   }
