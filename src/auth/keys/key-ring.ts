@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely'
 import type { Schema, Sealer, Store } from '../../store/index.ts'
+import { NotReady } from '../../web/index.ts'
 import { makeNextSigningKey, openSigningKey, type PublicJwk, type SigningKey } from './signing-key.ts'
 
 /** The keys of this deployment, shared by all instances through the store. */
@@ -82,7 +83,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
       const rows = await current()
       // All instances change at the same moment, whenever each of them read the keys.
       const row = rows.find(one => one.signs_from <= options.clock()) ?? rows.at(-1)
-      if (!row) throw new Error('Cannot sign tokens: there is no signing key')
+      if (!row) throw new NotReady('Cannot sign tokens: there is no signing key')
       return open(row)
     },
     async published() {
