@@ -166,13 +166,15 @@ for (const [where, open] of Object.entries(SERVERS))
         patient('ann', 'south'),
       ])
         assert.equal((await put(resource)).why, NOT_WITHIN, JSON.stringify(resource))
-      assert.equal((await put(patient('eve', 'north'))).status, 201)
-      assert.equal((await put(patient('fay', 'south'))).why, NOT_WITHIN)
+      for (const organization of ['north', 'south'])
+        assert.equal((await put(patient('eve', organization))).why, NOT_WITHIN)
       const post = async (organization?: string) => {
         const { id: _, ...content } = patient('x', organization)
         return (await fhir.ask('POST /Patient', by('lee'), content)).status
       }
       assert.deepEqual([await post('north'), await post('south'), await post()], [201, 403, 403])
+      const { id: _, ...unnamed } = patient('x', 'north')
+      assert.equal((await fhir.ask('PUT /Patient?_id=none', by('lee'), unnamed)).status, 201)
       const entry = [
         {
           request: { method: 'PUT', url: 'CareTeam/t-9' },

@@ -41,10 +41,13 @@ function isOfPanel(
   const holds = (patient: string) => {
     if (panel.patients.has(patient)) return true
     if (!sole || resource.resourceType !== 'Patient') return roster?.holds(panel, patient) ?? false
-    // The content itself is judged, old and new: no write brings a patient under an organization or lets one go.
+    // The content itself is judged, old and new: no write brings a patient under an organization or lets one go. Nor
+    // does it make one under a chosen id, to which others' data may refer already.
+    const isHeld = roster?.holds(panel, patient) ?? false
     return (
-      isManaged(resource, panel, baseUrl) ||
-      (roster?.holds({ ...panel, organizations: [] }, patient) ?? false)
+      isHeld &&
+      (isManaged(resource, panel, baseUrl) ||
+        (roster?.holds({ ...panel, organizations: [] }, patient) ?? false))
     )
   }
   // A new Patient has no id yet: its organization alone tells.

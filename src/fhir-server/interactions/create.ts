@@ -23,9 +23,9 @@ export const create: Handler<'create'> = (context, call) => {
 
 /** Writes a resource that is new under this id, if it is within what the caller may create. */
 export function createAs(context: Context, call: Call, resource: Resource, id: string): Answer | Problem {
-  const { repository } = context
-  if (!reaches(judgeOf(context, call), 'c', { ...resource, id })) return { problem: 'out-of-reach' }
-  return written(context, call, repository.save(resource, id, undefined), 201)
+  const { id: _, ...content } = resource
+  if (!reaches(judgeOf(context, call), 'c', content)) return { problem: 'out-of-reach' }
+  return written(context, call, context.repository.save(resource, id, undefined), 201)
 }
 
 /** A write is kept when it was done. */

@@ -49,7 +49,8 @@ export function replace(
 ): Answer | Problem {
   const judge = judgeOf(context, call)
   if (before && !reachesStored(judge, 'u', before)) return { problem: 'out-of-reach' }
-  if (!reaches(judge, 'u', { ...resource, id })) return { problem: 'out-of-reach' }
+  // Under an id of ours it is judged as it came, without one.
+  if (!reaches(judge, 'u', before ? { ...resource, id } : resource)) return { problem: 'out-of-reach' }
   const stale = staleness(before, call.preconditions)
   // That nothing is stored under an id is told only to who may know it, with a precondition as without.
   if (
