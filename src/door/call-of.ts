@@ -36,5 +36,6 @@ export function callOf(interaction: Interaction, request: FastifyRequest): Asked
     by: decision.by,
     admitted,
     requestId: String(request.id),
+    connection: request.raw.socket,
   }
 }

@@ -20,4 +20,6 @@ export interface Asked extends Call {
   /** What the body was parsed from. */
   readonly text: string | undefined
   readonly requestId: string
+  /** Destroyed when the caller has gone. */
+  readonly connection: { readonly destroyed: boolean }
 }

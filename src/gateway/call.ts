@@ -1,5 +1,5 @@
 import type { JudgedBefore, Panel, Roster } from '../consent/index.ts'
-import type { Call as AllowedCall } from '../door/index.ts'
+import type { Call as AllowedCall, Asked } from '../door/index.ts'
 import type { Interaction } from '../fhir/index.ts'
 import type { Answer } from './answer.ts'
 import type { Problem } from './problem.ts'
@@ -13,6 +13,7 @@ export interface Call<I extends Interaction = Interaction> extends AllowedCall<I
   readonly exactBody?: unknown
   /** Goes to the upstream, so that both logs can be read together. */
   readonly requestId: string
+  readonly connection: Asked['connection']
   /** Whether the answer may be longer than memory: it is one of its own, not an entry of a Bundle. */
   readonly mayStream: boolean
   /** Whether an audit trail has to know whose data are read and written, so that they are looked into. */

@@ -51,7 +51,7 @@ export function handle<K extends Kind>(
   call: Call<InteractionOf<K>>,
 ): Promise<Answer | Problem> {
   if (READS.has(call.interaction.kind)) return perform(context, call)
-  const upstream = withAllowance(context.upstream, allowanceFor(call.body))
+  const upstream = withAllowance(context.upstream, allowanceFor(call.body), call.connection)
   return perform({ ...context, upstream, handle: perform }, call)
 }
 

@@ -1,5 +1,5 @@
 import { tellsAbsence } from '../../consent/index.ts'
-import { type HistoryQuery, isProblem, type Params, parseHistory } from '../../fhir/index.ts'
+import { isProblem, type Params, parseHistory } from '../../fhir/index.ts'
 import type { Letter } from '../../scope/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler, InteractionOf } from '../call.ts'
@@ -8,7 +8,7 @@ import type { Problem } from '../problem.ts'
 import { bundleText } from '../search/bundle-text.ts'
 import { linkSealing, linksOf } from '../search/links.ts'
 import { PAGE } from '../search/pages.ts'
-import { AT_ONCE } from '../search/plan.ts'
+import { atOnce } from '../search/plan.ts'
 import { scanVersions } from '../search/scan-versions.ts'
 import { turnPage } from '../search/turn-page.ts'
 import { passThrough } from '../upstream/pass-through.ts'
@@ -53,7 +53,7 @@ async function history(
     ...(call.interaction.kind === 'history-instance' && { of: call.interaction }),
   })
   if (page === 'nothing' || isProblem(page)) return page
-  const { entry, links, isWhole } = page
+  const { items: entry, links, isWhole } = page
   return {
     status: 200,
     headers: {},
@@ -64,11 +64,6 @@ async function history(
       entry,
     }),
   }
-}
-
-function atOnce({ used, count }: HistoryQuery): Params {
-  const others = used.filter(([name]) => name !== '_count')
-  return [...others, ['_count', String(Math.max(count, AT_ONCE))]]
 }
 
 function historyAll(context: Context, call: Call<History>, link?: string): Promise<Answer | Problem> {

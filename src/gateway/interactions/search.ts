@@ -52,7 +52,7 @@ export const search: Handler<Search['kind']> = async (context, asked) => {
   const isTheirs = plan.isExact && spot?.link !== '' && spot?.skip === undefined
   const page = isTheirs
     ? await fetchPage(context, call, spot ? getting(call, spot.link) : plan.request, plan.judge)
-    : await scan(context, call, plan, spot)
+    : await scan(context, call, { ...plan, request: plan.request, count: query.count, from: spot })
   if (isProblem(page)) return page
   const total = await totalOf(context, call, query, page)
   return typeof total === 'object' ? total : answer(page, total)

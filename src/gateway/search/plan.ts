@@ -36,6 +36,12 @@ export interface Plan {
 /** How many are asked for where most may be left out. */
 export const AT_ONCE = 100
 
+/** The parameters, but for large pages. */
+export function atOnce({ used, count }: Pick<Query, 'used' | 'count'>): Params {
+  const others = used.filter(([name]) => name !== '_count')
+  return [...others, ['_count', String(Math.max(count, AT_ONCE))]]
+}
+
 // Shaped here, counted here, or said again in a narrower way.
 const REPLACED = /^(?:_summary|_elements|_total|_contained|_type|_(?:rev)?include(?::.*)?)$/
 
@@ -51,8 +57,7 @@ export async function planSearch(context: Context, call: Call<Search>): Promise<
   const within = await narrowed(context, call, types)
   const isExact = within?.isExact ?? true
   const sent = [
-    ...query.used.filter(([name]) => !REPLACED.test(name) && (isExact || name !== '_count')),
-    ...(isExact ? [] : [['_count', String(Math.max(query.count, AT_ONCE))] as const]),
+    ...(isExact ? query.used : atOnce(query)).filter(([name]) => !REPLACED.test(name)),
     ...(within?.params ?? []),
     ...narrowedIncludes(query.includes, access),
   ]

@@ -6,38 +6,9 @@ import type { Problem } from '../problem.ts'
 import { declined } from '../upstream/declined.ts'
 import { getting } from '../upstream/request-of.ts'
 import { resourceIn } from '../upstream/resource-in.ts'
-import { PAGES } from './every-page.ts'
-import { type Links, linksIn, type Spot } from './fetch-page.ts'
+import { linksIn, type Spot } from './fetch-page.ts'
+import { type Gathered, gather, type Part } from './gather.ts'
 import { shownVersions } from './versions.ts'
-
-/** A page of a history as far as it may be seen. */
-export interface Versions {
-  readonly entry: readonly object[]
-  readonly links: Links
-  /** Whether there is nothing beside this page. */
-  readonly isWhole: boolean
-}
-
-/** Asks for a page of a history; `nothing` where the upstream has none. */
-async function fetchVersions(
-  context: Context,
-  call: Call,
-  letter: Letter,
-  link: string,
-  standIn?: string,
-): Promise<Versions | 'nothing' | Problem> {
-  const answer = await context.upstream.ask(getting(call, link))
-  if (isProblem(answer)) return answer
-  if (answer.status === 404 || answer.status === 410) return 'nothing'
-  if (answer.status !== 200) return declined(answer, call.access)
-  const bundle = resourceIn(answer)
-  if (isProblem(bundle)) return bundle
-  const links = linksIn(context, bundle)
-  if (isProblem(links)) return links
-  const entry = await shownVersions(context, call, letter, bundle, answer.text, standIn)
-  if (isProblem(entry)) return entry as Problem
-  return { entry, links, isWhole: links.size === 0 }
-}
 
 export interface VersionsAsked {
   /** The upstream's own address of the begin. */
@@ -49,45 +20,47 @@ export interface VersionsAsked {
 }
 
 /**
- * A page made here of the versions that may be seen: by the upstream's own pages one could count the rest, and tell that
- * there is a resource of which none may. `nothing` where there is none to show; that there are none at all takes as long.
- * Of all resources it may be looked through for long: then the page is short, and the next one goes on.
+ * A page made here of the versions that may be seen: by the upstream's own pages one could tell that there is a resource
+ * of which none may. `nothing` where there is none to show. Of all resources it may be looked through for long: then the
+ * page is short, and the next one goes on.
  */
 export async function scanVersions(
   context: Context,
   call: Call,
   letter: Letter,
   { first, count, from, of }: VersionsAsked,
-): Promise<Versions | 'nothing' | Problem> {
-  const entry: object[] = []
-  let isSeen = from !== undefined
-  let spot = from ?? { link: '' }
-  for (let pages = 1; ; pages++) {
-    const { link, skip = 0 } = spot
-    const page = await fetchVersions(context, call, letter, link === '' ? first : link, of?.id)
-    if (page === 'nothing') {
-      const asked = of && (await judgeOf(context, call, [{ resourceType: of.type }], of.id))
-      if (asked && isProblem(asked)) return asked
-      break
-    }
-    if (isProblem(page)) return page
-    const seen = page.entry.slice(skip)
-    const room = count - entry.length
-    entry.push(...seen.slice(0, room))
-    isSeen ||= seen.length > 0
-    if (seen.length > room) return pageOf(count === 0 ? undefined : { link, skip: skip + room })
-    const next = page.links.get('next')
-    if (!next) break
-    if (pages === PAGES) return isSeen || !of ? pageOf(next) : 'nothing'
-    spot = next
-  }
-  return isSeen ? pageOf(undefined) : 'nothing'
+): Promise<Gathered<object> | 'nothing' | Problem> {
+  const page = await gather(from, count, link =>
+    fetchVersions(context, call, letter, link === '' ? first : link, of),
+  )
+  if (isProblem(page)) return page
+  const { items, links, isEndless } = page
+  const isSeen = from !== undefined || items.length > 0 || (links.size > 0 && !isEndless)
+  if (!isSeen && (of || !isEndless)) return 'nothing'
+  return count > 0 ? page : { ...page, links: new Map(), isWhole: false }
+}
 
-  function pageOf(next: Spot | undefined): Versions {
-    return {
-      entry,
-      links: new Map(next && [['next', next]]),
-      isWhole: next === undefined && from === undefined && count > 0,
-    }
+/** Asks for a page of a history. That the upstream has none takes as long as that none may be seen. */
+async function fetchVersions(
+  context: Context,
+  call: Call,
+  letter: Letter,
+  link: string,
+  of: VersionsAsked['of'],
+): Promise<Part<object> | Problem> {
+  const answer = await context.upstream.ask(getting(call, link))
+  if (isProblem(answer)) return answer
+  if (answer.status === 404 || answer.status === 410) {
+    const judge = of && (await judgeOf(context, call, [{ resourceType: of.type }], of.id))
+    return judge && isProblem(judge) ? judge : { items: [], next: undefined }
   }
+  if (answer.status !== 200) return declined(answer, call.access)
+  const bundle = resourceIn(answer)
+  if (isProblem(bundle)) return bundle
+  const links = linksIn(context, bundle)
+  if (isProblem(links)) return links
+  const items = await shownVersions(context, call, letter, bundle, answer.text, of?.id)
+  return isProblem(items)
+    ? (items as Problem)
+    : { items: items as readonly object[], next: links.get('next') }
 }

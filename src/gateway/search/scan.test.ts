@@ -21,9 +21,14 @@ const either: Access = {
       : [],
 }
 
+/** The same, and the patient. */
+const chart: Access = {
+  reach: (type, letter) => (type === 'Patient' ? [{ patient: 'ann' }] : either.reach(type, letter)),
+}
+
 const upstream = await startHostile()
 const fhir = await startGateway(upstream.url, {
-  guard: guardOf({ either, ann: patientAccess('ann') }),
+  guard: guardOf({ either, ann: patientAccess('ann'), chart }),
   narrowing: 'parameter',
 })
 after(async () => {
@@ -38,6 +43,8 @@ const of = (category: string, id: string) =>
 function holds(pages: readonly string[]): void {
   const codes: Readonly<Record<string, string>> = { l: 'lab', v: 'vital', x: 'other' }
   upstream.answer((request, response) => {
+    if (/\/Patient\/ann$/.test(request.url ?? ''))
+      return json(response, { resourceType: 'Patient', id: 'ann' })
     const at = Number(/page=(\d+)/.exec(request.url ?? '')?.[1] ?? 0)
     const found = [...(pages[at] ?? '')].map((letter, place) =>
       of(codes[letter] ?? '', `${letter}${at}${place}`),
@@ -176,5 +183,19 @@ describe('a page that is longer than any asked for', () => {
       response.writeHead(200, { 'content-type': 'application/fhir+json' }).end(body)
     })
     assert.equal((await fhir.as('ann')('DELETE Condition?code=x')).status, 412)
+  })
+})
+
+describe('$everything', () => {
+  it('has pages of its own, by which what is left out cannot be counted', async () => {
+    const told = async (pages: readonly string[], query = '?_count=2') => {
+      holds(pages)
+      const { body, status } = await fhir.as('chart')(`GET Patient/ann/$everything${query}`)
+      return [status, body.entry?.map(it => it.resource?.id), body.link?.map(it => it.relation), body.total]
+    }
+    for (const pages of [['lv'], ['xl', 'x', 'vx'], ['lx', 'v', 'x']])
+      assert.deepEqual((await told(pages)).slice(2), [['self'], 2], pages.join())
+    assert.deepEqual(await told(['xl', 'xv', 'l']), [200, ['l01', 'v11'], ['self', 'next'], undefined])
+    assert.deepEqual((await told(['l'], '?_count=x'))[0], 400)
   })
 })

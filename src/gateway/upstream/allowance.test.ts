@@ -48,7 +48,7 @@ function bundleOf(entries: number): Call {
     ...{ interaction: { kind: 'bundle' }, body, exactBody: body, preconditions: {}, access },
     preferences: { answer: 'representation', lenient: false },
     admitted: { allowed: true, decide: () => ({ allowed: true, access }) },
-    ...{ requestId: '1', mayStream: true, recorded: false },
+    ...{ requestId: '1', connection: { destroyed: false }, mayStream: true, recorded: false },
   }
 }
 
@@ -66,5 +66,16 @@ describe('how often the upstream is asked for one request', () => {
     assert.equal(seen.times, 3400)
     await handle(context, bundleOf(1))
     assert.equal(seen.times, 3400 + 50)
+  })
+
+  it('ends when the caller has gone', async () => {
+    const { context, seen } = endless()
+    const connection = {
+      get destroyed() {
+        return seen.times >= 7
+      },
+    }
+    assert.equal(answeredIn(await handle(context, { ...bundleOf(3), connection })), 3)
+    assert.equal(seen.times, 7)
   })
 })

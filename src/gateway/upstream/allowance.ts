@@ -1,4 +1,5 @@
 import { isRecord } from '../../fhir/index.ts'
+import type { Call } from '../call.ts'
 import type { Problem } from '../problem.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -14,19 +15,22 @@ export function allowanceFor(body: unknown): number {
   return ONE_REQUEST + ONE_ENTRY * entries
 }
 
-/** The upstream, so often and no more. */
-export function withAllowance(upstream: Upstream, most: number): Upstream {
+/** The upstream, so often and no more, and only as long as somebody waits for it. */
+export function withAllowance(upstream: Upstream, most: number, connection: Call['connection']): Upstream {
   let asked = 0
-  const mayAsk = () => {
+  const refusal = () => {
     asked += 1
-    return asked <= most
+    if (connection.destroyed) return NOBODY_WAITS
+    return asked > most ? TOO_OFTEN : undefined
   }
   return {
     ...upstream,
-    ask: request => (mayAsk() ? upstream.ask(request) : Promise.resolve(TOO_OFTEN)),
-    pass: request => (mayAsk() ? upstream.pass(request) : Promise.resolve(TOO_OFTEN)),
+    ask: async request => refusal() ?? upstream.ask(request),
+    pass: async request => refusal() ?? upstream.pass(request),
   }
 }
+
+const NOBODY_WAITS: Problem = { problem: 'too-costly', text: 'Cannot go on: the caller has gone' }
 
 const TOO_OFTEN: Problem = {
   problem: 'too-costly',
