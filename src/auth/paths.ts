@@ -29,4 +29,6 @@ export const paths = {
   endSessionConfirmed: '/oauth2/logout/confirm',
   openidConfiguration: '/.well-known/openid-configuration',
   serverMetadata: '/.well-known/oauth-authorization-server',
+  /** For FHIR servers that tell it at their own base (`sallyport/interceptor`). */
+  smartConfiguration: '/.well-known/smart-configuration',
 } as const

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ANY_ORIGIN, CONFIGURATION_HEADERS } from './host/configuration.ts'
 import { hostGuard } from './host/guard-exchange.ts'
 import type { HostOptions } from './host/host.ts'
 import { sendRefused } from './host/send-refused.ts'
@@ -27,7 +28,9 @@ export function expressInterceptor(options: HostOptions): Middleware {
     next: (error?: unknown) => void,
   ) => {
     const url = `${request.baseUrl ?? ''}${request.url ?? ''}`
-    const refused = await host.guard({ request, response, url, body: request.body })
+    const told = await host.configuration(request, url)
+    if (told?.allowed) return void sendConfiguration(response, told.body)
+    const refused = told ?? (await host.guard({ request, response, url, body: request.body }))
     if (refused) sendRefused(response, refused)
     else next()
   }
@@ -37,4 +40,9 @@ export function expressInterceptor(options: HostOptions): Middleware {
     },
     { close: () => host.close() },
   )
+}
+
+function sendConfiguration(response: ServerResponse, body: string): void {
+  if (!response.hasHeader(ANY_ORIGIN[0])) response.setHeader(...ANY_ORIGIN)
+  response.writeHead(200, CONFIGURATION_HEADERS).end(body)
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import type { Refused } from '../fhir/index.ts'
-import { hostGuard } from './host/guard-exchange.ts'
+import { ANY_ORIGIN, CONFIGURATION_HEADERS } from './host/configuration.ts'
+import { type HostGuard, hostGuard } from './host/guard-exchange.ts'
 import type { HostOptions } from './host/host.ts'
 
 /**
@@ -17,10 +18,24 @@ export function fastifyInterceptor(options: HostOptions): FastifyPluginAsync {
       const exchange = { request: request.raw, response: reply.raw, url: urlOf(request), body: request.body }
       return answer(reply, await host.guard(exchange))
     })
+    tellConfiguration(app, host)
     app.addHook('onClose', async () => host.close())
   }
   // The hooks are for the instance that registers the plugin, not for one of its own.
   return Object.assign(plugin, { [Symbol.for('skip-override')]: true })
+}
+
+// A route, since hooks do not run where there is none.
+function tellConfiguration(app: FastifyInstance, host: HostGuard): void {
+  const path = host.configurationPath
+  if (!path?.startsWith(app.prefix)) return
+  app.get(path.slice(app.prefix.length), async (request, reply) => {
+    const told = await host.configuration(request.raw, urlOf(request))
+    if (!told) return reply.callNotFound()
+    if (!told.allowed) return answer(reply, told)
+    if (!reply.hasHeader(ANY_ORIGIN[0])) reply.header(...ANY_ORIGIN)
+    return reply.headers(CONFIGURATION_HEADERS).send(told.body)
+  })
 }
 
 function urlOf(request: FastifyRequest): string {

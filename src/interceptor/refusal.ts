@@ -30,6 +30,7 @@ export type Refusal =
   | { readonly kind: 'bad-token'; readonly why: string }
   | { readonly kind: 'expired-token' }
   | { readonly kind: 'no-keys' }
+  | { readonly kind: 'no-configuration' }
   | InsufficientScope
   | NotWithin
   | Misunderstood

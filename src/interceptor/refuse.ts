@@ -19,7 +19,9 @@ export function refuse(refusal: Refusal): Refused {
     case 'expired-token':
       return refused(401, 'expired', 'The access token has expired.', INVALID_TOKEN)
     case 'no-keys':
-      return unavailable()
+      return unavailable('The access token cannot be verified yet: no key set.')
+    case 'no-configuration':
+      return unavailable('The SMART configuration cannot be told yet: the auth server was not reached.')
     case 'insufficient-scope':
       return insufficientScope(refusal)
     case 'not-within':
@@ -64,13 +66,9 @@ function permittedBy({ contexts, type, letter }: InsufficientScope, wide: string
   return `Any one of these scopes would permit it: ${[...new Set([...scopes, wide])].join(', ')}`
 }
 
-// The keys are on their way; a token that they would verify is not to be thrown away meanwhile.
-function unavailable(): Refused {
-  const { headers, ...rest } = refused(
-    503,
-    'transient',
-    'The access token cannot be verified yet: no key set.',
-  )
+// What is missing is on its way; a token that the keys would verify is not to be thrown away meanwhile.
+function unavailable(text: string): Refused {
+  const { headers, ...rest } = refused(503, 'transient', text)
   return { ...rest, headers: { ...headers, 'retry-after': '2' } }
 }
 

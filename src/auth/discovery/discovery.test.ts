@@ -16,7 +16,7 @@ describe('discovery documents', () => {
 
   it('name the addresses below the issuer, whatever the Host header says', async () => {
     const house = await AuthHouse.open(await open(), { settings: { issuerUrl: 'https://auth.example' } })
-    for (const name of ['openid-configuration', 'oauth-authorization-server']) {
+    for (const name of ['openid-configuration', 'oauth-authorization-server', 'smart-configuration']) {
       const response = await house.app.inject({
         url: `/.well-known/${name}`,
         headers: { host: 'evil.example' },

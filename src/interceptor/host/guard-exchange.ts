@@ -11,6 +11,7 @@ import { createInterceptor } from '../interceptor.ts'
 import { refuse } from '../refuse.ts'
 import { withoutSlash } from '../token/check-claims.ts'
 import { formText } from './body.ts'
+import { type Configured, configuration } from './configuration.ts'
 import type { HostOptions } from './host.ts'
 import { type Exchange, judgeExchange } from './judge-exchange.ts'
 
@@ -19,6 +20,10 @@ export interface HostGuard {
   admit(request: IncomingMessage, url: string): Promise<Refused | undefined>
   /** Judges the whole request, and has the answer held back and judged where that is needed. */
   guard(exchange: Exchange): Promise<Refused | undefined>
+  /** The SMART configuration, where a request asks for it and the host leaves it to us. */
+  configuration(request: IncomingMessage, url: string): Promise<Configured | Refused | undefined>
+  /** Where that is on this server. */
+  readonly configurationPath: string | undefined
   close(): void
 }
 
@@ -27,6 +32,18 @@ export function hostGuard(options: HostOptions): HostGuard {
   const interceptor = createInterceptor(options)
   const basePath = withoutSlash(options.basePath ?? new URL(options.fhirBaseUrl).pathname)
   void interceptor.start()
+
+  const { smartConfiguration: told, onError } = options
+  const configured =
+    told === 'host'
+      ? undefined
+      : configuration({
+          authUrl: withoutSlash(options.authUrl),
+          given: told,
+          fetch: options.fetch ?? ((address, init) => fetch(address, init)),
+          clock: options.clock ?? Date.now,
+          onError,
+        })
 
   const callerOf = (request: IncomingMessage) => interceptor.admit(authorizationOf(request.rawHeaders))
 
@@ -56,6 +73,11 @@ export function hostGuard(options: HostOptions): HostGuard {
   return {
     admit: (request, url) => safely(admit(request, url)),
     guard: exchange => safely(guard(exchange)),
+    async configuration(request, url) {
+      const { kind } = interactionOf(request, url, undefined, basePath)
+      return kind === 'smart-configuration' ? configured?.() : undefined
+    },
+    configurationPath: configured && `${basePath}/.well-known/smart-configuration`,
     close: () => interceptor.close(),
   }
 }

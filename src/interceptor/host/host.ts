@@ -4,6 +4,11 @@ import type { InterceptorOptions } from '../interceptor.ts'
 export interface HostOptions extends InterceptorOptions {
   /** Where the FHIR base is on this server, if not at the path of `fhirBaseUrl` (behind a proxy). */
   readonly basePath?: string | undefined
+  /**
+   * What `.well-known/smart-configuration` answers. By default what the auth server says of itself; where tokens come
+   * from others, the document to tell; `host` where the server has a route for it.
+   */
+  readonly smartConfiguration?: object | 'host' | undefined
   /** The stored resource, so that updates and deletes under a limited grant can be judged; without it they are refused. */
   readonly stored?: ((type: string, id: string) => Promise<Resource | undefined>) | undefined
   /**

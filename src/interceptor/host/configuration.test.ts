@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { after, describe, it } from 'node:test'
+import fastify from 'fastify'
+import { fastifyInterceptor } from '../index.ts'
+import { AskedHost, auth } from '../testing/asked-host.ts'
+import { authUrl, fhirBaseUrl } from '../testing/auth-server.ts'
+import { leakyHosts } from '../testing/leaky-hosts.ts'
+
+const PATH = '/fhir/.well-known/smart-configuration'
+const DOCUMENT = { issuer: authUrl, token_endpoint: `${authUrl}/oauth2/token`, capabilities: ['launch-ehr'] }
+
+/** An auth server that tells a SMART configuration, or fails to, and counts how often it is asked. */
+class Told {
+  asked = 0
+  now = 0
+  readonly errors: unknown[] = []
+  answer: () => Response = () => Response.json(DOCUMENT)
+  readonly options = {
+    clock: () => this.now,
+    onError: (error: unknown) => this.errors.push(error),
+    fetch: async (url: string) => {
+      if (url !== `${authUrl}/.well-known/smart-configuration`) return auth.fetch(url)
+      this.asked += 1
+      return this.answer()
+    },
+  }
+}
+
+for (const [name, start] of Object.entries(leakyHosts))
+  describe(`the SMART configuration below ${name}Interceptor`, () => {
+    const host = new AskedHost(start)
+    after(() => host.close())
+
+    it('is the auth server’s, public, readable to pages of others, and never the host’s', async () => {
+      host.answers({ issuer: 'of the host' })
+      const { url } = await host.run(new Told().options)
+      const response = await fetch(`${url}${PATH}`)
+      assert.equal(response.status, 200)
+      assert.match(response.headers.get('content-type') ?? '', /^application\/json/)
+      assert.equal(response.headers.get('access-control-allow-origin'), '*')
+      assert.deepEqual(await response.json(), DOCUMENT)
+      const head = await fetch(`${url}${PATH}`, { method: 'HEAD' })
+      assert.deepEqual([head.status, await head.text()], [200, ''])
+      assert.equal((await fetch(`${url}${PATH}`, { method: 'POST' })).status, 401)
+      assert.equal(host.asked, 0)
+    })
+
+    it('is asked for once in five minutes, and stays in use while the auth server is away', async () => {
+      const told = new Told()
+      const { url } = await host.run(told.options)
+      const statuses = await Promise.all([1, 2, 3].map(async () => (await fetch(`${url}${PATH}`)).status))
+      assert.deepEqual([statuses, told.asked], [[200, 200, 200], 1])
+      told.now += 300_000
+      told.answer = () => Response.error()
+      assert.deepEqual([(await fetch(`${url}${PATH}`)).status, told.asked], [200, 2])
+      assert.deepEqual([(await fetch(`${url}${PATH}`)).status, told.asked], [200, 2])
+    })
+
+    it('is a 503 until the auth server was reached, which is not asked at anybody’s pace', async () => {
+      const told = new Told()
+      told.answer = () => {
+        throw new TypeError('fetch failed')
+      }
+      const { url } = await host.run(told.options)
+      for (const asked of [1, 1]) {
+        const response = await fetch(`${url}${PATH}`)
+        assert.deepEqual(
+          [response.status, response.headers.get('retry-after'), told.asked],
+          [503, '2', asked],
+        )
+        assert.equal((await response.json()).issue[0].code, 'transient')
+      }
+      assert.equal(told.errors.length, 1)
+      told.now += 2_000
+      told.answer = () => Response.json(DOCUMENT)
+      assert.equal((await fetch(`${url}${PATH}`)).status, 200)
+    })
+
+    it('is not told where it is of another issuer, no document, or an error', async () => {
+      for (const answer of [
+        () => Response.json({ ...DOCUMENT, issuer: 'http://other.example' }),
+        () => Response.json({ issuer: authUrl }),
+        () => Response.json(null),
+        () => new Response('<html>'),
+        () => Response.json(DOCUMENT, { status: 404 }),
+      ]) {
+        const told = new Told()
+        told.answer = answer
+        const { url } = await host.run(told.options)
+        assert.deepEqual([(await fetch(`${url}${PATH}`)).status, told.errors.length], [503, 1])
+      }
+    })
+
+    it('is the one that is given, without asking', async () => {
+      const told = new Told()
+      const { url } = await host.run({
+        ...told.options,
+        smartConfiguration: { issuer: 'https://idp.example' },
+      })
+      assert.deepEqual(await (await fetch(`${url}${PATH}`)).json(), { issuer: 'https://idp.example' })
+      assert.equal(told.asked, 0)
+    })
+
+    it('is left to a host that has it', async () => {
+      host.answers({ issuer: 'of the host' })
+      const told = new Told()
+      const { url } = await host.run({ ...told.options, smartConfiguration: 'host' })
+      assert.deepEqual(await (await fetch(`${url}${PATH}`)).json(), { issuer: 'of the host' })
+      assert.equal(told.asked, 0)
+    })
+  })
+
+describe('the SMART configuration of a fastify instance with a prefix', () => {
+  it('is at the FHIR base, and leaves the host’s own rules on origins alone', async () => {
+    const app = fastify()
+    app.addHook('onRequest', async (_request, reply) => {
+      reply.header('access-control-allow-origin', 'https://app.example')
+    })
+    const { options } = new Told()
+    await app.register(
+      async fhir => fhir.register(fastifyInterceptor({ authUrl, fhirBaseUrl, ...options })),
+      { prefix: '/fhir' },
+    )
+    const response = await app.inject(PATH)
+    assert.deepEqual([response.statusCode, response.json()], [200, DOCUMENT])
+    assert.equal(response.headers['access-control-allow-origin'], 'https://app.example')
+    await app.close()
+  })
+})
