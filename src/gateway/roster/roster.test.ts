@@ -7,8 +7,11 @@ import { type Handler, json, searchset, startHostile } from '../testing/hostile-
 import { startGateway } from '../testing/start-gateway.ts'
 
 const kim = { type: 'Practitioner', id: 'kim' }
+const limitsOf = (more: Partial<Panel>) => [
+  { panel: { patients: new Set<string>(), organizations: [], careTeams: [], ...more } },
+]
 const panelOf = (more: Partial<Panel>): Access => {
-  const panel: Panel = { patients: new Set(), organizations: [], careTeams: [], ...more }
+  const [{ panel } = assert.fail()] = limitsOf(more)
   return {
     reach: (type, letter) =>
       type === 'Practitioner'
@@ -24,6 +27,15 @@ const fhir = await startGateway(upstream.url, {
     member: panelOf({ member: kim }),
     team: panelOf({ careTeams: ['t1'] }),
     mixed: panelOf({ patients: new Set(['zoe']), organizations: ['north'], member: kim }),
+    north: panelOf({ organizations: ['north'] }),
+    teamed: panelOf({ organizations: ['north'], careTeams: ['t1'] }),
+    launched: { reach: () => [{ patient: 'zoe' }, ...limitsOf({ member: kim })] },
+    several: {
+      reach: () => [
+        ...limitsOf({ patients: new Set(['zoe']) }).map(it => ({ ...it, query: [['code', 'x']] as const })),
+        ...limitsOf({ organizations: ['north'] }),
+      ],
+    },
     nobody: panelOf({}),
     ann: patientAccess('ann'),
     conditions: {
@@ -53,8 +65,10 @@ const team = (id: string, of: string, more: object = {}) => ({
 function tells(answers: Readonly<Record<string, unknown>>): void {
   const handler: Handler = (request, response) => {
     const line = decodeURIComponent(request.url ?? '').slice('/up/'.length)
-    const [, answer] = Object.entries(answers).find(([begin]) => line.startsWith(begin)) ?? []
-    if (answer === 'broken') response.writeHead(200, { 'content-type': 'text/html' }).end('<p>')
+    const [, told] = Object.entries(answers).find(([begin]) => line.startsWith(begin)) ?? []
+    const answer = typeof told === 'function' ? told(line) : told
+    if (typeof answer === 'number') json(response, {}, answer)
+    else if (answer === 'broken') response.writeHead(200, { 'content-type': 'text/html' }).end('<p>')
     else if (answer === undefined) json(response, {}, 404)
     else json(response, Array.isArray(answer) ? searchset(answer) : answer)
   }
@@ -103,6 +117,33 @@ describe('a panel of an organization', () => {
     tells({ 'Patient?name': [managedBy('ann', 'Organization/north')], 'Patient?_id': [] })
     await fhir.as('managed')('GET Patient?name=a')
     assert.equal(asked()[0], 'GET /Patient?name=a&organization=Organization/north,Organization/east')
+    from = upstream.seen.length
+    await fhir.as('north')('GET Patient?name=a')
+    assert.equal(asked()[0], 'GET /Patient?name=a&organization=Organization/north')
+  })
+
+  it("narrows no search for what is nobody's", async () => {
+    tells({ Practitioner: [] })
+    await fhir.as('managed')('GET Practitioner?name=a')
+    assert.deepEqual(asked(), ['GET /Practitioner?name=a'])
+  })
+
+  it('is asked about by fifty, and by who is not on another panel too', async () => {
+    const ids = Array.from({ length: 51 }, (_, at) => `p${at}`)
+    tells({
+      'Patient?_id': (line: string) =>
+        (/_id=([^&]*)/.exec(line)?.[1]?.split(',') ?? []).map(id => managedBy(id, 'Organization/north')),
+      'Condition?': ids.map(id => condition(`c-${id}`, id)),
+      'Condition/cz': condition('cz', 'zoe'),
+    })
+    assert.equal(idsOf(await fhir.as('north')('GET Condition?subject=p0,p1&_count=60')).length, 51)
+    assert.equal(asked().at(-2)?.split(',').length, 50)
+    assert.equal(asked().at(-1), 'GET /Patient?_id=p50&_count=500')
+    tells({
+      'Patient?_id=zoe': [managedBy('zoe', 'Organization/north')],
+      'Condition/cz': condition('cz', 'zoe'),
+    })
+    assert.equal((await fhir.as('several')('GET Condition/cz')).status, 200)
   })
 
   it('is not kept: who leaves it is out of reach with the next request', async () => {
@@ -151,7 +192,30 @@ describe('a panel of care teams', () => {
     assert.equal(asked().at(-1), 'GET /Condition?patient=Patient/cat')
     await fhir.as('mixed')('GET Condition?code=x')
     assert.equal(asked().at(-1), 'GET /Condition?code=x&patient=Patient/zoe,Patient/ann,Patient/eve')
+    await fhir.as('launched')('GET Condition')
+    assert.equal(asked().at(-1), 'GET /Condition?patient=Patient/zoe,Patient/ann')
+    tells({
+      'CareTeam?_id': [team('t1', 'cat')],
+      'Patient?organization': [{ resourceType: 'Patient' }, managedBy('eve', 'Organization/north')],
+      'Patient?': [],
+    })
+    await fhir.as('teamed')('GET Patient?name=a')
+    assert.equal(asked().at(-1), 'GET /Patient?name=a&_id=cat,eve')
   })
+
+  for (const [count, isListed] of [
+    [100, true],
+    [101, false],
+  ] as const)
+    it(`of ${count} patients ${isListed ? 'are' : 'are not'} listed`, async () => {
+      tells({
+        'CareTeam?participant': Array.from({ length: count }, (_, at) => team(`t${at}`, `p${at}`)),
+        Condition: [],
+      })
+      await fhir.as('member')('GET Condition')
+      const patients = `patient=${Array.from({ length: count }, (_, at) => `Patient/p${at}`)}`
+      assert.equal(asked().at(-1), `GET /Condition?${isListed ? patients : '_count=100'}`)
+    })
 
   it('is posted where it is too long for an address', async () => {
     const ids = Array.from({ length: 90 }, (_, at) => `${at}-`.padEnd(64, 'x'))
@@ -211,6 +275,29 @@ describe('a panel that the upstream does not tell', () => {
     tells({ 'Condition/ca': condition('ca', 'ann') })
     const reply = await fhir.as('member')('GET Condition/ca')
     assert.equal(reply.status, 502)
+  })
+
+  for (const [answer, status] of [
+    [503, 503],
+    [504, 504],
+    [400, 502],
+    [Array.from({ length: 1000 }, (_, at) => team(`t${at}`, 'ann')), 200],
+    [Array.from({ length: 1001 }, (_, at) => team(`t${at}`, 'ann')), 400],
+  ] as const)
+    it(`is ${status} for ${typeof answer === 'number' ? answer : `${answer.length} care teams`}`, async () => {
+      tells({ 'Condition/ca': condition('ca', 'ann'), CareTeam: answer })
+      assert.equal((await fhir.as('member')('GET Condition/ca')).status, status)
+    })
+
+  it('is not taken for one that holds nobody, by a search or of an organization', async () => {
+    tells({ Condition: [condition('ca', 'ann')], CareTeam: 'broken', Patient: 'broken' })
+    for (const [who, line] of [
+      ['member', 'GET Condition?subject=ann'],
+      ['member', 'GET Condition'],
+      ['managed', 'GET Condition?subject=ann'],
+      ['managed', 'GET Condition'],
+    ] as const)
+      assert.equal((await fhir.as(who)(line)).status, 502, `${who} ${line}`)
   })
 
   it('writes nothing', async () => {

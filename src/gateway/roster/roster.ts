@@ -31,7 +31,7 @@ export async function rosterOf(
       ...teamParams(panels).map(it => teamsBy(context, call, [ofPatients, it])),
     ])
     if (isProblem(managed)) return managed
-    for (const it of managed) managers.set(it.id ?? '', referredBy(it, 'organization', context.baseUrl))
+    for (const it of managed) managers.set(String(it.id), referredBy(it, 'organization', context.baseUrl))
     for (const some of caring) {
       if (isProblem(some)) return some
       teams.push(...some)
@@ -92,7 +92,7 @@ export async function teamsBy(
     }))
 }
 
-const OWN = new Set<Problem['problem']>(['upstream-away', 'upstream-late', 'upstream-broken', 'too-costly'])
+const OWN = new Set<Problem['problem']>(['upstream-away', 'upstream-late', 'too-costly'])
 
 /** What the gateway finds for itself. Why the upstream would not tell is not the caller's business. */
 export async function found(
