@@ -220,7 +220,7 @@ describe('sallyport start', () => {
     const here = await place()
     mkdirSync(join(here.folder, 'data'))
     writeFileSync(join(here.folder, 'data', 'fhir.db'), 'this is no database, however long it is made')
-    await fails(here, /^Cannot open FHIR data .*fhir\.db: .*not a database\n$/, ['fhir'])
+    await fails(here, /^Cannot open FHIR data in \S*fhir\.db: file is not a database\n$/, ['fhir'])
   })
 
   it('keeps the log free of the password of the test login', async () => {

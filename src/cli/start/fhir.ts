@@ -129,7 +129,9 @@ async function naming<T>(dataFile: string, open: () => Promise<T>): Promise<T> {
     return await open()
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    throw new CommandFailure(`Cannot open FHIR data ${dataFile}: ${reason}`)
+    throw new CommandFailure(
+      reason.includes(dataFile) ? reason : `Cannot open FHIR data ${dataFile}: ${reason}`,
+    )
   }
 }
 

@@ -57,7 +57,7 @@ function migrate(sqlite: DatabaseSync): void {
   const { user_version: edition } = sqlite.prepare('PRAGMA user_version').get() ?? {}
   if (edition === 0) sqlite.exec(`${SCHEMA}; PRAGMA user_version = 1`)
   sqlite.exec('COMMIT')
-  if (edition !== 0 && edition !== 1) throw new Error(`it is of a later edition (${edition})`)
+  if (edition !== 0 && edition !== 1) throw new Error(`it was made by a newer Sallyport (edition ${edition})`)
 }
 
 function recall(sqlite: DatabaseSync, statements: Map<string, StatementSync>, sql: string): StatementSync {

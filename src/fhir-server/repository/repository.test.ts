@@ -53,13 +53,13 @@ describe('openRepository', () => {
     assert.deepEqual(await search(BASE), [[], [], 2])
   })
 
-  it('does not open data of a later edition', () => {
+  it('does not open data that a newer version made', () => {
     const database = openDatabase(join(folder, 'later.db'))
     database.exec('PRAGMA user_version = 99')
     database.close()
     assert.throws(
       () => open('later.db'),
-      /^Error: Cannot open FHIR data in .*later\.db: it is of a later edition \(99\)$/,
+      /^Error: Cannot open FHIR data in .*later\.db: it was made by a newer Sallyport \(edition 99\)$/,
     )
   })
 })
