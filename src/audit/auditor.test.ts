@@ -113,13 +113,14 @@ describe('createAuditor, while the store is away', () => {
     await assert.rejects(auditor.record(write(1)), AuditUnavailable)
     await assert.rejects(auditor.record(write(2), record({ at: 3, interaction: 'read' })), AuditUnavailable)
     await assert.rejects(auditor.record({ ...write(4), status: 422 }), AuditUnavailable)
+    await assert.rejects(auditor.record(record({ at: 4, kind: 'revoke' })), AuditUnavailable)
     state.away = false
     now = 1001
     await auditor.prepare()
     await auditor.record(record({ at: 5 }))
-    assert.deepEqual(kept, [1, 2, 5])
+    assert.deepEqual(kept, [1, 2, 4, 5])
     await auditor.record(record({ at: 6 }))
-    assert.deepEqual(kept, [1, 2, 5, 6])
+    assert.deepEqual(kept, [1, 2, 4, 5, 6])
   })
 
   it('lets requests pass where the setting says so', async () => {

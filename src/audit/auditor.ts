@@ -91,5 +91,6 @@ export function createAuditor(options: AuditorOptions): Auditor {
 }
 
 function isChange({ kind, interaction, allowed, status }: AuditRecord): boolean {
+  if (kind === 'revoke') return allowed
   return kind === 'fhir' && allowed && status < 400 && /^[CUD]$/.test(actionOf(kind, interaction ?? null))
 }

@@ -15,7 +15,7 @@ export type AuditKind =
   | 'token'
   /** Tokens for a refresh token. */
   | 'refresh'
-  /** A clinician takes back what an app was given. */
+  /** What an app was given ends: by the clinician, by the app, or since a code or token came again. */
   | 'revoke'
   | 'session-open'
   | 'session-renew'

@@ -2,6 +2,9 @@ import type { FastifyRequest } from 'fastify'
 import type { AuditRecord } from '../audit/index.ts'
 import type { Clinician } from './clinician/clinician.ts'
 import type { AuthContext } from './context.ts'
+import type { Grant } from './grant/grant.ts'
+import { grantBehind } from './grant/grant-behind.ts'
+import { readParameters } from './parameters.ts'
 import { Refusal, statusOf } from './refusal.ts'
 import type { TokenResponse } from './token/token-response.ts'
 
@@ -12,9 +15,12 @@ type Event = Pick<AuditRecord, 'kind' | 'status'> &
 
 /** Keeps what happened at the auth server; resolves when it may be answered (contract 5.8). */
 export function auditEvent(context: AuthContext, request: FastifyRequest, event: Event): Promise<void> {
-  const { audit, clock } = context
+  return context.audit.record(recordOf(context, request, event))
+}
+
+function recordOf({ clock }: AuthContext, request: FastifyRequest, event: Event): AuditRecord {
   const { clinician, ...told } = event
-  return audit.record({
+  return {
     at: clock(),
     server: 'auth',
     allowed: true,
@@ -22,7 +28,7 @@ export function auditEvent(context: AuthContext, request: FastifyRequest, event:
     ...told,
     requestId: request.id,
     address: request.ip,
-  })
+  }
 }
 
 function practitionerOf({ fhirUserId }: Pick<Clinician, 'fhirUserId'>): string {
@@ -38,25 +44,47 @@ export function refusalEvent(refusal: Refusal): Pick<Event, 'allowed' | 'status'
   }
 }
 
+/** What was bought, and of which grant, where there is one. */
+export interface Sold {
+  readonly response: TokenResponse
+  readonly grant?: Grant
+}
+
 /** Tokens that were issued or refused. What they say is read from the access token that was just made. */
-export function auditTokens(
+export async function auditTokens(
   context: AuthContext,
   request: FastifyRequest,
-  grantType: string | undefined,
-  answer: TokenResponse | Refusal,
+  answer: Sold | Refusal,
 ): Promise<void> {
-  const kind = grantType === 'refresh_token' ? 'refresh' : 'token'
-  if (answer instanceof Refusal) return auditEvent(context, request, { kind, ...refusalEvent(answer) })
-  const { client_id, sub, patient, jti } = claimsOf(answer.access_token)
+  const kind = readParameters(request.body).get('grant_type') === 'refresh_token' ? 'refresh' : 'token'
+  if (answer instanceof Refusal) return auditRefusedTokens(context, request, kind, answer)
+  const { client_id, sub, patient, jti } = claimsOf(answer.response.access_token)
   return auditEvent(context, request, {
-    kind,
-    status: 200,
-    client: client_id,
-    subject: sub,
-    patient,
+    ...{ kind, status: 200, clinician: answer.grant?.clinician, client: client_id, subject: sub, patient },
     launch: jti?.includes('.') ? jti.split('.')[0] : undefined,
-    by: answer.scope,
+    by: answer.response.scope,
   })
+}
+
+/** Whose code or refresh token it was is told also where another client sent it, or came too late. */
+async function auditRefusedTokens(
+  context: AuthContext,
+  request: FastifyRequest,
+  kind: 'token' | 'refresh',
+  refusal: Refusal,
+): Promise<void> {
+  const form = readParameters(request.body)
+  const sent = { code: form.get('code'), refreshToken: form.get('refresh_token') }
+  const of = { ...(await grantBehind(context.store.db, sent)), client: refusal.known.clientId }
+  const refused = recordOf(context, request, { ...of, kind, ...refusalEvent(refusal) })
+  const reason = refusal.known.endedGrant
+  // The end of the grant came first, and was no refusal: it has a record of its own.
+  return reason === undefined
+    ? context.audit.record(refused)
+    : context.audit.record(
+        recordOf(context, request, { ...of, kind: 'revoke', status: 200, reason }),
+        refused,
+      )
 }
 
 function claimsOf(token: string): Readonly<Partial<Record<'client_id' | 'sub' | 'patient' | 'jti', string>>> {

@@ -25,6 +25,16 @@ export interface Return {
   readonly state: string | undefined
 }
 
+/** What is known of a request that is turned away, for the audit trail alone. */
+export interface Known {
+  /** Of a registered client, whether or not it proved itself. */
+  readonly clientId?: string | undefined
+  readonly launchId?: string | undefined
+  readonly patientId?: string | undefined
+  /** Why a grant ended with this very request. */
+  readonly endedGrant?: string | undefined
+}
+
 /**
  * A request that is turned away. `description` is for the client and its developer, `detail` for our log only. It knows
  * whether it may be redirected: only once `returnTo` was verified (RFC 6749, 4.1.2.1).
@@ -34,20 +44,28 @@ export class Refusal {
   readonly description: string
   readonly detail: string | undefined
   readonly returnTo: Return | undefined
+  readonly known: Known
 
-  constructor(code: RefusalCode, description: string, more: { detail?: string; returnTo?: Return } = {}) {
+  constructor(
+    code: RefusalCode,
+    description: string,
+    more: { detail?: string | undefined; returnTo?: Return | undefined; known?: Known } = {},
+  ) {
     this.code = code
     this.description = description
     this.detail = more.detail
     this.returnTo = more.returnTo
+    this.known = more.known ?? {}
   }
 
   /** The same refusal, which may now be sent to the client's verified address. */
   returningTo(returnTo: Return): Refusal {
-    return new Refusal(this.code, this.description, {
-      returnTo,
-      ...(this.detail === undefined ? {} : { detail: this.detail }),
-    })
+    return new Refusal(this.code, this.description, { ...this, returnTo })
+  }
+
+  /** The same refusal, with more for the audit trail. */
+  knowing(known: Known): Refusal {
+    return new Refusal(this.code, this.description, { ...this, known: { ...this.known, ...known } })
   }
 }
 

@@ -18,11 +18,17 @@ interface Permitted {
   readonly by?: string
 }
 
+/** A caller whose token is no good. */
+export interface TurnedAway extends Refused {
+  /** For the audit trail: what the token said, where its issuer signed it and it was revoked or has expired since. */
+  readonly held?: Grant
+}
+
 /** What a FHIR server asks before it touches data. The interceptor is one; an unguarded server has none. */
 export interface Guard {
   /**
    * Judges the bearer token of a request, at once where it can. Never throws or rejects: whatever goes wrong inside
    * becomes a refusal.
    */
-  admit(authorization: string | undefined): Refused | Admitted | Promise<Refused | Admitted>
+  admit(authorization: string | undefined): TurnedAway | Admitted | Promise<TurnedAway | Admitted>
 }

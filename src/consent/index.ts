@@ -4,7 +4,7 @@
  */
 export { accessOf, type GrantedAccess, type Part, type Reached } from './access-of.ts'
 export { type Grant, PORTAL_CLIENT, type Policy } from './grant.ts'
-export type { Admitted, Guard } from './guard.ts'
+export type { Admitted, Guard, TurnedAway } from './guard.ts'
 export { holderOf } from './holder-of.ts'
 export { isWithin } from './is-within.ts'
 export { digestOf, type Judged, type JudgedBefore, judgedBefore } from './judged-before.ts'

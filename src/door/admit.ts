@@ -1,12 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Admitted } from '../consent/index.ts'
+import type { Admitted, TurnedAway } from '../consent/index.ts'
 import {
   type AnyProblem,
   authorizationOf,
   type Interaction,
   isPublic,
   type Misunderstood,
-  type Refused,
 } from '../fhir/index.ts'
 import { answerPreflight, setCors } from '../web/index.ts'
 import type { Door } from './door.ts'
@@ -47,7 +46,7 @@ function enter<A extends object, P extends AnyProblem>(
   door: Door<A, P>,
   request: FastifyRequest,
   reply: FastifyReply,
-  judged: Refused | Admitted,
+  judged: TurnedAway | Admitted,
   done: Done,
 ): void {
   request.admitted = judged.allowed ? judged : undefined
@@ -59,11 +58,11 @@ async function turnAway<A extends object, P extends AnyProblem>(
   door: Door<A, P>,
   request: FastifyRequest,
   reply: FastifyReply,
-  refused: Refused,
+  refused: TurnedAway,
 ): Promise<FastifyReply> {
   const { interaction = interactionOf(request, door.basePath) } = request
   return door.behind.send(
     reply,
-    await recorded(door, request, { interaction }, { problem: 'refused', refused }),
+    await recorded(door, request, { interaction, held: refused.held }, { problem: 'refused', refused }),
   )
 }

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import type { Grant } from '../consent/index.ts'
 import {
   type AnyProblem,
   type FhirProblem,
@@ -14,6 +15,8 @@ interface Came {
   readonly interaction: Interaction | Misunderstood
   readonly by?: string | undefined
   readonly body?: unknown
+  /** What a token said that is no good any more. */
+  readonly held?: Grant | undefined
 }
 
 /** The response, which may go out: what was asked, decided and answered is in the audit trail. */
@@ -40,13 +43,13 @@ export function answered<A extends object, P extends AnyProblem>(
 export async function record<A extends object, P extends AnyProblem>(
   door: Door<A, P>,
   request: FastifyRequest,
-  { interaction, by, body }: Came,
+  { interaction, by, body, held }: Came,
   told: Told,
   problem?: AnyProblem,
 ): Promise<void> {
   await door.audit?.record({
     ...told,
-    ...{ interaction, by, problem, sent: body },
+    ...{ interaction, by, problem, sent: body, held },
     at: door.clock(),
     method: request.method,
     address: (request.raw.url ?? '').slice(door.basePath.length),

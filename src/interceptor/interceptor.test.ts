@@ -199,6 +199,31 @@ describe('createInterceptor', () => {
     assert.equal((await refusalOf(authorization, guard)).outcome.issue[0]?.code, 'expired')
   })
 
+  it('tells the audit trail whose token it was that was revoked or has expired, and of no other', async () => {
+    const server = new StandingAuthServer()
+    const stranger = { ...makeKey(), kid: server.keys[0]?.kid ?? '' }
+    const revoked = new Set<string | undefined>()
+    const guard = make({ revoked: grant => revoked.has(grant.tokenId) }, server)
+    const heldBy = async (authorization: string) => {
+      const answer = await guard.admit(authorization)
+      assert.equal(answer.allowed, false, 'the token was accepted')
+      return answer.held && [answer.held.clientId, answer.held.subject, answer.held.tokenId]
+    }
+    const authorization = server.bearer({ jti: 'l-1.t' })
+    assert((await guard.admit(authorization)).allowed)
+    revoked.add('l-1.t')
+    assert.deepEqual(await heldBy(authorization), ['app', 'c-1', 'l-1.t'])
+    server.now += 300_000
+    for (const _ of ['once', 'again']) assert.deepEqual(await heldBy(authorization), ['app', 'c-1', 'l-1.t'])
+    for (const unproven of [
+      `Bearer ${server.token({ jti: 'l-2.t' }, {}, stranger)}`,
+      `Bearer ${server.token({ jti: 'l-3.t', exp: seconds - 1 }, {}, stranger)}`,
+      server.bearer({ jti: 'l-4.t', aud: 'http://other.example' }),
+      'Bearer nonsense',
+    ])
+      assert.equal(await heldBy(unproven), undefined)
+  })
+
   it('asks on every request whether the grant was revoked', async () => {
     const revoked = new Set<string | undefined>()
     const guard = make({ revoked: grant => revoked.has(grant.tokenId) })

@@ -1,5 +1,12 @@
-import { type Admitted, accessOf, type Grant, type Guard, type Policy } from '../consent/index.ts'
-import type { Interaction, Refused } from '../fhir/index.ts'
+import {
+  type Admitted,
+  accessOf,
+  type Grant,
+  type Guard,
+  type Policy,
+  type TurnedAway,
+} from '../consent/index.ts'
+import type { Interaction } from '../fhir/index.ts'
 import type { ScopeContext } from '../scope/index.ts'
 import { decide } from './decision/decide.ts'
 import type { Decision } from './decision/decision.ts'
@@ -44,7 +51,7 @@ export interface Caller extends Admitted {
 type Known = Caller & { readonly marks: readonly string[] }
 
 export interface Interceptor extends Guard {
-  admit(authorization: string | undefined): Refused | Caller | Promise<Refused | Caller>
+  admit(authorization: string | undefined): TurnedAway | Caller | Promise<TurnedAway | Caller>
   readonly policy: Policy
   /** Whether a key set is in the cache, of any issuer. */
   ready(): boolean
@@ -99,14 +106,15 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
     return { kind: 'broken' }
   }
 
-  function admitted(found: Verified<Known>): Refused | Caller | Promise<Refused | Caller> {
+  function admitted(found: Verified<Known>): TurnedAway | Caller | Promise<TurnedAway | Caller> {
+    if (found.kind === 'late') return { ...refuse({ kind: 'expired-token' }), held: found.caller.grant }
     if (found.kind !== 'caller') return refuse(found)
     const { caller } = found
-    if (revoked.isRevoked(caller.marks)) return refuse(REVOKED)
+    if (revoked.isRevoked(caller.marks)) return { ...refuse(REVOKED), held: caller.grant }
     return options.revoked ? unlessRevoked(caller, options.revoked) : caller
   }
 
-  function admit(authorization: string | undefined): Refused | Caller | Promise<Refused | Caller> {
+  function admit(authorization: string | undefined): TurnedAway | Caller | Promise<TurnedAway | Caller> {
     const found = tokens.verify(authorization)
     return found instanceof Promise ? found.then(admitted) : admitted(found)
   }
@@ -136,8 +144,8 @@ const REVOKED = { kind: 'bad-token', why: 'it was revoked' } as const
 async function unlessRevoked(
   caller: Caller,
   revoked: NonNullable<InterceptorOptions['revoked']>,
-): Promise<Refused | Caller> {
-  return (await revoked(caller.grant)) ? refuse(REVOKED) : caller
+): Promise<TurnedAway | Caller> {
+  return (await revoked(caller.grant)) ? { ...refuse(REVOKED), held: caller.grant } : caller
 }
 
 function policyOf({ fhirBaseUrl, contexts, searchLetter, userReach }: InterceptorOptions): Policy {

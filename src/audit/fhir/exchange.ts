@@ -19,7 +19,7 @@ export interface Exchange {
   readonly interaction: Interaction | Misunderstood
   /** Raw, below the base: kept only as far as it looks like FHIR, where the interaction is not understood. */
   readonly address?: string | undefined
-  /** Of the token, once it was found good. */
+  /** Of the token, once it was found good, also where it is so no more. */
   readonly grant?: Grant | undefined
   /** What decided, where it was allowed. */
   readonly by?: string | undefined

@@ -65,6 +65,21 @@ describeAudited('the audit trail of a FHIR server', ({ ask, newest, recordsBy })
     })
   })
 
+  it('names the app, the user and the launch of a token that was good once, and nobody of another', async () => {
+    const last = async () => {
+      const { client_id, subject, launch_id, patient_id, patients, reason } =
+        (await newest()) ?? assert.fail()
+      return [client_id, subject, launch_id, patient_id ?? patients, reason]
+    }
+    const revoked = 'The token is not accepted: it was revoked'
+    assert.equal((await ask('GET Patient/juniper', undefined, 'juniper-revoked')).status, 401)
+    assert.deepEqual(await last(), ['app', 'c1', 'launch-1', 'juniper', revoked])
+    await ask('GET Patient/ashlar', undefined, 'juniper-revoked')
+    assert.deepEqual(await last(), ['app', 'c1', 'launch-1', ' juniper * ', revoked])
+    await ask('GET Patient/juniper', undefined, 'nobody')
+    assert.deepEqual((await last()).slice(0, 4), [null, null, null, null])
+  })
+
   it('has each entry of a Bundle', async () => {
     const before = (await newest())?.id ?? 0
     const request = (method: string, url: string) => ({ request: { method, url } })

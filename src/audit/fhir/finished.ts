@@ -1,4 +1,4 @@
-import type { Admitted } from '../../consent/index.ts'
+import type { Admitted, Grant } from '../../consent/index.ts'
 import {
   type FhirProblem,
   type Interaction,
@@ -22,6 +22,8 @@ export interface Finished {
   readonly interaction: Interaction | Misunderstood
   /** The caller, once its token was found good. */
   readonly admitted?: Admitted | undefined
+  /** What the token said, where it was good once and is no more. */
+  readonly held?: Grant | undefined
   /** What decided. */
   readonly by?: string | undefined
   /** What came of it where it was not what was asked for. */
@@ -43,9 +45,9 @@ export interface Finished {
 
 /** The records of a request: one, and one for each entry of a Bundle. */
 export function recordsOf(finished: Finished, fhirBaseUrl: string): readonly AuditRecord[] {
-  const { interaction, admitted, problem, answer } = finished
+  const { interaction, admitted, held, problem, answer } = finished
   const refusal = problem && refusalIn(problem)
-  const whole = { ...finished, grant: admitted?.grant, refusal, body: answer }
+  const whole = { ...finished, grant: admitted?.grant ?? held, refusal, body: answer }
   if (interaction.kind !== 'bundle' || refusal === BAD) return [recordOf(whole, fhirBaseUrl)]
   const entries = entriesOf(finished, fhirBaseUrl).map(entry => recordOf(entry, fhirBaseUrl))
   const record = recordOf({ ...whole, body: undefined }, fhirBaseUrl)

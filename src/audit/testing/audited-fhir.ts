@@ -45,14 +45,10 @@ const callers: Readonly<
 const guard: Guard = {
   async admit(authorization) {
     const caller = callers[authorization?.replace('Bearer ', '') ?? '']
-    if (!caller)
-      return {
-        allowed: false,
-        status: 401,
-        headers: {},
-        outcome: outcome('login', 'Who?'),
-        why: 'it is no JWT',
-      }
+    const bad = { allowed: false, status: 401, headers: {}, outcome: outcome('login', 'Who?') } as const
+    if (authorization === 'Bearer juniper-revoked')
+      return { ...bad, why: 'it was revoked', ...(callers.juniper && { held: callers.juniper.grant }) }
+    if (!caller) return { ...bad, why: 'it is no JWT' }
     const { grant, access, by } = caller
     return {
       allowed: true,

@@ -65,8 +65,7 @@ export async function refuse(
   login: Login | undefined,
 ): Promise<FastifyReply> {
   if (id !== undefined) await consumeInteraction(context.store.db, id)
-  const about = { request, clinician: login?.clinician }
-  return sendRefusal(reply, context, refusal.returningTo(returnOf(request)), about)
+  return sendRefusal(reply, context, refusal.returningTo(returnOf(request)), { request, login })
 }
 
 /** What the decision is made from. The client may have been removed since the request was verified. */

@@ -1,10 +1,13 @@
 import type { FastifyReply } from 'fastify'
 import { errorPage } from '../../web/index.ts'
 import { auditEvent, refusalEvent } from '../audit.ts'
-import type { Clinician } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
+import { findLaunch } from '../launch/launch-token.ts'
+import { currentLogin } from '../login/current-login.ts'
+import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
-import { type Refusal, type Return, statusOf } from '../refusal.ts'
+import { type Known, type Refusal, type Return, statusOf } from '../refusal.ts'
+import { openedFor } from './opened-for.ts'
 import type { AuthorizationRequest } from './request.ts'
 
 /** Sends the browser back to the client, with `iss` so that it cannot be taken for another server (RFC 9207). */
@@ -26,12 +29,17 @@ export async function sendRefusal(
   reply: FastifyReply,
   context: AuthContext,
   refusal: Refusal,
-  about: { readonly request?: AuthorizationRequest; readonly clinician?: Clinician | undefined } = {},
+  about: { readonly request?: AuthorizationRequest; readonly login?: Login | undefined } = {},
 ): Promise<FastifyReply> {
-  const { request, clinician } = about
+  const { request, login = await currentLogin(context, reply.request) } = about
   reply.request.log.info({ error: refusal.code, detail: refusal.detail }, 'Authorization refused')
+  const { clientId, launchId, patientId } = {
+    ...refusal.known,
+    ...(request && (await knownOf(context, request))),
+  }
   await auditEvent(context, reply.request, {
-    ...{ kind: 'authorize', client: request?.clientId, launch: request?.launchId, clinician },
+    ...{ kind: 'authorize', client: clientId, launch: launchId, patient: patientId },
+    clinician: login?.clinician,
     ...refusalEvent(refusal),
   })
   if (refusal.returnTo)
@@ -40,6 +48,12 @@ export async function sendRefusal(
       error_description: refusal.description,
     })
   return reply.sendPage(refusalPage(reply, context, refusal), { status: statusOf(refusal.code) })
+}
+
+async function knownOf({ store }: AuthContext, request: AuthorizationRequest): Promise<Known> {
+  const { clientId, launchId, launchHash, picked } = request
+  const launch = launchHash === undefined ? undefined : await findLaunch(store.db, launchHash)
+  return { clientId, launchId, patientId: openedFor(launch, picked)?.patientId }
 }
 
 function refusalPage(reply: FastifyReply, { clock }: AuthContext, refusal: Refusal) {

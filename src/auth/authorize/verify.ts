@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { sha256 } from '../../store/index.ts'
 import type { AuthContext } from '../context.ts'
+import { findLaunch } from '../launch/launch-token.ts'
 import type { Parameters } from '../parameters.ts'
-import { Refusal } from '../refusal.ts'
+import { type Known, Refusal } from '../refusal.ts'
 import { checkAudience } from './check-audience.ts'
 import { checkClient } from './check-client.ts'
 import { checkLaunch } from './check-launch.ts'
@@ -42,11 +44,22 @@ export async function verifyRequest(
   const client = await checkClient(context.store, parameters)
   if (client instanceof Refusal) return client
   const redirectUri = checkRedirectUri(client, parameters)
-  if (redirectUri instanceof Refusal) return redirectUri
-  const result = await runChecks({ client, redirectUri, parameters }, context)
-  return result instanceof Refusal
-    ? result.returningTo({ redirectUri, state: parameters.get('state') })
-    : result
+  const result =
+    redirectUri instanceof Refusal
+      ? redirectUri
+      : await runChecks({ client, redirectUri, parameters }, context)
+  if (!(result instanceof Refusal)) return result
+  const refusal = result.knowing({ clientId: client.id, ...(await launchNamed(context, parameters)) })
+  return redirectUri instanceof Refusal
+    ? refusal
+    : refusal.returningTo({ redirectUri, state: parameters.get('state') })
+}
+
+/** The launch that a refused request names, of whomever it is. */
+async function launchNamed({ store }: AuthContext, parameters: Parameters): Promise<Known | undefined> {
+  const token = parameters.get('launch')
+  const launch = token === undefined ? undefined : await findLaunch(store.db, sha256(token))
+  return launch && { launchId: launch.id, patientId: launch.patientId }
 }
 
 async function runChecks(asked: Asked, context: AuthContext): Promise<AuthorizationRequest | Refusal> {

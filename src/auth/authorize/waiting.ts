@@ -19,7 +19,7 @@ export interface Waiting {
 /** What is there instead of the page. */
 export type Elsewhere =
   | { readonly kind: 'over' }
-  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  | { readonly kind: 'refused'; readonly refusal: Refusal; readonly interaction: Interaction }
   | { readonly kind: 'another-step'; readonly interaction: Interaction }
 
 /** The request that a page belongs to, if one of these steps is what comes next. */
@@ -33,7 +33,7 @@ export async function waitingFor(
   if (!interaction) return { kind: 'over' }
   const request = steps.includes('pick') ? unpicked(interaction) : interaction.request
   const situation = await situationOf(reply, context, { request })
-  if (situation instanceof Refusal) return { kind: 'refused', refusal: situation }
+  if (situation instanceof Refusal) return { kind: 'refused', refusal: situation, interaction }
   const { login } = situation
   return login && steps.includes(nextStep(situation).kind)
     ? { kind: 'waiting', interaction, situation, login }
@@ -54,7 +54,9 @@ export async function sendElsewhere(
     case 'over':
       return sendOver(reply, context)
     case 'refused':
-      return sendRefusal(reply, context, elsewhere.refusal)
+      return sendRefusal(reply, context, elsewhere.refusal, {
+        request: elsewhere.interaction.request,
+      })
     case 'another-step':
       return proceed(reply, context, elsewhere.interaction)
   }

@@ -3,6 +3,7 @@ import type { AuthContext } from '../context.ts'
 import type { Parameters } from '../parameters.ts'
 import { Refusal } from '../refusal.ts'
 import { checkAssertion } from './assertion/check-assertion.ts'
+import { readAssertion } from './assertion/read-assertion.ts'
 import { type Client, findClient } from './client.ts'
 import { type Credentials, readCredentials } from './credentials.ts'
 
@@ -16,7 +17,9 @@ export async function authenticateClient(
   if (credentials instanceof Refusal) return credentials
   if (credentials.kind === 'assertion') {
     const proven = await checkAssertion(context, credentials)
-    return typeof proven === 'string' ? notProven(proven) : proven
+    if (typeof proven !== 'string') return proven
+    const named = credentials.clientId ?? namedIn(credentials.assertion)
+    return notProven(proven, named === undefined ? undefined : await findClient(context.store, named))
   }
   const client =
     credentials.kind === 'refresh-token'
@@ -41,11 +44,11 @@ function prove(
 ): Client | Refusal {
   switch (client.authMethod) {
     case 'none':
-      return credentials.kind === 'secret' ? notProven('a public client sent a secret') : client
+      return credentials.kind === 'secret' ? notProven('a public client sent a secret', client) : client
     case 'client_secret':
-      return isSecretOf(client, credentials) ? client : notProven('the secret is missing or wrong')
+      return isSecretOf(client, credentials) ? client : notProven('the secret is missing or wrong', client)
     case 'private_key_jwt':
-      return notProven('the client must use private_key_jwt')
+      return notProven('the client must use private_key_jwt', client)
   }
 }
 
@@ -58,6 +61,12 @@ function isSecretOf({ secretHash }: Client, credentials: Credentials): boolean {
 }
 
 // One text for all, so that nobody learns which clients exist.
-function notProven(detail: string): Refusal {
-  return new Refusal('invalid_client', 'The client is unknown or did not prove itself.', { detail })
+function notProven(detail: string, named?: Client): Refusal {
+  const text = 'The client is unknown or did not prove itself.'
+  return new Refusal('invalid_client', text, { detail, known: { clientId: named?.id } })
+}
+
+function namedIn(assertion: string): string | undefined {
+  const iss = readAssertion(assertion)?.claims.iss
+  return typeof iss === 'string' && !iss.includes('\0') ? iss : undefined
 }

@@ -70,14 +70,15 @@ export async function findLiveGrant(db: Kysely<Schema>, id: string, now: number)
   return grant?.endsAt === undefined || grant.endsAt > now ? grant : undefined
 }
 
-/** Ends a grant with all codes and tokens that followed from it. */
-export async function revokeGrant(db: Kysely<Schema>, id: string, now: number): Promise<void> {
-  await db
+/** Ends a grant with all codes and tokens that followed from it. Tells whether it had not ended before. */
+export async function revokeGrant(db: Kysely<Schema>, id: string, now: number): Promise<boolean> {
+  const { numUpdatedRows } = await db
     .updateTable('grant')
     .set({ revoked_at: now })
     .where('id', '=', id)
     .where('revoked_at', 'is', null)
-    .execute()
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
 }
 
 export function hasScope(scope: string, name: string): boolean {

@@ -1,4 +1,5 @@
 import type { Store } from '../../store/index.ts'
+import type { Clinician } from '../clinician/clinician.ts'
 import { isPasswordOf } from '../clinician/password.ts'
 import { type FailureLimit, failureCounter } from './failures.ts'
 
@@ -11,7 +12,7 @@ export interface Attempt {
 
 /** What comes of a login attempt. */
 export type AttemptResult =
-  | { readonly kind: 'right'; readonly clinicianId: string }
+  | { readonly kind: 'right'; readonly clinician: Pick<Clinician, 'id' | 'fhirUserId'> }
   /** Username or password: which of the two is nobody's business. */
   | { readonly kind: 'wrong' }
   | { readonly kind: 'too-many'; readonly retryAfterSeconds: number }
@@ -38,13 +39,13 @@ export async function tryLogin(
     return { kind: 'wrong' }
   }
   await failures.clear()
-  return { kind: 'right', clinicianId: clinician.id }
+  return { kind: 'right', clinician: { id: clinician.id, fhirUserId: clinician.fhir_user_id } }
 }
 
 function findByUsername({ db }: Store, username: string) {
   return db
     .selectFrom('clinician')
-    .select(['id', 'password_hash', 'disabled'])
+    .select(['id', 'fhir_user_id', 'password_hash', 'disabled'])
     .where('username', '=', username)
     .executeTakeFirst()
 }

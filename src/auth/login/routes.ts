@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { auditEvent } from '../audit.ts'
 import { type Interaction, interactionOf } from '../authorize/interaction.ts'
 import { findClient } from '../client/client.ts'
+import type { Clinician } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
@@ -52,7 +53,7 @@ export function loginRoutes(app: FastifyInstance, context: AuthContext): void {
         reply.header('retry-after', String(result.retryAfterSeconds))
         return sendForm(reply, { interaction, username, status: 429, problem: tooMany(result) })
       case 'right':
-        return welcome(context, request, reply, result.clinicianId, interaction)
+        return welcome(context, request, reply, result.clinician, interaction)
     }
   })
 }
@@ -82,15 +83,15 @@ async function welcome(
   context: AuthContext,
   request: FastifyRequest,
   reply: FastifyReply,
-  clinicianId: string,
+  clinician: Pick<Clinician, 'id' | 'fhirUserId'>,
   interaction: Interaction | undefined,
 ): Promise<FastifyReply> {
   const before = await currentLogin(context, request)
-  const id = await beginLogin(context.store, clinicianId, before, context.clock())
-  const event = { kind: 'login', status: 302, subject: clinicianId } as const
+  const id = await beginLogin(context.store, clinician.id, before, context.clock())
+  const event = { kind: 'login', status: 302, clinician } as const
   await auditEvent(context, request, { ...event, ...under(interaction) })
   setLoginCookie(context, reply, id)
-  request.log.info({ clinicianId }, 'Clinician logged in')
+  request.log.info({ clinicianId: clinician.id }, 'Clinician logged in')
   return reply.redirect(interaction ? `${paths.resume}?interaction=${interaction.id}` : paths.portal, 302)
 }
 
@@ -103,11 +104,13 @@ async function auditFailure(
 ): Promise<void> {
   const clinician = await context.store.db
     .selectFrom('clinician')
-    .select('id')
+    .select(['id', 'fhir_user_id'])
     .where('username', '=', username)
     .executeTakeFirst()
-  const event = { kind: 'login', allowed: false, subject: clinician?.id } as const
-  await auditEvent(context, request, { ...event, ...failure })
+  await auditEvent(context, request, {
+    ...{ kind: 'login', allowed: false, ...failure },
+    clinician: clinician && { id: clinician.id, fhirUserId: clinician.fhir_user_id },
+  })
 }
 
 const WRONG_EVENT = { status: 401, reason: 'Wrong username or password' }

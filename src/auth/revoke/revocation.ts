@@ -6,13 +6,22 @@ export function clientTokens({ id, createdAt }: { readonly id: string; readonly 
   return `client-${sha256(`${id} ${createdAt}`)}`
 }
 
-/** Revokes one access token by its `jti`, or all whose `jti` begins with an id, for as long as any of them could live. */
-export async function revoke(db: Kysely<Schema>, id: string, now: number, expiresAt: number): Promise<void> {
-  await db
+/**
+ * Revokes one access token by its `jti`, or all whose `jti` begins with an id, for as long as any of them could live.
+ * Tells whether that was not revoked before.
+ */
+export async function revoke(
+  db: Kysely<Schema>,
+  id: string,
+  now: number,
+  expiresAt: number,
+): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await db
     .insertInto('revocation')
     .values({ id, revoked_at: now, expires_at: expiresAt })
     .onConflict(conflict => conflict.doNothing())
-    .execute()
+    .executeTakeFirst()
+  return numInsertedOrUpdatedRows === 1n
 }
 
 /** Whether an access token was revoked by itself or by what its `jti` begins with. Grants say so themselves. */

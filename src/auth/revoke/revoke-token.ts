@@ -1,15 +1,24 @@
+import type { AuditRecord } from '../../audit/index.ts'
 import { sha256 } from '../../store/index.ts'
 import type { Client } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'
 import { revokeGrant } from '../grant/grant.ts'
+import { type GrantBehind, grantBehind } from '../grant/grant-behind.ts'
 import { readOwnJwt } from '../keys/jwt.ts'
 import { revoke } from './revocation.ts'
 
+/** Whose the token was that ended. */
+type Ended = GrantBehind | Pick<AuditRecord, 'subject' | 'patient' | 'launch'>
+
 /**
- * Takes a token back (RFC 7009). A refresh token ends its grant with every token of it, and so does one that was
- * rotated; an access token ends alone. A token of another client, or of nobody, is left as it is.
+ * Takes a token back (RFC 7009) and tells whose it was. A refresh token ends its grant with every token of it, and so does
+ * one that was rotated; an access token ends alone. A token of another client, of nobody, or that had ended is left as it is.
  */
-export async function revokeToken(context: AuthContext, client: Client, token: string): Promise<void> {
+export async function revokeToken(
+  context: AuthContext,
+  client: Client,
+  token: string,
+): Promise<Ended | undefined> {
   const { store, clock } = context
   const found = await store.db
     .selectFrom('refresh_token')
@@ -18,9 +27,18 @@ export async function revokeToken(context: AuthContext, client: Client, token: s
     .where('token_hash', '=', sha256(token))
     .where('grant.client_id', '=', client.id)
     .executeTakeFirst()
-  if (found) return revokeGrant(store.db, found.grant_id, clock())
-  const claims = readOwnJwt(token, 'at+jwt', await context.keys.published())
-  if (claims?.client_id !== client.id || typeof claims.jti !== 'string') return
-  if (typeof claims.exp === 'number' && claims.exp * 1000 > clock())
-    await revoke(store.db, claims.jti, clock(), claims.exp * 1000)
+  if (found)
+    return (await revokeGrant(store.db, found.grant_id, clock()))
+      ? grantBehind(store.db, { code: undefined, refreshToken: token })
+      : undefined
+  const { client_id, jti, exp, sub, patient } =
+    readOwnJwt(token, 'at+jwt', await context.keys.published()) ?? {}
+  if (client_id !== client.id || typeof jti !== 'string') return undefined
+  if (typeof exp !== 'number' || exp * 1000 <= clock()) return undefined
+  if (!(await revoke(store.db, jti, clock(), exp * 1000))) return undefined
+  return { subject: textOf(sub), patient: textOf(patient), launch: jti.split('.')[0] }
+}
+
+function textOf(claim: unknown): string | undefined {
+  return typeof claim === 'string' ? claim : undefined
 }

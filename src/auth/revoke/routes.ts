@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { auditEvent } from '../audit.ts'
 import { authenticateClient } from '../client/authenticate.ts'
 import { forbidCaching, readForm, sendRefused } from '../client/request.ts'
 import type { AuthContext } from '../context.ts'
@@ -22,7 +23,12 @@ export function revokeRoutes(app: FastifyInstance, context: AuthContext): void {
     const token = form.get('token')
     if (token === undefined)
       return sendRefused(request, reply, new Refusal('invalid_request', 'The parameter token is missing.'))
-    await revokeToken(context, client, token)
+    const ended = await revokeToken(context, client, token)
+    if (ended)
+      await auditEvent(context, request, {
+        ...{ ...ended, kind: 'revoke', status: 200, client: client.id },
+        reason: 'The app gave the token back',
+      })
     return reply.code(200).send()
   })
 

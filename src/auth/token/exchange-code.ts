@@ -27,8 +27,9 @@ export async function exchangeCode(
     const fault = faultOf(row, form, clock())
     if (fault !== undefined) return badCode(fault)
     if (row.used_at !== null || !(await consumeCode(trx, row.code_hash, clock()))) {
-      await revokeGrant(trx, row.grant_id, clock())
-      return badCode('it was used before, so its grant ends')
+      const refusal = badCode('it was used before, so its grant ends')
+      const hasEnded = await revokeGrant(trx, row.grant_id, clock())
+      return hasEnded ? refusal.knowing({ endedGrant: 'A used code came again' }) : refusal
     }
     return buy(trx, row, clock())
   })

@@ -40,8 +40,9 @@ export async function refresh(
         ? await succeed(trx, row, grant, context, now)
         : await retry(trx, row, request, context.sealer)
     if (refreshToken === undefined) {
-      await revokeGrant(trx, grant.id, now)
-      return badToken('it was used before, so its grant ends')
+      const refusal = badToken('it was used before, so its grant ends')
+      const hasEnded = await revokeGrant(trx, grant.id, now)
+      return hasEnded ? refusal.knowing({ endedGrant: 'A used refresh token came again' }) : refusal
     }
     await touchGrant(trx, grant.id, now)
     return { grant, scope, refreshToken, nonce: undefined }

@@ -5,7 +5,7 @@ interface Entry<Value> {
 }
 
 /**
- * Verified tokens, each until it expires; the least recently used makes room. Only what was verified gets in, so junk
+ * Verified tokens, also beyond their end, which whoever asks must look at; the least recently used makes room. Only what was verified gets in, so junk
  * cannot fill it. By themselves, not by a digest: they are in memory as long as they are used anyway, and a digest for
  * every request would be most of what a token that was seen before costs.
  */
@@ -35,10 +35,6 @@ export class TokenCache<Value> {
     this.#entries.set(token, { value, until })
     const [oldest] = this.#entries.keys()
     if (this.#entries.size > this.#limit && oldest !== undefined) this.#entries.delete(oldest)
-  }
-
-  delete(token: string): void {
-    this.#entries.delete(token)
   }
 
   clear(): void {

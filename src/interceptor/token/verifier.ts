@@ -22,7 +22,11 @@ export interface VerifierOptions<Caller> {
   readonly verify?: Verify | undefined
 }
 
-export type Verified<Caller> = Refusal | { readonly kind: 'caller'; readonly caller: Caller }
+export type Verified<Caller> =
+  | Refusal
+  | { readonly kind: 'caller'; readonly caller: Caller }
+  /** It was verified, and has expired since. */
+  | { readonly kind: 'late'; readonly caller: Caller }
 
 export interface Verifier<Caller> {
   /** The caller whose token the header holds, or why there is none: at once for a token that was seen before. */
@@ -66,9 +70,7 @@ export function verifier<Caller>(options: VerifierOptions<Caller>): Verifier<Cal
       if (bearer.kind === 'junk') return bad('it is no JWT')
       const found = seen.get(bearer.token)
       if (!found) return verifyNew(bearer.token)
-      if (clock() < found.until) return found.value
-      seen.delete(bearer.token)
-      return { kind: 'expired-token' }
+      return clock() < found.until ? found.value : { kind: 'late', caller: found.value.caller }
     },
     forget: () => seen.clear(),
   }

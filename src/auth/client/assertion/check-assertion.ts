@@ -18,7 +18,8 @@ export async function checkAssertion(
   const assertion = readAssertion(sent.assertion)
   if (!assertion) return 'the assertion is no JWT'
   const { iss, sub } = assertion.claims
-  if (typeof iss !== 'string' || iss !== sub) return 'iss and sub are not the client'
+  // A NUL is in no id, and no database takes one.
+  if (typeof iss !== 'string' || iss !== sub || iss.includes('\0')) return 'iss and sub are not the client'
   if (sent.clientId !== undefined && sent.clientId !== iss) return 'iss is not the client_id'
   const client = await findClient(context.store, iss)
   if (client?.authMethod !== 'private_key_jwt') return 'the client is not registered for private_key_jwt'
