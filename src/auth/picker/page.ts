@@ -47,9 +47,8 @@ ${pickForm(options, list.patients.length === 0 ? html`<div class="card plistbox"
 }
 
 /** The encounters of the patient that was picked. */
-export function encounterPage(options: PickerOptions, picked: Picked, wholeHistory: boolean): Html {
+export function encounterPage(options: PickerOptions, picked: Picked): Html {
   const { client, interactionId, now } = options
-  const all = `${pickAddress(interactionId, picked.person.id)}&encounters=all`
   return shell(
     options,
     `Choose an encounter for ${client.name}`,
@@ -57,7 +56,7 @@ export function encounterPage(options: PickerOptions, picked: Picked, wholeHisto
 <section class="card card--clip" aria-labelledby="picked">${patientBanner(picked.person, { now, heading: 'h2', id: 'picked' })}${alikeWarning(picked.alike)}
 <div class="card__body">${pickForm(
       options,
-      html`<input type="hidden" name="patientId" value="${picked.person.id}"><input type="hidden" name="step" value="encounter">${encounterChoice(picked.encounters, wholeHistory ? undefined : all)}`,
+      html`<input type="hidden" name="patientId" value="${picked.person.id}"><input type="hidden" name="step" value="encounter">${encounterChoice(picked.encounters)}`,
     )}</div></section>`,
   )
 }

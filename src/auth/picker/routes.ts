@@ -29,7 +29,7 @@ export function pickerRoutes(app: FastifyInstance, context: AuthContext): void {
     if (waiting.kind !== 'waiting') return sendElsewhere(reply, context, waiting)
     const patient = query.get('patient')
     return patient !== undefined && waiting.situation.choosing === 'encounter'
-      ? showEncounters(reply, context, waiting, { patient, wholeHistory: query.get('encounters') === 'all' })
+      ? showEncounters(reply, context, waiting, patient)
       : showPatients(reply, context, waiting, { search: query.get('search')?.trim() || undefined })
   })
 
@@ -91,13 +91,13 @@ async function showEncounters(
   reply: FastifyReply,
   context: AuthContext,
   waiting: Waiting,
-  { patient, wholeHistory }: { readonly patient: string; readonly wholeHistory: boolean },
+  patient: string,
 ): Promise<FastifyReply> {
   const read = await fhirReader(context, waiting.login.clinician)
   const picked = await readPicked(read, patient, context.settings.fhirBaseUrl)
   if (picked.kind === 'away') return sendPickerAway(reply, context, waiting, picked)
   if (picked.kind === 'absent') return showPatients(reply, context, waiting, {})
-  const page = encounterPage(optionsOf(context, waiting), picked, wholeHistory)
+  const page = encounterPage(optionsOf(context, waiting), picked)
   return reply.sendPage(page, { formTargets: [waiting.interaction.request.redirectUri] })
 }
 

@@ -114,11 +114,9 @@ function patientCount(count: number): string {
 export function portalAddress(parts: {
   readonly search: string | undefined
   readonly patient?: string
-  readonly encounters?: 'all'
 }): string {
   const query = new URLSearchParams()
   if (parts.search !== undefined) query.set('search', parts.search)
   if (parts.patient !== undefined) query.set('patient', parts.patient)
-  if (parts.encounters !== undefined) query.set('encounters', parts.encounters)
   return query.size === 0 ? paths.portal : `${paths.portal}?${query}`
 }

@@ -41,21 +41,17 @@ export interface PickedOptions {
   readonly picked: Picked
   readonly apps: readonly App[]
   readonly search: string | undefined
-  /** Whether all encounters were asked for. */
-  readonly wholeHistory: boolean
   readonly now: number
 }
 
 /** The patient's band, who could be taken for them, and the launch form. */
-export function pickedHtml({ picked, apps, search, wholeHistory, now }: PickedOptions): Html {
-  const all = portalAddress({ search, patient: picked.person.id, encounters: 'all' })
-  const encounters = encounterChoice(picked.encounters, wholeHistory ? undefined : all)
+export function pickedHtml({ picked, apps, search, now }: PickedOptions): Html {
   return html`<div>
 <p class="portal__back"><a href="${portalAddress({ search })}">${icon('back')}All patients</a></p>
 <section class="card card--clip portal__picked" aria-labelledby="picked">
 ${patientBanner(picked.person, { now, heading: 'h2', id: 'picked' })}
 ${alikeWarning(picked.alike)}
-<div class="card__body">${apps.length === 0 ? noApp() : launchForm(picked, apps, encounters)}</div>
+<div class="card__body">${apps.length === 0 ? noApp() : launchForm(picked, apps)}</div>
 </section>
 </div>`
 }
@@ -64,12 +60,12 @@ function noApp(): Html {
   return html`<p>No app can be launched yet. Ask whoever looks after Sallyport to register one with a launch address.</p>`
 }
 
-function launchForm({ person }: Picked, apps: readonly App[], encounters: Html): Html {
+function launchForm({ person, encounters }: Picked, apps: readonly App[]): Html {
   const [only] = apps
   return html`<form class="launch" method="post" action="${paths.portalLaunch}">
 <input type="hidden" name="patientId" value="${person.id}">
 ${apps.length > 1 && appChoice(apps)}
-${encounters}
+${encounterChoice(encounters)}
 <button class="btn btn--wide">Launch ${apps.length > 1 ? 'the chosen app' : only?.client.name} ${icon('launch')}</button>
 <p class="launch__after">${opens(apps)} for <b>${nameHtml(person.name)}</b>. The link works once, within 5 minutes.</p>
 ${moreOptions()}
@@ -80,18 +76,20 @@ ${moreOptions()}
 const IN_SIGHT = 4
 
 /**
- * Chosen for the clinician only where there is no doubt (design: Encounter). The others are at the address `all`, and not
- * folded away here: a browser cannot ask for a choice of what it does not show.
+ * Chosen for the clinician only where there is no doubt (design: Encounter). The earlier ones come into sight by CSS once
+ * their link is followed, the keyboard reaches them or one is chosen: nothing that was chosen or typed is lost, and a
+ * browser can ask for every choice there is, which it cannot inside of a closed disclosure.
  */
-export function encounterChoice(encounters: readonly Encounter[], all: string | undefined): Html {
+export function encounterChoice(encounters: readonly Encounter[]): Html {
   const running = encounters.filter(encounter => encounter.inProgress)
   const chosen = running.length === 1 ? running[0]?.id : encounters.length === 0 ? '' : undefined
-  const shown = all === undefined ? encounters : encounters.slice(0, IN_SIGHT)
-  const earlier = encounters.length - shown.length
+  const row = (one: Encounter) => choice(one, one.id === chosen)
+  const earlier = encounters.slice(IN_SIGHT)
   return html`<fieldset><legend class="legend">Encounter</legend><div class="stack stack--tight">
-<div class="choices">${shown.map(one => choice(one, one.id === chosen))}
+<div class="choices">${encounters.slice(0, IN_SIGHT).map(row)}
+${earlier.length > 0 && html`<div class="choices__earlier" id="earlier">${earlier.map(row)}</div>`}
 <label class="choice"><input type="radio" name="encounterId" value="" required${chosen === '' && html` checked`}><span class="choice__main">No encounter</span><span class="choice__meta">The app opens with the patient only</span></label></div>
-${earlier > 0 && html`<p><a class="moreof" href="${all}#picked">Show ${earlier} earlier ${earlier === 1 ? 'encounter' : 'encounters'}</a></p>`}
+${earlier.length > 0 && html`<p class="choices__more"><a class="moreof" href="#earlier">Show ${earlier.length} earlier ${earlier.length === 1 ? 'encounter' : 'encounters'}</a></p>`}
 </div></fieldset>`
 }
 

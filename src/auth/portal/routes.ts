@@ -18,7 +18,6 @@ import { nonePicked, type PickedOptions, pickedAbsent, pickedHtml } from './pick
 interface Asked {
   readonly search: string | undefined
   readonly patient: string | undefined
-  readonly wholeHistory: boolean
 }
 
 /** `GET /portal` (service.md 4.1): find a patient, pick one, choose the encounter, launch. */
@@ -30,19 +29,11 @@ export function portalRoutes(app: FastifyInstance, context: AuthContext): void {
     forLoggedIn(context, async (request, reply, login) => {
       const query = readParameters(request.query)
       const search = query.get('search')?.trim() || undefined
-      return show(reply, login, {
-        search,
-        patient: query.get('patient'),
-        wholeHistory: query.get('encounters') === 'all',
-      })
+      return show(reply, login, { search, patient: query.get('patient') })
     }),
   )
 
-  async function show(
-    reply: FastifyReply,
-    login: Login,
-    { search, patient, wholeHistory }: Asked,
-  ): Promise<FastifyReply> {
+  async function show(reply: FastifyReply, login: Login, { search, patient }: Asked): Promise<FastifyReply> {
     const { settings, clock } = context
     const read = await fhirReader(context, login.clinician)
     const [list, picked, apps] = await Promise.all([
@@ -59,7 +50,7 @@ export function portalRoutes(app: FastifyInstance, context: AuthContext): void {
       settings,
       login,
       list: listHtml({ list, search, pickedId: patient, now }),
-      beside: besideHtml(picked, { apps, search, wholeHistory, now }),
+      beside: besideHtml(picked, { apps, search, now }),
       isPicked: picked !== undefined,
     })
     const images = logosOf(apps.map(({ client }) => client))
