@@ -1,0 +1,86 @@
+/**
+ * A SMART app in one file, without a library: `node examples/launch.mjs`, then launch it from the portal (EHR launch) or
+ * open http://localhost:3000/launch (standalone). Register it first: README, "Launch your own app".
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import { createServer } from 'node:http'
+
+const { ISS = 'http://localhost:8080/fhir', CLIENT_ID = 'my-app', PORT = '3000' } = process.env
+const redirectUri = `http://localhost:${PORT}/callback`
+const scopes = 'patient/Patient.rs patient/Observation.rs'
+/** What each launch that has begun needs at its end, by `state`. A real app forgets those that never end. */
+const begun = new Map()
+
+/** 1. The EHR opens this with `iss` and `launch`; a user opens it with neither. The browser goes on to the auth server. */
+async function launch(query) {
+  const iss = query.get('iss') ?? ISS
+  if (iss !== ISS) return [403, 'This app does not know that FHIR server.'] // never send a launch to just anybody
+  const smart = await json(await fetch(`${iss}/.well-known/smart-configuration`))
+  const [state, verifier] = [random(), random()]
+  begun.set(state, { smart, verifier })
+  const address = new URL(smart.authorization_endpoint)
+  address.search = new URLSearchParams({
+    ...{ response_type: 'code', client_id: CLIENT_ID, redirect_uri: redirectUri, state, aud: iss },
+    ...{ code_challenge: createHash('sha256').update(verifier).digest('base64url') },
+    ...{ code_challenge_method: 'S256' },
+    ...(query.has('launch')
+      ? { launch: query.get('launch'), scope: `launch ${scopes}` }
+      : { scope: `launch/patient ${scopes}` }),
+  })
+  // The cookie ties the launch to this browser: nobody can make another's browser finish it.
+  return [
+    302,
+    '',
+    { location: address.href, 'set-cookie': `state=${state}; HttpOnly; SameSite=Lax; Path=/callback` },
+  ]
+}
+
+/** 2. The browser comes back with a code, or with an error; the code buys a token; the token reads. */
+async function callback(query, cookie = '') {
+  const state = query.get('state')
+  const started = cookie.split('; ').includes(`state=${state}`) && begun.get(state)
+  begun.delete(state)
+  if (!started || query.get('iss') !== started.smart.issuer) return [400, 'This launch was not begun here.']
+  if (query.has('error')) return [403, `${query.get('error')}: ${query.get('error_description') ?? ''}`]
+  const { smart, verifier } = started
+  const body = new URLSearchParams({
+    ...{ grant_type: 'authorization_code', code: query.get('code') ?? '', redirect_uri: redirectUri },
+    ...{ client_id: CLIENT_ID, code_verifier: verifier },
+  })
+  const token = await json(await fetch(smart.token_endpoint, { method: 'POST', body }))
+  const read = async path =>
+    json(await fetch(`${ISS}/${path}`, { headers: { authorization: `Bearer ${token.access_token}` } }))
+  const patient = await read(`Patient/${token.patient}`)
+  // The clinician may have allowed less than was asked for.
+  const mayRead = token.scope.includes('patient/Observation.')
+  const { entry = [] } = mayRead
+    ? await read(`Observation?patient=${token.patient}&_sort=-date&_count=5`)
+    : {}
+  const lines = entry.map(({ resource: { code, effectiveDateTime: when, valueQuantity: value } }) =>
+    [when?.slice(0, 10), code.text ?? code.coding?.[0]?.display, value?.value, value?.unit].join(' '),
+  )
+  const { family, given = [] } = patient.name[0]
+  return [
+    200,
+    [`${family}, ${given.join(' ')} (${patient.birthDate})`, `May: ${token.scope}`, ...lines].join('\n'),
+  ]
+}
+
+const random = () => randomBytes(32).toString('base64url')
+
+async function json(response) {
+  const body = await response.json()
+  if (!response.ok) throw new Error(body.error_description ?? body.issue?.[0]?.details?.text ?? body.error)
+  return body
+}
+
+createServer(async (request, response) => {
+  const { pathname, searchParams } = new URL(request.url, redirectUri)
+  const answer = { '/launch': launch, '/callback': callback }[pathname] ?? (() => [404, 'Not found.'])
+  try {
+    const [status, text, headers = {}] = await answer(searchParams, request.headers.cookie)
+    response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', ...headers }).end(text)
+  } catch (error) {
+    response.writeHead(502, { 'content-type': 'text/plain; charset=utf-8' }).end(error.message)
+  }
+}).listen(Number(PORT), 'localhost', () => console.log(`The app waits at http://localhost:${PORT}/launch`))
