@@ -50,9 +50,11 @@ describe('/oauth2/logout', () => {
       const response = await ask(visitor, parameters)
       assert.equal(response.statusCode, 200)
       assert.match(response.body, /Sign out\?/)
+      assert.match(response.body, /except those with access while you are away\. <a href="\/manage">/)
       assert.equal(response.body.includes(others.id_token), false)
       assert.ok(await isIn(visitor))
     }
+    assert.match((await visitor.get('/logout')).body, /except those with access while you are away\./)
     const form = { client_id: 'sallyport-app', post_logout_redirect_uri: BACK, state: 's' }
     const done = await visitor.post('/oauth2/logout/confirm', form)
     assert.equal(done.headers.location, `${BACK}?state=s`)

@@ -1,5 +1,6 @@
 import { type Html, html, page } from '../../web/index.ts'
 import type { Login } from '../login/login.ts'
+import { whatEnds } from '../logout/what-ends.ts'
 import { paths } from '../paths.ts'
 import { signedInBar } from '../portal/bar.ts'
 import type { EndRequest } from './end-request.ts'
@@ -19,7 +20,7 @@ export function endSessionPage(
   return page(
     { title: 'Sign out', bar: signedInBar(login), width: 'flow' },
     html`<div class="pagehead"><div><h1>Sign out?</h1>
-<p class="pagehead__lead">${who} Apps that you opened can then no longer read records.</p></div></div>
+<p class="pagehead__lead">${who} ${whatEnds()}</p></div></div>
 <form class="actions" method="post" action="${paths.endSessionConfirmed}">${hidden}<button class="btn">Sign out</button><a class="btn btn--quiet" href="${paths.portal}">Stay signed in</a></form>`,
   )
 }

@@ -6,6 +6,7 @@ import { clearLoginCookie, currentLogin, forLoggedIn } from '../login/current-lo
 import { endLogin } from '../login/login.ts'
 import { paths } from '../paths.ts'
 import { signedInBar } from '../portal/bar.ts'
+import { whatEnds } from './what-ends.ts'
 
 /** `GET /logout` shows a button, `POST /logout` ends the login and what apps hold while the clinician is there. */
 export function logoutRoutes(app: FastifyInstance, context: AuthContext): void {
@@ -30,6 +31,6 @@ export function logoutRoutes(app: FastifyInstance, context: AuthContext): void {
 
 function question() {
   return html`<div class="pagehead"><div><h1>Sign out?</h1>
-<p class="pagehead__lead">Apps that you opened can no longer read records once you are signed out.</p></div></div>
+<p class="pagehead__lead">${whatEnds()}</p></div></div>
 <form class="actions" method="post" action="/logout"><button class="btn">Sign out</button><a class="btn btn--quiet" href="${paths.portal}">Stay signed in</a></form>`
 }
