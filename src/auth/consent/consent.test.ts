@@ -68,6 +68,26 @@ describe('/oauth2/consent', () => {
     assert.equal((await house.store.db.selectFrom('grant').select('id').execute()).length, 0)
   })
 
+  it('tells what the app did not ask for from what it asked for and is not registered for', async () => {
+    const other = await AuthHouse.open(await open())
+    const scope = 'launch openid patient/Patient.rs patient/Observation.rs'
+    await other.addClient({ client_id: 'helio', scope, first_party: false })
+    const browser = await other.loggedIn()
+    const about = async (asked: string) => {
+      const launch = await other.launch(browser, { clientId: 'helio' })
+      const { headers } = await other.authorize(browser, { ...APP, scope: asked, launch })
+      const { body } = await browser.get(headers.location ?? '')
+      return (/<dl class="kv">([\s\S]*?)<\/dl>/.exec(body)?.[1] ?? '').replace(/<[^>]+>/g, ' ')
+    }
+    const more = await about(`${scope} patient/Condition.rs patient/Immunization.rs system/Goal.rs`)
+    assert.match(more, /not registered for that\s+Conditions, vaccinations\s/)
+    assert.match(more, /Did not ask for\s+Medicines prescribed, allergies, procedures/)
+    const all = await about('launch openid patient/*.rs')
+    assert.match(all, /not registered for that\s+Everything else in the record\s/)
+    assert.doesNotMatch(all, /Did not ask for/)
+    assert.doesNotMatch(await about(scope), /not registered/)
+  })
+
   it('gives a code when it is allowed, once', async () => {
     const { form } = await asked()
     const allowed = answerOf(await decide(form, 'allow'))

@@ -16,6 +16,8 @@ export interface ConsentPageOptions {
   readonly interactionId: string
   /** What may be granted. */
   readonly scope: string
+  /** What might be granted, had the client been registered for all that it asks for. */
+  readonly wanted: string
   readonly redirectUri: string
   readonly sampleData: boolean
   /** Whose record it is about: nobody's, somebody's, or somebody's that cannot be read now. */
@@ -128,8 +130,9 @@ function stayRow({ scope, login, accessTokenTtlSeconds, ticked }: ConsentPageOpt
   )
 }
 
-function aboutHtml({ client, redirectUri, scope }: ConsentPageOptions): Html {
-  const missing = notAsked(scope)
+function aboutHtml({ client, redirectUri, scope, wanted }: ConsentPageOptions): Html {
+  const unregistered = notRegistered(scope, wanted)
+  const missing = notAsked(wanted)
   return html`<aside aria-labelledby="s-app"><h2 class="section__title" id="s-app">About the app</h2>
 <div class="card card__body stack">
 <div class="appid">${appTile(client)}<p><b>${client.name}</b><span class="sub">${hostOfAddress(redirectUri)}</span></p></div>
@@ -138,22 +141,37 @@ ${client.description !== undefined && html`<p>${client.description}</p>`}
 <div><dt>Goes back to</dt><dd><code>${redirectUri}</code></dd></div>
 <div><dt>Client id</dt><dd><code>${client.id}</code></dd></div>
 <div><dt>Registered</dt><dd>${dateHtml(client.createdAt)}</dd></div>
+${unregistered !== '' && html`<div><dt>Asked for, and will not get: it is not registered for that</dt><dd>${unregistered}</dd></div>`}
 ${missing !== '' && html`<div><dt>Did not ask for</dt><dd>${missing}</dd></div>`}
 </dl>
 <details class="more"><summary>Exact scopes</summary><p class="url url--block">${scope}</p></details>
 </div></aside>`
 }
 
+/** What the app asked for, and may not have. */
+function notRegistered(scope: string, wanted: string): string {
+  const granted = typesOf(scope)
+  const missing = [...typesOf(wanted)].filter(type => !granted.has(type))
+  return listedTitles(
+    missing.map(type => (type === '*' ? 'Everything else in the record' : kindOf(type).title)),
+  )
+}
+
 /** What a clinician might expect to be asked for, and is not. */
-function notAsked(scope: string): string {
-  const types = new Set(askingsOf(scope).map(asking => asking.scope.type))
+function notAsked(wanted: string): string {
+  const types = typesOf(wanted)
   if (types.has('*')) return ''
   const titles = offeredTypes
     .slice(0, 12)
     .filter(type => !types.has(type))
     .map(type => kindOf(type).title)
-  return titles
-    .slice(0, 6)
-    .map((title, at) => (at === 0 ? title : title.toLowerCase()))
-    .join(', ')
+  return listedTitles(titles.slice(0, 6))
+}
+
+function typesOf(scope: string): ReadonlySet<string> {
+  return new Set(askingsOf(scope).map(asking => asking.scope.type))
+}
+
+function listedTitles(titles: readonly string[]): string {
+  return titles.map((title, at) => (at === 0 ? title : title.toLowerCase())).join(', ')
 }

@@ -77,7 +77,7 @@ async function ask(
     client,
     login,
     interactionId: interaction.id,
-    scope: grantable(context, situation),
+    ...grantable(context, situation),
     redirectUri: request.redirectUri,
     sampleData: showsSampleData(settings),
     patient: await patientOf(context, login, situation),
@@ -100,7 +100,10 @@ async function patientOf(context: AuthContext, { clinician }: Login, { launch, r
   return { id, person: answer.kind === 'found' ? personOf(answer.resource) : undefined }
 }
 
-function grantable({ settings }: AuthContext, { request, client, launch }: Situation): string {
-  const opening = openingOf(openedFor(launch, request.picked))
-  return grantScope(request.scope, scopeTerms(settings, client, opening))
+function grantable({ settings }: AuthContext, { request, client, launch }: Situation) {
+  const terms = scopeTerms(settings, client, openingOf(openedFor(launch, request.picked)))
+  return {
+    scope: grantScope(request.scope, terms),
+    wanted: grantScope(request.scope, { ...terms, allowed: request.scope }),
+  }
 }
