@@ -95,17 +95,14 @@ function contextReach(
 
 /** What a user may reach by right. "Every clinician may see every patient" (contract 3) is said of clinicians. */
 function rightsOf(user: ResourceReference, policy: Policy, type: string, letter: Letter): Reach {
-  switch (user.type) {
-    case 'Practitioner':
-    case 'PractitionerRole':
-      return policy.userReach?.(user, type, letter) ?? 'everything'
-    case 'Patient': {
-      const limit = patientReach(user.id, type, letter)
-      return limit ? [limit] : []
-    }
-    default:
-      return []
-  }
+  if (isClinician(user)) return policy.userReach?.(user, type, letter) ?? 'everything'
+  const limit = user.type === 'Patient' ? patientReach(user.id, type, letter) : undefined
+  return limit ? [limit] : []
+}
+
+/** Whether it is one of whom the policy of a site speaks. */
+export function isClinician({ type }: ResourceReference): boolean {
+  return type === 'Practitioner' || type === 'PractitionerRole'
 }
 
 // A parameter that cannot be evaluated grants nothing; asked of an empty resource, it tells whether it can be.

@@ -2,7 +2,7 @@
  * The component beside the interceptor (service.md 5.2): which part of a type a grant reaches, by patient
  * compartment, granular query and the user's own rights. Pure; it refuses nothing itself and reads no store.
  */
-export { accessOf, type GrantedAccess, type Part, type Reached } from './access-of.ts'
+export { accessOf, type GrantedAccess, isClinician, type Part, type Reached } from './access-of.ts'
 export { type Grant, PORTAL_CLIENT, type Policy } from './grant.ts'
 export type { Admitted, Guard, TurnedAway } from './guard.ts'
 export { holderOf } from './holder-of.ts'
@@ -11,7 +11,7 @@ export { digestOf, type Judged, type JudgedBefore, judgedBefore } from './judged
 export { isEverything } from './limit.ts'
 export { hasCompartment } from './patient-reach.ts'
 export { type Access, fullAccess, type Limit, noAccess, type Reach } from './reach.ts'
-export type { Panel, Roster, RosterOf } from './rights/panel.ts'
+export { isOfNamedOnly, type Panel, type Roster, type RosterOf } from './rights/panel.ts'
 export { type BadRights, readRights } from './rights/read-rights.ts'
 export type { Rights } from './rights/rights.ts'
 export { rightsReach } from './rights/rights-reach.ts'

@@ -44,7 +44,7 @@ export function isProblem<P extends AnyProblem>(value: object | P): value is P {
 
 // Where there is nothing the same is said, so that it tells nothing (docs/decisions/0021-refused-and-absent.md).
 const OUT_OF_REACH =
-  'If there is such a resource, a scope that reaches it would permit this: of its patient, of a wider context, or without a filter'
+  'If there is such a resource, a scope that reaches it would permit this: of its patient, of a wider context, or without a filter; a user/ scope reaches no further than the rights of its user'
 
 /** The one place where a problem becomes a response. */
 export function turndownOf(problem: FhirProblem): Turndown {

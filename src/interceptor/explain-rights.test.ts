@@ -4,35 +4,99 @@ import { readRights, rightsReach } from '../consent/index.ts'
 import { explain } from './explain.ts'
 import { fhirBaseUrl } from './testing/auth-server.ts'
 
-const rights = readRights({ rules: [{ clinicians: 'all', organizations: ['north'] }] })
+const rights = readRights({
+  rules: [
+    { clinicians: ['Practitioner/kim'], organizations: ['north'] },
+    { clinicians: ['Practitioner/lee'], patients: ['1', '2'] },
+    { clinicians: ['Practitioner/max'], patients: ['3'], careTeams: ['t'] },
+    { clinicians: ['Practitioner/max'], careTeams: 'own' },
+    { clinicians: ['Practitioner/many'], patients: Array.from({ length: 51 }, (_, at) => `p${at}`) },
+    { clinicians: ['Practitioner/root'], patients: 'all' },
+  ],
+})
 assert(!('problem' in rights))
 const userReach = rightsReach(rights)
 
-function ask(line: string, scope: string, body?: unknown) {
+function ask(line: string, scope: string, body?: unknown, user = 'kim') {
   const [method = '', url = ''] = line.split(' ')
-  return explain(
-    {
-      method,
-      url,
-      scope,
-      fhirUser: 'Practitioner/kim',
-      patient: '1',
-      body,
-      searchLetter: 'r',
-      contexts: ['patient', 'user'],
-      userReach,
-    },
-    fhirBaseUrl,
-  )
+  const settings = { searchLetter: 'r', contexts: ['patient', 'user'], userReach } as const
+  const token = { scope, fhirUser: `Practitioner/${user}`, patient: '1' }
+  return explain({ method, url, body, ...token, ...settings }, fhirBaseUrl)
 }
 
+const NOT_WITHIN = 'Not within the granted patient, user or filter.'
+
 describe('explain, under a policy', () => {
-  it('says that a user/ scope is kept to the patients of the user, which only data can tell', () => {
+  const told = (line: string, user: string) => {
+    const { allowed, status, text, hint } = ask(line, 'user/*.cruds', undefined, user)
+    return allowed ? text.replace('Allowed by user/*.cruds', '') : [status, text, hint]
+  }
+
+  it('says whose patients a user/ scope is kept to, and what only data can tell', () => {
     const { allowed, by, within, limits, text } = ask('GET /Condition', 'user/Condition.rs')
     assert.deepEqual([allowed, by, within, limits], [true, 'user/Condition.rs', null, []])
-    assert.equal(text, 'Allowed by user/Condition.rs, within the patients of the user.')
+    assert.equal(
+      text,
+      'Allowed by user/Condition.rs, within the patients of the user: those of Organization/north.',
+    )
+    assert.equal(told('GET /Patient/1', 'kim'), ', if Patient/1 is of Organization/north.')
+    const max = 'of CareTeam/t or of a care team with Practitioner/max'
+    assert.equal(told('GET /Patient/1/Condition', 'max'), `, if Patient/1 is ${max}.`)
+    assert.equal(told('GET /Patient/3', 'max'), ', as Patient/3 is a patient of the user.')
+    assert.equal(
+      told('DELETE /Condition/9', 'max'),
+      `, if it is of one of the patients of the user: Patient/3, those of CareTeam/t or those of a care team with Practitioner/max.`,
+    )
     assert.match(ask('GET /Organization', 'user/*.rs').text, /^Allowed by user\/\*\.rs\.$/)
     assert.match(ask('GET /Condition', 'patient/*.rs').text, /, within Patient\/1\.$/)
+  })
+
+  it('decides by the id where the patients are named, and tells them', () => {
+    const others = (user: string) => [403, NOT_WITHIN, `The policy gives Practitioner/${user} other patients`]
+    assert.equal(told('GET /Condition', 'lee'), ', within the patients of the user: Patient/1 or Patient/2.')
+    assert.equal(told('GET /Patient/2', 'lee'), ', within Patient/2.')
+    for (const line of [
+      'GET /Patient/3',
+      'PUT /Patient/3',
+      'GET /Patient/3/Condition',
+      'GET /Patient/3/$everything',
+    ]) {
+      assert.deepEqual(told(line, 'lee'), others('lee'), line)
+      assert.deepEqual(told(line, 'many'), others('many'), line)
+    }
+    assert.equal(told('GET /Patient/p50', 'many'), ', as Patient/p50 is a patient of the user.')
+    assert.match(String(told('GET /Condition', 'many')), /: Patient\/p0, .*Patient\/p4 or 46 more by id\.$/)
+  })
+
+  it('refuses whom the policy gives no patient, but a search, which finds nothing', () => {
+    const refused = [403, NOT_WITHIN, 'The policy gives Practitioner/nobody no patient']
+    for (const line of [
+      'GET /Patient/1',
+      'GET /Condition/1',
+      'GET /Condition/1/_history',
+      'GET /Patient/1/Condition',
+      'POST /Condition',
+      'PUT /Condition/1',
+      'DELETE /Condition?code=x',
+    ])
+      assert.deepEqual(told(line, 'nobody'), refused, line)
+    for (const line of ['GET /Condition', 'GET /Patient?_id=1'])
+      assert.equal(
+        told(line, 'nobody'),
+        ', within no patient, as the policy gives the user none: it finds nothing.',
+      )
+    assert.equal(told('GET /Organization/1', 'nobody'), '.')
+  })
+
+  it('says nothing of patients to whom it gives all', () => {
+    for (const line of ['GET /Patient/1', 'GET /Condition', 'GET /Group/1'])
+      assert.equal(told(line, 'root'), '.')
+  })
+
+  it('tells the app when it is the policy that keeps a scope from what it covers', () => {
+    assert.match(ask('GET /Group/1', 'user/*.rs').hint ?? '', /gives Practitioner\/kim nothing of Group/)
+    const filtered = ask('GET /Condition/1', 'user/Condition.rs?no-such=x')
+    assert.match(filtered.hint ?? '', /scope without a filter/)
   })
 
   it('names no compartment where there are several', () => {

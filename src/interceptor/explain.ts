@@ -4,6 +4,7 @@ import type { ScopeContext } from '../scope/index.ts'
 import type { Decision } from './decision/decision.ts'
 import { strangerHint } from './decision/hint.ts'
 import { judgeRequest } from './decision/judge-request.ts'
+import { patientsIn } from './explain-rights.ts'
 import { refuse } from './refuse.ts'
 import { grantOf } from './token/grant-of.ts'
 
@@ -47,7 +48,7 @@ export function explain(question: Question, fhirBaseUrl: string): Explanation {
     if (interaction.kind === 'misunderstood') return explanationOf({ allowed: false, refusal: interaction })
     const body = typeof question.body === 'string' ? undefined : question.body
     const grant = grantOf({ scope, patient, fhirUser }, fhirBaseUrl)
-    const explanation = explanationOf(judgeRequest(interaction, body, grant, policy))
+    const explanation = explanationOf(judgeRequest(interaction, body, grant, policy), interaction)
     const hint = explanation.within && strangerHint(interaction, explanation.within, fhirBaseUrl)
     return hint ? { ...explanation, hint } : explanation
   } catch {
@@ -67,7 +68,7 @@ function interactionOf({ method, url, body }: Question): Interaction | Misunders
   })
 }
 
-function explanationOf(decision: Decision): Explanation {
+function explanationOf(decision: Decision, interaction?: Interaction): Explanation {
   if (!decision.allowed) {
     const { status, outcome } = refuse(decision.refusal)
     const [issue] = outcome.issue
@@ -80,7 +81,7 @@ function explanationOf(decision: Decision): Explanation {
   const limits = filtersOf(decision.within)
   const text = [
     reasonOf(decision.by),
-    within ? `within ${within}` : isOfPanel(decision.within) && 'within the patients of the user',
+    within ? `within ${within}` : patientsIn(decision.within, interaction),
     limits.length > 0 && `where ${limits.join(' or ')}`,
   ]
   return { allowed: true, status: 200, by, within, limits, text: `${text.filter(Boolean).join(', ')}.` }
@@ -96,10 +97,6 @@ function compartmentOf(reach: Reach): string | null {
   if (reach === 'everything') return null
   const [first, ...rest] = new Set(reach.map(limit => limit.patient))
   return first === undefined || rest.length > 0 ? null : `Patient/${first}`
-}
-
-function isOfPanel(reach: Reach): boolean {
-  return reach !== 'everything' && reach.some(limit => limit.panel !== undefined)
 }
 
 // A reach is any of its limits: one without a filter leaves no filter.

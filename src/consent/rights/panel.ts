@@ -10,6 +10,11 @@ export interface Panel {
   readonly member?: ResourceReference
 }
 
+/** Whether a panel holds nobody but the patients whom it names: then no data can tell of others. */
+export function isOfNamedOnly({ organizations, careTeams, member }: Panel): boolean {
+  return organizations.length === 0 && careTeams.length === 0 && member === undefined
+}
+
 /** Tells from the data whether a patient is on a panel for another reason than being named. */
 export interface Roster {
   holds(panel: Panel, patient: string): boolean

@@ -3,7 +3,7 @@ import type { Letter } from '../../scope/index.ts'
 import type { Policy } from '../grant.ts'
 import { hasCompartment } from '../patient-reach.ts'
 import type { Limit, Reach } from '../reach.ts'
-import { type Panel, panelOf } from './panel.ts'
+import { isOfNamedOnly, type Panel, panelOf } from './panel.ts'
 import type { Rights } from './rights.ts'
 
 // So few that each can be a limit of its own, which every server understands.
@@ -31,9 +31,9 @@ function panelReach(panel: Panel | 'all', type: string, letter: Letter): Reach {
   return [{ panel, ...sole }]
 }
 
-function isListed({ patients, organizations, careTeams, member }: Panel): boolean {
-  const named = organizations.length === 0 && careTeams.length === 0 && member === undefined
-  return named && patients.size > 0 && patients.size <= FEW
+function isListed(panel: Panel): boolean {
+  const { size } = panel.patients
+  return isOfNamedOnly(panel) && size > 0 && size <= FEW
 }
 
 // A Bundle and Parameters hold anything; the others refer to anything, or to patients by what no search parameter tells.

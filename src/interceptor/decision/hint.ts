@@ -1,3 +1,4 @@
+import { isClinician, isOfNamedOnly, type Limit } from '../../consent/index.ts'
 import { type Interaction, parseReference } from '../../fhir/index.ts'
 import type { Letter, ResourceScope } from '../../scope/index.ts'
 import type { Case } from './judge.ts'
@@ -7,7 +8,27 @@ export function hint(of: Case, type: string, letter: Letter, covering: readonly 
   if (covering.every(scope => scope.context === 'patient')) return patientHint(of, type, letter)
   if (covering.every(scope => scope.context === 'user') && !of.grant.fhirUser)
     return 'The token names no fhirUser, so its user/ scopes reach nothing'
+  const byRights = rightsHint(of, type, letter, covering)
+  if (byRights !== undefined) return byRights
   return 'No granted scope reaches this one; a scope without a filter, or of a wider context, might'
+}
+
+/** Where it is the policy of the site that keeps a `user/` scope from reaching it. */
+function rightsHint(
+  { grant: { fhirUser }, policy, access }: Case,
+  type: string,
+  letter: Letter,
+  covering: readonly ResourceScope[],
+): string | undefined {
+  if (!fhirUser || !isClinician(fhirUser) || !covering.some(scope => scope.context === 'user'))
+    return undefined
+  const reach = policy.userReach?.(fhirUser, type, letter) ?? 'everything'
+  if (reach === 'everything') return undefined
+  const user = `${fhirUser.type}/${fhirUser.id}`
+  if (reach.length === 0) return `The policy gives ${user} nothing of ${type}, which may tell of any patient`
+  const isNobody = ({ panel }: Limit) => panel && isOfNamedOnly(panel) && panel.patients.size === 0
+  if (reach.every(isNobody)) return `The policy gives ${user} no patient`
+  return access.reach(type, letter).length > 0 ? `The policy gives ${user} other patients` : undefined
 }
 
 function patientHint({ grant, access }: Case, type: string, letter: Letter): string {

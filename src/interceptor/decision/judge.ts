@@ -1,5 +1,5 @@
 import type { Grant, GrantedAccess, Limit, Part, Policy, Reach } from '../../consent/index.ts'
-import { isEverything } from '../../consent/index.ts'
+import { isEverything, isOfNamedOnly } from '../../consent/index.ts'
 import type { Letter } from '../../scope/index.ts'
 import type { Method, Refusal } from '../refusal.ts'
 import type { Decision } from './decision.ts'
@@ -48,11 +48,25 @@ export function insufficient(of: Case, type: string, letter: Letter): Refusal {
   }
 }
 
-function mayHold(limit: Limit, type: string, { id, patient }: Target): boolean {
+function mayHold(limit: Limit, type: string, target: Target): boolean {
+  const { id, patient } = target
   if (id !== undefined && limit.id !== undefined && limit.id !== id) return false
+  if (limit.panel && isOfNamedOnly(limit.panel)) return mayBeOf(limit.panel.patients, limit, type, target)
   if (limit.patient === undefined) return true
   if (patient !== undefined && limit.patient !== patient) return false
   return type !== 'Patient' || id === undefined || limit.patient === id
+}
+
+/** A search of one who has no patients is answered, with nothing; what is of one resource, or writes, is refused. */
+function mayBeOf(
+  patients: ReadonlySet<string>,
+  limit: Limit,
+  type: string,
+  { id, patient }: Target,
+): boolean {
+  const asked = patient ?? (type === 'Patient' ? id : undefined)
+  if (asked !== undefined) return patients.has(asked)
+  return patients.size > 0 || (id === undefined && !limit.sole)
 }
 
 /** The first part of the grant among whose limits is one that is left. */
