@@ -78,7 +78,11 @@ export function rowFacts(person: Person, { now, alike }: { now: number; alike: b
 <span class="prow__fact"><span class="prow__label">Born </span>${dateHtml(person.born)}</span>
 <span class="prow__fact">${valueHtml(personAge(person, now))}</span>
 <span class="prow__fact">${valueHtml(sexText(person.gender))}</span>
-<span class="prow__fact${value.length > LONG_NUMBER && ' prow__fact--long'}"><span class="prow__label">${label} </span>${value}</span>
+<span class="prow__fact${value.length > LONG_NUMBER && ' prow__fact--long'}">${
+    label === 'MRN'
+      ? html`<span class="prow__label">MRN </span>${value}`
+      : html`<span class="unknown">No MRN</span> <span class="prow__id">${label} ${value}</span>`
+  }</span>
 </span>`
 }
 

@@ -136,6 +136,12 @@ describe('GET /portal', () => {
     assert.match((await visitor.get('/portal')).body, /<input[^>]* name="search"[^>]* maxlength="200"/)
   })
 
+  it('says that there is no MRN, and marks the FHIR id as one', async () => {
+    const { body } = await visitor.get('/portal?search=limestone')
+    assert.match(body, /<span class="unknown">No MRN<\/span> <span class="prow__id">FHIR id limestone</)
+    assert.doesNotMatch(body, /<span class="prow__label">MRN/)
+  })
+
   it('gives a record number as long as a UUID a line of its own', async () => {
     const identifier = (value: string) => [{ type: { coding: [{ code: 'MR' }] }, value }]
     const resources = [
