@@ -26,6 +26,11 @@ const records: readonly AuditRecord[] = [
   },
 ]
 
+const revoked: AuditRecord = {
+  ...{ at: now, server: 'auth', kind: 'revoke', allowed: true, status: 200, launch: 'l-1' },
+  ...{ fhirUser: 'Practitioner/p1', reason: 'A used code came again' },
+}
+
 eachDatabase((_name, _open, create) => {
   describe('sallyport audit', () => {
     it('lists, narrows and renders records', async () => {
@@ -57,6 +62,11 @@ eachDatabase((_name, _open, create) => {
       assert.deepEqual(await lines('--outcome', 'refused'), [refused])
       assert.deepEqual(await lines('--kind', 'login'), [login])
       assert.deepEqual(await lines('--limit', '1'), [refused])
+      const none = await run('--kind', 'logout')
+      assert.deepEqual(
+        [none.exitCode, none.stdout, none.stderr],
+        [0, '', 'The audit trail holds no such record.\n'],
+      )
       for (const line of await lines('--json')) assert.deepEqual(validate(JSON.parse(line)), [])
       for (const bad of [
         ['--since', 'yesterday'],
@@ -64,6 +74,18 @@ eachDatabase((_name, _open, create) => {
         ['--limit', '0'],
       ])
         assert.equal((await run(...bad)).exitCode, 2, bad.join(' '))
+    })
+
+    it('says why what an app was given has ended', async () => {
+      const url = await create()
+      const store = await openStore(url)
+      await createAuditor({ store }).record(revoked)
+      await store.close()
+      const { stdout } = await sallyport(['audit'], { env: { SMART_DATABASE_URL: url } })
+      assert.match(
+        stdout,
+        /Z {2}allowed 200 {2}revoke {2}user=Practitioner\/p1 {2}launch=l-1 {2}A used code came again\n$/,
+      )
     })
   })
 })

@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { auditEventOf, findRecords, type KeptRecord, type RecordFilter } from '../../audit/index.ts'
 import type { Store } from '../../store/index.ts'
+import { follower } from '../audit/follower.ts'
+import { lineOf } from '../audit/line.ts'
 import { type Arguments, type Command, type Io, misuse } from '../command.ts'
 import { withStore } from '../with-store.ts'
 
@@ -23,7 +25,7 @@ patient, the app, the launch, and what decided or why it was refused.
                       session-renew, session-end or api
   --limit <number>    at most so many, 100 unless told
   --json              one FHIR AuditEvent a line
-  --follow            go on with what comes, until Ctrl-C`,
+  --follow            go on with what comes after these, until Ctrl-C`,
   options: {
     since: { type: 'string' },
     patient: { type: 'string' },
@@ -42,32 +44,26 @@ patient, the app, the launch, and what decided or why it was refused.
     const print = printer(io, args.values.json === true)
     await withStore(io, async store => {
       const found = await findRecords(store, { ...filter, limit })
-      for (const record of found.reverse()) print(record)
-      if (args.values.follow === true) await follow(store, filter, found, print)
+      for (const record of found.toReversed()) print(record)
+      if (found.length === 0) io.stderr.write('The audit trail holds no such record.\n')
+      if (args.values.follow === true) await follow(store, filter, found[0], print)
     })
     return 0
   },
 }
 
 const LOOK_MS = 500
-/** Records of other instances may come late by this much. */
-const LATE_MS = 5000
 
 async function follow(
   store: Store,
   filter: RecordFilter,
-  shown: readonly KeptRecord[],
+  newest: KeptRecord | undefined,
   print: (record: KeptRecord) => void,
 ): Promise<never> {
-  let seen = new Map(shown.map(record => [record.id, record.at]))
-  let newest = shown.at(-1)?.at ?? Date.now()
+  const look = await follower(store, filter, newest, Date.now())
   for (;;) {
     await pause(LOOK_MS)
-    const since = Math.max(filter.since ?? 0, newest - LATE_MS)
-    const found = await findRecords(store, { ...filter, since, order: 'oldest', limit: 10_000 })
-    for (const record of found) if (!seen.has(record.id)) print(record)
-    newest = Math.max(newest, ...found.map(record => record.at))
-    seen = new Map([...seen, ...found.map(({ id, at }) => [id, at] as const)].filter(([, at]) => at >= since))
+    for (const record of await look()) print(record)
   }
 }
 
@@ -75,21 +71,6 @@ function printer({ stdout }: Io, asJson: boolean): (record: KeptRecord) => void 
   return record => {
     stdout.write(`${asJson ? JSON.stringify(auditEventOf(record)) : lineOf(record)}\n`)
   }
-}
-
-function lineOf(record: KeptRecord): string {
-  const { at, allowed, status, kind, method, request, decided_by, reason } = record
-  const what = kind === 'fhir' || kind === 'api' ? `${method ?? ''} ${request || '[base]'}` : kind
-  const facts = [
-    record.patient_id && `patient=${record.patient_id}`,
-    record.patients && `patients=${record.patients.trim().replaceAll(' ', ',')}`,
-    record.client_id && `client=${record.client_id}`,
-    record.fhir_user && `user=${record.fhir_user}`,
-    record.launch_id && `launch=${record.launch_id}`,
-    allowed ? decided_by && `by=${decided_by}` : reason,
-  ]
-  const result = `${allowed ? 'allowed' : 'refused'} ${status}`
-  return [new Date(at).toISOString(), result, what, ...facts.filter(Boolean)].join('  ')
 }
 
 function filterOf({ values }: Arguments, now: number): RecordFilter {
