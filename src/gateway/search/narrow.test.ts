@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Limit, Panel, Reach } from '../../consent/index.ts'
+import { exactParams, isAllOf, type Narrowing, narrow } from './narrow.ts'
+
+const panel: Panel = { patients: new Set(), organizations: ['north'], careTeams: [] }
+const lab: Limit['query'] = [['category', 'lab']]
+const vital: Limit['query'] = [['category', 'vital']]
+const a: Limit = { patient: 'a' }
+const b: Limit = { patient: 'b' }
+
+/** As `path?name=value&…`, with a star where it is not all of the limit. */
+function sent(type: string, reach: Reach, narrowing: Narrowing = 'parameter', compartment?: string): string {
+  const { path, params, isExact } = narrow(type, reach, narrowing, compartment)
+  return `${path}?${params.map(pair => pair.join('=')).join('&')}${isExact ? '' : ' *'}`
+}
+
+describe('a search that is narrowed', () => {
+  const table: readonly (readonly [string, Reach, string, string])[] = [
+    ['Condition', 'everything', '/Condition?', '/Condition?'],
+    ['Condition', [a], '/Condition?patient=Patient/a', '/Patient/a/Condition?'],
+    ['Condition', [a, b], '/Condition?patient=Patient/a,Patient/b', '/Condition?patient=Patient/a,Patient/b'],
+    ['Condition', [a, { ...a, sole: true }], '/Condition?patient=Patient/a', '/Patient/a/Condition?'],
+    ['Patient', [a], '/Patient?_id=a', '/Patient?_id=a'],
+    ['Patient', [a, b], '/Patient?_id=a,b', '/Patient?_id=a,b'],
+    ['Device', [a], '/Device?patient=Patient/a', '/Device?patient=Patient/a'],
+    ['Binary', [a], '/Binary? *', '/Binary? *'],
+    ['Schedule', [a], '/Schedule?actor=Patient/a', '/Patient/a/Schedule?'],
+    ['Account', [a], '/Account?patient=Patient/a', '/Patient/a/Account?'],
+    ['Communication', [a], '/Communication?patient=Patient/a', '/Patient/a/Communication?'],
+    [
+      'Observation',
+      [{ ...a, query: lab }],
+      '/Observation?patient=Patient/a&category=lab',
+      '/Patient/a/Observation?category=lab',
+    ],
+    [
+      'Observation',
+      ['a', 'b'].map(patient => ({ patient, query: [...lab] })),
+      '/Observation?patient=Patient/a,Patient/b&category=lab',
+      '/Observation?patient=Patient/a,Patient/b&category=lab',
+    ],
+    [
+      'Observation',
+      [
+        { ...a, query: lab },
+        { ...a, query: vital },
+      ],
+      '/Observation?patient=Patient/a *',
+      '/Patient/a/Observation? *',
+    ],
+    ['Observation', [{ ...a, query: lab }, b], '/Observation?patient=Patient/a,Patient/b *', ''],
+    ['Observation', [{ query: lab }], '/Observation?category=lab', '/Observation?category=lab'],
+    ['Observation', [a, { query: lab }], '/Observation? *', '/Observation? *'],
+    ['Practitioner', [{ id: 'p' }], '/Practitioner?_id=p', '/Practitioner?_id=p'],
+    ['Practitioner', [{ id: 'p' }, { id: 'q' }], '/Practitioner?_id=p,q', '/Practitioner?_id=p,q'],
+    ['Practitioner', [{ id: 'p' }, { query: [] }], '/Practitioner? *', '/Practitioner? *'],
+    ['Patient', [{ id: 'a' }, { id: 'b' }], '/Patient? *', '/Patient? *'],
+    ['Condition', [{ panel }], '/Condition? *', '/Condition? *'],
+    ['Condition', [{ panel, query: lab }], '/Condition?category=lab *', '/Condition?category=lab *'],
+    ['Condition', [a, { panel }], '/Condition? *', '/Condition? *'],
+  ]
+  for (const [type, reach, byParameter, byPath] of table)
+    it(`is ${byParameter}`, () => {
+      assert.equal(sent(type, reach), byParameter)
+      if (byPath !== '') assert.equal(sent(type, reach, 'compartment'), byPath)
+    })
+
+  it('in a compartment is narrowed to both', () => {
+    assert.equal(sent('Condition', [a], 'compartment', 'a'), '/Patient/a/Condition?')
+    assert.equal(sent('Condition', [b], 'compartment', 'a'), '/Patient/a/Condition?patient=Patient/b')
+    assert.equal(
+      sent('Condition', [a, b], 'compartment', 'a'),
+      '/Patient/a/Condition?patient=Patient/a,Patient/b',
+    )
+    assert.equal(sent('Condition', 'everything', 'compartment', 'a'), '/Patient/a/Condition?')
+    assert.equal(sent('Condition', [{ panel }], 'compartment', 'a'), '/Patient/a/Condition? *')
+    assert.equal(sent('Condition', [b], 'parameter', 'a'), '/Condition?patient=Patient/a&patient=Patient/b')
+    assert.equal(sent('Condition', 'everything', 'parameter', 'a'), '/Condition?patient=Patient/a')
+    assert.equal(sent('Device', [b], 'compartment', 'a'), '/Device?patient=Patient/a&patient=Patient/b')
+  })
+})
+
+describe('isAllOf', () => {
+  it('is of everything, or of the one compartment without a filter', () => {
+    assert(isAllOf('everything', undefined))
+    assert(isAllOf([b, a], 'a'))
+    for (const reach of [[], [b], [{ ...a, query: lab }], [{ panel }], [{}]]) assert(!isAllOf(reach, 'a'))
+    assert(!isAllOf([a], undefined))
+    assert(!isAllOf([{}], undefined))
+  })
+})
+
+describe('exactParams', () => {
+  it('says all of a limit, or nothing', () => {
+    assert.deepEqual(exactParams('Condition', 'everything'), [])
+    assert.deepEqual(exactParams('Condition', [a]), [['patient', 'Patient/a']])
+    assert.deepEqual(exactParams('Observation', [{ ...a, query: lab }]), [
+      ['patient', 'Patient/a'],
+      ['category', 'lab'],
+    ])
+    assert.deepEqual(exactParams('Observation', [{ query: lab }]), [['category', 'lab']])
+    assert.deepEqual(exactParams('Practitioner', [{ id: 'p' }]), [['_id', 'p']])
+    for (const [type, reach] of [
+      ['Condition', []],
+      ['Condition', [a, b]],
+      ['Condition', [{ panel }]],
+      ['Binary', [a]],
+    ] as const)
+      assert.equal(exactParams(type, reach), undefined)
+  })
+})
