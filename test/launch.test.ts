@@ -30,6 +30,17 @@ async function tabTo(page: Page, wanted: RegExp): Promise<void> {
   assert.fail(`Tab never reaches ${wanted}; it is at ${await focused(page)}`)
 }
 
+/** The button can be pressed without scrolling, on a small laptop and on a telephone. */
+async function expectLaunchInSight(page: Page): Promise<void> {
+  const before = page.viewportSize()
+  for (const viewport of [{ width: 1280, height: 800 }, { width: 390, height: 844 }, before]) {
+    if (viewport) await page.setViewportSize(viewport)
+    const box = await page.getByRole('button', { name: /^Launch/ }).boundingBox()
+    const { height = 0 } = page.viewportSize() ?? {}
+    assert.ok(box && box.y > 0 && box.y + box.height <= height, `${JSON.stringify(box)} of ${height}`)
+  }
+}
+
 describe('the launch', () => {
   it('goes from the login to the record in the app, and every page is in order', async () => {
     const { page, faults } = await open()
@@ -45,8 +56,10 @@ describe('the launch', () => {
 
     await pickPatient(page, 'Juniper, Alba')
     await page.locator('.patient__warn').getByText('Alban').waitFor()
+    await expectLaunchInSight(page)
     await inspectOnEveryScreen(page, 'portal-picked')
     await page.getByRole('link', { name: 'Show 13 earlier encounters' }).click()
+    await expectLaunchInSight(page)
     await inspectOnEveryScreen(page, 'portal-earlier')
 
     await launch(page, stack)

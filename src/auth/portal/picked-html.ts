@@ -66,9 +66,9 @@ function launchForm({ person, encounters }: Picked, apps: readonly App[]): Html 
 <input type="hidden" name="patientId" value="${person.id}">
 ${apps.length > 1 && appChoice(apps)}
 ${encounterChoice(encounters)}
-<button class="btn btn--wide">Launch ${apps.length > 1 ? 'the chosen app' : only?.client.name} ${icon('launch')}</button>
-<p class="launch__after">${opens(apps)} for <b>${nameHtml(person.name)}</b>. The link works once, within 5 minutes.</p>
 ${moreOptions()}
+<div class="launch__bar"><button class="btn btn--wide">Launch ${apps.length > 1 ? 'the chosen app' : only?.client.name} ${icon('launch')}</button>
+<p class="launch__after">${opens(apps)} for <b>${nameHtml(person.name)}</b>. The link works once, within 5 minutes.</p></div>
 </form>`
 }
 
