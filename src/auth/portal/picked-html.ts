@@ -68,7 +68,7 @@ ${apps.length > 1 && appChoice(apps)}
 ${encounterChoice(encounters)}
 ${moreOptions()}
 <div class="launch__bar"><button class="btn btn--wide">Launch ${apps.length > 1 ? 'the chosen app' : only?.client.name} ${icon('launch')}</button>
-<p class="launch__after">${opens(apps)} for <b>${nameHtml(person.name)}</b>. The link works once, within 5 minutes.</p></div>
+<p class="launch__after">${apps.length > 1 ? 'The app chosen above opens' : 'Opens'} for <b>${nameHtml(person.name)}</b>. The link works once, within 5 minutes.</p></div>
 </form>`
 }
 
@@ -98,13 +98,6 @@ function choice({ id, title, status, inProgress, start, end, who }: Encounter, c
 <span class="choice__main">${title}</span>${badge(status, inProgress ? 'accent' : undefined)}
 <span class="choice__meta">${inProgress && 'Started '}${encounterTime({ start, end })}${who !== undefined && `, ${who}`}</span></label>
 `
-}
-
-function opens(apps: readonly App[]): Html {
-  const [first, ...others] = apps
-  return others.length === 0
-    ? html`Opens`
-    : html`Unless you choose another app above, <b>${first?.client.name}</b> opens`
 }
 
 // The default app is chosen, so that two clicks stay two clicks.

@@ -260,8 +260,7 @@ describe('GET /portal', () => {
           ['aaa', false],
         ],
       )
-      assert.match(page.body, /Launch the chosen app/)
-      assert.match(page.body, /Unless you choose another app above, <b>Demo app<\/b> opens for <b>/)
+      assert.match(page.body, /Launch the chosen app [\s\S]*The app chosen above opens for <b>/)
       assert.doesNotMatch(page.body, /Client id/)
       assert.match(page.body, /Another app[\s\S]*aaa\.example[\s\S]*Draws &lt;charts&gt;\./)
       const policy = String(page.headers['content-security-policy'])
