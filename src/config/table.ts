@@ -60,7 +60,7 @@ export const settingsTable = {
     env: 'SMART_ACCESS_TOKEN_TTL_SECONDS',
     type: types.wholeNumber(1, 86_400),
     initial: '300',
-    about: 'Lifetime of an access token.',
+    about: 'Lifetime of an access token; of one for a back end (`client_credentials`) 300 s at most.',
     of: settings => settings.accessTokenTtlSeconds,
   }),
   databaseUrl: open({
