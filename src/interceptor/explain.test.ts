@@ -108,6 +108,29 @@ describe('explain', () => {
     assert.equal(ask('OPTIONS /Patient/1', 'patient/*.rs').status, 405)
   })
 
+  it('suggests the scopes of every context that would help this token, and no others', () => {
+    const hint = (line: string, more: Partial<Question>) => ask(line, 'openid', more).hint
+    const permit = 'Any one of these scopes would permit it:'
+    const fhirUser = 'Practitioner/9'
+    assert.equal(
+      hint('GET /Patient/1', { fhirUser, contexts: ['patient', 'user'] }),
+      `${permit} patient/Patient.r, patient/*.rs, user/Patient.r, user/*.rs`,
+    )
+    assert.equal(
+      hint('GET /Patient/1', { patient: undefined }),
+      `${permit} system/Patient.r, system/*.rs; a patient/ scope needs a patient in the token; a user/ scope needs a fhirUser in the token`,
+    )
+    assert.equal(
+      hint('POST /Practitioner', { fhirUser }),
+      `${permit} user/Practitioner.c, user/*.c, system/Practitioner.c, system/*.c`,
+    )
+    assert.equal(
+      hint('POST /Practitioner', { contexts: ['patient'] }),
+      'No scope would permit it to this token',
+    )
+    assert.equal(hint('GET /?_type=Patient,Condition', { contexts: ['patient'] })?.startsWith(permit), true)
+  })
+
   it('reads a form as the parameters of a search', () => {
     assert(ask('POST /Condition/_search', 'patient/Condition.rs', { body: 'patient=1' }).allowed)
     assert(ask('POST /Condition/_search', 'patient/Condition.rs').allowed)

@@ -10,8 +10,10 @@ export interface InsufficientScope {
   /** A resource type, or `*` where the request names none. */
   readonly type: string
   readonly letter: Letter
-  /** The contexts whose scopes the server honours. */
+  /** The contexts whose scopes would reach something of the type with this token. */
   readonly contexts: readonly ScopeContext[]
+  /** What the token would have to name for scopes of other contexts. */
+  readonly lacking?: readonly ('patient' | 'fhirUser')[]
 }
 
 /** A scope covers type and letter, and yet the request is outside of what it reaches. */

@@ -56,7 +56,7 @@ describe('refuse', () => {
       'forbidden',
       'Insufficient scope for GET on Condition. Required: patient/Condition.r or patient/*.rs',
       { 'www-authenticate': 'Bearer error="insufficient_scope", scope="patient/Condition.r"' },
-      'Any one of these scopes would permit it: patient/Condition.r, user/Condition.r, patient/*.rs',
+      'Any one of these scopes would permit it: patient/Condition.r, patient/*.rs, user/Condition.r, user/*.rs',
       ...[undefined, undefined],
     ])
     for (const [letter, wide] of [

@@ -56,14 +56,22 @@ function insufficientScope(refusal: InsufficientScope): Refused {
       'forbidden',
       `Insufficient scope for ${refusal.method} on ${refusal.type}. Required: ${narrow} or ${wide}`,
       `Bearer error="insufficient_scope", scope="${narrow}"`,
-      permittedBy(refusal, wide),
+      permittedBy(refusal),
     ),
   }
 }
 
-function permittedBy({ contexts, type, letter }: InsufficientScope, wide: string): string {
-  const scopes = contexts.map(context => `${context}/${type}.${letter}`)
-  return `Any one of these scopes would permit it: ${[...new Set([...scopes, wide])].join(', ')}`
+function permittedBy(refusal: InsufficientScope): string {
+  const ends = requiredScopes(refusal).map(scope => scope.slice('patient'.length))
+  const scopes = new Set(refusal.contexts.flatMap(context => ends.map(end => context + end)))
+  const needs = (refusal.lacking ?? []).map(
+    it => `a ${it === 'patient' ? it : 'user'}/ scope needs a ${it} in the token`,
+  )
+  const told =
+    scopes.size > 0
+      ? `Any one of these scopes would permit it: ${[...scopes].join(', ')}`
+      : 'No scope would permit it to this token'
+  return [told, ...needs].join('; ')
 }
 
 // What is missing is on its way; a token that the keys would verify is not to be thrown away meanwhile.

@@ -1,5 +1,7 @@
+import { readSettings } from '../../config/index.ts'
 import { required } from '../arguments.ts'
 import { type Command, CommandFailure, misuse } from '../command.ts'
+import { readFhirUser } from '../fhir-user.ts'
 import { readNewPassword, warnIfShort } from '../password.ts'
 import { withStore } from '../with-store.ts'
 
@@ -27,7 +29,7 @@ Options:
     const row = {
       username: usernameOf(required(args, 'username')),
       display_name: required(args, 'display-name'),
-      fhir_user_id: practitionerIdOf(required(args, 'fhir-user')),
+      fhir_user_id: practitionerIdOf(required(args, 'fhir-user'), readSettings(io.env, io.cwd).fhirBaseUrl),
     }
     const password = await readNewPassword(io)
     const { hashPassword } = await import('../../auth/index.ts')
@@ -53,9 +55,8 @@ function usernameOf(text: string): string {
 }
 
 /** The bare id, as contract 3 stores it. */
-function practitionerIdOf(text: string): string {
-  const id = /^(?:Practitioner\/)?([A-Za-z0-9.-]{1,64})$/.exec(text)?.[1]
-  if (id === undefined)
-    throw misuse('Cannot use --fhir-user: expected the id of a Practitioner, or Practitioner/<id>')
-  return id
+function practitionerIdOf(text: string, fhirBaseUrl: string): string {
+  const { type, id } = readFhirUser(text, fhirBaseUrl)
+  if (type === 'Practitioner') return id
+  throw misuse('Cannot use --fhir-user: expected the id of a Practitioner, or Practitioner/<id>')
 }

@@ -69,6 +69,44 @@ describe('sallyport explain', () => {
     )
   })
 
+  it('takes an address with the FHIR base, as it is pasted, and none of another server', async () => {
+    const base = 'http://localhost:8080/fhir'
+    const ask = (url: string) => run(['--url', url, '--scope', 'patient/*.rs', '--patient', '1'])
+    for (const url of ['/Patient/1', '/Condition?code=x', '?_type=Condition'])
+      assert.deepEqual(await ask(base + url), await ask(url), url)
+    for (const url of [
+      'http://other.example/fhir/Patient/1',
+      `${base}2/Patient/1`,
+      'https://localhost:8080/fhir',
+    ]) {
+      const { code, err } = await ask(url)
+      assert.deepEqual(
+        [code, err],
+        [2, `Cannot use --url: expected an address below ${base}, for example /Patient/1\n`],
+      )
+    }
+  })
+
+  it('reads --fhir-user as clinician add does, and says what is wrong', async () => {
+    const ask = (user: string) =>
+      run(['--url', '/Practitioner/kim', '--scope', 'openid', '--fhir-user', user])
+    for (const user of ['kim', 'Practitioner/kim', 'http://localhost:8080/fhir/Practitioner/kim'])
+      assert.equal((await ask(user)).out, 'Allowed as the own resource of the user, where _id=kim.\n', user)
+    assert.equal((await ask('Patient/kim')).code, 3)
+    for (const user of [
+      'Organization/1',
+      'Practitioner/',
+      'k/i/m',
+      'ki m',
+      'http://other.example/fhir/Practitioner/1',
+    ])
+      assert.deepEqual(
+        [(await ask(user)).code, (await ask(user)).err],
+        [2, 'Cannot use --fhir-user: expected the id of a Practitioner, or for example Practitioner/<id>\n'],
+        user,
+      )
+  })
+
   it('says what is missing or wrong on the command line', async () => {
     for (const [argv, message] of [
       [['--scope', 'openid'], 'Missing --url\n'],

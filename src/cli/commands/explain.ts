@@ -5,6 +5,7 @@ import { isSet, optional, required } from '../arguments.ts'
 import { type Arguments, type Command, type Io, misuse } from '../command.ts'
 import { explainLines } from '../explain/lines.ts'
 import { readContexts, readSearchLetter } from '../explain/question.ts'
+import { readFhirUser } from '../fhir-user.ts'
 import { userReachOf } from '../policy-file.ts'
 
 /** `sallyport explain`: what the interceptor would decide on a request, and why; without server, token or data. */
@@ -16,10 +17,10 @@ Usage: npm run -s sallyport -- explain --method GET --url "/Condition?patient=1"
        npm run -s sallyport -- explain --jsonl < requests.jsonl
 
   --method          GET, HEAD, POST, PUT, PATCH or DELETE (GET if left out)
-  --url             the address below the FHIR base, with its query
+  --url             the address below the FHIR base, with its query; with or without the base
   --scope           the granted scopes, as in the token
   --patient         the id of the patient of the token
-  --fhir-user       the user of the token, for example Practitioner/1
+  --fhir-user       the user of the token, for example Practitioner/1; an id is that of a Practitioner
   --body            the body: JSON (an array is a JSON Patch), or a form for _search
   --search-letter   r or s; as smart.fhir.search-letter if left out
   --contexts        patient,user,system or some of them; as smart.fhir.scope-contexts if left out
@@ -63,15 +64,29 @@ function questionOf(args: Arguments, settings: Settings): Question {
   if (typeof url !== 'string') throw misuse('Missing --url')
   return {
     method: optional(args, 'method') ?? 'GET',
-    url,
+    url: belowBase(url, settings.fhirBaseUrl),
     scope: typeof scope === 'string' ? scope : required(args, 'scope'),
     patient: optional(args, 'patient'),
-    fhirUser: optional(args, 'fhir-user'),
+    fhirUser: fhirUserOf(optional(args, 'fhir-user'), settings.fhirBaseUrl),
     body: bodyOf(optional(args, 'body')),
     searchLetter: searchLetterOf(args) ?? settings.fhir.searchLetter,
     contexts: contextsOf(args) ?? settings.fhir.scopeContexts,
     userReach: userReachOf(settings),
   }
+}
+
+/** Takes a whole address too, as it is pasted; that of another server is none below this base. */
+function belowBase(url: string, fhirBaseUrl: string): string {
+  if (!/^https?:/i.test(url)) return url
+  const below = url.startsWith(fhirBaseUrl) ? url.slice(fhirBaseUrl.length) : undefined
+  if (below === undefined || !/^(?:[/?]|$)/.test(below))
+    throw misuse(`Cannot use --url: expected an address below ${fhirBaseUrl}, for example /Patient/1`)
+  return below
+}
+
+function fhirUserOf(text: string | undefined, fhirBaseUrl: string): string | undefined {
+  const user = text === undefined ? undefined : readFhirUser(text, fhirBaseUrl)
+  return user && `${user.type}/${user.id}`
 }
 
 /** JSON where it is JSON, else a form. */

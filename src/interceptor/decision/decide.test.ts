@@ -102,7 +102,7 @@ describe('decide', () => {
     assert.equal(outcome.issue[0]?.code, 'forbidden')
     assert.equal(
       outcome.issue[0]?.diagnostics,
-      'Any one of these scopes would permit it: patient/Condition.r, user/Condition.r, system/Condition.r, patient/*.rs',
+      'Any one of these scopes would permit it: patient/Condition.r, patient/*.rs, system/Condition.r, system/*.rs; a user/ scope needs a fhirUser in the token',
     )
   })
 

@@ -1,6 +1,6 @@
 import type { Grant, GrantedAccess, Limit, Part, Policy, Reach } from '../../consent/index.ts'
-import { isEverything, isOfNamedOnly } from '../../consent/index.ts'
-import type { Letter } from '../../scope/index.ts'
+import { accessOf, isEverything, isOfNamedOnly } from '../../consent/index.ts'
+import { type Letter, parseScopes, type ScopeContext } from '../../scope/index.ts'
 import type { Method, Refusal } from '../refusal.ts'
 import type { Decision } from './decision.ts'
 import { hint } from './hint.ts'
@@ -39,13 +39,25 @@ export function refusedFor(refusal: Refusal): Decision {
 }
 
 export function insufficient(of: Case, type: string, letter: Letter): Refusal {
+  const { grant, policy } = of
+  const lacking = [
+    ...(policy.contexts.includes('patient') && grant.patient === undefined ? (['patient'] as const) : []),
+    ...(policy.contexts.includes('user') && grant.fhirUser === undefined ? (['fhirUser'] as const) : []),
+  ]
   return {
     kind: 'insufficient-scope',
     method: of.method,
     type,
-    letter: letter === 's' ? of.policy.searchLetter : letter,
-    contexts: of.policy.contexts,
+    letter: letter === 's' ? policy.searchLetter : letter,
+    contexts: policy.contexts.filter(context => wouldReach(of, context, type, letter)),
+    ...(lacking.length > 0 && { lacking }),
   }
+}
+
+/** Whether a scope of a context would reach anything of a type with this token. */
+function wouldReach({ grant, policy }: Case, context: ScopeContext, type: string, letter: Letter): boolean {
+  const access = accessOf({ ...grant, scopes: parseScopes(`${context}/*.cruds`) }, policy)
+  return access.reached(type === '*' ? 'Patient' : type, letter).parts.some(({ by }) => by !== 'fhirUser')
 }
 
 function mayHold(limit: Limit, type: string, target: Target): boolean {
