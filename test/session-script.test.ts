@@ -89,6 +89,7 @@ describe('session.js', () => {
     await stack.store.db.deleteFrom('app_session').execute()
     await comeBack(page)
     await page.getByRole('heading', { level: 1, name: 'Your session is over' }).waitFor()
+    await page.getByText('or the access of this app was removed').waitFor()
     assert.equal(await page.getByText('Juniper').count(), 0)
   })
 

@@ -46,7 +46,7 @@ function sessionOverPage({ context, reference }: Occasion): StatePage {
       kind: 'refused',
       title: 'Your session is over',
       text: [
-        'It reached its end, or you signed out. The record is closed, and nothing that you did was lost.',
+        'It reached its end, you signed out, or the access of this app was removed. The record is closed, and nothing that you did was lost.',
         html`To go on, <b>launch the app again</b> from the patient list.`,
       ],
       code: 'session_over',
