@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { promisify } from 'node:util'
 
 const run = promisify(execFile)
+const ROOT = join(import.meta.dirname, '..')
 
 // A FHIR server of somebody else, in plain JavaScript, that has the package below its node_modules.
 const HOST = `
@@ -35,6 +36,22 @@ describe('npm run build', () => {
   it('makes a package whose interceptor guards another server, below node_modules and without a dependency', async () => {
     await writeFile(join(folder, 'host.mjs'), HOST)
     const { stdout } = await run(process.execPath, ['host.mjs'], { cwd: folder })
+    assert.equal(stdout.trim(), '401 login')
+  })
+
+  it('makes the package that the server of docs/interceptor.md runs with as it is printed there', async () => {
+    const page = await readFile(join(ROOT, 'docs/interceptor.md'), 'utf8')
+    const [, block = ''] = /```js\n([\s\S]*?)```/.exec(page) ?? []
+    const asked = `, async function () {
+      const answer = await fetch('http://127.0.0.1:' + this.address().port + '/fhir/Patient/1')
+      console.log(answer.status, (await answer.json()).issue[0].code)
+      process.exit()
+    })`
+    const server = block.replace('app.listen(3000)', `app.listen(0, '127.0.0.1'${asked}`)
+    assert.notEqual(server, block)
+    await symlink(join(ROOT, 'node_modules/express'), join(folder, 'node_modules/express'))
+    await writeFile(join(folder, 'server.mjs'), server)
+    const { stdout } = await run(process.execPath, ['server.mjs'], { cwd: folder })
     assert.equal(stdout.trim(), '401 login')
   })
 })
