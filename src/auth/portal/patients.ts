@@ -26,11 +26,26 @@ export async function findPatients(
   search: string | undefined,
 ): Promise<PatientList | Away> {
   if (search === undefined) return listOf(await read(`Patient?_count=${PATIENTS_LISTED}`))
-  const whole = await findByName(read, [search])
   const words = search.split(/[\s,]+/).filter(word => word !== '')
-  // A server compares each part of a name by itself: "Alba Juniper" is found as "Alba" and "Juniper".
-  if (whole.kind === 'away' || whole.patients.length > 0 || words.length < 2) return whole
-  return findByName(read, words)
+  // A server compares each part of a name by itself: "Alba Juniper" is found as "Alba" and "Juniper". Also where the
+  // whole text finds somebody: in another order of the words it would find whoever could be taken for them.
+  const [whole, byWords] = await Promise.all([
+    findByName(read, [search]),
+    words.length < 2 ? undefined : findByName(read, words),
+  ])
+  if (whole.kind === 'away' || byWords === undefined) return whole
+  return byWords.kind === 'away' ? byWords : both(whole, byWords)
+}
+
+/** Whoever is in one of them. How many that are in all nobody tells where each has more. */
+function both(one: PatientList, other: PatientList): PatientList {
+  if (one.patients.length === 0) return other
+  const known = new Set(one.patients.map(({ id }) => id))
+  const added = other.patients.filter(({ id }) => !known.has(id))
+  if (added.length === 0 && !other.hasMore) return one
+  const patients = [...one.patients, ...added].toSorted(byFamilyName)
+  const hasMore = one.hasMore || other.hasMore || patients.length > PATIENTS_LISTED
+  return { kind: 'list', patients: patients.slice(0, PATIENTS_LISTED), total: undefined, hasMore }
 }
 
 /** The first by family name; a server that cannot sort so (FHIR R4, 3.1.1.5.1) gives the first as it has them. */

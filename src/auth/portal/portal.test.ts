@@ -113,6 +113,18 @@ describe('GET /portal', () => {
     assert.deepEqual(idsIn(found.body), ['limestone'])
     assert.match(found.body, /1 patient matches “Limestone”\./)
     assert.deepEqual(idsIn((await visitor.get('/portal?search=edith,%20limestone')).body), ['limestone'])
+    // The one whose name is kept as one text is found with those whose names are in parts, in every order.
+    const resources = [
+      ...RESOURCES,
+      { resourceType: 'Patient', id: 'whole', name: [{ text: 'Alba Juniper', family: 'Juniper' }] },
+    ]
+    const other = await (await AuthHouse.open(await open(), { resources })).loggedIn()
+    const ids = ['juniper', 'juniper2', 'whole']
+    for (const text of ['alba juniper', 'juniper alba']) {
+      const { body } = await other.get(`/portal?search=${encodeURIComponent(text)}`)
+      assert.deepEqual(idsIn(body).toSorted(), ids, text)
+      assert.ok(body.includes(`3 patients match “${text}”.`), text)
+    }
     assert.deepEqual(idsIn((await visitor.get('/portal?search=%20%20')).body).length, 5)
   })
 
