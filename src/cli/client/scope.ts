@@ -1,5 +1,6 @@
+import { readSettings } from '../../config/index.ts'
 import { parseScope } from '../../scope/index.ts'
-import { misuse } from '../command.ts'
+import { type Io, misuse } from '../command.ts'
 
 /** Scopes of the SMART grammar, on types that FHIR R4 has, each once. */
 export async function checkScope(text: string): Promise<string> {
@@ -15,6 +16,17 @@ export async function checkScope(text: string): Promise<string> {
     }
   }
   return scopes.join(' ')
+}
+
+/** Says which scopes are not granted as they stand (contract 5.5). */
+export function noteScopes(scope: string, io: Io): void {
+  if (readSettings(io.env, io.cwd).fhir.searchLetter === 's') return
+  for (const text of scope.split(' ')) {
+    const parsed = parseScope(text)
+    if (parsed?.kind !== 'resource' || !parsed.letters.has('s') || parsed.letters.has('r')) continue
+    const what = parsed.letters.size === 1 ? `${text} is never granted` : `${text} is granted without its s`
+    io.stderr.write(`Note: ${what}: here a search needs r (smart.fhir.search-letter), so ask for rs\n`)
+  }
 }
 
 /** Whether every scope is for back ends (`system/`, and the launch API): a client that no user ever authorizes. */

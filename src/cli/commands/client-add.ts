@@ -1,6 +1,7 @@
 import { required } from '../arguments.ts'
 import { checkId } from '../client/client-id.ts'
 import { checkWhole, describingOptions, describingUsage, readDescription } from '../client/registration.ts'
+import { noteScopes } from '../client/scope.ts'
 import { type Command, CommandFailure, misuse } from '../command.ts'
 import { withStore } from '../with-store.ts'
 
@@ -46,6 +47,7 @@ ${describingUsage}`,
     if (!added) throw new CommandFailure(`Cannot add client ${client_id}: the id is taken`)
     io.stdout.write(`client_id: ${client_id}\n`)
     if (secret !== undefined) io.stdout.write(`client_secret: ${secret}\n`)
+    noteScopes(client.scope, io)
     return 0
   },
 }

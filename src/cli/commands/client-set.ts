@@ -8,6 +8,7 @@ import {
   describingUsage,
   readDescription,
 } from '../client/registration.ts'
+import { noteScopes } from '../client/scope.ts'
 import { type Command, CommandFailure, misuse } from '../command.ts'
 import { withStore } from '../with-store.ts'
 
@@ -44,6 +45,7 @@ ${describingUsage}
     await withStore(io, ({ db }) => db.transaction().execute(trx => change(trx, id, changes)))
     io.stdout.write(`Changed client ${id}\n`)
     if (secret !== undefined) io.stdout.write(`client_secret: ${secret}\n`)
+    if (described.scope !== undefined) noteScopes(described.scope, io)
     return 0
   },
 }

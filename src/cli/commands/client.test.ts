@@ -82,6 +82,19 @@ eachDatabase((_, __, create) => {
       })
     })
 
+    it('says which scopes are not granted as they stand, where r searches', async () => {
+      const { run } = await setUp()
+      const scope = 'patient/Patient.s patient/Condition.cs patient/Observation.rs openid'
+      const note = (what: string) =>
+        `Note: ${what}: here a search needs r (smart.fhir.search-letter), so ask for rs\n`
+      const notes =
+        note('patient/Patient.s is never granted') + note('patient/Condition.cs is granted without its s')
+      const added = await run(...APP.slice(0, -1), scope, '--public')
+      assert.deepEqual(added, { exitCode: 0, stdout: 'client_id: growth\n', stderr: notes })
+      assert.equal((await run('client', 'set', 'growth', '--scope', scope)).stderr, notes)
+      assert.equal((await run('client', 'set', 'growth', '--name', 'x')).stderr, '')
+    })
+
     it('prints a made secret once, and keeps its hash', async () => {
       const { run, rows } = await setUp()
       const { exitCode, stdout } = await run(...APP, '--secret')

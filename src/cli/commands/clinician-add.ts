@@ -1,6 +1,8 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { readSettings } from '../../config/index.ts'
 import { required } from '../arguments.ts'
-import { type Command, CommandFailure, misuse } from '../command.ts'
+import { type Command, CommandFailure, type Io, misuse } from '../command.ts'
 import { readFhirUser } from '../fhir-user.ts'
 import { readNewPassword, warnIfShort } from '../password.ts'
 import { withStore } from '../with-store.ts'
@@ -45,8 +47,26 @@ Options:
     if (!added) throw new CommandFailure(`Cannot add clinician ${row.username}: the username is taken`)
     io.stdout.write(`Added clinician ${row.username} with id ${added.id}\n`)
     warnIfShort(password, io)
+    await noteAbsent(row.fhir_user_id, io)
     return 0
   },
+}
+
+/** Says that nobody is there by that id, where we have the data: an app could not read who its user is. */
+async function noteAbsent(id: string, { env, cwd, stderr }: Io): Promise<void> {
+  const settings = readSettings(env, cwd)
+  const file = join(settings.dataDir, 'fhir.db')
+  if (settings.fhir.upstreamUrl !== undefined || !existsSync(file)) return
+  const { openRepository } = await import('../../fhir-server/index.ts')
+  try {
+    const repository = openRepository({ file, baseUrl: settings.fhirBaseUrl })
+    const found = repository.find('Practitioner', id)
+    repository.close()
+    if (found?.deleted !== false)
+      stderr.write(`Note: the FHIR server has no Practitioner/${id}; create or import it\n`)
+  } catch {
+    // The clinician is added all the same: what is wrong with the data, the start says.
+  }
 }
 
 function usernameOf(text: string): string {

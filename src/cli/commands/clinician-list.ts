@@ -17,7 +17,7 @@ Usage: npm run -s sallyport -- clinician list`,
     const lines = rows.map(row => [
       row.username,
       row.display_name,
-      row.fhir_user_id,
+      `Practitioner/${row.fhir_user_id.replace(/^Practitioner\//, '')}`,
       row.disabled ? 'disabled' : 'active',
       row.id,
     ])

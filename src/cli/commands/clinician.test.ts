@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { verify } from '@node-rs/bcrypt'
 import { sallyport, terminal } from '../../../test/support/command-line.ts'
 import { eachDatabase } from '../../../test/support/databases.ts'
+import { openRepository } from '../../fhir-server/index.ts'
 import { openStore, type Store } from '../../store/index.ts'
 
 const ADA = [
@@ -52,6 +56,39 @@ eachDatabase((_, __, create) => {
       )
     })
 
+    it('says that the FHIR server has nobody by that id, where it has the data', async () => {
+      const SMART_DATABASE_URL = await create()
+      const SMART_DATA_DIR = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
+      try {
+        const file = join(SMART_DATA_DIR, 'fhir.db')
+        const repository = openRepository({ file, baseUrl: 'http://localhost:8080/fhir' })
+        repository.load([{ resourceType: 'Practitioner', id: 'practitioner-7' }])
+        repository.close()
+        const add = async (username: string, user: string) => {
+          const args = [
+            'clinician',
+            'add',
+            '--username',
+            username,
+            '--display-name',
+            'X',
+            '--fhir-user',
+            user,
+          ]
+          const env = { SMART_DATABASE_URL, SMART_DATA_DIR }
+          const { exitCode, stderr } = await sallyport(args, { env, stdin: 'correct horse\n' })
+          return [exitCode, stderr]
+        }
+        assert.deepEqual(await add('ada', 'practitioner-7'), [0, ''])
+        assert.deepEqual(await add('eve', 'Practitioner/practitioner-77'), [
+          0,
+          'Note: the FHIR server has no Practitioner/practitioner-77; create or import it\n',
+        ])
+      } finally {
+        rmSync(SMART_DATA_DIR, { recursive: true, force: true })
+      }
+    })
+
     it('takes a short password with a warning, and a longer one without', async () => {
       const { run } = await setUp()
       const short = await run(ADA, '1234567\n')
@@ -95,7 +132,7 @@ eachDatabase((_, __, create) => {
       assert.equal(exitCode, 0)
       assert.match(
         stdout,
-        /^USERNAME +DISPLAY NAME +FHIR USER +STATE +ID\nada +Dr\. Ada Byron +practitioner-7 +disabled +[0-9a-f-]{36}\n$/,
+        /^USERNAME +DISPLAY NAME +FHIR USER +STATE +ID\nada +Dr\. Ada Byron +Practitioner\/practitioner-7 +disabled +[0-9a-f-]{36}\n$/,
       )
     })
   })
