@@ -171,9 +171,19 @@ describe('the launch', () => {
     }
   })
 
-  it('has words for a search that finds nobody, whatever was typed', async () => {
+  it('finds by MRN and by names in any order, and has words for finding nobody, whatever was typed', async () => {
     const { page, faults } = await open()
     await signIn(page, stack)
+    for (const [text, count] of [
+      ['SYN-004127', 1],
+      ['juniper alba', 2],
+      ['Alba Juniper', 2],
+    ] as const) {
+      await page.getByLabel('Find a patient by name or MRN').fill(text)
+      await page.getByRole('button', { name: 'Search' }).click()
+      await page.getByText(`match${count === 1 ? 'es' : ''} “${text}”.`).waitFor()
+      assert.equal(await page.locator('[data-patient-id]').count(), count, text)
+    }
     for (const text of ['Nobody', '<script>alert(1)</script>', 'a&b=c', 'a|b', "'; drop table--", '%']) {
       await page.getByLabel('Find a patient by name').fill(text)
       await page.getByRole('button', { name: 'Search' }).click()

@@ -32,10 +32,10 @@ ${searchForm(paths.portal, search)}
 </div>`
 }
 
-/** Finds patients by name: the list of the address again, with `search`. */
+/** Finds patients by name or number: the list of the address again, with `search`. */
 export function searchForm(address: string, search: string | undefined, hidden?: Html): Html {
   return html`<form class="field" role="search" action="${address}">${hidden}
-<label class="field__label" for="search">Find a patient by name</label>
+<label class="field__label" for="search">Find a patient by name or MRN</label>
 <div class="search"><div class="search__box">${icon('search')}<input class="input" id="search" name="search" type="search" maxlength="200" autocomplete="off" spellcheck="false" value="${search}"></div><button class="btn btn--quiet">Search</button></div>
 </form>`
 }
@@ -95,7 +95,7 @@ export function nobody(search: string | undefined, all: string): Html {
     })
   return empty({
     title: `No patient matches “${search}”`,
-    text: 'Check the spelling, or type only the beginning of the name.',
+    text: 'Check the spelling, or type only the beginning of the name. An MRN is found when it is typed whole.',
     action: { href: all, text: 'Show the first 20 patients' },
   })
 }

@@ -20,7 +20,7 @@ export interface Away {
   readonly reason: string
 }
 
-/** The patients of the list, or those whose name matches (service.md 4.1, rules 3 and 4). */
+/** The patients of the list, or those whose name or number matches (service.md 4.1, rules 3 and 4). */
 export async function findPatients(
   read: FhirReader,
   search: string | undefined,
@@ -29,12 +29,20 @@ export async function findPatients(
   const words = search.split(/[\s,]+/).filter(word => word !== '')
   // A server compares each part of a name by itself: "Alba Juniper" is found as "Alba" and "Juniper". Also where the
   // whole text finds somebody: in another order of the words it would find whoever could be taken for them.
-  const [whole, byWords] = await Promise.all([
+  const [whole, more] = await Promise.all([
     findByName(read, [search]),
-    words.length < 2 ? undefined : findByName(read, words),
+    words.length < 2 ? findByNumber(read, search) : findByName(read, words),
   ])
-  if (whole.kind === 'away' || byWords === undefined) return whole
-  return byWords.kind === 'away' ? byWords : both(whole, byWords)
+  if (whole.kind === 'away' || more === undefined) return whole
+  return more.kind === 'away' ? more : both(whole, more)
+}
+
+/** By MRN or any other identifier, whole; not every server searches so. Without a digit it is a name. */
+async function findByNumber(read: FhirReader, text: string): Promise<PatientList | undefined> {
+  if (!/\d/.test(text)) return undefined
+  const identifier = encodeURIComponent(escapeValue(text))
+  const found = listOf(await read(`Patient?identifier=${identifier}&_count=${PATIENTS_LISTED}`))
+  return found.kind === 'away' ? undefined : found
 }
 
 /** Whoever is in one of them. How many that are in all nobody tells where each has more. */

@@ -94,60 +94,6 @@ describe('GET /portal', () => {
     assert.match(body, />Died</)
   })
 
-  it('sends the search text encoded and escaped, and shows it escaped', async () => {
-    const search = `a&b=c|d,e\\f$<script>"'#%é`
-    house.fhir.asked.length = 0
-    const page = await visitor.get(`/portal?search=${encodeURIComponent(search)}`)
-    const [asked] = house.fhir.asked
-    assert.equal(asked?.url.searchParams.get('name'), `a&b=c\\|d\\,e\\\\f\\$<script>"'#%é`)
-    assert.deepEqual([...(asked?.url.searchParams.keys() ?? [])], ['name', '_count', '_sort'])
-    assert.doesNotMatch(page.body, /<script>/)
-    assert.ok(page.body.includes('value="a&amp;b=c|d,e\\f$&lt;script&gt;&quot;&#39;#%é"'))
-    assert.match(page.body, /No patient matches “a&amp;b/)
-    assert.match(page.body, /type only the beginning of the name/)
-    assert.match(page.body, /Show the first 20 patients/)
-  })
-
-  it('searches by name, and finds a name whose parts are in any order', async () => {
-    const found = await visitor.get('/portal?search=Limestone')
-    assert.deepEqual(idsIn(found.body), ['limestone'])
-    assert.match(found.body, /1 patient matches “Limestone”\./)
-    assert.deepEqual(idsIn((await visitor.get('/portal?search=edith,%20limestone')).body), ['limestone'])
-    // The one whose name is kept as one text is found with those whose names are in parts, in every order.
-    const resources = [
-      ...RESOURCES,
-      { resourceType: 'Patient', id: 'whole', name: [{ text: 'Alba Juniper', family: 'Juniper' }] },
-    ]
-    const other = await (await AuthHouse.open(await open(), { resources })).loggedIn()
-    const ids = ['juniper', 'juniper2', 'whole']
-    for (const text of ['alba juniper', 'juniper alba']) {
-      const { body } = await other.get(`/portal?search=${encodeURIComponent(text)}`)
-      assert.deepEqual(idsIn(body).toSorted(), ids, text)
-      assert.ok(body.includes(`3 patients match “${text}”.`), text)
-    }
-    assert.deepEqual(idsIn((await visitor.get('/portal?search=%20%20')).body).length, 5)
-  })
-
-  it('asks for matches by family name, and takes them in any order from a server that cannot sort', async () => {
-    house.fhir.asked.length = 0
-    await visitor.get('/portal?search=Limestone')
-    assert.deepEqual(queries(), ['?name=Limestone&_count=20&_sort=family'])
-    house.fhir.refuse('_sort')
-    house.fhir.asked.length = 0
-    const found = await visitor.get('/portal?search=Limestone')
-    house.fhir.refuse(undefined)
-    assert.deepEqual(idsIn(found.body), ['limestone'])
-    assert.deepEqual(queries(), ['?name=Limestone&_count=20&_sort=family', '?name=Limestone&_count=20'])
-
-    function queries() {
-      return house.fhir.asked.map(({ url }) => url.search)
-    }
-  })
-
-  it('takes 200 characters in the search field', async () => {
-    assert.match((await visitor.get('/portal')).body, /<input[^>]* name="search"[^>]* maxlength="200"/)
-  })
-
   it('says that there is no MRN, and marks the FHIR id as one', async () => {
     const { body } = await visitor.get('/portal?search=limestone')
     assert.match(body, /<span class="unknown">No MRN<\/span> <span class="prow__id">FHIR id limestone</)

@@ -10,7 +10,7 @@ export interface FhirStandIn {
   refuse(parameter: string | undefined): void
 }
 
-/** A FHIR server as far as the portal uses one: reads, and searches by name, family and patient. */
+/** A FHIR server as far as the portal uses one: reads, and searches by name, family, identifier and patient. */
 export function fhirStandIn(baseUrl: string, resources: readonly Resource[]): FhirStandIn {
   const asked: { url: URL; authorization: string | null }[] = []
   let failing: number | 'no-answer' | 'not-json' | undefined
@@ -52,7 +52,9 @@ function matches(resource: Resource, query: URLSearchParams): boolean {
   const text = JSON.stringify(resource.name ?? '').toLowerCase()
   const names = [...query.getAll('name'), ...query.getAll('family')]
   const patient = query.get('patient')
+  const identifier = query.get('identifier')
   return (
+    (identifier === null || JSON.stringify(resource.identifier ?? '').includes(`"${identifier}"`)) &&
     names.every(name => text.includes(`"${name.toLowerCase()}`)) &&
     (patient === null || JSON.stringify(resource.subject).includes(`Patient/${patient}"`))
   )

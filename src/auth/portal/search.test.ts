@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { AuthHouse } from '../testing/auth-house.ts'
+import { patient } from '../testing/fhir-stand-in.ts'
+import { oneStore } from '../testing/one-store.ts'
+import type { Visitor } from '../testing/visitor.ts'
+
+const RESOURCES = [
+  patient('juniper', 'Juniper', 'Alba', {
+    identifier: [{ type: { coding: [{ code: 'MR' }] }, value: 'SYN-004127' }],
+  }),
+  patient('juniper2', 'Juniper', 'Alban'),
+  patient('limestone', 'Limestone', 'Edith'),
+  patient('seven', 'Seven7', 'Ada'),
+  { resourceType: 'Patient', id: 'nameless' },
+]
+
+function idsIn(body: string): readonly string[] {
+  return [...body.matchAll(/data-patient-id="([^"]*)"/g)].map(match => match[1] ?? '')
+}
+
+describe('GET /portal with a search', () => {
+  const open = oneStore()
+  let house: AuthHouse
+  let visitor: Visitor
+  before(async () => {
+    house = await AuthHouse.open(await open(), { resources: RESOURCES })
+    visitor = await house.loggedIn()
+  })
+
+  it('sends the search text encoded and escaped, and shows it escaped', async () => {
+    const search = `a&b=c|d,e\\f$<script>"'#%é`
+    house.fhir.asked.length = 0
+    const page = await visitor.get(`/portal?search=${encodeURIComponent(search)}`)
+    const [asked] = house.fhir.asked
+    assert.equal(asked?.url.searchParams.get('name'), `a&b=c\\|d\\,e\\\\f\\$<script>"'#%é`)
+    assert.deepEqual([...(asked?.url.searchParams.keys() ?? [])], ['name', '_count', '_sort'])
+    assert.doesNotMatch(page.body, /<script>/)
+    assert.ok(page.body.includes('value="a&amp;b=c|d,e\\f$&lt;script&gt;&quot;&#39;#%é"'))
+    assert.match(page.body, /No patient matches “a&amp;b/)
+    assert.match(page.body, /type only the beginning of the name/)
+    assert.match(page.body, /Show the first 20 patients/)
+  })
+
+  it('searches by name, and finds a name whose parts are in any order', async () => {
+    const found = await visitor.get('/portal?search=Limestone')
+    assert.deepEqual(idsIn(found.body), ['limestone'])
+    assert.match(found.body, /1 patient matches “Limestone”\./)
+    assert.deepEqual(idsIn((await visitor.get('/portal?search=edith,%20limestone')).body), ['limestone'])
+    // The one whose name is kept as one text is found with those whose names are in parts, in every order.
+    const resources = [
+      ...RESOURCES,
+      { resourceType: 'Patient', id: 'whole', name: [{ text: 'Alba Juniper', family: 'Juniper' }] },
+    ]
+    const other = await (await AuthHouse.open(await open(), { resources })).loggedIn()
+    const ids = ['juniper', 'juniper2', 'whole']
+    for (const text of ['alba juniper', 'juniper alba']) {
+      const { body } = await other.get(`/portal?search=${encodeURIComponent(text)}`)
+      assert.deepEqual(idsIn(body).toSorted(), ids, text)
+      assert.ok(body.includes(`3 patients match “${text}”.`), text)
+    }
+    assert.deepEqual(idsIn((await visitor.get('/portal?search=%20%20')).body).length, 5)
+  })
+
+  it('asks for matches by family name, and takes them in any order from a server that cannot sort', async () => {
+    house.fhir.asked.length = 0
+    await visitor.get('/portal?search=Limestone')
+    assert.deepEqual(queries(), ['?name=Limestone&_count=20&_sort=family'])
+    house.fhir.refuse('_sort')
+    house.fhir.asked.length = 0
+    const found = await visitor.get('/portal?search=Limestone')
+    house.fhir.refuse(undefined)
+    assert.deepEqual(idsIn(found.body), ['limestone'])
+    assert.deepEqual(queries(), ['?name=Limestone&_count=20&_sort=family', '?name=Limestone&_count=20'])
+
+    function queries() {
+      return house.fhir.asked.map(({ url }) => url.search)
+    }
+  })
+
+  it('takes 200 characters in the search field', async () => {
+    assert.match((await visitor.get('/portal')).body, /<input[^>]* name="search"[^>]* maxlength="200"/)
+  })
+
+  it('finds by MRN what is one word with a digit, and by name too', async () => {
+    const found = await visitor.get('/portal?search=SYN-004127')
+    assert.deepEqual(idsIn(found.body), ['juniper'])
+    assert.match(found.body, /1 patient matches “SYN-004127”\./)
+    assert.deepEqual(idsIn((await visitor.get('/portal?search=seven7')).body), ['seven'])
+    house.fhir.asked.length = 0
+    await visitor.get('/portal?search=a%7C1')
+    assert.equal(house.fhir.asked[1]?.url.searchParams.get('identifier'), 'a\\|1')
+    assert.match((await visitor.get('/portal')).body, /Find a patient by name or MRN</)
+  })
+
+  it('finds by name at a server that does not search by MRN', async () => {
+    house.fhir.refuse('identifier')
+    const found = await visitor.get('/portal?search=seven7')
+    house.fhir.refuse(undefined)
+    assert.deepEqual(idsIn(found.body), ['seven'])
+  })
+})
