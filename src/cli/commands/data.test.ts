@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
@@ -100,6 +102,7 @@ describe('sallyport data import', () => {
     )
     const { exitCode, stdout, stderr } = await run('mixed.ndjson')
     assert.equal(exitCode, 1)
+    assert.match(stdout, /^Read 2 resources, and 1 line or entry that is none, from 1 file in /)
     assert.match(stdout, /created +1\n.*\n.*\n +refused +2\nRefused, by reason:\n/)
     assert.match(stdout, /1 x Patient\.birthDate: .* \(mixed\.ndjson:2\)\n/)
     assert.match(stdout, /1 x Not JSON \(mixed\.ndjson:3\)\n/)
@@ -177,7 +180,34 @@ describe('sallyport data import', () => {
     const away = await run('--to', url, 'sample.ndjson')
     assert.equal(away.exitCode, 1)
     assert.match(away.stderr, /^Cannot send to http.*: ECONNREFUSED\n$/)
+    // A port that fetch never goes to: its error has no code.
+    const banned = await run('--to', 'http://localhost:1/r4', 'sample.ndjson')
+    assert.equal(banned.stderr, 'Cannot send to http://localhost:1/r4: bad port\n')
     assert.match((await run('--to', 'ftp://x', 'sample.ndjson')).stderr, /^Cannot import: --to is no http/)
+  })
+
+  it('says where the credentials belong when the server asks for some', async () => {
+    const { write, run } = setUp()
+    write('sample.ndjson', ndjson)
+    const server = createServer((request, response) => {
+      request.resume()
+      response.writeHead(401).end()
+    })
+    await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/r4`
+    try {
+      const other = await run('--to', url, 'sample.ndjson')
+      const upstream = await run.with({ SMART_FHIR_UPSTREAM_URL: url })('--to', url, 'sample.ndjson')
+      assert.deepEqual([other.exitCode, upstream.exitCode], [1, 1])
+      const refused = `Cannot send to ${url}: it answered 401 to a batch; `
+      assert.equal(
+        other.stderr,
+        `${refused}set SMART_FHIR_UPSTREAM_URL to this address, and SMART_FHIR_UPSTREAM_AUTH with what belongs to it\n`,
+      )
+      assert.equal(upstream.stderr, `${refused}look at SMART_FHIR_UPSTREAM_AUTH and what belongs to it\n`)
+    } finally {
+      server.close()
+    }
   })
 
   it('does not import beside an upstream server', async () => {

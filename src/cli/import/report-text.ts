@@ -5,7 +5,7 @@ const reasonsShown = 20
 
 /** What became of an import, for people. It names files, lines and elements, never what is in them. */
 export function reportText(report: ImportReport, passedOver: number, ms: number): string {
-  const { created, updated, unchanged, refused } = report
+  const { created, updated, unchanged, refused, none } = report
   const all = created + updated + unchanged + refused
   const rows: readonly (readonly [string, number])[] = [
     ['created', created],
@@ -15,13 +15,20 @@ export function reportText(report: ImportReport, passedOver: number, ms: number)
   ]
   const wide = all.toLocaleString('en').length
   return [
-    `Read ${counted(all, 'resource')} from ${counted(report.files, 'file')} in ${(ms / 1000).toFixed(1)} s`,
+    `Read ${counted(all - none, 'resource')}${noneText(none)} from ${counted(report.files, 'file')} in ${(ms / 1000).toFixed(1)} s`,
     ...rows.map(([name, count]) => `  ${name.padEnd(9)}  ${count.toLocaleString('en').padStart(wide)}`),
     ...reasonLines(report.reasons),
     ...unreadableLines(report.unreadable),
     ...noteLines(report.unresolved, passedOver),
     '',
   ].join('\n')
+}
+
+function noneText(count: number): string {
+  if (count === 0) return ''
+  return count === 1
+    ? ', and 1 line or entry that is none,'
+    : `, and ${count.toLocaleString('en')} lines or entries that are none,`
 }
 
 export function counted(count: number, noun: string): string {

@@ -21,7 +21,7 @@ export async function importTo(
   if (!to || !/^https?:$/.test(to.protocol) || to.search !== '' || to.hash !== '')
     throw new CommandFailure('Cannot import: --to is no http or https address')
   const { openRepository } = await import('../../fhir-server/index.ts')
-  const { importFiles, sendAll } = await import('../../fhir-server/import/index.ts')
+  const { BatchRefused, importFiles, sendAll } = await import('../../fhir-server/import/index.ts')
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-import-'))
   const baseUrl = to.href.replace(/\/+$/, '')
   const repository = openRepository({ file: join(folder, 'fhir.db'), baseUrl })
@@ -33,7 +33,9 @@ export async function importTo(
     return joined(read, sent, found)
   } catch (error) {
     if (error instanceof CommandFailure || !(error instanceof Error)) throw error
-    throw new CommandFailure(`Cannot send to ${baseUrl}: ${reasonOf(error)}`)
+    const hint =
+      error instanceof BatchRefused ? hintAt(error.status, baseUrl === settings.fhir.upstreamUrl) : ''
+    throw new CommandFailure(`Cannot send to ${baseUrl}: ${reasonOf(error)}${hint}`)
   } finally {
     progress.end()
     repository.close()
@@ -73,7 +75,14 @@ function joined(
 }
 
 // What `fetch` throws hides the reason inside.
-function reasonOf(error: Error): string {
-  const { cause } = error
-  return cause instanceof Error && 'code' in cause ? String(cause.code) : error.message
+function reasonOf({ cause, message }: Error): string {
+  if (!(cause instanceof Error)) return message
+  return 'code' in cause ? String(cause.code) : cause.message || message
+}
+
+function hintAt(status: number, isUpstream: boolean): string {
+  if (status !== 401 && status !== 403) return ''
+  return isUpstream
+    ? '; look at SMART_FHIR_UPSTREAM_AUTH and what belongs to it'
+    : '; set SMART_FHIR_UPSTREAM_URL to this address, and SMART_FHIR_UPSTREAM_AUTH with what belongs to it'
 }

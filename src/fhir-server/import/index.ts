@@ -7,4 +7,4 @@
 export { type FoundFiles, findFiles } from './find-files.ts'
 export { type ImportProgress, importFiles } from './import-files.ts'
 export type { ImportReport, Place, Reason, Unreadable } from './report.ts'
-export { sendAll } from './send-all.ts'
+export { BatchRefused, sendAll } from './send-all.ts'

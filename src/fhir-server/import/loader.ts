@@ -31,8 +31,10 @@ export function createLoader(repository: Repository, tally: Tally, onBatch: () =
     if (waiting.length >= batch.resources || bytes >= batch.bytes) flush()
   }
   const add = (candidate: Candidate) => {
-    if (candidate.kind === 'fault') tally.refuse(candidate.place, [candidate.fault])
-    else if (candidate.kind === 'broken')
+    if (candidate.kind === 'fault') {
+      tally.none++
+      tally.refuse(candidate.place, [candidate.fault])
+    } else if (candidate.kind === 'broken')
       tally.unreadable.push({ ...candidate.place, reason: candidate.reason })
     else wait(candidate)
   }

@@ -28,6 +28,8 @@ export interface ImportReport {
   readonly updated: number
   readonly unchanged: number
   readonly refused: number
+  /** How many of those that were refused are no resource at all: a line that is no JSON, an entry without one. */
+  readonly none: number
   readonly reasons: readonly Reason[]
   readonly unreadable: readonly Unreadable[]
   /** Conditional references (`Practitioner?identifier=…`) that nothing or several things match; they stay as they are. */
@@ -42,6 +44,7 @@ export class Tally {
   updated = 0
   unchanged = 0
   refused = 0
+  none = 0
   unresolved = 0
   readonly unreadable: Unreadable[] = []
   readonly #reasons = new Map<string, { count: number; places: Place[] }>()
@@ -62,10 +65,10 @@ export class Tally {
   }
 
   report(files: number): ImportReport {
-    const { created, updated, unchanged, refused, unresolved, unreadable } = this
+    const { created, updated, unchanged, refused, none, unresolved, unreadable } = this
     const reasons = [...this.#reasons].map(([text, known]) => ({ text, ...known }))
     reasons.sort((a, b) => b.count - a.count)
-    return { files, created, updated, unchanged, refused, reasons, unreadable, unresolved }
+    return { files, created, updated, unchanged, refused, none, reasons, unreadable, unresolved }
   }
 }
 

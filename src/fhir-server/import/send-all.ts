@@ -52,6 +52,15 @@ export async function sendAll(options: SendOptions): Promise<SentReport> {
   return { created, updated, refused }
 }
 
+/** The server took no batch: nothing of it was written. */
+export class BatchRefused extends Error {
+  readonly status: number
+  constructor(status: number) {
+    super(`it answered ${status} to a batch`)
+    this.status = status
+  }
+}
+
 interface Entry {
   readonly address: string
   readonly content: string
@@ -109,7 +118,7 @@ async function sendBatch(
   })
   const answer: unknown = response.ok ? await response.json() : undefined
   if (!isRecord(answer) || !Array.isArray(answer.entry) || answer.entry.length !== batch.length)
-    throw new Error(`it answered ${response.status} to a batch`)
+    throw new BatchRefused(response.status)
   return answer.entry.map(it => {
     const status: unknown = isRecord(it) && isRecord(it.response) ? it.response.status : undefined
     return Number.parseInt(String(status), 10)
