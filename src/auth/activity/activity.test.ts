@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { type AuditRecord, createAuditor, type KeptRecord } from '../../audit/index.ts'
+import { dateText } from '../../web/index.ts'
 import { AuthHouse } from '../testing/auth-house.ts'
 import { oneStore } from '../testing/one-store.ts'
 import type { Visitor } from '../testing/visitor.ts'
@@ -52,6 +53,14 @@ describe('GET /activity', () => {
     assert.match(body, /Refused <span class="count">1</)
     assert.doesNotMatch(body, />api\/|<script>No/)
     assert.match(body, /&lt;script&gt;No/)
+  })
+
+  it('says the day of every request, today too', async () => {
+    const { body } = await visitor.get('/activity')
+    const times = [...body.matchAll(/<time datetime="([^"T]*)T([^"]*)Z">\2 <span class="sub">([^<]*)</g)]
+    assert.equal(times.length, 100)
+    for (const [, day = '', , shown] of times) assert.equal(shown, dateText(day))
+    assert.match(body, /<details class="more narrow"><summary>Only one app, patient or launch</)
   })
 
   it('shows the older ones behind a link, down to the last', async () => {

@@ -21,7 +21,7 @@ export interface ActivityPageOptions {
   readonly kept: boolean
 }
 
-export function activityPage({ settings, clock }: AuthContext, options: ActivityPageOptions): Html {
+export function activityPage({ settings }: AuthContext, options: ActivityPageOptions): Html {
   const { login, view, records, names } = options
   return page(
     {
@@ -35,7 +35,7 @@ export function activityPage({ settings, clock }: AuthContext, options: Activity
 <p class="base"><span>FHIR base</span> <span class="url">${settings.fhirBaseUrl}</span></p></div>
 ${filters(options)}
 <div id="activity" data-live="${view.before ? 'off' : 'on'}">${
-      records.length === 0 ? nothing(options) : table(rowsHtml(records, names, clock()))
+      records.length === 0 ? nothing(options) : table(rowsHtml(records, names))
     }</div>
 ${older(options)}
 <p class="small muted after">Times are UTC. Search values that could name a person are hidden. Tokens are never shown or stored here.</p>`,
@@ -48,7 +48,7 @@ function filters({ view, counts }: ActivityPageOptions): Html {
 ${tab(view, 'all', 'All', allowed + refused)}${tab(view, 'allowed', 'Allowed', allowed)}${tab(view, 'refused', 'Refused', refused)}
 </ul></nav>
 <p class="live live--still"><span>Counts of the last hour</span> <a class="btn btn--quiet btn--small" href="${addressOf(view, { before: undefined })}">Refresh</a></p></div>
-<details class="narrow"${isNarrowed(view) && html` open`}><summary>Only one app, patient or launch</summary>
+<details class="more narrow"${isNarrowed(view) && html` open`}><summary>Only one app, patient or launch</summary>
 <form class="narrow__form" method="get" action="${paths.activity}">
 ${view.result !== 'all' && html`<input type="hidden" name="result" value="${view.result}">`}
 ${box('app', 'Client id', view.app)}${box('patient', 'Patient id', view.patient)}${box('launch', 'Launch id', view.launch)}

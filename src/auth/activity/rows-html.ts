@@ -1,20 +1,20 @@
 import type { KeptRecord } from '../../audit/index.ts'
-import { badge, type Html, html } from '../../web/index.ts'
+import { badge, dateText, type Html, html } from '../../web/index.ts'
 import { appText, decidedBy, type Names } from './words.ts'
 
 /** The rows of the table. Each has the number of its record, by which the script tells the new ones. */
-export function rowsHtml(records: readonly KeptRecord[], names: Names, now: number): readonly Html[] {
-  return records.map(record => row(record, names, now))
+export function rowsHtml(records: readonly KeptRecord[], names: Names): readonly Html[] {
+  return records.map(record => row(record, names))
 }
 
 /** A name that need not be broken. */
 const SHORT = 24
 
-function row(record: KeptRecord, names: Names, now: number): Html {
+function row(record: KeptRecord, names: Names): Html {
   const { scope, title, why } = decidedBy(record, names)
   const app = appText(record, names)
   return html`<tr role="row" data-record="${record.id}"${!record.allowed && html` class="refused"`}>
-<td role="cell" class="time" data-label="Time">${timeHtml(record.at, now)}</td>
+<td role="cell" class="time" data-label="Time">${timeHtml(record.at)}</td>
 <td role="cell" data-label="Result">${record.allowed ? badge('Allowed', 'ok') : badge('Refused', 'bad')} <span class="status">${record.status}</span></td>
 <td role="cell" data-label="Request"><code><span class="verb">${record.method ?? ''}</span> ${broken(record.request ?? '')}</code></td>
 <td role="cell" data-label="App"${app.length <= SHORT && html` class="nowrap"`}>${app}</td>
@@ -22,11 +22,10 @@ function row(record: KeptRecord, names: Names, now: number): Html {
 </tr>`
 }
 
-function timeHtml(at: number, now: number): Html {
+function timeHtml(at: number): Html {
   const instant = new Date(at).toISOString()
   const [day = '', time = ''] = instant.slice(0, -1).split('T')
-  const isToday = new Date(now).toISOString().startsWith(day)
-  return html`<time datetime="${instant}">${isToday ? time : `${day} ${time}`}</time>`
+  return html`<time datetime="${instant}">${time} <span class="sub">${dateText(day)}</span></time>`
 }
 
 /** An address may be broken before its parts. */
