@@ -30,13 +30,14 @@ async function tabTo(page: Page, wanted: RegExp): Promise<void> {
   assert.fail(`Tab never reaches ${wanted}; it is at ${await focused(page)}`)
 }
 
-/** The button can be pressed without scrolling, on a small laptop and on a telephone. */
+/** The button can be pressed without scrolling, on a small laptop and on a telephone; and it is said that data are samples. */
 async function expectLaunchInSight(page: Page): Promise<void> {
   const before = page.viewportSize()
   for (const viewport of [{ width: 1280, height: 800 }, { width: 390, height: 844 }, before]) {
     if (viewport) await page.setViewportSize(viewport)
     const box = await page.getByRole('button', { name: /^Launch/ }).boundingBox()
     const { height = 0 } = page.viewportSize() ?? {}
+    assert.ok(await page.locator('.topbar').getByText('Sample data').isVisible())
     assert.ok(box && box.y > 0 && box.y + box.height <= height, `${JSON.stringify(box)} of ${height}`)
   }
 }
