@@ -20,6 +20,23 @@ describe('banner', () => {
     assert.match(text, /^ {2}Test login +clinician \/ the-password$/m)
   })
 
+  it('calls the gateway by its name, with what it is in front of and the policy', () => {
+    const env = {
+      SMART_FHIR_UPSTREAM_URL: 'http://127.0.0.1:8090/r4',
+      SMART_POLICY_FILE: '/etc/sallyport/policy.yaml',
+    }
+    const text = print(env, ['fhir'], undefined)
+    assert.match(text, /^ {2}Gateway +http:\/\/localhost:8080\/fhir$/m)
+    assert.match(text, /^ {4}in front of +http:\/\/127\.0\.0\.1:8090\/r4$/m)
+    assert.match(text, /^ {4}by policy +\/etc\/sallyport\/policy\.yaml$/m)
+    assert.doesNotMatch(text, /FHIR server/)
+    assert.doesNotMatch(print(env, ['auth'], undefined), /Gateway|policy/)
+    assert.match(
+      print({ SMART_POLICY_FILE: 'p.yaml' }, ['fhir'], undefined),
+      /FHIR server.*\n +by policy +.*p\.yaml/,
+    )
+  })
+
   it('names only what was started', () => {
     const text = print({}, ['fhir'], undefined)
     assert.match(text, /FHIR server/)

@@ -1,4 +1,4 @@
-import type { Configuration } from '../../config/index.ts'
+import type { Configuration, Settings } from '../../config/index.ts'
 import { version } from '../../web/index.ts'
 import { columns } from '../columns.ts'
 import type { TestLogin } from './auth.ts'
@@ -15,7 +15,7 @@ export function banner(
       ['Portal', `${settings.issuerUrl}/portal`],
       ['Auth server', settings.issuerUrl],
     ],
-    fhir: [['FHIR server', settings.fhirBaseUrl]],
+    fhir: fhirRows(settings),
     app: [['App server', settings.appUrl]],
   } satisfies Record<ServerName, readonly (readonly string[])[]>
   const login = testLogin
@@ -32,6 +32,15 @@ export function banner(
 ${columns(rows.map(([title = '', text = '']) => [`  ${title}`, text]))}
 
 `
+}
+
+function fhirRows({ fhir, fhirBaseUrl }: Settings): readonly (readonly string[])[] {
+  const { upstreamUrl, policyFile } = fhir
+  return [
+    [upstreamUrl === undefined ? 'FHIR server' : 'Gateway', fhirBaseUrl],
+    ...(upstreamUrl === undefined ? [] : [['  in front of', upstreamUrl]]),
+    ...(policyFile === undefined ? [] : [['  by policy', policyFile]]),
+  ]
 }
 
 function loginText(
