@@ -87,6 +87,7 @@ describe('npm start', () => {
     const here = await place()
     const started = start(here, [], 'npm')
     await started.printed(RUNNING)
+    assert.match(started.stdout(), /Making 2 sample patients…\n.*is running/s)
     for (const text of [here.authUrl, here.fhirUrl, here.appUrl, 'clinician / sallyport', 'Ctrl-C']) {
       assert.ok(started.stdout().includes(text), text)
     }
@@ -146,6 +147,7 @@ describe('sallyport start', () => {
 
     const second = start(here)
     await second.printed(RUNNING)
+    assert.doesNotMatch(second.stdout(), /Making/)
     assert.deepEqual(await keys(), before)
     assert.match((await sallyport(['client', 'list'], { env: here.env, cwd: here.folder })).stdout, /^x /m)
     assert.equal(await logIn(here, 'clinician', 'sallyport'), '302 /portal')

@@ -39,7 +39,8 @@ it exits with 0. Settings: npm run -s sallyport -- settings.`,
       () => process.exit(1),
       () => performance.now(),
     )
-    const running = await startServers(names, { settings, logger, tls })
+    const tell = (line: string) => io.stdout.write(`${line}\n`)
+    const running = await startServers(names, { settings, logger, tls, tell })
     io.stdout.write(banner(configuration, names, running.testLogin))
     await stopped
     io.stdout.write('Stopping: running requests finish first.\n')

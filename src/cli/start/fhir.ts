@@ -38,7 +38,7 @@ export async function openFhir(
   const { settings, logger } = parts
   const { upstreamUrl } = settings.fhir
   // The data are made while the rest is loaded; an upstream has its own.
-  const loaded = upstreamUrl === undefined ? loadData(settings, closing) : undefined
+  const loaded = upstreamUrl === undefined ? loadData(parts, closing) : undefined
   const [{ createInterceptor }, { smartConfiguration }, { store, audit }] = await Promise.all([
     import('../../interceptor/index.ts'),
     import('../../auth/index.ts'),
@@ -95,7 +95,7 @@ function relayedOf({ settings, logger }: Parts): RelayedConfiguration | undefine
   })
 }
 
-function loadData(settings: Settings, closing: Closing): Promise<void> {
+function loadData({ settings, tell }: Parts, closing: Closing): Promise<void> {
   const dataFile = dataFileOf(settings)
   const order = {
     dataFile,
@@ -103,7 +103,7 @@ function loadData(settings: Settings, closing: Closing): Promise<void> {
     count: settings.fhir.samplePatients,
     now: Date.now(),
   }
-  return naming(dataFile, () => loadSamplePatients(order, closing))
+  return naming(dataFile, () => loadSamplePatients(order, closing, tell))
 }
 
 async function openEmbedded(

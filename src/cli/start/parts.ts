@@ -10,6 +10,8 @@ export interface Parts {
   readonly settings: Settings
   readonly logger: Logger
   readonly tls: Tls | undefined
+  /** Says to whoever started it what takes a while. */
+  readonly tell: (line: string) => void
 }
 
 /** What the servers keep in the database. The embedded FHIR server has a file of its own besides. */

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import type { Closing } from './closing.ts'
+import type { Parts } from './parts.ts'
 
 /** What the thread that makes the sample patients is told. */
 export interface SampleOrder {
@@ -15,9 +16,14 @@ export interface SampleOrder {
  * Contract 3: on first start of the embedded server. In a thread of its own, while this one reads the rest of the
  * program; in one transaction, so that a start that is cut short begins anew.
  */
-export async function loadSamplePatients(order: SampleOrder, closing: Closing): Promise<void> {
+export async function loadSamplePatients(
+  order: SampleOrder,
+  closing: Closing,
+  tell: Parts['tell'],
+): Promise<void> {
   if (order.count === 0) return
   if (existsSync(order.dataFile) && !(await isEmpty(order))) return
+  tell(`Making ${order.count} sample patient${order.count === 1 ? '' : 's'}…`)
   const worker = new Worker(new URL('./sample-patients-worker.ts', import.meta.url), { workerData: order })
   closing.add(() => worker.terminate())
   // Rejects when the thread fails: `once` listens for its errors.
