@@ -67,6 +67,7 @@ describe('the launch', () => {
     const banner = page.getByRole('region', { name: 'Patient' })
     await banner.getByRole('heading', { name: 'Juniper, Alba' }).waitFor()
     await banner.getByText('14-Mar-1958').waitFor()
+    await page.locator('.topbar').getByText('Sample data').waitFor()
     for (const name of ['Conditions', 'Medicines', 'Blood pressure'])
       await page.getByRole('heading', { level: 2, name }).waitFor()
     await page

@@ -14,7 +14,7 @@ export interface PageOptions {
   readonly width?: 'wide' | 'mid' | 'flow'
   /** The sticky bar with the decision at the end of a flow page, and the line that only print shows. */
   readonly after?: Html
-  /** Says that the sample patients are made up. Imported records may stand beside them. */
+  /** Says that the patients on the page are made up. */
   readonly sampleData?: boolean
   /** Files of `src/web/assets` that make the page livelier. It must work without. */
   readonly scripts?: readonly string[]

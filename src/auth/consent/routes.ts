@@ -73,14 +73,15 @@ async function ask(
 ): Promise<FastifyReply> {
   const { client, request } = situation
   const { settings, clock } = context
+  const patient = await patientOf(context, login, situation)
   const page = consentPage({
     client,
     login,
     interactionId: interaction.id,
     ...grantable(context, situation),
     redirectUri: request.redirectUri,
-    sampleData: showsSampleData(settings),
-    patient: await patientOf(context, login, situation),
+    sampleData: showsSampleData(settings, patient?.person ? [patient.person] : []),
+    patient,
     encounterId: openedFor(situation.launch, request.picked)?.encounterId,
     searchLetter: settings.fhir.searchLetter,
     accessTokenTtlSeconds: settings.accessTokenTtlSeconds,

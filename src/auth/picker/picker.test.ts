@@ -154,6 +154,7 @@ describe('/oauth2/pick', () => {
     )
     assert.doesNotMatch(page.body, /type="radio"[^>]*checked/)
     assert.match(page.body, /Similar name/)
+    assert.doesNotMatch(page.body, /Sample patients are made up/)
     assert.match(page.body, /The app at <b>chart\.example<\/b> will reach this one record and no other/)
   })
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { errorPage } from '../../web/index.ts'
+import { errorPage, type Person } from '../../web/index.ts'
 import { ACTS } from '../authorize/acts.ts'
 import { type Interaction, keepPicked } from '../authorize/interaction.ts'
 import { proceed, refuse } from '../authorize/proceed.ts'
@@ -80,7 +80,7 @@ async function showPatients(
   const read = await fhirReader(context, waiting.login.clinician)
   const list = await findPatients(read, search)
   if (list.kind === 'away') return sendPickerAway(reply, context, waiting, list)
-  const page = patientPage(optionsOf(context, waiting), { list, search, again })
+  const page = patientPage(optionsOf(context, waiting, list.patients), { list, search, again })
   return reply.sendPage(page, {
     status: again ? 400 : 200,
     formTargets: [waiting.interaction.request.redirectUri],
@@ -97,19 +97,20 @@ async function showEncounters(
   const picked = await readPicked(read, patient, context.settings.fhirBaseUrl)
   if (picked.kind === 'away') return sendPickerAway(reply, context, waiting, picked)
   if (picked.kind === 'absent') return showPatients(reply, context, waiting, {})
-  const page = encounterPage(optionsOf(context, waiting), picked)
+  const page = encounterPage(optionsOf(context, waiting, [picked.person]), picked)
   return reply.sendPage(page, { formTargets: [waiting.interaction.request.redirectUri] })
 }
 
 function optionsOf(
   { settings, clock }: AuthContext,
   { situation, login, interaction }: Waiting,
+  people: readonly Person[],
 ): PickerOptions {
   return {
     client: situation.client,
     login,
     interactionId: interaction.id,
-    sampleData: showsSampleData(settings),
+    sampleData: showsSampleData(settings, people),
     now: clock(),
   }
 }

@@ -94,6 +94,18 @@ describe('GET /portal', () => {
     assert.match(body, />Died</)
   })
 
+  it('says "Sample data" only while everybody on the page is made up', async () => {
+    const tag = [{ system: 'http://terminology.hl7.org/CodeSystem/v3-ActReason', code: 'HTEST' }]
+    const made = patient('made', 'Sample', 'A', { meta: { tag } })
+    const resources = [made, patient('imported', 'Import', 'B'), encounter('e', 'made', 'finished')]
+    const other = await (await AuthHouse.open(await open(), { resources })).loggedIn()
+    const says = async (query: string) => /Sample data/.test((await other.get(`/portal?${query}`)).body)
+    assert.equal(await says('search=sample'), true)
+    assert.equal(await says('search=sample&patient=made'), true)
+    assert.equal(await says('search=sample&patient=imported'), false)
+    assert.equal(await says(''), false)
+  })
+
   it('says that there is no MRN, and marks the FHIR id as one', async () => {
     const { body } = await visitor.get('/portal?search=limestone')
     assert.match(body, /<span class="unknown">No MRN<\/span> <span class="prow__id">FHIR id limestone</)

@@ -52,6 +52,7 @@ export function portalRoutes(app: FastifyInstance, context: AuthContext): void {
       list: listHtml({ list, search, pickedId: patient, now }),
       beside: besideHtml(picked, { apps, search, now }),
       isPicked: picked !== undefined,
+      people: [...list.patients, ...(picked?.kind === 'found' ? [picked.person] : [])],
     })
     const images = logosOf(apps.map(({ client }) => client))
     return reply.sendPage(page, { formTargets: addressesOf(apps), images })

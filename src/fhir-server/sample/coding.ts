@@ -7,6 +7,7 @@ export const systems = {
   cvx: 'http://hl7.org/fhir/sid/cvx',
   icd10: 'http://hl7.org/fhir/sid/icd-10-cm',
   ucum: 'http://unitsofmeasure.org',
+  actReason: 'http://terminology.hl7.org/CodeSystem/v3-ActReason',
   actCode: 'http://terminology.hl7.org/CodeSystem/v3-ActCode',
   participation: 'http://terminology.hl7.org/CodeSystem/v3-ParticipationType',
   interpretation: 'http://terminology.hl7.org/CodeSystem/v3-ObservationInterpretation',

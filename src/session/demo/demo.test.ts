@@ -85,6 +85,13 @@ describe('the page of the demo app', () => {
     assert.match(body, /<title>Juniper, Alba \(Ms\): summary – Demo app<\/title>/)
   })
 
+  it('says "Sample data" only of a patient who is made up', async () => {
+    assert.doesNotMatch(await page(), /Sample data/)
+    const tag = [{ system: 'http://terminology.hl7.org/CodeSystem/v3-ActReason', code: 'HTEST' }]
+    house.ehr.records[0] = { ...PATIENT, meta: { tag } }
+    assert.match(await page(), /Sample data/)
+  })
+
   it('leaves nothing blank that is missing', async () => {
     const body = await page()
     assert.match(body, /Hypothyroidism[\s\S]*?Provisional[\s\S]*?Not recorded/)

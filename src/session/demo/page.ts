@@ -40,7 +40,7 @@ export function recordPage({ context, session }: Visit, record: DemoRecord): Htm
         ...(who === undefined ? {} : { who }),
       },
       ...banner(session, record, now),
-      sampleData: isSampleData(context.settings),
+      sampleData: isSampleData(context.settings) && (!patient.ok || personOf(patient.value).sample === true),
       scripts: ['session.js'],
       after: printLine(now, who),
     },

@@ -11,6 +11,8 @@ export interface Person {
   /** Medical record number. */
   readonly mrn?: string
   readonly death?: { readonly date?: string }
+  /** Made up, and tagged so. */
+  readonly sample?: true
 }
 
 export interface PersonName {
@@ -100,6 +102,13 @@ function readDeath(patient: Resource): Person['death'] {
   return patient.deceasedBoolean === true ? {} : undefined
 }
 
+const ACT_REASON = 'http://terminology.hl7.org/CodeSystem/v3-ActReason'
+
+function readSample({ meta }: Resource): true | undefined {
+  const tags = isFields(meta) ? listOf(meta.tag) : []
+  return tags.some(({ system, code }) => system === ACT_REASON && code === 'HTEST') || undefined
+}
+
 /** Reads a Patient as it came over the wire. Whatever is missing or odd is left out, never guessed. */
 export function personOf(patient: Resource): Person {
   return {
@@ -110,6 +119,7 @@ export function personOf(patient: Resource): Person {
       gender: textOf(patient.gender),
       mrn: readMrn(listOf(patient.identifier)),
       death: readDeath(patient),
+      sample: readSample(patient),
     }),
   }
 }

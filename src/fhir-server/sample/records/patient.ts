@@ -13,6 +13,8 @@ export function patientRecord(chart: Chart): Patient {
   return {
     resourceType: 'Patient',
     id: patientId(person),
+    // Tells them from patients that are imported beside them: the pages say "Sample data" only of these.
+    meta: { tag: [{ system: systems.actReason, code: 'HTEST', display: 'test health data' }] },
     ...(person.mrn !== undefined && { identifier: [mrn(person.mrn)] }),
     active: true,
     name: [nameOf(person)],
