@@ -97,6 +97,7 @@ describe('auditEventOf', () => {
     it(`makes a valid AuditEvent of ${kind}`, () => {
       assert.deepEqual(validate(auditEventOf({ ...full, kind })), [])
       assert.deepEqual(validate(auditEventOf({ ...bare, kind })), [])
+      assert.deepEqual(validate(auditEventOf({ ...full, kind, client_id: null, reason: 'Why' })), [])
     })
   }
 
@@ -118,6 +119,27 @@ describe('auditEventOf', () => {
     ]
     for (const [name, value] of found) assert.equal(matches(event, name, value, BASE), true, name)
     assert.equal(matches(event, 'patient', 'ashlar', BASE), false)
+  })
+
+  it('calls the one a requestor who did it: of tokens the app, or who sent what is of it, never the user', () => {
+    const requestors = (record: Partial<KeptRecord>) => {
+      const { agent } = auditEventOf({ ...full, ...record }) as unknown as {
+        agent: { requestor: boolean; who?: { identifier: { value: string } }; network?: object }[]
+      }
+      assert.equal(agent.filter(it => it.requestor).length, 1)
+      return agent.map(it => `${it.who?.identifier.value} ${it.requestor} ${it.network !== undefined}`)
+    }
+    const byUser = ['c-1 true false', 'sallyport-app false true']
+    const byApp = ['c-1 false false', 'sallyport-app true true']
+    assert.deepEqual(requestors({}), byUser)
+    assert.deepEqual(requestors({ kind: 'revoke' }), byUser)
+    assert.deepEqual(requestors({ kind: 'revoke', reason: 'A used code came again' }), byApp)
+    for (const kind of ['token', 'refresh']) {
+      assert.deepEqual(requestors({ kind }), byApp)
+      assert.deepEqual(requestors({ kind, client_id: null }), ['c-1 false false', 'undefined true true'])
+    }
+    assert.deepEqual(requestors({ kind: 'login', client_id: null }), ['c-1 true true'])
+    assert.deepEqual(requestors({ ...bare, address: '127.0.0.1' }), ['undefined true true'])
   })
 
   it('names each patient of several, and that there are others', () => {

@@ -50,16 +50,23 @@ function agentsOf(record: KeptRecord): readonly object[] {
   const network = record.address === null ? {} : { network: { address: record.address, type: '2' } }
   const policy = record.decided_by === null ? {} : { policy: record.decided_by.split(' ') }
   const user = userOf(record)
-  if (record.client_id === null)
-    return [{ ...(user && { who: user }), requestor: true, ...policy, ...network }]
+  const isUsers = user !== undefined && !isOfAppAlone(record)
+  if (record.client_id === null && isUsers) return [{ who: user, requestor: true, ...policy, ...network }]
   const client = {
-    type: { coding: [coding('http://dicom.nema.org/resources/ontology/DCM', '110150', 'Application')] },
-    who: { identifier: { system: OWN.client, value: record.client_id } },
-    requestor: user === undefined,
+    ...(record.client_id !== null && {
+      type: { coding: [coding('http://dicom.nema.org/resources/ontology/DCM', '110150', 'Application')] },
+      who: { identifier: { system: OWN.client, value: record.client_id } },
+    }),
+    requestor: !isUsers,
     ...policy,
     ...network,
   }
-  return user ? [{ who: user, requestor: true }, client] : [client]
+  return user ? [{ who: user, requestor: isUsers }, client] : [client]
+}
+
+/** What an app, or who has its code or token, does at the token endpoint: the user is whose grant it is about, no more. */
+function isOfAppAlone({ kind, reason }: KeptRecord): boolean {
+  return kind === 'token' || kind === 'refresh' || (kind === 'revoke' && reason !== null)
 }
 
 function userOf({ subject, fhir_user }: KeptRecord): object | undefined {
