@@ -25,12 +25,17 @@ const DECIDING = [
   'src/fhir/{authorization,compartment,interaction,other-patients,params,parse-*,reference,request,request-path}.ts',
   'src/fhir-server/within.ts',
   'src/fhir-server/search/{reach-condition,panel-patients,turn-page}.ts',
+  'src/gateway/judge/{judge,sees-all,writable}.ts',
+  'src/gateway/roster/*.ts',
+  'src/gateway/search/{gather,named-patients,narrow,turn-page}.ts',
 ]
 
 /** Tests that need neither keys nor sockets. */
 const QUICK = [
   'src/{scope,consent,fhir}/**/*.test.ts',
   'src/cli/policy-file.test.ts',
+  'src/gateway/judge/judge.test.ts',
+  'src/gateway/search/{gather,named-patients,narrow}.test.ts',
   'src/interceptor/explain*.test.ts',
   'src/interceptor/decision/*.test.ts',
 ]
@@ -39,6 +44,8 @@ const QUICK = [
 const SLOW = [
   'src/{interceptor,door}/**/*.test.ts',
   'src/fhir-server/{reach,search/paging}.test.ts',
+  'src/gateway/{hostile-*,writes}.test.ts',
+  'src/gateway/{judge,roster,search}/*.test.ts',
   'test/{oracles,policy,attacks*}.test.ts',
 ]
 
