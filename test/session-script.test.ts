@@ -93,6 +93,18 @@ describe('session.js', () => {
     assert.equal(await page.getByText('Juniper').count(), 0)
   })
 
+  it('closes the record when somebody comes back after access was removed', async () => {
+    const { page } = await enter()
+    await stack.store.db.updateTable('grant').set({ revoked_at: Date.now() }).execute()
+    // The script looks again 6 s later; with the next list of what was revoked the first look finds it.
+    const lists = () => stack.log().split('/oauth2/revocations').length
+    const before = lists()
+    while (lists() === before) await page.waitForTimeout(100)
+    await comeBack(page)
+    await page.getByRole('heading', { level: 1, name: 'Your session is over' }).waitFor()
+    assert.equal(await page.getByText('Juniper').count(), 0)
+  })
+
   it('closes the older of two launches in one browser, and shows no other patient in its place', async () => {
     const { page } = await enter()
     await enter('Juniper, Alban')

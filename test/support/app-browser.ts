@@ -15,6 +15,10 @@ export class AppBrowser {
     )
   }
 
+  async head(url: string): Promise<LightMyRequestResponse> {
+    return this.#app.inject({ method: 'HEAD', url, cookies: Object.fromEntries(this.cookies) })
+  }
+
   async post(url: string, headers: Readonly<Record<string, string>> = {}): Promise<LightMyRequestResponse> {
     return this.#keep(
       await this.#app.inject({ method: 'POST', url, headers, cookies: Object.fromEntries(this.cookies) }),

@@ -103,6 +103,18 @@ describe('the page of the demo app', () => {
     assert.match(await page(), /Apixaban 5 mg tablet/)
   })
 
+  it('tells an open page by HEAD whether its record may still be shown, without a use of the session', async () => {
+    const ends = async () => (await browser.get('/api/session')).json().expiresAt
+    const before = await ends()
+    house.clock.advance(60)
+    assert.equal((await browser.head('/')).statusCode, 200)
+    assert.equal(await ends(), before)
+    // As after a removal: neither token is good any more.
+    house.ehr.script.fhir = (_url, reply) => reply.code(401).send({ resourceType: 'OperationOutcome' })
+    house.ehr.script.tokenEndpoint = (_form, reply) => reply.code(400).send({ error: 'invalid_grant' })
+    assert.equal((await browser.head('/')).statusCode, 401)
+  })
+
   it('has the countdown to the end, which drains without a script', async () => {
     const body = await page()
     assert.match(body, /Session ends <time/)

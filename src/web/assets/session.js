@@ -3,6 +3,7 @@
 
 const SOON_MS = 5 * 60_000
 const POLL_MS = 20_000
+const LATER_MS = 6_000
 
 const root = document.querySelector('#session')
 const countdown = document.querySelector('.countdown')
@@ -15,6 +16,8 @@ if (root && countdown) {
     hourCycle: 'h23',
     timeZone: root.dataset.zone,
   })
+  let closed = false
+  let checking = false
   let endsAt = Number(countdown.dataset.endsAt)
   // The clock of this computer may be wrong: only what the server says is left counts.
   let endsHere = Date.now() + readLeft()
@@ -67,6 +70,7 @@ if (root && countdown) {
 
   // Two patients in two tabs of one browser: the older page is closed, never mixed up with the newer.
   function close() {
+    closed = true
     clearInterval(ticking)
     clearInterval(polling)
     document.querySelector('#session-replaced').hidden = false
@@ -90,6 +94,32 @@ if (root && countdown) {
     }
   }
 
+  // Whether access was removed is learnt only by reading the record. A page that somebody comes back to must not show
+  // what may be read no more; a removal reaches the FHIR server within 5 s, so it looks again after that.
+  async function check() {
+    if (checking || closed || document.hidden) return
+    checking = true
+    await look()
+    setTimeout(async () => {
+      if (!closed) await look()
+      checking = false
+    }, LATER_MS)
+  }
+
+  async function look() {
+    await poll()
+    if (closed) return
+    try {
+      const { status } = await fetch('/', { method: 'HEAD', headers, cache: 'no-store' })
+      if (status !== 401) return
+      // Another launch may have replaced this one meanwhile: then the page closes, and nothing else is shown here.
+      await poll()
+      if (!closed) location.replace('/')
+    } catch {
+      // The app server does not answer: the next look tells.
+    }
+  }
+
   document.querySelector('#session-keep')?.addEventListener('click', async event => {
     event.preventDefault()
     try {
@@ -99,9 +129,8 @@ if (root && countdown) {
       location.assign('/')
     }
   })
-  document.addEventListener('visibilitychange', () => {
-    if (!document.hidden) poll()
-  })
+  document.addEventListener('visibilitychange', check)
+  addEventListener('focus', check)
   const ticking = setInterval(show, 1000)
   const polling = setInterval(poll, POLL_MS)
   poll()
