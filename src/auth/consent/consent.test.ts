@@ -78,9 +78,16 @@ describe('/oauth2/consent', () => {
       const launch = await other.launch(browser, { clientId: 'helio' })
       const { headers } = await other.authorize(browser, { ...APP, scope: asked, launch })
       const { body } = await browser.get(headers.location ?? '')
+      assert.equal(
+        body.includes('The app asked for it, and is not registered for it: its'),
+        /offline/.test(asked),
+      )
+      assert.equal(body.includes('It was not asked for: its'), !/offline/.test(asked))
       return (/<dl class="kv">([\s\S]*?)<\/dl>/.exec(body)?.[1] ?? '').replace(/<[^>]+>/g, ' ')
     }
-    const more = await about(`${scope} patient/Condition.rs patient/Immunization.rs system/Goal.rs`)
+    const more = await about(
+      `${scope} patient/Condition.rs patient/Immunization.rs system/Goal.rs offline_access`,
+    )
     assert.match(more, /not registered for that\s+Conditions, vaccinations\s/)
     assert.match(more, /Did not ask for\s+Medicines prescribed, allergies, procedures/)
     const all = await about('launch openid patient/*.rs')

@@ -112,12 +112,18 @@ function writeHeading(writes: readonly Asking[]): string {
   return verbsOf(new Set(writes.flatMap(({ scope }) => [...scope.letters])), 's').replace(' and ', ' or ')
 }
 
-function stayRow({ scope, login, accessTokenTtlSeconds, ticked }: ConsentPageOptions): Html {
+function stayRow({ scope, wanted, login, accessTokenTtlSeconds, ticked }: ConsentPageOptions): Html {
   const latest = timeText(login.createdAt + LIFETIME.login)
   const minutes = Math.ceil(accessTokenTtlSeconds / 60)
   const otherwise = hasScope(scope, 'online_access')
     ? `its access ends when you sign out, and at ${latest} at the latest.`
     : `its access ends after ${minutes === 1 ? '1 minute' : `${minutes} minutes`}.`
+  if (!hasScope(scope, 'offline_access') && hasScope(wanted, 'offline_access'))
+    return fixedRow(
+      'No access without you',
+      'Not registered',
+      `The app asked for it, and is not registered for it: ${otherwise}`,
+    )
   if (!hasScope(scope, 'offline_access'))
     return fixedRow('No access without you', 'Not asked for', `It was not asked for: ${otherwise}`)
   return row(
