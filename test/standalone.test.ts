@@ -226,6 +226,10 @@ describe('the portal with several apps', () => {
     await page.getByRole('link', { name: /Juniper, Alba\s/ }).click()
     await page.getByText('More options').click()
     await inspectOnEveryScreen(page, 'portal-more')
+    for (const name of ['Slate Charts', 'Demo app']) {
+      await page.getByLabel(name).check()
+      await page.getByRole('button', { name: `Launch ${name}`, exact: true }).waitFor()
+    }
     await page.getByLabel('No encounter').check()
     await page.getByLabel('The record system shows it').check()
     await page.getByLabel('More records in context').fill('Patient/x')

@@ -67,8 +67,8 @@ function launchForm({ person, encounters }: Picked, apps: readonly App[]): Html 
 ${apps.length > 1 && appChoice(apps)}
 ${encounterChoice(encounters)}
 ${moreOptions()}
-<div class="launch__bar"><button class="btn btn--wide">Launch ${apps.length > 1 ? 'the chosen app' : only?.client.name} ${icon('launch')}</button>
-<p class="launch__after">${apps.length > 1 ? 'The app chosen above opens' : 'Opens'} for <b>${nameHtml(person.name)}</b>. The link works once, within 5 minutes.</p></div>
+<div class="launch__bar"><button class="btn btn--wide"><span>Launch ${apps.length > 1 ? chosenApp(apps) : only?.client.name}</span> ${icon('launch')}</button>
+<p class="launch__after">Opens for <b>${nameHtml(person.name)}</b>. The link works once, within 5 minutes.</p></div>
 </form>`
 }
 
@@ -100,9 +100,18 @@ function choice({ id, title, status, inProgress, start, end, who }: Encounter, c
 `
 }
 
+/** The style sheet has a rule for each of so many. */
+const APPS_NAMED = 6
+
+/** The name of the app that is chosen now, by CSS: the choice may be out of sight when the button is pressed. */
+function chosenApp(apps: readonly App[]): Html {
+  const names = apps.slice(0, APPS_NAMED).map(({ client }) => html`<span>${client.name}</span>`)
+  return html`<span class="launch__named">${names}</span><span class="launch__any">the chosen app</span>`
+}
+
 // The default app is chosen, so that two clicks stay two clicks.
 function appChoice(apps: readonly App[]): Html {
-  return html`<fieldset><legend class="legend">App</legend><div class="choices">${apps.map(
+  return html`<fieldset><legend class="legend">App</legend><div class="choices launch__apps">${apps.map(
     (
       { client },
       at,

@@ -230,7 +230,10 @@ describe('GET /portal', () => {
           ['aaa', false],
         ],
       )
-      assert.match(page.body, /Launch the chosen app [\s\S]*The app chosen above opens for <b>/)
+      assert.match(
+        page.body,
+        /Launch <span class="launch__named"><span>Demo app<\/span><span>Another app<\/span><\/span>/,
+      )
       assert.doesNotMatch(page.body, /Client id/)
       assert.match(page.body, /Another app[\s\S]*aaa\.example[\s\S]*Draws &lt;charts&gt;\./)
       const policy = String(page.headers['content-security-policy'])
