@@ -34,8 +34,8 @@ const DECIDING = [
 const QUICK = [
   'src/{scope,consent,fhir}/**/*.test.ts',
   'src/cli/policy-file.test.ts',
-  'src/gateway/judge/judge.test.ts',
-  'src/gateway/search/{gather,named-patients,narrow}.test.ts',
+  'src/gateway/judge/{judge,sees-all,writable}.test.ts',
+  'src/gateway/search/{gather,named-patients,narrow,turn-page}.test.ts',
   'src/interceptor/explain*.test.ts',
   'src/interceptor/decision/*.test.ts',
 ]

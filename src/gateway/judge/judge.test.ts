@@ -75,6 +75,13 @@ describe('the judge of what the upstream gives', () => {
     assert(judge.reaches('r', holding(condition('i', 'zoe'))))
   })
 
+  it('takes nobody to be on a panel about whom it did not ask', async () => {
+    const { judge } = await judging(panelled, [])
+    assert(judge.reaches('r', condition('c', 'zoe')))
+    assert(!judge.reaches('r', condition('c', 'zoe', { contained: [condition('i', 'ann')] })))
+    assert(!judge.reaches('r', condition('c', 'ann')))
+  })
+
   it('never reaches what is kept elsewhere, whoever asks', async () => {
     const { judge } = await judging(fullAccess, [])
     assert(!judge.reaches('r', { resourceType: 'AuditEvent', id: '1' }))

@@ -25,6 +25,13 @@ describe('a search that is narrowed', () => {
     ['Patient', [a, b], '/Patient?_id=a,b', '/Patient?_id=a,b'],
     ['Device', [a], '/Device?patient=Patient/a', '/Device?patient=Patient/a'],
     ['Binary', [a], '/Binary? *', '/Binary? *'],
+    ['Group', [a], '/Group? *', '/Group? *'],
+    ['Task', [a], '/Task?patient=Patient/a', '/Task?patient=Patient/a'],
+    ['AdverseEvent', [a], '/AdverseEvent?subject=Patient/a', '/Patient/a/AdverseEvent?'],
+    // It has a parameter `patient`, and is in no compartment.
+    ['Contract', [a], '/Contract? *', '/Patient/a/Contract?'],
+    ['Condition', [], '/Condition? *', '/Condition? *'],
+    ['Practitioner', [{ id: 'p' }, a], '/Practitioner? *', '/Practitioner? *'],
     ['Schedule', [a], '/Schedule?actor=Patient/a', '/Patient/a/Schedule?'],
     ['Account', [a], '/Account?patient=Patient/a', '/Patient/a/Account?'],
     ['Communication', [a], '/Communication?patient=Patient/a', '/Patient/a/Communication?'],

@@ -96,10 +96,10 @@ function membership(type: string, patients: readonly string[]): Params {
   return code === undefined ? [] : [[code, patients.map(it => `Patient/${it}`).join(',')]]
 }
 
-/** `patient` is what every server knows; it is said of the same element as `subject`. */
+/** `patient` is what every server knows; where there is none, one parameter alone leads to the patient. */
 function membershipParameter(type: string): string | undefined {
   const members = compartmentParameters(type)
   if (members.length === 0) return undefined
   if (searchParameter(type, 'patient')?.type === 'reference') return 'patient'
-  return members.includes('subject') ? 'subject' : members[0]
+  return members[0]
 }
