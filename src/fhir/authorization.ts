@@ -4,8 +4,13 @@
  */
 export function authorizationOf(rawHeaders: readonly string[]): string | undefined {
   let found: string | undefined
-  for (let at = 0; at + 1 < rawHeaders.length; at += 2)
-    if (rawHeaders[at]?.toLowerCase() === 'authorization')
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? ''
+    // Lengths are compared first: this is done for every header of every request.
+    if (name.length === NAME.length && name.toLowerCase() === NAME)
       found = found === undefined ? rawHeaders[at + 1] : `${found}, ${rawHeaders[at + 1]}`
+  }
   return found
 }
+
+const NAME = 'authorization'

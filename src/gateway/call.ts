@@ -14,10 +14,8 @@ export interface Call<I extends Interaction = Interaction> extends AllowedCall<I
   /** Goes to the upstream, so that both logs can be read together. */
   readonly requestId: string
   readonly connection: Asked['connection']
-  /** Whether the answer may be longer than memory: it is one of its own, not an entry of a Bundle. */
-  readonly mayStream: boolean
-  /** Whether an audit trail has to know whose data are read and written, so that they are looked into. */
-  readonly recorded: boolean
+  /** An entry of a Bundle: its answer may not be longer than memory. */
+  readonly isEntry?: true
 }
 
 /** What the handlers work with. */
@@ -28,6 +26,8 @@ export interface Context {
   readonly upstream: Upstream
   /** The largest answer that is looked into, in bytes. */
   readonly responseLimit: number
+  /** Whether an audit trail has to know whose data are read and written, so that they are looked into. */
+  readonly isRecorded: boolean
   readonly pages: Pages
   readonly judgedBefore: JudgedBefore
   /** Asks the upstream who of these patients is on the panels of a policy (`smart.fhir.policy-file`). */

@@ -45,14 +45,11 @@ const CONNECTIONS = 64
 
 /** The gateway in front of a FHIR server, not yet listening. */
 export async function gateway(options: GatewayOptions): Promise<FastifyInstance> {
-  const { audit, logger, clock = Date.now, checks = [] } = options
+  const { logger, clock = Date.now, checks = [] } = options
   const pool = poolOf(options)
   const watching = watch(clock, logger)
   const context = contextOf(options, pool, watching, clock)
-  const app = await openDoor(
-    { ...options, clock, checks: [watching.check, ...checks] },
-    behindDoor(context, audit !== undefined),
-  )
+  const app = await openDoor({ ...options, clock, checks: [watching.check, ...checks] }, behindDoor(context))
   watching.start(context.upstream)
   app.addHook('onClose', async () => {
     watching.close()
@@ -84,6 +81,7 @@ function contextOf(options: GatewayOptions, pool: Pool, watching: Watch, clock: 
     addresses,
     upstream,
     responseLimit: options.responseLimit ?? RESPONSE_LIMIT,
+    isRecorded: options.audit !== undefined,
     handle,
     judgedBefore: judgedBefore(),
     rosterOf,

@@ -8,5 +8,5 @@ export function entryCall(bundle: Call, entry: Entry, exactBody: unknown): Call 
   if (interaction.kind === 'misunderstood') return { ...interaction, problem: 'misunderstood' }
   const decision = bundle.admitted.decide(interaction)
   if (!decision.allowed) return { problem: 'refused', refused: decision }
-  return { ...bundle, interaction, body, exactBody, preconditions, access: decision.access, mayStream: false }
+  return { ...bundle, interaction, body, exactBody, preconditions, access: decision.access, isEntry: true }
 }

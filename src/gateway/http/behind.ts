@@ -7,17 +7,11 @@ import { parseExact } from '../upstream/exact.ts'
 import { send } from './send.ts'
 
 /** The gateway as it stands behind the door. */
-export function behindDoor(context: Context, recorded: boolean): Behind<Answer, Problem> {
-  const callOf = (asked: Asked): Call => ({
-    ...asked,
-    exactBody: asked.text === undefined ? undefined : parseExact(asked.text),
-    mayStream: true,
-    recorded,
-  })
+export function behindDoor(context: Context): Behind<Answer, Problem> {
   return {
     perform: asked => handle(context, callOf(asked)),
     answerOf,
-    rosterOf: (asked, panels, patients) => context.rosterOf(context, callOf(asked), panels, patients),
+    rosterOf: (asked, panels, patients) => context.rosterOf(context, asked, panels, patients),
     answerFrom: trail => ({ ...trail, headers: {} }),
     told: ({ status, headers, body, before }) => ({
       status,
@@ -27,4 +21,9 @@ export function behindDoor(context: Context, recorded: boolean): Behind<Answer, 
     }),
     send,
   }
+}
+
+/** With its body as it is sent on. */
+function callOf(asked: Asked): Call {
+  return asked.text === undefined ? asked : { ...asked, exactBody: parseExact(asked.text) }
 }

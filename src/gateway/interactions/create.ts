@@ -12,7 +12,7 @@ import { unchanged, written } from './written.ts'
 /** Creates a resource; with If-None-Exist only where none matches that the caller reaches. */
 export const create: Handler<'create'> = async (context, call) => {
   const { type, ifNoneExist } = call.interaction
-  if (isPassed(call, 'c')) return passWrite(context, call)
+  if (isPassed(context, call, 'c')) return passWrite(context, call)
   if (!ifNoneExist) return createNew(context, call, type, 'c')
   const match = await matchOf(context, call, type, ifNoneExist)
   if (match && isProblem(match)) return match

@@ -14,7 +14,7 @@ const NO_CONTENT: Answer = { status: 204, headers: {} }
 /** Deletes a resource; again, it changes nothing. */
 export const remove: Handler<'delete'> = async (context, call) => {
   const { type, id } = call.interaction
-  return isPassed(call, 'd') ? passWrite(context, call) : removeOne(context, call, type, id)
+  return isPassed(context, call, 'd') ? passWrite(context, call) : removeOne(context, call, type, id)
 }
 
 /** Deletes the one match, if there is one. */

@@ -26,8 +26,8 @@ const METHODS = {
  * Whether a write may go by as it is: the caller may do it to all of a type, and see whatever is answered. What is
  * recorded is read before it is changed, so that it is filed under whose it was; a new resource was nobody's.
  */
-export function isPassed(call: Call<Write>, letter: Letter): boolean {
-  if (call.recorded && call.interaction.kind !== 'create') return false
+export function isPassed({ isRecorded }: Context, call: Call<Write>, letter: Letter): boolean {
+  if (isRecorded && call.interaction.kind !== 'create') return false
   return seesAll(call.access) && call.access.reach(call.interaction.type, letter) === 'everything'
 }
 

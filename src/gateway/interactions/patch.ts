@@ -12,14 +12,14 @@ import { type Next, type NextVersion, replace } from './update.ts'
 /** Applies a JSON Patch here, so that its result can be judged, and sends that in the place of the patch. */
 export const patch: Handler<'patch'> = async (context, call) => {
   const { type, id } = call.interaction
-  if (isPassed(call, 'u')) return passWrite(context, call)
+  if (isPassed(context, call, 'u')) return passWrite(context, call)
   return patchOne(context, call, type, id)
 }
 
 /** Patches the one match. */
 export const patchConditional: Handler<'patch-conditional'> = async (context, call) => {
   const { type, params } = call.interaction
-  if (isPassed(call, 'u')) return passWrite(context, call)
+  if (isPassed(context, call, 'u')) return passWrite(context, call)
   const match = await matchOf(context, call, type, params)
   if (!match) return { problem: 'no-match', type }
   return isProblem(match) ? match : patchOne(context, call, type, match.resource.id ?? '')

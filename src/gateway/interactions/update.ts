@@ -14,7 +14,7 @@ import { written } from './written.ts'
 /** Writes the next version, or the first one under the id that the caller chose (`u` covers it, contract 5.3). */
 export const update: Handler<'update'> = async (context, call) => {
   const { type, id } = call.interaction
-  if (isPassed(call, 'u')) return passWrite(context, call)
+  if (isPassed(context, call, 'u')) return passWrite(context, call)
   const resource = bodyOf(call, 'u', type, id)
   if (isProblem(resource)) return resource
   return replace(context, call, type, id, () => ({ resource, exact: call.exactBody }))
@@ -23,7 +23,7 @@ export const update: Handler<'update'> = async (context, call) => {
 /** Updates the one match; with none, creates it (under the id in the body, if there is one). */
 export const updateConditional: Handler<'update-conditional'> = async (context, call) => {
   const { type, params } = call.interaction
-  if (isPassed(call, 'u')) return passWrite(context, call)
+  if (isPassed(context, call, 'u')) return passWrite(context, call)
   const resource = bodyOf(call, 'u', type)
   if (isProblem(resource)) return resource
   const match = await matchOf(context, call, type, params)

@@ -78,7 +78,8 @@ export async function look(
   if (isProblem(answer)) return answer
   const { status } = answer
   if (status !== 200 && status !== 404 && status !== 410) return declined(answer, call.access)
-  const living = status === 200 ? await judged(context, call, letter, answer, type, id) : undefined
+  const seen = status === 200 ? judged(context, call, letter, answer, type, id) : undefined
+  const living = seen instanceof Promise ? await seen : seen
   if (living) return living
   if (call.access.reach(type, letter) === 'everything') return { kind: status === 410 ? 'deleted' : 'absent' }
   if (status !== 200) await within(context, call, letter, undefined, type, id)

@@ -87,11 +87,25 @@ const LETTERS = ['c', 'r', 'u', 'd', 's'] as const satisfies readonly Letter[]
 /** The panels that may decide about the resources. */
 function panelsAmong(access: Access, resources: readonly Resource[]): ReadonlySet<Panel> {
   const panels = new Set<Panel>()
-  for (const type of new Set(resources.map(it => it.resourceType)))
-    for (const letter of LETTERS) {
+  for (const { resourceType } of resources)
+    for (const panel of panelsOf(access, resourceType)) panels.add(panel)
+  return panels
+}
+
+const known = new WeakMap<Access, Map<string, readonly Panel[]>>()
+
+/** Those of a type; mostly there are none, and it is asked for every resource. */
+function panelsOf(access: Access, type: string): readonly Panel[] {
+  const types = known.get(access) ?? new Map<string, readonly Panel[]>()
+  known.set(access, types)
+  let panels = types.get(type)
+  if (!panels) {
+    panels = LETTERS.flatMap(letter => {
       const reach = access.reach(type, letter)
-      if (reach !== 'everything') for (const { panel } of reach) if (panel) panels.add(panel)
-    }
+      return reach === 'everything' ? [] : reach.flatMap(({ panel }) => panel ?? [])
+    })
+    types.set(type, panels)
+  }
   return panels
 }
 

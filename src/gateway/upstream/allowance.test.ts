@@ -25,7 +25,7 @@ function endless() {
   const seen = { times: 0 }
   const nothing = () => Promise.reject(new Error('not asked for'))
   const context: Context = {
-    ...{ baseUrl, addresses: addressesOf(baseUrl, [upstreamUrl]), responseLimit: 1e6 },
+    ...{ baseUrl, addresses: addressesOf(baseUrl, [upstreamUrl]), responseLimit: 1e6, isRecorded: false },
     upstream: {
       ask: async () => {
         seen.times += 1
@@ -48,7 +48,7 @@ function bundleOf(entries: number): Call {
     ...{ interaction: { kind: 'bundle' }, body, exactBody: body, preconditions: {}, access },
     preferences: { answer: 'representation', lenient: false },
     admitted: { allowed: true, decide: () => ({ allowed: true, access }) },
-    ...{ requestId: '1', connection: { destroyed: false }, mayStream: true, recorded: false },
+    ...{ requestId: '1', connection: { destroyed: false } },
   }
 }
 

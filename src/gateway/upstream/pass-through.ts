@@ -18,7 +18,7 @@ export async function passThrough(
   request: UpstreamRequest,
   seal?: LinkSealing,
 ): Promise<Answer | Problem> {
-  const answer = await (call.mayStream ? streamed(context, call, request) : whole(context, call, request))
+  const answer = await (call.isEntry ? whole(context, call, request) : streamed(context, call, request))
   if (!seal || isProblem(answer) || answer.body === undefined) return answer
   const { body } = answer
   return {
@@ -37,7 +37,7 @@ async function whole({ upstream, addresses }: Context, call: Call, request: Upst
 const LONGEST_COMPLAINT = 1024 * 1024
 
 async function streamed(
-  { upstream, addresses, responseLimit }: Context,
+  { upstream, addresses, responseLimit, isRecorded }: Context,
   call: Call,
   request: UpstreamRequest,
 ) {
@@ -52,7 +52,7 @@ async function streamed(
   }
   const out = released(answer, body, addresses)
   if (isProblem(out)) body.destroy()
-  if (isProblem(out) || !call.recorded) return out
+  if (isProblem(out) || !isRecorded) return out
   const held = await heldBack(body, responseLimit)
   return held === undefined ? AWAY : { ...out, body: held }
 }

@@ -49,19 +49,26 @@ export function openUpstream(options: UpstreamOptions): Upstream {
   const time = deadlines()
   const send = (request: UpstreamRequest, ms: number) => sendOnce(request, ms, time, options)
 
+  function heard<A extends RawAnswer | Failure>(answer: A): A {
+    observe(answer, circuit, options)
+    options.onExchange(answer)
+    return answer
+  }
+
+  /** Asks again, as long as it may help. */
   async function insist<A extends RawAnswer | Failure>(
     request: UpstreamRequest,
+    first: A | Failure,
+    deadline: number,
     attempt: (request: UpstreamRequest, ms: number) => Promise<A | Failure>,
   ): Promise<A | Failure> {
-    const deadline = clock() + timeoutMs
+    let answer = first
     let renewed = false
     for (let tries = 1; ; tries++) {
-      const answer = await attempt(request, Math.max(deadline - clock(), 1))
-      observe(answer, circuit, options)
-      options.onExchange(answer)
       // Its own credentials may have ended early: they are renewed once.
       if (isUnauthorized(answer) && !renewed) renewed = true
       else if (!isWorthAnother(request, answer) || tries >= TRIES || clock() >= deadline) return answer
+      answer = heard(await attempt(request, Math.max(deadline - clock(), 1)))
     }
   }
 
@@ -74,12 +81,18 @@ export function openUpstream(options: UpstreamOptions): Upstream {
   return {
     async ask(request) {
       if (!circuit.admits()) return { problem: 'upstream-away' }
-      const answer = await insist(request, send)
+      const deadline = clock() + timeoutMs
+      const first = heard(await send(request, timeoutMs))
+      // Mostly it is well, and there is nothing more to wait for.
+      const isFinal = !isUnauthorized(first) && !isWorthAnother(request, first)
+      const answer = isFinal ? first : await insist(request, first, deadline, send)
       return 'failure' in answer ? problemOf(answer) : read(answer, options)
     },
     async pass(request) {
       if (!circuit.admits()) return { problem: 'upstream-away' }
-      const answer = await insist(request, (it, ms) => passOnce(it, ms, options))
+      const deadline = clock() + timeoutMs
+      const attempt = (it: UpstreamRequest, ms: number) => passOnce(it, ms, options)
+      const answer = await insist(request, heard(await attempt(request, timeoutMs)), deadline, attempt)
       return 'failure' in answer ? problemOf(answer) : unpacked(answer, options)
     },
     async probe(path, ms) {
