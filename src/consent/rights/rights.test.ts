@@ -179,6 +179,7 @@ describe('isWithin, of a panel', () => {
     const alone = (id: string) => isWithin(of(id), [{ panel }], base)
     assert.deepEqual(['1', '2', '3'].map(alone), [true, false, false])
     assert(!isWithin(patient('3'), [{ panel, sole: true }], base))
+    assert(!isWithin(patient('2', 'Organization/north'), [{ panel, sole: true }], base))
   })
 
   it('takes a write that refers to no other patient', () => {
