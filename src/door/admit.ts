@@ -3,6 +3,7 @@ import type { Admitted, TurnedAway } from '../consent/index.ts'
 import {
   type AnyProblem,
   authorizationOf,
+  fail,
   type Interaction,
   isPublic,
   type Misunderstood,
@@ -63,6 +64,6 @@ async function turnAway<A extends object, P extends AnyProblem>(
   const { interaction = interactionOf(request, door.basePath) } = request
   return door.behind.send(
     reply,
-    await recorded(door, request, { interaction, held: refused.held }, { problem: 'refused', refused }),
+    await recorded(door, request, { interaction, held: refused.held }, fail({ problem: 'refused', refused })),
   )
 }

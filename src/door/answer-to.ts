@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { AuditUnavailable, type FhirAudit, isAboutAudit } from '../audit/index.ts'
-import { type AnyProblem, type FhirProblem, isProblem, isWriting } from '../fhir/index.ts'
+import { type AnyProblem, type FhirProblem, fail, isProblem, isWriting } from '../fhir/index.ts'
 import type { Behind, Told } from './behind.ts'
 import type { Asked } from './call.ts'
 import { callOf } from './call-of.ts'
@@ -15,7 +15,7 @@ export async function answerTo<A extends object, P extends AnyProblem>(
 ): Promise<A> {
   const { interaction = interactionOf(request, door.basePath) } = request
   if (interaction.kind === 'misunderstood')
-    return recorded(door, request, { interaction }, { ...interaction, problem: 'misunderstood' })
+    return recorded(door, request, { interaction }, fail({ ...interaction, problem: 'misunderstood' }))
   const asked = callOf(interaction, request)
   if (isProblem(asked)) return recorded(door, request, { interaction }, asked)
   const { audit, behind } = door
@@ -43,7 +43,7 @@ async function perform<A extends object, P extends AnyProblem>(
       ...{ interaction, access, lenient: preferences.lenient },
       rosterOf: (panels, patients) => behind.rosterOf(asked, panels, patients),
     })
-    return 'problem' in found ? found : behind.answerFrom(found)
+    return isProblem(found) ? found : behind.answerFrom(found)
   }
   if (isWriting(interaction)) await audit.prepare()
   return behind.perform(asked)

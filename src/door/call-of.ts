@@ -3,6 +3,7 @@ import { type Admitted, noAccess } from '../consent/index.ts'
 import {
   acceptsJson,
   type FhirProblem,
+  fail,
   type Interaction,
   isProblem,
   isPublic,
@@ -22,8 +23,8 @@ export function callOf(interaction: Interaction, request: FastifyRequest): Asked
   const admitted = isPublic(interaction) ? nobody : request.admitted
   if (!admitted) throw new Error('Cannot decide: the caller was not admitted')
   const decision = admitted.decide(interaction)
-  if (!decision.allowed) return { problem: 'refused', refused: decision }
-  if (!acceptsJson(headers, interaction)) return { problem: 'not-acceptable' }
+  if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
+  if (!acceptsJson(headers, interaction)) return fail({ problem: 'not-acceptable' })
   const read = readBody(interaction, headers['content-type'], bytesOf(request))
   if (isProblem(read)) return read
   return {

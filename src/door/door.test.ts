@@ -6,7 +6,7 @@ import { describe, it } from 'node:test'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { AuditUnavailable, type FhirAudit, type Finished } from '../audit/index.ts'
 import { type Admitted, fullAccess, type Guard, noAccess } from '../consent/index.ts'
-import { type FhirProblem, outcome, type Refused, turndownOf } from '../fhir/index.ts'
+import { type FhirProblem, fail, outcome, type Refused, turndownOf } from '../fhir/index.ts'
 import { type Asked, openDoor } from './index.ts'
 
 interface Answer {
@@ -137,7 +137,7 @@ describe('the door', () => {
     assert.equal(await ask('GET /Patient/1'), 'judged, performed, sent 200; 200')
     assert.equal(await ask('GET /AuditEvent/1'), 'judged, performed, sent 200; 200')
     assert.equal(await ask('GET /Patient/1', nobody), 'judged, sent 401; 401')
-    const absent = async () => ({ problem: 'absent', type: 'Patient', id: '1' }) as const
+    const absent = async () => fail({ problem: 'absent', type: 'Patient', id: '1' })
     const { ask: miss } = await open({ audit: 'none', perform: absent })
     assert.equal(await miss('GET /Patient/1'), 'judged, performed, sent 404; 404')
   })
@@ -229,7 +229,7 @@ describe('the door', () => {
     assert.equal(await ask('POST /AuditEvent', { payload: '{}' }), 'judged, recorded 200, sent 200; 200')
     const reply = await app.inject({ url: '/fhir/AuditEvent', headers: { authorization: 'Bearer all' } })
     assert.equal(reply.body, '"from the trail"')
-    const refused = await open({ audit: { answer: async () => ({ problem: 'out-of-reach' }) } })
+    const refused = await open({ audit: { answer: async () => fail({ problem: 'out-of-reach' }) } })
     assert.equal(await refused.ask('GET /AuditEvent/1'), 'judged, recorded 403, sent 403; 403')
     assert.equal(refused.finished[0]?.problem?.problem, 'out-of-reach')
   })

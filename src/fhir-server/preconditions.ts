@@ -1,4 +1,4 @@
-import type { Preconditions } from '../fhir/index.ts'
+import { fail, type Preconditions } from '../fhir/index.ts'
 import { etagOf } from './answer.ts'
 import type { Problem } from './problem.ts'
 import type { Stored } from './repository/stored.ts'
@@ -22,18 +22,18 @@ export function staleness(
     ifMatch !== undefined &&
     !tagsOf(ifMatch).some(tag => living !== undefined && (tag === '*' || tag === living))
   )
-    return {
+    return fail({
       problem: 'stale',
       text: living
         ? `Cannot write: If-Match does not name the current version ${stored?.version}`
         : 'Cannot write: If-Match names a version, and the resource does not exist',
-    }
+    })
   if (
     ifNoneMatch !== undefined &&
     living !== undefined &&
     tagsOf(ifNoneMatch).some(tag => tag === '*' || tag === living)
   )
-    return { problem: 'stale', text: 'Cannot write: If-None-Match names the current version' }
+    return fail({ problem: 'stale', text: 'Cannot write: If-None-Match names the current version' })
   return undefined
 }
 

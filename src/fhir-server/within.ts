@@ -6,7 +6,7 @@ import {
   type Roster,
   tellsAbsence,
 } from '../consent/index.ts'
-import type { Resource } from '../fhir/index.ts'
+import { fail, type Resource } from '../fhir/index.ts'
 import type { Letter } from '../scope/index.ts'
 import type { Call, Context } from './call.ts'
 import type { Problem } from './problem.ts'
@@ -60,5 +60,7 @@ export function found(
 ): Stored | Problem {
   if (stored && reachesStored(judge, letter, stored)) return stored
   const reach = judge.access.reach(type, letter)
-  return tellsAbsence(reach, type, id) ? { problem: 'absent', type, id } : { problem: 'out-of-reach' }
+  return tellsAbsence(reach, type, id)
+    ? fail({ problem: 'absent', type, id })
+    : fail({ problem: 'out-of-reach' })
 }

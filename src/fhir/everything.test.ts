@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { everythingProblem, postedParams } from './everything.ts'
+import { fail } from './failure.ts'
 
 const posted = (...parameter: unknown[]) => postedParams({ resourceType: 'Parameters', parameter })
 
@@ -38,10 +39,13 @@ describe('postedParams', () => {
     ].map(it => ({ resourceType: 'Parameters', parameter: [{ name: '_count', valueInteger: 5 }, it] })),
   ])
     it(`refuses ${JSON.stringify(body)} whole`, () => {
-      assert.deepEqual(postedParams(body), {
-        problem: 'malformed-body',
-        text: 'Cannot read body: expected Parameters with a value each',
-      })
+      assert.deepEqual(
+        postedParams(body),
+        fail({
+          problem: 'malformed-body',
+          text: 'Cannot read body: expected Parameters with a value each',
+        }),
+      )
     })
 })
 
@@ -56,10 +60,13 @@ describe('everythingProblem', () => {
       ['_type', 'Condition'],
       ['start', '2020'],
     ])
-    assert.deepEqual(problem, {
-      problem: 'bad-search',
-      code: 'not-supported',
-      text: 'Cannot use start with $everything: it takes _since, _type and _count',
-    })
+    assert.deepEqual(
+      problem,
+      fail({
+        problem: 'bad-search',
+        code: 'not-supported',
+        text: 'Cannot use start with $everything: it takes _since, _type and _count',
+      }),
+    )
   })
 })

@@ -1,3 +1,4 @@
+import { fail } from './failure.ts'
 import type { Params } from './interaction.ts'
 import type { FhirProblem } from './problem.ts'
 import { isRecord } from './record.ts'
@@ -9,11 +10,12 @@ const VALUE = /^value[A-Z]/
 export function everythingProblem(params: Params): FhirProblem | undefined {
   const unknown = params.find(([name]) => !TAKEN.has(name))
   return (
-    unknown && {
+    unknown &&
+    fail({
       problem: 'bad-search',
       code: 'not-supported',
       text: `Cannot use ${unknown[0]} with $everything: it takes _since, _type and _count`,
-    }
+    })
   )
 }
 
@@ -41,7 +43,7 @@ function paramOf(parameter: unknown): readonly [string, string] | undefined {
   return VALUE.test(type) && isPlain ? [name, String(value)] : undefined
 }
 
-const unreadable: FhirProblem = {
+const unreadable: FhirProblem = fail({
   problem: 'malformed-body',
   text: 'Cannot read body: expected Parameters with a value each',
-}
+})

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { fail } from './failure.ts'
 import { MAX_ENTRIES, parseEntries } from './parse-entries.ts'
 
 const base = 'http://localhost:8080/fhir'
@@ -8,11 +9,12 @@ const get = { request: { method: 'GET', url: 'Patient/1' } }
 
 describe('parseEntries', () => {
   it('refuses what is no batch or transaction, and says which entry is none', () => {
-    const bad = (text: string, entry?: number) => ({
-      problem: 'bad-bundle',
-      text,
-      ...(entry !== undefined && { entry }),
-    })
+    const bad = (text: string, entry?: number) =>
+      fail({
+        problem: 'bad-bundle',
+        text,
+        ...(entry !== undefined && { entry }),
+      })
     assert.deepEqual(
       parseEntries({ resourceType: 'Patient' }, base),
       bad('Cannot read body: expected a Bundle'),

@@ -1,12 +1,15 @@
+import { type Failed, fail, isFailure } from './failure.ts'
 import type { Interaction, Misunderstood } from './interaction.ts'
 import { parseEntry } from './parse-entry.ts'
 import { isRecord } from './record.ts'
 import type { Preconditions } from './request.ts'
 
 /** Why a Bundle cannot be processed at all. */
-export type BadBundle =
-  | { readonly problem: 'bad-bundle'; readonly text: string; readonly entry?: number }
-  | { readonly problem: 'too-costly'; readonly text: string }
+export type BadBundle = Failed &
+  (
+    | { readonly problem: 'bad-bundle'; readonly text: string; readonly entry?: number }
+    | { readonly problem: 'too-costly'; readonly text: string }
+  )
 
 /** One entry of a batch or transaction, read but not yet judged. */
 export interface Entry {
@@ -32,11 +35,11 @@ export function parseEntries(body: unknown, baseUrl: string): Entries | BadBundl
     return bad('Cannot process Bundle: expected one of type batch or transaction')
   if (!Array.isArray(entry)) return bad('Cannot process Bundle: its entry is not a list')
   if (entry.length > MAX_ENTRIES)
-    return { problem: 'too-costly', text: `Cannot process Bundle: it has over ${MAX_ENTRIES} entries` }
+    return fail({ problem: 'too-costly', text: `Cannot process Bundle: it has over ${MAX_ENTRIES} entries` })
   const entries: Entry[] = []
   for (const [at, candidate] of entry.entries()) {
     const parsed = parseOne(candidate, baseUrl, at)
-    if ('problem' in parsed) return parsed
+    if (isFailure(parsed)) return parsed
     entries.push(parsed)
   }
   return { type, entries }
@@ -79,5 +82,5 @@ function textOf(value: unknown): string | undefined {
 }
 
 function bad(text: string, entry?: number): BadBundle {
-  return { problem: 'bad-bundle', text, ...(entry !== undefined && { entry }) }
+  return fail({ problem: 'bad-bundle', text, ...(entry !== undefined && { entry }) })
 }

@@ -1,3 +1,4 @@
+import { type Failed, isFailure } from './failure.ts'
 import { type IssueCode, type OperationOutcome, outcome } from './outcome.ts'
 import type { BadBundle } from './parse-entries.ts'
 import type { Fault } from './r4.ts'
@@ -5,7 +6,9 @@ import { outsideGrant, type Refused } from './refused.ts'
 import type { BadSearch } from './search/parse-query.ts'
 
 /** Why a FHIR server does not do an interaction. None of these is a bug: each has a response. */
-export type FhirProblem =
+export type FhirProblem = Failed & FhirReason
+
+type FhirReason =
   | { readonly problem: 'misunderstood'; readonly status: 400 | 404 | 405 | 415; readonly text: string }
   | { readonly problem: 'refused'; readonly refused: Refused }
   | { readonly problem: 'out-of-reach' }
@@ -34,12 +37,12 @@ export interface Turndown {
 }
 
 /** A reason that is named, of whatever server. */
-export interface AnyProblem {
+export interface AnyProblem extends Failed {
   readonly problem: string
 }
 
 export function isProblem<P extends AnyProblem>(value: object | P): value is P {
-  return 'problem' in value
+  return isFailure(value)
 }
 
 // Where there is nothing the same is said, so that it tells nothing (docs/decisions/0021-refused-and-absent.md).

@@ -1,3 +1,4 @@
+import { fail } from './failure.ts'
 import type { Interaction } from './interaction.ts'
 import { mediaType } from './preferences.ts'
 import type { FhirProblem } from './problem.ts'
@@ -43,9 +44,9 @@ export function readBody(
   if (!bytes || bytes.length === 0)
     return interaction.kind === 'operation'
       ? { body: undefined }
-      : { problem: 'malformed-body', text: 'Cannot read body: there is none' }
+      : fail({ problem: 'malformed-body', text: 'Cannot read body: there is none' })
   if (!expected.includes(mediaType(contentType ?? '')) || !isUtf8(contentType ?? ''))
-    return { problem: 'wrong-content-type', expected: expected.join(' or ') }
+    return fail({ problem: 'wrong-content-type', expected: expected.join(' or ') })
   return parse(bytes)
 }
 
@@ -65,7 +66,7 @@ function parse(bytes: Uint8Array): ReadBody | FhirProblem {
     const text = decoder.decode(bytes)
     return { body: JSON.parse(text), text }
   } catch {
-    return { problem: 'malformed-body', text: 'Cannot read body: it is not valid JSON in UTF-8' }
+    return fail({ problem: 'malformed-body', text: 'Cannot read body: it is not valid JSON in UTF-8' })
   }
 }
 

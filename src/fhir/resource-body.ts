@@ -1,3 +1,4 @@
+import { fail } from './failure.ts'
 import { type FhirProblem, isProblem } from './problem.ts'
 import type { Resource } from './r4.ts'
 import { validate } from './validate/index.ts'
@@ -7,7 +8,7 @@ export function resourceBody(body: unknown, type: string): Resource | FhirProble
   const resource = resourceOfType(body, type)
   if (isProblem(resource)) return resource
   const faults = validate(resource)
-  return faults.length > 0 ? { problem: 'invalid-resource', faults } : resource
+  return faults.length > 0 ? fail({ problem: 'invalid-resource', faults }) : resource
 }
 
 /** The same for an address with an id, which the body must repeat (R4 http.html#update). */
@@ -15,18 +16,18 @@ export function resourceBodyWithId(body: unknown, type: string, id: string): Res
   const resource = resourceOfType(body, type)
   if (isProblem(resource)) return resource
   if (resource.id !== id)
-    return {
+    return fail({
       problem: 'contradiction',
       text: `Cannot update ${type}/${id}: the id in the body is not that of the address`,
-    }
+    })
   return resourceBody(body, type)
 }
 
 function resourceOfType(body: unknown, type: string): Resource | FhirProblem {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
-    return { problem: 'malformed-body', text: `Cannot read body: expected a ${type} resource` }
+    return fail({ problem: 'malformed-body', text: `Cannot read body: expected a ${type} resource` })
   const { resourceType } = body as { resourceType?: unknown }
   if (resourceType !== type)
-    return { problem: 'contradiction', text: `Cannot accept body: expected a resource of type ${type}` }
+    return fail({ problem: 'contradiction', text: `Cannot accept body: expected a resource of type ${type}` })
   return body as Resource
 }

@@ -1,3 +1,4 @@
+import { fail } from '../fhir/index.ts'
 import type { Answer } from './answer.ts'
 import type { Call, Context, InteractionOf, Kind } from './call.ts'
 import { bundle } from './interactions/bundle.ts'
@@ -57,6 +58,6 @@ export function handle<K extends Kind>(
 
 function perform<K extends Kind>(context: Context, call: Call<InteractionOf<K>>): Promise<Answer | Problem> {
   if (isKeptElsewhere(call.interaction))
-    return Promise.resolve({ problem: 'kept-elsewhere', type: 'AuditEvent' })
+    return Promise.resolve(fail({ problem: 'kept-elsewhere', type: 'AuditEvent' }))
   return HANDLERS[call.interaction.kind as K](context, call)
 }

@@ -1,6 +1,8 @@
 import {
   entryFailed,
+  type Failed,
   type FhirProblem,
+  fail,
   type OperationOutcome,
   type Turndown,
   turndown,
@@ -9,8 +11,9 @@ import {
 import type { Answer } from './answer.ts'
 
 /** Why an interaction is not done: as on any FHIR server, or for the sake of the upstream. */
-export type Problem =
-  | FhirProblem
+export type Problem = FhirProblem | (Failed & UpstreamReason)
+
+type UpstreamReason =
   /** It cannot be reached, or was not a moment ago and is left alone. */
   | { readonly problem: 'upstream-away' }
   | { readonly problem: 'upstream-late' }
@@ -29,10 +32,10 @@ export type Problem =
   | { readonly problem: 'gateway-entry-failed'; readonly entry: number; readonly cause: Problem }
 
 export function tooCostly(most: number): Problem {
-  return {
+  return fail({
     problem: 'too-costly',
     text: `Cannot look through over ${most} resources for this: ask for less`,
-  }
+  })
 }
 
 /** The one place where a problem becomes a response. */

@@ -1,5 +1,5 @@
 import { type Access, type Reach, type RosterOf, tellsAbsence } from '../../consent/index.ts'
-import type { AnyProblem, FhirProblem, Interaction } from '../../fhir/index.ts'
+import { type AnyProblem, type FhirProblem, fail, type Interaction } from '../../fhir/index.ts'
 import type { Store } from '../../store/index.ts'
 import { findRecords } from '../trail/find.ts'
 import { isShown } from './is-shown.ts'
@@ -79,10 +79,10 @@ async function read<P extends AnyProblem>(
   if (resource && isShown(record, resource, reach, fhirBaseUrl, known))
     return { status: 200, body: JSON.stringify(resource) } as const
   return tellsAbsence(reach, 'AuditEvent', id)
-    ? ({ problem: 'absent', type: 'AuditEvent', id } as const)
-    : ({ problem: 'out-of-reach' } as const)
+    ? fail({ problem: 'absent', type: 'AuditEvent', id })
+    : fail({ problem: 'out-of-reach' })
 }
 
 function unsupported(text: string): FhirProblem {
-  return { problem: 'misunderstood', status: 405, text }
+  return fail({ problem: 'misunderstood', status: 405, text })
 }

@@ -2,6 +2,7 @@ import type { Admitted, Grant } from '../../consent/index.ts'
 import {
   type FhirProblem,
   type Interaction,
+  isProblem,
   isRecord,
   type Misunderstood,
   parseEntries,
@@ -89,7 +90,7 @@ const OUT_OF_REACH = 'Not within the granted patient, user or filter.'
 function entriesOf(finished: Finished, fhirBaseUrl: string): readonly Exchange[] {
   const { admitted, sent, answer, status, at, requestId, clientAddress, kept } = finished
   const parsed = parseEntries(sent, fhirBaseUrl)
-  if ('problem' in parsed) return []
+  if (isProblem(parsed)) return []
   const answers = status < 300 ? answersIn(answer) : []
   const resources = resourcesIn(sent)
   return parsed.entries.map(({ interaction }, place) => {

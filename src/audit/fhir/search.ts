@@ -2,6 +2,7 @@ import type { Reach, RosterOf } from '../../consent/index.ts'
 import {
   type AnyProblem,
   type BadSearch,
+  fail,
   isProblem,
   matchesClause,
   type Params,
@@ -180,5 +181,5 @@ function addressOf(address: string, params: Params): string {
 }
 
 function bad(text: string): BadSearch {
-  return { problem: 'bad-search', code: 'not-supported', text }
+  return fail({ problem: 'bad-search', code: 'not-supported', text })
 }

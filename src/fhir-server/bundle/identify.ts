@@ -1,4 +1,4 @@
-import type { Entry } from '../../fhir/index.ts'
+import { type Entry, fail } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { matchOf } from '../interactions/match.ts'
@@ -30,17 +30,17 @@ export function identify(
   const conditions = new Set<string>()
   for (const [at, call] of calls.entries()) {
     const step = stepOf(context, call, entries[at]?.fullUrl)
-    if (isProblem(step)) return { problem: 'entry-failed', entry: at, cause: step }
+    if (isProblem(step)) return fail({ problem: 'entry-failed', entry: at, cause: step })
     const condition = conditionOf(call)
     if (
       (step.identity !== undefined && !step.answer && written.has(step.identity)) ||
       (condition !== undefined && conditions.has(condition))
     )
-      return {
+      return fail({
         problem: 'bad-bundle',
         text: 'Cannot process transaction: two entries write the same resource',
         entry: at,
-      }
+      })
     if (step.identity !== undefined) written.set(step.identity, at)
     if (condition !== undefined) conditions.add(condition)
     steps.push(step)
@@ -103,14 +103,14 @@ function conditionalStep(
     case 'patch-conditional':
       return match
         ? { call: { ...call, interaction: { kind: 'patch', type, id: match.id } }, fullUrl, identity }
-        : { problem: 'no-match', type }
+        : fail({ problem: 'no-match', type })
     case 'update-conditional': {
       const named = bodyId(call.body)
       if (match && named !== undefined && named !== match.id)
-        return {
+        return fail({
           problem: 'contradiction',
           text: `Cannot update ${type}: the match has another id than the body`,
-        }
+        })
       const id = match?.id ?? named ?? context.repository.newId()
       const body = typeof call.body === 'object' && call.body ? { ...call.body, id } : call.body
       const interaction = { kind: 'update', type, id } as const

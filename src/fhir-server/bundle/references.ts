@@ -1,4 +1,4 @@
-import { isResourceType, parseParams, parseReference } from '../../fhir/index.ts'
+import { fail, isResourceType, parseParams, parseReference } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import { matchOf } from '../interactions/match.ts'
 import { isProblem, type Problem } from '../problem.ts'
@@ -25,7 +25,7 @@ export function linkReferences(context: Context, steps: readonly Step[]): readon
     const body = step.answer
       ? step.call.body
       : link({ context, call: step.call, identities }, step.call.body, '', 0)
-    if (body instanceof Unlinked) return { problem: 'entry-failed', entry: at, cause: body.cause }
+    if (body instanceof Unlinked) return fail({ problem: 'entry-failed', entry: at, cause: body.cause })
     linked.push({ ...step, call: { ...step.call, body } })
   }
   return linked
@@ -50,10 +50,12 @@ function link(place: Place, value: unknown, key: string, depth: number): unknown
   if (typeof value === 'string') return linkText(place, value, key)
   if (typeof value !== 'object' || value === null) return value
   if (depth > MAX_DEPTH)
-    return new Unlinked({
-      problem: 'malformed-body',
-      text: `Cannot read resource: it is over ${MAX_DEPTH} levels deep`,
-    })
+    return new Unlinked(
+      fail({
+        problem: 'malformed-body',
+        text: `Cannot read resource: it is over ${MAX_DEPTH} levels deep`,
+      }),
+    )
   return Array.isArray(value) ? linkItems(place, value, key, depth) : linkMembers(place, value, depth)
 }
 
@@ -87,5 +89,5 @@ function linkReference({ context, call, identities }: Place, text: string): stri
   const params = parseParams(query)
   const match = params && matchOf(context, call, type, params)
   if (match && !isProblem(match)) return `${type}/${match.id}`
-  return new Unlinked(match ?? { problem: 'no-match', type })
+  return new Unlinked(match ?? fail({ problem: 'no-match', type }))
 }

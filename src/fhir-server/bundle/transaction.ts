@@ -1,4 +1,4 @@
-import type { Entry } from '../../fhir/index.ts'
+import { type Entry, fail } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import { bundleJson } from '../bundle-json.ts'
 import type { Call, Context } from '../call.ts'
@@ -16,7 +16,7 @@ export function transaction(context: Context, bundle: Call, entries: readonly En
   const calls: Call[] = []
   for (const [at, entry] of entries.entries()) {
     const call = entryCall(bundle, entry)
-    if (isProblem(call)) return { problem: 'entry-failed', entry: at, cause: call }
+    if (isProblem(call)) return fail({ problem: 'entry-failed', entry: at, cause: call })
     calls.push(call)
   }
   return context.repository.transaction(
@@ -35,7 +35,7 @@ function run(context: Context, calls: readonly Call[], entries: readonly Entry[]
     for (const [at, step] of steps.entries()) {
       if (stageOf(step) !== stage) continue
       const outcome = step.answer ?? context.handle(context, step.call)
-      if (isProblem(outcome)) return { problem: 'entry-failed', entry: at, cause: outcome }
+      if (isProblem(outcome)) return fail({ problem: 'entry-failed', entry: at, cause: outcome })
       answers[at] = outcome
     }
   return {

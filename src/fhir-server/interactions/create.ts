@@ -1,5 +1,4 @@
-import type { Resource } from '../../fhir/index.ts'
-import { resourceBody } from '../../fhir/index.ts'
+import { fail, type Resource, resourceBody } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
@@ -24,7 +23,7 @@ export const create: Handler<'create'> = (context, call) => {
 /** Writes a resource that is new under this id, if it is within what the caller may create. */
 export function createAs(context: Context, call: Call, resource: Resource, id: string): Answer | Problem {
   const { id: _, ...content } = resource
-  if (!reaches(judgeOf(context, call), 'c', content)) return { problem: 'out-of-reach' }
+  if (!reaches(judgeOf(context, call), 'c', content)) return fail({ problem: 'out-of-reach' })
   return written(context, call, context.repository.save(resource, id, undefined), 201)
 }
 

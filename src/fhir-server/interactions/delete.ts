@@ -1,3 +1,4 @@
+import { fail } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
 import { staleness } from '../preconditions.ts'
@@ -30,7 +31,7 @@ export const removeConditional: Handler<'delete-conditional'> = (context, call) 
     if (isProblem(match)) return match
     return reachesStored(judgeOf(context, call), 'd', match)
       ? removeStored(context, call, match)
-      : { problem: 'out-of-reach' }
+      : fail({ problem: 'out-of-reach' })
   }, isDone)
 }
 

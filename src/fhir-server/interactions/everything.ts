@@ -1,4 +1,4 @@
-import { everythingProblem, type Params, postedParams, searchParametersOf } from '../../fhir/index.ts'
+import { everythingProblem, fail, type Params, postedParams, searchParametersOf } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
@@ -16,7 +16,7 @@ export function everything(context: Context, call: Call<Operation>): Answer | Pr
   const { repository } = context
   const patient = found(judgeOf(context, call), 'r', 'Patient', id, repository.find('Patient', id))
   if (isProblem(patient)) return patient
-  if (patient.deleted) return { problem: 'gone', type: 'Patient', id }
+  if (patient.deleted) return fail({ problem: 'gone', type: 'Patient', id })
   const posted = postedParams(call.body)
   if (isProblem(posted)) return posted
   const criteria = criteriaOf([...params, ...posted])

@@ -1,4 +1,4 @@
-import { type Params, parseQuery } from '../../fhir/index.ts'
+import { fail, type Params, parseQuery } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import type { Stored } from '../repository/stored.ts'
@@ -28,6 +28,6 @@ export function matchOf(
     undefined,
   )
   const [hit, another] = hits
-  if (another) return { problem: 'multiple-matches', type }
+  if (another) return fail({ problem: 'multiple-matches', type })
   return hit && repository.find(type, hit.id)
 }

@@ -1,4 +1,4 @@
-import { type Params, type Preconditions, shaped, shapeOf } from '../../fhir/index.ts'
+import { fail, type Params, type Preconditions, shaped, shapeOf } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Handler } from '../call.ts'
 import { isUnchanged } from '../preconditions.ts'
@@ -21,7 +21,7 @@ export const vread: Handler<'vread'> = (context, call) => {
 }
 
 function shown(stored: Stored, params: Params, preconditions: Preconditions): Answer | Problem {
-  if (stored.deleted) return { problem: 'gone', type: stored.type, id: stored.id }
+  if (stored.deleted) return fail({ problem: 'gone', type: stored.type, id: stored.id })
   if (isUnchanged(stored, preconditions)) return { status: 304, version: stored }
   const body = params.length === 0 ? stored.content : shaped(stored.content, shapeOf(params))
   return { status: 200, version: stored, body }

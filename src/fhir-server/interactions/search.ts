@@ -1,5 +1,6 @@
 import { hasCompartment } from '../../consent/index.ts'
 import {
+  fail,
   isResourceType,
   type Params,
   parseQuery,
@@ -138,5 +139,9 @@ function namedTypes(params: Params): readonly string[] | Problem {
   const unknown = types.find(type => !isResourceType(type))
   return unknown === undefined
     ? [...new Set(types)]
-    : { problem: 'bad-search', code: 'invalid', text: 'Cannot read _type: expected resource types of R4' }
+    : fail({
+        problem: 'bad-search',
+        code: 'invalid',
+        text: 'Cannot read _type: expected resource types of R4',
+      })
 }

@@ -1,6 +1,5 @@
 import { tellsAbsence } from '../../consent/index.ts'
-import type { Resource } from '../../fhir/index.ts'
-import { resourceBody, resourceBodyWithId } from '../../fhir/index.ts'
+import { fail, type Resource, resourceBody, resourceBodyWithId } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
 import { staleness } from '../preconditions.ts'
@@ -31,10 +30,10 @@ export const updateConditional: Handler<'update-conditional'> = (context, call) 
     if (match && isProblem(match)) return match
     const id = match?.id ?? resource.id ?? repository.newId()
     if (match && resource.id !== undefined && resource.id !== match.id)
-      return {
+      return fail({
         problem: 'contradiction',
         text: `Cannot update ${type}: the match has another id than the body`,
-      }
+      })
     return replace(context, call, resource, id, match ?? repository.find(type, id))
   }, isDone)
 }
@@ -48,9 +47,9 @@ export function replace(
   before: Stored | undefined,
 ): Answer | Problem {
   const judge = judgeOf(context, call)
-  if (before && !reachesStored(judge, 'u', before)) return { problem: 'out-of-reach' }
+  if (before && !reachesStored(judge, 'u', before)) return fail({ problem: 'out-of-reach' })
   // Under an id of ours it is judged as it came, without one.
-  if (!reaches(judge, 'u', before ? { ...resource, id } : resource)) return { problem: 'out-of-reach' }
+  if (!reaches(judge, 'u', before ? { ...resource, id } : resource)) return fail({ problem: 'out-of-reach' })
   const stale = staleness(before, call.preconditions)
   // That nothing is stored under an id is told only to who may know it, with a precondition as without.
   if (
@@ -58,7 +57,7 @@ export function replace(
     !before &&
     !tellsAbsence(call.access.reach(resource.resourceType, 'u'), resource.resourceType, id)
   )
-    return { problem: 'out-of-reach' }
+    return fail({ problem: 'out-of-reach' })
   if (stale) return stale
   const stored = context.repository.save(resource, id, before, 'PUT')
   return written(context, call, stored, before && !before.deleted ? 200 : 201)

@@ -1,5 +1,5 @@
 import type { Access } from '../../consent/index.ts'
-import type { IncludeRule } from '../../fhir/index.ts'
+import { fail, type IncludeRule } from '../../fhir/index.ts'
 import type { Problem } from '../problem.ts'
 import type { Database } from '../repository/database.ts'
 import { reachCondition } from './reach-condition.ts'
@@ -38,10 +38,10 @@ export function includesOf(
       }
     included.push(...fresh)
     if (included.length > MAX_INCLUDED)
-      return {
+      return fail({
         problem: 'too-costly',
         text: `Cannot include over ${MAX_INCLUDED} resources: ask for smaller pages`,
-      }
+      })
     from = fresh
     active = rules.filter(rule => rule.iterate)
   }

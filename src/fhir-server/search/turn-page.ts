@@ -1,5 +1,5 @@
 import { holderOf } from '../../consent/index.ts'
-import type { Interaction, Params } from '../../fhir/index.ts'
+import { fail, type Interaction, type Params } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
 import type { SqlValue } from '../repository/database.ts'
@@ -22,15 +22,15 @@ export function turnPage<I extends Paged>(context: Context, call: Call<I>, of: s
   if (!page) return { call, after: undefined }
   const place = context.pages.open(page[1])
   if (!place || place.of !== of || call.interaction.params.length > 1)
-    return {
+    return fail({
       problem: 'bad-search',
       code: 'invalid',
       text: 'Cannot read page: follow the link as it was given',
-    }
-  if (place.holder !== holderOf(call.admitted.grant)) return { problem: 'out-of-reach' }
+    })
+  if (place.holder !== holderOf(call.admitted.grant)) return fail({ problem: 'out-of-reach' })
   const interaction: I = { ...call.interaction, params: place.params }
   const decision = call.admitted.decide(interaction)
-  if (!decision.allowed) return { problem: 'refused', refused: decision }
+  if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
   return {
     call: { ...call, interaction, access: decision.access },
     after: place.after,

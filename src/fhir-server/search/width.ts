@@ -1,4 +1,4 @@
-import type { Query, SearchClause } from '../../fhir/index.ts'
+import { fail, type Query, type SearchClause } from '../../fhir/index.ts'
 import type { Problem } from '../problem.ts'
 
 // SQLite takes 32,766 values and expressions 1,000 deep; long before that a search is a burden to everybody else.
@@ -33,5 +33,5 @@ function widthOf(clause: SearchClause): number {
 }
 
 function costly(text: string): Problem {
-  return { problem: 'too-costly', text }
+  return fail({ problem: 'too-costly', text })
 }

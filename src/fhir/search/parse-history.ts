@@ -1,3 +1,4 @@
+import { fail, isFailure } from '../failure.ts'
 import type { Params } from '../interaction.ts'
 import { type BadSearch, DEFAULT_COUNT, MAX_COUNT } from './parse-query.ts'
 import { parseSearch } from './parse-search.ts'
@@ -18,7 +19,7 @@ export function parseHistory(params: Params, lenient: boolean): HistoryQuery | B
     const read = parseOne(query, pair)
     if (read === 'unknown') {
       if (!lenient) return bad(`Cannot use ${pair[0]} in a history`)
-    } else if ('problem' in read) return read
+    } else if (isFailure(read)) return read
     else query = { ...query, ...read, used: [...query.used, pair] }
   }
   return query
@@ -63,5 +64,5 @@ function timeOf(value: string): { readonly low: number; readonly high: number } 
 }
 
 function bad(text: string): BadSearch {
-  return { problem: 'bad-search', code: 'invalid', text }
+  return fail({ problem: 'bad-search', code: 'invalid', text })
 }

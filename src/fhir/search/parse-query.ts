@@ -1,4 +1,5 @@
 import { searchParameter } from '../definitions.ts'
+import { type Failed, fail } from '../failure.ts'
 import type { Params } from '../interaction.ts'
 import type { SearchClause } from './clause.ts'
 import { type IncludeRule, parseInclude } from './include-rule.ts'
@@ -6,7 +7,7 @@ import { parseSearch } from './parse-search.ts'
 import { elementsOf, type Shape } from './shape.ts'
 
 /** Why a search or a history cannot be answered as it was asked. */
-export interface BadSearch {
+export interface BadSearch extends Failed {
   readonly problem: 'bad-search'
   readonly code: 'invalid' | 'not-supported'
   readonly text: string
@@ -174,5 +175,5 @@ function bad(
   reason: 'unknown-parameter' | 'unsupported-modifier' | 'invalid-value' = 'invalid-value',
 ): Parsed {
   const code = reason === 'invalid-value' ? 'invalid' : 'not-supported'
-  return { problem: { problem: 'bad-search', code, text }, unknown: reason === 'unknown-parameter' }
+  return { problem: fail({ problem: 'bad-search', code, text }), unknown: reason === 'unknown-parameter' }
 }

@@ -1,4 +1,4 @@
-import { isProblem, isRecord } from '../../fhir/index.ts'
+import { fail, isProblem, isRecord } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import { conditionalOf, isOpen } from '../judge/hidden-searches.ts'
 import type { Problem } from '../problem.ts'
@@ -19,7 +19,7 @@ export async function conditionalReferences(
     if (!conditional || isOpen(conditional, call.access, context.baseUrl)) continue
     const { type, params } = conditional
     const match = await matchOf(context, call, type, params)
-    if (!match) return { problem: 'no-match', type }
+    if (!match) return fail({ problem: 'no-match', type })
     if (isProblem(match)) return match
     found.set(reference, `${type}/${match.resource.id}`)
   }

@@ -1,4 +1,4 @@
-import { type Entry, isRecord, parseReference } from '../../fhir/index.ts'
+import { type Entry, fail, isRecord, parseReference } from '../../fhir/index.ts'
 import type { Problem } from '../problem.ts'
 
 /** What the entries of a transaction call each other (`fullUrl`), and what each is when it is done. */
@@ -20,11 +20,11 @@ export function fullUrlProblem(entries: readonly Entry[], baseUrl: string): Prob
     const own = parseReference(fullUrl, baseUrl)
     const isOwn = 'id' in interaction && own?.type === interaction.type && own?.id === interaction.id
     if (known.has(fullUrl) || !(fullUrl.startsWith('urn:') || isOwn))
-      return {
+      return fail({
         problem: 'bad-bundle',
         text: 'Cannot process entry: its fullUrl must be a urn of its own',
         entry,
-      }
+      })
     known.add(fullUrl)
   }
   return undefined

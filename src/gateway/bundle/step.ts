@@ -1,4 +1,4 @@
-import { isProblem, type Params, type Resource } from '../../fhir/index.ts'
+import { fail, isProblem, type Params, type Resource } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, InteractionOf } from '../call.ts'
 import { patched } from '../interactions/patch.ts'
@@ -47,7 +47,7 @@ export async function stepOf(context: Context, call: Call): Promise<Step | Probl
       return deleteStep(context, call, interaction.type, interaction.id)
     case 'patch-conditional': {
       const id = await matchedId(context, call, interaction.type, interaction.params)
-      if (id === undefined) return { problem: 'no-match', type: interaction.type }
+      if (id === undefined) return fail({ problem: 'no-match', type: interaction.type })
       return typeof id === 'object' ? id : patchStep(context, call, interaction.type, id)
     }
     case 'delete-conditional': {
@@ -116,7 +116,10 @@ async function updateMatch(
   const id = await matchedId(context, call, type, params)
   if (typeof id === 'object') return id
   if (id !== undefined && resource.id !== undefined && resource.id !== id)
-    return { problem: 'contradiction', text: `Cannot update ${type}: the match has another id than the body` }
+    return fail({
+      problem: 'contradiction',
+      text: `Cannot update ${type}: the match has another id than the body`,
+    })
   const named = id ?? resource.id
   if (named === undefined) return newStep(call, 'u', type, resource)
   const body = { ...resource, id: named }
@@ -133,12 +136,12 @@ async function updateStep(context: Context, call: Call, type: string, id: string
   if (isProblem(resource)) return resource
   const before = await look(context, call, 'u', type, id)
   if (isProblem(before)) return before
-  if (before.kind === 'outside') return { problem: 'out-of-reach' }
+  if (before.kind === 'outside') return fail({ problem: 'out-of-reach' })
   const living = before.kind === 'living' ? before : undefined
   const stale = staleness(living, call.preconditions)
   if (stale) return stale
   const bound = bindingTo(living)
-  if (!bound) return { problem: 'no-version', type }
+  if (!bound) return fail({ problem: 'no-version', type })
   return {
     ...{ kind: 'write', call, letter: 'u', identity: `${type}/${id}`, resource, exact: call.exactBody },
     request: { method: 'PUT', url: `${type}/${id}`, ...inEntry(bound) },
@@ -148,13 +151,13 @@ async function updateStep(context: Context, call: Call, type: string, id: string
 async function patchStep(context: Context, call: Call, type: string, id: string): Promise<Step | Problem> {
   const found = await find(context, call, 'u', type, id)
   if (isProblem(found)) return found
-  if (found.kind === 'deleted') return { problem: 'gone', type, id }
+  if (found.kind === 'deleted') return fail({ problem: 'gone', type, id })
   const stale = staleness(found, call.preconditions)
   if (stale) return stale
   const next = await patched(context, call, type, id)(found)
   if (isProblem(next)) return next
   const bound = bindingTo(found)
-  if (!bound) return { problem: 'no-version', type }
+  if (!bound) return fail({ problem: 'no-version', type })
   return {
     ...{ kind: 'write', call, letter: 'u', identity: `${type}/${id}`, ...next },
     request: { method: 'PUT', url: `${type}/${id}`, ...inEntry(bound) },

@@ -1,4 +1,4 @@
-import { type Entry, isProblem, isRecord } from '../../fhir/index.ts'
+import { type Entry, fail, isProblem, isRecord } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { mayShow } from '../interactions/written.ts'
@@ -31,7 +31,7 @@ export async function transaction(
   const steps: Step[] = []
   for (const [entry, call] of calls.entries()) {
     const step = isProblem(call) ? call : await judgedStep(context, call)
-    if (isProblem(step)) return { problem: 'gateway-entry-failed', entry, cause: step }
+    if (isProblem(step)) return fail({ problem: 'gateway-entry-failed', entry, cause: step })
     steps.push(step)
   }
   const refused = await problemAmong(context, steps, entries)
@@ -70,14 +70,14 @@ async function problemAmong(
   const written = new Set<string>()
   for (const [entry, step] of steps.entries()) {
     const cause = await stepProblem(context, step, identities)
-    if (cause) return { problem: 'gateway-entry-failed', entry, cause }
+    if (cause) return fail({ problem: 'gateway-entry-failed', entry, cause })
     if (step.kind !== 'write' || step.request.method === 'POST') continue
     if (written.has(step.identity))
-      return {
+      return fail({
         problem: 'bad-bundle',
         text: 'Cannot process transaction: two entries write the same resource',
         entry,
-      }
+      })
     written.add(step.identity)
   }
   return undefined
@@ -131,7 +131,7 @@ async function answersIn(
   exact: unknown,
 ): Promise<ReadonlyMap<Step, object> | Problem> {
   if (!Array.isArray(answered) || !Array.isArray(exact) || answered.length !== writes.length)
-    return { problem: 'upstream-broken', why: 'it did not answer every entry of a transaction' }
+    return fail({ problem: 'upstream-broken', why: 'it did not answer every entry of a transaction' })
   const answers = new Map<Step, object>()
   for (const [at, step] of writes.entries())
     answers.set(step, await writtenEntry(context, step, answered[at], exact[at]))

@@ -1,5 +1,5 @@
 import type { Access } from '../../consent/index.ts'
-import { type Entry, isProblem, parseEntries, resourceTypes } from '../../fhir/index.ts'
+import { type Entry, fail, isProblem, parseEntries, resourceTypes } from '../../fhir/index.ts'
 import { batch } from '../bundle/batch.ts'
 import { entryCall } from '../bundle/entry-call.ts'
 import { transaction } from '../bundle/transaction.ts'
@@ -26,7 +26,7 @@ export const bundle: Handler<'bundle'> = async (context, call) => {
 function callOf(bundle: Call, entry: Entry, exact: Entry | undefined): Call | Problem {
   const call = entryCall(bundle, entry, exact?.body)
   if (!isProblem(call) && isKeptElsewhere(call.interaction))
-    return { problem: 'kept-elsewhere', type: 'AuditEvent' }
+    return fail({ problem: 'kept-elsewhere', type: 'AuditEvent' })
   return call
 }
 

@@ -1,5 +1,6 @@
 import {
   everythingProblem,
+  fail,
   isProblem,
   isResourceType,
   type Params,
@@ -36,7 +37,7 @@ export async function everything(context: Context, begun: Call<Operation>): Prom
   const { id = '', params } = call.interaction
   const patient = await find(context, call, 'r', 'Patient', id)
   if (isProblem(patient)) return patient
-  if (patient.kind === 'deleted') return { problem: 'gone', type: 'Patient', id }
+  if (patient.kind === 'deleted') return fail({ problem: 'gone', type: 'Patient', id })
   const wanted = wantedBy(call, params)
   if (isProblem(wanted)) return wanted
   const first = `${path}?${queryOf(wanted.sent, context.addresses)}`
@@ -109,11 +110,11 @@ function wantedBy(
   if (isProblem(paged)) return paged
   const asked = params.filter(([name]) => name === '_type').flatMap(([, value]) => value.split(','))
   if (!asked.every(isResourceType))
-    return {
+    return fail({
       problem: 'bad-search',
       code: 'invalid',
       text: 'Cannot read _type: expected resource types of R4',
-    }
+    })
   const sent = atOnce(paged)
   const { count } = paged
   if (asked.length === 0 && seesAll(access)) return { count, sent }

@@ -1,5 +1,5 @@
 import { tellsAbsence } from '../../consent/index.ts'
-import { isProblem, type Params, parseHistory } from '../../fhir/index.ts'
+import { fail, isProblem, type Params, parseHistory } from '../../fhir/index.ts'
 import type { Letter } from '../../scope/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler, InteractionOf } from '../call.ts'
@@ -75,8 +75,8 @@ function historyAll(context: Context, call: Call<History>, link?: string): Promi
 
 function notShown({ access }: Call, type: string, id: string): Problem {
   return tellsAbsence(access.reach(type, 'r'), type, id)
-    ? { problem: 'absent', type, id }
-    : { problem: 'out-of-reach' }
+    ? fail({ problem: 'absent', type, id })
+    : fail({ problem: 'out-of-reach' })
 }
 
 function empty(context: Context, call: Call<History>): Answer {

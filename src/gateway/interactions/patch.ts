@@ -1,4 +1,4 @@
-import { applyPatch, isProblem, readsStored, resourceBodyWithId } from '../../fhir/index.ts'
+import { applyPatch, fail, isProblem, readsStored, resourceBodyWithId } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
 import { find, type Living } from '../judge/find.ts'
@@ -21,14 +21,14 @@ export const patchConditional: Handler<'patch-conditional'> = async (context, ca
   const { type, params } = call.interaction
   if (isPassed(context, call, 'u')) return passWrite(context, call)
   const match = await matchOf(context, call, type, params)
-  if (!match) return { problem: 'no-match', type }
+  if (!match) return fail({ problem: 'no-match', type })
   return isProblem(match) ? match : patchOne(context, call, type, match.resource.id ?? '')
 }
 
 async function patchOne(context: Context, call: Call, type: string, id: string): Promise<Answer | Problem> {
   const found = await find(context, call, 'u', type, id)
   if (isProblem(found)) return found
-  if (found.kind === 'deleted') return { problem: 'gone', type, id }
+  if (found.kind === 'deleted') return fail({ problem: 'gone', type, id })
   return replace(context, call, type, id, patched(context, call, type, id))
 }
 
@@ -38,25 +38,27 @@ async function patchOne(context: Context, call: Call, type: string, id: string):
  */
 export function patched(context: Context, call: Call, type: string, id: string): NextVersion {
   return async (before: Living | undefined) => {
-    if (!before) return { problem: 'out-of-reach' }
+    if (!before) return fail({ problem: 'out-of-reach' })
     const next = resultOf(before, call.exactBody, type, id)
     const judge = await judgeOf(context, call, [before.resource, ...(isProblem(next) ? [] : [next.resource])])
     if (isProblem(judge)) return judge
     if (judge.reaches('r', before.resource)) return next
-    if (readsStored(call.body)) return { problem: 'out-of-reach' }
+    if (readsStored(call.body)) return fail({ problem: 'out-of-reach' })
     if (isProblem(next)) return next.problem === 'malformed-body' ? next : UNUSABLE
     const becomesSeen = judge.reaches('r', next.resource) || judge.reaches('s', next.resource)
-    return becomesSeen ? { problem: 'out-of-reach' } : next
+    return becomesSeen ? fail({ problem: 'out-of-reach' }) : next
   }
 }
 
-const UNUSABLE: Problem = { problem: 'unusable-patch', text: 'Cannot apply patch' }
+const UNUSABLE: Problem = fail({ problem: 'unusable-patch', text: 'Cannot apply patch' })
 
 function resultOf(before: Living, patch: unknown, type: string, id: string): Next {
   const result = applyPatch(parseExact(before.text), patch)
   if ('failure' in result) {
     const text = `Cannot apply patch: ${result.failure}`
-    return result.malformed ? { problem: 'malformed-body', text } : { problem: 'unusable-patch', text }
+    return result.malformed
+      ? fail({ problem: 'malformed-body', text })
+      : fail({ problem: 'unusable-patch', text })
   }
   const resource = resourceBodyWithId(JSON.parse(exactText(result.value)), type, id)
   return isProblem(resource) ? resource : { resource, exact: result.value }

@@ -1,9 +1,10 @@
-import type { Resource } from '../../fhir/index.ts'
 import {
+  fail,
   isProblem,
   isWhole,
   type Params,
   type Preconditions,
+  type Resource,
   shapedResource,
   shapeOf,
 } from '../../fhir/index.ts'
@@ -59,7 +60,7 @@ function shown(
   preconditions: Preconditions,
 ): Answer | Problem {
   if (isProblem(found)) return found
-  if (found.kind === 'deleted') return { problem: 'gone', type, id }
+  if (found.kind === 'deleted') return fail({ problem: 'gone', type, id })
   const headers = versionHeaders(found)
   if (isUnchanged(found, preconditions)) return { status: 304, headers }
   const shape = shapeOf(params)

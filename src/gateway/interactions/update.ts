@@ -1,4 +1,4 @@
-import { isProblem, type Resource } from '../../fhir/index.ts'
+import { fail, isProblem, type Resource } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
 import { type Living, look } from '../judge/find.ts'
@@ -29,7 +29,10 @@ export const updateConditional: Handler<'update-conditional'> = async (context, 
   const match = await matchOf(context, call, type, params)
   if (match && isProblem(match)) return match
   if (match && resource.id !== undefined && resource.id !== match.resource.id)
-    return { problem: 'contradiction', text: `Cannot update ${type}: the match has another id than the body` }
+    return fail({
+      problem: 'contradiction',
+      text: `Cannot update ${type}: the match has another id than the body`,
+    })
   const id = match?.resource.id ?? resource.id
   if (id === undefined) return createNew(context, call, type, 'u')
   const exact = { ...(call.exactBody as object), id }
@@ -56,7 +59,7 @@ export async function replace(
   for (let attempt = 1; ; attempt++) {
     const before = await look(context, call, 'u', type, id)
     if (isProblem(before)) return before
-    if (before.kind === 'outside') return { problem: 'out-of-reach' }
+    if (before.kind === 'outside') return fail({ problem: 'out-of-reach' })
     const living = before.kind === 'living' ? before : undefined
     const after = await next(living)
     if (isProblem(after)) return after
@@ -64,7 +67,7 @@ export async function replace(
       (await contentProblem(context, call, 'u', after.resource)) ?? staleness(living, call.preconditions)
     if (problem) return problem
     const bound = bindingTo(living)
-    if (!bound) return { problem: 'no-version', type }
+    if (!bound) return fail({ problem: 'no-version', type })
     const request = sending(call, 'PUT', `/${type}/${id}`, after.exact, context.addresses, bound)
     const answer = await context.upstream.ask(request)
     const wasFaster = !isProblem(answer) && (answer.status === 412 || answer.status === 409)

@@ -1,4 +1,4 @@
-import { isProblem, isRecord, outcome, resourceBody, turndownOf } from '../../fhir/index.ts'
+import { fail, isProblem, isRecord, outcome, resourceBody, turndownOf } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
@@ -10,7 +10,7 @@ import type { Operation } from './operation.ts'
  */
 export async function validateResource(_context: Context, call: Call<Operation>): Promise<Answer | Problem> {
   const { type = '', posted } = call.interaction
-  if (!posted) return { problem: 'not-supported', text: 'Cannot validate: the resource is posted' }
+  if (!posted) return fail({ problem: 'not-supported', text: 'Cannot validate: the resource is posted' })
   const judged = resourceBody(resourceIn(call.body), type)
   if (!isProblem(judged)) return answered(fine())
   return judged.problem === 'invalid-resource' ? answered(turndownOf(judged).outcome) : judged

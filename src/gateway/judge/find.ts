@@ -1,5 +1,5 @@
 import { type Judged, tellsAbsence } from '../../consent/index.ts'
-import { isProblem, isRecord, type Resource } from '../../fhir/index.ts'
+import { fail, isProblem, isRecord, type Resource } from '../../fhir/index.ts'
 import type { Letter } from '../../scope/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
@@ -57,8 +57,8 @@ export function told(
 /** Refused and absent are one answer, but where the grant itself names the resource. */
 export function notSeen({ access }: Call, letter: Letter, type: string, id: string): Problem {
   return tellsAbsence(access.reach(type, letter), type, id)
-    ? { problem: 'absent', type, id }
-    : { problem: 'out-of-reach' }
+    ? fail({ problem: 'absent', type, id })
+    : fail({ problem: 'out-of-reach' })
 }
 
 /**
@@ -149,7 +149,7 @@ async function judgedAnew(
   const resource = resourceIn(answer)
   if (isProblem(resource)) return resource
   if (resource.resourceType !== type || resource.id !== id)
-    return { problem: 'upstream-broken', why: 'it answered with another resource than was asked for' }
+    return fail({ problem: 'upstream-broken', why: 'it answered with another resource than was asked for' })
   const judge = await judgeOf(context, call, [resource], id)
   if (isProblem(judge)) return judge
   if (!judge.reaches(letter, resource)) return undefined

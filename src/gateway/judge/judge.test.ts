@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Access, fullAccess, type Panel } from '../../consent/index.ts'
+import { fail } from '../../fhir/index.ts'
 import { condition, patient } from '../../fhir-server/testing/fhir.ts'
 import type { Letter } from '../../scope/index.ts'
 import type { Call, Context } from '../call.ts'
@@ -57,7 +58,7 @@ describe('the judge of what the upstream gives', () => {
   })
 
   it('is the trouble of whoever was asked', async () => {
-    const away: Problem = { problem: 'upstream-away' }
+    const away: Problem = fail({ problem: 'upstream-away' })
     const context = { baseUrl: 'http://fhir.test/fhir', rosterOf: async () => away } as unknown as Context
     assert.equal(await judgeOf(context, { access: panelled } as Call, [condition('c', 'ann')]), away)
   })

@@ -1,5 +1,5 @@
 import { type Access, isWithin, type Limit, type Panel, type Roster } from '../../consent/index.ts'
-import { isRecord, namesOtherPatient, patientsOf, type Resource } from '../../fhir/index.ts'
+import { isProblem, isRecord, namesOtherPatient, patientsOf, type Resource } from '../../fhir/index.ts'
 import type { Letter } from '../../scope/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
@@ -39,7 +39,7 @@ async function askedJudge(
   const patients = new Set(resources.flatMap(it => [...patientsNamed(it, context.baseUrl)]))
   if (patients.size === 0 && standIn !== undefined) patients.add(standIn)
   const roster = await context.rosterOf(context, call, panels, patients)
-  return 'problem' in roster ? roster : judgeBy(call.access, context.baseUrl, roster)
+  return isProblem(roster) ? roster : judgeBy(call.access, context.baseUrl, roster)
 }
 
 function judgeBy(access: Access, baseUrl: string, roster?: Roster): Judge {

@@ -1,4 +1,4 @@
-import type { Preconditions } from '../../fhir/index.ts'
+import { fail, type Preconditions } from '../../fhir/index.ts'
 import type { Problem } from '../problem.ts'
 import type { Living } from './find.ts'
 
@@ -18,14 +18,14 @@ export function staleness(
   { ifMatch, ifNoneMatch }: Preconditions,
 ): Problem | undefined {
   if (ifMatch !== undefined && !(living && names(ifMatch, living.etag)))
-    return {
+    return fail({
       problem: 'stale',
       text: living
         ? 'Cannot write: If-Match does not name the current version'
         : 'Cannot write: If-Match names a version, and the resource does not exist',
-    }
+    })
   if (ifNoneMatch !== undefined && living && names(ifNoneMatch, living.etag))
-    return { problem: 'stale', text: 'Cannot write: If-None-Match names the current version' }
+    return fail({ problem: 'stale', text: 'Cannot write: If-None-Match names the current version' })
   return undefined
 }
 

@@ -1,4 +1,4 @@
-import { isProblem, type Resource, resourceBody, resourceBodyWithId } from '../../fhir/index.ts'
+import { fail, isProblem, type Resource, resourceBody, resourceBodyWithId } from '../../fhir/index.ts'
 import type { Letter } from '../../scope/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
@@ -13,11 +13,11 @@ export async function contentProblem(
   resource: Resource,
 ): Promise<Problem | undefined> {
   const { access } = call
-  if (hidesSearch(resource, access, context.baseUrl)) return { problem: 'out-of-reach' }
+  if (hidesSearch(resource, access, context.baseUrl)) return fail({ problem: 'out-of-reach' })
   if (access.reach(resource.resourceType, letter) === 'everything') return undefined
   const judge = await judgeOf(context, call, [resource])
   if (isProblem(judge)) return judge
-  return judge.reaches(letter, resource) ? undefined : { problem: 'out-of-reach' }
+  return judge.reaches(letter, resource) ? undefined : fail({ problem: 'out-of-reach' })
 }
 
 /**

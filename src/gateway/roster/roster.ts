@@ -1,5 +1,5 @@
 import { fullAccess, type Panel, type Roster } from '../../consent/index.ts'
-import { indexEntries, isProblem, type Params, type Resource } from '../../fhir/index.ts'
+import { fail, indexEntries, isProblem, type Params, type Resource } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
 import { everyPage } from '../search/every-page.ts'
@@ -111,7 +111,7 @@ export async function found(
   if (typeof outcome === 'number') return resources
   return OWN.has(outcome.problem)
     ? outcome
-    : { problem: 'upstream-broken', why: `it does not tell the ${type}s that a policy needs` }
+    : fail({ problem: 'upstream-broken', why: `it does not tell the ${type}s that a policy needs` })
 }
 
 function only(type: string): PageJudge {

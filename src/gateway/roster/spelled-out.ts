@@ -52,7 +52,7 @@ async function onPanel(
   named: readonly string[],
 ): Promise<ReadonlySet<string> | undefined> {
   const roster = await rosterOf(context, call, [panel], new Set(named))
-  if ('problem' in roster) return undefined
+  if (isProblem(roster)) return undefined
   return new Set(named.filter(id => panel.patients.has(id) || roster.holds(panel, id)))
 }
 

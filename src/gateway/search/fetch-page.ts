@@ -1,4 +1,4 @@
-import { isProblem, isRecord, type Resource } from '../../fhir/index.ts'
+import { fail, isProblem, isRecord, type Resource } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import { isResource, type Judge, judgeOf } from '../judge/judge.ts'
 import type { Problem } from '../problem.ts'
@@ -56,7 +56,7 @@ export async function fetchPage(
   const bundle = resourceIn(answer)
   if (isProblem(bundle)) return bundle
   const entries = entriesIn(bundle)
-  if (!entries) return { problem: 'upstream-broken', why: 'it answered a search with something else' }
+  if (!entries) return fail({ problem: 'upstream-broken', why: 'it answered a search with something else' })
   const links = linksIn(context, bundle)
   if (isProblem(links)) return links
   const judge = await judgeOf(
@@ -111,7 +111,7 @@ export function linksIn(context: Context, { link = [] }: Resource): Links | Prob
     // The text has our base already in the place of the upstream's own.
     const below = context.addresses.below(context.addresses.inward(it.url))
     if (below === undefined)
-      return { problem: 'upstream-broken', why: 'its paging links are not below its base' }
+      return fail({ problem: 'upstream-broken', why: 'its paging links are not below its base' })
     links.set(relation, { link: below })
   }
   return links

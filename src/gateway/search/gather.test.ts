@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { type AnyProblem, fail, isProblem } from '../../fhir/index.ts'
 import type { Spot } from './fetch-page.ts'
 import { gather } from './gather.ts'
 
-type Trouble = { readonly problem: string }
+type Trouble = AnyProblem
 
 /** Pages of letters, of which capitals may be seen; the link of each is its number, and of the first nothing. */
 function pagesOf(...pages: readonly string[]) {
@@ -16,7 +17,7 @@ function pagesOf(...pages: readonly string[]) {
   }
   const page = async (count: number, from?: Spot) => {
     const gathered = await gather<string, Trouble>(from, count, fetch)
-    assert(!('problem' in gathered))
+    assert(!isProblem(gathered))
     const { items, links, isWhole, isEndless } = gathered
     return { items: items.join(''), next: links.get('next'), isWhole, isEndless }
   }
@@ -54,7 +55,7 @@ describe('a page that is gathered', () => {
   })
 
   it('is the trouble that there was', async () => {
-    const trouble: Trouble = { problem: 'away' }
+    const trouble: Trouble = fail({ problem: 'away' })
     assert.equal(await gather(undefined, 2, async () => trouble), trouble)
   })
 })

@@ -1,4 +1,4 @@
-import { isProblem, type Params } from '../../fhir/index.ts'
+import { fail, isProblem, type Params } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
 import { collect, searchFor } from './collect.ts'
@@ -17,5 +17,5 @@ export async function matchOf(
   const found = await collect(context, searchFor(call, type, params), 1)
   if (!isProblem(found)) return found[0]
   const problem = found as Problem
-  return problem.problem === 'too-costly' ? { problem: 'multiple-matches', type } : problem
+  return problem.problem === 'too-costly' ? fail({ problem: 'multiple-matches', type }) : problem
 }

@@ -1,5 +1,6 @@
 import type { Access } from '../../consent/index.ts'
 import {
+  fail,
   isProblem,
   isResourceType,
   type Params,
@@ -124,10 +125,10 @@ export function typesOf(interaction: Search, access: Access): readonly string[] 
     .filter(([name]) => name === '_type')
     .flatMap(([, value]) => value.split(','))
   if (!named.every(isResourceType))
-    return {
+    return fail({
       problem: 'bad-search',
       code: 'invalid',
       text: 'Cannot read _type: expected resource types of R4',
-    }
+    })
   return named.length > 0 ? [...new Set(named)] : resourceTypes.filter(it => isReached(access, it, 's'))
 }

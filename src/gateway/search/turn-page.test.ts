@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { holderOf, noAccess } from '../../consent/index.ts'
-import { outcome, type Params, type Refused } from '../../fhir/index.ts'
+import { fail, outcome, type Params, type Refused } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Place } from './pages.ts'
 import { turnPage } from './turn-page.ts'
@@ -31,7 +31,7 @@ describe('a page that is turned', () => {
     assert(!('problem' in turned))
     assert.deepEqual([turned.call.interaction.params, turned.spot], [place.params, place.spot])
     assert.equal(turned.call.access, noAccess)
-    assert.deepEqual(turn(PAGE, { isAllowed: false }), { problem: 'refused', refused })
+    assert.deepEqual(turn(PAGE, { isAllowed: false }), fail({ problem: 'refused', refused }))
   })
 
   it('is none where there is no link', () => {
@@ -41,15 +41,15 @@ describe('a page that is turned', () => {
   })
 
   it('is of the grant that got it', () => {
-    assert.deepEqual(turn(PAGE, { by: { ...grant, clientId: 'other' } }), { problem: 'out-of-reach' })
+    assert.deepEqual(turn(PAGE, { by: { ...grant, clientId: 'other' } }), fail({ problem: 'out-of-reach' }))
   })
 
   it('is followed as it was given', () => {
-    const unreadable = {
+    const unreadable = fail({
       problem: 'bad-search',
       code: 'invalid',
       text: 'Cannot read page: follow the link as it was given',
-    }
+    })
     assert.deepEqual(turn([['_gateway-page', 'forged']]), unreadable)
     assert.deepEqual(turn([...PAGE, ['code', 'y']]), unreadable)
     assert.deepEqual(turn(PAGE, { opened: { ...place, of: '/Patient' } }), unreadable)

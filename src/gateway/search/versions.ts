@@ -1,4 +1,4 @@
-import { isProblem, isRecord, parseReference, type Resource } from '../../fhir/index.ts'
+import { fail, isProblem, isRecord, parseReference, type Resource } from '../../fhir/index.ts'
 import type { Letter } from '../../scope/index.ts'
 import type { Call, Context } from '../call.ts'
 import { lastVersion } from '../judge/find.ts'
@@ -29,7 +29,7 @@ export async function shownVersions(
   standIn?: string,
 ): Promise<readonly object[] | Problem> {
   const versions = versionsIn(bundle, parseExact(text), context.baseUrl)
-  if (!versions) return { problem: 'upstream-broken', why: 'it answered a history with something else' }
+  if (!versions) return fail({ problem: 'upstream-broken', why: 'it answered a history with something else' })
   const contents = await contentsOf(context, call, versions)
   const judge = await judgeOf(context, call, [...contents.values()], standIn)
   if (isProblem(judge)) return judge

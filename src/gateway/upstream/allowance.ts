@@ -1,4 +1,4 @@
-import { isRecord } from '../../fhir/index.ts'
+import { fail, isRecord } from '../../fhir/index.ts'
 import type { Call } from '../call.ts'
 import type { Problem } from '../problem.ts'
 import type { Upstream } from './upstream.ts'
@@ -30,9 +30,9 @@ export function withAllowance(upstream: Upstream, most: number, connection: Call
   }
 }
 
-const NOBODY_WAITS: Problem = { problem: 'too-costly', text: 'Cannot go on: the caller has gone' }
+const NOBODY_WAITS: Problem = fail({ problem: 'too-costly', text: 'Cannot go on: the caller has gone' })
 
-const TOO_OFTEN: Problem = {
+const TOO_OFTEN: Problem = fail({
   problem: 'too-costly',
   text: 'Cannot do all of this in one request: ask for less at once',
-}
+})

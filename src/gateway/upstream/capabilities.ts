@@ -1,4 +1,4 @@
-import { isProblem, isRecord } from '../../fhir/index.ts'
+import { fail, isProblem, isRecord } from '../../fhir/index.ts'
 import type { Problem } from '../problem.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -38,12 +38,12 @@ export function upstreamCapabilities(upstream: Upstream, clock: () => number): U
 
 function statementOf(status: number, text: string): Readonly<Record<string, unknown>> | Problem {
   const why = 'its metadata is no CapabilityStatement'
-  if (status !== 200) return { problem: 'upstream-broken', why }
+  if (status !== 200) return fail({ problem: 'upstream-broken', why })
   try {
     const statement: unknown = JSON.parse(text)
     if (isRecord(statement) && statement.resourceType === 'CapabilityStatement') return statement
   } catch {
     // No JSON is no CapabilityStatement either.
   }
-  return { problem: 'upstream-broken', why }
+  return fail({ problem: 'upstream-broken', why })
 }

@@ -1,5 +1,6 @@
 import type { Access } from '../../consent/index.ts'
 import {
+  fail,
   type IssueCode,
   isRecord,
   type OperationOutcome,
@@ -13,19 +14,20 @@ import type { UpstreamAnswer } from './upstream.ts'
 /** What an answer other than a success means to the caller. */
 export function declined(answer: UpstreamAnswer, access: Access): Problem {
   const { status } = answer
-  if (status < 400) return { problem: 'upstream-broken', why: `it answered ${status}` }
+  if (status < 400) return fail({ problem: 'upstream-broken', why: `it answered ${status}` })
   if (status === 401 || status === 403 || status === 407)
-    return { problem: 'upstream-broken', why: 'it does not accept the credentials of the gateway' }
-  if (status === 503) return { problem: 'upstream-away' }
-  if (status === 504) return { problem: 'upstream-late' }
-  if (status >= 500 && status !== 501) return { problem: 'upstream-broken', why: `it answered ${status}` }
+    return fail({ problem: 'upstream-broken', why: 'it does not accept the credentials of the gateway' })
+  if (status === 503) return fail({ problem: 'upstream-away' })
+  if (status === 504) return fail({ problem: 'upstream-late' })
+  if (status >= 500 && status !== 501)
+    return fail({ problem: 'upstream-broken', why: `it answered ${status}` })
   const retryAfter = answer.headers['retry-after']
-  return {
+  return fail({
     problem: 'upstream-declined',
     status,
     said: saidBy(answer, access),
     ...(retryAfter !== undefined && { retryAfter }),
-  }
+  })
 }
 
 /**

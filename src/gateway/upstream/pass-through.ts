@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
-import { isProblem } from '../../fhir/index.ts'
+import { fail, isProblem } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
@@ -57,7 +57,7 @@ async function streamed(
   return held === undefined ? AWAY : { ...out, body: held }
 }
 
-const AWAY: Problem = { problem: 'upstream-away' }
+const AWAY: Problem = fail({ problem: 'upstream-away' })
 
 /**
  * What is recorded before it goes out is looked into, for whose data it carries: the whole of a body unless it is too
@@ -89,7 +89,7 @@ function released(
   addresses: Addresses,
 ): Answer | Problem {
   if (body !== undefined && !isJson(headers['content-type']))
-    return { problem: 'upstream-broken', why: 'it is no JSON' }
+    return fail({ problem: 'upstream-broken', why: 'it is no JSON' })
   return { status, headers: releasedHeaders(headers, addresses), body }
 }
 

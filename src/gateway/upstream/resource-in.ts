@@ -1,4 +1,4 @@
-import type { Resource } from '../../fhir/index.ts'
+import { fail, type Resource } from '../../fhir/index.ts'
 import { isResource } from '../judge/judge.ts'
 import type { Problem } from '../problem.ts'
 import type { UpstreamAnswer } from './upstream.ts'
@@ -21,5 +21,5 @@ export function isJson(contentType: string | undefined): boolean {
 }
 
 function broken(why: string): Problem {
-  return { problem: 'upstream-broken', why }
+  return fail({ problem: 'upstream-broken', why })
 }

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
+import { fail } from '../../fhir/index.ts'
 import type { Problem } from '../problem.ts'
 import type { Addresses } from './addresses.ts'
 import { type Breaker, breaker } from './breaker.ts'
@@ -80,7 +81,7 @@ export function openUpstream(options: UpstreamOptions): Upstream {
 
   return {
     async ask(request) {
-      if (!circuit.admits()) return { problem: 'upstream-away' }
+      if (!circuit.admits()) return fail({ problem: 'upstream-away' })
       const deadline = clock() + timeoutMs
       const first = heard(await send(request, timeoutMs))
       // Mostly it is well, and there is nothing more to wait for.
@@ -89,7 +90,7 @@ export function openUpstream(options: UpstreamOptions): Upstream {
       return 'failure' in answer ? problemOf(answer) : read(answer, options)
     },
     async pass(request) {
-      if (!circuit.admits()) return { problem: 'upstream-away' }
+      if (!circuit.admits()) return fail({ problem: 'upstream-away' })
       const deadline = clock() + timeoutMs
       const attempt = (it: UpstreamRequest, ms: number) => passOnce(it, ms, options)
       const answer = await insist(request, heard(await attempt(request, timeoutMs)), deadline, attempt)
@@ -145,13 +146,13 @@ function problemOn(failure: Failure, options: UpstreamOptions): Problem {
   switch (failure.failure) {
     case 'away':
       options.warn(`Cannot reach the upstream: ${failure.cause}`)
-      return { problem: 'upstream-away' }
+      return fail({ problem: 'upstream-away' })
     case 'late':
       options.warn(`Cannot wait for the upstream any longer: ${options.timeoutMs} ms have passed`)
-      return { problem: 'upstream-late' }
+      return fail({ problem: 'upstream-late' })
     case 'unsigned':
       options.warn(failure.cause)
-      return { problem: 'upstream-away' }
+      return fail({ problem: 'upstream-away' })
     case 'too-large':
       return broken(`its answer is over ${options.responseLimit} bytes`, options)
   }
@@ -159,7 +160,7 @@ function problemOn(failure: Failure, options: UpstreamOptions): Problem {
 
 function broken(why: string, { warn }: UpstreamOptions): Problem {
   warn(`Cannot use an answer of the upstream: ${why}`)
-  return { problem: 'upstream-broken', why }
+  return fail({ problem: 'upstream-broken', why })
 }
 
 function encodingOf(headers: IncomingHttpHeaders): string {

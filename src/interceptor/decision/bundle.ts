@@ -1,5 +1,5 @@
 import type { Access, Grant } from '../../consent/index.ts'
-import { type Interaction, type Misunderstood, parseEntries } from '../../fhir/index.ts'
+import { type Interaction, isProblem, type Misunderstood, parseEntries } from '../../fhir/index.ts'
 import { isJsonObject, type JsonObject } from './json.ts'
 
 /** One request inside a batch or transaction. */
@@ -19,7 +19,7 @@ export function readEntries(
   access: Access,
 ): readonly Entry[] | Misunderstood {
   const parsed = parseEntries(bundle, baseUrl)
-  if ('problem' in parsed) return { kind: 'misunderstood', status: 400, text: parsed.text }
+  if (isProblem(parsed)) return { kind: 'misunderstood', status: 400, text: parsed.text }
   const { type, entries } = parsed
   if (type === 'batch') return entries
   const addresses = new Map(entries.flatMap(({ fullUrl, interaction }) => addressOf(fullUrl, interaction)))
