@@ -3,8 +3,8 @@ import type { Sources } from './rooms.ts'
 /** Where the errors of each room are listed as a type, and by which field they are told apart. */
 export const ERROR_TYPES = [
   { file: 'src/interceptor/refusal.ts', type: 'Refusal' },
-  { file: 'src/fhir/problem.ts', type: 'FhirProblem' },
-  { file: 'src/gateway/problem.ts', type: 'Problem' },
+  { file: 'src/fhir/problem.ts', type: 'FhirReason' },
+  { file: 'src/gateway/problem.ts', type: 'UpstreamReason' },
   { file: 'src/auth/refusal.ts', type: 'RefusalCode' },
   { file: 'src/session/failure.ts', type: 'Failure' },
   { file: 'src/session/launch/refusal.ts', type: 'LaunchRefusal' },
@@ -13,7 +13,7 @@ export const ERROR_TYPES = [
 
 /** The names in a union: of its literals, or of the first field of its members. */
 export function namesIn(text: string, type: string): readonly string[] {
-  const start = text.search(new RegExp(`^export type ${type} =`, 'm'))
+  const start = text.search(new RegExp(`^(?:export )?type ${type} =`, 'm'))
   if (start < 0) return []
   const union = text.slice(start).split(/\n(?=\S)/)[0] ?? ''
   const members = [...union.matchAll(/^\s*\|\s*(?:\{\s*readonly \w+: )?'([^']+)'/gm)].map(
