@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { sql } from 'kysely'
 import { eachDatabase } from '../../test/support/databases.ts'
+import { DatabaseUnavailable, type Store } from '../store/index.ts'
 import { type AuditRecord, AuditUnavailable, createAuditor, findRecords, sweepAudit } from './index.ts'
 
 const record = (more: Partial<AuditRecord> = {}): AuditRecord => ({
@@ -11,6 +13,16 @@ const record = (more: Partial<AuditRecord> = {}): AuditRecord => ({
   status: 200,
   ...more,
 })
+
+/** Makes the database refuse audit records of one client. */
+async function refuseClient({ db, dialect }: Store, client: string): Promise<void> {
+  const refusal =
+    dialect === 'sqlite'
+      ? `create trigger refuse before insert on audit_event when new.client_id = '${client}'
+         begin select raise(abort, 'refused'); end`
+      : `alter table audit_event add constraint refuse check (client_id <> '${client}')`
+  await sql.raw(refusal).execute(db)
+}
 
 eachDatabase((_name, open) => {
   describe('createAuditor', () => {
@@ -44,6 +56,36 @@ eachDatabase((_name, open) => {
       const [kept] = await findRecords(store, { limit: 1 })
       assert.equal(kept?.request?.length, 2001)
     })
+
+    it('fails the request of a record that the database refuses, and keeps those that came with it', async () => {
+      const store = await open()
+      await refuseClient(store, 'refused')
+      const auditor = createAuditor({ store })
+      const results = await Promise.allSettled([
+        auditor.record(record({ at: 1 })),
+        auditor.record(record({ at: 2, client: 'refused' })),
+        auditor.record(record({ at: 3 }), record({ at: 4 })),
+        auditor.record(record({ status: Number.NaN })),
+      ])
+      assert.deepEqual(
+        results.map(({ status }) => status),
+        ['fulfilled', 'rejected', 'fulfilled', 'rejected'],
+      )
+      const kept = await findRecords(store, { limit: 10, order: 'oldest' })
+      assert.deepEqual(
+        kept.map(({ at }) => at),
+        [1, 3, 4],
+      )
+      await auditor.prepare()
+      await auditor.record(record({ at: 5 }))
+    })
+
+    it('keeps texts that PostgreSQL would refuse, without what it refuses in them', async () => {
+      const store = await open()
+      await createAuditor({ store }).record(record({ request: 'a\0b\ud800c', patients: ['x\0', 'y'] }))
+      const [kept] = await findRecords(store, { limit: 1 })
+      assert.deepEqual([kept?.request, kept?.patients], ['a\ufffdb\ufffdc', ' x\ufffd y '])
+    })
   })
 
   describe('sweepAudit', () => {
@@ -67,7 +109,7 @@ describe('createAuditor, while the store is away', () => {
   function awayStore() {
     const state = { away: true, appends: 0 }
     const fail = async () => {
-      if (state.away) throw new Error('Cannot reach database')
+      if (state.away) throw new DatabaseUnavailable('Cannot reach database')
     }
     const store = {
       append: async () => {

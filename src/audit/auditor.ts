@@ -1,4 +1,4 @@
-import type { Store } from '../store/index.ts'
+import { isDatabaseUnavailable, type Store } from '../store/index.ts'
 import { actionOf } from './fhir/codes.ts'
 import { groupCommit } from './group-commit.ts'
 import { type AuditRecord, type AuditRow, rowOf } from './record.ts'
@@ -40,7 +40,10 @@ const REST_MS = 1000
 /** Keeps records in the store, those that come together in one commit. */
 export function createAuditor(options: AuditorOptions): Auditor {
   const { store, failure = 'refuse', onError = () => {}, clock = Date.now } = options
-  const rows = groupCommit<AuditRow>({ write: list => store.append('audit_event', list) })
+  const rows = groupCommit<AuditRow>({
+    write: list => store.append('audit_event', list),
+    isOutage: isDatabaseUnavailable,
+  })
   let away: { readonly until: number; readonly cause: unknown } | undefined
   /** Of changes that were made as the store went away. Few: `prepare` lets no more be made. */
   let owed: readonly AuditRecord[] = []
@@ -63,7 +66,7 @@ export function createAuditor(options: AuditorOptions): Auditor {
       away = undefined
       follow()
     } catch (cause) {
-      away = { until: clock() + REST_MS, cause }
+      if (isDatabaseUnavailable(cause)) away = { until: clock() + REST_MS, cause }
       throw cause
     }
   }

@@ -17,6 +17,8 @@ function slowDisk() {
   return { groups, write }
 }
 
+const isOutage = (error: unknown) => error instanceof Error && error.message === 'disk full'
+
 /** All that follows by itself has happened. */
 async function turn(): Promise<void> {
   for (let times = 0; times < 3; times++) await new Promise(resolve => setImmediate(resolve))
@@ -25,7 +27,7 @@ async function turn(): Promise<void> {
 describe('groupCommit', () => {
   it('writes what comes in one turn together, and tells each when it is durable', async () => {
     const { groups, write } = slowDisk()
-    const commit = groupCommit<string>({ write })
+    const commit = groupCommit<string>({ write, isOutage })
     let told = 0
     const both = ['a', 'b'].map(row => commit.add([row]).then(() => told++))
     await turn()
@@ -41,7 +43,7 @@ describe('groupCommit', () => {
 
   it('gathers while as many commits as it may have are under way', async () => {
     const { groups, write } = slowDisk()
-    const commit = groupCommit<string>({ write, atOnce: 1 })
+    const commit = groupCommit<string>({ write, isOutage, atOnce: 1 })
     const first = commit.add(['a'])
     await turn()
     const rest = [commit.add(['b']), commit.add(['c', 'd'])]
@@ -57,7 +59,7 @@ describe('groupCommit', () => {
 
   it('fails those whose rows were not written, and only those', async () => {
     const { groups, write } = slowDisk()
-    const commit = groupCommit<string>({ write })
+    const commit = groupCommit<string>({ write, isOutage })
     const lost = commit.add(['a'])
     await turn()
     const kept = commit.add(['b'])
@@ -74,7 +76,7 @@ describe('groupCommit', () => {
 
   it('turns rows away when too many wait', async () => {
     const { groups, write } = slowDisk()
-    const commit = groupCommit<string>({ write, atOnce: 1, limit: 2 })
+    const commit = groupCommit<string>({ write, isOutage, atOnce: 1, limit: 2 })
     const first = commit.add(['a'])
     await turn()
     const waiting = commit.add(['b', 'c'])
@@ -84,5 +86,33 @@ describe('groupCommit', () => {
     await turn()
     groups[1]?.done()
     await waiting
+  })
+
+  it('fails only the caller whose rows the database refuses', async () => {
+    const written: string[][] = []
+    const write = async (rows: readonly string[]) => {
+      if (rows.includes('bad')) throw new Error('constraint failed')
+      written.push([...rows])
+    }
+    const commit = groupCommit<string>({ write, isOutage })
+    const callers = [['a'], ['b', 'bad'], ['c'], ['d', 'e'], ['bad']].map(rows => commit.add(rows))
+    const results = await Promise.allSettled(callers)
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled', 'fulfilled', 'rejected'],
+    )
+    assert.deepEqual(written.flat().toSorted(), ['a', 'c', 'd', 'e'])
+  })
+
+  it('does not try row by row while the database is unavailable', async () => {
+    let writes = 0
+    const write = async () => {
+      writes++
+      throw new Error('disk full')
+    }
+    const commit = groupCommit<string>({ write, isOutage })
+    const results = await Promise.allSettled([commit.add(['a']), commit.add(['b']), commit.add(['c'])])
+    assert.ok(results.every(({ status }) => status === 'rejected'))
+    assert.equal(writes, 1)
   })
 })

@@ -76,32 +76,46 @@ export type AuditRow = Insertable<Schema['audit_event']>
 // A column never holds more than a row can bear, whatever a caller sends.
 const LONGEST = 2000
 
+/** Throws when a record is not what its type says: it must not reach a commit that others share. */
 export function rowOf(record: AuditRecord): AuditRow {
+  if (!Number.isSafeInteger(record.at) || !Number.isSafeInteger(record.status))
+    throw malformed('at or status')
+  if (typeof record.allowed !== 'boolean') throw malformed('allowed')
   return {
     at: record.at,
     server: record.server,
     kind: record.kind,
-    interaction: record.interaction ?? null,
+    interaction: storable(record.interaction),
     allowed: record.allowed,
     status: record.status,
-    method: record.method ?? null,
-    request: bounded(record.request),
-    resource_type: record.type ?? null,
-    resource_id: record.id ?? null,
-    patient_id: record.patient ?? null,
-    patients: record.patients === undefined ? null : ` ${record.patients.join(' ')} `,
-    client_id: bounded(record.client),
-    subject: record.subject ?? null,
-    fhir_user: record.fhirUser ?? null,
-    decided_by: bounded(record.by),
-    reason: bounded(record.reason),
-    launch_id: record.launch ?? null,
-    request_id: record.requestId ?? null,
-    address: record.address ?? null,
+    method: storable(record.method),
+    request: storable(record.request),
+    resource_type: storable(record.type),
+    resource_id: storable(record.id),
+    patient_id: storable(record.patient),
+    patients: record.patients === undefined ? null : wellFormed(` ${record.patients.join(' ')} `),
+    client_id: storable(record.client),
+    subject: storable(record.subject),
+    fhir_user: storable(record.fhirUser),
+    decided_by: storable(record.by),
+    reason: storable(record.reason),
+    launch_id: storable(record.launch),
+    request_id: storable(record.requestId),
+    address: storable(record.address),
   }
 }
 
-function bounded(text: string | undefined): string | null {
+function malformed(member: string): TypeError {
+  return new TypeError(`Cannot keep audit record: its ${member} is not valid`)
+}
+
+function storable(text: string | undefined): string | null {
   if (text === undefined) return null
-  return text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`
+  if (typeof text !== 'string') throw malformed('text')
+  return wellFormed(text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`)
+}
+
+/** PostgreSQL stores neither a NUL nor half of a surrogate pair. */
+function wellFormed(text: string): string {
+  return text.toWellFormed().replaceAll('\0', '\ufffd')
 }

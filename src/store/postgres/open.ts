@@ -2,6 +2,7 @@ import { Kysely, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
 import type { Schema } from '../schema.ts'
 import type { OpenedDatabase } from '../store.ts'
+import { DatabaseUnavailable } from '../unavailable.ts'
 
 const PING_MS = 2000
 
@@ -59,7 +60,7 @@ async function append(
 async function inTime(answer: Promise<unknown>): Promise<void> {
   const { promise: late, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(
-    () => reject(new Error(`Cannot reach database: no answer in ${PING_MS} ms`)),
+    () => reject(new DatabaseUnavailable(`Cannot reach database: no answer in ${PING_MS} ms`)),
     PING_MS,
   )
   answer.catch(() => {})

@@ -1,6 +1,7 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { CompiledQuery, QueryResult } from 'kysely'
+import { DatabaseUnavailable } from '../unavailable.ts'
 import { Turns } from './turns.ts'
 
 const BUSY_MS = 5000
@@ -48,7 +49,7 @@ export async function whenFree<T>(act: () => T): Promise<T> {
     } catch (error) {
       if (!isBusy(error)) throw error
       if (performance.now() > end)
-        throw new Error('Cannot write to database: another process holds it', { cause: error })
+        throw new DatabaseUnavailable('Cannot write to database: another process holds it', { cause: error })
       await pause(10)
     }
   }

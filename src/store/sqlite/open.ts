@@ -4,6 +4,7 @@ import { Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from '
 import { makeFolder } from '../folder.ts'
 import type { Schema } from '../schema.ts'
 import type { OpenedDatabase } from '../store.ts'
+import { DatabaseUnavailable } from '../unavailable.ts'
 import { openAppending } from './append.ts'
 import { openDatabaseFile } from './database-file.ts'
 import { SqliteDriver } from './driver.ts'
@@ -50,6 +51,7 @@ export async function openSqlite(path: string, turnMs?: number): Promise<OpenedD
 // SQLite goes on writing to a file that was deleted or replaced under it, and all of that would be lost.
 function checkFile(path: string, opened: number): void {
   const found = statSync(path, { throwIfNoEntry: false })
-  if (found === undefined) throw new Error(`Cannot use database ${path}: the file is gone`)
-  if (found.ino !== opened) throw new Error(`Cannot use database ${path}: the file was replaced; start again`)
+  if (found === undefined) throw new DatabaseUnavailable(`Cannot use database ${path}: the file is gone`)
+  if (found.ino !== opened)
+    throw new DatabaseUnavailable(`Cannot use database ${path}: the file was replaced; start again`)
 }

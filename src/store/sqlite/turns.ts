@@ -1,3 +1,5 @@
+import { DatabaseUnavailable } from '../unavailable.ts'
+
 /** A queue of one: whoever takes a turn holds it until it is given back; the others wait in order. */
 export class Turns {
   readonly #limitMs: number
@@ -14,7 +16,7 @@ export class Turns {
     this.#last = before.then(() => mine)
     if (await this.#isInTime(before)) return giveBack
     void before.then(giveBack)
-    throw new Error(`Cannot write to database: no turn within ${this.#limitMs} ms`)
+    throw new DatabaseUnavailable(`Cannot write to database: no turn within ${this.#limitMs} ms`)
   }
 
   #isInTime(before: Promise<void>): Promise<boolean> {

@@ -1,0 +1,54 @@
+/** The database cannot be used now. The driver does not say so itself in these cases. */
+export class DatabaseUnavailable extends Error {}
+
+/** Prefixes of SQLSTATE: connection lost, out of resources, shutting down or starting. */
+const SQLSTATE_CLASSES = ['08', '53', '57P'] as const
+
+const SQLSTATES: ReadonlySet<string> = new Set([
+  '25006', // read_only_sql_transaction: a standby
+  '40001', // serialization_failure
+  '40P01', // deadlock_detected
+  '42501', // insufficient_privilege: an administrator grants it again without a restart
+  '55P03', // lock_not_available
+  '57014', // query_canceled: statement_timeout
+])
+
+/** Primary result codes of SQLite: BUSY, LOCKED, NOMEM, READONLY, IOERR, FULL, CANTOPEN. */
+const SQLITE_CODES: ReadonlySet<number> = new Set([5, 6, 7, 8, 10, 13, 14])
+
+const NETWORK_CODES: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EPIPE',
+  'ETIMEDOUT',
+])
+
+// `pg` has no code for what its own timers and sockets report.
+const PG_MESSAGES =
+  /^(Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error)/
+
+/**
+ * Whether an error, or one that caused it, says that the database cannot be used now: the same request may succeed
+ * later. A constraint or a value that the database refuses is not such an error.
+ */
+export function isDatabaseUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  if (error instanceof DatabaseUnavailable || hasUnavailableCode(error) || PG_MESSAGES.test(error.message))
+    return true
+  if (error instanceof AggregateError && error.errors.some(isDatabaseUnavailable)) return true
+  return error.cause !== undefined && isDatabaseUnavailable(error.cause)
+}
+
+function hasUnavailableCode(error: Error): boolean {
+  // SQLite: the low byte is the primary code, the rest says more about it.
+  if ('errcode' in error) return SQLITE_CODES.has(Number(error.errcode) & 0xff)
+  if (!('code' in error) || typeof error.code !== 'string') return false
+  const { code } = error
+  return (
+    SQLSTATES.has(code) || NETWORK_CODES.has(code) || SQLSTATE_CLASSES.some(prefix => code.startsWith(prefix))
+  )
+}
