@@ -15,6 +15,8 @@ export type AuthSettings = Pick<
   | 'defaultNeedPatientBanner'
   | 'accessTokenTtlSeconds'
   | 'seedClinicianPassword'
+  | 'bind'
+  | 'allowedHosts'
   | 'trustProxy'
   | 'onLoopback'
   | 'loginFailureLimit'

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { type Auditor, noAudit } from '../audit/index.ts'
+import { createHostCheck } from '../config/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
 import { createServer, type Logger, type ServerOptions } from '../web/index.ts'
 import { activityRoutes } from './activity/routes.ts'
@@ -123,6 +124,7 @@ function serverOptions({ logger, tls }: AuthServerOptions, context: AuthContext)
     clock,
     home: paths.portal,
     openMetrics: settings.openMetrics,
+    acceptsHost: createHostCheck(settings),
     checks: [
       { name: 'database', check: () => store.ping() },
       { name: 'signing key', check: async () => void (await keys.signing()) },

@@ -30,6 +30,7 @@ describe('readSettings', () => {
       fhirPort: 8080,
       appPort: 8081,
       bind: ['127.0.0.1', '::1'],
+      allowedHosts: [],
       trustProxy: undefined,
       tlsCert: undefined,
       tlsKey: undefined,

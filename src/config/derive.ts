@@ -31,6 +31,7 @@ export function deriveSettings(values: SettingValues, cwd: string): Settings {
     fhirPort: values.fhirPort ?? portOf(fhirBaseUrl) ?? 8080,
     appPort: values.appPort ?? portOf(appUrl) ?? 8081,
     bind,
+    allowedHosts: values.allowedHosts ?? [],
     trustProxy: values.trustProxy,
     tlsCert: absolute(values.tlsCert),
     tlsKey: absolute(values.tlsKey),

@@ -40,6 +40,7 @@ describe('effectiveSettings', () => {
       SMART_DATA_DIR: '/elsewhere',
       SMART_SECRET: 'a secret of the environment',
       SMART_BIND: '127.0.0.9',
+      SMART_ALLOWED_HOSTS: 'ehr.test',
       SMART_TRUST_PROXY: 'loopback',
       SMART_TLS_CERT: '/cert',
       SMART_TLS_KEY: '/key',

@@ -4,6 +4,7 @@
  */
 export { type Configuration, readConfiguration, readSettings } from './configuration.ts'
 export { type EffectiveSetting, effectiveSettings } from './effective.ts'
+export { createHostCheck } from './host-check.ts'
 export { isLoopbackHost } from './loopback.ts'
 export { settingsReference } from './reference.ts'
 export { ensureSecret } from './secret-file.ts'

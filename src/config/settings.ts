@@ -21,6 +21,8 @@ export interface Settings {
   readonly fhirPort: number
   readonly appPort: number
   readonly bind: readonly string[]
+  /** Further host names that requests to a server on loopback may name. */
+  readonly allowedHosts: readonly string[]
   readonly trustProxy: string | undefined
   readonly tlsCert: string | undefined
   readonly tlsKey: string | undefined

@@ -130,6 +130,15 @@ export const settingsTable = {
     about: 'IP addresses that the servers listen on.',
     of: settings => settings.bind,
   }),
+  allowedHosts: open({
+    name: 'smart.server.allowed-hosts',
+    env: 'SMART_ALLOWED_HOSTS',
+    type: types.hosts,
+    otherwise: 'none',
+    about:
+      'Further host names that a request (`Host`) may name where the servers listen on loopback only. Loopback names and those of the three addresses are always accepted, others get 421.',
+    of: settings => settings.allowedHosts,
+  }),
   trustProxy: open({
     name: 'smart.server.trust-proxy',
     env: 'SMART_TRUST_PROXY',

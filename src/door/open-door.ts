@@ -22,7 +22,7 @@ export interface DoorOptions {
   /** The origins whose pages may read answers; any unless listed. */
   readonly origins?: Origins
   /** What the common base of the servers takes further: TLS, proxies, metrics. */
-  readonly web?: Pick<ServerOptions, 'tls' | 'trustProxy' | 'openMetrics' | 'drainMs'>
+  readonly web?: Pick<ServerOptions, 'tls' | 'trustProxy' | 'openMetrics' | 'acceptsHost' | 'drainMs'>
 }
 
 const BODY_LIMIT = 16 * 1024 * 1024

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { type Auditor, noAudit } from '../audit/index.ts'
+import { createHostCheck } from '../config/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
 import { cookiePlan, createServer, type Logger, type ServerOptions } from '../web/index.ts'
 import { docsRoute } from './api/docs-page.ts'
@@ -32,6 +33,7 @@ export async function appServer(options: AppServerOptions): Promise<FastifyInsta
     name: 'app',
     url: options.appUrl,
     clock,
+    acceptsHost: createHostCheck(options),
     checks: [{ name: 'database', check: () => store.ping() }],
     errorStyle: path => (path === '/api' || path.startsWith('/api/') ? 'api' : 'page'),
     ...(logger ? { logger } : {}),

@@ -9,7 +9,10 @@ import type { Discovery } from './oauth/discovery.ts'
 import type { Session } from './sessions/session.ts'
 
 /** The settings that the app reads. */
-export type AppSettings = Pick<Settings, 'appUrl' | 'issuerUrl' | 'fhirBaseUrl' | 'app'> & {
+export type AppSettings = Pick<
+  Settings,
+  'appUrl' | 'issuerUrl' | 'fhirBaseUrl' | 'bind' | 'allowedHosts' | 'app'
+> & {
   readonly fhir: Pick<Settings['fhir'], 'upstreamUrl' | 'samplePatients'>
 }
 

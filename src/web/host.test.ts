@@ -4,6 +4,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 import type { FastifyInstance } from 'fastify'
+import { findHostName } from './host.ts'
 import { createServer } from './index.ts'
 
 let app: FastifyInstance
@@ -69,5 +70,32 @@ describe('a request with one Host header, or none', () => {
   it('is refused without one by HTTP/1.1, and served by HTTP/1.0, which has none', async () => {
     assert.match(await raw('GET /fhir/x HTTP/1.1', 'Connection: close'), /^HTTP\/1\.1 400 /)
     assert.match(await raw('GET /fhir/x HTTP/1.0'), /^HTTP\/1\.1 200 /)
+  })
+})
+
+describe('findHostName', () => {
+  const hosts: readonly (readonly [header: string | undefined, name: string | undefined])[] = [
+    ['localhost:9000', 'localhost'],
+    ['LOCALHOST', 'LOCALHOST'],
+    ['127.0.0.1:9000', '127.0.0.1'],
+    ['[::1]:9000', '[::1]'],
+    ['[::1]', '[::1]'],
+    ['', ''],
+    ['evil.test/.localhost', ''],
+    ['evil.test#.localhost', ''],
+    ['me@localhost', ''],
+    ['localhost:9000:1', ''],
+    [undefined, undefined],
+  ]
+  for (const [header, name] of hosts)
+    it(`finds ${JSON.stringify(name)} in ${JSON.stringify(header)}`, () => {
+      const headers = header === undefined ? {} : { host: header }
+      assert.equal(findHostName({ url: '/portal', headers }), name)
+    })
+
+  it('goes by an absolute target first', () => {
+    const headers = { host: 'localhost' }
+    assert.equal(findHostName({ url: 'http://evil.test:1/portal?x=/', headers }), 'evil.test')
+    assert.equal(findHostName({ url: '*', headers }), 'localhost')
   })
 })

@@ -4,6 +4,7 @@ import type { IssueCode } from '../fhir/index.ts'
 /** What goes wrong before a room's own code, or outside of what it expects. */
 export type Problem =
   | { readonly kind: 'malformed'; readonly text: string }
+  | { readonly kind: 'unknown-host'; readonly url: string }
   | { readonly kind: 'cross-site' }
   | { readonly kind: 'loopback-only' }
   | { readonly kind: 'not-found' }
@@ -28,6 +29,13 @@ const WORDS = {
     title: 'This request could not be read',
     text: 'Something in the address or the form is not as it should be. Nothing was changed.',
     issue: 'invalid',
+    oauth: 'invalid_request',
+  },
+  'unknown-host': {
+    status: 421,
+    title: 'This server does not have that name',
+    text: 'The request names a host that this server does not answer for.',
+    issue: 'forbidden',
     oauth: 'invalid_request',
   },
   'cross-site': {
@@ -88,10 +96,16 @@ const WORDS = {
   },
 } satisfies Record<Problem['kind'], ProblemWords>
 
-/** The words of a problem. A malformed request says what is wrong with it. */
+/** The words of a problem. A malformed request says what is wrong with it; a wrong host which one is right. */
 export function wordsOf(problem: Problem): ProblemWords {
   const words = WORDS[problem.kind]
-  return problem.kind === 'malformed' ? { ...words, text: problem.text } : words
+  if (problem.kind === 'malformed') return { ...words, text: problem.text }
+  if (problem.kind === 'unknown-host') return { ...words, text: `${words.text} ${otherNames(problem.url)}` }
+  return words
+}
+
+function otherNames(url: string): string {
+  return `Use ${url}, or add the name to SMART_ALLOWED_HOSTS if it is yours.`
 }
 
 const MALFORMED: Readonly<Record<string, string>> = {

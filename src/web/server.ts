@@ -14,7 +14,7 @@ import { answerClientError } from './client-errors.ts'
 import { isCrossSite } from './cross-site.ts'
 import { setSecurityHeaders } from './headers.ts'
 import { isReady, type ReadyCheck, serveHealth } from './health.ts'
-import { namesTwoHosts } from './host.ts'
+import { findHostName, namesTwoHosts } from './host.ts'
 import { lazyLogger } from './lazy-logger.ts'
 import { prepareDoors } from './listen.ts'
 import type { Logger } from './logger.ts'
@@ -44,6 +44,8 @@ export interface ServerOptions {
   readonly errorStyle?: (path: string) => ErrorStyle
   /** Addresses that accept a POST from another site: those that no cookie opens, and `POST /oauth2/authorize`. */
   readonly acceptsCrossSite?: (path: string) => boolean
+  /** Whether a request may name this host in `Host`; every name is accepted unless given. */
+  readonly acceptsHost?: (host: string) => boolean
   /** How long a closing server waits for running requests before it cuts them. */
   readonly drainMs?: number
 }
@@ -139,7 +141,9 @@ function addHooks(app: FastifyInstance, options: ServerOptions): void {
     if (namesTwoHosts(request.raw.rawHeaders)) {
       reply.header('connection', 'close')
       reply.sendProblem({ kind: 'malformed', text: 'The request names more than one host.' })
-    } else if (isCrossSite(request, ownOrigins) && !options.acceptsCrossSite?.(pathOf(request.url)))
+    } else if (!isHostAccepted(request, options))
+      reply.sendProblem({ kind: 'unknown-host', url: options.url })
+    else if (isCrossSite(request, ownOrigins) && !options.acceptsCrossSite?.(pathOf(request.url)))
       reply.sendProblem({ kind: 'cross-site' })
     else done()
   })
@@ -153,6 +157,12 @@ function addHooks(app: FastifyInstance, options: ServerOptions): void {
     cut.unref()
     app.server.once('close', () => clearTimeout(cut))
   })
+}
+
+function isHostAccepted({ raw }: FastifyRequest, { acceptsHost }: ServerOptions): boolean {
+  if (acceptsHost === undefined) return true
+  const host = findHostName(raw)
+  return host === undefined || acceptsHost(host)
 }
 
 /** One line a request: the path without its query, never a header or a body. */

@@ -51,6 +51,8 @@ export async function sessionApp(
     appUrl: 'http://localhost:8081',
     issuerUrl: 'http://localhost:9000',
     fhirBaseUrl: issuers[0] ?? '',
+    bind: ['127.0.0.1'],
+    allowedHosts: [],
     store,
     sealer: sealer('a secret of the tests, long enough'),
     fhir: { upstreamUrl: undefined, samplePatients: 60 },

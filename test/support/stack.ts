@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { type Auditor, createAuditor, fhirAudit, noAudit } from '../../src/audit/index.ts'
 import { authServer, initialize, smartConfiguration } from '../../src/auth/index.ts'
-import { ensureSecret, readSettings, type Settings } from '../../src/config/index.ts'
+import { createHostCheck, ensureSecret, readSettings, type Settings } from '../../src/config/index.ts'
 import { fhirServer, openRepository } from '../../src/fhir-server/index.ts'
 import { samplePatients } from '../../src/fhir-server/sample/index.ts'
 import { createInterceptor } from '../../src/interceptor/index.ts'
@@ -102,6 +102,7 @@ async function guardedFhirServer(
       ...{ baseUrl: fhirBaseUrl, dataFile, guard, logger, clock },
       audit: fhirAudit({ auditor: audit, store, fhirBaseUrl }),
       smartConfiguration: smartConfiguration(settings),
+      web: { acceptsHost: createHostCheck(settings) },
     }),
     closeGuard: () => guard.close(),
   }

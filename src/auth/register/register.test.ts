@@ -42,7 +42,7 @@ describe('POST /oauth2/register', () => {
 
   it('is not open to a page whose own name leads to this machine', async () => {
     for (const host of ['evil.example:9000', 'localhost.evil.example:9000'])
-      assert.equal((await register(APP, { host })).statusCode, 401, host)
+      assert.equal((await register(APP, { host })).statusCode, 421, host)
     for (const host of ['localhost:9000', '127.0.0.1:9000', '[::1]:9000'])
       assert.equal((await register(APP, { host })).statusCode, 201, host)
   })

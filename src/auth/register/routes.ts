@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { isLoopbackHost } from '../../config/index.ts'
 import { sameText, sha256 } from '../../store/index.ts'
 import { type BearerFault, sendBearerFault } from '../access/bearer.ts'
 import { forbidCaching, readJson, sendRefused } from '../client/request.ts'
@@ -31,8 +30,8 @@ const needsAdministrator = new Refusal(
 )
 
 function mayRegister(
-  { openRegistration, registrationToken, onLoopback }: AuthSettings,
-  { headers: { authorization }, hostname }: FastifyRequest,
+  { openRegistration, registrationToken }: AuthSettings,
+  { headers: { authorization } }: FastifyRequest,
 ): BearerFault | undefined {
   const token = /^bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
   if (
@@ -41,9 +40,7 @@ function mayRegister(
     sameText(sha256(token), sha256(registrationToken))
   )
     return undefined
-  // A page whose own name was turned to this machine (DNS rebinding) still says that name.
-  const isOurName = !onLoopback || isLoopbackHost(hostname)
-  if (openRegistration && authorization === undefined && isOurName) return undefined
+  if (openRegistration && authorization === undefined) return undefined
   return authorization === undefined ? 'no-token' : 'invalid-token'
 }
 

@@ -10,6 +10,8 @@ export const testSettings: AuthSettings = {
   defaultNeedPatientBanner: true,
   accessTokenTtlSeconds: 300,
   seedClinicianPassword: 'sallyport',
+  bind: ['127.0.0.1', '::1'],
+  allowedHosts: [],
   trustProxy: undefined,
   onLoopback: true,
   loginFailureLimit: 10,

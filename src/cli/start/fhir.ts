@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { fhirAudit } from '../../audit/index.ts'
-import type { Settings } from '../../config/index.ts'
+import { createHostCheck, type Settings } from '../../config/index.ts'
 import type { FhirServerOptions } from '../../fhir-server/index.ts'
 import { NotReady } from '../../web/index.ts'
 import { CommandFailure } from '../command.ts'
@@ -118,6 +118,7 @@ async function openEmbedded(
 function webOptions({ settings, tls }: Parts) {
   return {
     openMetrics: settings.openMetrics,
+    acceptsHost: createHostCheck(settings),
     ...(tls && { tls }),
     ...(settings.trustProxy !== undefined && { trustProxy: settings.trustProxy }),
   }
