@@ -172,7 +172,7 @@ function fhirclientBrowserApp(app: Express, url: string): void {
 /** Picks the app in the portal, launches and allows it, and reads what it shows. */
 async function launchForeign(page: Page, name: string): Promise<Seen> {
   await pickPatient(page, 'Juniper, Alba')
-  await page.locator(`[name=clientId][value="${name}"]`).check()
+  await page.getByRole('link', { name }).click()
   await page.getByLabel('No encounter').check()
   await page.getByRole('button', { name: /^Launch/ }).click()
   await page.getByRole('heading', { name: new RegExp(`^Allow ${name}`) }).waitFor()
@@ -205,7 +205,7 @@ describe('foreign clients', () => {
     const { page } = await open()
     await signIn(page, stack)
     await pickPatient(page, 'Juniper, Alba')
-    await page.locator('[name=clientId][value="fhirclient-browser-app"]').check()
+    await page.getByRole('link', { name: 'fhirclient-browser-app' }).click()
     await page.getByLabel('No encounter').check()
     await page.getByRole('button', { name: /^Launch/ }).click()
     await page.getByRole('button', { name: 'Don’t allow' }).click()

@@ -15,7 +15,13 @@ describe('pagePolicy', () => {
     ['http://localhost:8081/launch?x=1', "'self' http://localhost:8081"],
     ['https://app.example.org', "'self' https://app.example.org"],
     ['com.example.app:/callback', "'self' com.example.app:"],
-    ["not an address; script-src 'unsafe-inline'", "'self' "],
+    ["not an address; script-src 'unsafe-inline'", "'self'"],
+    ['http://[::1]:8081/callback', "'self' http://[::1]:8081"],
+    ['http://my_app:8081/callback', "'self' http://my_app:8081"],
+    ['https://*/callback', "'self'"],
+    ['https://*.example.org/callback', "'self'"],
+    ['data:text/html,x', "'self'"],
+    ['javascript:alert(1)', "'self'"],
   ]
   for (const [address, source] of targets) {
     it(`lets a form end at ${address} by its origin only`, () => {
@@ -25,10 +31,30 @@ describe('pagePolicy', () => {
     })
   }
 
-  it('lets nobody frame the page unless named', () => {
-    assert.equal(directive(pagePolicy(), 'frame-ancestors'), "'none'")
-    const policy = pagePolicy({ frameAncestors: ['https://ehr.example.org/x'] })
-    assert.equal(directive(policy, 'frame-ancestors'), 'https://ehr.example.org')
+  it('lets nobody frame the page, before any directive that names an address', () => {
+    assert.match(pagePolicy({ formTargets: ['https://app.example'] }), /^frame-ancestors 'none'; /)
+  })
+
+  // Nearly every ASCII character is legal somewhere in the host or path of a URL; `;` ends a directive, `,` a policy.
+  it('has the same directives whatever characters an address holds', () => {
+    const names = (policy: string) => policy.split(/[;,]/).map(part => part.trim().split(' ')[0])
+    for (let code = 0x20; code < 0x7f; code++) {
+      const c = String.fromCharCode(code)
+      for (const address of [
+        `https://a${c}frame-ancestors${c}*/logo.png`,
+        `https://a.example/x${c}frame-ancestors${c}*`,
+        `com.example${c}a:/x`,
+        `com.example.a://x${c}y/z`,
+      ]) {
+        const policy = pagePolicy({ formTargets: [address], images: [address] })
+        assert.deepEqual(names(policy), names(pagePolicy()), address)
+      }
+    }
+  })
+
+  it('names each origin once', () => {
+    const policy = pagePolicy({ formTargets: ['https://a.example/launch', 'https://a.example/callback'] })
+    assert.equal(directive(policy, 'form-action'), "'self' https://a.example")
   })
 })
 
@@ -56,8 +82,9 @@ describe('the headers of an answer', () => {
     const { headers } = await app.inject('/page/1')
     assert.equal(
       headers['content-security-policy'],
-      "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+      "frame-ancestors 'none'; default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'",
     )
+    assert.equal(headers['x-frame-options'], 'DENY')
     assert.equal(headers['referrer-policy'], 'no-referrer')
     assert.equal(headers['x-content-type-options'], 'nosniff')
     assert.equal(headers['cache-control'], 'no-store')
@@ -69,8 +96,9 @@ describe('the headers of an answer', () => {
     const { headers } = await app.inject('/oauth2/things')
     assert.equal(
       headers['content-security-policy'],
-      "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
+      "frame-ancestors 'none'; default-src 'none'; base-uri 'none'",
     )
+    assert.equal(headers['x-frame-options'], 'DENY')
   })
 
   it('keeps what a handler set', async () => {

@@ -1,47 +1,54 @@
 import type { FastifyReply } from 'fastify'
 
 export interface PagePolicy {
-  /** Origins besides our own that a form of this page may end at. `POST /portal/launch` redirects to the client. */
+  /** URLs besides our own that a form of this page may lead to. `POST /portal/launch` redirects to the client. */
   readonly formTargets?: readonly string[]
   /** Images of others that this page shows, such as the logo of an app: these and no other. */
   readonly images?: readonly string[]
-  /** Origins that may frame this page. */
-  readonly frameAncestors?: readonly string[]
 }
 
+const NO_FRAMES = "frame-ancestors 'none'"
+
 /** Strict policy for a page: own styles, scripts and images, no inline code. */
-export function pagePolicy({ formTargets = [], images = [], frameAncestors = [] }: PagePolicy = {}): string {
+export function pagePolicy({ formTargets = [], images = [] }: PagePolicy = {}): string {
   return [
+    // First: of two directives with one name the first counts, and those below name URLs that clients registered.
+    NO_FRAMES,
     "default-src 'none'",
     "style-src 'self'",
     "script-src 'self'",
-    `img-src ${["'self'", 'data:', ...images.map(imageOf)].join(' ')}`,
+    listSources("img-src 'self' data:", images, 'path'),
     "connect-src 'self'",
-    `form-action ${["'self'", ...formTargets.map(originOf)].join(' ')}`,
-    `frame-ancestors ${frameAncestors.length > 0 ? frameAncestors.map(originOf).join(' ') : "'none'"}`,
+    listSources("form-action 'self'", formTargets, 'origin'),
     "base-uri 'none'",
   ].join('; ')
 }
 
-const DATA_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'"
+const DATA_POLICY = `${NO_FRAMES}; default-src 'none'; base-uri 'none'`
 
-/**
- * A source of a policy. A custom scheme (`com.example.app:/callback`) has no origin: the scheme is the source. What is
- * not an address is left out, so that nothing can be smuggled into the header.
- */
-function originOf(address: string): string {
-  if (!URL.canParse(address)) return ''
-  const { origin, protocol } = new URL(address)
-  return origin === 'null' ? protocol : origin
+function listSources(directive: string, urls: readonly string[], part: 'origin' | 'path'): string {
+  return [directive, ...new Set(urls.flatMap(url => sourceExpression(url, part) ?? []))].join(' ')
 }
 
-// The whole address, so that nothing else can be fetched from there. A policy knows no query, and ends at `;` and `,`.
-function imageOf(address: string): string {
-  if (!URL.canParse(address)) return ''
-  const { protocol, origin, pathname } = new URL(address)
-  return /^https?:$/.test(protocol)
-    ? `${origin}${pathname.replaceAll(';', '%3B').replaceAll(',', '%2C')}`
-    : ''
+/**
+ * The source expression of a URL, up to its origin or its path; undefined where there is none. The only place where a
+ * URL enters a policy: `;` and `,` are legal in the host of a URL and would end the directive or the policy, and `*` is
+ * a wildcard.
+ */
+function sourceExpression(text: string, part: 'origin' | 'path'): string | undefined {
+  const url = URL.parse(text)
+  if (url === null) return undefined
+  // A private-use scheme (`com.example.app:/callback`) has no origin: the scheme is the source.
+  if (/^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+:$/.test(url.protocol)) return url.protocol
+  if (!/^https?:$/.test(url.protocol) || !isPlainHost(url.hostname)) return undefined
+  return part === 'origin'
+    ? url.origin
+    : `${url.origin}${url.pathname.replace(/[^\w.~/%-]/g, character => encodeURIComponent(character))}`
+}
+
+/** Whether a host is a plain host name or an IP literal, as `URL.hostname` writes it. */
+export function isPlainHost(hostname: string): boolean {
+  return /^(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\])$/.test(hostname)
 }
 
 /**
@@ -51,6 +58,8 @@ function imageOf(address: string): string {
 export function setSecurityHeaders(reply: FastifyReply, https: boolean): void {
   reply
     .header('content-security-policy', DATA_POLICY)
+    // For browsers that do not know frame-ancestors.
+    .header('x-frame-options', 'DENY')
     .header('referrer-policy', 'no-referrer')
     .header('x-content-type-options', 'nosniff')
     .header('cache-control', 'no-store')

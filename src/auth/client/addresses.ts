@@ -1,4 +1,5 @@
 import { isLoopbackHost } from '../../config/index.ts'
+import { isPlainHost } from '../../web/index.ts'
 
 /** What is wrong with the redirect address of a client (RFC 6749, 3.1.2; RFC 8252, 7), or undefined. */
 export function redirectUriFault(text: string): string | undefined {
@@ -26,6 +27,8 @@ export function jwksUrlFault(text: string): string | undefined {
 function absolute(text: string): URL | string {
   const url = URL.parse(text)
   if (url === null || /[\s\p{Cc}]/u.test(text)) return 'expected an absolute address'
+  if (/^https?:$/.test(url.protocol) && !isPlainHost(url.hostname))
+    return 'expected a plain host name or an IP address'
   if (text.includes('#')) return 'expected an address without fragment'
   return url.username === '' && url.password === '' ? url : 'expected an address without user and password'
 }

@@ -89,7 +89,7 @@ async function ask(
     ticked,
     now: clock(),
   })
-  return reply.sendPage(page, { formTargets: [request.redirectUri], images: logosOf([client]) })
+  return reply.sendPage(page, { formTargets: [request.redirectUri], images: logosOf(client) })
 }
 
 /** Whose record it is about. Where that cannot be read now, the page says so. */

@@ -56,6 +56,12 @@ describe('/oauth2/logout', () => {
     }
     assert.match((await visitor.get('/logout')).body, /except those with access while you are away\./)
     const form = { client_id: 'sallyport-app', post_logout_redirect_uri: BACK, state: 's' }
+    // Chromium applies form-action to the redirects after a form too.
+    const question = await ask(visitor, form)
+    assert.match(
+      String(question.headers['content-security-policy']),
+      /form-action 'self' http:\/\/localhost:8081;/,
+    )
     const done = await visitor.post('/oauth2/logout/confirm', form)
     assert.equal(done.headers.location, `${BACK}?state=s`)
     assert.equal(await isIn(visitor), false)

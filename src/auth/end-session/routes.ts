@@ -22,7 +22,8 @@ export function endSessionRoutes(app: FastifyInstance, context: AuthContext): vo
     if (ending instanceof Refusal) return sendRefusal(reply, context, ending)
     const login = await currentLogin(context, request)
     if (!login || login.clinician.id === ending.subject) return end(context, request, reply, ending, login)
-    return reply.sendPage(endSessionPage(login, ending, fieldsOf(parameters)))
+    const formTargets = ending.returnTo === undefined ? [] : [ending.returnTo]
+    return reply.sendPage(endSessionPage(login, ending, fieldsOf(parameters)), { formTargets })
   }
   app.get(paths.endSession, ACTS, (request, reply) => ask(request, reply, readParameters(request.query)))
 

@@ -14,7 +14,8 @@ eachDatabase((_name, open) => {
     let visitor: Visitor
     before(async () => {
       house = await AuthHouse.open(await open())
-      await house.addClient({ client_id: 'helio', name: 'Helio <Trends>', scope: SCOPES })
+      const logo_url = 'https://helio.example/logo.png'
+      await house.addClient({ client_id: 'helio', name: 'Helio <Trends>', scope: SCOPES, logo_url })
       await house.addClient({ client_id: 'brief', scope: 'launch patient/Patient.rs user/Patient.rs' })
       await house.addClinician('colleague')
       visitor = await house.loggedIn()
@@ -38,7 +39,10 @@ eachDatabase((_name, open) => {
 
     it('shows each app, what it may do, for how many, last use and end', async () => {
       await tokens(visitor, HELIO, SCOPES)
-      const { body } = await visitor.get('/manage')
+      const { body, headers } = await visitor.get('/manage')
+      // A list shows no logos: its policy would have to name each.
+      assert.match(String(headers['content-security-policy']), /img-src 'self' data:;/)
+      assert.doesNotMatch(body, /logo\.png/)
       assert.match(body, /<tbody[\s\S]*Helio &lt;Trends&gt;[\s\S]*helio\.example/)
       assert.match(body, /Reads conditions and measurements; adds measurements/)
       assert.match(body, /1 patient</)

@@ -3,7 +3,7 @@ import type { Client } from '../client/client.ts'
 import { summaryOf } from '../consent/meaning.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
-import { appIdentity } from '../portal/app-identity.ts'
+import { appIdentity, listedApp } from '../portal/app-identity.ts'
 import { signedInBar } from '../portal/bar.ts'
 import type { AppAccess } from './access.ts'
 
@@ -68,7 +68,7 @@ function table(access: readonly AppAccess[], now: number): Html {
 
 function row({ client, scope, patients, lastUsedAt, endsAt }: AppAccess, now: number): Html {
   return html`<tr role="row">
-<th role="rowheader" scope="row">${appIdentity(client, 'span')}</th>
+<th role="rowheader" scope="row">${listedApp(client)}</th>
 <td role="cell" data-label="What it may do">${summaryOf(scope)}<details class="more"><summary>Exact scopes<span class="sr"> of ${client.name}</span></summary><p class="url url--block">${scope}</p></details></td>
 <td role="cell" data-label="Records" class="nowrap">${patientsText(patients)}</td>
 <td role="cell" data-label="Last used" class="nowrap">${dayAndTime(lastUsedAt, now)}</td>

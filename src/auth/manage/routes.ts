@@ -27,8 +27,7 @@ export function manageRoutes(app: FastifyInstance, context: AuthContext): void {
       // Said only while it is true: by a bookmark it may have been given access again.
       const isGone = name !== undefined && !access.some(({ client }) => client.id === name)
       const removed = isGone ? await findClient(context.store, name) : undefined
-      const page = managePage(optionsOf(context, login), { access, removed })
-      return reply.sendPage(page, { images: logosOf(access.map(({ client }) => client)) })
+      return reply.sendPage(managePage(optionsOf(context, login), { access, removed }))
     }),
   )
 
@@ -39,7 +38,7 @@ export function manageRoutes(app: FastifyInstance, context: AuthContext): void {
       const access = (await accessOf(login)).find(({ client }) => client.id === wanted)
       if (!access) return reply.redirect(paths.manage, 302)
       const page = removePage(optionsOf(context, login), access)
-      return reply.sendPage(page, { images: logosOf([access.client]) })
+      return reply.sendPage(page, { images: logosOf(access.client) })
     }),
   )
 

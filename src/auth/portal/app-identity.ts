@@ -2,16 +2,28 @@ import { type Html, html } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
 
 /** The app with its logo, or with its initials, and its host (design: Who, what, until when). */
-export function appIdentity(client: Client, name: 'b' | 'span' = 'b'): Html {
-  const text = name === 'b' ? html`<b>${client.name}</b>` : html`${client.name}`
-  return html`<span class="appid">${appTile(client)}<span>${text}<span class="sub">${hostOf(client)}</span></span></span>`
+export function appIdentity(client: Client): Html {
+  return identity(appTile(client), html`<b>${client.name}</b>`, client)
+}
+
+/** The same in a list of apps. Its policy would have to name the logo of each, so it shows none. */
+export function listedApp(client: Client): Html {
+  return identity(initialsTile(client), html`${client.name}`, client)
+}
+
+function identity(tile: Html, name: Html, client: Client): Html {
+  return html`<span class="appid">${tile}<span>${name}<span class="sub">${hostOf(client)}</span></span></span>`
 }
 
 // The name stands beside it, so the logo says nothing more.
-export function appTile({ name, logoUrl }: Client): Html {
-  return logoUrl === undefined
-    ? html`<span class="tile" aria-hidden="true">${initialsOf(name)}</span>`
-    : html`<img class="tile" src="${logoUrl}" alt="" width="44" height="44" referrerpolicy="no-referrer" loading="lazy">`
+export function appTile(client: Client): Html {
+  return client.logoUrl === undefined
+    ? initialsTile(client)
+    : html`<img class="tile" src="${client.logoUrl}" alt="" width="44" height="44" referrerpolicy="no-referrer" loading="lazy">`
+}
+
+function initialsTile({ name }: Client): Html {
+  return html`<span class="tile" aria-hidden="true">${initialsOf(name)}</span>`
 }
 
 /** Where the app lives, as far as its addresses tell. A native app has a scheme of its own instead. */
@@ -25,9 +37,9 @@ export function hostOfAddress(address: string): string {
   return url === null ? address : url.host || url.protocol.slice(0, -1)
 }
 
-/** The logos that a page with these apps shows, for its policy. */
-export function logosOf(clients: readonly Client[]): readonly string[] {
-  return clients.flatMap(({ logoUrl }) => logoUrl ?? [])
+/** The logo that a page about one app shows, for its policy. */
+export function logosOf({ logoUrl }: Client): readonly string[] {
+  return logoUrl === undefined ? [] : [logoUrl]
 }
 
 function initialsOf(name: string): string {

@@ -5,6 +5,8 @@ import type { AuthContext } from '../context.ts'
 export interface App {
   readonly client: Client
   readonly launchUrl: string
+  /** Whether a launch that names no app launches this one. */
+  readonly isDefault: boolean
 }
 
 /**
@@ -16,10 +18,14 @@ export async function findApps({ store, settings }: AuthContext): Promise<readon
   const isDefault = (client: Client) => client.id === settings.defaultClientId
   const first = launchable.find(isDefault) ?? (await findClient(store, settings.defaultClientId))
   const clients = [...(first ? [first] : []), ...launchable.filter(client => !isDefault(client))]
-  return clients.map(client => ({ client, launchUrl: client.launchUrl ?? settings.smartClientLaunchUrl }))
+  return clients.map(client => ({
+    client,
+    launchUrl: client.launchUrl ?? settings.smartClientLaunchUrl,
+    isDefault: isDefault(client),
+  }))
 }
 
-/** The addresses that a launch form may lead the browser through, up to the app's own page. */
-export function addressesOf(apps: readonly App[]): readonly string[] {
-  return apps.flatMap(({ client, launchUrl }) => [launchUrl, ...client.redirectUris])
+/** The URLs that a launch form may lead the browser through, up to the app's own page. */
+export function launchTargets({ client, launchUrl }: App): readonly string[] {
+  return [launchUrl, ...client.redirectUris]
 }

@@ -114,13 +114,15 @@ function patientCount(count: number): string {
   return count === 1 ? '1 patient' : `${count} patients`
 }
 
-/** The portal with a search and a patient picked. */
+/** The portal with a search, a patient picked and an app chosen. */
 export function portalAddress(parts: {
   readonly search: string | undefined
   readonly patient?: string
+  readonly client?: string
 }): string {
   const query = new URLSearchParams()
   if (parts.search !== undefined) query.set('search', parts.search)
   if (parts.patient !== undefined) query.set('patient', parts.patient)
+  if (parts.client !== undefined) query.set('client', parts.client)
   return query.size === 0 ? paths.portal : `${paths.portal}?${query}`
 }

@@ -12,7 +12,7 @@ import {
 } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
 import { paths } from '../paths.ts'
-import { appIdentity } from './app-identity.ts'
+import { appIdentity, listedApp } from './app-identity.ts'
 import type { App } from './apps.ts'
 import type { Encounter } from './encounters.ts'
 import { portalAddress } from './list-html.ts'
@@ -40,18 +40,20 @@ export function pickedAbsent(search: string | undefined): Html {
 export interface PickedOptions {
   readonly picked: Picked
   readonly apps: readonly App[]
+  /** The one that the button launches; undefined where there is none. */
+  readonly chosen: App | undefined
   readonly search: string | undefined
   readonly now: number
 }
 
 /** The patient's band, who could be taken for them, and the launch form. */
-export function pickedHtml({ picked, apps, search, now }: PickedOptions): Html {
+export function pickedHtml({ picked, apps, chosen, search, now }: PickedOptions): Html {
   return html`<div>
 <p class="portal__back"><a href="${portalAddress({ search })}">${icon('back')}All patients</a></p>
 <section class="card card--clip portal__picked" aria-labelledby="picked">
 ${patientBanner(picked.person, { now, heading: 'h2', id: 'picked' })}
 ${alikeWarning(picked.alike)}
-<div class="card__body">${apps.length === 0 ? noApp() : launchForm(picked, apps)}</div>
+<div class="card__body">${chosen ? launchForm(picked, { apps, chosen, search }) : noApp()}</div>
 </section>
 </div>`
 }
@@ -60,14 +62,21 @@ function noApp(): Html {
   return html`<p>No app can be launched yet. Ask whoever looks after Sallyport to register one with a launch address.</p>`
 }
 
-function launchForm({ person, encounters }: Picked, apps: readonly App[]): Html {
-  const [only] = apps
+interface AppChoice {
+  readonly apps: readonly App[]
+  readonly chosen: App
+  readonly search: string | undefined
+}
+
+function launchForm({ person, encounters }: Picked, choice: AppChoice): Html {
+  const { client, isDefault } = choice.chosen
   return html`<form class="launch" method="post" action="${paths.portalLaunch}">
 <input type="hidden" name="patientId" value="${person.id}">
-${apps.length > 1 && appChoice(apps)}
+${!isDefault && html`<input type="hidden" name="clientId" value="${client.id}">`}
+${choice.apps.length > 1 && appChoice(choice, person.id)}
 ${encounterChoice(encounters)}
 ${moreOptions()}
-<div class="launch__bar"><button class="btn btn--wide"><span>Launch ${apps.length > 1 ? chosenApp(apps) : only?.client.name}</span> ${icon('launch')}</button>
+<div class="launch__bar"><button class="btn btn--wide"><span>Launch ${client.name}</span> ${icon('launch')}</button>
 <p class="launch__after">Opens for <b>${nameHtml(person.name)}</b>. The link works once, within 5 minutes.</p></div>
 </form>`
 }
@@ -100,26 +109,19 @@ function choice({ id, title, status, inProgress, start, end, who }: Encounter, c
 `
 }
 
-/** The style sheet has a rule for each of so many. */
-const APPS_NAMED = 6
-
-/** The name of the app that is chosen now, by CSS: the choice may be out of sight when the button is pressed. */
-function chosenApp(apps: readonly App[]): Html {
-  const names = apps.slice(0, APPS_NAMED).map(({ client }) => html`<span>${client.name}</span>`)
-  return html`<span class="launch__named">${names}</span><span class="launch__any">the chosen app</span>`
-}
-
-// The default app is chosen, so that two clicks stay two clicks.
-function appChoice(apps: readonly App[]): Html {
-  return html`<fieldset><legend class="legend">App</legend><div class="choices launch__apps">${apps.map(
-    (
-      { client },
-      at,
-    ) => html`<label class="choice"><input type="radio" name="clientId" value="${client.id}" required${at === 0 && html` checked`}>
-<span class="choice__main">${appIdentity(client)}</span>${hasNamesake(client, apps) && html`<span class="choice__meta">Client id <code>${client.id}</code></span>`}
-${client.description !== undefined && html`<span class="choice__meta">${client.description}</span>`}</label>
-`,
-  )}</div></fieldset>`
+// Links, because the page's policy lets the form lead to the chosen app alone. The default app is chosen, so that two
+// clicks stay two clicks.
+function appChoice({ apps, chosen, search }: AppChoice, patient: string): Html {
+  return html`<nav aria-labelledby="apps"><p class="legend" id="apps">App</p><div class="choices">${apps.map(
+    ({ client }) => {
+      const isChosen = client.id === chosen.client.id
+      const href = portalAddress({ search, patient, client: client.id })
+      return html`<a class="choice choice--link" href="${href}"${isChosen && html` aria-current="true"`}>
+<span class="choice__main">${isChosen ? appIdentity(client) : listedApp(client)}</span>${hasNamesake(client, apps) && html`<span class="choice__meta">Client id <code>${client.id}</code></span>`}
+${client.description !== undefined && html`<span class="choice__meta">${client.description}</span>`}</a>
+`
+    },
+  )}</div></nav>`
 }
 
 // An id tells a clinician nothing, so it stands there only where names cannot tell two apps apart.

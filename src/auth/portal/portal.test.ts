@@ -3,6 +3,7 @@ import { before, describe, it } from 'node:test'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import { AuthHouse } from '../testing/auth-house.ts'
 import { encounter, patient } from '../testing/fhir-stand-in.ts'
+import { formOf } from '../testing/form-of.ts'
 import { oneStore } from '../testing/one-store.ts'
 import type { Visitor } from '../testing/visitor.ts'
 
@@ -212,7 +213,7 @@ describe('GET /portal', () => {
       }
     })
 
-    it('offers a choice of apps where there are several, the default first', async () => {
+    it('offers a choice of apps where there are several, the default first, and launches the chosen one', async () => {
       const other = await AuthHouse.open(await open(), { resources: RESOURCES })
       await other.addClient({
         client_id: 'aaa',
@@ -221,24 +222,47 @@ describe('GET /portal', () => {
         logo_url: 'https://aaa.example/logo.png',
       })
       await other.addClient({ client_id: 'backend', launch_url: null })
-      const page = await (await other.loggedIn()).get('/portal?patient=juniper')
-      const values = [...page.body.matchAll(/name="clientId" value="([^"]*)" required( checked)?/g)]
-      assert.deepEqual(
-        values.map(match => [match[1], match[2] !== undefined]),
-        [
-          ['sallyport-app', true],
-          ['aaa', false],
-        ],
-      )
-      assert.match(
-        page.body,
-        /Launch <span class="launch__named"><span>Demo app<\/span><span>Another app<\/span><\/span>/,
-      )
+      const clinician = await other.loggedIn()
+      const choices = (body: string) =>
+        [...body.matchAll(/class="choice choice--link" href="([^"]*)"( aria-current="true")?/g)].map(
+          ([, href = '', current]) => [
+            new URL(href.replaceAll('&amp;', '&'), 'http://x').searchParams.get('client'),
+            current !== undefined,
+          ],
+        )
+      const page = await clinician.get('/portal?patient=juniper&search=Jun')
+      assert.deepEqual(choices(page.body), [
+        ['sallyport-app', true],
+        ['aaa', false],
+      ])
+      assert.match(page.body, /href="\/portal\?search=Jun&amp;patient=juniper&amp;client=aaa"/)
+      assert.match(page.body, /Launch Demo app</)
+      assert.equal(formOf(page.body).get('clientId'), null)
       assert.doesNotMatch(page.body, /Client id/)
       assert.match(page.body, /Another app[\s\S]*aaa\.example[\s\S]*Draws &lt;charts&gt;\./)
-      const policy = String(page.headers['content-security-policy'])
-      assert.match(policy, /form-action [^;]*https:\/\/aaa\.example/)
+      assert.doesNotMatch(String(page.headers['content-security-policy']), /aaa\.example/)
+
+      const chosen = await clinician.get('/portal?patient=juniper&client=aaa')
+      assert.deepEqual(choices(chosen.body), [
+        ['sallyport-app', false],
+        ['aaa', true],
+      ])
+      assert.match(chosen.body, /Launch Another app</)
+      assert.equal(formOf(chosen.body).get('clientId'), 'aaa')
+      const policy = String(chosen.headers['content-security-policy'])
+      assert.match(policy, /form-action 'self' https:\/\/aaa\.example;/)
       assert.match(policy, /img-src 'self' data: https:\/\/aaa\.example\/logo\.png;/)
+    })
+
+    it('has a policy that does not grow with the registered apps', async () => {
+      const other = await AuthHouse.open(await open(), { resources: RESOURCES })
+      const clinician = await other.loggedIn()
+      const policyOf = async () =>
+        String((await clinician.get('/portal?patient=juniper')).headers['content-security-policy'])
+      const alone = await policyOf()
+      for (let at = 0; at < 30; at++)
+        await other.addClient({ client_id: `app-${at}`, logo_url: `https://app-${at}.example/logo.png` })
+      assert.equal(await policyOf(), alone)
     })
   })
 

@@ -6,7 +6,7 @@ import type { Login } from '../login/login.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { logosOf } from './app-identity.ts'
-import { addressesOf, findApps } from './apps.ts'
+import { findApps, launchTargets } from './apps.ts'
 import { sendAway, watch } from './away.ts'
 import { fhirReader } from './fhir-reader.ts'
 import { listHtml, portalAddress } from './list-html.ts'
@@ -18,6 +18,8 @@ import { nonePicked, type PickedOptions, pickedAbsent, pickedHtml } from './pick
 interface Asked {
   readonly search: string | undefined
   readonly patient: string | undefined
+  /** The app to launch, if it is not the default one. */
+  readonly client: string | undefined
 }
 
 /** `GET /portal` (service.md 4.1): find a patient, pick one, choose the encounter, launch. */
@@ -29,11 +31,12 @@ export function portalRoutes(app: FastifyInstance, context: AuthContext): void {
     forLoggedIn(context, async (request, reply, login) => {
       const query = readParameters(request.query)
       const search = query.get('search')?.trim() || undefined
-      return show(reply, login, { search, patient: query.get('patient') })
+      return show(reply, login, { search, patient: query.get('patient'), client: query.get('client') })
     }),
   )
 
-  async function show(reply: FastifyReply, login: Login, { search, patient }: Asked): Promise<FastifyReply> {
+  async function show(reply: FastifyReply, login: Login, asked: Asked): Promise<FastifyReply> {
+    const { search, patient } = asked
     const { settings, clock } = context
     const read = await fhirReader(context, login.clinician)
     const [list, picked, apps] = await Promise.all([
@@ -46,16 +49,20 @@ export function portalRoutes(app: FastifyInstance, context: AuthContext): void {
     fhirServer.saw(answered, now)
     if (list.kind === 'away') return sendAway(reply, context, awayOf(list))
     if (picked?.kind === 'away') return sendAway(reply, context, awayOf(picked))
+    const chosen = apps.find(({ client }) => client.id === asked.client) ?? apps[0]
     const page = portalPage({
       settings,
       login,
       list: listHtml({ list, search, pickedId: patient, now }),
-      beside: besideHtml(picked, { apps, search, now }),
+      beside: besideHtml(picked, { apps, chosen, search, now }),
       isPicked: picked !== undefined,
       people: [...list.patients, ...(picked?.kind === 'found' ? [picked.person] : [])],
     })
-    const images = logosOf(apps.map(({ client }) => client))
-    return reply.sendPage(page, { formTargets: addressesOf(apps), images })
+    // A policy for all registered apps would grow until browsers refuse the page.
+    return reply.sendPage(
+      page,
+      chosen ? { formTargets: launchTargets(chosen), images: logosOf(chosen.client) } : {},
+    )
 
     function awayOf(away: Away) {
       const tryAgain = portalAddress({ search, ...(patient === undefined ? {} : { patient }) })

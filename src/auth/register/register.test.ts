@@ -118,6 +118,9 @@ describe('POST /oauth2/register', () => {
     'javascript:': { ...APP, redirect_uris: ['javascript:alert(1)'] },
     'data:': { ...APP, redirect_uris: ['data:text/html,x'] },
     'a relative address': { ...APP, redirect_uris: ['/callback'] },
+    'a host that ends a directive': { ...APP, redirect_uris: ['https://a;frame-ancestors/'] },
+    'a host that ends a policy': { ...APP, redirect_uris: ['https://a,b/'] },
+    'a wildcard host': { ...APP, redirect_uris: ['https://*.example/'] },
     'no list': { ...APP, redirect_uris: 'https://app.example/' },
     'a post-logout address with a fragment': { ...APP, post_logout_redirect_uris: ['https://a.example/#'] },
   }
@@ -144,6 +147,8 @@ describe('POST /oauth2/register', () => {
     'keys twice': { ...APP, jwks: { keys: [] }, jwks_uri: 'https://app.example/jwks' },
     'a key set by http': { ...APP, jwks_uri: 'http://app.example/jwks' },
     'a logo that is a script': { ...APP, logo_uri: 'javascript:alert(1)' },
+    'a logo on a host that ends a directive': { ...APP, logo_uri: 'https://a;frame-ancestors/logo.png' },
+    'a launch page on a host that ends a policy': { ...APP, initiate_login_uri: 'https://a,b/launch' },
     'a name that is no text': { ...APP, client_name: 7 },
   }
   for (const [name, metadata] of Object.entries(unfit))
