@@ -73,7 +73,7 @@ async function arrivesWithSignal({ child }: Started, port: number): Promise<stri
   const socket = connect(port, '127.0.0.1').setEncoding('utf8')
   await once(socket, 'connect')
   const sent = Promise.withResolvers<void>()
-  socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', () => sent.resolve())
+  socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n', () => sent.resolve())
   await sent.promise
   child.kill('SIGTERM')
   child.kill('SIGCONT')

@@ -15,7 +15,9 @@ describe('discovery documents', () => {
   const open = oneStore()
 
   it('name the addresses below the issuer, whatever the Host header says', async () => {
-    const house = await AuthHouse.open(await open(), { settings: { issuerUrl: 'https://auth.example' } })
+    const house = await AuthHouse.open(await open(), {
+      settings: { issuerUrl: 'https://auth.example', bind: ['0.0.0.0'] },
+    })
     for (const name of ['openid-configuration', 'oauth-authorization-server', 'smart-configuration']) {
       const response = await house.app.inject({
         url: `/.well-known/${name}`,
