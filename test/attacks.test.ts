@@ -262,16 +262,33 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         (await ask('GET /Patient/ann/Observation', 'patient/Patient.rs')).why ?? '',
         /on Observation/,
       )
+      for (const line of ['GET /Patient/bob/Observation', 'GET /Patient/bob/*'])
+        assert.equal((await ask(line)).why, NOT_WITHIN, line)
       for (const line of [
-        'GET /Patient/bob/Observation',
-        'GET /Patient/bob/*',
         'GET /Patient/$everything',
-        'GET /Observation/$lastn',
         'POST /$graphql',
         'GET /$export',
         'POST /Patient/ann/$meta-add',
-      ])
-        assert.equal((await ask(line)).why, NOT_WITHIN, line)
+        'POST /Patient/bob/$meta-add',
+        'POST /Patient/$match',
+      ]) {
+        const [method, url = ''] = line.split(' ')
+        const text = `The operation ${url.slice(url.indexOf('$'))} is not supported here.`
+        for (const scope of [undefined, 'openid', 'system/*.cruds']) {
+          const told = await ask(line, scope)
+          assert.deepEqual([told.status, told.why], [404, text])
+          assert.match(told.text, /"code":"not-supported"/)
+          const entry = [{ request: { method, url } }]
+          const batch = await ask('POST /', scope, { resourceType: 'Bundle', type: 'batch', entry })
+          assert.equal(batch.body.entry?.[0]?.response?.status.slice(0, 3), '404', line)
+          assert(batch.text.includes(text), line)
+          const whole = await ask('POST /', scope, { resourceType: 'Bundle', type: 'transaction', entry })
+          assert.deepEqual([whole.status, whole.why], [404, text])
+        }
+        const headers = { 'content-type': 'application/fhir+json' }
+        const reply = await app.inject({ method: method as 'GET', url: `/fhir${url}`, headers })
+        assert.equal(reply.statusCode, 401, line)
+      }
       const everything = await assertNothingOfBob(
         'GET /Patient/ann/$everything',
         'patient/Patient.rs patient/Condition.rs',

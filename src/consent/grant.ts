@@ -1,4 +1,4 @@
-import type { ResourceReference } from '../fhir/index.ts'
+import type { OperationRule, ResourceReference } from '../fhir/index.ts'
 import type { Letter, Scope, ScopeContext } from '../scope/index.ts'
 import type { Reach } from './reach.ts'
 
@@ -25,6 +25,8 @@ export interface Policy {
   readonly searchLetter: 'r' | 's'
   /** What a clinician may reach whatever a `user/` scope says; without it, everything (`smart.fhir.policy-file`). */
   readonly userReach?: (user: ResourceReference, type: string, letter: Letter) => Reach
+  /** The operations that the server offers; by default those of the embedded server. */
+  readonly operations?: readonly OperationRule[]
 }
 
 /** The portal's own client, which `smart.fhir.scope-contexts` never limits (contract 3, 5.4). */

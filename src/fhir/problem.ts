@@ -1,4 +1,5 @@
 import { type Failed, isFailure } from './failure.ts'
+import { unsupportedOperation } from './operations.ts'
 import { type IssueCode, type OperationOutcome, outcome } from './outcome.ts'
 import type { BadBundle } from './parse-entries.ts'
 import type { Fault } from './r4.ts'
@@ -28,6 +29,7 @@ type FhirReason =
   | BadBundle
   | { readonly problem: 'entry-failed'; readonly entry: number; readonly cause: FhirProblem }
   | { readonly problem: 'not-supported'; readonly text: string }
+  | { readonly problem: 'unsupported-operation'; readonly name: string }
 
 /** What an interaction is answered with in the place of what it asked for. */
 export interface Turndown {
@@ -98,6 +100,8 @@ export function turndownOf(problem: FhirProblem): Turndown {
       return entryFailed(problem.entry, turndownOf(problem.cause))
     case 'not-supported':
       return turndown(501, 'not-supported', problem.text)
+    case 'unsupported-operation':
+      return turndown(404, 'not-supported', unsupportedOperation(problem.name))
   }
 }
 

@@ -22,6 +22,8 @@ export interface Question {
   readonly contexts: readonly ScopeContext[]
   /** The rights of users, where they are limited (`smart.fhir.policy-file`). */
   readonly userReach?: Policy['userReach'] | undefined
+  /** The operations that the server offers. */
+  readonly operations?: Policy['operations'] | undefined
 }
 
 /** The decision in words. `allowed` is true when only data can still refuse. */
@@ -41,8 +43,12 @@ export interface Explanation {
 
 /** What the interceptor would decide, and why. */
 export function explain(question: Question, fhirBaseUrl: string): Explanation {
-  const { scope, patient, fhirUser, contexts, searchLetter, userReach } = question
-  const policy: Policy = { fhirBaseUrl, contexts, searchLetter, ...(userReach && { userReach }) }
+  const { scope, patient, fhirUser, contexts, searchLetter, userReach, operations } = question
+  const policy: Policy = {
+    ...{ fhirBaseUrl, contexts, searchLetter },
+    ...(userReach && { userReach }),
+    ...(operations && { operations }),
+  }
   try {
     const interaction = interactionOf(question)
     if (interaction.kind === 'misunderstood') return explanationOf({ allowed: false, refusal: interaction })

@@ -32,6 +32,8 @@ export interface InterceptorOptions {
   readonly searchLetter?: 'r' | 's' | undefined
   /** What a user may reach whatever a `user/` scope says. */
   readonly userReach?: Policy['userReach'] | undefined
+  /** The operations that the server offers; by default `$everything` on a Patient and `$validate`. */
+  readonly operations?: Policy['operations'] | undefined
   /** Whether a grant was revoked, beside what the auth server's own list says. Asked on every request. */
   readonly revoked?: ((grant: Grant) => boolean | Promise<boolean>) | undefined
   /** Told of what went wrong inside; the request itself is refused. */
@@ -148,12 +150,14 @@ async function unlessRevoked(
   return (await revoked(caller.grant)) ? { ...refuse(REVOKED), held: caller.grant } : caller
 }
 
-function policyOf({ fhirBaseUrl, contexts, searchLetter, userReach }: InterceptorOptions): Policy {
+function policyOf(options: InterceptorOptions): Policy {
+  const { fhirBaseUrl, contexts, searchLetter, userReach, operations } = options
   return {
     fhirBaseUrl: withoutSlash(fhirBaseUrl),
     contexts: contexts ?? ['patient'],
     searchLetter: searchLetter ?? 'r',
     ...(userReach && { userReach }),
+    ...(operations && { operations }),
   }
 }
 

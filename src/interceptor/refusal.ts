@@ -36,4 +36,6 @@ export type Refusal =
   | InsufficientScope
   | NotWithin
   | Misunderstood
+  /** This server does not offer the operation at this address: no grant would help. */
+  | { readonly kind: 'unsupported-operation'; readonly name: string }
   | { readonly kind: 'broken' }

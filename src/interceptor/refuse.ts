@@ -1,4 +1,4 @@
-import { type IssueCode, outcome, outsideGrant, type Refused } from '../fhir/index.ts'
+import { type IssueCode, outcome, outsideGrant, type Refused, unsupportedOperation } from '../fhir/index.ts'
 import type { InsufficientScope, Refusal } from './refusal.ts'
 
 /** The response that tells a refusal (service.md 7, contract 4). */
@@ -28,6 +28,8 @@ export function refuse(refusal: Refusal): Refused {
       return { ...outsideGrant(refusal.hint), ...(refusal.by !== undefined && { by: refusal.by }) }
     case 'misunderstood':
       return refused(refusal.status, ISSUE_CODES[refusal.status], `${refusal.text}.`)
+    case 'unsupported-operation':
+      return refused(404, 'not-supported', unsupportedOperation(refusal.name))
     case 'broken':
       return refused(500, 'exception', 'The request could not be judged, so it was refused.')
   }

@@ -19,5 +19,5 @@ export const operation: Handler<'operation'> = async (context, call) => {
   const { name, type, id } = call.interaction
   const level = id === undefined ? '' : '/id'
   const handler = OPERATIONS[`${type}${level}/${name}`] ?? (type && OPERATIONS[`type${level}/${name}`])
-  return handler ? handler(context, call) : fail({ problem: 'not-supported', text: `Cannot do ${name} here` })
+  return handler ? handler(context, call) : fail({ problem: 'unsupported-operation', name })
 }

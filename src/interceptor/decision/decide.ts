@@ -1,11 +1,10 @@
 import { accessOf, type Grant, type GrantedAccess, noAccess, type Policy } from '../../consent/index.ts'
-import type { Interaction, Params } from '../../fhir/index.ts'
+import { findOperation, type Interaction, operations, type Params } from '../../fhir/index.ts'
 import type { Method } from '../refusal.ts'
 import { judgeChains } from './chains.ts'
 import type { Decision } from './decision.ts'
 import { allOf, type Case, judgeType, refusedFor } from './judge.ts'
 import { judgeTypes } from './judge-types.ts'
-import { operationRule } from './operations.ts'
 
 type Of<Kind extends Interaction['kind']> = Extract<Interaction, { kind: Kind }>
 
@@ -80,13 +79,13 @@ function decideWrite(
     : allOf(write, judgeType(of, type, 's'), ...judgeChains(of, type, criteria))
 }
 
-function decideOperation(of: Case, { name, type, id }: Of<'operation'>): Decision {
-  const rule = operationRule(name, type, id)
-  if (!rule || type === undefined)
-    return refusedFor({ kind: 'not-within', hint: 'No grant permits this operation here' })
-  const [head, ...tail] = rule.letters
+function decideOperation(of: Case, operation: Of<'operation'>): Decision {
+  const { name, type, id } = operation
+  const rule = findOperation(of.policy.operations ?? operations, operation)
+  if (!rule || type === undefined) return refusedFor({ kind: 'unsupported-operation', name })
+  const [head, ...tail] = rule.needs.permissions
   const first = judgeType(of, type, head, { id })
   const rest = tail.map(letter => judgeType(of, type, letter, { id }))
-  if (rule.need === 'all') return allOf(first, ...rest)
+  if (rule.needs.kind === 'all') return allOf(first, ...rest)
   return [first, ...rest].find(decision => decision.allowed) ?? first
 }
