@@ -59,8 +59,36 @@ describe('accessOf', () => {
     }
   })
 
+  it('reads and searches conformance resources, which hold no patient data, under patient/', () => {
+    for (const type of [
+      'CapabilityStatement',
+      'CodeSystem',
+      'ConceptMap',
+      'NamingSystem',
+      'OperationDefinition',
+      'Questionnaire',
+      'SearchParameter',
+      'StructureDefinition',
+      'ValueSet',
+    ])
+      for (const scope of ['patient/*.cruds', `patient/${type}.cruds`]) {
+        for (const letter of ['r', 's'] as const) assert.equal(reach(scope, type, letter), 'everything', type)
+        for (const letter of ['c', 'u', 'd'] as const) assert.deepEqual(reach(scope, type, letter), [], type)
+        assert.deepEqual(reach('patient/QuestionnaireResponse.rs', type, 'r'), [])
+      }
+    assert.deepEqual(reach('patient/*.rs', 'QuestionnaireResponse', 'r'), [{ patient: '1' }])
+  })
+
   it('reaches nothing of other types outside the compartment, Group included', () => {
-    for (const type of ['Group', 'Questionnaire', 'ValueSet', 'Bundle', 'Subscription', 'Substance', 'Slot'])
+    for (const type of [
+      'Group',
+      'ImplementationGuide',
+      'Library',
+      'Bundle',
+      'Subscription',
+      'Substance',
+      'Slot',
+    ])
       for (const letter of ['c', 'r', 'u', 'd', 's'] as const)
         assert.deepEqual(reach('patient/*.cruds', type, letter), [], type)
   })

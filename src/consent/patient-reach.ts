@@ -2,7 +2,7 @@ import { compartmentParameters } from '../fhir/index.ts'
 import type { Letter } from '../scope/index.ts'
 import type { Limit } from './reach.ts'
 
-// Contract 5.3: shared by nature, so read and searched under a `patient/` scope, never written.
+// Shared by nature, so read and searched under a `patient/` scope, never written.
 const SHARED: ReadonlySet<string> = new Set([
   'Practitioner',
   'PractitionerRole',
@@ -10,6 +10,21 @@ const SHARED: ReadonlySet<string> = new Set([
   'Location',
   'Medication',
   'HealthcareService',
+  // Conformance and terminology: definitions, which refer to no patient. An ImplementationGuide may (its examples).
+  'CapabilityStatement',
+  'CodeSystem',
+  'CompartmentDefinition',
+  'ConceptMap',
+  'GraphDefinition',
+  'MessageDefinition',
+  'NamingSystem',
+  'OperationDefinition',
+  'Questionnaire',
+  'SearchParameter',
+  'StructureDefinition',
+  'StructureMap',
+  'TerminologyCapabilities',
+  'ValueSet',
 ])
 
 /** What a `patient/` scope for one patient reaches of a type before its query, or undefined for nothing. */

@@ -143,8 +143,8 @@ function reaches(
   compartment: string | undefined,
   patient: string,
 ): boolean {
-  if (type === 'Practitioner') return need === 'r' || need === 'search'
-  if (type === 'Group' || type === 'Questionnaire') return false
+  if (type === 'Practitioner' || type === 'Questionnaire') return need === 'r' || need === 'search'
+  if (type === 'Group') return false
   if (type === 'Patient' && need === 'c') return true
   if (compartment !== undefined && compartment !== patient) return false
   return type !== 'Patient' || id === undefined || id === patient
