@@ -13,5 +13,6 @@ export { type Initialized, type InitializeOptions, initialize } from './initiali
 export { opensSigningKeys, withdrawEveryKey } from './keys/another-secret.ts'
 export { KEY_LEAD_MS } from './keys/key-ring.ts'
 export { makeNextSigningKey, withdrawSigningKey } from './keys/signing-key.ts'
+export { endAccess } from './login/login.ts'
 export { clientTokens } from './revoke/revocation.ts'
 export { type AuthServerOptions, authServer } from './server.ts'

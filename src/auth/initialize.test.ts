@@ -34,6 +34,7 @@ eachDatabase((_name, open, create) => {
           launch_url: 'http://localhost:8081/launch',
           scope: testSettings.app.scope,
           first_party: true,
+          approved: true,
           created_at: 1,
         },
       ])

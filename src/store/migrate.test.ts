@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import { eachDatabase } from '../../test/support/databases.ts'
 import type { Store } from './index.ts'
 import { migrate } from './migrate.ts'
+import { clientApproval } from './migrations/0002-client-approval.ts'
 import { migrations } from './migrations/index.ts'
 
 eachDatabase((_, open) => {
@@ -11,7 +12,7 @@ eachDatabase((_, open) => {
     it('leaves nothing of a migration that fails half way', async () => {
       const store = await open()
       const broken = {
-        name: '0002-broken',
+        name: '9998-broken',
         up: async (db: Store['db']) => {
           await db.schema.createTable('half').addColumn('id', 'text').execute()
           throw new Error('on purpose')
@@ -22,12 +23,31 @@ eachDatabase((_, open) => {
       await migrate(store)
     })
 
+    it('takes clients that registered themselves for unverified, and all others for approved', async () => {
+      const store = await open()
+      await sql`alter table client drop column approved`.execute(store.db)
+      for (const [id, firstParty] of [
+        ['growth', false],
+        ['0f8fad5b-d9cb-469f-a165-70867728950e', false],
+        ['7c9e6679-7425-40de-944b-e07fc1f90ae7', true],
+      ])
+        await sql`insert into client (client_id, name, auth_method, redirect_uris, scope, first_party, created_at)
+                  values (${id}, 'n', 'none', '[]', 's', ${sql.lit(firstParty)}, 1)`.execute(store.db)
+      await clientApproval.up(store.db, store.dialect)
+      const rows = await store.db
+        .selectFrom('client')
+        .select('client_id')
+        .where('approved', '=', false)
+        .execute()
+      assert.deepEqual(rows, [{ client_id: '0f8fad5b-d9cb-469f-a165-70867728950e' }])
+    })
+
     it('leaves the rows that earlier migrations have', async () => {
       const store = await open()
       await sql`insert into clinician (username, password_hash, display_name, fhir_user_id)
                 values ('ada', 'hash', 'Ada', 'p')`.execute(store.db)
       const further = {
-        name: '0002-further',
+        name: '9999-further',
         up: (db: Store['db']) =>
           db.schema
             .alterTable('clinician')

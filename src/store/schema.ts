@@ -51,6 +51,8 @@ interface ClientTable {
   /** The scopes that the client may have, as a scope string. */
   scope: string
   first_party: boolean
+  /** Whether an administrator vouches for it; a client that registered itself is unverified until then. */
+  approved: Generated<boolean>
   created_at: Instant
 }
 

@@ -67,7 +67,7 @@ export class HostileClient {
       ...{ scope: 'system/Patient.rs', jwks: { keys: [new SigningClient('', time).jwk] } },
     })
     // What is tried here is not the consent page.
-    await stack.store.db.updateTable('client').set({ first_party: true }).execute()
+    await stack.store.db.updateTable('client').set({ first_party: true, approved: true }).execute()
     const client = new HostileClient(stack, apps, new SigningClient(backEnd, time))
     await client.clinician.signIn()
     return client

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
 import { before, beforeEach, describe, it } from 'node:test'
 import { AuthHouse, answerOf, claimsOf, strangerToken } from '../testing/auth-house.ts'
+import { formOf } from '../testing/form-of.ts'
 import { oneStore } from '../testing/one-store.ts'
 import type { Visitor } from '../testing/visitor.ts'
+
+const SELFMADE = { client_id: 'selfmade', redirect_uri: 'https://selfmade.example/callback' }
+const SELFMADE_SCOPE = 'launch openid fhirUser patient/Patient.rs'
 
 describe('GET /oauth2/authorize', () => {
   const open = oneStore()
@@ -12,6 +16,12 @@ describe('GET /oauth2/authorize', () => {
     house = await AuthHouse.open(await open())
     await house.addClient({ client_id: 'query', redirect_uris: '["https://query.example/cb?tenant=a%20b"]' })
     await house.addClient({ client_id: 'third', first_party: false })
+    await house.addClient({
+      client_id: 'selfmade',
+      first_party: false,
+      approved: false,
+      scope: SELFMADE_SCOPE,
+    })
   })
   beforeEach(async () => {
     visitor = await house.loggedIn()
@@ -125,6 +135,19 @@ describe('GET /oauth2/authorize', () => {
       })
     }
 
+    // RFC 9700, 4.11.2: otherwise anybody can register a URL, and our address leads there.
+    it('on a page instead, where nobody vouches for the app and its user has not decided anything', async () => {
+      for (const [name, different] of cases) {
+        const response = await house.authorize(visitor, { ...SELFMADE, ...different })
+        assert.deepEqual([response.statusCode, response.headers.location], [400, undefined], name)
+        assert.match(response.body, /The app could not be opened/, name)
+      }
+      const twice = `${new URLSearchParams(house.parameters(SELFMADE))}&aud=x`
+      assert.equal((await visitor.get(`/oauth2/authorize?${twice}`)).headers.location, undefined)
+      const post = house.parameters({ ...SELFMADE, aud: 'https://evil.example' })
+      assert.equal((await visitor.post('/oauth2/authorize', post)).headers.location, undefined)
+    })
+
     it('invalid_request for any parameter that comes twice', async () => {
       const query = new URLSearchParams(house.parameters())
       for (const name of ['scope', 'state', 'aud', 'code_challenge', 'nonce', 'response_type', 'launch']) {
@@ -192,6 +215,53 @@ describe('GET /oauth2/authorize', () => {
         'login_required',
       )
       assert.ok(answerOf(await house.authorize(visitor, { prompt: 'none' })).code)
+    })
+
+    it('answers what an unverified app asks silently on a page, and redirects once its user has decided', async () => {
+      const silent = { ...SELFMADE, prompt: 'none', scope: SELFMADE_SCOPE }
+      const picking = { ...silent, scope: 'launch/patient patient/Patient.rs' }
+      const own = (await house.exchange(await house.code(visitor))).json()
+      await house.addClinician('another')
+      const another = await house.loggedIn('another')
+      const hinted = { ...SELFMADE, id_token_hint: own.id_token }
+      const theirs = { ...SELFMADE, launch: await house.launch(visitor, { clientId: 'selfmade' }) }
+      for (const [response, error] of [
+        [await house.authorize(house.visitor(), silent), 'login_required'],
+        [await house.authorize(visitor, silent), 'consent_required'],
+        [await house.authorize(visitor, picking), 'interaction_required'],
+        [await house.authorize(another, hinted), 'login_required'],
+        [await house.authorize(another, theirs), 'invalid_request'],
+      ] as const) {
+        assert.deepEqual([response.statusCode, response.headers.location], [400, undefined], error)
+        assert.match(response.body, new RegExp(error))
+      }
+      for (const [decision, answer] of [
+        ['deny', /^https:\/\/selfmade\.example\/callback\?error=access_denied/],
+        ['allow', /^https:\/\/selfmade\.example\/callback\?code=/],
+      ] as const) {
+        const launch = await house.launch(visitor, { clientId: 'selfmade' })
+        const asked = await house.authorize(visitor, { ...SELFMADE, launch })
+        const page = await visitor.follow(asked, house.settings.issuerUrl)
+        const done = await visitor.post('/oauth2/consent', `${formOf(page.body)}&decision=${decision}`)
+        assert.match(done.headers.location ?? '', answer)
+      }
+    })
+
+    it('logs in for an unverified app without a redirect to it, where the login does not fit', async () => {
+      const own = (await house.exchange(await house.code(visitor))).json()
+      await house.addClinician('third-person')
+      const browser = house.visitor()
+      const response = await house.authorize(browser, { ...SELFMADE, id_token_hint: own.id_token })
+      const { interaction = '' } = answerOf(response)
+      const login = await browser.get(response.headers.location ?? '')
+      assert.match(login.body, /selfmade sent you here\.[\s\S]*Unverified app/)
+      const done = await browser.post('/login', {
+        username: 'third-person',
+        password: 'sallyport',
+        interaction,
+      })
+      const ended = await browser.follow(done, house.settings.issuerUrl)
+      assert.deepEqual([ended.statusCode, ended.headers.location], [400, undefined])
     })
 
     it('answers prompt none with consent_required when the clinician was not asked', async () => {

@@ -40,7 +40,9 @@ export async function proceed(
     case 'consent':
       return reply.redirect(await addressWithId(context, under, paths.consent), 302)
     case 'refuse':
-      return refuse(reply, context, under, step.refusal, situation.login)
+      return mayReturn(situation)
+        ? refuse(reply, context, under, step.refusal, situation.login)
+        : end(reply, context, under, step.refusal, situation.login)
     case 'issue-code': {
       const { request, client } = situation
       const approval = { request, client, login: step.login, interactionId: under.id, ticked: under.ticked }
@@ -56,8 +58,26 @@ export async function proceed(
   }
 }
 
-/** Ends a request without a code. */
-export async function refuse(
+/**
+ * Whether an error may be sent to the client: always to one that an administrator vouches for, otherwise only once its
+ * user has decided something on a page that names the client. A login is no such decision.
+ */
+function mayReturn({ client, request, consented }: Situation): boolean {
+  return client.approved || consented || request.picked !== undefined
+}
+
+/** Ends a request without a code, and sends the error to the client. */
+export function refuse(
+  reply: FastifyReply,
+  context: AuthContext,
+  under: Under,
+  refusal: Refusal,
+  login: Login | undefined,
+): Promise<FastifyReply> {
+  return end(reply, context, under, refusal.returningTo(returnOf(under.request)), login)
+}
+
+async function end(
   reply: FastifyReply,
   context: AuthContext,
   { request, id }: Under,
@@ -65,7 +85,7 @@ export async function refuse(
   login: Login | undefined,
 ): Promise<FastifyReply> {
   if (id !== undefined) await consumeInteraction(context.store.db, id)
-  return sendRefusal(reply, context, refusal.returningTo(returnOf(request)), { request, login })
+  return sendRefusal(reply, context, refusal, { request, login })
 }
 
 /** What the decision is made from. The client may have been removed since the request was verified. */

@@ -20,7 +20,7 @@ type Check = (
   context: AuthContext,
 ) => Finding | Refusal | undefined | Promise<Finding | Refusal | undefined>
 
-/** The checks in their order. They come after client and redirect address, so what they refuse is redirected. */
+/** The checks in their order. They come after client and redirect address, so what they refuse may be redirected. */
 const CHECKS: readonly Check[] = [
   checkRepeated,
   checkUnsupported,
@@ -36,7 +36,11 @@ const CHECKS: readonly Check[] = [
   checkLaunch,
 ]
 
-/** Verifies an authorization request in full, before anything is stored or shown. */
+/**
+ * Verifies an authorization request in full, before anything is stored or shown. What is wrong with a request of an
+ * unverified client is told on a page: anybody can register a redirect URL, and must not make our address lead there
+ * (RFC 9700, 4.11.2).
+ */
 export async function verifyRequest(
   context: AuthContext,
   parameters: Parameters,
@@ -50,7 +54,7 @@ export async function verifyRequest(
       : await runChecks({ client, redirectUri, parameters }, context)
   if (!(result instanceof Refusal)) return result
   const refusal = result.knowing({ clientId: client.id, ...(await launchNamed(context, parameters)) })
-  return redirectUri instanceof Refusal
+  return redirectUri instanceof Refusal || !client.approved
     ? refusal
     : refusal.returningTo({ redirectUri, state: parameters.get('state') })
 }

@@ -19,6 +19,8 @@ export interface Client {
   readonly scope: string
   /** Ours: it needs no consent page. */
   readonly firstParty: boolean
+  /** Whether an administrator vouches for it. One that registered itself is unverified until then. */
+  readonly approved: boolean
   readonly createdAt: number
 }
 
@@ -27,12 +29,13 @@ export async function findClient({ db }: Pick<Store, 'db'>, id: string): Promise
   return row && clientOf(row)
 }
 
-/** The apps that the portal can launch, by name. */
+/** The apps that the portal can launch, by name, the unverified ones last. */
 export async function findLaunchableClients({ db }: Pick<Store, 'db'>): Promise<readonly Client[]> {
   const rows = await db
     .selectFrom('client')
     .selectAll()
     .where('launch_url', 'is not', null)
+    .orderBy('approved', 'desc')
     .orderBy('name')
     .execute()
   return rows.map(clientOf)
@@ -53,6 +56,7 @@ function clientOf(row: Selectable<Schema['client']>): Client {
     launchUrl: row.launch_url ?? undefined,
     scope: row.scope,
     firstParty: row.first_party,
+    approved: row.approved,
     createdAt: row.created_at,
   }
 }

@@ -69,6 +69,20 @@ describe('/oauth2/consent', () => {
     assert.equal((await house.store.db.selectFrom('grant').select('id').execute()).length, 0)
   })
 
+  it('marks an app that nobody has approved, and shows no logo of its choice', async () => {
+    const other = await AuthHouse.open(await open())
+    const logo_url = 'https://helio.example/logo.png'
+    await other.addClient({ client_id: 'helio', first_party: false, approved: false, logo_url })
+    const clinician = await other.loggedIn()
+    const launch = await other.launch(clinician, { clientId: 'helio' })
+    const response = await other.authorize(clinician, { ...APP, launch })
+    const page = await clinician.follow(response, other.settings.issuerUrl)
+    assert.match(page.body, /Unverified app\.<\/b> It registered itself/)
+    assert.match(page.body, /<b>helio<\/b>&ensp;<span class="badge badge--warn">Unverified</)
+    assert.doesNotMatch(page.body, /logo\.png/)
+    assert.doesNotMatch((await asked()).page.body, /Unverified/)
+  })
+
   it('tells what the app did not ask for from what it asked for and is not registered for', async () => {
     const other = await AuthHouse.open(await open())
     const scope = 'launch openid patient/Patient.rs patient/Observation.rs'

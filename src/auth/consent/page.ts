@@ -4,7 +4,7 @@ import { hasScope } from '../grant/grant.ts'
 import { LIFETIME } from '../lifetimes.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
-import { appTile, hostOfAddress } from '../portal/app-identity.ts'
+import { appName, appTile, hostOfAddress, unverifiedWarning } from '../portal/app-identity.ts'
 import { type Asking, askingsOf } from './choices.ts'
 import { kindOf, offeredTypes } from './kinds.ts'
 import { verbsOf } from './meaning.ts'
@@ -47,6 +47,7 @@ export function consentPage(options: ConsentPageOptions): Html {
     { title: `Allow ${client.name}`, bar, width: 'mid', sampleData, after },
     html`<div class="pagehead"><div><h1>Allow ${client.name}${use}?</h1>
 <p class="pagehead__lead">The app at <b>${hostOfAddress(options.redirectUri)}</b> asks for what is listed below. Untick what it should not have.</p></div></div>
+${unverifiedWarning(client)}
 ${patientHtml(options)}
 <div class="consent">${formHtml(options)}${aboutHtml(options)}</div>`,
   )
@@ -141,7 +142,7 @@ function aboutHtml({ client, redirectUri, scope, wanted }: ConsentPageOptions): 
   const missing = notAsked(wanted)
   return html`<aside aria-labelledby="s-app"><h2 class="section__title" id="s-app">About the app</h2>
 <div class="card card__body stack">
-<div class="appid">${appTile(client)}<p><b>${client.name}</b><span class="sub">${hostOfAddress(redirectUri)}</span></p></div>
+<div class="appid">${appTile(client)}<p>${appName(client)}<span class="sub">${hostOfAddress(redirectUri)}</span></p></div>
 ${client.description !== undefined && html`<p>${client.description}</p>`}
 <dl class="kv">
 <div><dt>Goes back to</dt><dd><code>${redirectUri}</code></dd></div>

@@ -7,7 +7,7 @@ import { Refusal } from '../refusal.ts'
 /** A logout that a client asked for (OIDC RP-Initiated Logout, 2), verified. */
 export interface EndRequest {
   readonly client: Client | undefined
-  /** Where to go afterwards: an address that the client registered, with its `state`. */
+  /** Where to go afterwards: a URL that the client registered, with its `state`; none for an unverified client. */
   readonly returnTo: string | undefined
   /** Whom the client's id_token names. */
   readonly subject: string | undefined
@@ -46,6 +46,8 @@ function returnAddress(client: Client | undefined, parameters: Parameters): stri
   if (address === undefined) return undefined
   if (!client?.postLogoutRedirectUris.includes(address))
     return new Refusal('invalid_request', 'The post_logout_redirect_uri is not registered for the client.')
+  // Anybody can register a URL, and must not make our address lead there.
+  if (!client.approved) return undefined
   const state = parameters.get('state')
   if (state === undefined) return address
   return `${address}${address.includes('?') ? '&' : '?'}${new URLSearchParams({ state })}`

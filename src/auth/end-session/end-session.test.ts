@@ -36,6 +36,28 @@ describe('/oauth2/logout', () => {
     assert.equal((await house.refresh(tokens.refresh_token)).json().error, 'invalid_grant')
   })
 
+  it('signs out for an unverified app, but sends nobody to a URL that only that app named', async () => {
+    const post_logout_redirect_uri = 'https://selfmade.example/'
+    const urls = { post_logout_redirect_uris: JSON.stringify([post_logout_redirect_uri]) }
+    await house.addClient({ client_id: 'selfmade', ...urls, approved: false })
+    const form = { client_id: 'selfmade', post_logout_redirect_uri, state: 's' }
+    const visitor = await house.loggedIn()
+    const question = await ask(visitor, form)
+    assert.match(question.body, /Sign out\?/)
+    assert.match(String(question.headers['content-security-policy']), /form-action 'self';/)
+    for (const response of [
+      await visitor.post('/oauth2/logout/confirm', form),
+      await ask(house.visitor(), form),
+    ])
+      assert.equal(response.headers.location, '/login?signed-out=1')
+    const second = await house.loggedIn()
+    const tokens = (await house.exchange(await house.code(second))).json()
+    const hint = { id_token_hint: tokens.id_token, post_logout_redirect_uri: BACK }
+    await house.store.db.updateTable('client').set({ approved: false }).execute()
+    assert.equal((await ask(second, hint)).headers.location, '/login?signed-out=1')
+    await house.store.db.updateTable('client').set({ approved: true }).execute()
+  })
+
   it('accepts an id_token that has expired', async () => {
     const { visitor, tokens } = await signedIn()
     house.time.now += 3_600_000

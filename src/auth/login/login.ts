@@ -57,6 +57,28 @@ export async function endLogin({ db }: Store, idHash: string, now: number): Prom
   await db.transaction().execute(trx => removeLogin(trx, idHash, now))
 }
 
+/**
+ * Ends every login of a clinician and what apps were given in their name: all of it, or only what would end with the
+ * login.
+ */
+export async function endAccess(
+  trx: Kysely<Schema>,
+  clinicianId: string,
+  { now, keepOffline }: { readonly now: number; readonly keepOffline: boolean },
+): Promise<void> {
+  await trx.deleteFrom('login').where('clinician_id', '=', clinicianId).execute()
+  await trx
+    .updateTable('grant')
+    .set({ revoked_at: now })
+    .where('clinician_id', '=', clinicianId)
+    .where('revoked_at', 'is', null)
+    .$if(keepOffline, query => query.where(isOnline))
+    .execute()
+}
+
+// As a word of its own: it may also be a value in a granular scope.
+const isOnline = sql<boolean>`' ' || scope || ' ' not like '% offline_access %'`
+
 async function carryGrants(trx: Kysely<Schema>, from: string, to: string): Promise<void> {
   await trx.updateTable('grant').set({ login_id_hash: to }).where('login_id_hash', '=', from).execute()
 }
@@ -68,7 +90,6 @@ async function removeLogin(trx: Kysely<Schema>, idHash: string, now: number): Pr
     .set({ revoked_at: now })
     .where('login_id_hash', '=', idHash)
     .where('revoked_at', 'is', null)
-    // As a word of its own: it may also be a value in a granular scope.
-    .where(sql`' ' || scope || ' '`, 'not like', '% offline_access %')
+    .where(isOnline)
     .execute()
 }

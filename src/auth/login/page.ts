@@ -1,8 +1,10 @@
 import { alert, document, field, gateArt, type Html, html, logo } from '../../web/index.ts'
+import type { Client } from '../client/client.ts'
+import { unverifiedWarning } from '../portal/app-identity.ts'
 
 export interface LoginPageOptions {
   /** The app that sent the user here, if one did. */
-  readonly appName?: string | undefined
+  readonly app?: Client | undefined
   readonly interactionId?: string | undefined
   readonly username?: string | undefined
   readonly problem?: string
@@ -26,14 +28,14 @@ function leaf(): Html {
 </div></header>`
 }
 
-function form({ appName, interactionId, username, problem, signedOut, testLogin }: LoginPageOptions): Html {
+function form({ app, interactionId, username, problem, signedOut, testLogin }: LoginPageOptions): Html {
   return html`<div class="signin">
 <h1>Sign in</h1>
 <p class="muted">Use your clinician account.</p>
 <form method="post" action="/login">
 ${problem !== undefined && alert(problem, '', 'bad')}
 ${signedOut && alert('You are signed out.', '', 'ok')}
-${appName !== undefined && problem === undefined && alert(`${appName} sent you here.`, 'After you sign in, it opens.')}
+${app && problem === undefined && html`${alert(`${app.name} sent you here.`, 'After you sign in, it opens.')}${unverifiedWarning(app)}`}
 ${interactionId !== undefined && html`<input type="hidden" name="interaction" value="${interactionId}">`}
 ${field({ name: 'username', label: 'Username', autocomplete: 'username', required: true, ...(username === undefined ? {} : { value: username }) })}
 ${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', required: true, autofocus: problem !== undefined })}

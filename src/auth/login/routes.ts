@@ -20,7 +20,7 @@ export function loginRoutes(app: FastifyInstance, context: AuthContext): void {
     const { interaction, username, problem, signedOut, status } = form
     const client = interaction && (await findClient(context.store, interaction.request.clientId))
     const options: LoginPageOptions = {
-      appName: client?.name,
+      app: client,
       interactionId: interaction?.id,
       username: username ?? interaction?.request.loginHint,
       testLogin: await testLogin(),

@@ -11,7 +11,7 @@ import {
 import type { Client } from '../client/client.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
-import { hostOf } from '../portal/app-identity.ts'
+import { hostOf, unverifiedWarning } from '../portal/app-identity.ts'
 import { nobody, rowFacts, searchForm, sentence } from '../portal/list-html.ts'
 import type { PatientList } from '../portal/patients.ts'
 import type { Picked } from '../portal/picked.ts'
@@ -80,6 +80,7 @@ function shell({ client, login, sampleData }: PickerOptions, heading: string, bo
     { title: heading, bar: { kind: 'flow', steps, current: 1 }, width: 'flow', sampleData, after },
     html`<div class="pagehead"><div><h1>${heading}</h1>
 <p class="pagehead__lead">The app at <b>${hostOf(client)}</b> will reach this one record and no other.</p></div></div>
+${unverifiedWarning(client)}
 ${body}`,
   )
 }

@@ -94,6 +94,19 @@ eachDatabase((_name, open) => {
       }
       const page = await browser.follow(await browser.post('/login', fields), 'http://localhost:9000')
       assert.match(page.body, /Choose a patient for third/)
+      assert.doesNotMatch(page.body, /Unverified/)
+      await house.store.db
+        .updateTable('client')
+        .set({ approved: false })
+        .where('client_id', '=', 'third')
+        .execute()
+      const marked = await browser.get(`/oauth2/pick?interaction=${formOf(page.body).get('interaction')}`)
+      assert.match(marked.body, /Unverified app\.<\/b> It registered itself/)
+      await house.store.db
+        .updateTable('client')
+        .set({ approved: true })
+        .where('client_id', '=', 'third')
+        .execute()
       const pick = (patientId: string) =>
         browser.post('/oauth2/pick', `${formOf(page.body)}&patientId=${patientId}`)
       const consent = await browser.follow(await pick('juniper'), 'http://localhost:9000')

@@ -12,7 +12,7 @@ import {
 } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
 import { paths } from '../paths.ts'
-import { appIdentity, listedApp } from './app-identity.ts'
+import { appIdentity, listedApp, unverifiedWarning } from './app-identity.ts'
 import type { App } from './apps.ts'
 import type { Encounter } from './encounters.ts'
 import { portalAddress } from './list-html.ts'
@@ -74,6 +74,7 @@ function launchForm({ person, encounters }: Picked, choice: AppChoice): Html {
 <input type="hidden" name="patientId" value="${person.id}">
 ${!isDefault && html`<input type="hidden" name="clientId" value="${client.id}">`}
 ${choice.apps.length > 1 && appChoice(choice, person.id)}
+${unverifiedWarning(client)}
 ${encounterChoice(encounters)}
 ${moreOptions()}
 <div class="launch__bar"><button class="btn btn--wide"><span>Launch ${client.name}</span> ${icon('launch')}</button>

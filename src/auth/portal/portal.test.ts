@@ -266,6 +266,25 @@ describe('GET /portal', () => {
     })
   })
 
+  it('marks apps that nobody has approved, after the others, and shows no logo of their choice', async () => {
+    const other = await AuthHouse.open(await open(), { resources: RESOURCES })
+    const logo_url = 'https://zzz.example/logo.png'
+    await other.addClient({ client_id: 'aaa', name: 'Demo app', approved: false, logo_url })
+    await other.addClient({ client_id: 'zzz', logo_url })
+    const clinician = await other.loggedIn()
+    const { body } = await clinician.get('/portal?patient=juniper')
+    const apps = [...body.matchAll(/class="choice choice--link"[\s\S]*?<\/a>/g)].map(([app]) => app)
+    assert.deepEqual(
+      apps.map(app => app.includes('badge--warn">Unverified<')),
+      [false, false, true],
+    )
+    assert.doesNotMatch(body, /Unverified app/)
+    const chosen = await clinician.get('/portal?patient=juniper&client=aaa')
+    assert.match(chosen.body, /Unverified app\.<\/b> It registered itself/)
+    assert.doesNotMatch(chosen.body, /logo\.png/)
+    assert.match(String(chosen.headers['content-security-policy']), /img-src 'self' data:;/)
+  })
+
   it('tells apps of the same name apart by their ids', async () => {
     const other = await AuthHouse.open(await open(), { resources: RESOURCES })
     for (const client_id of ['aaa', 'bbb']) await other.addClient({ client_id, name: 'Charts' })

@@ -10,6 +10,7 @@ export type Registered = Readonly<Record<string, unknown>>
 export async function registerClient(
   { store, clock }: AuthContext,
   metadata: ClientMetadata,
+  { approved }: { readonly approved: boolean },
 ): Promise<Registered> {
   const id = randomUUID()
   const secret = hasSecret(metadata.authMethod) ? randomToken() : undefined
@@ -29,6 +30,7 @@ export async function registerClient(
       launch_url: metadata.launchUrl ?? null,
       scope: metadata.scope,
       first_party: false,
+      approved,
       created_at: clock(),
     })
     .execute()

@@ -158,6 +158,19 @@ describe('POST /oauth2/register', () => {
       assert.equal(response.json().error, 'invalid_client_metadata')
     })
 
+  it('registers whoever comes as unverified, and whoever shows the initial access token as approved', async () => {
+    const both = await AuthHouse.open(await open(), {
+      settings: { openRegistration: true, registrationToken: 'initial-access-token' },
+    })
+    const isApproved = async (headers: Record<string, string>) => {
+      const { client_id } = (await register(APP, headers, both)).json()
+      const row = both.store.db.selectFrom('client').select('approved').where('client_id', '=', client_id)
+      return (await row.executeTakeFirstOrThrow()).approved
+    }
+    assert.equal(await isApproved({}), false)
+    assert.equal(await isApproved({ authorization: 'Bearer initial-access-token' }), true)
+  })
+
   it('never makes a first-party client, nor one with an id of the asker’s choice', async () => {
     const body = (await register({ ...APP, client_id: 'sallyport-portal', first_party: true })).json()
     assert.notEqual(body.client_id, 'sallyport-portal')

@@ -19,7 +19,8 @@ export function registerRoutes(app: FastifyInstance, context: AuthContext): void
     const nameless = request.headers.authorization === undefined
     if (nameless && !context.settings.onLoopback && /(?:^| )system\//.test(metadata.scope))
       return sendRefused(request, reply, needsAdministrator)
-    return created(reply, await registerClient(context, metadata))
+    // An administrator handed the initial access token out, and so vouches for who shows it.
+    return created(reply, await registerClient(context, metadata, { approved: !nameless }))
   })
 }
 

@@ -65,7 +65,7 @@ export async function readDescription(
     ...list(args, 'redirect-uri', 'redirect_uris', checkRedirectUri),
     ...list(args, 'post-logout-redirect-uri', 'post_logout_redirect_uris', checkPostLogoutRedirectUri),
     ...(scope === undefined ? {} : { scope: await checkScope(scope) }),
-    ...(isSet(args, 'first-party') ? { first_party: true } : {}),
+    ...(isSet(args, 'first-party') ? { first_party: true, approved: true } : {}),
     ...(await readProof(args, cwd, secret)),
   }
   return { described, secret }

@@ -23,9 +23,10 @@ All of one app: client show <id>.`,
       row.name,
       PROOFS[row.auth_method],
       row.first_party ? 'not asked' : 'asked',
+      row.approved ? 'approved' : 'unverified',
       row.launch_url ?? '',
     ])
-    io.stdout.write(`${columns([['ID', 'NAME', 'PROOF', 'CONSENT', 'LAUNCH URL'], ...lines])}\n`)
+    io.stdout.write(`${columns([['ID', 'NAME', 'PROOF', 'CONSENT', 'STATE', 'LAUNCH URL'], ...lines])}\n`)
     return 0
   },
 }

@@ -31,6 +31,7 @@ function linesOf(client: ClientRow): readonly (readonly string[])[] {
     ...given('logo-url', client.logo_url),
     ...proofOf(client),
     ['consent', client.first_party ? 'not asked (first-party)' : 'asked'],
+    ['state', client.approved ? 'approved' : `unverified: client approve ${client.client_id} approves it`],
     ...several('redirect-uri', client.redirect_uris),
     ...several('post-logout-redirect-uri', client.post_logout_redirect_uris),
     ...given('launch-url', client.launch_url),

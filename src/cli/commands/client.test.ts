@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { sallyport } from '../../../test/support/command-line.ts'
 import { eachDatabase } from '../../../test/support/databases.ts'
-import { openStore, sha256 } from '../../store/index.ts'
+import { openStore, type Store, sha256 } from '../../store/index.ts'
 
 const cwd = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
 after(() => rmSync(cwd, { recursive: true, force: true }))
@@ -29,16 +29,12 @@ eachDatabase((_, __, create) => {
   async function setUp() {
     const SMART_DATABASE_URL = await create()
     const run = (...args: readonly string[]) => sallyport(args, { env: { SMART_DATABASE_URL }, cwd })
-    const rows = async () => {
+    const look = async <T>(use: (store: Store) => Promise<T>) => {
       const store = await openStore(SMART_DATABASE_URL)
-      return store.db
-        .selectFrom('client')
-        .selectAll()
-        .orderBy('client_id')
-        .execute()
-        .finally(() => store.close())
+      return use(store).finally(() => store.close())
     }
-    return { run, rows }
+    const rows = () => look(({ db }) => db.selectFrom('client').selectAll().orderBy('client_id').execute())
+    return { run, rows, look }
   }
 
   describe('sallyport client add', () => {
@@ -78,6 +74,7 @@ eachDatabase((_, __, create) => {
         launch_url: 'https://app.example/launch?x=1',
         scope: 'launch patient/Observation.rs',
         first_party: true,
+        approved: true,
         created_at: row.created_at,
       })
     })
@@ -150,12 +147,44 @@ eachDatabase((_, __, create) => {
     })
   })
 
+  describe('sallyport client approve', () => {
+    it('approves an app that registered itself; list and show tell which are unverified', async () => {
+      const { run, rows, look } = await setUp()
+      for (const id of ['growth', 'second']) {
+        await run(...APP.with(3, id), '--public')
+        await look(({ db }) => db.updateTable('client').set({ approved: false }).execute())
+      }
+      assert.match((await run('client', 'list')).stdout, /growth +growth +public +asked +unverified\n/)
+      assert.match((await run('client', 'show', 'growth')).stdout, /^state +unverified: /m)
+      assert.deepEqual(await run('client', 'approve', 'growth'), {
+        exitCode: 0,
+        stdout: 'Approved client growth\n',
+        stderr: '',
+      })
+      assert.match((await run('client', 'list')).stdout, /growth +growth +public +asked +approved\n/)
+      assert.match((await run('client', 'show', 'growth')).stdout, /^state +approved$/m)
+      assert.equal((await run('client', 'approve', '--id', 'growth')).exitCode, 0)
+      assert.deepEqual(await run('client', 'approve', 'nobody'), {
+        exitCode: 1,
+        stdout: '',
+        stderr: 'Cannot approve client: there is no client nobody\n',
+      })
+      await run('client', 'set', 'second', '--name', 'Second')
+      assert.equal((await rows())[1]?.approved, false)
+      await run('client', 'set', 'second', '--first-party')
+      assert.equal((await rows())[1]?.approved, true)
+    })
+  })
+
   describe('sallyport client list and remove', () => {
     it('lists, removes, and tells that there is nothing to remove', async () => {
       const { run, rows } = await setUp()
       await run(...APP, '--public')
       const { stdout } = await run('client', 'list')
-      assert.match(stdout, /^ID +NAME +PROOF +CONSENT +LAUNCH URL\ngrowth +growth +public +asked\n$/)
+      assert.match(
+        stdout,
+        /^ID +NAME +PROOF +CONSENT +STATE +LAUNCH URL\ngrowth +growth +public +asked +approved\n$/,
+      )
       assert.deepEqual(await run('client', 'remove', '--id', 'growth'), {
         exitCode: 0,
         stdout: 'Removed client growth\n',

@@ -1,5 +1,3 @@
-import type { Transaction } from 'kysely'
-import type { Schema } from '../../store/index.ts'
 import { subject } from '../arguments.ts'
 import { type Arguments, type Command, CommandFailure, type ExitCode, type Io } from '../command.ts'
 import { withStore } from '../with-store.ts'
@@ -42,19 +40,11 @@ async function setDisabled(args: Arguments, io: Io, disabled: boolean): Promise<
         .returning('id')
         .executeTakeFirst()
       if (!changed) throw new CommandFailure(`Cannot ${verb} clinician: there is no clinician ${username}`)
-      if (disabled) await endAccess(trx, changed.id)
+      if (!disabled) return
+      const { endAccess } = await import('../../auth/index.ts')
+      await endAccess(trx, changed.id, { now: Date.now(), keepOffline: false })
     }),
   )
   io.stdout.write(`${disabled ? 'Disabled' : 'Enabled'} clinician ${username}\n`)
   return 0
-}
-
-async function endAccess(trx: Transaction<Schema>, clinicianId: string): Promise<void> {
-  await trx.deleteFrom('login').where('clinician_id', '=', clinicianId).execute()
-  await trx
-    .updateTable('grant')
-    .set({ revoked_at: Date.now() })
-    .where('clinician_id', '=', clinicianId)
-    .where('revoked_at', 'is', null)
-    .execute()
 }

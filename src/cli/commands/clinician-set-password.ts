@@ -1,22 +1,26 @@
-import { subject } from '../arguments.ts'
+import { isSet, subject } from '../arguments.ts'
 import { type Command, CommandFailure } from '../command.ts'
 import { readNewPassword, warnIfShort } from '../password.ts'
 import { withStore } from '../with-store.ts'
 
-/** `sallyport clinician set-password`: whoever was logged in with the old one is logged out. */
+/** `sallyport clinician set-password`: whoever knew the old one loses the logins, and what apps were given with them. */
 export const clinicianSetPassword: Command = {
   name: 'clinician set-password',
-  summary: 'Set the password of a clinician, and end the logins with the old one',
+  summary: 'Set the password of a clinician, end the logins, revoke what apps were given',
   usage: `
-Usage: npm run -s sallyport -- clinician set-password --username <name>
+Usage: npm run -s sallyport -- clinician set-password --username <name> [--keep-apps]
 
-The password is asked for, or read from standard input (its first line, at most 72 bytes).`,
-  options: { username: { type: 'string' } },
+Options:
+  --username <name>         the clinician
+  --keep-apps               apps with offline_access keep their access; all else ends with the logins
+
+Access tokens that are revoked are refused within 5 seconds. The password is asked for, or read from standard input (its first line, at most 72 bytes).`,
+  options: { username: { type: 'string' }, 'keep-apps': { type: 'boolean' } },
   positionals: { min: 0, max: 1 },
   async run(args, io) {
     const username = subject(args, 'username')
     const password = await readNewPassword(io)
-    const { hashPassword } = await import('../../auth/index.ts')
+    const { endAccess, hashPassword } = await import('../../auth/index.ts')
     const password_hash = await hashPassword(password)
     await withStore(io, ({ db }) =>
       db.transaction().execute(async trx => {
@@ -27,7 +31,7 @@ The password is asked for, or read from standard input (its first line, at most 
           .returning('id')
           .executeTakeFirst()
         if (!changed) throw new CommandFailure(`Cannot set password: there is no clinician ${username}`)
-        await trx.deleteFrom('login').where('clinician_id', '=', changed.id).execute()
+        await endAccess(trx, changed.id, { now: Date.now(), keepOffline: isSet(args, 'keep-apps') })
       }),
     )
     io.stdout.write(`Set the password of clinician ${username}\n`)

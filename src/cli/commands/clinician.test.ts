@@ -181,6 +181,34 @@ eachDatabase((_, __, create) => {
       assert.deepEqual(await look(({ db }) => db.selectFrom('login').selectAll().execute()), [])
     })
 
+    it('ends what apps were given; with --keep-apps only what would end with the login', async () => {
+      const offline = { id: 'offline', scope: 'launch offline_access patient/*.rs' }
+      const revoked = ({ db }: Store) =>
+        db.selectFrom('grant').select('id').where('revoked_at', 'is not', null).orderBy('id').execute()
+      const cases = [
+        [[], ['g', 'offline']],
+        [['--keep-apps'], ['g']],
+      ] as const
+      for (const [options, ended] of cases) {
+        const { run, look } = await setUp()
+        await run(ADA, 'old')
+        await look(async store => {
+          await withLogin(store)
+          const grant = await store.db.selectFrom('grant').selectAll().executeTakeFirstOrThrow()
+          await store.db
+            .insertInto('grant')
+            .values({ ...grant, ...offline })
+            .execute()
+        })
+        assert.equal((await run(['clinician', 'set-password', 'ada', ...options], 'new')).exitCode, 0)
+        assert.deepEqual(
+          (await look(revoked)).map(({ id }) => id),
+          ended,
+        )
+        assert.deepEqual(await look(({ db }) => db.selectFrom('login').selectAll().execute()), [])
+      }
+    })
+
     it('takes the username as an argument, too', async () => {
       const { run } = await setUp()
       await run(ADA, 'old')

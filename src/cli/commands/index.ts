@@ -13,6 +13,7 @@ const loaders = {
   'client list': async () => (await import('./client-list.ts')).clientList,
   'client show': async () => (await import('./client-show.ts')).clientShow,
   'client set': async () => (await import('./client-set.ts')).clientSet,
+  'client approve': async () => (await import('./client-approve.ts')).clientApprove,
   'client remove': async () => (await import('./client-remove.ts')).clientRemove,
   'keys rotate': async () => (await import('./keys.ts')).keysRotate,
   'keys withdraw': async () => (await import('./keys.ts')).keysWithdraw,

@@ -1,5 +1,6 @@
 import type { Migration } from '../migrate.ts'
 import { tables } from './0001-tables.ts'
+import { clientApproval } from './0002-client-approval.ts'
 
 /** Every migration, in the order in which it is applied. */
-export const migrations: readonly Migration[] = [tables]
+export const migrations: readonly Migration[] = [tables, clientApproval]

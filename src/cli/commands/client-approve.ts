@@ -1,0 +1,30 @@
+import { subject } from '../arguments.ts'
+import { type Command, CommandFailure } from '../command.ts'
+import { withStore } from '../with-store.ts'
+
+/** `sallyport client approve`: an administrator vouches for an app that registered itself. */
+export const clientApprove: Command = {
+  name: 'client approve',
+  summary: 'Approve an app that registered itself',
+  usage: `
+Usage: npm run -s sallyport -- client approve --id <id>
+
+An app that registered itself (POST /oauth2/register without the initial access token) is marked as unverified wherever a
+clinician decides about it, and is sent no error before its user has decided. Look at its URLs and scopes first: client show.`,
+  options: { id: { type: 'string' } },
+  positionals: { min: 0, max: 1 },
+  async run(args, io) {
+    const id = subject(args, 'id')
+    const approved = await withStore(io, ({ db }) =>
+      db
+        .updateTable('client')
+        .set({ approved: true })
+        .where('client_id', '=', id)
+        .returning('client_id')
+        .executeTakeFirst(),
+    )
+    if (!approved) throw new CommandFailure(`Cannot approve client: there is no client ${id}`)
+    io.stdout.write(`Approved client ${id}\n`)
+    return 0
+  },
+}
