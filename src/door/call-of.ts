@@ -30,7 +30,6 @@ export function callOf(interaction: Interaction, request: FastifyRequest): Asked
   return {
     interaction,
     body: read.body,
-    text: read.text,
     preconditions: preconditionsOf(headers),
     preferences: preferencesOf(headers),
     access: decision.access,

@@ -4,7 +4,7 @@ import type { Interaction, Preconditions, Preferences } from '../fhir/index.ts'
 /** A request below HTTP, allowed and read: the same for a request of its own and for an entry of a Bundle. */
 export interface Call<I extends Interaction = Interaction> {
   readonly interaction: I
-  /** Parsed JSON; undefined where there was none. */
+  /** Exact JSON (`parseExact`); undefined where there was none. */
   readonly body?: unknown
   readonly preconditions: Preconditions
   readonly preferences: Preferences
@@ -17,8 +17,6 @@ export interface Call<I extends Interaction = Interaction> {
 
 /** One that came by itself. */
 export interface Asked extends Call {
-  /** What the body was parsed from. */
-  readonly text: string | undefined
   readonly requestId: string
   /** Destroyed when the caller has gone. */
   readonly connection: { readonly destroyed: boolean }

@@ -6,7 +6,7 @@ import { describe, it } from 'node:test'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { AuditUnavailable, type FhirAudit, type Finished } from '../audit/index.ts'
 import { type Admitted, fullAccess, type Guard, noAccess } from '../consent/index.ts'
-import { type FhirProblem, fail, outcome, type Refused, turndownOf } from '../fhir/index.ts'
+import { exactText, type FhirProblem, fail, outcome, type Refused, turndownOf } from '../fhir/index.ts'
 import { type Asked, openDoor } from './index.ts'
 
 interface Answer {
@@ -125,7 +125,7 @@ describe('the door', () => {
     const { ask, asked } = await open()
     const line = 'judged, prepared, performed, recorded 200, sent 200; 200'
     assert.equal(await ask('POST /Patient', { payload: '{"a":1.0}' }), line)
-    assert.deepEqual([asked[0]?.body, asked[0]?.text], [{ a: 1 }, '{"a":1.0}'])
+    assert.equal(exactText(asked[0]?.body), '{"a":1.0}')
     const refuse = async () => {
       throw new AuditUnavailable('away')
     }

@@ -6,7 +6,7 @@ import {
   type Roster,
   tellsAbsence,
 } from '../consent/index.ts'
-import { fail, type Resource } from '../fhir/index.ts'
+import { type ExactResource, fail, plainOf } from '../fhir/index.ts'
 import type { Letter } from '../scope/index.ts'
 import type { Call, Context } from './call.ts'
 import type { Problem } from './problem.ts'
@@ -25,9 +25,9 @@ export function judgeOf({ baseUrl, roster, judgedBefore }: Context, { access }: 
 }
 
 /** Whether new content may be written, or written content be shown. */
-export function reaches(judge: Judge, letter: Letter, resource: Resource): boolean {
+export function reaches(judge: Judge, letter: Letter, resource: ExactResource): boolean {
   const reach = judge.access.reach(resource.resourceType, letter)
-  return reach === 'everything' || isWithin(resource, reach, judge.baseUrl, judge.roster)
+  return reach === 'everything' || isWithin(plainOf(resource), reach, judge.baseUrl, judge.roster)
 }
 
 /** The same of what is stored, which is parsed only where its content decides. */

@@ -1,3 +1,4 @@
+import { plainOf } from './exact-json.ts'
 import { fail } from './failure.ts'
 import type { Params } from './interaction.ts'
 import type { FhirProblem } from './problem.ts'
@@ -22,7 +23,8 @@ export function everythingProblem(params: Params): FhirProblem | undefined {
 /** The parameters of a Parameters resource, as an address would say them; none where there is no body. */
 export function postedParams(body: unknown): Params | FhirProblem {
   if (body === undefined) return []
-  const { resourceType, parameter = [] } = isRecord(body) ? body : {}
+  const posted = plainOf(body)
+  const { resourceType, parameter = [] } = isRecord(posted) ? posted : {}
   if (resourceType !== 'Parameters' || !Array.isArray(parameter)) return unreadable
   const params: (readonly [string, string])[] = []
   for (const it of parameter) {

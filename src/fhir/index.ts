@@ -6,6 +6,7 @@ export { authorizationOf } from './authorization.ts'
 export { compartmentParameters, patientsOf } from './compartment.ts'
 export { isResourceType, resourceTypes, searchParameter, searchParametersOf } from './definitions.ts'
 export { everythingProblem, postedParams } from './everything.ts'
+export { digitsOf, exactText, parseExact, plainOf } from './exact-json.ts'
 export { type Failed, fail, isFailure } from './failure.ts'
 export { type Interaction, isPublic, isWriting, type Misunderstood, type Params } from './interaction.ts'
 export { applyPatch, type Patched, readsStored } from './json-patch.ts'
@@ -26,7 +27,7 @@ export {
   turndown,
   turndownOf,
 } from './problem.ts'
-export type { Fault, Resource, SearchParameter, SearchParameterType } from './r4.ts'
+export type { Decimal, ExactResource, Fault, Resource, SearchParameter, SearchParameterType } from './r4.ts'
 export { isRecord } from './record.ts'
 export { parseReference, type ResourceReference } from './reference.ts'
 export { outsideGrant, type Refused } from './refused.ts'

@@ -1,7 +1,7 @@
-import { isDeepStrictEqual } from 'node:util'
+import { isSameJson } from './exact-json.ts'
 import { isRecord } from './record.ts'
 
-/** JSON Patch (RFC 6902) on JSON values. What it is given is never changed. */
+/** JSON Patch (RFC 6902) on exact JSON (`parseExact`). What it is given is never changed. */
 export type Patched = { readonly value: unknown } | { readonly failure: string; readonly malformed: boolean }
 
 const OPERATIONS = ['add', 'remove', 'replace', 'move', 'copy', 'test'] as const
@@ -107,8 +107,7 @@ function apply(document: unknown, { op, path, from, value }: Operation): unknown
       return add(remove(document, from), path, moved)
     }
     case 'test':
-      if (!isDeepStrictEqual(valueAt(document, path), value))
-        throw new PatchFailure(`test of ${show(path)} failed`)
+      if (!isSameJson(valueAt(document, path), value)) throw new PatchFailure(`test of ${show(path)} failed`)
       return document
   }
 }

@@ -1,3 +1,4 @@
+import { parseExact } from './exact-json.ts'
 import { type Failed, fail, isFailure } from './failure.ts'
 import type { Interaction, Misunderstood } from './interaction.ts'
 import { parseEntry } from './parse-entry.ts'
@@ -71,7 +72,7 @@ function patchIn(resource: unknown): unknown {
     return undefined
   if (resource.contentType !== 'application/json-patch+json') return undefined
   try {
-    return JSON.parse(Buffer.from(resource.data, 'base64').toString('utf8'))
+    return parseExact(Buffer.from(resource.data, 'base64').toString('utf8'))
   } catch {
     return undefined
   }

@@ -1,5 +1,27 @@
+// Exists only for the type checker, which then never takes an ExactResource for a Resource.
+declare const EXACT: unique symbol
+
+interface Exact {
+  readonly [EXACT]: true
+}
+
+/**
+ * A resource whose decimals keep their digits (R4 datatypes.html#decimal: 1.50 is not 1.5): it is stored and sent.
+ * `plainOf` gives the Resource, with numbers, that is validated, checked and indexed.
+ */
+export interface ExactResource extends Exact {
+  readonly resourceType: string
+  readonly id?: string
+  readonly meta?: Resource['meta']
+  readonly [name: string]: unknown
+}
+
+/** A decimal in an ExactResource. */
+export type Decimal = number | (string & Exact)
+
 /** A FHIR resource as it comes over the wire: parsed JSON whose content has not been judged. */
 export interface Resource {
+  readonly [EXACT]?: never
   readonly resourceType: string
   readonly id?: string
   readonly meta?: {

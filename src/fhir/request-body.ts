@@ -1,3 +1,4 @@
+import { parseExact } from './exact-json.ts'
 import { fail } from './failure.ts'
 import type { Interaction } from './interaction.ts'
 import { mediaType } from './preferences.ts'
@@ -27,10 +28,9 @@ function typesOf(interaction: Interaction): readonly string[] {
   }
 }
 
-/** A body as JSON, and the text that it was. */
+/** A body as exact JSON (`parseExact`); undefined where there was none. */
 export interface ReadBody {
   readonly body: unknown
-  readonly text?: string
 }
 
 /** The parsed body, where the interaction takes one. */
@@ -63,8 +63,7 @@ export function formOf(contentType: string | undefined, bytes: Uint8Array | unde
 
 function parse(bytes: Uint8Array): ReadBody | FhirProblem {
   try {
-    const text = decoder.decode(bytes)
-    return { body: JSON.parse(text), text }
+    return { body: parseExact(decoder.decode(bytes)) }
   } catch {
     return fail({ problem: 'malformed-body', text: 'Cannot read body: it is not valid JSON in UTF-8' })
   }

@@ -1,18 +1,19 @@
+import { plainOf } from './exact-json.ts'
 import { fail } from './failure.ts'
 import { type FhirProblem, isProblem } from './problem.ts'
-import type { Resource } from './r4.ts'
+import type { ExactResource } from './r4.ts'
 import { validate } from './validate/index.ts'
 
 /** The body of a write as a valid resource of the type that the address names, or what is wrong with it. */
-export function resourceBody(body: unknown, type: string): Resource | FhirProblem {
+export function resourceBody(body: unknown, type: string): ExactResource | FhirProblem {
   const resource = resourceOfType(body, type)
   if (isProblem(resource)) return resource
-  const faults = validate(resource)
+  const faults = validate(plainOf(resource))
   return faults.length > 0 ? fail({ problem: 'invalid-resource', faults }) : resource
 }
 
 /** The same for an address with an id, which the body must repeat (R4 http.html#update). */
-export function resourceBodyWithId(body: unknown, type: string, id: string): Resource | FhirProblem {
+export function resourceBodyWithId(body: unknown, type: string, id: string): ExactResource | FhirProblem {
   const resource = resourceOfType(body, type)
   if (isProblem(resource)) return resource
   if (resource.id !== id)
@@ -23,11 +24,11 @@ export function resourceBodyWithId(body: unknown, type: string, id: string): Res
   return resourceBody(body, type)
 }
 
-function resourceOfType(body: unknown, type: string): Resource | FhirProblem {
+function resourceOfType(body: unknown, type: string): ExactResource | FhirProblem {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     return fail({ problem: 'malformed-body', text: `Cannot read body: expected a ${type} resource` })
   const { resourceType } = body as { resourceType?: unknown }
   if (resourceType !== type)
     return fail({ problem: 'contradiction', text: `Cannot accept body: expected a resource of type ${type}` })
-  return body as Resource
+  return body as ExactResource
 }

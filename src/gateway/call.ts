@@ -9,8 +9,6 @@ import type { Upstream } from './upstream/upstream.ts'
 
 /** A call as the handlers take it. */
 export interface Call<I extends Interaction = Interaction> extends AllowedCall<I> {
-  /** The body for sending: decimals keep their digits. */
-  readonly exactBody?: unknown
   /** Goes to the upstream, so that both logs can be read together. */
   readonly requestId: string
   readonly connection: Asked['connection']

@@ -1,4 +1,6 @@
-/** What came of an outgoing request. `json` is undefined when the body is not JSON. */
+import { parseExact } from '../fhir/index.ts'
+
+/** What came of an outgoing request. `json` is exact JSON (`parseExact`), undefined when the body is not JSON. */
 export type Answer =
   | { readonly kind: 'answered'; readonly status: number; readonly json: unknown }
   | { readonly kind: 'away' }
@@ -32,7 +34,7 @@ export function isTimeout(error: unknown): boolean {
 
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseExact(text)
   } catch {
     return undefined
   }

@@ -1,11 +1,15 @@
 import { createHash } from 'node:crypto'
+import { plainOf } from '../../fhir/index.ts'
 import { isObject } from './parse-json.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
 /** The id of a resource that was sent without one: made from its content, so that a second import finds the first. */
 export function contentId(resource: Fields): string {
-  return createHash('sha256').update(JSON.stringify(resource)).digest('hex').slice(0, 32)
+  return createHash('sha256')
+    .update(JSON.stringify(plainOf(resource)))
+    .digest('hex')
+    .slice(0, 32)
 }
 
 /** The resource, with an id where it has none. What is not a resource stays as it is, to be refused as such. */

@@ -46,6 +46,25 @@ describe('importFiles', () => {
     assert.equal(repository.count(), count)
   })
 
+  it('keeps every digit of decimals, and knows a resource without an id again', async () => {
+    const { write, run, repository } = world()
+    const line = (id: string, value: string) =>
+      `{"resourceType":"Observation",${id}"status":"final","code":{"text":"c"},"valueQuantity":{"value":${value}}}`
+    const kept = () =>
+      repository.database
+        .rows('SELECT content FROM resource ORDER BY rid', [])
+        .map(([content]) => /"value":([^}]*)/.exec(String(content))?.[1])
+    write('a.ndjson', `${line('"id":"1",', '7.00')}\n${line('', '12345678901234567.89')}`)
+    const entry = `{"resource":${line('"id":"2",', '1.0e3')}}`
+    write('b.json', `{"resourceType":"Bundle","type":"collection",\n"entry":[${entry}]}`)
+    assert.equal((await run(['.'])).created, 3)
+    assert.deepEqual(kept(), ['7.00', '12345678901234567.89', '1.0e3'])
+    assert.deepEqual(numbers(await run(['.'])), { created: 0, updated: 0, unchanged: 3, refused: 0 })
+    write('a.ndjson', line('"id":"1",', '7.0'))
+    assert.equal((await run(['a.ndjson'])).updated, 1)
+    assert.deepEqual(kept(), ['7.0', '12345678901234567.89', '1.0e3'])
+  })
+
   it('updates what has changed', async () => {
     const { write, run, read } = world()
     write('a.ndjson', `${json(patient('1'))}\n${json(patient('2'))}`)

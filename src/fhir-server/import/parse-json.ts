@@ -1,6 +1,8 @@
+import { parseExact } from '../../fhir/index.ts'
+
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** What bytes say as JSON, or why they say nothing. The reason never quotes them. */
+/** What bytes say as exact JSON (`parseExact`), or why they say nothing. The reason never quotes them. */
 export function parseJson(bytes: Uint8Array): { readonly value: unknown } | { readonly fault: string } {
   let text: string
   try {
@@ -9,7 +11,7 @@ export function parseJson(bytes: Uint8Array): { readonly value: unknown } | { re
     return { fault: 'Not UTF-8 text' }
   }
   try {
-    return { value: JSON.parse(text) }
+    return { value: parseExact(text) }
   } catch {
     return { fault: 'Not JSON' }
   }

@@ -1,4 +1,4 @@
-import { isRecord } from '../../fhir/index.ts'
+import { exactText, isRecord, parseExact } from '../../fhir/index.ts'
 import type { Repository } from '../repository/repository.ts'
 
 /** What became of the resources that were sent to another server. */
@@ -92,9 +92,9 @@ function* batchesOf({ database, names }: Repository, type: string): Generator<re
 
 /** The other server numbers its own versions. */
 function withoutVersion(content: string): string {
-  const { meta, ...resource } = JSON.parse(content) as Record<string, unknown>
+  const { meta, ...resource } = parseExact(content) as Record<string, unknown>
   const { versionId: _, lastUpdated: __, ...kept } = isRecord(meta) ? meta : {}
-  return JSON.stringify(Object.keys(kept).length > 0 ? { ...resource, meta: kept } : resource)
+  return exactText(Object.keys(kept).length > 0 ? { ...resource, meta: kept } : resource)
 }
 
 async function sendBatch(

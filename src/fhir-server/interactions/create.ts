@@ -1,4 +1,4 @@
-import { fail, type Resource, resourceBody } from '../../fhir/index.ts'
+import { type ExactResource, fail, resourceBody } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
@@ -21,7 +21,12 @@ export const create: Handler<'create'> = (context, call) => {
 }
 
 /** Writes a resource that is new under this id, if it is within what the caller may create. */
-export function createAs(context: Context, call: Call, resource: Resource, id: string): Answer | Problem {
+export function createAs(
+  context: Context,
+  call: Call,
+  resource: ExactResource,
+  id: string,
+): Answer | Problem {
   const { id: _, ...content } = resource
   if (!reaches(judgeOf(context, call), 'c', content)) return fail({ problem: 'out-of-reach' })
   return written(context, call, context.repository.save(resource, id, undefined), 201)

@@ -1,8 +1,15 @@
-import { applyPatch, fail, type Resource, readsStored, resourceBodyWithId } from '../../fhir/index.ts'
+import {
+  applyPatch,
+  type ExactResource,
+  fail,
+  parseExact,
+  readsStored,
+  resourceBodyWithId,
+} from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
-import { resourceOf, type Stored } from '../repository/stored.ts'
+import type { Stored } from '../repository/stored.ts'
 import { found, judgeOf, reaches, reachesStored } from '../within.ts'
 import { isDone } from './create.ts'
 import { matchOf } from './match.ts'
@@ -44,8 +51,8 @@ function patchStored(context: Context, call: Call, stored: Stored): Answer | Pro
 /** What is said to who may not read: why a patch fails tells what is stored. */
 const UNUSABLE: Problem = fail({ problem: 'unusable-patch', text: 'Cannot apply patch' })
 
-function resultOf(stored: Stored, patch: unknown): Resource | Problem {
-  const patched = applyPatch(resourceOf(stored), patch)
+function resultOf(stored: Stored, patch: unknown): ExactResource | Problem {
+  const patched = applyPatch(parseExact(stored.content), patch)
   if ('failure' in patched) {
     const text = `Cannot apply patch: ${patched.failure}`
     return patched.malformed

@@ -261,3 +261,98 @@ describe('conditional interactions', () => {
     assert.equal((await fhir('DELETE Patient')).status, 400)
   })
 })
+
+describe('decimals', () => {
+  const DIGITS = ['7.00', '12345678901234567.89', '1e-400', '0.10', '1.0e3', '-0.0', '0.0000001']
+  const observation = (value: string, more = '') =>
+    `{"resourceType":"Observation","status":"final","code":{"text":"c"},"valueQuantity":{"value":${value},"unit":"g"}${more}}`
+  const charge = (value: string) =>
+    `{"resourceType":"ChargeItem","status":"billable","code":{"text":"c"},"subject":{"reference":"Patient/d"},"factorOverride":${value}}`
+  const shows = (text: string, value: string) =>
+    assert.ok(text.includes(`"value":${value},`) || text.includes(`"factorOverride":${value}}`), text)
+
+  it('keep every digit through writes, reads, searches and history', async () => {
+    for (const digits of DIGITS) {
+      const made = await fhir('POST Observation', observation(digits))
+      assert.equal(made.status, 201, made.text)
+      shows(made.text, digits)
+      const at = `Observation/${made.body.id}`
+      shows((await fhir(`GET ${at}`)).text, digits)
+      shows((await fhir(`GET ${at}?_elements=valueQuantity`)).text, digits)
+      shows((await fhir(`GET ${at}?_summary=data`)).text, digits)
+      shows((await fhir(`GET Observation?_id=${made.body.id}&_elements=valueQuantity`)).text, digits)
+      shows((await fhir(`GET Observation?_id=${made.body.id}`)).text, digits)
+      const other = `${digits.startsWith('-') ? '' : '-'}1.000`
+      const put = await fhir(`PUT ${at}`, observation(other, `,"id":"${made.body.id}"`))
+      shows(put.text, other)
+      const history = (await fhir(`GET ${at}/_history`)).text
+      shows(history, digits)
+      shows(history, other)
+      shows((await fhir(`GET ${at}/_history/1`)).text, digits)
+    }
+    shows((await fhir('POST ChargeItem', charge('1.10'))).text, '1.10')
+  })
+
+  it('keep every digit that a patch leaves and every digit that it brings', async () => {
+    const { id } = (await fhir('POST Observation', observation('7.00'))).body
+    const patch = (text: string) =>
+      fhir(`PATCH Observation/${id}`, text, { 'content-type': 'application/json-patch+json' })
+    const left = await patch('[{"op":"replace","path":"/status","value":"amended"}]')
+    shows(left.text, '7.00')
+    const brought = await patch(
+      '[{"op":"test","path":"/valueQuantity/value","value":7.0},{"op":"replace","path":"/valueQuantity/value","value":0.10}]',
+    )
+    shows(brought.text, '0.10')
+    const another = await patch('[{"op":"test","path":"/valueQuantity/value","value":0.100001}]')
+    assert.equal(another.status, 422)
+    const below = await patch('[{"op":"add","path":"/valueQuantity/value/x","value":1}]')
+    assert.equal(below.status, 422)
+  })
+
+  it('keep every digit in transactions and batches, patches in them too', async () => {
+    const entry = (resource: string, request: string) => `{"resource":${resource},"request":${request}}`
+    const post = '{"method":"POST","url":"Observation"}'
+    const conditional = '{"method":"PUT","url":"Observation?identifier=digits"}'
+    const linked = observation(
+      '2.50',
+      ',"identifier":[{"value":"digits"}],"subject":{"reference":"urn:uuid:1"}',
+    )
+    for (const type of ['batch', 'transaction']) {
+      const entries = [
+        entry(observation('1.0e3'), post),
+        entry(charge('1.10'), '{"method":"POST","url":"ChargeItem"}'),
+      ]
+      if (type === 'transaction')
+        entries.push(
+          entry(linked, conditional),
+          `{"fullUrl":"urn:uuid:1",${entry('{"resourceType":"Patient"}', '{"method":"POST","url":"Patient"}').slice(1)}`,
+        )
+      const reply = await fhir('POST ', `{"resourceType":"Bundle","type":"${type}","entry":[${entries}]}`)
+      assert.equal(reply.status, 200, reply.text)
+      shows(reply.text, '1.0e3')
+      shows(reply.text, '1.10')
+      if (type === 'transaction') shows(reply.text, '2.50')
+    }
+    const found = await fhir('GET Observation?identifier=digits')
+    shows(found.text, '2.50')
+    const data = Buffer.from('[{"op":"replace","path":"/valueQuantity/value","value":3.70}]').toString(
+      'base64',
+    )
+    const binary = `{"resourceType":"Binary","contentType":"application/json-patch+json","data":"${data}"}`
+    const url = `Observation/${found.body.entry?.[0]?.resource?.id}`
+    const patched = entry(binary, `{"method":"PATCH","url":"${url}"}`)
+    const reply = await fhir('POST ', `{"resourceType":"Bundle","type":"transaction","entry":[${patched}]}`)
+    shows(reply.text, '3.70')
+  })
+
+  it('are searched by their value, and refused where they are none', async () => {
+    await fhir('POST Observation', observation('5432.10', ',"identifier":[{"value":"by-value"}]'))
+    const ids = await fhir('GET Observation?value-quantity=5432.1&identifier=by-value')
+    assert.equal(ids.body.total, 1)
+    const missing = await fhir('GET Observation?value-quantity:missing=true&identifier=by-value')
+    assert.equal(missing.body.total, 0)
+    assert.equal((await fhir('POST Observation', observation('1e400'))).status, 422)
+    assert.equal((await fhir('POST Observation', observation('"7.00"'))).status, 422)
+    assert.equal((await fhir('POST Observation', observation('07.00'))).status, 400)
+  })
+})

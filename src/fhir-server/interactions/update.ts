@@ -1,5 +1,5 @@
 import { tellsAbsence } from '../../consent/index.ts'
-import { fail, type Resource, resourceBody, resourceBodyWithId } from '../../fhir/index.ts'
+import { type ExactResource, fail, resourceBody, resourceBodyWithId } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
 import { staleness } from '../preconditions.ts'
@@ -42,7 +42,7 @@ export const updateConditional: Handler<'update-conditional'> = (context, call) 
 export function replace(
   context: Context,
   call: Call,
-  resource: Resource,
+  resource: ExactResource,
   id: string,
   before: Stored | undefined,
 ): Answer | Problem {

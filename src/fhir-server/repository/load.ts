@@ -1,4 +1,4 @@
-import { type Fault, isResourceType, type Resource, validate } from '../../fhir/index.ts'
+import { type ExactResource, type Fault, isResourceType, plainOf, validate } from '../../fhir/index.ts'
 import type { Repository } from './repository.ts'
 import { contentOf, type Stored } from './stored.ts'
 
@@ -38,10 +38,10 @@ export function load(repository: Repository, resources: Iterable<unknown>): Load
   return { ...counts, refused }
 }
 
-function judge(candidate: unknown): { resource: Resource } | Omit<RefusedResource, 'index'> {
+function judge(candidate: unknown): { resource: ExactResource } | Omit<RefusedResource, 'index'> {
   const { resourceType, id } = (
     typeof candidate === 'object' && candidate ? candidate : {}
-  ) as Partial<Resource>
+  ) as Partial<ExactResource>
   const type = typeof resourceType === 'string' && isResourceType(resourceType) ? resourceType : undefined
   const named = typeof id === 'string' ? id : undefined
   const refuse = (faults: readonly Fault[]) => ({ type, id: named, faults })
@@ -51,11 +51,11 @@ function judge(candidate: unknown): { resource: Resource } | Omit<RefusedResourc
     return refuse([
       { path: `${type}.id`, code: 'value', text: 'Not an id: 1 to 64 letters, digits, dots, hyphens' },
     ])
-  const faults = validate(candidate as Resource)
-  return faults.length > 0 ? refuse(faults) : { resource: candidate as Resource }
+  const faults = validate(plainOf(candidate as ExactResource))
+  return faults.length > 0 ? refuse(faults) : { resource: candidate as ExactResource }
 }
 
-function put(repository: Repository, resource: Resource): 'created' | 'updated' | 'unchanged' {
+function put(repository: Repository, resource: ExactResource): 'created' | 'updated' | 'unchanged' {
   const id = resource.id ?? repository.newId()
   const before = resource.id === undefined ? undefined : repository.find(resource.resourceType, id)
   if (before && isSame(before, resource)) return 'unchanged'
@@ -63,6 +63,6 @@ function put(repository: Repository, resource: Resource): 'created' | 'updated' 
   return before ? 'updated' : 'created'
 }
 
-function isSame(before: Stored, resource: Resource): boolean {
+function isSame(before: Stored, resource: ExactResource): boolean {
   return !before.deleted && before.content === contentOf(resource, before.id, before.version, before.updated)
 }

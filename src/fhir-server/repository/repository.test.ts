@@ -38,7 +38,7 @@ describe('openRepository', () => {
     const absolute = { ...condition('c', 'x'), subject: { reference: `${elsewhere}/Patient/1` } }
     const first = open('base.db')
     first.load([patient('1'), absolute])
-    first.save({ ...absolute, recordedDate: '2020' }, 'c', first.find('Condition', 'c'))
+    first.load([{ ...absolute, recordedDate: '2020' }])
     first.close()
     const search = async (baseUrl: string) => {
       const fhir = await startFhir({ dataFile: join(folder, 'base.db'), baseUrl })

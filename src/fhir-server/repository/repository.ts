@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto'
-import { matches, type Params, type Resource } from '../../fhir/index.ts'
+import { type ExactResource, matches, type Params } from '../../fhir/index.ts'
 import { type Database, openDatabase } from './database.ts'
 import { finders } from './finders.ts'
 import { indexWriter } from './index-writer.ts'
@@ -26,7 +26,7 @@ export interface Repository {
   find(type: string, id: string): Stored | undefined
   findVersion(type: string, id: string, version: string): Stored | undefined
   /** Writes a new resource (`before` undefined) or the next version of one. `method` is what the history says of it. */
-  save(resource: Resource, id: string, before: Stored | undefined, method?: 'POST' | 'PUT'): Stored
+  save(resource: ExactResource, id: string, before: Stored | undefined, method?: 'POST' | 'PUT'): Stored
   /** Writes the deletion of a resource, as a version of it. */
   remove(before: Stored): Stored
   newId(): string

@@ -1,4 +1,4 @@
-import type { Resource } from '../../fhir/index.ts'
+import { type ExactResource, exactText, type Resource } from '../../fhir/index.ts'
 
 /** A resource as it is kept: its current version, or an old one. */
 export interface Stored {
@@ -14,10 +14,10 @@ export interface Stored {
 }
 
 /** The content that is kept: the server's own id, version and time in the place of the sender's. */
-export function contentOf(resource: Resource, id: string, version: number, updated: number): string {
+export function contentOf(resource: ExactResource, id: string, version: number, updated: number): string {
   const { resourceType, id: _id, meta, ...rest } = resource
   const stamp = { ...meta, versionId: String(version), lastUpdated: new Date(updated).toISOString() }
-  return JSON.stringify({ resourceType, id, meta: stamp, ...rest })
+  return exactText({ resourceType, id, meta: stamp, ...rest })
 }
 
 /** What was written by `contentOf` is a resource. */

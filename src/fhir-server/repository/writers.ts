@@ -1,3 +1,4 @@
+import { plainOf } from '../../fhir/index.ts'
 import type { Database } from './database.ts'
 import type { IndexWriter } from './index-writer.ts'
 import type { Names } from './names.ts'
@@ -31,7 +32,7 @@ export function writers(
         retire.run(before.content, rid, before.version)
         renew.run(version, updated, 0, content, rid)
       }
-      const named = { ...resource, id }
+      const named = plainOf({ ...resource, id })
       if (before) index.clear(rid)
       index.add(rid, named)
       index.place(rid, version, named)

@@ -1,5 +1,6 @@
+import { exactText, parseExact } from '../exact-json.ts'
 import type { Params } from '../interaction.ts'
-import type { Resource } from '../r4.ts'
+import type { ExactResource, Resource } from '../r4.ts'
 
 /** How much of each resource is shown (`_summary`, `_elements`). */
 export interface Shape {
@@ -18,11 +19,11 @@ const WHOLE: Shape = { summary: 'false', elements: [] }
 
 /** The JSON of a resource as far as it was asked for. With `_summary=true` R4 lets all be shown, and it is. */
 export function shaped(content: string, shape: Shape): string {
-  return isWhole(shape) ? content : JSON.stringify(shapedResource(JSON.parse(content) as Resource, shape))
+  return isWhole(shape) ? content : exactText(shapedResource(parseExact(content) as ExactResource, shape))
 }
 
 /** The same of a resource that was parsed. */
-export function shapedResource(resource: Resource, shape: Shape): Resource {
+export function shapedResource<R extends Resource | ExactResource>(resource: R, shape: Shape): R {
   const { summary, elements } = shape
   if (isWhole(shape)) return resource
   if (elements.length > 0) return subset(resource, key => elements.includes(key))
@@ -51,13 +52,13 @@ export function elementsOf(value: string): readonly string[] {
     .filter(it => it !== '')
 }
 
-function subset(resource: Resource, isShown: (key: string) => boolean): Resource {
+function subset<R extends Resource | ExactResource>(resource: R, isShown: (key: string) => boolean): R {
   const shown = Object.entries(resource).filter(
     ([key]) => ALWAYS.has(key) || isShown(key.startsWith('_') ? key.slice(1) : key),
   )
   const tags = Array.isArray(resource.meta?.tag) ? resource.meta.tag : []
   return {
-    ...(Object.fromEntries(shown) as Resource),
+    ...(Object.fromEntries(shown) as R),
     meta: { ...resource.meta, tag: [...tags, SUBSETTED] },
   }
 }

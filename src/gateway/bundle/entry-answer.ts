@@ -1,7 +1,6 @@
 import { STATUS_CODES } from 'node:http'
-import { isRecord } from '../../fhir/index.ts'
+import { isRecord, parseExact } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
-import { parseExact } from '../upstream/exact.ts'
 
 /** The answer to one entry as an entry: what went wrong is its `outcome`, what was asked for is its `resource`. */
 export function entryAnswer({ status, headers, body }: Answer): object {

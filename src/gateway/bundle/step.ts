@@ -1,4 +1,4 @@
-import { fail, isProblem, type Params, type Resource } from '../../fhir/index.ts'
+import { type ExactResource, fail, isProblem, type Params } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, InteractionOf } from '../call.ts'
 import { patched } from '../interactions/patch.ts'
@@ -25,8 +25,7 @@ export type Step =
       readonly letter: 'c' | 'u' | 'd'
       readonly identity: string
       readonly request: Readonly<Record<string, string>>
-      readonly resource?: Resource
-      readonly exact?: unknown
+      readonly resource?: ExactResource
     }
 
 const NO_CONTENT: Answer = { status: 204, headers: {} }
@@ -93,16 +92,14 @@ function newStep(
   call: Call,
   letter: 'c' | 'u',
   type: string,
-  resource: Resource,
+  resource: ExactResource,
   ifNoneExist?: string,
 ): Step {
   const { id: _, ...content } = resource
-  const { id: __, ...exact } = call.exactBody as Readonly<Record<string, unknown>>
   return {
     ...{ kind: 'write', call, letter, identity: newIdentity(type) },
     request: { method: 'POST', url: type, ...(ifNoneExist !== undefined && { ifNoneExist }) },
     resource: { ...content, resourceType: type },
-    exact,
   }
 }
 
@@ -122,13 +119,7 @@ async function updateMatch(
     })
   const named = id ?? resource.id
   if (named === undefined) return newStep(call, 'u', type, resource)
-  const body = { ...resource, id: named }
-  return updateStep(
-    context,
-    { ...call, body, exactBody: { ...(call.exactBody as object), id: named } },
-    type,
-    named,
-  )
+  return updateStep(context, { ...call, body: { ...resource, id: named } }, type, named)
 }
 
 async function updateStep(context: Context, call: Call, type: string, id: string): Promise<Step | Problem> {
@@ -143,7 +134,7 @@ async function updateStep(context: Context, call: Call, type: string, id: string
   const bound = bindingTo(living)
   if (!bound) return fail({ problem: 'no-version', type })
   return {
-    ...{ kind: 'write', call, letter: 'u', identity: `${type}/${id}`, resource, exact: call.exactBody },
+    ...{ kind: 'write', call, letter: 'u', identity: `${type}/${id}`, resource },
     request: { method: 'PUT', url: `${type}/${id}`, ...inEntry(bound) },
   }
 }
@@ -159,7 +150,7 @@ async function patchStep(context: Context, call: Call, type: string, id: string)
   const bound = bindingTo(found)
   if (!bound) return fail({ problem: 'no-version', type })
   return {
-    ...{ kind: 'write', call, letter: 'u', identity: `${type}/${id}`, ...next },
+    ...{ kind: 'write', call, letter: 'u', identity: `${type}/${id}`, resource: next },
     request: { method: 'PUT', url: `${type}/${id}`, ...inEntry(bound) },
   }
 }
@@ -194,6 +185,6 @@ export async function stepProblem(
   identities: Identities,
 ): Promise<Problem | undefined> {
   if (step.kind !== 'write' || !step.resource || step.letter === 'd') return undefined
-  const content = linked(step.resource, identities) as Resource
+  const content = linked(step.resource, identities) as ExactResource
   return contentProblem(context, step.call, step.letter, content)
 }

@@ -1,4 +1,4 @@
-import { type Entry, fail, isProblem, isRecord } from '../../fhir/index.ts'
+import { type Entry, fail, isProblem, isRecord, parseExact } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { mayShow } from '../interactions/written.ts'
@@ -6,7 +6,6 @@ import { isResource } from '../judge/judge.ts'
 import { answerOf, type Problem } from '../problem.ts'
 import { bundleText } from '../search/bundle-text.ts'
 import { declined } from '../upstream/declined.ts'
-import { parseExact } from '../upstream/exact.ts'
 import { sending } from '../upstream/request-of.ts'
 import { resourceIn } from '../upstream/resource-in.ts'
 import { conditionalReferences } from './conditional-references.ts'
@@ -58,7 +57,7 @@ async function referring(context: Context, step: Write): Promise<Write | Problem
   if (isProblem(found)) return found as Problem
   if (!step.resource || found.size === 0) return step
   const resource = linked(step.resource, found) as NonNullable<Write['resource']>
-  return { ...step, resource, exact: linked(step.exact, found) }
+  return { ...step, resource }
 }
 
 async function problemAmong(
@@ -110,7 +109,7 @@ async function send(
     const fullUrl = entries[steps.indexOf(step)]?.fullUrl
     return {
       ...(fullUrl !== undefined && { fullUrl }),
-      ...(step.exact !== undefined && { resource: linked(step.exact, known) }),
+      ...(step.resource && { resource: linked(step.resource, known) }),
       request: step.request,
     }
   })

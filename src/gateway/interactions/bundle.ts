@@ -14,17 +14,15 @@ import { sending } from '../upstream/request-of.ts'
 export const bundle: Handler<'bundle'> = async (context, call) => {
   const parsed = parseEntries(call.body, context.baseUrl)
   if (isProblem(parsed)) return parsed
-  const exact = parseEntries(call.exactBody, context.baseUrl)
-  if (isProblem(exact)) return exact
-  const calls = parsed.entries.map((entry, at) => callOf(call, entry, exact.entries[at]))
+  const calls = parsed.entries.map(entry => callOf(call, entry))
   if (doesAll(call.access) && calls.every(isPlain))
-    return passThrough(context, call, sending(call, 'POST', '', call.exactBody, context.addresses))
+    return passThrough(context, call, sending(call, 'POST', '', call.body, context.addresses))
   if (parsed.type === 'batch') return batch(context, calls)
   return transaction(context, call, parsed.entries, calls)
 }
 
-function callOf(bundle: Call, entry: Entry, exact: Entry | undefined): Call | Problem {
-  const call = entryCall(bundle, entry, exact?.body)
+function callOf(bundle: Call, entry: Entry): Call | Problem {
+  const call = entryCall(bundle, entry)
   if (!isProblem(call) && isKeptElsewhere(call.interaction))
     return fail({ problem: 'kept-elsewhere', type: 'AuditEvent' })
   return call

@@ -33,12 +33,11 @@ export async function createNew(
   const { id: _, ...content } = resource
   const problem = await contentProblem(context, call, letter, { ...content, resourceType: type })
   if (problem) return problem
-  const { id: __, ...exact } = call.exactBody as Readonly<Record<string, unknown>>
   const header = condition && conditionHeader(context, call, type, condition)
   return written(
     context,
     call,
-    await context.upstream.ask(sending(call, 'POST', `/${type}`, exact, context.addresses, header)),
+    await context.upstream.ask(sending(call, 'POST', `/${type}`, content, context.addresses, header)),
   )
 }
 

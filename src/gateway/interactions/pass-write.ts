@@ -1,9 +1,9 @@
+import { exactText } from '../../fhir/index.ts'
 import type { Letter } from '../../scope/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, InteractionOf } from '../call.ts'
 import { seesAll } from '../judge/sees-all.ts'
 import type { Problem } from '../problem.ts'
-import { exactText } from '../upstream/exact.ts'
 import type { UpstreamRequest } from '../upstream/exchange.ts'
 import { passThrough } from '../upstream/pass-through.ts'
 import { headersFor, pathOf, queryOf } from '../upstream/request-of.ts'
@@ -32,25 +32,25 @@ export function isPassed({ isRecorded }: Context, call: Call<Write>, letter: Let
 }
 
 export function passWrite(context: Context, call: Call<Write>): Promise<Answer | Problem> {
-  const { interaction, exactBody } = call
+  const { interaction, body } = call
   const query = 'params' in interaction ? queryOf(interaction.params, context.addresses) : ''
   const path = pathOf(interaction)
   return passThrough(context, call, {
     method: METHODS[interaction.kind],
     path: query === '' ? path : `${path}?${query}`,
     headers: writeHeaders(context, call),
-    ...(exactBody !== undefined && { body: context.addresses.inward(exactText(exactBody)) }),
+    ...(body !== undefined && { body: context.addresses.inward(exactText(body)) }),
   })
 }
 
 function writeHeaders(context: Context, call: Call<Write>): UpstreamRequest['headers'] {
-  const { interaction, preconditions, preferences, exactBody } = call
+  const { interaction, preconditions, preferences, body } = call
   const isPatch = interaction.kind === 'patch' || interaction.kind === 'patch-conditional'
   const condition = interaction.kind === 'create' ? interaction.ifNoneExist : undefined
   return {
     ...headersFor(call),
     prefer: `return=${preferences.answer}`,
-    ...(exactBody !== undefined && {
+    ...(body !== undefined && {
       'content-type': isPatch ? 'application/json-patch+json' : 'application/fhir+json; charset=utf-8',
     }),
     ...(preconditions.ifMatch !== undefined && { 'if-match': preconditions.ifMatch }),

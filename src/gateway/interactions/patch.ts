@@ -1,11 +1,18 @@
-import { applyPatch, fail, isProblem, readsStored, resourceBodyWithId } from '../../fhir/index.ts'
+import {
+  applyPatch,
+  fail,
+  isProblem,
+  parseExact,
+  plainOf,
+  readsStored,
+  resourceBodyWithId,
+} from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
 import { find, type Living } from '../judge/find.ts'
 import { judgeOf } from '../judge/judge.ts'
 import type { Problem } from '../problem.ts'
 import { matchOf } from '../search/match.ts'
-import { exactText, parseExact } from '../upstream/exact.ts'
 import { isPassed, passWrite } from './pass-write.ts'
 import { type Next, type NextVersion, replace } from './update.ts'
 
@@ -39,13 +46,14 @@ async function patchOne(context: Context, call: Call, type: string, id: string):
 export function patched(context: Context, call: Call, type: string, id: string): NextVersion {
   return async (before: Living | undefined) => {
     if (!before) return fail({ problem: 'out-of-reach' })
-    const next = resultOf(before, call.exactBody, type, id)
-    const judge = await judgeOf(context, call, [before.resource, ...(isProblem(next) ? [] : [next.resource])])
+    const next = resultOf(before, call.body, type, id)
+    const after = isProblem(next) ? undefined : plainOf(next)
+    const judge = await judgeOf(context, call, after ? [before.resource, after] : [before.resource])
     if (isProblem(judge)) return judge
     if (judge.reaches('r', before.resource)) return next
     if (readsStored(call.body)) return fail({ problem: 'out-of-reach' })
     if (isProblem(next)) return next.problem === 'malformed-body' ? next : UNUSABLE
-    const becomesSeen = judge.reaches('r', next.resource) || judge.reaches('s', next.resource)
+    const becomesSeen = after && (judge.reaches('r', after) || judge.reaches('s', after))
     return becomesSeen ? fail({ problem: 'out-of-reach' }) : next
   }
 }
@@ -60,6 +68,5 @@ function resultOf(before: Living, patch: unknown, type: string, id: string): Nex
       ? fail({ problem: 'malformed-body', text })
       : fail({ problem: 'unusable-patch', text })
   }
-  const resource = resourceBodyWithId(JSON.parse(exactText(result.value)), type, id)
-  return isProblem(resource) ? resource : { resource, exact: result.value }
+  return resourceBodyWithId(result.value, type, id)
 }

@@ -1,9 +1,11 @@
 import {
+  exactText,
   fail,
   isProblem,
   isWhole,
   type Params,
   type Preconditions,
+  parseExact,
   type Resource,
   shapedResource,
   shapeOf,
@@ -14,7 +16,6 @@ import { type Deleted, type Living, look, told } from '../judge/find.ts'
 import { isUnchanged } from '../judge/preconditions.ts'
 import { seesAll } from '../judge/sees-all.ts'
 import type { Problem } from '../problem.ts'
-import { exactText, parseExact } from '../upstream/exact.ts'
 import { passThrough } from '../upstream/pass-through.ts'
 import { headersFor, pathOf, queryOf } from '../upstream/request-of.ts'
 

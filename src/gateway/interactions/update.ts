@@ -1,4 +1,4 @@
-import { fail, isProblem, type Resource } from '../../fhir/index.ts'
+import { type ExactResource, fail, isProblem } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
 import { type Living, look } from '../judge/find.ts'
@@ -17,7 +17,7 @@ export const update: Handler<'update'> = async (context, call) => {
   if (isPassed(context, call, 'u')) return passWrite(context, call)
   const resource = bodyOf(call, 'u', type, id)
   if (isProblem(resource)) return resource
-  return replace(context, call, type, id, () => ({ resource, exact: call.exactBody }))
+  return replace(context, call, type, id, () => resource)
 }
 
 /** Updates the one match; with none, creates it (under the id in the body, if there is one). */
@@ -35,13 +35,12 @@ export const updateConditional: Handler<'update-conditional'> = async (context, 
     })
   const id = match?.resource.id ?? resource.id
   if (id === undefined) return createNew(context, call, type, 'u')
-  const exact = { ...(call.exactBody as object), id }
-  return replace(context, call, type, id, () => ({ resource: { ...resource, id }, exact }))
+  return replace(context, call, type, id, () => ({ ...resource, id }))
 }
 
 /** What shall be stored, made from what is. */
 export type NextVersion = (before: Living | undefined) => Next | Promise<Next>
-export type Next = { readonly resource: Resource; readonly exact: unknown } | Problem
+export type Next = ExactResource | Problem
 
 const ATTEMPTS = 3
 
@@ -63,12 +62,11 @@ export async function replace(
     const living = before.kind === 'living' ? before : undefined
     const after = await next(living)
     if (isProblem(after)) return after
-    const problem =
-      (await contentProblem(context, call, 'u', after.resource)) ?? staleness(living, call.preconditions)
+    const problem = (await contentProblem(context, call, 'u', after)) ?? staleness(living, call.preconditions)
     if (problem) return problem
     const bound = bindingTo(living)
     if (!bound) return fail({ problem: 'no-version', type })
-    const request = sending(call, 'PUT', `/${type}/${id}`, after.exact, context.addresses, bound)
+    const request = sending(call, 'PUT', `/${type}/${id}`, after, context.addresses, bound)
     const answer = await context.upstream.ask(request)
     const wasFaster = !isProblem(answer) && (answer.status === 412 || answer.status === 409)
     if (!wasFaster || call.preconditions.ifMatch !== undefined || attempt === ATTEMPTS) {

@@ -1,4 +1,11 @@
-import { fail, isProblem, type Resource, resourceBody, resourceBodyWithId } from '../../fhir/index.ts'
+import {
+  type ExactResource,
+  fail,
+  isProblem,
+  plainOf,
+  resourceBody,
+  resourceBodyWithId,
+} from '../../fhir/index.ts'
 import type { Letter } from '../../scope/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
@@ -10,9 +17,10 @@ export async function contentProblem(
   context: Context,
   call: Call,
   letter: Letter,
-  resource: Resource,
+  content: ExactResource,
 ): Promise<Problem | undefined> {
   const { access } = call
+  const resource = plainOf(content)
   if (hidesSearch(resource, access, context.baseUrl)) return fail({ problem: 'out-of-reach' })
   if (access.reach(resource.resourceType, letter) === 'everything') return undefined
   const judge = await judgeOf(context, call, [resource])
@@ -29,9 +37,10 @@ export function bodyOf(
   letter: Letter,
   type: string,
   id?: string,
-): Resource | Problem {
+): ExactResource | Problem {
   const resource = id === undefined ? resourceBody(body, type) : resourceBodyWithId(body, type, id)
   const isJudged = access.reach(type, letter) !== 'everything'
-  if (isProblem(resource) && resource.problem === 'invalid-resource' && !isJudged) return body as Resource
+  if (isProblem(resource) && resource.problem === 'invalid-resource' && !isJudged)
+    return body as ExactResource
   return resource
 }

@@ -1,5 +1,4 @@
-import type { Params } from '../../fhir/index.ts'
-import { exactText } from '../upstream/exact.ts'
+import { exactText, type Params } from '../../fhir/index.ts'
 
 export interface Link {
   readonly relation: string

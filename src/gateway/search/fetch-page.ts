@@ -1,9 +1,8 @@
-import { fail, isProblem, isRecord, type Resource } from '../../fhir/index.ts'
+import { fail, isProblem, isRecord, parseExact, type Resource } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import { isResource, type Judge, judgeOf } from '../judge/judge.ts'
 import type { Problem } from '../problem.ts'
 import { declined } from '../upstream/declined.ts'
-import { parseExact } from '../upstream/exact.ts'
 import type { UpstreamRequest } from '../upstream/exchange.ts'
 import { resourceIn } from '../upstream/resource-in.ts'
 

@@ -1,7 +1,6 @@
-import type { Interaction, Params } from '../../fhir/index.ts'
+import { exactText, type Interaction, type Params } from '../../fhir/index.ts'
 import type { Call } from '../call.ts'
 import type { Addresses } from './addresses.ts'
-import { exactText } from './exact.ts'
 import type { UpstreamRequest } from './exchange.ts'
 
 const JSON_TYPE = 'application/fhir+json; charset=utf-8'
@@ -21,7 +20,7 @@ export function sending(
   call: Pick<Call, 'requestId'>,
   method: 'POST' | 'PUT',
   path: string,
-  exactBody: unknown,
+  body: unknown,
   addresses: Addresses,
   more: Readonly<Record<string, string>> = {},
 ): UpstreamRequest {
@@ -29,7 +28,7 @@ export function sending(
     method,
     path,
     headers: { ...headersFor(call), 'content-type': JSON_TYPE, prefer: 'return=representation', ...more },
-    body: addresses.inward(exactText(exactBody)),
+    body: addresses.inward(exactText(body)),
   }
 }
 

@@ -231,6 +231,22 @@ describe('GET /api/vitals', () => {
       assert.equal((await api.browser.get(`/api/vitals?${query}`)).statusCode, 400)
     })
 
+  it('gives decimals with every digit, and refuses a text in the place of one', async () => {
+    const weight = { resourceType: 'Observation', id: 'w', subject: { reference: 'Patient/juniper' } }
+    const text = JSON.stringify(bundle([{ ...weight, valueQuantity: { value: 1 } }], { total: 1 }))
+    const answer = (value: string) => {
+      api.ehr.script.fhir = (_url, reply) =>
+        reply.type('application/fhir+json').send(text.replace('"value":1', `"value":${value}`))
+      return api.browser.get('/api/vitals')
+    }
+    for (const digits of ['7.00', '12345678901234567.89', '1e-400', '0.10', '1.0e3', '-0.0']) {
+      const { body, statusCode } = await answer(digits)
+      assert.equal(statusCode, 200)
+      assert.ok(body.includes(`"valueQuantity":{"value":${digits}}`), body)
+    }
+    assert.equal((await answer('"7.00"')).statusCode, 502)
+  })
+
   it('gives no more than _count, also when the server gives more', async () => {
     const body = (await api.browser.get('/api/vitals?_count=1')).json()
     assert.equal(body.entry.length, 1)

@@ -1,5 +1,5 @@
-import { Value } from '@sinclair/typebox/value'
 import { succeed } from '../failure.ts'
+import { fitsSchema } from '../records/fits-schema.ts'
 import { readFhir, unexpected } from '../records/read-fhir.ts'
 import { Patient } from '../records/resources.ts'
 import { NoQuery, row } from './row.ts'
@@ -16,7 +16,7 @@ export const patientRow = row({
     const { fhirBaseUrl, patientId } = visit.session
     const read = await readFhir(visit, `${fhirBaseUrl}/Patient/${patientId}`)
     if (!read.ok) return read
-    if (!Value.Check(Patient, read.value) || read.value.id !== patientId)
+    if (!fitsSchema(Patient, read.value) || read.value.id !== patientId)
       return unexpected('it is not the patient of the launch')
     return succeed(read.value)
   },

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { exactText } from '../../fhir/index.ts'
 import type { AppContext } from '../context.ts'
 import { type Failure, type Result, responseOf } from '../failure.ts'
 import { auditSession } from '../sessions/audit-session.ts'
@@ -30,7 +31,7 @@ async function answer(
   const result = visit.ok ? await askApi(row, visit.value, request.query) : visit
   await auditRequest(context, row, request, visit.ok ? visit.value.session : undefined, result)
   if (!result.ok) return sendFailure(reply, result.failure)
-  return reply.type('application/json; charset=utf-8').send(result.value)
+  return reply.type('application/json; charset=utf-8').send(exactText(result.value))
 }
 
 /** `/api/session` is what a countdown polls: it shows nothing of a record and is not kept. */

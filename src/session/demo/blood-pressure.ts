@@ -1,3 +1,4 @@
+import type { Decimal } from '../../fhir/index.ts'
 import { effectiveOf } from '../api/vitals.ts'
 import type { Observation } from '../records/resources.ts'
 import { codeIn } from './concept-text.ts'
@@ -12,8 +13,8 @@ export interface Reading {
   readonly at: number
   /** The date as it is recorded. */
   readonly date: string
-  readonly systolic: number
-  readonly diastolic: number
+  readonly systolic: Decimal
+  readonly diastolic: Decimal
 }
 
 /** Entered in error, cancelled or not yet measured: not readings. */
@@ -37,10 +38,10 @@ function readingOf(observation: Observation): Reading | undefined {
   return { at, date, systolic, diastolic }
 }
 
-function millimetres({ component = [] }: Observation, code: string): number | undefined {
+function millimetres({ component = [] }: Observation, code: string): Decimal | undefined {
   const quantity = component.find(part => codeIn(part.code, LOINC) === code)?.valueQuantity
   const inMmHg = quantity?.code === 'mm[Hg]' || /^mm\s?\[?hg\]?$/i.test(quantity?.unit ?? '')
-  return quantity?.value !== undefined && inMmHg ? Math.round(quantity.value) : undefined
+  return inMmHg ? quantity?.value : undefined
 }
 
 const YEAR_MS = 365 * 24 * 3_600_000

@@ -1,3 +1,4 @@
+import { type Decimal, digitsOf } from '../../fhir/index.ts'
 import { dateText, type Html, html } from '../../web/index.ts'
 import type { Reading } from './blood-pressure.ts'
 
@@ -33,7 +34,7 @@ ${seriesName(readings, scale, 'systolic')}${seriesName(readings, scale, 'diastol
 
 /** From a multiple of 20 in steps of 40 mmHg, so that a line does not look steep for nothing. */
 function scaleOf(readings: readonly Reading[]): Scale {
-  const values = readings.flatMap(({ systolic, diastolic }) => [systolic, diastolic])
+  const values = readings.flatMap(({ systolic, diastolic }) => [numberOf(systolic), numberOf(diastolic)])
   const low = Math.min(60, Math.floor(Math.min(...values) / 20) * 20)
   const high = Math.max(180, low + 40 * Math.ceil((Math.max(...values) - low) / 40))
   const from = readings[0]?.at ?? 0
@@ -81,12 +82,13 @@ function timeMarks({ x, from, to }: Scale): readonly Html[] {
 type Series = 'systolic' | 'diastolic'
 
 function points(readings: readonly Reading[], { x, y }: Scale, series: Series): string {
-  return readings.map(reading => `${x(reading.at)},${y(reading[series])}`).join(' ')
+  return readings.map(reading => `${x(reading.at)},${y(numberOf(reading[series]))}`).join(' ')
 }
 
 function dots(readings: readonly Reading[], { x, y }: Scale, series: Series, name: string): readonly Html[] {
   return readings.map(
-    reading => html`<circle class="${name}" cx="${x(reading.at)}" cy="${y(reading[series])}" r="2.75"/>`,
+    reading =>
+      html`<circle class="${name}" cx="${x(reading.at)}" cy="${y(numberOf(reading[series]))}" r="2.75"/>`,
   )
 }
 
@@ -94,7 +96,7 @@ function dots(readings: readonly Reading[], { x, y }: Scale, series: Series, nam
 function seriesName(readings: readonly Reading[], { x, y }: Scale, series: Series): Html {
   const middle = (LEFT + RIGHT) / 2
   const near = readings.filter(({ at }) => Math.abs(x(at) - middle) < 60)
-  const heights = (near.length > 0 ? near : readings).map(reading => y(reading[series]))
+  const heights = (near.length > 0 ? near : readings).map(reading => y(numberOf(reading[series])))
   const above = series === 'systolic'
   const height = above ? Math.min(...heights) - 9 : Math.max(...heights) + 17
   const name = above ? 'Systolic' : 'Diastolic'
@@ -108,14 +110,20 @@ function titleOf(readings: readonly Reading[]): string {
 /** The chart for who does not see it: first, last and highest. */
 function textOf(readings: readonly Reading[]): string {
   const [first, last] = [readings[0], readings.at(-1)]
-  const highest = readings.reduce((top, reading) => (reading.systolic > top.systolic ? reading : top))
+  const highest = readings.reduce((top, reading) =>
+    numberOf(reading.systolic) > numberOf(top.systolic) ? reading : top,
+  )
   return `${readings.length} readings in millimetres of mercury. First ${pair(first)}, last ${pair(last)}, highest ${pair(
     highest,
   )} on ${dateText(highest.date)}.`
 }
 
 function pair(reading: Reading | undefined): string {
-  return reading === undefined ? '' : `${reading.systolic} over ${reading.diastolic}`
+  return reading === undefined ? '' : `${digitsOf(reading.systolic)} over ${digitsOf(reading.diastolic)}`
+}
+
+function numberOf(decimal: Decimal): number {
+  return Number(digitsOf(decimal))
 }
 
 function round(value: number): number {

@@ -72,6 +72,19 @@ describe('the page of the demo app', () => {
 
   const page = async () => (await browser.get('/')).body
 
+  it('shows blood pressure with every digit that is recorded', async () => {
+    const text = JSON.stringify(bundle([pressure(new Date(house.clock()).toISOString(), 142, 84)]))
+    house.ehr.script.fhir = (url, reply) =>
+      url.pathname.endsWith('/Observation')
+        ? reply
+            .type('application/fhir+json')
+            .send(text.replace(':142,', ':142.50,').replace(':84,', ':84.0,'))
+        : url.pathname.includes('/Patient/')
+          ? PATIENT
+          : bundle([])
+    assert.match(await page(), /<b>142\.50\/84\.0<\/b>/)
+  })
+
   it('shows the patient, conditions, medicines, blood pressure and the session', async () => {
     const body = await page()
     assert.match(body, /<h1 class="patient__name"><span class="family">Juniper<\/span>, Alba/)

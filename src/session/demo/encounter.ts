@@ -1,4 +1,4 @@
-import { isRecord } from '../../fhir/index.ts'
+import { isRecord, plainOf } from '../../fhir/index.ts'
 import { type EncounterWords, encounterWords } from '../../web/index.ts'
 import { missingScopes } from '../api/scopes.ts'
 import { fail, type Result, succeed } from '../failure.ts'
@@ -16,7 +16,7 @@ export async function loadEncounter(visit: Visit): Promise<Result<EncounterWords
   if (missing.length > 0) return fail({ kind: 'missing-scope', missing })
   const read = await readFhir(visit, `${session.fhirBaseUrl}/Encounter/${session.encounterId}`)
   if (!read.ok) return read
-  const found = read.value
+  const found = plainOf(read.value)
   if (!isRecord(found) || found.resourceType !== 'Encounter' || found.id !== session.encounterId)
     return unexpected('it is not the encounter of the launch')
   if (!isOfPatient(found, session)) return unexpected('the encounter is of another patient')

@@ -1,4 +1,5 @@
 import type { Static } from '@sinclair/typebox'
+import { digitsOf } from '../../fhir/index.ts'
 import { dateHtml, dateTimeHtml, type Html, html } from '../../web/index.ts'
 import type { vitalsRow } from '../api/vitals.ts'
 import type { Result } from '../failure.ts'
@@ -21,7 +22,7 @@ export function pressureCard(result: Result<Static<typeof vitalsRow.body>>, now:
   return card(
     { ...CARD, note },
     html`<div class="card__body card__body--tight">
-<p class="stat"><b>${latest.systolic}/${latest.diastolic}</b> <span>mmHg</span> <span class="push">${dateTimeHtml(latest.date)}</span></p>
+<p class="stat"><b>${digitsOf(latest.systolic)}/${digitsOf(latest.diastolic)}</b> <span>mmHg</span> <span class="push">${dateTimeHtml(latest.date)}</span></p>
 ${readings.length > 1 && pressureChart(readings.toReversed())}
 ${readings.length > 1 && readingsTable(readings)}
 </div>`,
@@ -34,6 +35,6 @@ function readingsTable(readings: readonly Reading[]): Html {
 <thead><tr><th scope="col">Date</th><th scope="col" class="num">Systolic</th><th scope="col" class="num">Diastolic</th></tr></thead>
 <tbody>${readings.map(
     ({ date, systolic, diastolic }) =>
-      html`<tr><td>${dateHtml(date)}</td><td class="num">${systolic}</td><td class="num">${diastolic}</td></tr>`,
+      html`<tr><td>${dateHtml(date)}</td><td class="num">${digitsOf(systolic)}</td><td class="num">${digitsOf(diastolic)}</td></tr>`,
   )}</tbody></table></details>`
 }

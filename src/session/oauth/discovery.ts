@@ -1,4 +1,5 @@
 import type { ServerMetadata } from 'openid-client'
+import { plainOf } from '../../fhir/index.ts'
 import { fail, type Result, succeed } from '../failure.ts'
 import { fetchJson } from '../fetch-json.ts'
 import { readSmartConfiguration } from './smart-configuration.ts'
@@ -53,7 +54,8 @@ async function readConfiguration(
   })
   if (answer.kind !== 'answered') return fail({ kind: answer.kind, server: 'FHIR server' })
   if (answer.status >= 500) return fail({ kind: 'away', server: 'FHIR server' })
-  const metadata = answer.status === 200 ? readSmartConfiguration(fhirBaseUrl, answer.json) : undefined
+  const metadata =
+    answer.status === 200 ? readSmartConfiguration(fhirBaseUrl, plainOf(answer.json)) : undefined
   return metadata
     ? succeed(metadata)
     : fail({

@@ -1,4 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
+import { Decimal } from './fits-schema.ts'
 
 // Service.md 2.5. R4 lets an array of primitives hold null where only an extension is known.
 const Text = Type.Union([Type.String(), Type.Null()])
@@ -62,7 +63,7 @@ export const MedicationRequest = Type.Object(
 )
 
 const Quantity = Type.Object({
-  value: Type.Optional(Type.Number()),
+  value: Type.Optional(Decimal()),
   unit: Type.Optional(Type.String()),
   code: Type.Optional(Type.String()),
 })

@@ -1,8 +1,9 @@
 import type { Static, TSchema } from '@sinclair/typebox'
-import { Value } from '@sinclair/typebox/value'
+import { digitsOf } from '../../fhir/index.ts'
 import { type Result, succeed } from '../failure.ts'
 import type { Session } from '../sessions/session.ts'
 import { SearchBundle } from './bundle.ts'
+import { fitsSchema } from './fits-schema.ts'
 import { nextPage } from './next-page.ts'
 import { isOfPatient } from './of-patient.ts'
 import { readFhir, unexpected } from './read-fhir.ts'
@@ -39,11 +40,11 @@ export async function searchFhir<Schema extends TSchema>(
     visited.add(url)
     const page = await readFhir(visit, url)
     if (!page.ok) return page
-    if (!Value.Check(SearchBundle, page.value)) return unexpected('it is not a Bundle')
+    if (!fitsSchema(SearchBundle, page.value)) return unexpected('it is not a Bundle')
     const matches = matchesOf(page.value, search, visit.session)
     if (matches === undefined) return unexpected(`a ${search.type} is not as FHIR R4 has it`)
     resources.push(...matches)
-    total = Math.max(total, page.value.total ?? 0)
+    total = Math.max(total, Number(digitsOf(page.value.total ?? 0)))
     const next = nextPage(page.value, fhirBaseUrl)
     if (next.kind === 'elsewhere') return unexpected('its next page is at another address')
     if (next.kind === 'last')
@@ -74,7 +75,7 @@ function matchesOf<Schema extends TSchema>(
     .map(({ resource }) => resource)
     .filter(resource => resource?.resourceType === type && isOfPatient(resource, session))
   return found.every((resource): resource is Static<Schema> & { resourceType: string } =>
-    Value.Check(schema, resource),
+    fitsSchema(schema, resource),
   )
     ? found
     : undefined

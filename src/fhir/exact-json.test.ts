@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { exactText, isSameJson, parseExact, plainOf } from './exact-json.ts'
+
+const DECIMALS = [
+  ...['7.00', '0.10', '1.0e3', '1E5', '-0.0', '-0', '12345678901234567.89', '1e-400', '0.0000001'],
+  ...['-1.50', '12345678901234567890', '0.30000000000000004000', '1.5', '7', '-3', '0', '1e+2'],
+]
+
+describe('exact JSON', () => {
+  it('keeps the digits of every number, wherever it stands', () => {
+    for (const digits of DECIMALS)
+      for (const text of [`{"a":${digits}}`, `[${digits},${digits}]`, `{"a":[1,{"b":${digits},"c":"x"}]}`])
+        assert.equal(exactText(parseExact(text)), text)
+    assert.equal(exactText(parseExact('{ "a" : 1.50 ,\n"b":[ 2.0 ]\t}')), '{"a":1.50,"b":[2.0]}')
+  })
+
+  it('has plain numbers where values count, and shares what holds no marked decimal', () => {
+    for (const digits of DECIMALS) assert.deepEqual(plainOf(parseExact(`[${digits}]`)), [Number(digits)])
+    const value = { a: [1, { b: 'x' }], c: null }
+    assert.equal(plainOf(value), value)
+    const own = plainOf(parseExact('{"__proto__":{"a":1.0}}'))
+    assert.deepEqual(Object.keys(own as object), ['__proto__'])
+  })
+
+  it('leaves texts alone, whatever they hold', () => {
+    for (const text of [
+      '{"a":"b: 1.50, c","d":1.50}',
+      '{"a":"\\"","b":1.50,"c":" 2.50 "}',
+      '{"a":"\\\\","b":[1.50,"\\\\\\", 1.50 "]}',
+      '{"x: 1.50 ":"","y":[" -0 "]}',
+    ])
+      assert.equal(exactText(parseExact(text)), text)
+  })
+
+  it('reads as much as JSON.parse does, and as it does', () => {
+    for (const text of ['[01.50]', '[1.]', '[.50]', '[1.50', '["1.50]', '[+1.50]', '[1.50e]', '{"a":1.50,}'])
+      assert.throws(() => parseExact(text), SyntaxError, text)
+    assert.equal(exactText(parseExact('{"a":1.50,"a":2.50}')), '{"a":2.50}')
+  })
+
+  it('compares decimals by their value, to the last digit', () => {
+    const same = (a: string, b: string) => isSameJson(parseExact(`[${a}]`), parseExact(`[${b}]`))
+    for (const [a, b] of [
+      ['7.00', '7'],
+      ['7.00', '7.0'],
+      ['1.0e3', '1000'],
+      ['-0.0', '0'],
+      ['0.00012', '1.2e-4'],
+    ] as const)
+      assert.ok(same(a, b), `${a} ${b}`)
+    for (const [a, b] of [
+      ['12345678901234567.89', '12345678901234567.88'],
+      ['1e-400', '0'],
+      ['1.50', '"1.50"'],
+      ['1.50', '-1.50'],
+      ['{"a":1.0}', '{"b":1.0}'],
+      ['{"a":1}', '{"a":1,"b":1}'],
+      ['[1]', '[1,1]'],
+      ['null', '{}'],
+    ] as const)
+      assert.ok(!same(a, b), `${a} ${b}`)
+    assert.ok(same('{"a":[1.0,"x",null,true]}', '{"a":[1,"x",null,true]}'))
+  })
+
+  it('costs about as much as JSON.parse, however many decimals there are', () => {
+    const text = JSON.stringify(Array.from({ length: 20_000 }, () => ({ code: 'x', value: 1.5 })))
+    const marked = text.replaceAll('1.5', '1.50')
+    const quickest = (work: () => unknown) =>
+      Math.min(
+        ...Array.from({ length: 5 }, () => {
+          const begin = performance.now()
+          work()
+          return performance.now() - begin
+        }),
+      )
+    const ratio = quickest(() => parseExact(marked)) / quickest(() => JSON.parse(text))
+    assert.ok(ratio < 20, `${ratio} times as long`)
+  })
+})
