@@ -29,14 +29,21 @@ export function exactText(value: unknown): string {
 export function plainOf(value: ExactResource): Resource
 export function plainOf(value: unknown): unknown
 export function plainOf(value: unknown): unknown {
+  return plainBelow(value, MAX_DEPTH)
+}
+
+// Deeper than any valid resource (see `validate`), which is refused before its numbers count.
+const MAX_DEPTH = 200
+
+function plainBelow(value: unknown, levels: number): unknown {
   if (typeof value === 'string') return value.startsWith(MARK) ? Number(value.slice(MARK.length)) : value
-  if (typeof value !== 'object' || value === null) return value
+  if (typeof value !== 'object' || value === null || levels === 0) return value
   if (Array.isArray(value)) {
-    const items = value.map(item => plainOf(item))
+    const items = value.map(item => plainBelow(item, levels - 1))
     return items.every((item, at) => item === value[at]) ? value : items
   }
   const members = Object.entries(value)
-  const plain = members.map(([name, member]) => [name, plainOf(member)] as const)
+  const plain = members.map(([name, member]) => [name, plainBelow(member, levels - 1)] as const)
   return plain.every(([, member], at) => member === members[at]?.[1]) ? value : Object.fromEntries(plain)
 }
 
