@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { parseScope, type ScopeContext } from '../scope/index.ts'
+import { findScopeListFault, MOST_SCOPES, parseScope, type ScopeContext } from '../scope/index.ts'
 import { parseDatabaseUrl } from '../store/index.ts'
 import type { LogLevel } from './settings.ts'
 
@@ -117,11 +117,13 @@ export const contexts: SettingType<readonly ScopeContext[]> = {
 }
 
 export const scopes: SettingType<string> = {
-  expected: 'SMART scopes, separated by spaces',
+  expected: `SMART scopes, at most ${MOST_SCOPES}, separated by spaces`,
   separator: ' ',
   parse: text => {
     const parts = text.split(' ').filter(part => part !== '')
-    return parts.length > 0 && parts.every(part => parseScope(part) !== undefined)
+    return parts.length > 0 &&
+      findScopeListFault(text) === undefined &&
+      parts.every(part => parseScope(part) !== undefined)
       ? parts.join(' ')
       : undefined
   },

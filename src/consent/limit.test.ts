@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { measureGrowth } from '../../test/support/growth.ts'
 import { union } from './limit.ts'
 import type { Limit } from './reach.ts'
 
@@ -43,4 +44,10 @@ describe('union', () => {
         new Set(expected.map(limit => JSON.stringify(limit))),
       )
     })
+  it('costs no more than the number of limits', () => {
+    const limits = (count: number): Limit[] =>
+      Array.from({ length: count }, (_, at) => ({ patient: '1', query: [['code', String(at)]] }))
+    const grown = measureGrowth(count => union(limits(count)), 100)
+    assert.ok(grown < 8, `four times the limits cost ${grown.toFixed(1)} times as much`)
+  })
 })

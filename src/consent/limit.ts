@@ -1,8 +1,11 @@
+import { impliedKeys, queryKey } from '../scope/index.ts'
 import type { Limit, Reach } from './reach.ts'
+import type { Panel } from './rights/panel.ts'
 
 /** The limit, and all of these search parameters match too. */
 export function narrowed(limit: Limit, query: NonNullable<Limit['query']>): Limit {
-  return query.length === 0 ? limit : { ...limit, query: [...(limit.query ?? []), ...query] }
+  if (query.length === 0) return limit
+  return { ...limit, query: limit.query === undefined ? query : [...limit.query, ...query] }
 }
 
 /** Whether a limit leaves nothing out. */
@@ -18,22 +21,62 @@ export function isEverything(limit: Limit): boolean {
 /** What is within any of the limits. A narrower limit adds nothing to a wider one, and takes nothing from it. */
 export function union(limits: readonly Limit[]): Reach {
   if (limits.some(isEverything)) return 'everything'
-  return limits.filter((limit, at) => !limits.some((other, place) => replaces(other, place, limit, at)))
-}
-
-// Of two that say the same the first stays.
-function replaces(other: Limit, place: number, limit: Limit, at: number): boolean {
-  return place !== at && isWider(other, limit) && (place < at || !isWider(limit, other))
-}
-
-function isWider(wide: Limit, narrow: Limit): boolean {
-  return (
-    (wide.patient === undefined || wide.patient === narrow.patient) &&
-    (wide.panel === undefined || wide.panel === narrow.panel) &&
-    (wide.id === undefined || wide.id === narrow.id) &&
-    (wide.sole === undefined || narrow.sole === true) &&
-    (wide.query ?? []).every(([name, value]) =>
-      (narrow.query ?? []).some(([n, v]) => n === name && v === value),
+  if (limits.length < 2) return limits
+  const { keyOf, widerKeys } = subjectKeys()
+  // By subject and then by query: where each was said first.
+  const firsts = new Map<string, Map<string, number>>()
+  for (const [at, limit] of limits.entries()) {
+    const subject = keyOf(limit)
+    const queries = firsts.get(subject) ?? new Map<string, number>()
+    firsts.set(subject, queries)
+    const query = queryKey(limit.query ?? [])
+    if (!queries.has(query)) queries.set(query, at)
+  }
+  return limits.filter((limit, at) => {
+    const wider = widerKeys(limit).flatMap(subject => firsts.get(subject) ?? [])
+    const said = impliedKeys(limit.query ?? []).flatMap(query =>
+      wider.flatMap(queries => queries.get(query) ?? []),
     )
+    // It says itself; whoever says the same later, or is narrower, adds nothing.
+    return said.every(first => first === at)
+  })
+}
+
+/** Texts for what a limit requires beside its query. */
+function subjectKeys() {
+  const panels = new Map<Panel, number>()
+  const known = new Map<string, readonly string[]>()
+
+  function partsOf({ patient, panel, id, sole }: Limit): readonly unknown[] {
+    // Panels are the same only if they are one object.
+    if (panel && !panels.has(panel)) panels.set(panel, panels.size)
+    return [patient, panel && panels.get(panel), id, sole]
+  }
+
+  return {
+    keyOf: (limit: Limit) => JSON.stringify(partsOf(limit)),
+    /** The keys of all that contains it, itself included: any of what it requires may be left out. */
+    widerKeys(limit: Limit): readonly string[] {
+      const parts = partsOf(limit)
+      const key = JSON.stringify(parts)
+      const wider = known.get(key) ?? subsetsOf(parts).map(some => JSON.stringify(some))
+      known.set(key, wider)
+      return wider
+    },
+  }
+}
+
+function subsetsOf(parts: readonly unknown[]): readonly (readonly unknown[])[] {
+  return parts.reduce<readonly (readonly unknown[])[]>(
+    (known, part) =>
+      known.flatMap(some =>
+        part === undefined
+          ? [[...some, part]]
+          : [
+              [...some, part],
+              [...some, undefined],
+            ],
+      ),
+    [[]],
   )
 }

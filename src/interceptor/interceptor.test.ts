@@ -111,7 +111,7 @@ describe('createInterceptor', () => {
     'nbf to come': auth.token({ nbf: seconds + 60 }),
     'nbf as a text': auth.token({ nbf: String(seconds) }),
     'a changed claim': `${head}.${encode({ ...JSON.parse(Buffer.from(body, 'base64url').toString()), patient: '2' })}.${signature}`,
-    'a token that is too long': auth.token({ scope: 'patient/Condition.rs '.repeat(400) }),
+    'a token that is too long': auth.token({ scope: 'patient/Condition.rs '.repeat(600) }),
   }
   for (const [name, token] of Object.entries(BAD))
     it(`refuses ${name}`, async () => {

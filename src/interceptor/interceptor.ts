@@ -80,10 +80,8 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
     issuer: authUrl,
     audiences: [fhirBaseUrl],
     keys: keysAt(`${authUrl}/oauth2/jwks`, OWN_KEYS_MS),
-    callerOf: claims => {
-      const grant = grantOf(claims, fhirBaseUrl)
-      return { ...callerOf(grant, policy, broken), marks: marksOf(grant.tokenId) }
-    },
+    grantOf: claims => grantOf(claims, fhirBaseUrl),
+    callerOf: grant => ({ ...callerOf(grant, policy, broken), marks: marksOf(grant.tokenId) }),
   }
   const others = (options.trustedIssuers ?? []).map(
     (trusted): Issuer<Known> => ({
@@ -91,10 +89,8 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
       audiences: trusted.audiences?.map(withoutSlash) ?? [fhirBaseUrl],
       types: trusted.types,
       keys: keysAt(trusted.jwksUrl),
-      callerOf: claims => ({
-        ...callerOf(foreignGrantOf(claims, trusted, fhirBaseUrl), policy, broken),
-        marks: [],
-      }),
+      grantOf: claims => foreignGrantOf(claims, trusted, fhirBaseUrl),
+      callerOf: grant => ({ ...callerOf(grant, policy, broken), marks: [] }),
     }),
   )
   // Nobody else speaks in the name of our auth server.

@@ -28,8 +28,8 @@ export interface NotWithin {
 /** Why a request is turned away. */
 export type Refusal =
   | { readonly kind: 'no-bearer' }
-  /** `why` is for our own eyes: the caller is told only that the token is no good. */
-  | { readonly kind: 'bad-token'; readonly why: string }
+  /** `why` is for our own eyes, unless it is `told`: otherwise the caller learns only that the token is no good. */
+  | { readonly kind: 'bad-token'; readonly why: string; readonly told?: true }
   | { readonly kind: 'expired-token' }
   | { readonly kind: 'no-keys' }
   | { readonly kind: 'no-configuration' }

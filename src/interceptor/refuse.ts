@@ -13,7 +13,13 @@ export function refuse(refusal: Refusal): Refused {
       )
     case 'bad-token':
       return {
-        ...refused(401, 'login', 'The access token is not valid on this FHIR server.', INVALID_TOKEN),
+        ...refused(
+          401,
+          'login',
+          'The access token is not valid on this FHIR server.',
+          INVALID_TOKEN,
+          refusal.told && `The access token ${refusal.why}.`,
+        ),
         why: refusal.why,
       }
     case 'expired-token':

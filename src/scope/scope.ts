@@ -1,3 +1,5 @@
+import { MOST_SCOPE_PARAMETERS } from './limits.ts'
+
 /** The five SMART v2 permissions: create, read, update, delete, search. */
 export type Letter = 'c' | 'r' | 'u' | 'd' | 's'
 
@@ -105,8 +107,10 @@ function isSameType(a: string, b: string): boolean {
 
 function parseQuery(query: string | undefined): ResourceScope['query'] | undefined {
   if (query === undefined) return []
+  const parts = query.split('&')
+  if (parts.length > MOST_SCOPE_PARAMETERS) return undefined
   const pairs: [string, string][] = []
-  for (const part of query.split('&')) {
+  for (const part of parts) {
     const at = part.indexOf('=')
     if (at < 1 || at === part.length - 1) return undefined
     try {

@@ -1,5 +1,6 @@
 import type { AuthContext } from '../context.ts'
 import { grantScope } from '../grant/grant-scope.ts'
+import { checkAskedScope, checkGrantedScope } from '../grant/scope-refusals.ts'
 import { Refusal } from '../refusal.ts'
 import type { Asked, Finding } from './request.ts'
 import { openingAhead, scopeTerms } from './scope-terms.ts'
@@ -8,9 +9,9 @@ import { openingAhead, scopeTerms } from './scope-terms.ts'
 export function checkScope({ client, parameters }: Asked, { settings }: AuthContext): Finding | Refusal {
   const scope = parameters.get('scope')
   if (scope === undefined) return new Refusal('invalid_scope', 'The parameter scope is missing.')
+  const refused = checkAskedScope(scope)
+  if (refused) return refused
   const launched = parameters.get('launch') !== undefined
   const ahead = openingAhead(settings, client, { scope, launched })
-  return grantScope(scope, scopeTerms(settings, client, ahead)) === ''
-    ? new Refusal('invalid_scope', 'None of the scopes can be granted to this app in this launch.')
-    : {}
+  return checkGrantedScope(grantScope(scope, scopeTerms(settings, client, ahead))) ?? {}
 }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { measureGrowth } from '../../../test/support/growth.ts'
 import { parseScopes } from '../../scope/index.ts'
-import { covers } from '../grant/narrow.ts'
+import { ScopeIndex } from '../grant/scope-index.ts'
 import { askingsOf, type Choice } from './choices.ts'
 import { chosenScope } from './chosen-scope.ts'
 import { summaryOf, titleOf, verbsOf } from './meaning.ts'
@@ -139,11 +140,21 @@ describe('chosenScope', () => {
         const boxes = boxesOf(askingsOf(grantable))
         const ticked = new Set(boxes.filter(() => coin.next().value))
         const granted = parseScopes(chosenScope(grantable, ticked))
-        for (const one of granted) assert.ok(covers(parseScopes(grantable), one), one.text)
+        for (const one of granted) assert.ok(new ScopeIndex(parseScopes(grantable)).covers(one), one.text)
         assert.equal(chosenScope(grantable, new Set(boxes)), grantable)
         assert.equal(chosenScope(grantable, new Set()), '')
       }),
     )
+  })
+})
+
+describe('the cost of consent', () => {
+  const granular = (count: number) =>
+    Array.from({ length: count }, (_, at) => `patient/Observation.rs?code=x|${at}`).join(' ')
+
+  it('grows no faster than the number of scopes', () => {
+    const grown = measureGrowth(count => chosenScope(granular(count), allBut(granular(count))), 25)
+    assert.ok(grown < 8, `four times the scopes cost ${grown.toFixed(1)} times as much`)
   })
 })
 

@@ -1,5 +1,6 @@
 import { parseScopes, type ResourceScope } from '../../scope/index.ts'
-import { covers, narrowedTo, withLetters } from '../grant/narrow.ts'
+import { narrowedTo, withLetters } from '../grant/narrow.ts'
+import { ScopeIndex } from '../grant/scope-index.ts'
 import { categoriesOf, offeredTypes } from './kinds.ts'
 
 /** A box on the consent page. Its parts count only while it is ticked itself. */
@@ -21,10 +22,14 @@ export interface Asking extends Choice {
  */
 export function askingsOf(grantable: string): readonly Asking[] {
   const all = halvesOf(grantable)
-  return all.reduceRight((kept, one) => {
-    const others = kept.filter(other => other !== one).map(other => other.scope)
-    return covers(others, one.scope) ? kept.filter(other => other !== one) : kept
-  }, all)
+  const others = new ScopeIndex(all.map(({ scope }) => scope))
+  const covered = new Set<Asking>()
+  for (const asking of all.toReversed()) {
+    others.remove(asking.scope)
+    if (others.covers(asking.scope)) covered.add(asking)
+    else others.add(asking.scope)
+  }
+  return all.filter(asking => !covered.has(asking))
 }
 
 /** Both halves of every resource scope. */

@@ -1,5 +1,5 @@
 import { parseScope, parseScopes } from '../../scope/index.ts'
-import { covers } from '../grant/narrow.ts'
+import { ScopeIndex } from '../grant/scope-index.ts'
 import { type Asking, askingsOf, type Choice, halvesOf } from './choices.ts'
 
 /** The plain scopes that a user may leave out. The others say who the user is and what was opened. */
@@ -11,7 +11,7 @@ export const SWITCHABLE: ReadonlySet<string> = new Set(['offline_access'])
  */
 export function chosenScope(grantable: string, ticked: ReadonlySet<string>): string {
   const asked = new Map(askingsOf(grantable).map(asking => [asking.scope.text, chosenOf(asking, ticked)]))
-  const chosen = parseScopes([...asked.values()].flat())
+  const chosen = new ScopeIndex(parseScopes([...asked.values()].flat()))
   const halves = Map.groupBy(halvesOf(grantable), half => half.of.text)
   const granted = grantable.split(' ').flatMap(text => {
     if (parseScope(text)?.kind !== 'resource') return SWITCHABLE.has(text) && !ticked.has(text) ? [] : [text]
@@ -20,7 +20,7 @@ export function chosenScope(grantable: string, ticked: ReadonlySet<string>): str
       (halves.get(text) ?? []).map(half => ({
         half,
         // A half without a box of its own follows what covers it.
-        texts: asked.get(half.scope.text) ?? (covers(chosen, half.scope) ? [half.scope.text] : []),
+        texts: asked.get(half.scope.text) ?? (chosen.covers(half.scope) ? [half.scope.text] : []),
       })),
     )
   })

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { measureGrowth } from '../../../test/support/growth.ts'
 import { parseScopes } from '../../scope/index.ts'
 import { grantScope, type ScopeTerms } from './grant-scope.ts'
-import { covers } from './narrow.ts'
+import { ScopeIndex } from './scope-index.ts'
 
 const terms: ScopeTerms = {
   allowed: '',
@@ -107,8 +108,8 @@ describe('grantScope', () => {
     fc.assert(
       fc.property(scopes, scopes, (asked, allowed) => {
         for (const one of parseScopes(grantScope(asked, { ...terms, allowed, searchLetter: 's' }))) {
-          assert.ok(covers(parseScopes(allowed), one), one.text)
-          assert.ok(covers(parseScopes(asked), one), one.text)
+          assert.ok(new ScopeIndex(parseScopes(allowed)).covers(one), one.text)
+          assert.ok(new ScopeIndex(parseScopes(asked)).covers(one), one.text)
         }
       }),
     )
@@ -118,13 +119,37 @@ describe('grantScope', () => {
     fc.assert(
       fc.property(scopes, asked => {
         const granted = parseScopes(grantScope(asked, { ...terms, allowed: asked, searchLetter: 's' }))
-        for (const one of parseScopes(asked)) assert.ok(covers(granted, one), one.text)
+        for (const one of parseScopes(asked)) assert.ok(new ScopeIndex(granted).covers(one), one.text)
       }),
     )
   })
 })
 
-describe('covers', () => {
+/** Granular scopes that cannot be told apart by type. */
+function granular(count: number, name = 'code'): string {
+  return Array.from({ length: count }, (_, at) => `patient/Observation.rs?${name}=x|${at}`).join(' ')
+}
+
+describe('the cost of grantScope', () => {
+  it('grants as many scopes as were asked for when the client may have each of them', () => {
+    assert.equal(grantScope(granular(100), { ...terms, allowed: granular(100) }), granular(100))
+  })
+
+  it('grows no faster than the number of scopes', () => {
+    const grown = measureGrowth(
+      count => grantScope(granular(count), { ...terms, allowed: granular(count) }),
+      25,
+    )
+    assert.ok(grown < 8, `four times the scopes cost ${grown.toFixed(1)} times as much`)
+  })
+
+  it('stops when asked and registered scopes combine to more than a grant may hold', () => {
+    const granted = grantScope(granular(100), { ...terms, allowed: granular(100, 'status') }).split(' ')
+    assert.ok(granted.length > 100 && granted.length <= 200, String(granted.length))
+  })
+})
+
+describe('ScopeIndex', () => {
   const rows: readonly (readonly [allowed: string, asked: string, covered: boolean])[] = [
     ['patient/*.rs', 'patient/Patient.r', true],
     ['patient/Patient.rs', 'patient/*.r', false],
@@ -139,7 +164,7 @@ describe('covers', () => {
   for (const [allowed, asked, covered] of rows) {
     it(`${allowed} ${covered ? 'covers' : 'does not cover'} ${asked}`, () => {
       assert.equal(
-        parseScopes(asked).every(one => covers(parseScopes(allowed), one)),
+        parseScopes(asked).every(one => new ScopeIndex(parseScopes(allowed)).covers(one)),
         covered,
       )
     })

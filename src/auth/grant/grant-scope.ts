@@ -1,5 +1,12 @@
-import { parseScope, parseScopes, type Scope, type ScopeContext } from '../../scope/index.ts'
-import { canonical, narrow, withLetters } from './narrow.ts'
+import {
+  MOST_SCOPES,
+  type PlainScope,
+  parseScope,
+  parseScopes,
+  type Scope,
+  type ScopeContext,
+} from '../../scope/index.ts'
+import { type AllowedScopes, allowedScopes, canonical, withLetters } from './narrow.ts'
 
 /** What a granted scope depends on besides the request. */
 export interface ScopeTerms {
@@ -34,27 +41,39 @@ export const plainScopes: readonly string[] = [...PLAIN.keys()]
  * scopes are dropped; `patient/` never without a patient. Empty when nothing is left.
  */
 export function grantScope(asked: string, terms: ScopeTerms): string {
-  const allowed = parseScopes(terms.allowed)
-  const granted = asked
-    .split(' ')
-    .flatMap(text => parseScope(text) ?? [])
-    .flatMap(scope => granting(scope, allowed, terms))
-  return [...new Set(granted)].join(' ')
+  const allowed = allowedScopes(parseScopes(terms.allowed))
+  return grantEach(asked, scope => granting(scope, allowed, terms))
 }
 
-function granting(scope: Scope, allowed: readonly Scope[], terms: ScopeTerms): readonly string[] {
+/**
+ * Collects what is granted for each asked scope, each text once. Where two granular scopes meet, their combination is
+ * granted, so there may be more than was asked for: it stops once there are more than `MOST_SCOPES`.
+ */
+export function grantEach(asked: string, grant: (scope: Scope) => readonly string[]): string {
+  const granted = new Set<string>()
+  for (const text of asked.split(' ')) {
+    const scope = parseScope(text)
+    if (scope) for (const part of grant(scope)) granted.add(part)
+    if (granted.size > MOST_SCOPES) break
+  }
+  return [...granted].join(' ')
+}
+
+function granting(scope: Scope, allowed: AllowedScopes, terms: ScopeTerms): readonly string[] {
   if (scope.kind === 'plain') return isPlainOpen(scope, allowed, terms) ? [scope.text] : []
   const known = canonical(scope)
   if (!known || !isContextOpen(scope.context, terms)) return []
-  return narrow(known, allowed)
+  return allowed
+    .narrow(known)
     .flatMap(part => grantable(part, terms) ?? [])
     .map(part => part.text)
 }
 
 // SMART 2.2: a role that is not known brings what there is of that type (`launch/patient?role=…`).
-function isPlainOpen({ text }: Scope, allowed: readonly Scope[], terms: ScopeTerms): boolean {
-  const [name = ''] = text.split('?')
-  return PLAIN.get(name)?.(terms) === true && allowed.some(one => one.text === text || one.text === name)
+function isPlainOpen(scope: PlainScope, allowed: AllowedScopes, terms: ScopeTerms): boolean {
+  const [name = ''] = scope.text.split('?')
+  const isAllowed = allowed.covers(scope) || allowed.covers({ kind: 'plain', text: name })
+  return isAllowed && PLAIN.get(name)?.(terms) === true
 }
 
 // Contract 5.5: where `r` searches too, a lone `s` would buy nothing and is not granted.

@@ -1,5 +1,6 @@
 import { isResourceType, resourceTypes } from '../../fhir/index.ts'
 import { type Letter, parseScope, type ResourceScope, type Scope } from '../../scope/index.ts'
+import { ScopeIndex } from './scope-index.ts'
 
 const LETTERS: readonly Letter[] = ['c', 'r', 'u', 'd', 's']
 const V1_WORDS: Readonly<Record<string, string>> = { rs: 'read', cud: 'write', cruds: '*' }
@@ -8,22 +9,45 @@ const canonicalTypes: ReadonlyMap<string, string> = new Map(
   [...resourceTypes].map(type => [type.toLowerCase(), type]),
 )
 
-/** The part of one resource scope that the allowed ones cover: fewer letters, fewer types, a tighter query. */
-export function narrow(asked: ResourceScope, allowed: readonly Scope[]): readonly ResourceScope[] {
-  const parts = allowed.flatMap(scope => (scope.kind === 'resource' ? (overlap(asked, scope) ?? []) : []))
-  const byReach = Map.groupBy(parts, part => JSON.stringify([part.type, part.query]))
-  return [...byReach.values()].flatMap(same => written(same, asked.v1) ?? [])
+/** What a client may have, ready to be asked about scope after scope. */
+export interface AllowedScopes {
+  /** Whether the allowed scopes cover all of this one. */
+  covers(scope: Scope): boolean
+  /** The part of one resource scope that the allowed ones cover: fewer letters, fewer types, a tighter query. */
+  narrow(asked: ResourceScope): readonly ResourceScope[]
 }
 
-/** Whether the allowed scopes cover all of the asked one. */
-export function covers(allowed: readonly Scope[], asked: Scope): boolean {
-  if (asked.kind === 'plain') return allowed.some(scope => scope.text === asked.text)
-  return narrow(asked, allowed).some(
-    part =>
-      part.type === asked.type &&
-      part.letters.size === asked.letters.size &&
-      part.query.length === asked.query.length,
-  )
+/**
+ * Files the allowed scopes by type. A scope that they cover costs a few lookups. Only one that they cover in part is
+ * compared with those of its type, and each comparison gives a part of the result.
+ */
+export function allowedScopes(scopes: readonly Scope[]): AllowedScopes {
+  const index = new ScopeIndex(scopes)
+  const resources = scopes.filter(scope => scope.kind === 'resource')
+  const byContext = Map.groupBy(resources, scope => scope.context)
+  const byType = Map.groupBy(resources, typeKey)
+
+  function candidatesFor(asked: ResourceScope): readonly ResourceScope[] {
+    if (asked.type === '*') return byContext.get(asked.context) ?? []
+    return [asked, { ...asked, type: '*' }].flatMap(scope => byType.get(typeKey(scope)) ?? [])
+  }
+
+  return {
+    covers: scope => index.covers(scope),
+    narrow(asked) {
+      const covered = index.coveredLetters(asked)
+      const whole = covered.size === 0 ? [] : [{ ...asked, letters: LETTERS.filter(it => covered.has(it)) }]
+      const isWhole = covered.size === asked.letters.size
+      const rest = isWhole ? [] : candidatesFor(asked).flatMap(scope => overlap(asked, scope) ?? [])
+      const parts = [...whole, ...rest.filter(part => !part.letters.every(letter => covered.has(letter)))]
+      const byReach = Map.groupBy(parts, part => JSON.stringify([part.type, part.query]))
+      return [...byReach.values()].flatMap(same => written(same, asked.v1) ?? [])
+    },
+  }
+}
+
+function typeKey({ context, type }: ResourceScope): string {
+  return `${context}/${type.toLowerCase()}`
 }
 
 /** The scope with the type as R4 writes it (contract 5.1), or undefined when R4 has no such type. */
@@ -59,11 +83,11 @@ interface Part extends Pick<ResourceScope, 'context' | 'type' | 'query'> {
   readonly letters: readonly Letter[]
 }
 
+/** Of two scopes of one context whose types meet. */
 function overlap(asked: ResourceScope, allowed: ResourceScope): Part | undefined {
-  const type = asked.type === '*' ? allowed.type : asked.type
-  const typesMeet = allowed.type === '*' || allowed.type.toLowerCase() === type.toLowerCase()
   const letters = LETTERS.filter(letter => asked.letters.has(letter) && allowed.letters.has(letter))
-  if (asked.context !== allowed.context || !typesMeet || letters.length === 0) return undefined
+  if (letters.length === 0) return undefined
+  const type = asked.type === '*' ? allowed.type : asked.type
   return { context: asked.context, type, letters, query: joined(asked.query, allowed.query) }
 }
 

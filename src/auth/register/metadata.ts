@@ -1,5 +1,5 @@
 import { isResourceType } from '../../fhir/index.ts'
-import { parseScope } from '../../scope/index.ts'
+import { findScopeListFault, LONGEST_SCOPE_LIST, parseScope } from '../../scope/index.ts'
 import { jwksUrlFault, pageAddressFault, redirectUriFault } from '../client/addresses.ts'
 import { holdsPrivateKey, keptKeySet } from '../client/assertion/client-key.ts'
 import { Refusal } from '../refusal.ts'
@@ -95,7 +95,10 @@ function addresses(document: Document, name: string): readonly string[] {
 
 /** Scopes of the SMART grammar, `system/` only for back ends. */
 function scope(document: Document, grantTypes: readonly string[]): string {
-  const parts = (text(document, 'scope', 8000) ?? '').split(' ').filter(part => part !== '')
+  const list = text(document, 'scope', LONGEST_SCOPE_LIST) ?? ''
+  const fault = findScopeListFault(list)
+  if (fault !== undefined) throw unfit(`The scope ${fault}.`)
+  const parts = list.split(' ').filter(part => part !== '')
   for (const part of parts) {
     const parsed = parseScope(part)
     const known = parsed?.kind === 'plain' || parsed?.type === '*' || (parsed && isResourceType(parsed.type))

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { parseScope, parseScopes, type ResourceScope } from '../../scope/index.ts'
+import { parseScopes, type ResourceScope } from '../../scope/index.ts'
 import type { Client } from '../client/client.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
-import { canonical, narrow, withLetters } from '../grant/narrow.ts'
+import { grantEach } from '../grant/grant-scope.ts'
+import { allowedScopes, canonical, withLetters } from '../grant/narrow.ts'
+import { checkAskedScope, checkGrantedScope } from '../grant/scope-refusals.ts'
 import { signJwt } from '../keys/jwt.ts'
 import type { Parameters } from '../parameters.ts'
 import { Refusal } from '../refusal.ts'
@@ -28,8 +30,11 @@ export async function clientCredentials(
     )
   const asked = form.get('scope')
   if (asked === undefined) return new Refusal('invalid_scope', 'The parameter scope is missing.')
+  const tooLarge = checkAskedScope(asked)
+  if (tooLarge) return tooLarge
   const scope = systemScope(asked, client.scope, context.settings.fhir)
-  if (scope === '') return new Refusal('invalid_scope', 'None of the scopes can be granted.')
+  const notGranted = checkGrantedScope(scope)
+  if (notGranted) return notGranted
   const lifetime = Math.min(context.settings.accessTokenTtlSeconds, LONGEST_SECONDS)
   return {
     access_token: await backEndToken(context, client, scope, lifetime),
@@ -41,18 +46,14 @@ export async function clientCredentials(
 
 /** What is granted of what was asked: `system/` scopes, as far as the client may have them and the server honours them. */
 function systemScope(asked: string, allowed: string, fhir: AuthSettings['fhir']): string {
-  const limits = parseScopes(allowed)
-  const granted = asked.split(' ').flatMap(text => {
-    const scope = parseScope(text)
-    if (scope?.kind === 'plain')
-      return EXTENSION_SCOPES.has(scope.text) && limits.some(one => one.text === scope.text)
-        ? [scope.text]
-        : []
-    if (scope?.context !== 'system' || !fhir.scopeContexts.includes('system')) return []
+  const limits = allowedScopes(parseScopes(allowed))
+  return grantEach(asked, scope => {
+    if (scope.kind === 'plain')
+      return EXTENSION_SCOPES.has(scope.text) && limits.covers(scope) ? [scope.text] : []
+    if (scope.context !== 'system' || !fhir.scopeContexts.includes('system')) return []
     const known = canonical(scope)
-    return known ? narrow(known, limits).flatMap(part => searchable(part, fhir.searchLetter)) : []
+    return known ? limits.narrow(known).flatMap(part => searchable(part, fhir.searchLetter)) : []
   })
-  return [...new Set(granted)].join(' ')
 }
 
 // Contract 5.5: where `r` searches too, a lone `s` would buy nothing and is not granted.

@@ -4,7 +4,8 @@ import { type Schema, type Sealer, sha256 } from '../../store/index.ts'
 import type { Client } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'
 import { findLiveGrant, type Grant, revokeGrant } from '../grant/grant.ts'
-import { covers } from '../grant/narrow.ts'
+import { ScopeIndex } from '../grant/scope-index.ts'
+import { checkAskedScope } from '../grant/scope-refusals.ts'
 import { LIFETIME } from '../lifetimes.ts'
 import type { Parameters } from '../parameters.ts'
 import { Refusal } from '../refusal.ts'
@@ -67,13 +68,14 @@ function findToken(trx: Kysely<Schema>, tokenHash: string, client: Client): Prom
 
 /** The same scopes or fewer, never more (RFC 6749, 6). The grant itself stays as it is for later refreshes. */
 function scopeOf(grant: Grant, asked: string | undefined): string | Refusal {
-  if (asked === undefined) return grant.scope
+  // A client may repeat what it was granted, however long that is.
+  if (asked === undefined || asked === grant.scope) return grant.scope
+  const refused = checkAskedScope(asked)
+  if (refused) return refused
   const texts = asked.split(' ').filter(text => text !== '')
   const scopes = parseScopes(texts)
-  const granted = parseScopes(grant.scope)
-  return texts.length > 0 &&
-    scopes.length === new Set(texts).size &&
-    scopes.every(one => covers(granted, one))
+  const granted = new ScopeIndex(parseScopes(grant.scope))
+  return texts.length > 0 && scopes.length === new Set(texts).size && scopes.every(one => granted.covers(one))
     ? scopes.map(one => one.text).join(' ')
     : new Refusal('invalid_scope', 'The scope is wider than what was granted.')
 }

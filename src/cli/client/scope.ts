@@ -1,5 +1,5 @@
 import { readSettings } from '../../config/index.ts'
-import { parseScope } from '../../scope/index.ts'
+import { findScopeListFault, parseScope } from '../../scope/index.ts'
 import { type Io, misuse } from '../command.ts'
 
 /** Scopes of the SMART grammar, on types that FHIR R4 has, each once. */
@@ -7,6 +7,8 @@ export async function checkScope(text: string): Promise<string> {
   const { isResourceType } = await import('../../fhir/index.ts')
   const scopes = [...new Set(text.split(/\s+/).filter(part => part !== ''))]
   if (scopes.length === 0) throw misuse('Empty --scope')
+  const fault = findScopeListFault(scopes.join(' '))
+  if (fault !== undefined) throw misuse(`Cannot use --scope: it ${fault}`)
   for (const scope of scopes) {
     const parsed = parseScope(scope)
     if (parsed === undefined)

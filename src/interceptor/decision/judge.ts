@@ -83,6 +83,7 @@ function mayBeOf(
 
 /** The first part of the grant among whose limits is one that is left. */
 function decidedBy(parts: readonly Part[], within: Reach): Part['by'] | undefined {
-  const decides = (limit: Limit) => (within === 'everything' ? isEverything(limit) : within.includes(limit))
+  const left = within === 'everything' ? undefined : new Set(within)
+  const decides = (limit: Limit) => left?.has(limit) ?? isEverything(limit)
   return parts.find(part => part.limits.some(decides))?.by
 }

@@ -1,15 +1,14 @@
-/** What an Authorization header holds: a bearer token, something that cannot be one, or none (RFC 6750, 2.1). */
+import { TOKEN_CHARACTERS } from '../../fhir/index.ts'
+
+/** What an Authorization header holds: a bearer token, one that is too long, or none (RFC 6750, 2.1). */
 export type Bearer =
   | { readonly kind: 'token'; readonly token: string }
   | { readonly kind: 'none' }
-  | { readonly kind: 'junk' }
-
-// Long enough for some hundred scopes, short enough that hashing it is no work.
-const LONGEST = 8192
+  | { readonly kind: 'too-long' }
 
 /** Reads the token of a header. The scheme is compared without regard to case (RFC 9110, 11.1). */
 export function readBearer(authorization: string | undefined): Bearer {
   if (authorization === undefined || !/^bearer +\S/i.test(authorization)) return { kind: 'none' }
   const token = authorization.slice('bearer'.length).trim()
-  return token.length <= LONGEST ? { kind: 'token', token } : { kind: 'junk' }
+  return token.length <= TOKEN_CHARACTERS ? { kind: 'token', token } : { kind: 'too-long' }
 }

@@ -59,6 +59,11 @@ function isSeconds(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value)
 }
 
+/** For a token that exceeds a limit, which its holder is told. */
+export function tooLarge(why: string): Fault {
+  return { kind: 'bad-token', why, told: true }
+}
+
 export function bad(why: string): Fault {
   return { kind: 'bad-token', why }
 }

@@ -43,6 +43,17 @@ function stand(trusted: Partial<TrustedIssuer> = {}) {
 }
 
 describe('a trusted issuer', () => {
+  it('may grant up to 150 granular scopes, and the holder of a token with more is told so', async () => {
+    const { bearer, guard } = stand()
+    const granular = (count: number) => Array.from({ length: count }, (_, at) => `patient/A.r?code=${at}`)
+    assert.equal((await guard.admit(bearer({ scope: [...granular(150), 'patient/*.rs'] }))).allowed, true)
+    const refused = await guard.admit(bearer({ scope: granular(151) }))
+    assert.ok(!refused.allowed && refused.status === 401)
+    assert.match(JSON.stringify(refused.outcome), /has more than 150 granular scopes/)
+    const long = await guard.admit(`Bearer ${'a'.repeat(12_289)}`)
+    assert.match(JSON.stringify(!long.allowed && long.outcome), /is longer than 12288 characters/)
+  })
+
   it('is honoured beside our auth server, each with its own keys', async () => {
     const { auth, theirs, status, bearer } = stand()
     assert.equal(await status(bearer()), 200)

@@ -1,7 +1,10 @@
 import { type KeyObject, verify as verifySignature } from 'node:crypto'
+import type { Grant } from '../../consent/index.ts'
+import { GRANULAR_SCOPES, TOKEN_CHARACTERS } from '../../fhir/index.ts'
+import type { Scope } from '../../scope/index.ts'
 import type { Refusal } from '../refusal.ts'
 import { type Bearer, readBearer } from './bearer.ts'
-import { bad, checkClaims, type Expected } from './check-claims.ts'
+import { bad, checkClaims, type Expected, tooLarge } from './check-claims.ts'
 import { type Jwt, readJwt } from './jwt.ts'
 import type { KeySet } from './key-set.ts'
 import { TokenCache } from './token-cache.ts'
@@ -11,8 +14,10 @@ export type Verify = (input: Buffer, key: KeyObject, signature: Buffer) => boole
 /** An issuer, its keys, and what its tokens mean. */
 export interface Issuer<Caller> extends Expected {
   readonly keys: KeySet
-  /** Made once from the claims of a verified token. */
-  readonly callerOf: (claims: Jwt['claims']) => Caller
+  /** What the claims of a verified token grant. */
+  readonly grantOf: (claims: Jwt['claims']) => Grant
+  /** Made once for a grant. */
+  readonly callerOf: (grant: Grant) => Caller
 }
 
 export interface VerifierOptions<Caller> {
@@ -58,7 +63,10 @@ export function verifier<Caller>(options: VerifierOptions<Caller>): Verifier<Cal
     if (key === 'unavailable') return { kind: 'no-keys' }
     if (key === 'unknown') return bad('kid is no key of the issuer')
     if (!verify(jwt.input, key, jwt.signature)) return bad('the signature is wrong')
-    const found = { kind: 'caller', caller: issuer.callerOf(jwt.claims) } as const
+    const grant = issuer.grantOf(jwt.claims)
+    if (grant.scopes.filter(isGranular).length > GRANULAR_SCOPES)
+      return tooLarge(`has more than ${GRANULAR_SCOPES} granular scopes`)
+    const found = { kind: 'caller', caller: issuer.callerOf(grant) } as const
     seen.set(token, found, Number(jwt.claims.exp) * 1000)
     return found
   }
@@ -67,13 +75,17 @@ export function verifier<Caller>(options: VerifierOptions<Caller>): Verifier<Cal
     verify(authorization) {
       const bearer: Bearer = readBearer(authorization)
       if (bearer.kind === 'none') return { kind: 'no-bearer' }
-      if (bearer.kind === 'junk') return bad('it is no JWT')
+      if (bearer.kind === 'too-long') return tooLarge(`is longer than ${TOKEN_CHARACTERS} characters`)
       const found = seen.get(bearer.token)
       if (!found) return verifyNew(bearer.token)
       return clock() < found.until ? found.value : { kind: 'late', caller: found.value.caller }
     },
     forget: () => seen.clear(),
   }
+}
+
+function isGranular(scope: Scope): boolean {
+  return scope.kind === 'resource' && scope.query.length > 0
 }
 
 function verifyRs256(input: Buffer, key: KeyObject, signature: Buffer): boolean {

@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
+import { GRANTED_SCOPE_CHARACTERS } from '../limits.ts'
 import type { Tokens } from '../sessions/tokens.ts'
 
 const FhirId = Type.String({ pattern: '^[A-Za-z0-9.-]{1,64}$' })
@@ -11,7 +12,7 @@ const TokenResponse = Type.Object({
   expires_in: Type.Optional(Type.Number({ minimum: 0 })),
   refresh_expires_in: Type.Optional(Type.Number({ minimum: 0 })),
   refresh_token_expires_in: Type.Optional(Type.Number({ minimum: 0 })),
-  scope: Type.Optional(Type.String()),
+  scope: Type.Optional(Type.String({ maxLength: GRANTED_SCOPE_CHARACTERS })),
   patient: Type.Optional(FhirId),
   encounter: Type.Optional(FhirId),
   need_patient_banner: Type.Optional(Type.Unknown()),

@@ -1,0 +1,19 @@
+import { findScopeListFault, MOST_SCOPES } from '../../scope/index.ts'
+import { Refusal } from '../refusal.ts'
+
+/** Refuses a list of scopes that exceeds a limit, before any of them is looked at. */
+export function checkAskedScope(asked: string): Refusal | undefined {
+  const fault = findScopeListFault(asked)
+  return fault === undefined ? undefined : new Refusal('invalid_scope', `The scope ${fault}.`)
+}
+
+/** Refuses a grant of nothing, and one of more scopes than a token may hold. */
+export function checkGrantedScope(granted: string): Refusal | undefined {
+  if (granted === '') return new Refusal('invalid_scope', 'None of the scopes can be granted to this client.')
+  return granted.split(' ').length > MOST_SCOPES
+    ? new Refusal(
+        'invalid_scope',
+        `The scope combines with the registered granular scopes to more than ${MOST_SCOPES} scopes.`,
+      )
+    : undefined
+}
