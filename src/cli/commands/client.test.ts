@@ -119,6 +119,16 @@ eachDatabase((_, __, create) => {
       assert.equal((await rows())[0]?.jwks, JSON.stringify({ keys: [PUBLIC_KEY] }))
     })
 
+    it('refuses more than 100 scopes, also of a client that is changed', async () => {
+      const { run } = await setUp()
+      const scope = Array.from({ length: 101 }, (_, at) => `patient/Observation.rs?code=${at}`).join(' ')
+      const error = 'Cannot use --scope: it has more than 100 scopes\n'
+      const add = ['client', 'add', '--id', 'many', '--public', '--redirect-uri', 'https://a.example/']
+      assert.ok((await run(...add, '--scope', scope)).stderr.startsWith(error))
+      await run(...APP, '--public')
+      assert.ok((await run('client', 'set', 'growth', '--scope', scope)).stderr.startsWith(error))
+    })
+
     it('needs no redirect URI with only system/ scopes', async () => {
       const { run, rows } = await setUp()
       const done = await run(
