@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { FhirAudit } from '../audit/index.ts'
 import type { Guard } from '../consent/index.ts'
-import type { AnyProblem } from '../fhir/index.ts'
+import { type AnyProblem, limits } from '../fhir/index.ts'
 import { createServer, type Logger, type Origins, type ReadyCheck, type ServerOptions } from '../web/index.ts'
 import type { Behind } from './behind.ts'
 import { hang } from './door.ts'
@@ -25,15 +25,13 @@ export interface DoorOptions {
   readonly web?: Pick<ServerOptions, 'tls' | 'trustProxy' | 'openMetrics' | 'acceptsHost' | 'drainMs'>
 }
 
-const BODY_LIMIT = 16 * 1024 * 1024
-
 /** A FHIR server with its door, not yet listening. */
 export async function openDoor<A extends object, P extends AnyProblem>(
   options: DoorOptions,
   behind: Behind<A, P>,
 ): Promise<FastifyInstance> {
   const { baseUrl, guard, audit, logger, checks = [], origins = '*' } = options
-  const { clock = Date.now, bodyLimit = BODY_LIMIT } = options
+  const { clock = Date.now, bodyLimit = limits.BODY_BYTES } = options
   const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
   const isFhir = (path: string) => path === basePath || path.startsWith(`${basePath}/`)
   const app = await createServer({

@@ -1,16 +1,20 @@
 import type { JudgedBefore, Roster } from '../consent/index.ts'
-import type { Call as AllowedCall } from '../door/index.ts'
-import type { Interaction } from '../fhir/index.ts'
+import type { Call as AllowedCall, Asked } from '../door/index.ts'
+import type { EntryInteraction, Interaction } from '../fhir/index.ts'
 import type { Answer } from './answer.ts'
 import type { Problem } from './problem.ts'
 import type { Repository } from './repository/repository.ts'
 import type { Pages } from './search/pages.ts'
+import type { ReadBudget } from './work.ts'
 
 /** A call as the handlers take it. */
 export interface Call<I extends Interaction = Interaction> extends AllowedCall<I> {
   /** The id that a create shall give, where a transaction has given it already. */
   readonly newId?: string
 }
+
+/** A batch or transaction. */
+export type BundleCall = Call & Pick<Asked, 'connection'>
 
 /** What the handlers work with. */
 export interface Context {
@@ -24,8 +28,10 @@ export interface Context {
   readonly capabilities: () => string
   readonly smartConfiguration: () => object
   readonly clock: () => number
+  /** What the searches and reads of a transaction may take. */
+  readonly reads?: ReadBudget
   /** `handle` of this room: the entries of a Bundle go the way of requests. */
-  readonly handle: (context: Context, call: Call) => Answer | Problem
+  readonly handle: (context: Context, call: Call<EntryInteraction>) => Answer | Problem
 }
 
 export type Kind = Interaction['kind']

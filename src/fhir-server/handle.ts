@@ -1,6 +1,6 @@
+import type { EntryInteraction } from '../fhir/index.ts'
 import type { Answer } from './answer.ts'
-import type { Call, Context, InteractionOf, Kind } from './call.ts'
-import { bundle } from './interactions/bundle.ts'
+import type { Call, Context } from './call.ts'
 import { capabilities, smartConfiguration } from './interactions/conformance.ts'
 import { create } from './interactions/create.ts'
 import { remove, removeConditional } from './interactions/delete.ts'
@@ -12,9 +12,14 @@ import { search } from './interactions/search.ts'
 import { update, updateConditional } from './interactions/update.ts'
 import type { Problem } from './problem.ts'
 
-/** The routes of the server: FHIR's interactions, and who does each. */
+type Kind = EntryInteraction['kind']
+
+/** The routes of the server: FHIR's interactions but for Bundles, and who does each. */
 const HANDLERS: {
-  readonly [K in Kind]: (context: Context, call: Call<InteractionOf<K>>) => Answer | Problem
+  readonly [K in Kind]: (
+    context: Context,
+    call: Call<Extract<EntryInteraction, { readonly kind: K }>>,
+  ) => Answer | Problem
 } = {
   capabilities,
   'smart-configuration': smartConfiguration,
@@ -33,11 +38,13 @@ const HANDLERS: {
   'patch-conditional': patchConditional,
   delete: remove,
   'delete-conditional': removeConditional,
-  bundle,
   operation,
 }
 
 /** Answers an interaction that has been allowed. Nothing is answered before it is on the disk. */
-export function handle<K extends Kind>(context: Context, call: Call<InteractionOf<K>>): Answer | Problem {
+export function handle<K extends Kind>(
+  context: Context,
+  call: Call<Extract<EntryInteraction, { readonly kind: K }>>,
+): Answer | Problem {
   return HANDLERS[call.interaction.kind as K](context, call)
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { digestOf, type Guard, judgedBefore } from '../consent/index.ts'
 import { type DoorOptions, openDoor } from '../door/index.ts'
+import { limits } from '../fhir/index.ts'
 import type { ReadyCheck } from '../web/index.ts'
 import type { Context } from './call.ts'
 import { capabilityJson } from './capabilities/capability-statement.ts'
@@ -27,7 +28,7 @@ const LONG = 8_192
 /** The FHIR server on its data, not yet listening. Closing it closes the data. */
 export async function fhirServer(options: FhirServerOptions): Promise<FastifyInstance> {
   const { baseUrl, dataFile, guard = unguarded, clock = Date.now, checks = [] } = options
-  const repository = openRepository({ file: dataFile, baseUrl, clock })
+  const repository = openRepository({ file: dataFile, baseUrl, clock, mostRows: limits.INDEX_ROWS })
   const app = await openDoor(
     { ...options, guard, clock, checks: [dataCheck(repository), ...checks] },
     behindDoor(contextOf(options, repository, clock)),

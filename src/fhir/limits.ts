@@ -1,3 +1,29 @@
+/**
+ * What one request may ask of a FHIR server, embedded or gateway. The numbers are chosen so that no request keeps the
+ * event loop busy for more than 200 ms or takes more than 64 MB beyond its own body (docs/limits.md). Exceeding one is
+ * answered with a 4xx that names the limit.
+ */
+
+/** Bytes of a request body. */
+export const BODY_BYTES = 8 * 1024 * 1024
+/** Levels of objects and arrays in JSON. A valid resource has about 200 at most: see `validate`. */
+export const JSON_DEPTH = 500
+/** Values in JSON: members of objects and items of arrays. */
+export const JSON_VALUES = 200_000
+
+/** Entries of a batch or transaction. */
+export const BUNDLE_ENTRIES = 2_000
+/** Bytes that the response to a batch or transaction may have. */
+export const BUNDLE_RESPONSE_BYTES = 8 * 1024 * 1024
+/** Milliseconds of processor time for the entries of a batch. */
+export const BUNDLE_WORK_MS = 2_000
+/** Milliseconds of processor time for a batch before other requests get their turn. */
+export const TURN_MS = 25
+/** Milliseconds of processor time for all searches and reads of a transaction, which nothing interrupts. */
+export const TRANSACTION_READ_MS = 100
+/** Search values that one write, or all writes of a transaction together, may add to the index. */
+export const INDEX_ROWS = 15_000
+
 /** Characters of an access token. */
 export const TOKEN_CHARACTERS = 12 * 1024
 /** Granular scopes, which restrict by search parameters, of an access token. */

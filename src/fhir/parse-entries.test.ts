@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { fail } from './failure.ts'
-import { MAX_ENTRIES, parseEntries } from './parse-entries.ts'
+import { BUNDLE_ENTRIES } from './limits.ts'
+import { parseEntries } from './parse-entries.ts'
 
 const base = 'http://localhost:8080/fhir'
 const bundle = (...entry: unknown[]) => ({ resourceType: 'Bundle', type: 'batch', entry })
@@ -26,9 +27,9 @@ describe('parseEntries', () => {
     assert.deepEqual(parseEntries(bundle({}), base), bad('Cannot process entry: it has no request', 0))
   })
 
-  it('takes ten thousand entries and no more', () => {
-    const most = Array.from({ length: MAX_ENTRIES }, () => get)
-    assert.equal(MAX_ENTRIES, 10_000)
+  it('takes two thousand entries and no more', () => {
+    const most = Array.from({ length: BUNDLE_ENTRIES }, () => get)
+    assert.equal(BUNDLE_ENTRIES, 2_000)
     assert.ok('entries' in parseEntries(bundle(...most), base))
     const more = parseEntries(bundle(...most, get), base)
     assert.equal('problem' in more && more.problem, 'too-costly')

@@ -1,7 +1,9 @@
 import { parseExact } from './exact-json.ts'
 import { type Failed, fail, isFailure } from './failure.ts'
-import type { Interaction, Misunderstood } from './interaction.ts'
-import { parseEntry } from './parse-entry.ts'
+import type { Misunderstood } from './interaction.ts'
+import { findJsonExcess } from './json-excess.ts'
+import { BUNDLE_ENTRIES } from './limits.ts'
+import { type EntryInteraction, parseEntry } from './parse-entry.ts'
 import { isRecord } from './record.ts'
 import type { Preconditions } from './request.ts'
 
@@ -15,7 +17,7 @@ export type BadBundle = Failed &
 /** One entry of a batch or transaction, read but not yet judged. */
 export interface Entry {
   readonly fullUrl: string | undefined
-  readonly interaction: Interaction | Misunderstood
+  readonly interaction: EntryInteraction | Misunderstood
   readonly body: unknown
   readonly preconditions: Preconditions
 }
@@ -25,9 +27,6 @@ export interface Entries {
   readonly entries: readonly Entry[]
 }
 
-/** How much is done in one request: it is done in one go, and nobody else is served meanwhile. */
-export const MAX_ENTRIES = 10_000
-
 /** The entries of the Bundle that was posted to the base. The resources in it are looked at one by one, later. */
 export function parseEntries(body: unknown, baseUrl: string): Entries | BadBundle {
   if (!isRecord(body) || body.resourceType !== 'Bundle') return bad('Cannot read body: expected a Bundle')
@@ -35,8 +34,11 @@ export function parseEntries(body: unknown, baseUrl: string): Entries | BadBundl
   if (type !== 'batch' && type !== 'transaction')
     return bad('Cannot process Bundle: expected one of type batch or transaction')
   if (!Array.isArray(entry)) return bad('Cannot process Bundle: its entry is not a list')
-  if (entry.length > MAX_ENTRIES)
-    return fail({ problem: 'too-costly', text: `Cannot process Bundle: it has over ${MAX_ENTRIES} entries` })
+  if (entry.length > BUNDLE_ENTRIES)
+    return fail({
+      problem: 'too-costly',
+      text: `Cannot process Bundle: it has over ${BUNDLE_ENTRIES} entries`,
+    })
   const entries: Entry[] = []
   for (const [at, candidate] of entry.entries()) {
     const parsed = parseOne(candidate, baseUrl, at)
@@ -71,8 +73,9 @@ function patchIn(resource: unknown): unknown {
   if (!isRecord(resource) || resource.resourceType !== 'Binary' || typeof resource.data !== 'string')
     return undefined
   if (resource.contentType !== 'application/json-patch+json') return undefined
+  const text = Buffer.from(resource.data, 'base64').toString('utf8')
   try {
-    return parseExact(Buffer.from(resource.data, 'base64').toString('utf8'))
+    return findJsonExcess(text) ? undefined : parseExact(text)
   } catch {
     return undefined
   }

@@ -9,11 +9,14 @@ export interface EntryRequest {
   readonly ifNoneExist?: string | undefined
 }
 
+/** What an entry may ask for: anything but another Bundle. */
+export type EntryInteraction = Exclude<Interaction, { readonly kind: 'bundle' }>
+
 /**
  * The interaction of one entry, by the same rules as a request of its own. Its address is relative to the base, or
  * absolute under it; a Bundle inside a Bundle and a `_search` by POST (an entry has no form) are refused.
  */
-export function parseEntry(request: EntryRequest, baseUrl: string): Interaction | Misunderstood {
+export function parseEntry(request: EntryRequest, baseUrl: string): EntryInteraction | Misunderstood {
   const below = belowBase(request.url, baseUrl)
   const at = below.indexOf('?')
   const interaction = parseInteraction({

@@ -1,6 +1,7 @@
 import { parseExact } from './exact-json.ts'
 import { fail } from './failure.ts'
 import type { Interaction } from './interaction.ts'
+import { findJsonExcess } from './json-excess.ts'
 import { mediaType } from './preferences.ts'
 import type { FhirProblem } from './problem.ts'
 
@@ -63,7 +64,10 @@ export function formOf(contentType: string | undefined, bytes: Uint8Array | unde
 
 function parse(bytes: Uint8Array): ReadBody | FhirProblem {
   try {
-    return { body: parseExact(decoder.decode(bytes)) }
+    const text = decoder.decode(bytes)
+    const excess = findJsonExcess(text)
+    if (excess) return fail({ problem: 'too-costly', text: `Cannot read body: ${excess}` })
+    return { body: parseExact(text) }
   } catch {
     return fail({ problem: 'malformed-body', text: 'Cannot read body: it is not valid JSON in UTF-8' })
   }

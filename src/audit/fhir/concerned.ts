@@ -40,8 +40,9 @@ function onlyPatientOf({ patient, scopes }: Grant): string | undefined {
 }
 
 function touchedBy(exchange: Exchange, ground: Ground): readonly string[] {
-  const { interaction, body, status } = exchange
-  const carried = body === undefined ? [] : patientsInText(body, ground)
+  const { interaction, body, resource, status } = exchange
+  const isEmpty = body === undefined && resource === undefined
+  const carried = body === undefined ? patientsIn(resource, ground) : patientsInText(body, ground)
   switch (interaction.kind) {
     case 'create':
     case 'update':
@@ -58,12 +59,12 @@ function touchedBy(exchange: Exchange, ground: Ground): readonly string[] {
       return placesOf(exchange, ground, false)
     case 'read':
     case 'vread':
-      return body === undefined ? patientsAt(`${interaction.type}/${interaction.id}`, ground) : carried
+      return isEmpty ? patientsAt(`${interaction.type}/${interaction.id}`, ground) : carried
     case 'misunderstood':
     case 'bundle':
       return carried
     default:
-      return body === undefined ? [OTHERS] : carried
+      return isEmpty ? [OTHERS] : carried
   }
 }
 

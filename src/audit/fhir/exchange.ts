@@ -28,6 +28,8 @@ export interface Exchange {
   readonly status: number
   /** JSON that was answered with: tells whose data it carries. */
   readonly body?: string | undefined
+  /** The same, parsed, of an entry of a Bundle. */
+  readonly resource?: unknown
   /** JSON that was sent, parsed. */
   readonly sent?: unknown
   /** Of the version that was written, or of the resource that was deleted: `Condition/1/_history/2`. */

@@ -113,7 +113,7 @@ function entriesOf(finished: Finished, fhirBaseUrl: string): readonly Exchange[]
       by: decision?.by,
       // Of a transaction that failed nothing was done.
       status: answered?.status ?? (typeof refusal === 'object' ? refusal.status : status),
-      body: answered?.body,
+      resource: answered?.resource,
     }
   })
 }
@@ -126,7 +126,7 @@ function answersIn(answer: string | undefined) {
     const status = isRecord(response) ? Number.parseInt(String(response.status), 10) : 0
     const location =
       isRecord(response) && typeof response.location === 'string' ? response.location : undefined
-    return { status, location, body: isRecord(resource) ? JSON.stringify(resource) : undefined }
+    return { status, location, resource: isRecord(resource) ? resource : undefined }
   })
 }
 

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
+import { request as httpRequest } from 'node:http'
 import { afterEach, beforeEach, describe, it } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { fullAccess } from '../../consent/index.ts'
+import { limits } from '../../fhir/index.ts'
 import {
   BASE,
   condition,
@@ -238,5 +241,115 @@ describe('a Bundle at the base', () => {
       { prefer: 'return=minimal' },
     )
     assert.equal(minimal.body.entry?.[0]?.resource, undefined)
+  })
+})
+
+describe('what a Bundle may cost', () => {
+  const large = (id: string, bytes: number) => ({
+    resourceType: 'Binary',
+    id,
+    contentType: 'text/plain',
+    data: 'QUJD'.repeat(bytes / 4),
+  })
+  const codings = (count: number) => ({
+    resourceType: 'Condition',
+    subject: { reference: 'Patient/ann' },
+    code: { coding: Array.from({ length: count }, (_, at) => ({ system: 'urn:x', code: `c${at}` })) },
+  })
+  const issues = (reply: Reply) =>
+    (reply.body.entry ?? []).map(it => it.response?.outcome?.issue?.[0]?.details.text)
+
+  it('bounds the response: in a batch the rest is too costly, and writes are still reported', async () => {
+    await fhir('PUT Binary/large', large('large', 1_000_000))
+    const reply = await run('batch', [
+      ...Array.from({ length: 12 }, () => entry('GET Binary/large')),
+      entry('PUT Binary/other', { resource: large('other', 1_000_000) }),
+    ])
+    assert.deepEqual(statuses(reply), [...Array(8).fill('200'), ...Array(5).fill('400')])
+    assert.match(
+      issues(reply)[8] ?? '',
+      /^Cannot process entry: the response to the Bundle would be over 8388608 bytes$/,
+    )
+    assert.ok(reply.text.length < limits.BUNDLE_RESPONSE_BYTES + 100_000)
+    assert.equal((await fhir('GET Binary/other')).status, 404)
+  })
+
+  it('reports a write whose content does not fit', async () => {
+    await fhir('PUT Binary/large', large('large', 4_000_000))
+    const reply = await run('batch', [
+      entry('GET Binary/large'),
+      entry('GET Binary/large'),
+      entry('PUT Binary/other', { resource: large('other', 1_000_000) }),
+      entry('GET Patient/ann'),
+    ])
+    assert.deepEqual(statuses(reply), ['200', '200', '201', '400'])
+    assert.equal(reply.body.entry?.[2]?.resource, undefined)
+  })
+
+  it('fails a transaction whole whose response would be too large', async () => {
+    await fhir('PUT Binary/large', large('large', 3_000_000))
+    const reply = await run('transaction', [
+      entry('POST Patient', { resource: { resourceType: 'Patient' } }),
+      ...Array.from({ length: 3 }, () => entry('GET Binary/large')),
+    ])
+    assert.match(issueOf(reply), /^400 too-costly: .* over 8388608 bytes$/)
+    assert.equal(await howMany('Patient'), 2)
+  })
+
+  it('bounds the search values of a resource and of a transaction', async () => {
+    assert.match(
+      issueOf(await fhir('POST Condition', codings(limits.INDEX_ROWS))),
+      /^400 too-costly: Cannot store resource: it has over 15000 search values$/,
+    )
+    const reply = await run('transaction', [
+      entry('POST Condition', { resource: codings(10_000) }),
+      entry('POST Condition', { resource: codings(6_000) }),
+    ])
+    assert.match(
+      issueOf(reply),
+      /^400 too-costly: Cannot process transaction: it writes over 15000 search values$/,
+    )
+    assert.equal(await howMany('Condition'), 0)
+    assert.equal((await fhir('POST Condition', codings(10_000))).status, 201)
+  })
+
+  it('bounds the searches of a transaction', async () => {
+    const reply = await run(
+      'transaction',
+      Array.from({ length: limits.BUNDLE_ENTRIES }, () =>
+        entry('GET Patient?name:contains=x&_total=accurate'),
+      ),
+    )
+    assert.match(issueOf(reply), /^400 too-costly: .* its searches and reads take over 100 ms of work$/)
+  })
+
+  it('lets others have their turn between the entries of a batch', async () => {
+    const ended: string[] = []
+    const batch = run(
+      'batch',
+      Array.from({ length: 1_000 }, () => entry('GET Patient?_total=accurate&_sort=name,birthdate')),
+    ).then(() => ended.push('batch'))
+    await fhir('GET Patient/ann').then(() => ended.push('read'))
+    await batch
+    assert.deepEqual(ended, ['read', 'batch'])
+  })
+
+  it('stops when the client has closed the connection', async () => {
+    const address = await fhir.app.listen({ port: 0, host: '127.0.0.1' })
+    const made = () => entry('POST Condition', { resource: unnamed('Patient/ann') })
+    const batch = { resourceType: 'Bundle', type: 'batch', entry: Array.from({ length: 2_000 }, made) }
+    const request = httpRequest(`${address}/fhir`, {
+      method: 'POST',
+      headers: { authorization: 'Bearer all', 'content-type': 'application/fhir+json' },
+    }).on('error', () => {})
+    request.end(JSON.stringify(batch))
+    while ((await howMany('Condition')) === 0) await setImmediate()
+    request.destroy()
+    let [before, now] = [-1, await howMany('Condition')]
+    while (now !== before) {
+      for (let turn = 0; turn < 20; turn++) await setImmediate()
+      ;[before, now] = [now ?? 0, await howMany('Condition')]
+    }
+    assert.ok(Number(now) > 0 && Number(now) < 2_000, `${now} were made`)
   })
 })

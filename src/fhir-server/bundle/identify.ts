@@ -1,4 +1,4 @@
-import { type Entry, fail } from '../../fhir/index.ts'
+import { type Entry, type EntryInteraction, fail } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { matchOf } from '../interactions/match.ts'
@@ -8,7 +8,7 @@ import { isProblem, type Problem } from '../problem.ts'
 /** An entry of a transaction that knows which resource it is about. */
 export interface Step {
   /** Without conditions: they have been looked up. */
-  readonly call: Call
+  readonly call: Call<EntryInteraction>
   readonly fullUrl: string | undefined
   /** `Type/id` of what is written. */
   readonly identity: string | undefined
@@ -22,7 +22,7 @@ export interface Step {
  */
 export function identify(
   context: Context,
-  calls: readonly Call[],
+  calls: readonly Call<EntryInteraction>[],
   entries: readonly Entry[],
 ): readonly Step[] | Problem {
   const steps: Step[] = []
@@ -54,7 +54,7 @@ function conditionOf({ interaction }: Call): string | undefined {
     : undefined
 }
 
-function stepOf(context: Context, call: Call, fullUrl: string | undefined): Step | Problem {
+function stepOf(context: Context, call: Call<EntryInteraction>, fullUrl: string | undefined): Step | Problem {
   const { interaction } = call
   const { repository } = context
   switch (interaction.kind) {

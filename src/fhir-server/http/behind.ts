@@ -1,10 +1,11 @@
 import type { FastifyReply } from 'fastify'
 import { auditRefusal, isAboutAudit } from '../../audit/index.ts'
 import type { Asked, Behind } from '../../door/index.ts'
-import { isWriting, type Resource } from '../../fhir/index.ts'
+import { type EntryInteraction, isWriting, type Resource } from '../../fhir/index.ts'
 import { type Answer, headersOf } from '../answer.ts'
-import type { Context } from '../call.ts'
+import type { Call, Context } from '../call.ts'
 import { handle } from '../handle.ts'
+import { bundle } from '../interactions/bundle.ts'
 import { answerOf, type Problem } from '../problem.ts'
 import { resourceOf } from '../repository/stored.ts'
 import { isStorageTrouble } from '../repository/trouble.ts'
@@ -26,10 +27,17 @@ export function behindDoor(context: Context): Behind<Answer, Problem> {
 /** Answers when everything that the answer tells of is on the disk. */
 function perform(context: Context, asked: Asked): Answer | Problem | Promise<Answer | Problem> {
   const { database } = context.repository
+  if (!isOne(asked)) return bundle(context, asked)
+  const { interaction } = asked
   const work = () => handle(context, asked)
-  if (!isWriting(asked.interaction)) return database.beside(work)
-  if (isAboutAudit(asked.interaction)) return auditRefusal(asked.interaction)
+  if (!isWriting(interaction)) return database.beside(work)
+  if (isAboutAudit(interaction)) return auditRefusal(interaction)
   return database.group(work)
+}
+
+/** Whether it is no Bundle. */
+function isOne(asked: Asked): asked is Asked & Call<EntryInteraction> {
+  return asked.interaction.kind !== 'bundle'
 }
 
 function keptIn({ repository }: Context, type: string, id: string, version?: string): Resource | undefined {

@@ -1,14 +1,15 @@
 import { parseEntries } from '../../fhir/index.ts'
+import type { Answer } from '../answer.ts'
 import { batch } from '../bundle/batch.ts'
 import { transaction } from '../bundle/transaction.ts'
-import type { Handler } from '../call.ts'
-import { isProblem } from '../problem.ts'
+import type { BundleCall, Context } from '../call.ts'
+import { isProblem, type Problem } from '../problem.ts'
 
 /** `POST [base]`: a batch or a transaction. */
-export const bundle: Handler<'bundle'> = (context, call) => {
+export async function bundle(context: Context, call: BundleCall): Promise<Answer | Problem> {
   const parsed = parseEntries(call.body, context.baseUrl)
   if (isProblem(parsed)) return parsed
   return parsed.type === 'batch'
     ? batch(context, call, parsed.entries)
-    : transaction(context, call, parsed.entries)
+    : context.repository.database.group(() => transaction(context, call, parsed.entries))
 }

@@ -29,7 +29,8 @@ export function createAs(
 ): Answer | Problem {
   const { id: _, ...content } = resource
   if (!reaches(judgeOf(context, call), 'c', content)) return fail({ problem: 'out-of-reach' })
-  return written(context, call, context.repository.save(resource, id, undefined), 201)
+  const stored = context.repository.save(resource, id, undefined)
+  return isProblem(stored) ? stored : written(context, call, stored, 201)
 }
 
 /** A write is kept when it was done. */

@@ -11,6 +11,16 @@ import { tooWide } from '../search/width.ts'
  * the caller reaches by searching is looked at, so that it tells nothing about the rest (contract 5.3).
  */
 export function matchOf(
+  context: Context,
+  call: Call,
+  type: string,
+  params: Params,
+): Stored | Problem | undefined {
+  const work = () => findMatch(context, call, type, params)
+  return context.reads ? context.reads.spend(work) : work()
+}
+
+function findMatch(
   { repository, baseUrl }: Context,
   { access }: Call,
   type: string,

@@ -60,5 +60,6 @@ export function replace(
     return fail({ problem: 'out-of-reach' })
   if (stale) return stale
   const stored = context.repository.save(resource, id, before, 'PUT')
+  if (isProblem(stored)) return stored
   return written(context, call, stored, before && !before.deleted ? 200 : 201)
 }

@@ -9,14 +9,16 @@ export const INDEX_EDITION = 1
 
 /** Keeps the search values and compartments of resources. */
 export interface IndexWriter {
-  /** Notes the search values of a new resource. */
-  add(rid: number, resource: Resource): void
+  /** Notes the search values of a new resource, unless they are over `mostRows`: then it returns false. */
+  add(rid: number, resource: Resource): boolean
   /** Forgets the search values of a resource. */
   clear(rid: number): void
   /** Notes whose compartments a version is in. */
   place(rid: number, version: number, resource: Resource): void
   /** Forgets everything. */
   empty(): void
+  /** How many rows were written or removed since the file was opened. */
+  rows(): number
 }
 
 type Table = (typeof VALUE_TABLES)[number]
@@ -24,7 +26,12 @@ type Table = (typeof VALUE_TABLES)[number]
 // These are columns of `resource`.
 const OWN_COLUMNS = new Set(['_id', '_lastUpdated'])
 
-export function indexWriter(database: Database, names: Names, baseUrl: string): IndexWriter {
+export function indexWriter(
+  database: Database,
+  names: Names,
+  baseUrl: string,
+  mostRows = Number.POSITIVE_INFINITY,
+): IndexWriter {
   const insert: Record<Table, StatementSync> = {
     token: database.prepare('INSERT OR IGNORE INTO token VALUES (?, ?, ?, ?, ?)'),
     reference: database.prepare('INSERT OR IGNORE INTO reference VALUES (?, ?, ?, ?, ?, ?)'),
@@ -34,18 +41,23 @@ export function indexWriter(database: Database, names: Names, baseUrl: string): 
     uri: database.prepare('INSERT OR IGNORE INTO uri VALUES (?, ?, ?)'),
   }
   const clear = VALUE_TABLES.map(table => database.prepare(`DELETE FROM ${table} WHERE rid = ?`))
+  let rows = 0
   const place = database.prepare('INSERT OR IGNORE INTO compartment VALUES (?, ?, ?, ?)')
   return {
     add(rid, resource) {
       const entries = indexEntries(resource, baseUrl)
+      if (entries.length > mostRows) return false
+      const displayed = displayedTexts(entries)
+      rows += entries.length
       for (const entry of entries) {
-        if (OWN_COLUMNS.has(entry.parameter) || isToldTwice(entry, entries)) continue
+        if (OWN_COLUMNS.has(entry.parameter) || isToldTwice(entry, displayed)) continue
         const { table, values } = rowOf(entry)
         insert[table].run(rid, names.parameterId(resource.resourceType, entry.parameter), ...values)
       }
+      return true
     },
     clear(rid) {
-      for (const statement of clear) statement.run(rid)
+      for (const statement of clear) rows += Number(statement.run(rid).changes)
     },
     place(rid, version, resource) {
       const tid = names.typeId(resource.resourceType)
@@ -54,24 +66,27 @@ export function indexWriter(database: Database, names: Names, baseUrl: string): 
     empty() {
       for (const table of ['compartment', ...VALUE_TABLES]) database.exec(`DELETE FROM ${table}`)
     },
+    rows: () => rows,
   }
 }
 
 /** A CodeableConcept's text that is also the display of its code: it finds nothing more. */
-function isToldTwice(entry: IndexEntry, entries: readonly IndexEntry[]): boolean {
+function isToldTwice(entry: IndexEntry, displayed: ReadonlySet<string>): boolean {
   return (
     entry.kind === 'token' &&
     entry.code === undefined &&
     entry.system === undefined &&
-    entries.some(
-      it =>
-        it !== entry &&
-        it.kind === 'token' &&
-        it.parameter === entry.parameter &&
-        it.text === entry.text &&
-        it.code !== undefined,
-    )
+    displayed.has(`${entry.parameter} ${entry.text}`)
   )
+}
+
+/** The displays of codes, by parameter. */
+function displayedTexts(entries: readonly IndexEntry[]): ReadonlySet<string> {
+  const texts = new Set<string>()
+  for (const entry of entries)
+    if (entry.kind === 'token' && entry.code !== undefined && entry.text !== undefined)
+      texts.add(`${entry.parameter} ${entry.text}`)
+  return texts
 }
 
 /** The columns after `rid` and `nid`. What an entry has not is the empty text. */

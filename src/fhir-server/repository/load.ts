@@ -1,4 +1,11 @@
-import { type ExactResource, type Fault, isResourceType, plainOf, validate } from '../../fhir/index.ts'
+import {
+  type ExactResource,
+  type Fault,
+  isProblem,
+  isResourceType,
+  plainOf,
+  validate,
+} from '../../fhir/index.ts'
 import type { Repository } from './repository.ts'
 import { contentOf, type Stored } from './stored.ts'
 
@@ -59,7 +66,9 @@ function put(repository: Repository, resource: ExactResource): 'created' | 'upda
   const id = resource.id ?? repository.newId()
   const before = resource.id === undefined ? undefined : repository.find(resource.resourceType, id)
   if (before && isSame(before, resource)) return 'unchanged'
-  repository.save(resource, id, before, 'PUT')
+  const saved = repository.save(resource, id, before, 'PUT')
+  if (isProblem(saved))
+    throw new Error(`Cannot load ${resource.resourceType}/${id}: it has too many search values`)
   return before ? 'updated' : 'created'
 }
 

@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto'
-import { type ExactResource, matches, type Params } from '../../fhir/index.ts'
+import { type ExactResource, type FhirProblem, matches, type Params } from '../../fhir/index.ts'
 import { type Database, openDatabase } from './database.ts'
 import { finders } from './finders.ts'
 import { indexWriter } from './index-writer.ts'
@@ -16,6 +16,8 @@ export interface RepositoryOptions {
   readonly baseUrl: string
   /** Milliseconds since 1970. */
   readonly clock?: () => number
+  /** How many search values a resource may have; any number unless told, as an import needs. */
+  readonly mostRows?: number | undefined
 }
 
 /** The resources of one `fhir.db` and their versions. It judges nobody: that is done before it, and in the query. */
@@ -26,10 +28,17 @@ export interface Repository {
   find(type: string, id: string): Stored | undefined
   findVersion(type: string, id: string, version: string): Stored | undefined
   /** Writes a new resource (`before` undefined) or the next version of one. `method` is what the history says of it. */
-  save(resource: ExactResource, id: string, before: Stored | undefined, method?: 'POST' | 'PUT'): Stored
+  save(
+    resource: ExactResource,
+    id: string,
+    before: Stored | undefined,
+    method?: 'POST' | 'PUT',
+  ): Stored | FhirProblem
   /** Writes the deletion of a resource, as a version of it. */
   remove(before: Stored): Stored
   newId(): string
+  /** How many rows of the index were written or removed since the file was opened. */
+  indexRows(): number
   transaction: Database['transaction']
   /** Writes many resources in one transaction, each under its own id; the same content again changes nothing. */
   load(resources: Iterable<unknown>): LoadReport
@@ -39,18 +48,19 @@ export interface Repository {
 }
 
 /** Opens the resources of a file, for a server or for a load beside it. */
-export function openRepository({ file, baseUrl, clock = Date.now }: RepositoryOptions): Repository {
+export function openRepository({ file, baseUrl, clock = Date.now, mostRows }: RepositoryOptions): Repository {
   const database = openDatabase(file)
   const names = openNames(database)
   database.define('granular', (content, query) => isGranular(content, query, baseUrl))
-  const index = indexWriter(database, names, baseUrl)
-  reindexIfStale(database, index, baseUrl)
+  reindexIfStale(database, indexWriter(database, names, baseUrl), baseUrl)
+  const index = indexWriter(database, names, baseUrl, mostRows)
   const repository: Repository = {
     baseUrl,
     database,
     names,
     ...finders(database, names),
     ...writers(database, names, index, clock),
+    indexRows: index.rows,
     newId: () => randomUUIDv7(),
     transaction: database.transaction,
     load: resources => load(repository, resources),

@@ -1,4 +1,4 @@
-import { plainOf } from '../../fhir/index.ts'
+import { fail, limits, plainOf } from '../../fhir/index.ts'
 import type { Database } from './database.ts'
 import type { IndexWriter } from './index-writer.ts'
 import type { Names } from './names.ts'
@@ -34,7 +34,7 @@ export function writers(
       }
       const named = plainOf({ ...resource, id })
       if (before) index.clear(rid)
-      index.add(rid, named)
+      if (!index.add(rid, named)) return TOO_MANY_ROWS
       index.place(rid, version, named)
       return { rid, type, id, version, updated, deleted: false, content }
     },
@@ -50,3 +50,8 @@ export function writers(
     },
   }
 }
+
+const TOO_MANY_ROWS = fail({
+  problem: 'too-costly',
+  text: `Cannot store resource: it has over ${limits.INDEX_ROWS} search values`,
+})

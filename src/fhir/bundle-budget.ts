@@ -1,0 +1,49 @@
+import { fail } from './failure.ts'
+import { BUNDLE_RESPONSE_BYTES, BUNDLE_WORK_MS } from './limits.ts'
+import type { FhirProblem } from './problem.ts'
+
+/** What the entries of one Bundle may cost together. */
+export interface BundleBudget {
+  /** Why no further entry is processed; undefined while there is some budget left. */
+  problem(): FhirProblem | undefined
+  /** Whether the response has room for this text. Takes the room if it has; else no other entry gets any. */
+  takeRoom(text: string): boolean
+  /** Adds milliseconds of work. */
+  addWork(ms: number): void
+}
+
+export function openBundleBudget(connection: { readonly destroyed: boolean }): BundleBudget {
+  let room = BUNDLE_RESPONSE_BYTES
+  let work = 0
+  return {
+    problem() {
+      if (connection.destroyed) return CLIENT_GONE
+      if (room < 0) return RESPONSE_TOO_LARGE
+      return work > BUNDLE_WORK_MS ? TOO_MUCH_WORK : undefined
+    },
+    takeRoom(text) {
+      const bytes = Buffer.byteLength(text)
+      const fits = room >= bytes
+      room = fits ? room - bytes : -1
+      return fits
+    },
+    addWork(ms) {
+      work += ms
+    },
+  }
+}
+
+export const RESPONSE_TOO_LARGE = fail({
+  problem: 'too-costly',
+  text: `Cannot process entry: the response to the Bundle would be over ${BUNDLE_RESPONSE_BYTES} bytes`,
+})
+
+const TOO_MUCH_WORK = fail({
+  problem: 'too-costly',
+  text: `Cannot process entry: the Bundle has taken over ${BUNDLE_WORK_MS} ms of work`,
+})
+
+const CLIENT_GONE = fail({
+  problem: 'too-costly',
+  text: 'Cannot process entry: the client has closed the connection',
+})
