@@ -89,11 +89,16 @@ for (const name of ['SQLite', 'PostgreSQL'] as const) {
 describe('/activity', () => {
   let stack: Stack
   before(async () => {
-    stack = await startStack()
+    stack = await startStack({ clock: () => Date.now() + ahead })
   })
   after(() => stack.close())
 
-  const fhir = (path: string) => fetch(`${stack.settings.fhirBaseUrl}/${path}`)
+  // A minute after the one before: within a minute repeated anonymous requests are counted.
+  let ahead = 0
+  const fhir = (path: string) => {
+    ahead += 60_000
+    return fetch(`${stack.settings.fhirBaseUrl}/${path}`)
+  }
 
   it('shows every FHIR request, live, with Pause, and is in order on every screen', async () => {
     const { page, faults } = await open()
@@ -161,15 +166,22 @@ describe('sallyport start', () => {
     made.push(here)
     const { child, printed, ended } = startProcess(['start'], here)
     await printed(/is running/)
-    const answered: number[] = []
+    const clinician = new HttpClinician({
+      settings: { issuerUrl: here.authUrl, appUrl: here.appUrl },
+      clinician: { username: 'clinician', password: 'sallyport', name: 'Dr. Robin Ahmadi' },
+    })
+    await clinician.signIn()
+    const answered: string[] = []
     let killed = false
     const enough = Promise.withResolvers<void>()
     const ask = async (client: number) => {
       for (let at = 0; !killed; at++) {
-        const number = client * 100_000 + at
+        const id = `killed-${client}-${at}`
+        const headers = { 'x-request-id': id }
+        const launch = clinician.request(`${here.authUrl}/portal/launch`, { method: 'POST', headers })
         // A request that the kill cuts off was not answered.
-        const answer = await status(`${here.fhirUrl}/Patient/n${number}`).catch(() => undefined)
-        if (answer === 401 && answered.push(number) === 200) enough.resolve()
+        const answer = await launch.catch(() => undefined)
+        if (answer?.status === 400 && answered.push(id) === 200) enough.resolve()
       }
     }
     const clients = Array.from({ length: 8 }, (_, client) => ask(client))
@@ -180,11 +192,11 @@ describe('sallyport start', () => {
     await ended()
     const store = await openStore(`sqlite:${join(here.env.SMART_DATA_DIR ?? '', 'sallyport.db')}`)
     const kept = new Set(
-      (await findRecords(store, { limit: 100_000 })).map((it: KeptRecord) => it.resource_id),
+      (await findRecords(store, { limit: 100_000 })).map((it: KeptRecord) => it.request_id),
     )
     await store.close()
     assert.deepEqual(
-      answered.filter(number => !kept.has(`n${number}`)),
+      answered.filter(id => !kept.has(id)),
       [],
     )
   })
@@ -197,14 +209,14 @@ describe('sallyport start', () => {
     assert.equal(await status(`${here.fhirUrl}/metadata`), 200)
     const file = join(here.env.SMART_DATA_DIR ?? '', 'sallyport.db')
     renameSync(file, `${file}.away`)
-    const refused = await fetch(`${here.fhirUrl}/metadata`)
+    const refused = await fetch(`${here.fhirUrl}/Patient/1`)
     assert.equal(refused.status, 503)
     const body = (await refused.json()) as { resourceType: string; issue: { code: string }[] }
     assert.equal(body.resourceType, 'OperationOutcome')
     assert.equal(body.issue[0]?.code, 'transient')
     renameSync(`${file}.away`, file)
     // It is left alone for a second before it is tried again.
-    while ((await status(`${here.fhirUrl}/metadata`)) !== 200) assert.equal(child.exitCode, null)
+    while ((await status(`${here.fhirUrl}/Patient/1`)) !== 401) assert.equal(child.exitCode, null)
     child.kill('SIGTERM')
     assert.deepEqual(await ended(), { exitCode: 0, signal: null })
   })

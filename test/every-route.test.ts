@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
+import { countRecords, findRecords } from '../src/audit/index.ts'
 import { routesOf } from '../src/web/index.ts'
 import { type Stack, startStack } from './support/stack.ts'
 
@@ -37,10 +38,11 @@ async function ask(
   name: ServerName,
   route: Route,
   headers: OutgoingHttpHeaders,
+  body = '',
 ): Promise<{ readonly reply: IncomingMessage; readonly body: string }> {
   const port = stack.settings[`${name}Port`]
   const sent = request({ host: '127.0.0.1', port, agent, ...route, headers })
-  sent.end()
+  sent.end(body)
   const [reply] = await once(sent, 'response')
   return { reply, body: await text(reply) }
 }
@@ -66,5 +68,79 @@ describe('a request that names a foreign host, on loopback', () => {
         const { reply } = await ask(name, { method: 'GET', path: '/healthz' }, { host })
         assert.equal(reply.statusCode, 200, host)
       }
+    })
+})
+
+describe('a flood of anonymous requests', () => {
+  const form = { 'content-type': 'application/x-www-form-urlencoded' }
+  const floods: readonly (readonly [
+    kind: string,
+    name: ServerName,
+    send: (number: number) => readonly [Route, OutgoingHttpHeaders?, string?],
+  ])[] = [
+    ['FHIR requests without a token', 'fhir', at => [{ method: 'GET', path: `/fhir/Patient/${at}` }]],
+    [
+      'FHIR requests with tokens that are none',
+      'fhir',
+      at => [{ method: 'PUT', path: '/fhir/Patient/1' }, { authorization: `Bearer a${at}` }],
+    ],
+    ['public FHIR requests', 'fhir', () => [{ method: 'GET', path: '/fhir/metadata' }]],
+    [
+      'authorization requests of unknown clients',
+      'auth',
+      at => [{ method: 'GET', path: `/oauth2/authorize?client_id=x${at}` }],
+    ],
+    [
+      'authorization requests of a known client',
+      'auth',
+      at => [
+        { method: 'GET', path: `/oauth2/authorize?client_id=sallyport-app&redirect_uri=https://x${at}` },
+      ],
+    ],
+    [
+      'token requests of unknown clients',
+      'auth',
+      at => [
+        { method: 'POST', path: '/oauth2/token' },
+        form,
+        `grant_type=authorization_code&client_id=x${at}`,
+      ],
+    ],
+    [
+      'token requests with unknown codes',
+      'auth',
+      at => [
+        { method: 'POST', path: '/oauth2/token' },
+        form,
+        `grant_type=authorization_code&client_id=sallyport-app&code=x${at}`,
+      ],
+    ],
+    [
+      'refresh requests',
+      'auth',
+      at => [
+        { method: 'POST', path: '/oauth2/token' },
+        form,
+        `grant_type=refresh_token&client_id=sallyport-app&refresh_token=x${at}`,
+      ],
+    ],
+    ['failed logins', 'auth', at => [{ method: 'POST', path: '/login' }, form, `username=x${at}&password=x`]],
+    ['session API requests without a session', 'app', () => [{ method: 'GET', path: '/api/patient' }]],
+  ]
+  for (const [kind, name, send] of floods)
+    it(`makes one record of ${kind}, and a count`, async () => {
+      const before = await findRecords(stack.store, { limit: 1000 })
+      const counted = () => countRecords(stack.store, {})
+      const { allowed, refused } = await counted()
+      const requests = 8
+      for (let at = 0; at < requests; at++) {
+        const [route, headers = {}, body] = send(at)
+        await ask(name, route, { host: 'localhost', ...headers }, body)
+      }
+      assert.equal((await findRecords(stack.store, { limit: 1000 })).length, before.length + 1)
+      await stack.audit.flush()
+      assert.equal((await findRecords(stack.store, { limit: 1000 })).length, before.length + 2)
+      const now = await counted()
+      assert.equal(now.allowed + now.refused, allowed + refused + requests)
     })
 })

@@ -7,7 +7,6 @@ import { samplePatients } from '../src/fhir-server/sample/index.ts'
 import { startUpstream, type UpstreamProcess } from '../src/gateway/testing/start-gateway.ts'
 import { sallyport } from './support/command-line.ts'
 import { HttpClinician } from './support/http-clinician.ts'
-import type { Stack } from './support/stack.ts'
 import { newPlace, type Place, type Started, startProcess } from './support/started.ts'
 
 describe('a start with an upstream', () => {
@@ -28,9 +27,9 @@ describe('a start with an upstream', () => {
     assert.equal(imported.exitCode, 0, imported.stderr + imported.stdout)
     started = startProcess(['start'], place)
     await started.printed(/is running/)
-    const settings = { issuerUrl: place.authUrl, fhirBaseUrl: place.fhirUrl, appUrl: place.appUrl }
+    const settings = { issuerUrl: place.authUrl, appUrl: place.appUrl }
     const login = { username: 'clinician', password: 'sallyport', name: 'Dr. Robin Ahmadi' }
-    clinician = new HttpClinician({ settings, clinician: login } as Stack)
+    clinician = new HttpClinician({ settings, clinician: login })
     await clinician.signIn()
   })
   after(async () => {

@@ -3,7 +3,15 @@ import { describe, it } from 'node:test'
 import { sql } from 'kysely'
 import { eachDatabase } from '../../test/support/databases.ts'
 import { DatabaseUnavailable, type Store } from '../store/index.ts'
-import { type AuditRecord, AuditUnavailable, createAuditor, findRecords, sweepAudit } from './index.ts'
+import {
+  type AuditRecord,
+  AuditUnavailable,
+  countRecords,
+  createAuditor,
+  findRecords,
+  sweepAudit,
+} from './index.ts'
+import { KINDS_COUNTED } from './limits.ts'
 
 const record = (more: Partial<AuditRecord> = {}): AuditRecord => ({
   at: 1000,
@@ -48,6 +56,68 @@ eachDatabase((_name, open) => {
       const [newest] = await findRecords(store, { limit: 1 })
       assert.ok(newest)
       assert.deepEqual(await ats({ after: newest }), [3000, 2000, 1000])
+    })
+
+    it('keeps the first anonymous request of a kind and source, and counts the rest of its minute', async () => {
+      const store = await open()
+      let now = 1000
+      const auditor = createAuditor({ store, clock: () => now })
+      const rows = async () =>
+        (await findRecords(store, { limit: 1000, order: 'oldest' })).map(it => [
+          ...[it.at, it.kind, it.reason, it.address, it.request, it.request_id, it.repeats],
+        ])
+      const stranger = (more: Partial<AuditRecord>) =>
+        record({ at: now, allowed: false, status: 401, anonymous: true, reason: 'No token', ...more })
+      for (let number = 0; number < 4; number++)
+        await auditor.record(
+          stranger({ address: 'a', request: `Patient/${number}`, requestId: `r${number}` }),
+        )
+      await auditor.record(stranger({ address: 'b' }), stranger({ address: 'b', reason: 'Expired' }))
+      await auditor.record(record({ at: now, client: 'app' }), record({ at: now, client: 'app' }))
+      const first = [
+        [1000, 'fhir', 'No token', 'a', 'Patient/0', 'r0', null],
+        [1000, 'fhir', 'No token', 'b', null, null, null],
+        [1000, 'fhir', 'Expired', 'b', null, null, null],
+        [1000, 'fhir', null, null, null, null, null],
+        [1000, 'fhir', null, null, null, null, null],
+      ]
+      assert.deepEqual(await rows(), first)
+      now = 61_000
+      await auditor.record(stranger({ address: 'a' }))
+      await auditor.flush()
+      assert.deepEqual((await rows()).slice(first.length), [
+        [61_000, 'fhir', 'No token', 'a', null, null, 3],
+        [61_000, 'fhir', 'No token', 'a', null, null, null],
+      ])
+      assert.deepEqual(await countRecords(store, {}), { allowed: 2, refused: 7 })
+    })
+
+    it('keeps few records of many kinds and sources, and counts all of them', async () => {
+      const store = await open()
+      let now = 1000
+      const auditor = createAuditor({ store, clock: () => now })
+      const kinds = ['fhir', 'login', 'token'] as const
+      for (let minute = 0; minute < 3; minute++, now += 60_000)
+        for (let number = 0; number < 200; number++)
+          for (const kind of kinds)
+            await auditor.record(
+              record({ at: now, kind, allowed: false, status: 401, anonymous: true, address: `a${number}` }),
+            )
+      await auditor.flush()
+      assert.deepEqual(await countRecords(store, {}), { allowed: 0, refused: 3 * 200 * kinds.length })
+      const kept = await findRecords(store, { limit: 1000 })
+      assert.equal(kept.length, 3 * (KINDS_COUNTED + 1) * kinds.length)
+    })
+
+    it('keeps an anonymous request in full that follows one that could not be kept', async () => {
+      const store = await open()
+      await refuseClient(store, 'app')
+      const auditor = createAuditor({ store })
+      const refused = record({ allowed: false, status: 401, anonymous: true, client: 'app' })
+      for (let at = 0; at <= KINDS_COUNTED; at++)
+        await assert.rejects(auditor.record({ ...refused, address: `a${at}` }), AuditUnavailable)
+      await assert.rejects(auditor.record(refused), AuditUnavailable)
+      assert.deepEqual(await findRecords(store, { limit: 10 }), [])
     })
 
     it('keeps a long text short, whatever a caller sends', async () => {

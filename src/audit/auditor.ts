@@ -1,4 +1,5 @@
 import { isDatabaseUnavailable, type Store } from '../store/index.ts'
+import { type CountingAuditor, countAnonymous } from './count-anonymous.ts'
 import { actionOf } from './fhir/codes.ts'
 import { groupCommit } from './group-commit.ts'
 import { type AuditRecord, type AuditRow, rowOf } from './record.ts'
@@ -37,8 +38,12 @@ export interface AuditorOptions {
 /** How long the store is left alone after it failed. */
 const REST_MS = 1000
 
-/** Keeps records in the store, those that come together in one commit. */
-export function createAuditor(options: AuditorOptions): Auditor {
+/** Keeps records in the store, those that come together in one commit, and counts repeated anonymous requests. */
+export function createAuditor(options: AuditorOptions): CountingAuditor {
+  return countAnonymous(createStoreAuditor(options), options.clock ?? Date.now)
+}
+
+function createStoreAuditor(options: AuditorOptions): Auditor {
   const { store, failure = 'refuse', onError = () => {}, clock = Date.now } = options
   const rows = groupCommit<AuditRow>({
     write: list => store.append('audit_event', list),

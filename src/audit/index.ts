@@ -4,10 +4,11 @@
  * secret nor a patient's name. The servers record what they do; this room keeps, finds and renders it.
  */
 export { type Auditor, type AuditorOptions, AuditUnavailable, createAuditor, noAudit } from './auditor.ts'
+export type { CountingAuditor } from './count-anonymous.ts'
 export { auditRefusal, isAboutAudit } from './fhir/answer.ts'
 export { type FhirAudit, type FhirAuditOptions, fhirAudit } from './fhir/fhir-audit.ts'
 export type { Finished } from './fhir/finished.ts'
-export { auditEventOf } from './fhir/resource.ts'
+export { auditEventOf, moreText } from './fhir/resource.ts'
 export type { AuditKind, AuditRecord } from './record.ts'
 export { countRecords, findRecords, type KeptRecord, type Place, type RecordFilter } from './trail/find.ts'
 export { type AuditSweeping, startSweepingAudit, sweepAudit } from './trail/sweep.ts'

@@ -55,6 +55,10 @@ export interface AuditRecord {
   readonly launch?: string | undefined
   readonly requestId?: string | undefined
   readonly address?: string | undefined
+  /** Whether nobody proved who they are. Such requests are counted where they repeat one another. */
+  readonly anonymous?: boolean | undefined
+  /** Of a count: how many requests it stands for. */
+  readonly repeats?: number | undefined
 }
 
 /** Stands among patients for those who are not named: too many, or not known. No id is like it. */
@@ -102,6 +106,7 @@ export function rowOf(record: AuditRecord): AuditRow {
     launch_id: storable(record.launch),
     request_id: storable(record.requestId),
     address: storable(record.address),
+    repeats: record.repeats ?? null,
   }
 }
 

@@ -9,7 +9,9 @@ import { Refusal, statusOf } from './refusal.ts'
 import type { TokenResponse } from './token/token-response.ts'
 
 type Event = Pick<AuditRecord, 'kind' | 'status'> &
-  Partial<Pick<AuditRecord, 'allowed' | 'reason' | 'client' | 'subject' | 'patient' | 'launch' | 'by'>> & {
+  Partial<
+    Pick<AuditRecord, 'allowed' | 'anonymous' | 'reason' | 'client' | 'subject' | 'patient' | 'launch' | 'by'>
+  > & {
     readonly clinician?: Pick<Clinician, 'id' | 'fhirUserId'> | undefined
   }
 
@@ -75,7 +77,8 @@ async function auditRefusedTokens(
 ): Promise<void> {
   const form = readParameters(request.body)
   const sent = { code: form.get('code'), refreshToken: form.get('refresh_token') }
-  const of = { ...(await grantBehind(context.store.db, sent)), client: refusal.known.clientId }
+  const behind = await grantBehind(context.store.db, sent)
+  const of = { ...behind, client: refusal.known.clientId, anonymous: behind === undefined }
   const refused = recordOf(context, request, { ...of, kind, ...refusalEvent(refusal) })
   const reason = refusal.known.endedGrant
   // The end of the grant came first, and was no refusal: it has a record of its own.

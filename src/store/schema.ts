@@ -251,4 +251,6 @@ interface AuditEventTable {
   launch_id: string | null
   request_id: string | null
   address: string | null
+  /** Of a count: how many anonymous requests it stands for. Null where the record is of one request. */
+  repeats: number | null
 }

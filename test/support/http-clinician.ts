@@ -1,11 +1,16 @@
 import type { Stack } from './stack.ts'
 
+/** The servers that a clinician visits. */
+export interface Visited extends Pick<Stack, 'clinician'> {
+  readonly settings: Pick<Stack['settings'], 'issuerUrl' | 'appUrl'>
+}
+
 /** A clinician's browser without a screen: cookies, forms and redirects over real HTTP. */
 export class HttpClinician {
-  readonly #stack: Stack
+  readonly #stack: Visited
   readonly #cookies = new Map<string, string>()
 
-  constructor(stack: Stack) {
+  constructor(stack: Visited) {
     this.#stack = stack
   }
 

@@ -2,7 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { type Auditor, createAuditor, fhirAudit, noAudit } from '../../src/audit/index.ts'
+import {
+  type Auditor,
+  type CountingAuditor,
+  createAuditor,
+  fhirAudit,
+  noAudit,
+} from '../../src/audit/index.ts'
 import { authServer, initialize, smartConfiguration } from '../../src/auth/index.ts'
 import { createHostCheck, ensureSecret, readSettings, type Settings } from '../../src/config/index.ts'
 import { fhirServer, openRepository } from '../../src/fhir-server/index.ts'
@@ -23,6 +29,8 @@ export interface StackOptions {
 export interface Stack {
   readonly settings: Settings
   readonly store: Store
+  /** Keeps the audit trail; anonymous requests are counted until it is flushed. */
+  readonly audit: Pick<CountingAuditor, 'flush'>
   readonly auth: FastifyInstance
   readonly fhir: FastifyInstance
   readonly app: FastifyInstance
@@ -39,9 +47,8 @@ export async function startStack({ env = {}, clock = Date.now }: StackOptions = 
   const store = await openStore(settings.databaseUrl)
   const { logger, log } = collectedLog()
   const seal = sealer(ensureSecret(settings))
-  const audit = settings.audit.kept
-    ? createAuditor({ store, failure: settings.audit.failure, clock })
-    : noAudit
+  const counting = createAuditor({ store, failure: settings.audit.failure, clock })
+  const audit = settings.audit.kept ? counting : noAudit
   await initialize({ settings, store, sealer: seal, clock })
   const auth = await authServer({ settings, store, sealer: seal, audit, clock, logger })
   await listen(auth, settings.authPort, ['127.0.0.1', '::1'])
@@ -50,7 +57,7 @@ export async function startStack({ env = {}, clock = Date.now }: StackOptions = 
   const app = await appServer({ ...settings, store, sealer: seal, audit, clock, logger })
   await listen(app, settings.appPort, ['127.0.0.1', '::1'])
   return {
-    ...{ settings, store, auth, fhir, app, log },
+    ...{ settings, store, auth, fhir, app, log, audit: counting },
     clinician: { username: 'clinician', password: settings.seedClinicianPassword, name: 'Dr. Robin Ahmadi' },
     async close() {
       closeGuard()

@@ -63,6 +63,7 @@ export function recordOf(exchange: Exchange, fhirBaseUrl: string): AuditRecord {
     launch: grant && launchIdOf(grant),
     requestId: exchange.requestId,
     address: exchange.clientAddress,
+    anonymous: grant === undefined,
   }
 }
 

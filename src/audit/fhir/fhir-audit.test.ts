@@ -4,7 +4,7 @@ import { createAuditor, fhirAudit } from '../index.ts'
 import { BASE, openAudited } from '../testing/audited-fhir.ts'
 import { describeAudited } from '../testing/describe-audited.ts'
 
-describeAudited('the audit trail of a FHIR server', ({ ask, newest, recordsBy }) => {
+describeAudited('the audit trail of a FHIR server', ({ ask, flush, newest, recordsBy }) => {
   it('has who asked what, what decided and how it ended', async () => {
     assert.equal((await ask('GET Patient/juniper', undefined, 'juniper')).status, 200)
     const { id: _, at: __, request_id: ___, ...kept } = (await newest()) ?? assert.fail('Nothing was kept')
@@ -27,6 +27,7 @@ describeAudited('the audit trail of a FHIR server', ({ ask, newest, recordsBy })
       reason: null,
       launch_id: 'launch-1',
       address: '127.0.0.1',
+      repeats: null,
     })
   })
 
@@ -76,6 +77,7 @@ describeAudited('the audit trail of a FHIR server', ({ ask, newest, recordsBy })
     assert.deepEqual(await last(), ['app', 'c1', 'launch-1', 'juniper', revoked])
     await ask('GET Patient/ashlar', undefined, 'juniper-revoked')
     assert.deepEqual(await last(), ['app', 'c1', 'launch-1', ' juniper * ', revoked])
+    await flush()
     await ask('GET Patient/juniper', undefined, 'nobody')
     assert.deepEqual((await last()).slice(0, 4), [null, null, null, null])
   })

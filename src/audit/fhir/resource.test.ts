@@ -29,6 +29,7 @@ const full: KeptRecord = {
   launch_id: 'l-1',
   request_id: 'r-1',
   address: '127.0.0.1',
+  repeats: null,
 }
 
 const bare: KeptRecord = {
@@ -91,6 +92,7 @@ describe('auditEventOf', () => {
     it(`makes a valid AuditEvent of ${interaction}`, () => {
       assert.deepEqual(validate(auditEventOf({ ...full, interaction })), [])
       assert.deepEqual(validate(auditEventOf({ ...bare, interaction, allowed: false, status: 401 })), [])
+      assert.deepEqual(validate(auditEventOf({ ...bare, interaction, repeats: 7 })), [])
     })
   }
   for (const kind of KINDS) {

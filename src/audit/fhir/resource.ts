@@ -41,9 +41,10 @@ function outcomeOf({ allowed, status }: KeptRecord): '0' | '4' | '8' {
   return allowed && status < 400 ? '0' : '4'
 }
 
-function descriptionOf({ allowed, status, reason }: KeptRecord): string {
+function descriptionOf({ allowed, status, reason, repeats }: KeptRecord): string {
   const word = allowed ? 'Allowed' : 'Refused'
-  return reason === null ? `${word} (${status})` : `${word} (${status}): ${reason}`
+  const text = reason === null ? `${word} (${status})` : `${word} (${status}): ${reason}`
+  return repeats === null ? text : `${text} (${moreText(repeats)} within a minute)`
 }
 
 function agentsOf(record: KeptRecord): readonly object[] {
@@ -91,6 +92,7 @@ function entitiesOf(record: KeptRecord): readonly object[] {
       role: ENTITY_ROLES.domain,
     })
   if (record.request !== null) entities.push(requestEntity(record))
+  if (record.repeats !== null) entities.push(countEntity(record.repeats))
   if (record.launch_id !== null) entities.push(named(OWN.launch, record.launch_id))
   if (record.request_id !== null) entities.push(named(OWN.request, record.request_id))
   return entities
@@ -103,6 +105,15 @@ function requestEntity({ method, request }: KeptRecord): object {
     role: ENTITY_ROLES.query,
     query: Buffer.from(text, 'utf8').toString('base64'),
   }
+}
+
+/** How many further requests a record stands for, in words. */
+export function moreText(repeats: number): string {
+  return repeats === 1 ? '1 more like it' : `${repeats} more like it`
+}
+
+function countEntity(repeats: number): object {
+  return { type: ENTITY_TYPES.other, detail: [{ type: 'repeats', valueString: String(repeats) }] }
 }
 
 function named(system: string, value: string): object {

@@ -73,8 +73,9 @@ export type Ask = (line: string, body?: unknown, who?: string) => Promise<{ stat
 export async function openAudited(
   store: Store,
   more: Partial<FhirServerOptions> = {},
-): Promise<{ readonly app: FastifyInstance; readonly ask: Ask }> {
-  const audit = fhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl: BASE })
+): Promise<{ readonly app: FastifyInstance; readonly ask: Ask; readonly flush: () => Promise<void> }> {
+  const auditor = createAuditor({ store })
+  const audit = fhirAudit({ auditor, store, fhirBaseUrl: BASE })
   const app = await fhirServer({
     ...{ baseUrl: BASE, dataFile: ':memory:', smartConfiguration: {}, guard, audit },
     ...more,
@@ -92,7 +93,7 @@ export async function openAudited(
     })
     return { status: reply.statusCode, body: (reply.body === '' ? undefined : reply.json()) as never }
   }
-  return { app, ask }
+  return { app, ask, flush: () => auditor.flush() }
 }
 
 export const condition = (id: string, patient: string) => ({

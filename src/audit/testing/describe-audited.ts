@@ -8,6 +8,8 @@ interface Audited {
   readonly ask: Ask
   recordsBy(options: Parameters<typeof findRecords>[1]): ReturnType<typeof findRecords>
   newest(): Promise<KeptRecord | undefined>
+  /** Keeps what was counted: the next anonymous request is the first of its kind. */
+  flush(): Promise<void>
 }
 
 /** The same tests on each database, of a FHIR server that has the two patients and keeps what it decides. */
@@ -25,6 +27,7 @@ export function describeAudited(title: string, define: (audited: Audited) => voi
 
       define({
         ask: (...line) => server.ask(...line),
+        flush: () => server.flush(),
         recordsBy: options => findRecords(store, options),
         newest: async () => (await findRecords(store, { limit: 1 }))[0],
       })

@@ -45,13 +45,13 @@ export function findRecords({ db }: Store, options: FindOptions): Promise<KeptRe
   return query.orderBy('at', direction).orderBy('id', direction).limit(limit).execute()
 }
 
-/** How many were allowed and refused. */
+/** How many requests were allowed and refused. */
 export async function countRecords(
   { db }: Store,
   filter: RecordFilter,
 ): Promise<{ readonly allowed: number; readonly refused: number }> {
   const rows = await filtered(db, filter)
-    .select(['allowed', ({ fn }) => fn.countAll<number>().as('count')])
+    .select(['allowed', sql<number>`sum(coalesce(repeats, 1))`.as('count')])
     .groupBy('allowed')
     .execute()
   const count = (allowed: boolean) => Number(rows.find(row => row.allowed === allowed)?.count ?? 0)

@@ -35,6 +35,7 @@ describe('GET /activity', () => {
       record({ request: 'Patient/of-app', client: 'sallyport-app', patient: 'juniper', launch: 'launch-1' }),
       record({ request: 'Patient/refused', allowed: false, status: 403, reason: '<script>No</script>' }),
       record({ kind: 'api', request: 'api/summary' }),
+      record({ allowed: false, status: 401, reason: 'Missing token', repeats: 57 }),
       record({ at: house.time.now - 7_200_000, request: 'Patient/two-hours-ago' }),
     )
   })
@@ -49,8 +50,9 @@ describe('GET /activity', () => {
     const { body, statusCode } = await visitor.get('/activity')
     assert.equal(statusCode, 200)
     assert.equal(body.match(/<tr role="row" data-record/g)?.length, 100)
-    assert.match(body, /All <span class="count">152</)
-    assert.match(body, /Refused <span class="count">1</)
+    assert.match(body, /57 more like it, within a minute.*Missing token/s)
+    assert.match(body, /All <span class="count">209</)
+    assert.match(body, /Refused <span class="count">58</)
     assert.doesNotMatch(body, />api\/|<script>No/)
     assert.match(body, /&lt;script&gt;No/)
   })
@@ -86,7 +88,7 @@ describe('GET /activity', () => {
       assert.match(body, /of-app/)
     }
     const { body } = await visitor.get('/activity?result=refused')
-    assert.equal(body.match(/data-record/g)?.length, 1)
+    assert.equal(body.match(/data-record/g)?.length, 2)
     assert.match((await visitor.get('/activity?app=nobody')).body, /No such request/)
     assert.equal((await visitor.get('/activity?before=x&result=y')).statusCode, 200)
   })

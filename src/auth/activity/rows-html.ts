@@ -1,4 +1,4 @@
-import type { KeptRecord } from '../../audit/index.ts'
+import { type KeptRecord, moreText } from '../../audit/index.ts'
 import { badge, dateText, type Html, html } from '../../web/index.ts'
 import { appText, decidedBy, type Names } from './words.ts'
 
@@ -16,10 +16,16 @@ function row(record: KeptRecord, names: Names): Html {
   return html`<tr role="row" data-record="${record.id}"${!record.allowed && html` class="refused"`}>
 <td role="cell" class="time" data-label="Time">${timeHtml(record.at)}</td>
 <td role="cell" data-label="Result">${record.allowed ? badge('Allowed', 'ok') : badge('Refused', 'bad')} <span class="status">${record.status}</span></td>
-<td role="cell" data-label="Request"><code><span class="verb">${record.method ?? ''}</span> ${broken(record.request ?? '')}</code></td>
+<td role="cell" data-label="Request">${requestHtml(record)}</td>
 <td role="cell" data-label="App"${app.length <= SHORT && html` class="nowrap"`}>${app}</td>
 <td role="cell" data-label="Decided by">${scope === undefined ? html`<span>${title}</span>` : html`<code>${broken(scope)}</code>`}<span class="sub">${why}</span></td>
 </tr>`
+}
+
+/** A count stands for several requests, which may have had several addresses. */
+function requestHtml({ method, request, repeats }: KeptRecord): Html {
+  if (repeats !== null) return html`<span>${moreText(repeats)}, within a minute</span>`
+  return html`<code><span class="verb">${method ?? ''}</span> ${broken(request ?? '')}</code>`
 }
 
 function timeHtml(at: number): Html {

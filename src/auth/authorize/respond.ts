@@ -40,6 +40,7 @@ export async function sendRefusal(
   await auditEvent(context, reply.request, {
     ...{ kind: 'authorize', client: clientId, launch: launchId, patient: patientId },
     clinician: login?.clinician,
+    anonymous: login === undefined,
     ...refusalEvent(refusal),
   })
   if (refusal.returnTo)

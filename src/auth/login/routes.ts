@@ -108,7 +108,7 @@ async function auditFailure(
     .where('username', '=', username)
     .executeTakeFirst()
   await auditEvent(context, request, {
-    ...{ kind: 'login', allowed: false, ...failure },
+    ...{ kind: 'login', allowed: false, anonymous: true, ...failure },
     clinician: clinician && { id: clinician.id, fhirUserId: clinician.fhir_user_id },
   })
 }

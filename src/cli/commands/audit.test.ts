@@ -26,6 +26,11 @@ const records: readonly AuditRecord[] = [
   },
 ]
 
+const counted: AuditRecord = {
+  ...{ at: now, server: 'fhir', kind: 'fhir', allowed: false, status: 401, interaction: 'read' },
+  ...{ address: '10.0.0.9', reason: 'Missing token', repeats: 57 },
+}
+
 const revoked: AuditRecord = {
   ...{ at: now, server: 'auth', kind: 'revoke', allowed: true, status: 200, launch: 'l-1' },
   ...{ fhirUser: 'Practitioner/p1', reason: 'A used code came again' },
@@ -76,12 +81,16 @@ eachDatabase((_name, _open, create) => {
         assert.equal((await run(...bad)).exitCode, 2, bad.join(' '))
     })
 
-    it('says why what an app was given has ended', async () => {
+    it('says why what an app was given has ended, and how many anonymous requests a record counts', async () => {
       const url = await create()
       const store = await openStore(url)
-      await createAuditor({ store }).record(revoked)
+      await createAuditor({ store }).record(counted, revoked)
       await store.close()
       const { stdout } = await sallyport(['audit'], { env: { SMART_DATABASE_URL: url } })
+      assert.match(
+        stdout,
+        /Z {2}refused 401 {2}fhir \(57 more like it\) {2}from=10\.0\.0\.9 {2}Missing token\n/,
+      )
       assert.match(
         stdout,
         /Z {2}allowed 200 {2}revoke {2}user=Practitioner\/p1 {2}launch=l-1 {2}A used code came again\n$/,

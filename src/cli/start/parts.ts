@@ -35,14 +35,20 @@ export async function openKeeping({ settings, logger }: Parts, closing: Closing)
     onError: error => logger.warn({ err: error }, 'Cannot remove old audit records'),
   })
   closing.add(() => auditSweeping.stop())
-  return { store, sealer: sealer(secret), audit: openAudit({ settings, logger }, store) }
+  return { store, sealer: sealer(secret), audit: openAudit({ settings, logger }, store, closing) }
 }
 
-function openAudit({ settings, logger }: Pick<Parts, 'settings' | 'logger'>, store: Store): Auditor {
+function openAudit(
+  { settings, logger }: Pick<Parts, 'settings' | 'logger'>,
+  store: Store,
+  closing: Closing,
+): Auditor {
   if (!settings.audit.kept) return noAudit
-  return createAuditor({
+  const auditor = createAuditor({
     store,
     failure: settings.audit.failure,
     onError: (error, records) => logger.error({ err: error, records }, 'Cannot keep audit records'),
   })
+  closing.add(() => auditor.flush())
+  return auditor
 }

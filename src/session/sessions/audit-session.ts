@@ -16,6 +16,7 @@ export function auditSession(context: AppContext, session: Session | undefined, 
     server: 'app',
     allowed: true,
     client: settings.app.clientId,
+    anonymous: session === undefined,
     ...(session && {
       patient: session.patientId,
       subject: session.subject ?? undefined,

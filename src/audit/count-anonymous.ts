@@ -1,0 +1,112 @@
+import type { Auditor } from './auditor.ts'
+import { COUNTED_MS, KINDS_COUNTED } from './limits.ts'
+import type { AuditRecord } from './record.ts'
+
+/** An auditor that holds counts for a while. */
+export interface CountingAuditor extends Auditor {
+  /** Keeps the counts so far; to be called before the store is closed. Where that fails they are in the log. */
+  flush(): Promise<void>
+}
+
+/** Requests of one kind and source: the first has a record of its own, `repeats` followed. */
+interface Counter {
+  /** The server and the kind of event, which many kinds and sources share. */
+  readonly event: string
+  readonly record: AuditRecord
+  repeats: number
+}
+
+/**
+ * Keeps the first anonymous request of a kind and source in full and counts those that follow within a minute, so that
+ * nobody fills the disk without having proved who they are. Of each kind of event only so many kinds and sources are
+ * told apart; the rest is counted together.
+ */
+export function countAnonymous(auditor: Auditor, clock: () => number): CountingAuditor {
+  let counters = new Map<string, Counter>()
+  let endsAt = 0
+  let timer: NodeJS.Timeout | undefined
+
+  /** Ends the minute: what was counted is written, and the next request of each kind is kept in full again. */
+  async function flush(): Promise<void> {
+    clearTimeout(timer)
+    timer = undefined
+    const counted = [...counters.values()].filter(({ repeats }) => repeats > 0)
+    counters = new Map()
+    if (counted.length === 0) return
+    const at = clock()
+    // The auditor has told of the failure, with the counts.
+    await auditor.record(...counted.map(counter => countRecord(counter, at))).catch(() => {})
+  }
+
+  function beginMinute(at: number): void {
+    if (at < endsAt && timer) return
+    if (timer) void flush()
+    endsAt = at + COUNTED_MS
+    timer = setTimeout(flush, COUNTED_MS)
+    timer.unref()
+  }
+
+  /** The key by which a record must be kept, or undefined where it was counted. */
+  function count(record: AuditRecord): string | undefined {
+    beginMinute(record.at)
+    const key = keyOf(record)
+    const known = counters.get(key)
+    if (known) {
+      known.repeats += 1
+      return undefined
+    }
+    const event = `${record.server} ${record.kind}`
+    const rest = counters.get(event)
+    if (rest) {
+      rest.repeats += 1
+      return undefined
+    }
+    const kinds = counters.values().reduce((sum, counter) => sum + (counter.event === event ? 1 : 0), 0)
+    if (kinds >= KINDS_COUNTED) {
+      counters.set(event, { event, record: restOf(record), repeats: 1 })
+      return undefined
+    }
+    counters.set(key, { event, record, repeats: 0 })
+    return key
+  }
+
+  return {
+    ...auditor,
+    flush,
+    async record(...records) {
+      const kept: AuditRecord[] = []
+      const firsts: string[] = []
+      for (const record of records) {
+        const key = record.anonymous ? count(record) : ''
+        if (key !== undefined) kept.push(record)
+        if (key) firsts.push(key)
+      }
+      if (kept.length === 0) return
+      try {
+        await auditor.record(...kept)
+      } catch (error) {
+        // What could not be kept is not told yet: the next one is the first again.
+        for (const key of firsts) counters.delete(key)
+        throw error
+      }
+    },
+  }
+}
+
+function keyOf({ server, kind, allowed, status, client, subject, reason, address }: AuditRecord): string {
+  return JSON.stringify([server, kind, allowed, status, client, subject, reason, address])
+}
+
+function countRecord({ record, repeats }: Counter, at: number): AuditRecord {
+  const { server, kind, interaction, allowed, status, client, subject, fhirUser, by, reason, address } =
+    record
+  return {
+    ...{ at, server, kind, interaction, allowed, status, client, subject, fhirUser, by, reason, address },
+    repeats,
+  }
+}
+
+/** Of several kinds, so that little can be said of them. */
+function restOf({ at, server, kind, status }: AuditRecord): AuditRecord {
+  return { at, server, kind, allowed: false, status, reason: 'Various reasons, from various addresses' }
+}
