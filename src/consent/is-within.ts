@@ -1,4 +1,5 @@
 import {
+  containedPatients,
   isRecord,
   matches,
   namesOtherPatient,
@@ -28,7 +29,22 @@ function isWithinLimit(
   if (limit.sole && limit.patient !== undefined && namesOtherPatient(resource, limit.patient, baseUrl))
     return false
   if (limit.panel && !isOfPanel(resource, limit.panel, limit.sole, baseUrl, roster)) return false
+  if (!containsNoOther(resource, limit, baseUrl, roster)) return false
   return (limit.query ?? []).every(([name, value]) => matches(resource, name, value, baseUrl) === true)
+}
+
+/** Whether everything that the resource contains is about patients of the limit. */
+function containsNoOther(
+  resource: Resource,
+  { patient, panel }: Limit,
+  baseUrl: string,
+  roster: Roster | undefined,
+): boolean {
+  if (resource.contained === undefined || (patient === undefined && !panel)) return true
+  const isOurs = (id: string) =>
+    (patient === undefined || id === patient) &&
+    (!panel || panel.patients.has(id) || (roster?.holds(panel, id) ?? false))
+  return [...containedPatients(resource, baseUrl)].every(isOurs)
 }
 
 function isOfPanel(

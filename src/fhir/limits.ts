@@ -28,8 +28,3 @@ export const INDEX_ROWS = 15_000
 export const TOKEN_CHARACTERS = 12 * 1024
 /** Granular scopes, which restrict by search parameters, of an access token. */
 export const GRANULAR_SCOPES = 150
-
-/** Operations of a FHIRPath Patch. */
-export const PATCH_OPERATIONS = 1_000
-/** Elements that all operations of a FHIRPath Patch together may look at. */
-export const PATCH_ELEMENTS = 200_000

@@ -3,7 +3,7 @@ import { searchParameter } from './definitions.ts'
 import { type CompiledPath, pathsOf } from './path/compile.ts'
 import { evaluatePath } from './path/evaluate.ts'
 import type { Resource, SearchParameter } from './r4.ts'
-import { isRecord } from './record.ts'
+import { isRecord, isResource } from './record.ts'
 import { parseReference } from './reference.ts'
 import type { IndexEntry } from './search/entry.ts'
 import { entriesOf } from './search/index-entries.ts'
@@ -21,6 +21,7 @@ export function namesOtherPatient(
   baseUrl: string,
 ): boolean {
   const isOurs = typeof patient === 'string' ? (id: string) => id === patient : patient
+  if (resource.resourceType === 'Binary') return isOtherReference(resource.securityContext, isOurs, baseUrl)
   return compartmentParameters(resource.resourceType).some(code => {
     const parameter = searchParameter(resource.resourceType, code)
     return (
@@ -46,6 +47,33 @@ function hasUntold(resource: Resource, parameter: SearchParameter, baseUrl: stri
   )
 }
 
+/** No patient has this id: it stands for a patient of another server, or one that a reference does not tell. */
+export const UNKNOWN_PATIENT = ''
+
+/**
+ * The ids of the patients that the contained resources are about, at any depth. A contained resource is part of its
+ * container (R4 references.html#contained), so who may see the one sees the other.
+ */
+export function containedPatients({ contained }: Resource, baseUrl: string): ReadonlySet<string> {
+  const patients = new Set<string>()
+  if (contained === undefined) return patients
+  if (!Array.isArray(contained) || !contained.every(isResource)) patients.add(UNKNOWN_PATIENT)
+  for (const resource of resourcesIn(contained))
+    if (namesOtherPatient(resource, id => patients.add(id).has(id), baseUrl)) patients.add(UNKNOWN_PATIENT)
+  return patients
+}
+
+/** Every resource inside a value: contained ones, and those of a Bundle or of Parameters. */
+function* resourcesIn(value: unknown): Generator<Resource> {
+  const pending: unknown[] = [value]
+  while (pending.length > 0) {
+    const next = pending.pop()
+    if (typeof next !== 'object' || next === null) continue
+    if (isResource(next)) yield next
+    for (const member of Object.values(next)) pending.push(member)
+  }
+}
+
 const typeless = new WeakMap<SearchParameter, readonly CompiledPath[]>()
 
 /** The paths that ask for a type, without the question. */
@@ -57,6 +85,16 @@ function typelessPaths(type: string, parameter: SearchParameter): readonly Compi
     .map(path => ({ ...path, moves: path.moves.filter(move => move.kind !== 'refers') }))
   typeless.set(parameter, paths)
   return paths
+}
+
+/** Whether a Reference is to another patient, or does not tell. */
+function isOtherReference(value: unknown, isOurs: (id: string) => boolean, baseUrl: string): boolean {
+  const address = isRecord(value) && typeof value.reference === 'string' ? value.reference : ''
+  if (address === '' || address.startsWith('#')) return false
+  const local = parseReference(address, baseUrl)
+  if (local) return local.type === 'Patient' && !isOurs(local.id)
+  const type = ADDRESS.exec(address)?.[1]
+  return type === undefined || type === 'Patient'
 }
 
 function isOther(entry: IndexEntry, isOurs: (id: string) => boolean): boolean {

@@ -2,14 +2,11 @@ import { parseExact } from './exact-json.ts'
 import { fail } from './failure.ts'
 import type { Interaction } from './interaction.ts'
 import { findJsonExcess } from './json-excess.ts'
-import { isFhirPathPatch } from './patch/operations.ts'
 import { mediaType } from './preferences.ts'
-import { type FhirProblem, isProblem } from './problem.ts'
+import type { FhirProblem } from './problem.ts'
 
 const JSON_TYPES = ['application/fhir+json', 'application/json'] as const
-const JSON_PATCH_TYPE = 'application/json-patch+json'
-// A FHIRPath Patch is a resource.
-const PATCH_TYPES = [JSON_PATCH_TYPE, ...JSON_TYPES] as const
+const PATCH_TYPES = ['application/json-patch+json'] as const
 const FORM_TYPE = 'application/x-www-form-urlencoded'
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
@@ -51,16 +48,8 @@ export function readBody(
       : fail({ problem: 'malformed-body', text: 'Cannot read body: there is none' })
   if (!expected.includes(mediaType(contentType ?? '')) || !isUtf8(contentType ?? ''))
     return fail({ problem: 'wrong-content-type', expected: expected.join(' or ') })
-  const read = parse(bytes)
-  if (isProblem(read) || !expected.includes(JSON_PATCH_TYPE)) return read
-  const isJsonPatch = mediaType(contentType ?? '') === JSON_PATCH_TYPE
-  return isFhirPathPatch(read.body) === isJsonPatch ? fail(MISLABELLED) : read
+  return parse(bytes)
 }
-
-const MISLABELLED = {
-  problem: 'wrong-content-type',
-  expected: `a JSON Patch as ${JSON_PATCH_TYPE}, or a FHIRPath Patch (Parameters) as ${JSON_TYPES[0]}`,
-} as const
 
 /** The text of a form, whose parameters are part of the search. */
 export function formOf(contentType: string | undefined, bytes: Uint8Array | undefined): string | undefined {

@@ -2,7 +2,12 @@ import type { Limit, Reach } from '../../consent/index.ts'
 import type { HistoryQuery } from '../../fhir/index.ts'
 import type { Context } from '../call.ts'
 import type { SqlValue } from '../repository/database.ts'
-import { compartmentCondition, compartmentRids, panelCondition } from '../search/reach-condition.ts'
+import {
+  compartmentCondition,
+  compartmentRids,
+  containsNoOther,
+  panelCondition,
+} from '../search/reach-condition.ts'
 import type { Scene } from '../search/scene.ts'
 import { all, any, joined, name, type Sql, sql } from '../search/sql.ts'
 
@@ -105,6 +110,8 @@ function versionWithin(scene: Scene, type: string, limit: Limit): Sql {
   const parts: Sql[] = []
   if (limit.patient !== undefined) parts.push(compartmentCondition(scene, type, limit.patient, 'v'))
   if (limit.panel) parts.push(panelCondition(scene, type, limit.panel, 'v'))
+  const sealed = containsNoOther(scene, limit, 'v')
+  if (sealed) parts.push(sealed)
   if (limit.id !== undefined) parts.push(sql`r.id = ${limit.id}`)
   if (limit.query) parts.push(sql`granular(coalesce(v.content, r.content), ${JSON.stringify(limit.query)})`)
   return all(parts)

@@ -1,5 +1,5 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
-import { SCHEMA } from './schema.ts'
+import { CONTAINED_PATIENT, SCHEMA } from './schema.ts'
 import { openTransactions, type Transactions } from './transactions.ts'
 
 export type SqlValue = SQLInputValue
@@ -52,12 +52,16 @@ function openFile(file: string): DatabaseSync {
   }
 }
 
+/** Of the tables. The index has an edition of its own, and is made again from the content. */
+const EDITION = 2
+
 function migrate(sqlite: DatabaseSync): void {
   sqlite.exec('BEGIN IMMEDIATE')
   const { user_version: edition } = sqlite.prepare('PRAGMA user_version').get() ?? {}
-  if (edition === 0) sqlite.exec(`${SCHEMA}; PRAGMA user_version = 1`)
+  if (edition === 0) sqlite.exec(`${SCHEMA}; PRAGMA user_version = ${EDITION}`)
+  if (edition === 1) sqlite.exec(`${CONTAINED_PATIENT}; PRAGMA user_version = ${EDITION}`)
   sqlite.exec('COMMIT')
-  if (edition !== 0 && edition !== 1) throw new Error(`it was made by a newer Sallyport (edition ${edition})`)
+  if (Number(edition) > EDITION) throw new Error(`it was made by a newer Sallyport (edition ${edition})`)
 }
 
 function recall(sqlite: DatabaseSync, statements: Map<string, StatementSync>, sql: string): StatementSync {

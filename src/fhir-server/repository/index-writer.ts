@@ -1,11 +1,17 @@
 import type { StatementSync } from 'node:sqlite'
-import { type IndexEntry, indexEntries, patientsOf, type Resource } from '../../fhir/index.ts'
+import {
+  containedPatients,
+  type IndexEntry,
+  indexEntries,
+  patientsOf,
+  type Resource,
+} from '../../fhir/index.ts'
 import type { Database, SqlValue } from './database.ts'
 import type { Names } from './names.ts'
 import { VALUE_TABLES } from './schema.ts'
 
 /** Goes up whenever the same content would be indexed differently; the index is then made anew. */
-export const INDEX_EDITION = 1
+export const INDEX_EDITION = 2
 
 /** Keeps the search values and compartments of resources. */
 export interface IndexWriter {
@@ -13,7 +19,7 @@ export interface IndexWriter {
   add(rid: number, resource: Resource): boolean
   /** Forgets the search values of a resource. */
   clear(rid: number): void
-  /** Notes whose compartments a version is in. */
+  /** Notes whose compartments a version is in, and whom its contained resources are about. */
   place(rid: number, version: number, resource: Resource): void
   /** Forgets everything. */
   empty(): void
@@ -43,6 +49,7 @@ export function indexWriter(
   const clear = VALUE_TABLES.map(table => database.prepare(`DELETE FROM ${table} WHERE rid = ?`))
   let rows = 0
   const place = database.prepare('INSERT OR IGNORE INTO compartment VALUES (?, ?, ?, ?)')
+  const contain = database.prepare('INSERT INTO contained_patient VALUES (?, ?, ?)')
   return {
     add(rid, resource) {
       const entries = indexEntries(resource, baseUrl)
@@ -62,9 +69,11 @@ export function indexWriter(
     place(rid, version, resource) {
       const tid = names.typeId(resource.resourceType)
       for (const patient of patientsOf(resource, baseUrl)) place.run(patient, tid, rid, version)
+      for (const patient of containedPatients(resource, baseUrl)) contain.run(rid, version, patient)
     },
     empty() {
-      for (const table of ['compartment', ...VALUE_TABLES]) database.exec(`DELETE FROM ${table}`)
+      for (const table of ['compartment', 'contained_patient', ...VALUE_TABLES])
+        database.exec(`DELETE FROM ${table}`)
     },
     rows: () => rows,
   }

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { BASE, condition, idsOf, patient, startFhir } from '../testing/fhir.ts'
+import { BASE, condition, guardOf, idsOf, patient, patientAccess, startFhir } from '../testing/fhir.ts'
 import { openDatabase } from './database.ts'
 import { openRepository } from './repository.ts'
 
@@ -51,6 +51,20 @@ describe('openRepository', () => {
     assert.deepEqual(await search(BASE), [[], [], 2])
     assert.deepEqual(await search(elsewhere), [['c'], ['c'], 2])
     assert.deepEqual(await search(BASE), [[], [], 2])
+  })
+
+  it('takes over data from before it noted whom contained resources are about', async () => {
+    const first = open('earlier.db')
+    first.load([condition('c', 'ann', { contained: [condition('inner', 'bob')] }), condition('own', 'ann')])
+    first.database.exec('DROP TABLE contained_patient; PRAGMA user_version = 1')
+    first.database.exec(`UPDATE setting SET value = '1 ${BASE}' WHERE name = 'index'`)
+    first.close()
+    const fhir = await startFhir({
+      dataFile: join(folder, 'earlier.db'),
+      guard: guardOf({ ann: patientAccess('ann') }),
+    })
+    assert.deepEqual(idsOf(await fhir.as('ann')('GET Condition')), ['own'])
+    await fhir.close()
   })
 
   it('does not open data that a newer version made', () => {

@@ -1,9 +1,16 @@
+/** Since edition 2. */
+export const CONTAINED_PATIENT = `CREATE TABLE contained_patient (
+  rid INTEGER NOT NULL, version INTEGER NOT NULL, patient TEXT NOT NULL,
+  PRIMARY KEY (rid, version, patient)
+) WITHOUT ROWID;`
+
 /**
  * The tables of `fhir.db`. A resource has one row with its current content, and a row per version. The content of
  * the current version stands only in `resource`; `version` takes it over when the next one is written.
  *
  * - `name` numbers the resource types (`code` empty) and their search parameters.
  * - `compartment` says which patients' compartments a version is in: the current one and old ones.
+ * - `contained_patient` says which patients the contained resources of a version are about.
  * - the other tables hold the search values of current versions, by resource and by value.
  */
 export const SCHEMA = `
@@ -39,6 +46,7 @@ CREATE TABLE compartment (
   patient TEXT NOT NULL, tid INTEGER NOT NULL, rid INTEGER NOT NULL, version INTEGER NOT NULL,
   PRIMARY KEY (patient, tid, rid, version)
 ) WITHOUT ROWID;
+${CONTAINED_PATIENT}
 CREATE TABLE token (
   rid INTEGER NOT NULL, nid INTEGER NOT NULL, code TEXT NOT NULL, system TEXT NOT NULL, text TEXT NOT NULL,
   PRIMARY KEY (rid, nid, code, system, text)

@@ -35,12 +35,26 @@ export function compartmentCondition(scene: Scene, type: string, patient: string
   return sql`EXISTS (SELECT 1 FROM compartment c WHERE c.patient = ${patient} AND c.tid = ${tid} AND c.rid = ${at}.rid AND c.version = ${at}.version)`
 }
 
+/** Whether the version in the row contains nothing about a patient outside the limit (`isWithin` in consent). */
+export function containsNoOther(scene: Scene, { patient, panel }: Limit, row: string): Sql | undefined {
+  const at = name(row)
+  const others = [
+    ...(patient === undefined ? [] : [sql`h.patient <> ${patient}`]),
+    ...(panel ? [sql`h.patient NOT IN (${panelPatients(scene.names, panel)})`] : []),
+  ]
+  if (others.length === 0) return undefined
+  return sql`NOT EXISTS (SELECT 1 FROM contained_patient h
+    WHERE h.rid = ${at}.rid AND h.version = ${at}.version AND ${any(others)})`
+}
+
 function limitCondition(scene: Scene, type: string, limit: Limit, row: string): Sql {
   // Only of writes, which are judged by their content and not by a query.
   if (limit.sole) return name('0')
   const parts: Sql[] = []
   if (limit.patient !== undefined) parts.push(compartmentCondition(scene, type, limit.patient, row))
   if (limit.panel) parts.push(panelCondition(scene, type, limit.panel, row))
+  const sealed = containsNoOther(scene, limit, row)
+  if (sealed) parts.push(sealed)
   if (limit.id !== undefined) parts.push(sql`${name(row)}.id = ${limit.id}`)
   for (const [parameter, value] of limit.query ?? [])
     parts.push(granularCondition(scene, type, parameter, value, row))

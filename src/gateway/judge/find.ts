@@ -1,5 +1,5 @@
 import { type Judged, tellsAbsence } from '../../consent/index.ts'
-import { fail, isProblem, isRecord, type Resource } from '../../fhir/index.ts'
+import { fail, isProblem, isRecord, isResource, type Resource } from '../../fhir/index.ts'
 import type { Letter } from '../../scope/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
@@ -7,7 +7,7 @@ import { declined } from '../upstream/declined.ts'
 import { getting } from '../upstream/request-of.ts'
 import { isJson, resourceIn } from '../upstream/resource-in.ts'
 import type { UpstreamAnswer } from '../upstream/upstream.ts'
-import { isResource, judgeOf } from './judge.ts'
+import { judgeOf } from './judge.ts'
 
 /** A resource of the upstream that the caller may touch. */
 export interface Living {

@@ -1,5 +1,12 @@
-import { type Access, isWithin, type Limit, type Panel, type Roster } from '../../consent/index.ts'
-import { isProblem, isRecord, namesOtherPatient, patientsOf, type Resource } from '../../fhir/index.ts'
+import { type Access, isWithin, type Panel, type Roster } from '../../consent/index.ts'
+import {
+  containedPatients,
+  isProblem,
+  namesOtherPatient,
+  patientsOf,
+  type Resource,
+  UNKNOWN_PATIENT,
+} from '../../fhir/index.ts'
 import type { Letter } from '../../scope/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
@@ -48,38 +55,9 @@ function judgeBy(access: Access, baseUrl: string, roster?: Roster): Judge {
     reaches(letter, resource) {
       if (KEPT_ELSEWHERE.has(resource.resourceType)) return false
       const reach = access.reach(resource.resourceType, letter)
-      return (
-        reach === 'everything' ||
-        reach.some(
-          limit =>
-            isWithin(resource, [limit], baseUrl, roster) && containsNoOther(resource, limit, baseUrl, roster),
-        )
-      )
+      return isWithin(resource, reach, baseUrl, roster)
     },
   }
-}
-
-/**
- * What a resource contains is part of it, and so judged with it: of a limit to patients, nothing that it contains may be
- * about another.
- */
-function containsNoOther(
-  { contained }: Resource,
-  limit: Limit,
-  baseUrl: string,
-  roster: Roster | undefined,
-): boolean {
-  const { patient, panel } = limit
-  if ((patient === undefined && !panel) || contained === undefined) return true
-  const isOurs = (id: string) => (panel ? isOn(panel, id, roster) : id === patient)
-  return (
-    Array.isArray(contained) &&
-    contained.every(it => isResource(it) && !namesOtherPatient(it, isOurs, baseUrl))
-  )
-}
-
-function isOn(panel: Panel, patient: string, roster: Roster | undefined): boolean {
-  return panel.patients.has(patient) || (roster?.holds(panel, patient) ?? false)
 }
 
 const LETTERS = ['c', 'r', 'u', 'd', 's'] as const satisfies readonly Letter[]
@@ -111,13 +89,8 @@ function panelsOf(access: Access, type: string): readonly Panel[] {
 
 /** All patients whom a judgement of the resource may come to speak of. */
 function patientsNamed(resource: Resource, baseUrl: string): ReadonlySet<string> {
-  const named = new Set(patientsOf(resource, baseUrl))
-  const { contained } = resource
-  for (const it of [resource, ...(Array.isArray(contained) ? contained.filter(isResource) : [])])
-    namesOtherPatient(it, id => named.add(id).has(id), baseUrl)
+  const named = new Set([...patientsOf(resource, baseUrl), ...containedPatients(resource, baseUrl)])
+  namesOtherPatient(resource, id => named.add(id).has(id), baseUrl)
+  named.delete(UNKNOWN_PATIENT)
   return named
-}
-
-export function isResource(value: unknown): value is Resource {
-  return isRecord(value) && typeof value.resourceType === 'string'
 }

@@ -1,6 +1,6 @@
-import { fail, isProblem, isRecord, parseExact, type Resource } from '../../fhir/index.ts'
+import { fail, isProblem, isRecord, isResource, parseExact, type Resource } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
-import { isResource, type Judge, judgeOf } from '../judge/judge.ts'
+import { type Judge, judgeOf } from '../judge/judge.ts'
 import type { Problem } from '../problem.ts'
 import { declined } from '../upstream/declined.ts'
 import type { UpstreamRequest } from '../upstream/exchange.ts'

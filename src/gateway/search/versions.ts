@@ -1,8 +1,16 @@
-import { fail, isProblem, isRecord, parseExact, parseReference, type Resource } from '../../fhir/index.ts'
+import {
+  fail,
+  isProblem,
+  isRecord,
+  isResource,
+  parseExact,
+  parseReference,
+  type Resource,
+} from '../../fhir/index.ts'
 import type { Letter } from '../../scope/index.ts'
 import type { Call, Context } from '../call.ts'
 import { lastVersion } from '../judge/find.ts'
-import { isResource, judgeOf } from '../judge/judge.ts'
+import { judgeOf } from '../judge/judge.ts'
 import type { Problem } from '../problem.ts'
 
 interface Version {

@@ -1,5 +1,4 @@
-import { fail, type Resource } from '../../fhir/index.ts'
-import { isResource } from '../judge/judge.ts'
+import { fail, isResource, type Resource } from '../../fhir/index.ts'
 import type { Problem } from '../problem.ts'
 import type { UpstreamAnswer } from './upstream.ts'
 

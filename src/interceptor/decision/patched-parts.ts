@@ -1,31 +1,23 @@
-import { fhirPathWrittenParts, isFhirPathPatch, type WrittenPart } from '../../fhir/index.ts'
-import { isJsonObject, type JsonObject } from './json.ts'
+import type { JsonObject } from './json.ts'
 
 type Node = Record<string, unknown>
 
 /**
- * What a patch writes, as a resource that has nothing else: the values that it adds and replaces, less what a later
- * operation removes. What is moved or copied from the stored resource is not known here. Undefined for what is no patch.
+ * What a JSON Patch (RFC 6902) writes, as a resource that has nothing else: the values of `add` and `replace`, less
+ * what a later operation removes. What is moved or copied from the stored resource is not known here.
  */
-export function patchedParts(patch: unknown, type: string): JsonObject | undefined {
-  const parts = isFhirPathPatch(patch) ? fhirPathWrittenParts(patch, type) : jsonPatchParts(patch)
-  if (!parts) return undefined
+export function patchedParts(patch: readonly JsonObject[]): JsonObject {
   const root: Node = {}
-  for (const { steps, value } of parts) if (steps.length > 0) set(root, steps, value)
-  return listsOf(root) as JsonObject
-}
-
-function jsonPatchParts(patch: unknown): readonly WrittenPart[] | undefined {
-  if (!Array.isArray(patch) || !patch.every(isJsonObject)) return undefined
-  return patch.flatMap(({ op, path, value }) => {
-    if (typeof path !== 'string' || !path.startsWith('/')) return []
+  for (const { op, path, value } of patch) {
+    if (typeof path !== 'string' || !path.startsWith('/')) continue
     const steps = path
       .slice(1)
       .split('/')
       .map(step => step.replaceAll('~1', '/').replaceAll('~0', '~'))
-    if (op === 'add' || op === 'replace') return [{ steps, value }]
-    return op === 'remove' ? [{ steps, value: undefined }] : []
-  })
+    if (op === 'add' || op === 'replace') set(root, steps, value)
+    else if (op === 'remove') set(root, steps, undefined)
+  }
+  return listsOf(root) as JsonObject
 }
 
 function set(node: Node, steps: readonly string[], value: unknown): void {

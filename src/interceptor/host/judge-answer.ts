@@ -1,6 +1,13 @@
 import type { Access } from '../../consent/index.ts'
-import { type Interaction, outcome, outsideGrant, type Refused, resourceTypes } from '../../fhir/index.ts'
-import { isJsonObject, isResource } from '../decision/json.ts'
+import {
+  type Interaction,
+  isResource,
+  outcome,
+  outsideGrant,
+  type Refused,
+  resourceTypes,
+} from '../../fhir/index.ts'
+import { isJsonObject } from '../decision/json.ts'
 import { isShown, showsOf } from './shows.ts'
 
 /** What the host answered. */

@@ -1,6 +1,6 @@
 import { type Access, isWithin, type Reach } from '../../consent/index.ts'
-import type { Interaction, Resource } from '../../fhir/index.ts'
-import { isJsonObject, isResource } from '../decision/json.ts'
+import { type Interaction, isResource, type Resource } from '../../fhir/index.ts'
+import { isJsonObject } from '../decision/json.ts'
 
 /** What the answer to an interaction may show. */
 export interface Shows {

@@ -1,8 +1,13 @@
-import { isSameJson } from '../exact-json.ts'
-import { isRecord } from '../record.ts'
-import { attempt, checkDepth, type Patched, PatchFailure } from './failure.ts'
+import { isSameJson } from './exact-json.ts'
+import { isRecord } from './record.ts'
+
+/** JSON Patch (RFC 6902) on exact JSON (`parseExact`). What it is given is never changed. */
+export type Patched = { readonly value: unknown } | { readonly failure: string; readonly malformed: boolean }
 
 const OPERATIONS = ['add', 'remove', 'replace', 'move', 'copy', 'test'] as const
+
+// No valid resource is deeper (see `validate`).
+const MAX_DEPTH = 100
 
 // A copy of an array into itself doubles it: what a patch copies is bounded, as what it sends is.
 const MOST_COPIED = 1024 * 1024
@@ -16,9 +21,18 @@ interface Operation {
   readonly value: unknown
 }
 
-/** Applies a JSON Patch (RFC 6902) to a JSON value, which stays as it is. */
-export function applyJsonPatch(document: unknown, patch: unknown): Patched {
-  return attempt(() => {
+/** Thrown and caught in this file: a patch is a whole, and the first operation that fails ends it. */
+class PatchFailure extends Error {
+  readonly malformed: boolean
+  constructor(text: string, malformed = false) {
+    super(text)
+    this.malformed = malformed
+  }
+}
+
+/** The document after all operations, or why one of them cannot be done. */
+export function applyPatch(document: unknown, patch: unknown): Patched {
+  try {
     if (!Array.isArray(patch)) throw new PatchFailure('expected an array of operations', true)
     let value = structuredClone(document)
     let copied = 0
@@ -27,12 +41,15 @@ export function applyJsonPatch(document: unknown, patch: unknown): Patched {
       if (copied > MOST_COPIED) throw new PatchFailure('it copies too much')
       value = apply(value, operation)
     }
-    return value
-  })
+    return { value }
+  } catch (error) {
+    if (error instanceof PatchFailure) return { failure: error.message, malformed: error.malformed }
+    throw error
+  }
 }
 
 /** Whether a patch reads what is stored: a `test` that fails tells that it is something else, a copy shows it elsewhere. */
-export function jsonPatchReads(patch: unknown): boolean {
+export function readsStored(patch: unknown): boolean {
   return Array.isArray(patch) && patch.some(step => isRecord(step) && READING.has(step.op))
 }
 
@@ -47,9 +64,16 @@ function parseOperation(candidate: unknown, index: number): Operation {
   if (!known) throw new PatchFailure(`operation ${index} has no known op`, true)
   if ((known === 'add' || known === 'replace' || known === 'test') && value === undefined)
     throw new PatchFailure(`operation ${index} has no value`, true)
-  checkDepth(value, index)
+  if (!isShallow(value, MAX_DEPTH))
+    throw new PatchFailure(`the value of operation ${index} is nested too deeply`)
   const needsFrom = known === 'move' || known === 'copy'
   return { op: known, path: pointer(path, index), from: needsFrom ? pointer(from, index) : [], value }
+}
+
+/** Whether a value has no more levels than these; no deeper is looked. */
+function isShallow(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return levels > 0 && Object.values(value).every(item => isShallow(item, levels - 1))
 }
 
 function sizeAt(document: unknown, path: readonly string[]): number {
