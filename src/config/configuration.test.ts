@@ -60,7 +60,7 @@ describe('readSettings', () => {
           aliases: [],
           narrowing: 'auto',
           timeoutSeconds: 10,
-          responseLimitMegabytes: 32,
+          responseLimitMegabytes: 16,
           connections: 64,
           auth: 'none',
           token: undefined,

@@ -40,8 +40,9 @@ export const upstreamTable = {
     name: 'smart.fhir.upstream-response-limit-mb',
     env: 'SMART_FHIR_UPSTREAM_RESPONSE_LIMIT_MB',
     type: types.wholeNumber(1, 1024),
-    initial: '32',
-    about: 'Largest answer that the gateway looks into, in megabytes; past it the answer is 502.',
+    initial: '16',
+    about:
+      'Largest response of the upstream that the gateway looks into, in megabytes. A larger page is answered with 400, a larger resource with 502.',
     of: settings => settings.fhir.upstream.responseLimitMegabytes,
   }),
   fhirUpstreamConnections: fixed({

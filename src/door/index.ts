@@ -7,3 +7,4 @@
 export type { Behind } from './behind.ts'
 export type { Asked, Call } from './call.ts'
 export { type DoorOptions, openDoor } from './open-door.ts'
+export { openTurns } from './turns.ts'

@@ -80,7 +80,7 @@ describe('the audit trail of the gateway', () => {
     assert.equal(reply.body.entry?.length, 2)
     assert.equal((await findRecords(store, { limit: 1 }))[0]?.patients, ' * ')
     // One who may not see everything is never answered unseen.
-    assert.equal((await fhir.as('clinician')('GET Condition?patient=ashlar')).status, 502)
+    assert.equal((await fhir.as('clinician')('GET Condition?patient=ashlar')).status, 400)
   })
 
   it('answers AuditEvents from its own store, never from the upstream, and lets nobody write one', async () => {

@@ -17,8 +17,8 @@ type UpstreamReason =
   /** It cannot be reached, or was not a moment ago and is left alone. */
   | { readonly problem: 'upstream-away' }
   | { readonly problem: 'upstream-late' }
-  /** What it answered is no answer. `why` is for our own eyes. */
-  | { readonly problem: 'upstream-broken'; readonly why: string }
+  /** What it answered is no answer. `why` is for our own eyes; `excess` says that there was too much of it. */
+  | { readonly problem: 'upstream-broken'; readonly why: string; readonly excess?: string }
   /** It would not do it, and says so; `said` is released as it is. */
   | {
       readonly problem: 'upstream-declined'
@@ -30,6 +30,15 @@ type UpstreamReason =
   | { readonly problem: 'no-version'; readonly type: string }
   | { readonly problem: 'kept-elsewhere'; readonly type: string }
   | { readonly problem: 'gateway-entry-failed'; readonly entry: number; readonly cause: Problem }
+
+/** A page that is too large is the caller's to mend: by asking for less. */
+export function pageProblem(problem: Problem): Problem {
+  if (problem.problem !== 'upstream-broken' || problem.excess === undefined) return problem
+  return fail({
+    problem: 'too-costly',
+    text: `Cannot use the page of the FHIR server: ${problem.excess}. Ask for smaller pages with _count`,
+  })
+}
 
 export function tooCostly(most: number): Problem {
   return fail({

@@ -9,6 +9,7 @@ import type { Context } from './call.ts'
 import { gatewayStatement } from './capability-statement.ts'
 import { handle } from './handle.ts'
 import { behindDoor } from './http/behind.ts'
+import { RESPONSE_BYTES } from './limits.ts'
 import { rosterOf } from './roster/roster.ts'
 import { type LinkSealer, openPages } from './search/pages.ts'
 import { addressesOf } from './upstream/addresses.ts'
@@ -39,7 +40,6 @@ export interface GatewayOptions extends DoorOptions {
   readonly fetch?: Fetch
 }
 
-const RESPONSE_LIMIT = 32 * 1024 * 1024
 const TIMEOUT_MS = 10_000
 const CONNECTIONS = 64
 
@@ -80,7 +80,7 @@ function contextOf(options: GatewayOptions, pool: Pool, watching: Watch, clock: 
     baseUrl,
     addresses,
     upstream,
-    responseLimit: options.responseLimit ?? RESPONSE_LIMIT,
+    responseLimit: options.responseLimit ?? RESPONSE_BYTES,
     isRecorded: options.audit !== undefined,
     handle,
     judgedBefore: judgedBefore(),
@@ -118,7 +118,7 @@ function upstreamOf(
       fetch: options.fetch ?? ((url, init) => fetch(url, init)),
     }),
     timeoutMs,
-    responseLimit: options.responseLimit ?? RESPONSE_LIMIT,
+    responseLimit: options.responseLimit ?? RESPONSE_BYTES,
     clock,
     onExchange: answer => watching.saw(answer),
     warn: text => logger?.warn(text),

@@ -1,16 +1,49 @@
-import { isProblem } from '../../fhir/index.ts'
+import { openTurns } from '../../door/index.ts'
+import {
+  type BundleBudget,
+  isProblem,
+  isWriting,
+  openBundleBudget,
+  RESPONSE_TOO_LARGE,
+} from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { answerOf, type Problem } from '../problem.ts'
-import { bundleText } from '../search/bundle-text.ts'
+import { bundleOfTexts } from '../search/bundle-text.ts'
 import { entryAnswer } from './entry-answer.ts'
 
-/** Does the entries one after the other, each by itself: one that fails says so and changes nothing for the others. */
-export async function batch(context: Context, calls: readonly (Call | Problem)[]): Promise<Answer> {
-  const entry: object[] = []
+/**
+ * Processes the entries one after the other, each by itself: one that fails changes nothing for the others. What is over
+ * the budget of the Bundle is answered with `too-costly`.
+ */
+export async function batch(
+  context: Context,
+  bundle: Call,
+  calls: readonly (Call | Problem)[],
+): Promise<Answer> {
+  const budget = openBundleBudget(bundle.connection)
+  const takeTurns = openTurns()
+  const entries: string[] = []
   for (const call of calls) {
-    const outcome = isProblem(call) ? call : await context.handle(context, call)
-    entry.push(entryAnswer(isProblem(outcome) ? answerOf(outcome) : outcome))
+    entries.push(await processEntry(context, budget, call))
+    await takeTurns()
   }
-  return { status: 200, headers: {}, body: bundleText({ type: 'batch-response', entry }) }
+  return { status: 200, headers: {}, body: bundleOfTexts('batch-response', entries) }
+}
+
+async function processEntry(context: Context, budget: BundleBudget, call: Call | Problem): Promise<string> {
+  const allowed = budget.problem() ?? call
+  if (isProblem(allowed)) return entryAnswer(answerOf(allowed))
+  const outcome = await context.handle(context, allowed)
+  return isProblem(outcome)
+    ? entryAnswer(answerOf(outcome))
+    : fit(budget, outcome, isWriting(allowed.interaction))
+}
+
+/** The answer as far as the response has room for it. What was written is said to be written, without its content. */
+export function fit(budget: BundleBudget, answer: Answer, isWritten: boolean): string {
+  const text = entryAnswer(answer)
+  if (budget.takeRoom(text)) return text
+  const { body: _, ...rest } = answer
+  return entryAnswer(isWritten ? rest : answerOf(RESPONSE_TOO_LARGE))
 }

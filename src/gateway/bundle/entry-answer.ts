@@ -1,23 +1,47 @@
 import { STATUS_CODES } from 'node:http'
-import { isRecord, parseExact } from '../../fhir/index.ts'
+import { fail, findJsonExcess, isRecord } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
+import { answerOf } from '../problem.ts'
 
-/** The answer to one entry as an entry: what went wrong is its `outcome`, what was asked for is its `resource`. */
-export function entryAnswer({ status, headers, body }: Answer): object {
+/**
+ * JSON of the answer to one entry: what went wrong is its `outcome`, what was asked for is its `resource`. Content is
+ * put in as it came and not kept as an object, which would take several times the memory.
+ */
+export function entryAnswer(answer: Answer): string {
+  const said = readBody(answer.body)
+  if (said === 'broken') return entryAnswer(answerOf(BROKEN))
+  const { status, headers } = answer
   const { location, etag } = headers
   const lastModified = instantOf(headers['last-modified'])
-  const said: unknown = typeof body === 'string' ? parseExact(body) : undefined
-  const isOutcome = isRecord(said) && said.resourceType === 'OperationOutcome'
-  return {
-    ...(location !== undefined && { fullUrl: location.replace(/\/_history\/[^/]+$/, '') }),
-    ...(said !== undefined && !isOutcome && { resource: said }),
-    response: {
-      status: `${status} ${STATUS_CODES[status] ?? ''}`.trim(),
-      ...(location !== undefined && { location }),
-      ...(etag !== undefined && { etag }),
-      ...(lastModified !== undefined && { lastModified }),
-      ...(isOutcome && { outcome: said }),
-    },
+  const response = JSON.stringify({
+    status: `${status} ${STATUS_CODES[status] ?? ''}`.trim(),
+    ...(location !== undefined && { location }),
+    ...(etag !== undefined && { etag }),
+    ...(lastModified !== undefined && { lastModified }),
+  })
+  const parts: string[] = []
+  if (location !== undefined)
+    parts.push(`"fullUrl":${JSON.stringify(location.replace(/\/_history\/[^/]+$/, ''))}`)
+  if (said?.isOutcome) parts.push(`"response":${response.slice(0, -1)},"outcome":${said.text}}`)
+  else {
+    if (said) parts.push(`"resource":${said.text}`)
+    parts.push(`"response":${response}`)
+  }
+  return `{${parts.join(',')}}`
+}
+
+const BROKEN = fail({ problem: 'upstream-broken', why: 'its JSON is broken' })
+
+function readBody(
+  body: Answer['body'],
+): { readonly text: string; readonly isOutcome: boolean } | 'broken' | undefined {
+  if (typeof body !== 'string') return undefined
+  if (findJsonExcess(body)) return 'broken'
+  try {
+    const value: unknown = JSON.parse(body)
+    return { text: body, isOutcome: isRecord(value) && value.resourceType === 'OperationOutcome' }
+  } catch {
+    return 'broken'
   }
 }
 

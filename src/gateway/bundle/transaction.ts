@@ -1,12 +1,25 @@
-import { type Entry, fail, isProblem, isRecord, isResource, parseExact } from '../../fhir/index.ts'
+import { openTurns } from '../../door/index.ts'
+import {
+  type BundleBudget,
+  type Entry,
+  exactText,
+  fail,
+  isProblem,
+  isRecord,
+  isResource,
+  openBundleBudget,
+  parseExact,
+  RESPONSE_TOO_LARGE,
+} from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { mayShow } from '../interactions/written.ts'
 import { answerOf, type Problem } from '../problem.ts'
-import { bundleText } from '../search/bundle-text.ts'
+import { bundleOfTexts } from '../search/bundle-text.ts'
 import { declined } from '../upstream/declined.ts'
 import { sending } from '../upstream/request-of.ts'
 import { resourceIn } from '../upstream/resource-in.ts'
+import { fit } from './batch.ts'
 import { conditionalReferences } from './conditional-references.ts'
 import { entryAnswer } from './entry-answer.ts'
 import { fullUrlProblem, linked } from './identities.ts'
@@ -27,27 +40,35 @@ export async function transaction(
   const misnamed = fullUrlProblem(entries, context.baseUrl)
   if (misnamed) return misnamed
   const steps: Step[] = []
+  const takeTurns = openTurns()
+  const reads = openBundleBudget(bundle.connection)
   for (const [entry, call] of calls.entries()) {
-    const step = isProblem(call) ? call : await judgedStep(context, call)
+    const step = reads.problem() ?? (isProblem(call) ? call : await judgedStep(context, call, reads))
     if (isProblem(step)) return fail({ problem: 'gateway-entry-failed', entry, cause: step })
     steps.push(step)
+    await takeTurns()
   }
   const refused = await problemAmong(context, steps, entries)
   if (refused) return refused
   const written = await send(context, bundle, steps, entries)
   if (isProblem(written)) return written as Problem
-  const entry: object[] = []
-  for (const step of steps) entry.push(await answerTo(context, step, written as ReadonlyMap<Step, object>))
-  return { status: 200, headers: {}, body: bundleText({ type: 'transaction-response', entry }) }
+  const entry: string[] = []
+  const budget = openBundleBudget(bundle.connection)
+  for (const step of steps) {
+    entry.push(await answerTo(context, budget, step, written as ReadonlyMap<Step, WrittenEntry>))
+    await takeTurns()
+  }
+  return { status: 200, headers: {}, body: bundleOfTexts('transaction-response', entry) }
 }
 
-async function judgedStep(context: Context, call: Call): Promise<Step | Problem> {
+async function judgedStep(context: Context, call: Call, reads: BundleBudget): Promise<Step | Problem> {
   const step = await stepOf(context, call)
   if (isProblem(step)) return step
   if (step.kind === 'write') return referring(context, step)
   if (step.kind === 'answered') return step
   const answer = await context.handle(context, call)
-  return isProblem(answer) ? answer : step
+  if (isProblem(answer)) return answer
+  return reads.takeRoom(entryAnswer(answer)) ? step : RESPONSE_TOO_LARGE
 }
 
 /** With real references in the place of conditional ones. */
@@ -97,15 +118,16 @@ async function send(
   bundle: Call,
   steps: readonly Step[],
   entries: readonly Entry[],
-): Promise<ReadonlyMap<Step, object> | Problem> {
+): Promise<ReadonlyMap<Step, WrittenEntry> | Problem> {
   const writes = steps.filter(step => step.kind === 'write')
   if (writes.length === 0) return new Map()
   // Entries that are not sent are named by what they are.
   const known = new Map(
     [...identitiesOf(steps, entries)].filter(([, identity]) => !identity.startsWith('http://new.invalid/')),
   )
+  const fullUrls = new Map(steps.map((step, at) => [step, entries[at]?.fullUrl]))
   const entry = writes.map(step => {
-    const fullUrl = entries[steps.indexOf(step)]?.fullUrl
+    const fullUrl = fullUrls.get(step)
     return {
       ...(fullUrl !== undefined && { fullUrl }),
       ...(step.resource && { resource: linked(step.resource, known) }),
@@ -127,13 +149,22 @@ async function answersIn(
   writes: readonly Write[],
   answered: unknown,
   exact: unknown,
-): Promise<ReadonlyMap<Step, object> | Problem> {
+): Promise<ReadonlyMap<Step, WrittenEntry> | Problem> {
   if (!Array.isArray(answered) || !Array.isArray(exact) || answered.length !== writes.length)
     return fail({ problem: 'upstream-broken', why: 'it did not answer every entry of a transaction' })
-  const answers = new Map<Step, object>()
-  for (const [at, step] of writes.entries())
+  const answers = new Map<Step, WrittenEntry>()
+  const takeTurns = openTurns()
+  for (const [at, step] of writes.entries()) {
     answers.set(step, await writtenEntry(context, step, answered[at], exact[at]))
+    await takeTurns()
+  }
   return answers
+}
+
+interface WrittenEntry {
+  readonly fullUrl?: string
+  readonly resource?: unknown
+  readonly response: object
 }
 
 /** What is told of a write: its status and version, and the resource where the caller may read it. */
@@ -142,7 +173,7 @@ async function writtenEntry(
   { call }: Write,
   answered: unknown,
   exact: unknown,
-): Promise<object> {
+): Promise<WrittenEntry> {
   const { resource, response } = isRecord(answered) ? answered : {}
   const { status, location, etag, lastModified } = isRecord(response) ? response : {}
   const place =
@@ -165,15 +196,23 @@ async function writtenEntry(
   }
 }
 
-async function answerTo(context: Context, step: Step, written: ReadonlyMap<Step, object>): Promise<object> {
+async function answerTo(
+  context: Context,
+  budget: BundleBudget,
+  step: Step,
+  written: ReadonlyMap<Step, WrittenEntry>,
+): Promise<string> {
   switch (step.kind) {
     case 'answered':
-      return entryAnswer(step.answer)
-    case 'write':
-      return written.get(step) ?? entryAnswer({ status: 200, headers: {} })
+      return fit(budget, step.answer, true)
+    case 'write': {
+      const { resource, ...rest } = written.get(step) ?? { response: { status: '200 OK' } }
+      const text = exactText({ ...rest, resource })
+      return budget.takeRoom(text) ? text : exactText(rest)
+    }
     case 'read': {
       const answer = await context.handle(context, step.call)
-      return entryAnswer(isProblem(answer) ? answerOf(answer) : answer)
+      return isProblem(answer) ? entryAnswer(answerOf(answer)) : fit(budget, answer, false)
     }
   }
 }

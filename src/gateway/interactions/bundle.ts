@@ -17,7 +17,7 @@ export const bundle: Handler<'bundle'> = async (context, call) => {
   const calls = parsed.entries.map(entry => callOf(call, entry))
   if (doesAll(call.access) && calls.every(isPlain))
     return passThrough(context, call, sending(call, 'POST', '', call.body, context.addresses))
-  if (parsed.type === 'batch') return batch(context, calls)
+  if (parsed.type === 'batch') return batch(context, call, calls)
   return transaction(context, call, parsed.entries, calls)
 }
 

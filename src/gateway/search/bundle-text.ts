@@ -23,6 +23,12 @@ export function bundleText({ type, total, link = [], entry }: BundleParts): stri
   })
 }
 
+/** A Bundle of entries that are JSON already. */
+export function bundleOfTexts(type: BundleParts['type'], entries: readonly string[]): string {
+  const entry = entries.length === 0 ? '' : `,"entry":[${entries.join(',')}]`
+  return `{"resourceType":"Bundle","type":"${type}"${entry}}`
+}
+
 /** An address with its parameters. */
 export function addressOf(base: string, params: Params): string {
   if (params.length === 0) return base

@@ -1,7 +1,7 @@
 import { fail, isProblem, isRecord, isResource, parseExact, type Resource } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import { type Judge, judgeOf } from '../judge/judge.ts'
-import type { Problem } from '../problem.ts'
+import { type Problem, pageProblem } from '../problem.ts'
 import { declined } from '../upstream/declined.ts'
 import type { UpstreamRequest } from '../upstream/exchange.ts'
 import { resourceIn } from '../upstream/resource-in.ts'
@@ -50,10 +50,10 @@ export async function fetchPage(
   may: PageJudge,
 ): Promise<Page | Problem> {
   const answer = await context.upstream.ask(request)
-  if (isProblem(answer)) return answer
+  if (isProblem(answer)) return pageProblem(answer)
   if (answer.status !== 200) return declined(answer, call.access)
   const bundle = resourceIn(answer)
-  if (isProblem(bundle)) return bundle
+  if (isProblem(bundle)) return pageProblem(bundle)
   const entries = entriesIn(bundle)
   if (!entries) return fail({ problem: 'upstream-broken', why: 'it answered a search with something else' })
   const links = linksIn(context, bundle)

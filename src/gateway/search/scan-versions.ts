@@ -2,7 +2,7 @@ import { isProblem } from '../../fhir/index.ts'
 import type { Letter } from '../../scope/index.ts'
 import type { Call, Context } from '../call.ts'
 import { judgeOf } from '../judge/judge.ts'
-import type { Problem } from '../problem.ts'
+import { type Problem, pageProblem } from '../problem.ts'
 import { declined } from '../upstream/declined.ts'
 import { getting } from '../upstream/request-of.ts'
 import { resourceIn } from '../upstream/resource-in.ts'
@@ -49,14 +49,14 @@ async function fetchVersions(
   of: VersionsAsked['of'],
 ): Promise<Part<object> | Problem> {
   const answer = await context.upstream.ask(getting(call, link))
-  if (isProblem(answer)) return answer
+  if (isProblem(answer)) return pageProblem(answer)
   if (answer.status === 404 || answer.status === 410) {
     const judge = of && (await judgeOf(context, call, [{ resourceType: of.type }], of.id))
     return judge && isProblem(judge) ? judge : { items: [], next: undefined }
   }
   if (answer.status !== 200) return declined(answer, call.access)
   const bundle = resourceIn(answer)
-  if (isProblem(bundle)) return bundle
+  if (isProblem(bundle)) return pageProblem(bundle)
   const links = linksIn(context, bundle)
   if (isProblem(links)) return links
   const items = await shownVersions(context, call, letter, bundle, answer.text, of?.id)

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { judgedBefore } from '../../consent/index.ts'
-import { patientAccess } from '../../fhir-server/testing/fhir.ts'
+import { fail, isProblem, limits, RESPONSE_TOO_LARGE } from '../../fhir/index.ts'
+import { type Body, condition, patientAccess } from '../../fhir-server/testing/fhir.ts'
+import { batch } from '../bundle/batch.ts'
 import type { Call, Context } from '../call.ts'
 import { handle } from '../handle.ts'
 import { searchset } from '../testing/hostile-upstream.ts'
@@ -13,9 +15,9 @@ const upstreamUrl = 'http://up.test'
 const access = patientAccess('ann')
 
 /** A context before an upstream without end, which counts how often it is asked. */
-function endless() {
-  const page = searchset([], {
-    link: [{ relation: 'next', url: `${baseUrl}/Condition?x` }],
+function endless(resources: readonly object[] = []) {
+  const page = searchset(resources, {
+    ...(resources.length === 0 && { link: [{ relation: 'next', url: `${baseUrl}/Condition?x` }] }),
   })
   const answer = {
     status: 200,
@@ -41,11 +43,11 @@ function endless() {
   return { context, seen }
 }
 
-function bundleOf(entries: number): Call {
-  const get = { request: { method: 'GET', url: 'Condition?_summary=count' } }
-  const body = { resourceType: 'Bundle', type: 'batch', entry: Array.from({ length: entries }, () => get) }
+function bundleOf(entries: number, type = 'batch', url = 'Condition?_summary=count'): Call {
+  const get = { request: { method: 'GET', url } }
+  const body = { resourceType: 'Bundle', type, entry: Array.from({ length: entries }, () => get) }
   return {
-    ...{ interaction: { kind: 'bundle' }, body, exactBody: body, preconditions: {}, access },
+    ...{ interaction: { kind: 'bundle' }, body, preconditions: {}, access },
     preferences: { answer: 'representation', lenient: false },
     admitted: { allowed: true, decide: () => ({ allowed: true, access }) },
     ...{ requestId: '1', connection: { destroyed: false } },
@@ -79,3 +81,60 @@ describe('how often the upstream is asked for one request', () => {
     assert.equal(seen.times, 7)
   })
 })
+
+describe('what the response to a Bundle may hold', () => {
+  const large = { ...condition('large', 'ann'), note: [{ text: 'x'.repeat(1_000_000) }] }
+
+  it('is 8 MB: in a batch the rest is too costly, and the upstream is not asked for it', async () => {
+    const { context, seen } = endless([large])
+    const answer = await handle(context, bundleOf(1_000, 'batch', 'Condition'))
+    assert.ok(!isProblem(answer) && typeof answer.body === 'string')
+    const { entry } = JSON.parse(answer.body) as Body
+    const statuses = (entry ?? []).map(it => it.response?.status)
+    assert.deepEqual(statuses, [...Array(8).fill('200 OK'), ...Array(992).fill('400 Bad Request')])
+    assert.match(entry?.at(-1)?.response?.outcome?.issue?.[0]?.details.text ?? '', /over 8388608 bytes$/)
+    assert.equal(seen.times, 9)
+    assert.ok(answer.body.length < limits.BUNDLE_RESPONSE_BYTES + 400 * 1_000)
+  })
+
+  it('fails a transaction before anything is sent', async () => {
+    const { context, seen } = endless([large])
+    const answer = await handle(context, bundleOf(1_000, 'transaction', 'Condition'))
+    assert.ok(isProblem(answer) && answer.problem === 'gateway-entry-failed')
+    assert.equal(answer.cause, RESPONSE_TOO_LARGE)
+    assert.equal(seen.times, 9)
+  })
+
+  it('is not read from the upstream without end', async () => {
+    const { context, seen } = endless([{ ...large, note: [{ text: 'x'.repeat(9_000_000) }] }])
+    await handle(context, bundleOf(1_000, 'batch', 'Condition?_summary=count'))
+    assert.equal(seen.times, 8)
+  })
+
+  it('lets others have their turn between entries that need no upstream', async () => {
+    const { context } = endless()
+    let turns = 0
+    const counting = setInterval(() => {
+      turns += 1
+    }, 0)
+    const slow = {
+      ...context,
+      async handle() {
+        busyFor(1)
+        return fail({ problem: 'out-of-reach' })
+      },
+    }
+    await batch(
+      slow,
+      bundleOf(0),
+      Array.from({ length: 100 }, () => bundleOf(0)),
+    )
+    clearInterval(counting)
+    assert.ok(turns > 1, `${turns} turns`)
+  })
+})
+
+function busyFor(ms: number): void {
+  const end = performance.now() + ms
+  while (performance.now() < end);
+}

@@ -1,10 +1,8 @@
-import { fail, isRecord } from '../../fhir/index.ts'
+import { fail, isProblem, isRecord } from '../../fhir/index.ts'
 import type { Call } from '../call.ts'
+import { UPSTREAM_CHARACTERS, UPSTREAM_REQUESTS, UPSTREAM_REQUESTS_PER_ENTRY } from '../limits.ts'
 import type { Problem } from '../problem.ts'
 import type { Upstream } from './upstream.ts'
-
-const ONE_REQUEST = 2000
-const ONE_ENTRY = 20
 
 /**
  * How often the upstream is asked for one request at most. What a single search looks through has an end of its own, but
@@ -12,25 +10,36 @@ const ONE_ENTRY = 20
  */
 export function allowanceFor(body: unknown): number {
   const entries = isRecord(body) && Array.isArray(body.entry) ? body.entry.length : 0
-  return ONE_REQUEST + ONE_ENTRY * entries
+  return UPSTREAM_REQUESTS + UPSTREAM_REQUESTS_PER_ENTRY * entries
 }
 
-/** The upstream, so often and no more, and only as long as somebody waits for it. */
+/** The upstream, so often and for so much and no more, and only as long as somebody waits for it. */
 export function withAllowance(upstream: Upstream, most: number, connection: Call['connection']): Upstream {
   let asked = 0
+  let characters = 0
   const refusal = () => {
     asked += 1
     if (connection.destroyed) return NOBODY_WAITS
+    if (characters > UPSTREAM_CHARACTERS) return TOO_MUCH
     return asked > most ? TOO_OFTEN : undefined
   }
   return {
     ...upstream,
-    ask: async request => refusal() ?? upstream.ask(request),
+    async ask(request) {
+      const answer = refusal() ?? (await upstream.ask(request))
+      if (!isProblem(answer)) characters += answer.text.length
+      return answer
+    },
     pass: async request => refusal() ?? upstream.pass(request),
   }
 }
 
 const NOBODY_WAITS: Problem = fail({ problem: 'too-costly', text: 'Cannot go on: the caller has gone' })
+
+const TOO_MUCH = fail({
+  problem: 'too-costly',
+  text: `Cannot read over ${UPSTREAM_CHARACTERS} characters from the FHIR server for one request: ask for less at once`,
+})
 
 const TOO_OFTEN: Problem = fail({
   problem: 'too-costly',

@@ -1,4 +1,4 @@
-import { fail, isProblem, isRecord } from '../../fhir/index.ts'
+import { fail, findJsonExcess, isProblem, isRecord } from '../../fhir/index.ts'
 import type { Problem } from '../problem.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -40,7 +40,7 @@ function statementOf(status: number, text: string): Readonly<Record<string, unkn
   const why = 'its metadata is no CapabilityStatement'
   if (status !== 200) return fail({ problem: 'upstream-broken', why })
   try {
-    const statement: unknown = JSON.parse(text)
+    const statement: unknown = findJsonExcess(text) ? undefined : JSON.parse(text)
     if (isRecord(statement) && statement.resourceType === 'CapabilityStatement') return statement
   } catch {
     // No JSON is no CapabilityStatement either.

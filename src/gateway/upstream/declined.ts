@@ -1,6 +1,7 @@
 import type { Access } from '../../consent/index.ts'
 import {
   fail,
+  findJsonExcess,
   type IssueCode,
   isRecord,
   type OperationOutcome,
@@ -47,7 +48,7 @@ function saidBy({ status, text }: UpstreamAnswer, access: Access): OperationOutc
 
 function issuesIn(text: string): readonly Readonly<Record<string, unknown>>[] {
   try {
-    const body: unknown = JSON.parse(text)
+    const body: unknown = findJsonExcess(text) ? undefined : JSON.parse(text)
     return isRecord(body) && Array.isArray(body.issue) ? body.issue.filter(isRecord) : []
   } catch {
     return []

@@ -154,13 +154,19 @@ function problemOn(failure: Failure, options: UpstreamOptions): Problem {
       options.warn(failure.cause)
       return fail({ problem: 'upstream-away' })
     case 'too-large':
-      return broken(`its answer is over ${options.responseLimit} bytes`, options)
+      return tooLarge(options)
   }
 }
 
 function broken(why: string, { warn }: UpstreamOptions): Problem {
   warn(`Cannot use an answer of the upstream: ${why}`)
   return fail({ problem: 'upstream-broken', why })
+}
+
+function tooLarge({ warn, responseLimit }: UpstreamOptions): Problem {
+  const excess = `it is over ${responseLimit} bytes`
+  warn(`Cannot use an answer of the upstream: ${excess}`)
+  return fail({ problem: 'upstream-broken', why: excess, excess })
 }
 
 function encodingOf(headers: IncomingHttpHeaders): string {
