@@ -1,7 +1,7 @@
 /** A resource whose members look like one of our failures is still only a resource. */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
+import { readPublished } from '../scripts/compile-r4/source.ts'
 import type { Resource } from '../src/fhir/index.ts'
 import { ADMIN, type Asking, type GuardedFhir, startGuardedFhir } from './support/guarded-fhir.ts'
 import { GUARDED_SERVERS } from './support/guarded-servers.ts'
@@ -12,8 +12,8 @@ const refusal = { status: 299, headers: { 'set-cookie': 'chosen=by-the-body' }, 
 
 /** R4's own example, which has an element called `problem`, with its subject in the data of this test. */
 function readClinicalImpression(): Resource {
-  const file = new URL(import.meta.resolve('hl7.fhir.r4.examples/ClinicalImpression-example.json'))
-  const example: Resource = JSON.parse(readFileSync(file, 'utf8'))
+  const [example] = readPublished<Resource>('ClinicalImpression')
+  assert(example)
   return { ...example, subject: { reference: 'Patient/ann' } }
 }
 

@@ -1,23 +1,31 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { brotliDecompressSync } from 'node:zlib'
 
-const folder = dirname(createRequire(import.meta.url).resolve('hl7.fhir.r4.examples/package.json'))
+let published: ReadonlyMap<string, object> | undefined
 
-/** Every resource of a type that HL7 publishes with R4, definitions and examples alike, in order of file name. */
-export function readPublished<T extends object>(resourceType: string): T[] {
-  return publishedFiles()
-    .filter(name => name.startsWith(`${resourceType}-`))
-    .map(name => JSON.parse(readFileSync(join(folder, name), 'utf8')))
+/** What HL7 publishes with R4, by file name, in the order of the names (see scripts/pack-r4.ts). */
+function readAll(): ReadonlyMap<string, object> {
+  published ??= unpack(readFileSync(new URL('./r4.ndjson.br', import.meta.url)))
+  return published
 }
 
-/** The files of the package that hold a resource: `Patient-example.json`. */
+function unpack(packed: Buffer): ReadonlyMap<string, object> {
+  const lines = brotliDecompressSync(packed).toString().split('\n')
+  return new Map(lines.map(line => JSON.parse(line)))
+}
+
+/** Every resource of a type, definitions and examples alike. */
+export function readPublished<T extends object>(resourceType: string): T[] {
+  return [...readAll()]
+    .filter(([name]) => name.startsWith(`${resourceType}-`))
+    .map(([, resource]) => resource as T)
+}
+
+/** The names of the files that hold a resource: `Patient-example.json`. */
 export function publishedFiles(): string[] {
-  return readdirSync(folder)
-    .filter(name => /^[A-Z][A-Za-z]+-.+\.json$/.test(name))
-    .toSorted()
+  return [...readAll().keys()]
 }
 
 export function readPublishedFile(name: string): unknown {
-  return JSON.parse(readFileSync(join(folder, name), 'utf8'))
+  return readAll().get(name)
 }

