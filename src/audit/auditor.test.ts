@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { sql } from 'kysely'
 import { eachDatabase } from '../../test/support/databases.ts'
-import { DatabaseUnavailable, type Store } from '../store/index.ts'
+import { DatabaseUnavailable } from '../store/index.ts'
 import {
   type AuditRecord,
   AuditUnavailable,
@@ -12,6 +11,7 @@ import {
   sweepAudit,
 } from './index.ts'
 import { KINDS_COUNTED } from './limits.ts'
+import { refuseRecords } from './testing/refuse-records.ts'
 
 const record = (more: Partial<AuditRecord> = {}): AuditRecord => ({
   at: 1000,
@@ -21,16 +21,6 @@ const record = (more: Partial<AuditRecord> = {}): AuditRecord => ({
   status: 200,
   ...more,
 })
-
-/** Makes the database refuse audit records of one client. */
-async function refuseClient({ db, dialect }: Store, client: string): Promise<void> {
-  const refusal =
-    dialect === 'sqlite'
-      ? `create trigger refuse before insert on audit_event when new.client_id = '${client}'
-         begin select raise(abort, 'refused'); end`
-      : `alter table audit_event add constraint refuse check (client_id <> '${client}')`
-  await sql.raw(refusal).execute(db)
-}
 
 eachDatabase((_name, open) => {
   describe('createAuditor', () => {
@@ -111,7 +101,7 @@ eachDatabase((_name, open) => {
 
     it('keeps an anonymous request in full that follows one that could not be kept', async () => {
       const store = await open()
-      await refuseClient(store, 'app')
+      await refuseRecords(store, 'app')
       const auditor = createAuditor({ store })
       const refused = record({ allowed: false, status: 401, anonymous: true, client: 'app' })
       for (let at = 0; at <= KINDS_COUNTED; at++)
@@ -129,7 +119,7 @@ eachDatabase((_name, open) => {
 
     it('fails the request of a record that the database refuses, and keeps those that came with it', async () => {
       const store = await open()
-      await refuseClient(store, 'refused')
+      await refuseRecords(store, 'refused')
       const auditor = createAuditor({ store })
       const results = await Promise.allSettled([
         auditor.record(record({ at: 1 })),

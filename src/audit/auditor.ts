@@ -1,4 +1,5 @@
-import { isDatabaseUnavailable, type Store } from '../store/index.ts'
+import { sql, type Transaction } from 'kysely'
+import { isDatabaseUnavailable, type Schema, type Store } from '../store/index.ts'
 import { type CountingAuditor, countAnonymous } from './count-anonymous.ts'
 import { actionOf } from './fhir/codes.ts'
 import { groupCommit } from './group-commit.ts'
@@ -11,6 +12,11 @@ export interface Auditor {
    * they cannot be kept, unless the settings let requests pass all the same.
    */
   record(...records: readonly AuditRecord[]): Promise<void>
+  /**
+   * Adds the records to a transaction, so that they are kept if it commits. Rejects with `AuditUnavailable` when they
+   * cannot be added, which rolls back the change that they are about.
+   */
+  recordIn(trx: Transaction<Schema>, ...records: readonly AuditRecord[]): Promise<void>
   /** To be asked before data are changed: rejects while records cannot be kept, so that nothing is changed in the dark. */
   prepare(): Promise<void>
 }
@@ -24,7 +30,7 @@ export class AuditUnavailable extends Error {
 }
 
 /** Keeps nothing (`smart.server.audit=false`). */
-export const noAudit: Auditor = { record: async () => {}, prepare: async () => {} }
+export const noAudit: Auditor = { record: async () => {}, recordIn: async () => {}, prepare: async () => {} }
 
 export interface AuditorOptions {
   readonly store: Pick<Store, 'append' | 'ping'>
@@ -87,6 +93,14 @@ function createStoreAuditor(options: AuditorOptions): Auditor {
         throw new AuditUnavailable(cause)
       }
     },
+    async recordIn(trx, ...records) {
+      try {
+        await (failure === 'allow' ? insertOrSkip(trx, records) : insert(trx, records))
+      } catch (cause) {
+        onError(cause, records)
+        if (failure !== 'allow') throw new AuditUnavailable(cause)
+      }
+    },
     async prepare() {
       if (failure === 'allow') return
       try {
@@ -95,6 +109,23 @@ function createStoreAuditor(options: AuditorOptions): Auditor {
         throw new AuditUnavailable(cause)
       }
     },
+  }
+}
+
+async function insert(trx: Transaction<Schema>, records: readonly AuditRecord[]): Promise<void> {
+  await trx.insertInto('audit_event').values(records.map(rowOf)).execute()
+}
+
+/** A savepoint keeps the rest of the transaction: PostgreSQL aborts all of it when one statement fails. */
+async function insertOrSkip(trx: Transaction<Schema>, records: readonly AuditRecord[]): Promise<void> {
+  await sql`savepoint audit`.execute(trx)
+  try {
+    await insert(trx, records)
+  } catch (error) {
+    await sql`rollback to savepoint audit`.execute(trx)
+    throw error
+  } finally {
+    await sql`release savepoint audit`.execute(trx)
   }
 }
 

@@ -70,26 +70,33 @@ export function countAnonymous(auditor: Auditor, clock: () => number): CountingA
     return key
   }
 
+  /** Keeps the records that are not merely counted. */
+  async function keepFirst(
+    records: readonly AuditRecord[],
+    keep: (...kept: readonly AuditRecord[]) => Promise<void>,
+  ): Promise<void> {
+    const kept: AuditRecord[] = []
+    const firsts: string[] = []
+    for (const record of records) {
+      const key = record.anonymous ? count(record) : ''
+      if (key !== undefined) kept.push(record)
+      if (key) firsts.push(key)
+    }
+    if (kept.length === 0) return
+    try {
+      await keep(...kept)
+    } catch (error) {
+      // What could not be kept is not told yet: the next one is the first again.
+      for (const key of firsts) counters.delete(key)
+      throw error
+    }
+  }
+
   return {
     ...auditor,
     flush,
-    async record(...records) {
-      const kept: AuditRecord[] = []
-      const firsts: string[] = []
-      for (const record of records) {
-        const key = record.anonymous ? count(record) : ''
-        if (key !== undefined) kept.push(record)
-        if (key) firsts.push(key)
-      }
-      if (kept.length === 0) return
-      try {
-        await auditor.record(...kept)
-      } catch (error) {
-        // What could not be kept is not told yet: the next one is the first again.
-        for (const key of firsts) counters.delete(key)
-        throw error
-      }
-    },
+    record: (...records) => keepFirst(records, auditor.record),
+    recordIn: (trx, ...records) => keepFirst(records, (...kept) => auditor.recordIn(trx, ...kept)),
   }
 }
 

@@ -17,6 +17,10 @@ export type AuditKind =
   | 'refresh'
   /** What an app was given ends: by the clinician, by the app, or since a code or token came again. */
   | 'revoke'
+  /** A client registers itself (RFC 7591). */
+  | 'register'
+  /** An administrator changes something by the command line. */
+  | 'admin'
   | 'session-open'
   | 'session-renew'
   | 'session-end'

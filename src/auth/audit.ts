@@ -1,5 +1,7 @@
 import type { FastifyRequest } from 'fastify'
+import type { Transaction } from 'kysely'
 import type { AuditRecord } from '../audit/index.ts'
+import type { Schema } from '../store/index.ts'
 import type { Clinician } from './clinician/clinician.ts'
 import type { AuthContext } from './context.ts'
 import type { Grant } from './grant/grant.ts'
@@ -15,9 +17,25 @@ type Event = Pick<AuditRecord, 'kind' | 'status'> &
     readonly clinician?: Pick<Clinician, 'id' | 'fhirUserId'> | undefined
   }
 
-/** Keeps what happened at the auth server; resolves when it may be answered (contract 5.8). */
-export function auditEvent(context: AuthContext, request: FastifyRequest, event: Event): Promise<void> {
-  return context.audit.record(recordOf(context, request, event))
+/**
+ * Records an event of the auth server; resolves when the response may go out. The event of a change belongs in the
+ * transaction of that change: both are kept, or neither.
+ */
+export function auditEvent(
+  context: AuthContext,
+  request: FastifyRequest,
+  event: Event,
+  trx?: Transaction<Schema>,
+): Promise<void> {
+  return keep(context, trx, recordOf(context, request, event))
+}
+
+function keep(
+  { audit }: AuthContext,
+  trx: Transaction<Schema> | undefined,
+  ...records: readonly AuditRecord[]
+): Promise<void> {
+  return trx ? audit.recordIn(trx, ...records) : audit.record(...records)
 }
 
 function recordOf({ clock }: AuthContext, request: FastifyRequest, event: Event): AuditRecord {
@@ -57,15 +75,17 @@ export async function auditTokens(
   context: AuthContext,
   request: FastifyRequest,
   answer: Sold | Refusal,
+  trx?: Transaction<Schema>,
 ): Promise<void> {
   const kind = readParameters(request.body).get('grant_type') === 'refresh_token' ? 'refresh' : 'token'
-  if (answer instanceof Refusal) return auditRefusedTokens(context, request, kind, answer)
+  if (answer instanceof Refusal) return auditRefusedTokens(context, request, kind, answer, trx)
   const { client_id, sub, patient, jti } = claimsOf(answer.response.access_token)
-  return auditEvent(context, request, {
+  const event: Event = {
     ...{ kind, status: 200, clinician: answer.grant?.clinician, client: client_id, subject: sub, patient },
     launch: jti?.includes('.') ? jti.split('.')[0] : undefined,
     by: answer.response.scope,
-  })
+  }
+  return auditEvent(context, request, event, trx)
 }
 
 /** Whose code or refresh token it was is told also where another client sent it, or came too late. */
@@ -74,20 +94,18 @@ async function auditRefusedTokens(
   request: FastifyRequest,
   kind: 'token' | 'refresh',
   refusal: Refusal,
+  trx: Transaction<Schema> | undefined,
 ): Promise<void> {
   const form = readParameters(request.body)
   const sent = { code: form.get('code'), refreshToken: form.get('refresh_token') }
-  const behind = await grantBehind(context.store.db, sent)
+  const behind = await grantBehind(trx ?? context.store.db, sent)
   const of = { ...behind, client: refusal.known.clientId, anonymous: behind === undefined }
   const refused = recordOf(context, request, { ...of, kind, ...refusalEvent(refusal) })
   const reason = refusal.known.endedGrant
   // The end of the grant came first, and was no refusal: it has a record of its own.
   return reason === undefined
-    ? context.audit.record(refused)
-    : context.audit.record(
-        recordOf(context, request, { ...of, kind: 'revoke', status: 200, reason }),
-        refused,
-      )
+    ? keep(context, trx, refused)
+    : keep(context, trx, recordOf(context, request, { ...of, kind: 'revoke', status: 200, reason }), refused)
 }
 
 function claimsOf(token: string): Readonly<Partial<Record<'client_id' | 'sub' | 'patient' | 'jti', string>>> {

@@ -1,5 +1,7 @@
+import type { Transaction } from 'kysely'
+import { createAuditor, noAudit } from '../audit/index.ts'
 import { readConfiguration, type Settings } from '../config/index.ts'
-import { openStore, type Store } from '../store/index.ts'
+import { openStore, type Schema, type Store } from '../store/index.ts'
 import type { Io } from './command.ts'
 
 /** The settings of this call; what there is to warn of is said on stderr. */
@@ -17,4 +19,33 @@ export async function withStore<T>(io: Io, use: (store: Store) => Promise<T>): P
   } finally {
     await store.close()
   }
+}
+
+/**
+ * Changes the database for an administrator: the change and the audit record of the command are one transaction. The
+ * record names the command and whom or what it is about, and none of its other arguments.
+ */
+export function administer<T>(
+  io: Io,
+  command: string,
+  change: (trx: Transaction<Schema>) => Promise<T>,
+): Promise<T> {
+  return withStore(io, store =>
+    store.db.transaction().execute(async trx => {
+      const result = await change(trx)
+      await recordCommand(io, store, command)(trx)
+      return result
+    }),
+  )
+}
+
+/** Adds the audit record of a command to the transaction of its change. */
+export function recordCommand(io: Io, store: Store, command: string) {
+  const { audit } = readConfiguration(io.env, io.cwd).settings
+  const { recordIn } = audit.kept ? createAuditor({ store, failure: audit.failure }) : noAudit
+  return (trx: Transaction<Schema>): Promise<void> =>
+    recordIn(trx, {
+      ...{ at: Date.now(), server: 'auth', kind: 'admin', allowed: true, status: 200 },
+      ...{ method: 'sallyport', request: command },
+    })
 }

@@ -18,8 +18,11 @@ export function logoutRoutes(app: FastifyInstance, context: AppContext): void {
   app.post('/logout', async (request, reply) => {
     const session = await sessionOf(context, request)
     if (session) {
-      await endSession(context, session)
-      await auditSession(context, session, { kind: 'session-end', status: 303, requestId: request.id })
+      await context.store.db.transaction().execute(async trx => {
+        await endSession(trx, session)
+        const event = { kind: 'session-end', status: 303, requestId: request.id } as const
+        await auditSession(context, session, event, trx)
+      })
       await revokeTokens(context, session)
     }
     const { name, attributes } = context.sessionCookie

@@ -35,6 +35,8 @@ const EVENTS: Readonly<Record<Exclude<AuditKind, 'fhir'>, readonly [type: Coding
   token: [authentication, own('token', 'Tokens issued for a code')],
   refresh: [authentication, own('refresh', 'Tokens renewed')],
   revoke: [authentication, own('revoke', 'Access of an app taken back')],
+  register: [application, own('register', 'App registered')],
+  admin: [application, own('admin', 'Command of an administrator')],
   'session-open': [application, dicom('110120', 'Application Start')],
   'session-renew': [application, own('session-renew', 'Session renewed')],
   'session-end': [application, dicom('110121', 'Application Stop')],

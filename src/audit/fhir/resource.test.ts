@@ -57,6 +57,8 @@ const KINDS = [
   'token',
   'refresh',
   'revoke',
+  'register',
+  'admin',
   'session-open',
   'session-renew',
   'session-end',

@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import { randomToken, type Schema, sha256 } from '../../store/index.ts'
 import type { Client } from '../client/client.ts'
 import { chosenScope } from '../consent/chosen-scope.ts'
@@ -27,11 +27,20 @@ export interface Approval {
 
 /**
  * Issues the code. Interaction and launch token are used up in the same transaction (contract 4): whichever of several
- * simultaneous attempts comes first gets a code, the others are refused and nothing of theirs stays.
+ * simultaneous attempts comes first gets a code, the others are refused and nothing of theirs stays. The audit record
+ * is part of it: without it nothing is used up.
  */
-export async function issueCode(context: AuthContext, approval: Approval): Promise<string | Refusal> {
+export async function issueCode(
+  context: AuthContext,
+  approval: Approval,
+  record: (trx: Transaction<Schema>) => Promise<void>,
+): Promise<string | Refusal> {
   try {
-    return await context.store.db.transaction().execute(trx => issueIn(trx, context, approval))
+    return await context.store.db.transaction().execute(async trx => {
+      const code = await issueIn(trx, context, approval)
+      await record(trx)
+      return code
+    })
   } catch (error) {
     if (error instanceof RolledBack) return error.refusal
     throw error

@@ -7,7 +7,7 @@ import { currentLogin } from '../login/current-login.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
 import { Refusal } from '../refusal.ts'
-import { consumeInteraction, storeInteraction } from './interaction.ts'
+import { storeInteraction } from './interaction.ts'
 import { issueCode } from './issue-code.ts'
 import { nextStep, type Situation } from './next-step.ts'
 import { openedFor } from './opened-for.ts'
@@ -46,13 +46,13 @@ export async function proceed(
     case 'issue-code': {
       const { request, client } = situation
       const approval = { request, client, login: step.login, interactionId: under.id, ticked: under.ticked }
-      const code = await issueCode(context, approval)
-      if (code instanceof Refusal) return refuse(reply, context, under, code, step.login)
-      await auditEvent(context, reply.request, {
-        ...{ kind: 'authorize', status: 302, client: client.id, clinician: step.login.clinician },
+      const event = {
+        ...({ kind: 'authorize', status: 302, client: client.id, clinician: step.login.clinician } as const),
         patient: openedFor(situation.launch, request.picked)?.patientId,
         launch: request.launchId,
-      })
+      }
+      const code = await issueCode(context, approval, trx => auditEvent(context, reply.request, event, trx))
+      if (code instanceof Refusal) return refuse(reply, context, under, code, step.login)
       return redirectToClient(reply, context, returnOf(request), { code })
     }
   }
@@ -84,8 +84,7 @@ async function end(
   refusal: Refusal,
   login: Login | undefined,
 ): Promise<FastifyReply> {
-  if (id !== undefined) await consumeInteraction(context.store.db, id)
-  return sendRefusal(reply, context, refusal, { request, login })
+  return sendRefusal(reply, context, refusal, { request, login, ends: id })
 }
 
 /** What the decision is made from. The client may have been removed since the request was verified. */

@@ -7,6 +7,7 @@ import { currentLogin } from '../login/current-login.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
 import { type Known, type Refusal, type Return, statusOf } from '../refusal.ts'
+import { consumeInteraction } from './interaction.ts'
 import { openedFor } from './opened-for.ts'
 import type { AuthorizationRequest } from './request.ts'
 
@@ -24,25 +25,38 @@ export function redirectToClient(
   return reply.redirect(`${redirectUri}${separator}${parameters}`, 302)
 }
 
+interface RefusedRequest {
+  readonly request?: AuthorizationRequest
+  readonly login?: Login | undefined
+  /** The id of the stored interaction that ends with the refusal. */
+  readonly ends?: string | undefined
+}
+
 /** A refusal goes to the client if it may be redirected, else to the person in front of the browser. */
 export async function sendRefusal(
   reply: FastifyReply,
   context: AuthContext,
   refusal: Refusal,
-  about: { readonly request?: AuthorizationRequest; readonly login?: Login | undefined } = {},
+  about: RefusedRequest = {},
 ): Promise<FastifyReply> {
-  const { request, login = await currentLogin(context, reply.request) } = about
+  const { request, login = await currentLogin(context, reply.request), ends } = about
   reply.request.log.info({ error: refusal.code, detail: refusal.detail }, 'Authorization refused')
   const { clientId, launchId, patientId } = {
     ...refusal.known,
     ...(request && (await knownOf(context, request))),
   }
-  await auditEvent(context, reply.request, {
-    ...{ kind: 'authorize', client: clientId, launch: launchId, patient: patientId },
+  const event = {
+    ...({ kind: 'authorize', client: clientId, launch: launchId, patient: patientId } as const),
     clinician: login?.clinician,
     anonymous: login === undefined,
     ...refusalEvent(refusal),
-  })
+  }
+  if (ends === undefined) await auditEvent(context, reply.request, event)
+  else
+    await context.store.db.transaction().execute(async trx => {
+      await consumeInteraction(trx, ends)
+      await auditEvent(context, reply.request, event, trx)
+    })
   if (refusal.returnTo)
     return redirectToClient(reply, context, refusal.returnTo, {
       error: refusal.code,

@@ -17,6 +17,7 @@ describe('a request that waits for its user', () => {
   before(async () => {
     const audit = {
       record: async (...some: readonly AuditRecord[]) => void kept.push(...some),
+      recordIn: async (_trx: unknown, ...some: readonly AuditRecord[]) => void kept.push(...some),
       prepare: async () => {},
     }
     house = await AuthHouse.open(await open(), { audit })

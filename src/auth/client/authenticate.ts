@@ -1,11 +1,15 @@
-import { type Store, sameText, sha256 } from '../../store/index.ts'
+import type { Kysely } from 'kysely'
+import { type Schema, type Store, sameText, sha256 } from '../../store/index.ts'
 import type { AuthContext } from '../context.ts'
 import type { Parameters } from '../parameters.ts'
 import { Refusal } from '../refusal.ts'
-import { checkAssertion } from './assertion/check-assertion.ts'
+import { checkAssertion, type ProvenByAssertion, useAssertion } from './assertion/check-assertion.ts'
 import { readAssertion } from './assertion/read-assertion.ts'
 import { type Client, findClient } from './client.ts'
 import { type Credentials, readCredentials } from './credentials.ts'
+
+/** A client whose credentials were found good. An assertion among them is still to be used up. */
+export type ProvenClient = ProvenByAssertion | { readonly client: Client; readonly claims?: undefined }
 
 /** The client that sent a request to the token endpoint or one like it, proven in the way it was registered with. */
 export async function authenticateClient(
@@ -13,6 +17,24 @@ export async function authenticateClient(
   authorization: string | undefined,
   form: Parameters,
 ): Promise<Client | Refusal> {
+  const proven = await proveClient(context, authorization, form)
+  return proven instanceof Refusal ? proven : useProof(context.store.db, proven)
+}
+
+/** Uses up the assertion, where there is one: in the transaction of what the request changes, so that both stay or go. */
+export async function useProof(db: Kysely<Schema>, proven: ProvenClient): Promise<Client | Refusal> {
+  const { client } = proven
+  return proven.claims === undefined || (await useAssertion(db, proven))
+    ? client
+    : notProven('jti was used before', client)
+}
+
+/** Checks the credentials, and changes nothing. */
+export async function proveClient(
+  context: AuthContext,
+  authorization: string | undefined,
+  form: Parameters,
+): Promise<ProvenClient | Refusal> {
   const credentials = readCredentials(authorization, form)
   if (credentials instanceof Refusal) return credentials
   if (credentials.kind === 'assertion') {
@@ -25,7 +47,8 @@ export async function authenticateClient(
     credentials.kind === 'refresh-token'
       ? await findClientOfRefreshToken(context.store, credentials.refreshToken)
       : await findClient(context.store, credentials.clientId)
-  return client ? prove(client, credentials) : notProven('the client is not registered')
+  const checked = client ? prove(client, credentials) : notProven('the client is not registered')
+  return checked instanceof Refusal ? checked : { client: checked }
 }
 
 async function findClientOfRefreshToken(store: Store, refreshToken: string): Promise<Client | undefined> {

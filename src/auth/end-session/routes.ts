@@ -51,8 +51,11 @@ async function end(
   login: Login | undefined,
 ): Promise<FastifyReply> {
   if (login) {
-    await endLogin(context.store, login.idHash, context.clock())
-    await auditEvent(context, request, { kind: 'logout', status: 302, clinician: login.clinician })
+    const event = { kind: 'logout', status: 302, clinician: login.clinician } as const
+    await context.store.db.transaction().execute(async trx => {
+      await endLogin(trx, login.idHash, context.clock())
+      await auditEvent(context, request, event, trx)
+    })
   }
   clearLoginCookie(context, reply)
   return reply.redirect(returnTo ?? `${paths.login}?signed-out=1`, 302)

@@ -1,5 +1,11 @@
 import type { Sealer, Store } from '../../store/index.ts'
-import { insertKey, makePrivateKey, newestGeneration, openSigningKey } from './signing-key.ts'
+import {
+  insertKey,
+  makePrivateKey,
+  newestGeneration,
+  openSigningKey,
+  type RecordChange,
+} from './signing-key.ts'
 
 /**
  * Whether the newest key opens with this secret; true where there is none. A key that is sealed with another secret than
@@ -22,7 +28,12 @@ export async function opensSigningKeys({ db }: Store, sealer: Sealer): Promise<b
 }
 
 /** Takes every key away, the app's too, whatever they were sealed with; a new one signs, sealed with this secret. */
-export async function withdrawEveryKey(store: Store, sealer: Sealer, now: number): Promise<void> {
+export async function withdrawEveryKey(
+  store: Store,
+  sealer: Sealer,
+  now: number,
+  record: RecordChange,
+): Promise<void> {
   const privateKey = await makePrivateKey()
   await store.db.transaction().execute(async trx => {
     const generation = (await newestGeneration(trx)) + 1
@@ -30,5 +41,6 @@ export async function withdrawEveryKey(store: Store, sealer: Sealer, now: number
     await trx.deleteFrom('app_key').execute()
     if (!(await insertKey(trx, sealer, privateKey, { generation, now, signsFrom: now })))
       throw new Error('Cannot withdraw keys: a rotation came at the same moment')
+    await record(trx)
   })
 }

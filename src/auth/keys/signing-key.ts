@@ -1,6 +1,6 @@
 import { createPrivateKey, generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
-import type { Kysely } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import { type Schema, type Sealer, type Store, sha256 } from '../../store/index.ts'
 
 /** The public part of an RSA key, as it is published (RFC 7517). */
@@ -17,6 +17,9 @@ export interface SigningKey {
   readonly publicJwk: PublicJwk
   readonly privateKey: KeyObject
 }
+
+/** Adds the audit record of a change to its transaction. */
+export type RecordChange = (trx: Transaction<Schema>) => Promise<void>
 
 const PURPOSE = 'signing-key'
 const generate = promisify(generateKeyPair)
@@ -48,7 +51,11 @@ export async function keepFirstSigningKey(
 export async function makeNextSigningKey(
   store: Store,
   sealer: Sealer,
-  { now, signsFrom }: { readonly now: number; readonly signsFrom: number },
+  {
+    now,
+    signsFrom,
+    record,
+  }: { readonly now: number; readonly signsFrom: number; readonly record?: RecordChange },
   after?: number,
 ): Promise<boolean> {
   const privateKey = await makePrivateKey()
@@ -57,6 +64,7 @@ export async function makeNextSigningKey(
     if (after !== undefined && generation !== after + 1) return false
     if (!(await insertKey(trx, sealer, privateKey, { generation, now, signsFrom }))) return false
     await retireBefore(trx, generation, signsFrom)
+    await record?.(trx)
     return true
   })
 }
@@ -68,7 +76,7 @@ export async function makeNextSigningKey(
 export async function withdrawSigningKey(
   store: Store,
   sealer: Sealer,
-  { kid, now }: { readonly kid: string; readonly now: number },
+  { kid, now, record }: { readonly kid: string; readonly now: number; readonly record?: RecordChange },
 ): Promise<boolean> {
   const known = await store.db
     .selectFrom('signing_key')
@@ -84,6 +92,7 @@ export async function withdrawSigningKey(
     if (!(await insertKey(trx, sealer, privateKey, { generation, now, signsFrom: now })))
       throw new Error('Cannot withdraw key: another rotation came at the same moment')
     await retireBefore(trx, generation, now)
+    await record?.(trx)
     return true
   })
 }

@@ -5,7 +5,13 @@ import { readJson, sendRefused } from '../client/request.ts'
 import { type Clinician, clinicianOf } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { hasScope } from '../grant/grant.ts'
-import { type LaunchProblem, prepareLaunch, type ReadyLaunch } from '../launch/prepare.ts'
+import {
+  type IssuedLaunch,
+  issueLaunch,
+  type LaunchProblem,
+  prepareLaunch,
+  type ReadyLaunch,
+} from '../launch/prepare.ts'
 import { LIFETIME } from '../lifetimes.ts'
 import { paths } from '../paths.ts'
 import { fhirReader } from '../portal/fhir-reader.ts'
@@ -34,8 +40,14 @@ export function launchContextRoutes(app: FastifyInstance, context: AuthContext):
     const order = readLaunchOrder(json.body)
     const result: ReadyLaunch | Problem =
       typeof order === 'string' ? { kind: 'bad-body', fault: order } : await carryOut(context, order)
-    await auditEvent(context, request, { ...eventOf(result), subject: bearer.clientId })
-    return result.kind === 'ready' ? sendLaunch(reply, result) : sendProblem(reply, result)
+    const event = { ...eventOf(result), subject: bearer.clientId }
+    if (result.kind === 'ready')
+      return sendLaunch(
+        reply,
+        await issueLaunch(context, result, trx => auditEvent(context, request, event, trx)),
+      )
+    await auditEvent(context, request, event)
+    return sendProblem(reply, result)
   })
 }
 
@@ -58,7 +70,7 @@ async function findClinician({ store }: AuthContext, username: string): Promise<
   return row && clinicianOf(row)
 }
 
-function sendLaunch(reply: FastifyReply, { token, address }: ReadyLaunch): FastifyReply {
+function sendLaunch(reply: FastifyReply, { token, address }: IssuedLaunch): FastifyReply {
   return reply.code(201).send({
     launch: token,
     launch_url: address,

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import type { Transaction } from 'kysely'
 import { isId } from '../../fhir/index.ts'
+import type { Schema } from '../../store/index.ts'
 import type { Clinician } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { findApps } from '../portal/apps.ts'
@@ -32,15 +34,33 @@ export type SubjectProblem =
   | { readonly kind: 'unknown-encounter' }
   | Away
 
-/** Where the browser goes, and what with. */
+/** A launch that may be issued. */
 export interface ReadyLaunch {
   readonly kind: 'ready'
   readonly launch: Launch
+  readonly launchUrl: string
+}
+
+/** The launch token, and where it takes the browser. */
+export interface IssuedLaunch {
   readonly token: string
   readonly address: string
 }
 
-/** Checks the wish against the FHIR server, as this clinician sees it, and only then makes the launch token. */
+/** Makes the launch token in one transaction with the audit record of the launch. */
+export function issueLaunch(
+  { store, clock }: AuthContext,
+  { launch, launchUrl }: ReadyLaunch,
+  record: (trx: Transaction<Schema>) => Promise<void>,
+): Promise<IssuedLaunch> {
+  return store.db.transaction().execute(async trx => {
+    const token = await createLaunchToken(trx, launch, clock())
+    await record(trx)
+    return { token, address: launchAddress(launchUrl, launch.fhirBaseUrl, token) }
+  })
+}
+
+/** Checks the wish against the FHIR server, as this clinician sees it. */
 export async function prepareLaunch(
   context: AuthContext,
   clinician: Clinician,
@@ -67,8 +87,7 @@ export async function prepareLaunch(
     fhirBaseUrl,
     id: randomUUID(),
   }
-  const token = await createLaunchToken(context.store, launch, context.clock())
-  return { kind: 'ready', launch, token, address: launchAddress(app.launchUrl, fhirBaseUrl, token) }
+  return { kind: 'ready', launch, launchUrl: app.launchUrl }
 }
 
 /** Whether the patient is there and the encounter is theirs, as a clinician sees it. */

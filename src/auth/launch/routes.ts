@@ -1,4 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Transaction } from 'kysely'
+import type { Schema } from '../../store/index.ts'
 import { errorPage } from '../../web/index.ts'
 import { auditEvent } from '../audit.ts'
 import type { AuthContext } from '../context.ts'
@@ -9,7 +11,13 @@ import { paths } from '../paths.ts'
 import { sendAway } from '../portal/away.ts'
 import { signedInBar } from '../portal/bar.ts'
 import { fhirReader } from '../portal/fhir-reader.ts'
-import { type LaunchProblem, type LaunchWish, prepareLaunch, type ReadyLaunch } from './prepare.ts'
+import {
+  issueLaunch,
+  type LaunchProblem,
+  type LaunchWish,
+  prepareLaunch,
+  type ReadyLaunch,
+} from './prepare.ts'
 import { readOptions } from './read-options.ts'
 
 /** `POST /portal/launch` (service.md 4.1, rule 5): makes a launch token and sends the browser to the app. */
@@ -19,10 +27,13 @@ export function launchRoutes(app: FastifyInstance, context: AuthContext): void {
     forLoggedIn(context, async (request, reply, login) => {
       const read = await fhirReader(context, login.clinician)
       const result = await prepareLaunch(context, login.clinician, read, readWish(request.body))
-      await auditEvent(context, request, { ...launchEvent(result), clinician: login.clinician })
-      return result.kind === 'ready'
-        ? reply.redirect(result.address, 302)
-        : sendProblem(request, reply, context, login, result)
+      const event = { ...launchEvent(result), clinician: login.clinician }
+      if (result.kind === 'ready') {
+        const record = (trx: Transaction<Schema>) => auditEvent(context, request, event, trx)
+        return reply.redirect((await issueLaunch(context, result, record)).address, 302)
+      }
+      await auditEvent(context, request, event)
+      return sendProblem(request, reply, context, login, result)
     }),
   )
 }

@@ -1,4 +1,5 @@
-import { type Store, sha256 } from '../../store/index.ts'
+import type { Kysely } from 'kysely'
+import { type Schema, type Store, sha256 } from '../../store/index.ts'
 
 /** How many failed logins one username may have from one address, and in what time (contract 4). */
 export interface FailureLimit {
@@ -15,11 +16,11 @@ export function failureCounter(
 ) {
   const key = sha256(JSON.stringify([username, address]))
   return {
-    async add(now: number): Promise<void> {
-      await db.insertInto('login_failure').values({ username_address_hash: key, at: now }).execute()
+    async add(trx: Kysely<Schema>, now: number): Promise<void> {
+      await trx.insertInto('login_failure').values({ username_address_hash: key, at: now }).execute()
     },
-    async clear(): Promise<void> {
-      await db.deleteFrom('login_failure').where('username_address_hash', '=', key).execute()
+    async clear(trx: Kysely<Schema>): Promise<void> {
+      await trx.deleteFrom('login_failure').where('username_address_hash', '=', key).execute()
     },
     /** Seconds until the next attempt is looked at, 0 when that is now. */
     async wait(now: number): Promise<number> {

@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, sql, type Transaction } from 'kysely'
 import { randomToken, type Schema, type Store, sha256 } from '../../store/index.ts'
 import { type Clinician, clinicianOf } from '../clinician/clinician.ts'
 import { LIFETIME } from '../lifetimes.ts'
@@ -30,31 +30,24 @@ export async function findLogin({ db }: Store, id: string, now: number): Promise
  * ends; what its apps hold goes over to the new one if it is the same clinician who proved who they are once more.
  */
 export async function beginLogin(
-  { db }: Store,
+  trx: Transaction<Schema>,
   clinicianId: string,
   before: Login | undefined,
   now: number,
 ): Promise<string> {
   const id = randomToken()
-  await db.transaction().execute(async trx => {
-    await trx
-      .insertInto('login')
-      .values({
-        id_hash: sha256(id),
-        clinician_id: clinicianId,
-        created_at: now,
-        expires_at: now + LIFETIME.login,
-      })
-      .execute()
-    if (before?.clinician.id === clinicianId) await carryGrants(trx, before.idHash, sha256(id))
-    if (before) await removeLogin(trx, before.idHash, now)
-  })
+  await trx
+    .insertInto('login')
+    .values({
+      id_hash: sha256(id),
+      clinician_id: clinicianId,
+      created_at: now,
+      expires_at: now + LIFETIME.login,
+    })
+    .execute()
+  if (before?.clinician.id === clinicianId) await carryGrants(trx, before.idHash, sha256(id))
+  if (before) await endLogin(trx, before.idHash, now)
   return id
-}
-
-/** Ends a login and with it every grant that lives only as long as the clinician is there. */
-export async function endLogin({ db }: Store, idHash: string, now: number): Promise<void> {
-  await db.transaction().execute(trx => removeLogin(trx, idHash, now))
 }
 
 /**
@@ -83,7 +76,8 @@ async function carryGrants(trx: Kysely<Schema>, from: string, to: string): Promi
   await trx.updateTable('grant').set({ login_id_hash: to }).where('login_id_hash', '=', from).execute()
 }
 
-async function removeLogin(trx: Kysely<Schema>, idHash: string, now: number): Promise<void> {
+/** Ends a login and with it every grant that lives only as long as the clinician is there. */
+export async function endLogin(trx: Transaction<Schema>, idHash: string, now: number): Promise<void> {
   await trx.deleteFrom('login').where('id_hash', '=', idHash).execute()
   await trx
     .updateTable('grant')

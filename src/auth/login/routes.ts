@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Transaction } from 'kysely'
+import type { Schema } from '../../store/index.ts'
 import { auditEvent } from '../audit.ts'
 import { type Interaction, interactionOf } from '../authorize/interaction.ts'
 import { findClient } from '../client/client.ts'
-import type { Clinician } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
@@ -46,14 +47,14 @@ export function loginRoutes(app: FastifyInstance, context: AuthContext): void {
     const result = await attempt(context, request, username, form.get('password') ?? '')
     switch (result.kind) {
       case 'wrong':
-        await auditFailure(context, request, username, { ...under(interaction), ...WRONG_EVENT })
+        await auditFailure(context, request, username, { ...under(interaction), ...WRONG_EVENT }, result.keep)
         return sendForm(reply, { interaction, username, status: 401, problem: WRONG })
       case 'too-many':
         await auditFailure(context, request, username, { ...under(interaction), ...TOO_MANY_EVENT })
         reply.header('retry-after', String(result.retryAfterSeconds))
         return sendForm(reply, { interaction, username, status: 429, problem: tooMany(result) })
       case 'right':
-        return welcome(context, request, reply, result.clinician, interaction)
+        return welcome(context, request, reply, result, interaction)
     }
   })
 }
@@ -83,13 +84,17 @@ async function welcome(
   context: AuthContext,
   request: FastifyRequest,
   reply: FastifyReply,
-  clinician: Pick<Clinician, 'id' | 'fhirUserId'>,
+  { clinician, keep }: Extract<AttemptResult, { kind: 'right' }>,
   interaction: Interaction | undefined,
 ): Promise<FastifyReply> {
   const before = await currentLogin(context, request)
-  const id = await beginLogin(context.store, clinician.id, before, context.clock())
-  const event = { kind: 'login', status: 302, clinician } as const
-  await auditEvent(context, request, { ...event, ...under(interaction) })
+  const event = { kind: 'login', status: 302, clinician, ...under(interaction) } as const
+  const id = await context.store.db.transaction().execute(async trx => {
+    await keep(trx)
+    const begun = await beginLogin(trx, clinician.id, before, context.clock())
+    await auditEvent(context, request, event, trx)
+    return begun
+  })
   setLoginCookie(context, reply, id)
   request.log.info({ clinicianId: clinician.id }, 'Clinician logged in')
   return reply.redirect(interaction ? `${paths.resume}?interaction=${interaction.id}` : paths.portal, 302)
@@ -101,15 +106,21 @@ async function auditFailure(
   request: FastifyRequest,
   username: string,
   failure: { readonly status: number; readonly reason: string },
+  keep?: (trx: Transaction<Schema>) => Promise<void>,
 ): Promise<void> {
   const clinician = await context.store.db
     .selectFrom('clinician')
     .select(['id', 'fhir_user_id'])
     .where('username', '=', username)
     .executeTakeFirst()
-  await auditEvent(context, request, {
-    ...{ kind: 'login', allowed: false, anonymous: true, ...failure },
+  const event = {
+    ...({ kind: 'login', allowed: false, anonymous: true, ...failure } as const),
     clinician: clinician && { id: clinician.id, fhirUserId: clinician.fhir_user_id },
+  }
+  if (!keep) return auditEvent(context, request, event)
+  await context.store.db.transaction().execute(async trx => {
+    await keep(trx)
+    await auditEvent(context, request, event, trx)
   })
 }
 

@@ -21,8 +21,11 @@ export function logoutRoutes(app: FastifyInstance, context: AuthContext): void {
   app.post(paths.logout, async (request, reply) => {
     const login = await currentLogin(context, request)
     if (login) {
-      await endLogin(context.store, login.idHash, context.clock())
-      await auditEvent(context, request, { kind: 'logout', status: 302, clinician: login.clinician })
+      const event = { kind: 'logout', status: 302, clinician: login.clinician } as const
+      await context.store.db.transaction().execute(async trx => {
+        await endLogin(trx, login.idHash, context.clock())
+        await auditEvent(context, request, event, trx)
+      })
     }
     clearLoginCookie(context, reply)
     return reply.redirect(`${paths.login}?signed-out=1`, 302)

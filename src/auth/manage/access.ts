@@ -1,5 +1,6 @@
+import type { Kysely } from 'kysely'
 import { parseScopes } from '../../scope/index.ts'
-import type { Store } from '../../store/index.ts'
+import type { Schema, Store } from '../../store/index.ts'
 import { type Client, findClient } from '../client/client.ts'
 import { hasScope } from '../grant/grant.ts'
 import { LIFETIME } from '../lifetimes.ts'
@@ -46,7 +47,7 @@ export async function findAccess(
 
 /** Takes back what an app was given, effective at once. Tells whether there was anything. */
 export async function removeAccess(
-  { db }: Store,
+  db: Kysely<Schema>,
   {
     clinicianId,
     clientId,

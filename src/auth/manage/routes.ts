@@ -61,9 +61,12 @@ async function remove(
   { clinician }: Login,
   clientId: string,
 ): Promise<boolean> {
-  const had = await removeAccess(context.store, { clinicianId: clinician.id, clientId, now: context.clock() })
-  if (had) await auditEvent(context, request, { kind: 'revoke', status: 303, client: clientId, clinician })
-  return had
+  return context.store.db.transaction().execute(async trx => {
+    const had = await removeAccess(trx, { clinicianId: clinician.id, clientId, now: context.clock() })
+    const event = { kind: 'revoke', status: 303, client: clientId, clinician } as const
+    if (had) await auditEvent(context, request, event, trx)
+    return had
+  })
 }
 
 function optionsOf({ settings, clock }: AuthContext, login: Login): ManageOptions {

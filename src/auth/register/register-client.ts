@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { randomToken, sha256 } from '../../store/index.ts'
+import type { Transaction } from 'kysely'
+import { randomToken, type Schema, sha256 } from '../../store/index.ts'
 import type { AuthContext } from '../context.ts'
 import type { AuthMethod, ClientMetadata } from './metadata.ts'
 
@@ -8,13 +9,14 @@ export type Registered = Readonly<Record<string, unknown>>
 
 /** Registers a client under an id of ours. It is never first-party: its users are asked. */
 export async function registerClient(
-  { store, clock }: AuthContext,
+  trx: Transaction<Schema>,
+  { clock }: Pick<AuthContext, 'clock'>,
   metadata: ClientMetadata,
   { approved }: { readonly approved: boolean },
-): Promise<Registered> {
+): Promise<Registered & { readonly client_id: string }> {
   const id = randomUUID()
   const secret = hasSecret(metadata.authMethod) ? randomToken() : undefined
-  await store.db
+  await trx
     .insertInto('client')
     .values({
       client_id: id,

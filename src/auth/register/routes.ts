@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { sameText, sha256 } from '../../store/index.ts'
 import { type BearerFault, sendBearerFault } from '../access/bearer.ts'
+import { auditEvent } from '../audit.ts'
 import { forbidCaching, readJson, sendRefused } from '../client/request.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
 import { paths } from '../paths.ts'
@@ -20,7 +21,13 @@ export function registerRoutes(app: FastifyInstance, context: AuthContext): void
     if (nameless && !context.settings.onLoopback && /(?:^| )system\//.test(metadata.scope))
       return sendRefused(request, reply, needsAdministrator)
     // An administrator handed the initial access token out, and so vouches for who shows it.
-    return created(reply, await registerClient(context, metadata, { approved: !nameless }))
+    const registered = await context.store.db.transaction().execute(async trx => {
+      const client = await registerClient(trx, context, metadata, { approved: !nameless })
+      const event = { kind: 'register', status: 201, client: client.client_id } as const
+      await auditEvent(context, request, event, trx)
+      return client
+    })
+    return created(reply, registered)
   })
 }
 

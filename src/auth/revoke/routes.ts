@@ -1,6 +1,6 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { auditEvent } from '../audit.ts'
-import { authenticateClient } from '../client/authenticate.ts'
+import { type ProvenClient, proveClient, useProof } from '../client/authenticate.ts'
 import { forbidCaching, readForm, sendRefused } from '../client/request.ts'
 import type { AuthContext } from '../context.ts'
 import { readParameters } from '../parameters.ts'
@@ -17,19 +17,11 @@ export function revokeRoutes(app: FastifyInstance, context: AuthContext): void {
   app.post(paths.revoke, { onRequest: [forbidCaching, allowOrigin] }, async (request, reply) => {
     const form = readForm(request)
     if (form instanceof Refusal) return sendRefused(request, reply, form)
-    const client = await authenticateClient(context, request.headers.authorization, form)
-    if (client instanceof Refusal) return sendRefused(request, reply, client)
-    limitToOriginsOf(client, request, reply)
-    const token = form.get('token')
-    if (token === undefined)
-      return sendRefused(request, reply, new Refusal('invalid_request', 'The parameter token is missing.'))
-    const ended = await revokeToken(context, client, token)
-    if (ended)
-      await auditEvent(context, request, {
-        ...{ ...ended, kind: 'revoke', status: 200, client: client.id },
-        reason: 'The app gave the token back',
-      })
-    return reply.code(200).send()
+    const proven = await proveClient(context, request.headers.authorization, form)
+    if (proven instanceof Refusal) return sendRefused(request, reply, proven)
+    limitToOriginsOf(proven.client, request, reply)
+    const refusal = await revokeRecorded(context, request, proven, form.get('token'))
+    return refusal ? sendRefused(request, reply, refusal) : reply.code(200).send()
   })
 
   app.get(paths.revocations, async (request, reply) => {
@@ -41,5 +33,25 @@ export function revokeRoutes(app: FastifyInstance, context: AuthContext): void {
       ...(Number.isFinite(since) ? { since } : {}),
     })
     return reply.header('cache-control', 'no-store').send(feed)
+  })
+}
+
+/** Uses up the client's proof, ends the token and records that, in one transaction. */
+async function revokeRecorded(
+  context: AuthContext,
+  request: FastifyRequest,
+  proven: ProvenClient,
+  token: string | undefined,
+): Promise<Refusal | undefined> {
+  const keys = await context.keys.published()
+  return context.store.db.transaction().execute(async trx => {
+    const client = await useProof(trx, proven)
+    if (client instanceof Refusal) return client
+    if (token === undefined) return new Refusal('invalid_request', 'The parameter token is missing.')
+    const ended = await revokeToken(trx, context, { client, token, keys })
+    const event = { kind: 'revoke', status: 200, client: client.id } as const
+    if (ended)
+      await auditEvent(context, request, { ...ended, ...event, reason: 'The app gave the token back' }, trx)
+    return undefined
   })
 }

@@ -6,9 +6,10 @@ import { grantEach } from '../grant/grant-scope.ts'
 import { allowedScopes, canonical, withLetters } from '../grant/narrow.ts'
 import { checkAskedScope, checkGrantedScope } from '../grant/scope-refusals.ts'
 import { signJwt } from '../keys/jwt.ts'
-import type { Parameters } from '../parameters.ts'
+import type { SigningKey } from '../keys/signing-key.ts'
 import { Refusal } from '../refusal.ts'
 import { clientTokens } from '../revoke/revocation.ts'
+import type { TokenRequest } from './token-request.ts'
 import type { TokenResponse } from './token-response.ts'
 
 // SMART 2.2, backend services: five minutes at most.
@@ -19,9 +20,8 @@ const EXTENSION_SCOPES: ReadonlySet<string> = new Set(['__launch-contexts.c'])
 
 /** `grant_type=client_credentials` (SMART 2.2, backend services): for clients that sign, and no refresh token. */
 export async function clientCredentials(
-  context: AuthContext,
-  client: Client,
-  form: Parameters,
+  context: Pick<AuthContext, 'settings' | 'clock'>,
+  { key, client, form }: Pick<TokenRequest, 'key' | 'client' | 'form'>,
 ): Promise<TokenResponse | Refusal> {
   if (client.authMethod !== 'private_key_jwt')
     return new Refusal(
@@ -37,7 +37,7 @@ export async function clientCredentials(
   if (notGranted) return notGranted
   const lifetime = Math.min(context.settings.accessTokenTtlSeconds, LONGEST_SECONDS)
   return {
-    access_token: await backEndToken(context, client, scope, lifetime),
+    access_token: backEndToken(context, key, { client, scope, lifetimeSeconds: lifetime }),
     token_type: 'Bearer',
     expires_in: lifetime,
     scope,
@@ -63,14 +63,17 @@ function searchable(scope: ResourceScope, searchLetter: 'r' | 's'): readonly str
   return kept ? [kept.text] : []
 }
 
-async function backEndToken(
-  { settings, keys, clock }: AuthContext,
-  client: Client,
-  scope: string,
-  lifetimeSeconds: number,
-): Promise<string> {
+function backEndToken(
+  { settings, clock }: Pick<AuthContext, 'settings' | 'clock'>,
+  key: SigningKey,
+  {
+    client,
+    scope,
+    lifetimeSeconds,
+  }: { readonly client: Client; readonly scope: string; readonly lifetimeSeconds: number },
+): string {
   const issuedAt = Math.floor(clock() / 1000)
-  return signJwt(await keys.signing(), 'at+jwt', {
+  return signJwt(key, 'at+jwt', {
     iss: settings.issuerUrl,
     sub: client.id,
     aud: settings.fhirBaseUrl,

@@ -6,6 +6,7 @@ import { findLiveGrant, revokeGrant } from '../grant/grant.ts'
 import type { Parameters } from '../parameters.ts'
 import { Refusal } from '../refusal.ts'
 import { createRefreshToken, touchGrant } from './refresh-token.ts'
+import type { TokenRequest } from './token-request.ts'
 import type { Purchase } from './token-response.ts'
 
 /**
@@ -13,26 +14,23 @@ import type { Purchase } from './token-response.ts'
  * that it buys; a second use ends the whole grant (RFC 6749, 4.1.2).
  */
 export async function exchangeCode(
-  { store, clock }: AuthContext,
-  client: Client,
-  form: Parameters,
+  { clock }: Pick<AuthContext, 'clock'>,
+  { trx, client, form }: TokenRequest,
 ): Promise<Purchase | Refusal> {
   const code = form.get('code')
   if (code === undefined) return missing('code')
   if (form.get('redirect_uri') === undefined) return missing('redirect_uri')
   if (form.get('code_verifier') === undefined) return missing('code_verifier')
-  return store.db.transaction().execute(async trx => {
-    const row = await findCode(trx, sha256(code), client)
-    if (!row) return badCode('it is unknown, or of another client')
-    const fault = faultOf(row, form, clock())
-    if (fault !== undefined) return badCode(fault)
-    if (row.used_at !== null || !(await consumeCode(trx, row.code_hash, clock()))) {
-      const refusal = badCode('it was used before, so its grant ends')
-      const hasEnded = await revokeGrant(trx, row.grant_id, clock())
-      return hasEnded ? refusal.knowing({ endedGrant: 'A used code came again' }) : refusal
-    }
-    return buy(trx, row, clock())
-  })
+  const row = await findCode(trx, sha256(code), client)
+  if (!row) return badCode('it is unknown, or of another client')
+  const fault = faultOf(row, form, clock())
+  if (fault !== undefined) return badCode(fault)
+  if (row.used_at !== null || !(await consumeCode(trx, row.code_hash, clock()))) {
+    const refusal = badCode('it was used before, so its grant ends')
+    const hasEnded = await revokeGrant(trx, row.grant_id, clock())
+    return hasEnded ? refusal.knowing({ endedGrant: 'A used code came again' }) : refusal
+  }
+  return buy(trx, row, clock())
 }
 
 type CodeRow = Selectable<Schema['authorization_code']>

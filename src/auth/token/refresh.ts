@@ -7,9 +7,9 @@ import { findLiveGrant, type Grant, revokeGrant } from '../grant/grant.ts'
 import { ScopeIndex } from '../grant/scope-index.ts'
 import { checkAskedScope } from '../grant/scope-refusals.ts'
 import { LIFETIME } from '../lifetimes.ts'
-import type { Parameters } from '../parameters.ts'
 import { Refusal } from '../refusal.ts'
 import { createRefreshToken, touchGrant } from './refresh-token.ts'
+import type { TokenRequest } from './token-request.ts'
 import type { Purchase } from './token-response.ts'
 
 const PURPOSE = 'refresh-token'
@@ -22,32 +22,29 @@ type TokenRow = Selectable<Schema['refresh_token']>
  * while the successor is unused. That is answered with the same successor, so there is never a second branch.
  */
 export async function refresh(
-  context: AuthContext,
-  client: Client,
-  form: Parameters,
+  context: Pick<AuthContext, 'clock' | 'sealer'>,
+  { trx, client, form }: TokenRequest,
 ): Promise<Purchase | Refusal> {
   const token = form.get('refresh_token')
   if (token === undefined) return new Refusal('invalid_request', 'The parameter refresh_token is missing.')
   const now = context.clock()
-  return context.store.db.transaction().execute(async trx => {
-    const row = await findToken(trx, sha256(token), client)
-    const grant = row && row.expires_at > now ? await findLiveGrant(trx, row.grant_id, now) : undefined
-    if (!row || !grant) return badToken('it is unknown, of another client, expired or revoked')
-    const scope = scopeOf(grant, form.get('scope'))
-    if (scope instanceof Refusal) return scope
-    const request = { hash: sha256(JSON.stringify([client.id, form.get('scope') ?? null])), now }
-    const refreshToken =
-      row.used_at === null && (await consume(trx, row, request))
-        ? await succeed(trx, row, grant, context, now)
-        : await retry(trx, row, request, context.sealer)
-    if (refreshToken === undefined) {
-      const refusal = badToken('it was used before, so its grant ends')
-      const hasEnded = await revokeGrant(trx, grant.id, now)
-      return hasEnded ? refusal.knowing({ endedGrant: 'A used refresh token came again' }) : refusal
-    }
-    await touchGrant(trx, grant.id, now)
-    return { grant, scope, refreshToken, nonce: undefined }
-  })
+  const row = await findToken(trx, sha256(token), client)
+  const grant = row && row.expires_at > now ? await findLiveGrant(trx, row.grant_id, now) : undefined
+  if (!row || !grant) return badToken('it is unknown, of another client, expired or revoked')
+  const scope = scopeOf(grant, form.get('scope'))
+  if (scope instanceof Refusal) return scope
+  const request = { hash: sha256(JSON.stringify([client.id, form.get('scope') ?? null])), now }
+  const refreshToken =
+    row.used_at === null && (await consume(trx, row, request))
+      ? await succeed(trx, row, grant, context, now)
+      : await retry(trx, row, request, context.sealer)
+  if (refreshToken === undefined) {
+    const refusal = badToken('it was used before, so its grant ends')
+    const hasEnded = await revokeGrant(trx, grant.id, now)
+    return hasEnded ? refusal.knowing({ endedGrant: 'A used refresh token came again' }) : refusal
+  }
+  await touchGrant(trx, grant.id, now)
+  return { grant, scope, refreshToken, nonce: undefined }
 }
 
 /** What a refresh is asked with, to tell a retry from a replay. */
@@ -94,7 +91,7 @@ async function succeed(
   trx: Kysely<Schema>,
   row: TokenRow,
   grant: Grant,
-  { sealer }: AuthContext,
+  { sealer }: Pick<AuthContext, 'sealer'>,
   now: number,
 ): Promise<string | undefined> {
   const successor = await createRefreshToken(trx, grant, now)

@@ -1,6 +1,7 @@
 import type { AuthContext } from '../context.ts'
 import { contextMembers } from '../grant/context-members.ts'
 import { type Grant, hasScope } from '../grant/grant.ts'
+import type { SigningKey } from '../keys/signing-key.ts'
 import type { FurtherContext } from '../launch/further-context.ts'
 import { accessToken } from './access-token.ts'
 import { idToken } from './id-token.ts'
@@ -32,9 +33,12 @@ export interface Purchase {
 }
 
 /** The token customizer (service.md 1.5): the response carries patient and encounter beside the token. */
-export async function tokenResponse(context: AuthContext, purchase: Purchase): Promise<TokenResponse> {
+export function tokenResponse(
+  context: Pick<AuthContext, 'settings' | 'clock'>,
+  key: SigningKey,
+  purchase: Purchase,
+): TokenResponse {
   const { grant, scope, refreshToken, nonce } = purchase
-  const key = await context.keys.signing()
   const now = context.clock()
   const ends = { now, lifetimeSeconds: lifetimeOf(grant, now, context.settings.accessTokenTtlSeconds) }
   return {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { sallyport } from '../../../test/support/command-line.ts'
 import { eachDatabase } from '../../../test/support/databases.ts'
-import { type AuditRecord, createAuditor } from '../../audit/index.ts'
+import { type AuditRecord, createAuditor, findRecords } from '../../audit/index.ts'
+import { refuseRecords } from '../../audit/testing/refuse-records.ts'
 import { validate } from '../../fhir/index.ts'
 import { openStore } from '../../store/index.ts'
 
@@ -94,6 +95,60 @@ eachDatabase((_name, _open, create) => {
       assert.match(
         stdout,
         /Z {2}allowed 200 {2}revoke {2}user=Practitioner\/p1 {2}launch=l-1 {2}A used code came again\n$/,
+      )
+    })
+  })
+
+  describe('a command of an administrator', () => {
+    const SECRET = { SMART_SECRET: 'a secret of this test, which is long enough' }
+
+    it('is in the audit trail, or was not carried out', async () => {
+      const SMART_DATABASE_URL = await create()
+      const run = (line: string, stdin?: string) =>
+        sallyport(line.split(' '), { env: { SMART_DATABASE_URL, ...SECRET }, ...(stdin && { stdin }) })
+      const store = await openStore(SMART_DATABASE_URL)
+      const content = () =>
+        Promise.all(
+          (['client', 'clinician', 'signing_key'] as const).map(table =>
+            store.db.selectFrom(table).selectAll().execute(),
+          ),
+        )
+      const commands = [
+        ['client add --id app --public --redirect-uri https://app.example/ --scope openid'],
+        ['client set --id app --name App'],
+        ['clinician add --username ada --display-name Ada --fhir-user p1', 'correct horse battery\n'],
+        ['clinician set-password --username ada', 'another horse battery\n'],
+        ['clinician disable --username ada'],
+        ['clinician enable --username ada'],
+        ['client remove --id app'],
+        ['keys rotate'],
+        ['keys withdraw --all'],
+      ] as const
+      for (const [line, stdin] of commands) {
+        const before = await content()
+        const allow = await refuseRecords(store)
+        const refused = await run(line, stdin).finally(allow)
+        assert.equal(refused.exitCode, 1, line)
+        assert.match(refused.stderr, /audit/)
+        assert.deepEqual(await content(), before, line)
+        const done = await run(line, stdin)
+        assert.equal(done.exitCode, 0, done.stderr)
+      }
+      const kept = await findRecords(store, { limit: 20, order: 'oldest', kind: 'admin' })
+      await store.close()
+      assert.deepEqual(
+        kept.map(({ method, request }) => `${method} ${request}`),
+        [
+          'sallyport client add app',
+          'sallyport client set app',
+          'sallyport clinician add ada',
+          'sallyport clinician set-password ada',
+          'sallyport clinician disable ada',
+          'sallyport clinician enable ada',
+          'sallyport client remove app',
+          'sallyport keys rotate',
+          'sallyport keys withdraw --all',
+        ],
       )
     })
   })

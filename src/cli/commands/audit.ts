@@ -21,8 +21,8 @@ patient, the app, the launch, and what decided or why it was refused.
   --client <id>       only of this app
   --launch <id>       only what follows from this launch
   --outcome <which>   allowed or refused
-  --kind <which>      fhir, login, logout, launch, authorize, token, refresh, revoke, session-open,
-                      session-renew, session-end or api
+  --kind <which>      fhir, login, logout, launch, authorize, token, refresh, revoke, register, admin,
+                      session-open, session-renew, session-end or api
   --limit <number>    at most so many, 100 unless told
   --json              one FHIR AuditEvent a line
   --follow            go on with what comes after these, until Ctrl-C`,

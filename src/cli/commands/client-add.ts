@@ -3,7 +3,7 @@ import { checkId } from '../client/client-id.ts'
 import { checkWhole, describingOptions, describingUsage, readDescription } from '../client/registration.ts'
 import { noteScopes } from '../client/scope.ts'
 import { type Command, CommandFailure, misuse } from '../command.ts'
-import { withStore } from '../with-store.ts'
+import { administer } from '../with-store.ts'
 
 /** `sallyport client add`. A secret is made here, printed once, and kept only as a hash. */
 export const clientAdd: Command = {
@@ -36,15 +36,15 @@ ${describingUsage}`,
       auth_method,
     }
     checkWhole(client)
-    const added = await withStore(io, ({ db }) =>
-      db
+    await administer(io, `client add ${client_id}`, async trx => {
+      const added = await trx
         .insertInto('client')
         .values({ ...client, client_id, created_at: Date.now() })
         .onConflict(conflict => conflict.column('client_id').doNothing())
         .returning('client_id')
-        .executeTakeFirst(),
-    )
-    if (!added) throw new CommandFailure(`Cannot add client ${client_id}: the id is taken`)
+        .executeTakeFirst()
+      if (!added) throw new CommandFailure(`Cannot add client ${client_id}: the id is taken`)
+    })
     io.stdout.write(`client_id: ${client_id}\n`)
     if (secret !== undefined) io.stdout.write(`client_secret: ${secret}\n`)
     noteScopes(client.scope, io)

@@ -2,7 +2,7 @@ import type { Transaction } from 'kysely'
 import type { Schema } from '../../store/index.ts'
 import { subject } from '../arguments.ts'
 import { type Command, CommandFailure } from '../command.ts'
-import { withStore } from '../with-store.ts'
+import { administer } from '../with-store.ts'
 
 /** `sallyport client remove`. Its grants, codes and refresh tokens go with it. */
 export const clientRemove: Command = {
@@ -16,8 +16,7 @@ Access tokens that are out are refused within 5 seconds.`,
   positionals: { min: 0, max: 1 },
   async run(args, io) {
     const id = subject(args, 'id')
-    const removed = await withStore(io, ({ db }) => db.transaction().execute(trx => removeClient(trx, id)))
-    if (!removed) throw new CommandFailure(`Cannot remove client: there is no client ${id}`)
+    await administer(io, `client remove ${id}`, trx => removeClient(trx, id))
     io.stdout.write(`Removed client ${id}\n`)
     return 0
   },
@@ -27,7 +26,7 @@ Access tokens that are out are refused within 5 seconds.`,
 const LONGEST_TOKEN_MS = 86_400_000
 
 /** Removes it with its grants; that its tokens are over stays known for as long as one of them could live. */
-async function removeClient(trx: Transaction<Schema>, id: string): Promise<boolean> {
+async function removeClient(trx: Transaction<Schema>, id: string): Promise<void> {
   const { clientTokens } = await import('../../auth/index.ts')
   const grants = await trx.selectFrom('grant').select('id').where('client_id', '=', id).execute()
   const client = await trx
@@ -35,7 +34,7 @@ async function removeClient(trx: Transaction<Schema>, id: string): Promise<boole
     .where('client_id', '=', id)
     .returning('created_at')
     .executeTakeFirst()
-  if (!client) return false
+  if (!client) throw new CommandFailure(`Cannot remove client: there is no client ${id}`)
   const now = Date.now()
   const tokens = clientTokens({ id, createdAt: client.created_at })
   const ended = [...grants.map(grant => grant.id), tokens].map(ending => ({
@@ -48,5 +47,4 @@ async function removeClient(trx: Transaction<Schema>, id: string): Promise<boole
     .values(ended)
     .onConflict(conflict => conflict.doNothing())
     .execute()
-  return true
 }

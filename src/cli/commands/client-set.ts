@@ -10,7 +10,7 @@ import {
 } from '../client/registration.ts'
 import { noteScopes } from '../client/scope.ts'
 import { type Command, CommandFailure, misuse } from '../command.ts'
-import { withStore } from '../with-store.ts'
+import { administer } from '../with-store.ts'
 
 const CLEARED: Readonly<Record<string, Described>> = {
   'redirect-uri': { redirect_uris: '[]' },
@@ -42,7 +42,7 @@ ${describingUsage}
     const { described, secret } = await readDescription(args, io.cwd)
     const changes = { ...cleared(several(args, 'clear')), ...described }
     if (Object.keys(changes).length === 0) throw misuse('Nothing to change: name an option')
-    await withStore(io, ({ db }) => db.transaction().execute(trx => change(trx, id, changes)))
+    await administer(io, `client set ${id}`, trx => change(trx, id, changes))
     io.stdout.write(`Changed client ${id}\n`)
     if (secret !== undefined) io.stdout.write(`client_secret: ${secret}\n`)
     if (described.scope !== undefined) noteScopes(described.scope, io)

@@ -5,7 +5,7 @@ import { required } from '../arguments.ts'
 import { type Command, CommandFailure, type Io, misuse } from '../command.ts'
 import { readFhirUser } from '../fhir-user.ts'
 import { readNewPassword, warnIfShort } from '../password.ts'
-import { withStore } from '../with-store.ts'
+import { administer } from '../with-store.ts'
 
 /** `sallyport clinician add`: one row of the clinician table (service.md 2.2). */
 export const clinicianAdd: Command = {
@@ -36,15 +36,16 @@ Options:
     const password = await readNewPassword(io)
     const { hashPassword } = await import('../../auth/index.ts')
     const password_hash = await hashPassword(password)
-    const added = await withStore(io, ({ db }) =>
-      db
+    const added = await administer(io, `clinician add ${row.username}`, async trx => {
+      const inserted = await trx
         .insertInto('clinician')
         .values({ ...row, password_hash })
         .onConflict(conflict => conflict.column('username').doNothing())
         .returning('id')
-        .executeTakeFirst(),
-    )
-    if (!added) throw new CommandFailure(`Cannot add clinician ${row.username}: the username is taken`)
+        .executeTakeFirst()
+      if (!inserted) throw new CommandFailure(`Cannot add clinician ${row.username}: the username is taken`)
+      return inserted
+    })
     io.stdout.write(`Added clinician ${row.username} with id ${added.id}\n`)
     warnIfShort(password, io)
     await noteAbsent(row.fhir_user_id, io)

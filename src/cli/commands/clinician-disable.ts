@@ -1,6 +1,6 @@
 import { subject } from '../arguments.ts'
 import { type Arguments, type Command, CommandFailure, type ExitCode, type Io } from '../command.ts'
-import { withStore } from '../with-store.ts'
+import { administer } from '../with-store.ts'
 
 const options = { username: { type: 'string' } } as const
 
@@ -31,20 +31,18 @@ Usage: npm run -s sallyport -- clinician enable --username <name>`,
 async function setDisabled(args: Arguments, io: Io, disabled: boolean): Promise<ExitCode> {
   const username = subject(args, 'username')
   const verb = disabled ? 'disable' : 'enable'
-  await withStore(io, ({ db }) =>
-    db.transaction().execute(async trx => {
-      const changed = await trx
-        .updateTable('clinician')
-        .set({ disabled })
-        .where('username', '=', username)
-        .returning('id')
-        .executeTakeFirst()
-      if (!changed) throw new CommandFailure(`Cannot ${verb} clinician: there is no clinician ${username}`)
-      if (!disabled) return
-      const { endAccess } = await import('../../auth/index.ts')
-      await endAccess(trx, changed.id, { now: Date.now(), keepOffline: false })
-    }),
-  )
+  await administer(io, `clinician ${verb} ${username}`, async trx => {
+    const changed = await trx
+      .updateTable('clinician')
+      .set({ disabled })
+      .where('username', '=', username)
+      .returning('id')
+      .executeTakeFirst()
+    if (!changed) throw new CommandFailure(`Cannot ${verb} clinician: there is no clinician ${username}`)
+    if (!disabled) return
+    const { endAccess } = await import('../../auth/index.ts')
+    await endAccess(trx, changed.id, { now: Date.now(), keepOffline: false })
+  })
   io.stdout.write(`${disabled ? 'Disabled' : 'Enabled'} clinician ${username}\n`)
   return 0
 }

@@ -1,7 +1,7 @@
 import { isSet, subject } from '../arguments.ts'
 import { type Command, CommandFailure } from '../command.ts'
 import { readNewPassword, warnIfShort } from '../password.ts'
-import { withStore } from '../with-store.ts'
+import { administer } from '../with-store.ts'
 
 /** `sallyport clinician set-password`: whoever knew the old one loses the logins, and what apps were given with them. */
 export const clinicianSetPassword: Command = {
@@ -22,18 +22,16 @@ Access tokens that are revoked are refused within 5 seconds. The password is ask
     const password = await readNewPassword(io)
     const { endAccess, hashPassword } = await import('../../auth/index.ts')
     const password_hash = await hashPassword(password)
-    await withStore(io, ({ db }) =>
-      db.transaction().execute(async trx => {
-        const changed = await trx
-          .updateTable('clinician')
-          .set({ password_hash })
-          .where('username', '=', username)
-          .returning('id')
-          .executeTakeFirst()
-        if (!changed) throw new CommandFailure(`Cannot set password: there is no clinician ${username}`)
-        await endAccess(trx, changed.id, { now: Date.now(), keepOffline: isSet(args, 'keep-apps') })
-      }),
-    )
+    await administer(io, `clinician set-password ${username}`, async trx => {
+      const changed = await trx
+        .updateTable('clinician')
+        .set({ password_hash })
+        .where('username', '=', username)
+        .returning('id')
+        .executeTakeFirst()
+      if (!changed) throw new CommandFailure(`Cannot set password: there is no clinician ${username}`)
+      await endAccess(trx, changed.id, { now: Date.now(), keepOffline: isSet(args, 'keep-apps') })
+    })
     io.stdout.write(`Set the password of clinician ${username}\n`)
     warnIfShort(password, io)
     return 0

@@ -3,7 +3,7 @@ import { openStore, type Sealer, type Store, sealer } from '../../store/index.ts
 import { isSet, optional, subject } from '../arguments.ts'
 import { columns } from '../columns.ts'
 import { type Arguments, type Command, CommandFailure, type ExitCode, type Io, misuse } from '../command.ts'
-import { settingsOf, withStore } from '../with-store.ts'
+import { recordCommand, settingsOf, withStore } from '../with-store.ts'
 
 /** `sallyport keys rotate`: running servers follow by themselves, and no request fails. */
 export const keysRotate: Command = {
@@ -22,7 +22,8 @@ until the last token that it signed has expired. Keys are also rotated by age: s
     const signsFrom = now + KEY_LEAD_MS.byCommand
     const made = await withSealer(io, async (store, seal) => {
       await needSameSecret(store, seal, 'Cannot rotate keys')
-      return makeNextSigningKey(store, seal, { now, signsFrom })
+      const record = recordCommand(io, store, 'keys rotate')
+      return makeNextSigningKey(store, seal, { now, signsFrom, record })
     })
     if (!made) throw new CommandFailure('Cannot rotate keys: another rotation came first')
     io.stdout.write(`A new key signs from ${timeText(signsFrom)}\n`)
@@ -52,7 +53,8 @@ Options:
     const kid = subject(args, 'kid')
     const withdrawn = await withSealer(io, async (store, seal) => {
       await needSameSecret(store, seal, 'Cannot withdraw key')
-      return withdrawSigningKey(store, seal, { kid, now: Date.now() })
+      const record = recordCommand(io, store, `keys withdraw ${kid}`)
+      return withdrawSigningKey(store, seal, { kid, now: Date.now(), record })
     })
     if (!withdrawn) throw new CommandFailure(`Cannot withdraw key: there is no key ${kid}`)
     io.stdout.write(`Withdrew key ${kid}; a new one signs\n`)
@@ -64,7 +66,9 @@ async function withdrawAll(args: Arguments, io: Io): Promise<ExitCode> {
   if (args.positionals.length > 0 || optional(args, 'kid') !== undefined)
     throw misuse('Unexpected key: --all is given')
   const { withdrawEveryKey } = await import('../../auth/index.ts')
-  await withSealer(io, (store, seal) => withdrawEveryKey(store, seal, Date.now()))
+  await withSealer(io, (store, seal) =>
+    withdrawEveryKey(store, seal, Date.now(), recordCommand(io, store, 'keys withdraw --all')),
+  )
   io.stdout.write('Withdrew every key; a new one signs\n')
   return 0
 }

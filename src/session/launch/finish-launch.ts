@@ -3,7 +3,6 @@ import { type Exchange, exchangeCode } from '../oauth/exchange.ts'
 import { revokeTokens } from '../oauth/revocation.ts'
 import { auditSession } from '../sessions/audit-session.ts'
 import { openSession } from '../sessions/open-session.ts'
-import type { Session } from '../sessions/session.ts'
 import { sealTokens } from '../sessions/tokens.ts'
 import { callbackUrl } from './begin-launch.ts'
 import { type PendingLaunch, takeLaunch } from './pending-launch.ts'
@@ -60,17 +59,14 @@ async function startSession(
     return { kind: 'no-patient' }
   }
   const opening = { fhirBaseUrl, issuer, grant, patientId, identity, replaces: sessionCookie }
-  const { cookie, opened, replaced } = await openSession(context, opening)
-  if (replaced) await endReplaced(context, replaced)
-  await auditSession(context, opened, { kind: 'session-open', status: 302, requestId })
+  const { cookie, replaced } = await context.store.db.transaction().execute(async trx => {
+    const session = await openSession(trx, context, opening)
+    if (session.replaced) await auditSession(context, session.replaced, REPLACED, trx)
+    await auditSession(context, session.opened, { kind: 'session-open', status: 302, requestId }, trx)
+    return session
+  })
+  if (replaced) await revokeTokens(context, replaced)
   return { kind: 'opened', cookie }
 }
 
-async function endReplaced(context: AppContext, replaced: Session): Promise<void> {
-  await auditSession(context, replaced, {
-    kind: 'session-end',
-    status: 302,
-    reason: 'Another launch replaced it',
-  })
-  await revokeTokens(context, replaced)
-}
+const REPLACED = { kind: 'session-end', status: 302, reason: 'Another launch replaced it' } as const

@@ -1,5 +1,7 @@
+import type { Transaction } from 'kysely'
 import type { AuditRecord } from '../../audit/index.ts'
 import { parseReference } from '../../fhir/index.ts'
+import type { Schema } from '../../store/index.ts'
 import type { AppContext } from '../context.ts'
 import type { Session } from './session.ts'
 
@@ -7,11 +9,19 @@ import type { Session } from './session.ts'
 type Event = Pick<AuditRecord, 'kind' | 'status'> &
   Partial<Pick<AuditRecord, 'allowed' | 'method' | 'request' | 'reason' | 'requestId' | 'address'>>
 
-/** Keeps an event of a session; resolves when it may be answered (contract 5.8). */
-export function auditSession(context: AppContext, session: Session | undefined, event: Event): Promise<void> {
+/**
+ * Records an event of a session; resolves when the response may go out. The event of a change belongs in the
+ * transaction of that change.
+ */
+export function auditSession(
+  context: AppContext,
+  session: Session | undefined,
+  event: Event,
+  trx?: Transaction<Schema>,
+): Promise<void> {
   const { audit, clock, settings } = context
   const user = session?.fhirUser ? parseReference(session.fhirUser, session.fhirBaseUrl) : undefined
-  return audit.record({
+  const record: AuditRecord = {
     at: clock(),
     server: 'app',
     allowed: true,
@@ -24,5 +34,6 @@ export function auditSession(context: AppContext, session: Session | undefined, 
       launch: session.launchId ?? undefined,
     }),
     ...event,
-  })
+  }
+  return trx ? audit.recordIn(trx, record) : audit.record(record)
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { randomToken, sha256 } from '../../store/index.ts'
+import type { Transaction } from 'kysely'
+import { randomToken, type Schema, sha256 } from '../../store/index.ts'
 import type { AppContext } from '../context.ts'
 import type { Identity } from '../oauth/exchange.ts'
 import type { TokenGrant } from '../oauth/token-grant.ts'
@@ -25,20 +26,21 @@ export interface OpenedSession {
 }
 
 /** The cookie's value is 32 random bytes; only its hash is stored. */
-export async function openSession(context: AppContext, opening: NewSession): Promise<OpenedSession> {
+export async function openSession(
+  trx: Transaction<Schema>,
+  context: AppContext,
+  opening: NewSession,
+): Promise<OpenedSession> {
   const cookie = randomToken()
   const row = rowOf(context, opening, sha256(cookie))
-  const replaced = await context.store.db.transaction().execute(async db => {
-    const ended = opening.replaces
-      ? await db
-          .deleteFrom('app_session')
-          .where('id_hash', '=', sha256(opening.replaces))
-          .returningAll()
-          .executeTakeFirst()
-      : undefined
-    await db.insertInto('app_session').values(row).execute()
-    return ended
-  })
+  const replaced = opening.replaces
+    ? await trx
+        .deleteFrom('app_session')
+        .where('id_hash', '=', sha256(opening.replaces))
+        .returningAll()
+        .executeTakeFirst()
+    : undefined
+  await trx.insertInto('app_session').values(row).execute()
   return { cookie, opened: sessionOf(row), replaced: replaced && sessionOf(replaced) }
 }
 

@@ -58,16 +58,16 @@ async function claimRenewal({ store, clock, timeoutMs }: AppContext, session: Se
 async function redeem(context: AppContext, session: Session, refreshToken: string): Promise<Result<Session>> {
   const redeemed = await redeemRefreshToken(context, session, refreshToken)
   if (redeemed.ok) {
+    // Apart from their audit record: the auth server has replaced the refresh token, and nobody else has the new one.
     const kept = await keepTokens(context, session, redeemed.value, refreshToken)
     await auditSession(context, session, { kind: 'session-renew', status: 200 })
     return kept
   }
   if (redeemed.failure.kind === 'session-over') {
-    await endSession(context, session)
-    await auditSession(context, session, {
-      kind: 'session-end',
-      status: 401,
-      reason: 'The auth server renews it no more',
+    await context.store.db.transaction().execute(async trx => {
+      await endSession(trx, session)
+      const reason = 'The auth server renews it no more'
+      await auditSession(context, session, { kind: 'session-end', status: 401, reason }, trx)
     })
   }
   if (redeemed.failure.kind !== 'session-over') await releaseRenewal(context, session)

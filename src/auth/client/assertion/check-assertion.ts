@@ -1,20 +1,27 @@
-import { type Store, sha256 } from '../../../store/index.ts'
+import type { Kysely } from 'kysely'
+import { type Schema, sha256 } from '../../../store/index.ts'
 import type { AuthContext } from '../../context.ts'
 import { paths } from '../../paths.ts'
 import { type Client, findClient } from '../client.ts'
-import { checkClaims } from './check-claims.ts'
+import { type Claims, checkClaims } from './check-claims.ts'
 import { isSignedBy } from './client-key.ts'
 import { findKey } from './find-key.ts'
 import { readAssertion } from './read-assertion.ts'
 
+/** The client that an assertion proves, and the claims by which it is known again. */
+export interface ProvenByAssertion {
+  readonly client: Client
+  readonly claims: Claims
+}
+
 /**
- * The client that an assertion proves (`private_key_jwt`; RFC 7523, 3; SMART 2.2), or what is wrong with it. Each is
- * good once, on whichever instance it arrives.
+ * The client that an assertion proves (`private_key_jwt`; RFC 7523, 3; SMART 2.2), or what is wrong with it. It is not
+ * used up yet: see `useAssertion`.
  */
 export async function checkAssertion(
   context: AuthContext,
   sent: { readonly assertion: string; readonly clientId: string | undefined },
-): Promise<Client | string> {
+): Promise<ProvenByAssertion | string> {
   const assertion = readAssertion(sent.assertion)
   if (!assertion) return 'the assertion is no JWT'
   const { iss, sub } = assertion.claims
@@ -28,7 +35,7 @@ export async function checkAssertion(
   const key = await findKey(context.keySets, client, assertion.header)
   if (typeof key === 'string') return key
   if (!isSignedBy(key, assertion.input, assertion.signature)) return 'the signature is wrong'
-  return (await useOnce(context.store, client.id, claims)) ? client : 'jti was used before'
+  return { client, claims }
 }
 
 // RFC 7523, 3 names the token endpoint, which SMART asks for; newer OAuth the issuer. Both are ours alone.
@@ -36,15 +43,17 @@ function audiencesOf({ settings }: AuthContext): readonly string[] {
   return [settings.issuerUrl + paths.token, settings.issuerUrl]
 }
 
-/** The store has one row per client and `jti`: of several simultaneous uses one makes it. */
-async function useOnce(
-  { db }: Store,
-  clientId: string,
-  { jti, exp }: { readonly jti: string; readonly exp: number },
+/**
+ * An assertion is good once, on whichever instance it arrives (RFC 7523, 3). The store has one row per client and
+ * `jti`: of several simultaneous uses one makes it.
+ */
+export async function useAssertion(
+  db: Kysely<Schema>,
+  { client, claims: { jti, exp } }: ProvenByAssertion,
 ): Promise<boolean> {
   const result = await db
     .insertInto('used_assertion')
-    .values({ client_id: clientId, jti_hash: sha256(jti), expires_at: Math.ceil(exp * 1000) })
+    .values({ client_id: client.id, jti_hash: sha256(jti), expires_at: Math.ceil(exp * 1000) })
     .onConflict(conflict => conflict.doNothing())
     .executeTakeFirst()
   return result.numInsertedOrUpdatedRows === 1n
