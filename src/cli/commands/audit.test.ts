@@ -116,6 +116,7 @@ eachDatabase((_name, _open, create) => {
       const commands = [
         ['client add --id app --public --redirect-uri https://app.example/ --scope openid'],
         ['client set --id app --name App'],
+        ['client approve --id app'],
         ['clinician add --username ada --display-name Ada --fhir-user p1', 'correct horse battery\n'],
         ['clinician set-password --username ada', 'another horse battery\n'],
         ['clinician disable --username ada'],
@@ -141,6 +142,7 @@ eachDatabase((_name, _open, create) => {
         [
           'sallyport client add app',
           'sallyport client set app',
+          'sallyport client approve app',
           'sallyport clinician add ada',
           'sallyport clinician set-password ada',
           'sallyport clinician disable ada',

@@ -1,6 +1,6 @@
 import { subject } from '../arguments.ts'
 import { type Command, CommandFailure } from '../command.ts'
-import { withStore } from '../with-store.ts'
+import { administer } from '../with-store.ts'
 
 /** `sallyport client approve`: an administrator vouches for an app that registered itself. */
 export const clientApprove: Command = {
@@ -15,15 +15,15 @@ clinician decides about it, and is sent no error before its user has decided. Lo
   positionals: { min: 0, max: 1 },
   async run(args, io) {
     const id = subject(args, 'id')
-    const approved = await withStore(io, ({ db }) =>
-      db
+    await administer(io, `client approve ${id}`, async trx => {
+      const approved = await trx
         .updateTable('client')
         .set({ approved: true })
         .where('client_id', '=', id)
         .returning('client_id')
-        .executeTakeFirst(),
-    )
-    if (!approved) throw new CommandFailure(`Cannot approve client: there is no client ${id}`)
+        .executeTakeFirst()
+      if (!approved) throw new CommandFailure(`Cannot approve client: there is no client ${id}`)
+    })
     io.stdout.write(`Approved client ${id}\n`)
     return 0
   },
