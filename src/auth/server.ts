@@ -72,7 +72,11 @@ export async function authServer(options: AuthServerOptions): Promise<FastifyIns
     onFailure: error => options.logger?.error({ err: error }, 'Cannot make the next signing key'),
   })
   const outgoing = createDocumentFetcher(outgoingPolicy(options, clock))
-  const keySets = createKeySets({ fetchDocument: outgoing.fetchDocument, clock })
+  const keySets = createKeySets({
+    fetchDocument: outgoing.fetchDocument,
+    clock,
+    onUnusable: (url, reason) => options.logger?.warn({ url, reason }, 'Cannot use the key set of a client'),
+  })
   const context: AuthContext = {
     ...{ settings, store, sealer, keys, keySets, clock, fetch },
     audit: options.audit ?? noAudit,
@@ -112,7 +116,7 @@ function outgoingPolicy({ settings, logger }: AuthServerOptions, clock: () => nu
     privateAllowed: settings.onLoopback,
     privateHosts: [...settings.privateJwksHosts, new URL(settings.appUrl).hostname],
     clock,
-    onFailure: reason => logger?.warn({ reason }, 'Cannot fetch the key set of a client'),
+    onFailure: (reason, url) => logger?.warn({ url, reason }, 'Cannot fetch the key set of a client'),
   }
 }
 

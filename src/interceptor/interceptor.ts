@@ -38,6 +38,8 @@ export interface InterceptorOptions {
   readonly revoked?: ((grant: Grant) => boolean | Promise<boolean>) | undefined
   /** Told of what went wrong inside; the request itself is refused. */
   readonly onError?: ((error: unknown) => void) | undefined
+  /** Told why a key set that was fetched cannot be used. */
+  readonly onUnusableKeySet?: ((url: string, reason: string) => void) | undefined
   readonly fetch?: Fetch | undefined
   readonly clock?: (() => number) | undefined
   readonly verify?: Verify | undefined
@@ -73,7 +75,11 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
   const { fhirBaseUrl } = policy
   const fetchKeys: Fetch = options.fetch ?? ((url, init) => fetch(url, init))
   const keysAt = (url: string, refreshMs?: number) =>
-    keySet({ url, fetch: fetchKeys, clock, refreshMs, onRemoval: () => tokens.forget() })
+    keySet({
+      ...{ url, fetch: fetchKeys, clock, refreshMs },
+      onRemoval: () => tokens.forget(),
+      onUnusable: reason => options.onUnusableKeySet?.(url, reason),
+    })
   const authUrl = withoutSlash(options.authUrl)
   const revoked = revocations({ url: `${authUrl}/oauth2/revocations`, fetch: fetchKeys, clock })
   const own: Issuer<Known> = {

@@ -15,7 +15,13 @@ export type Failure =
   | { readonly kind: 'not-found' }
   | { readonly kind: 'away'; readonly server: Upstream }
   | { readonly kind: 'slow'; readonly server: Upstream }
-  | { readonly kind: 'unexpected-answer'; readonly server: Upstream; readonly problem: string }
+  | {
+      readonly kind: 'unexpected-answer'
+      readonly server: Upstream
+      readonly problem: string
+      /** For the log: which check the answer did not pass. */
+      readonly check?: string
+    }
 
 export type Result<T> =
   | { readonly ok: true; readonly value: T }

@@ -5,6 +5,7 @@ import { after, before, beforeEach } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { type AppServerOptions, appServer } from '../../src/session/index.ts'
 import { openStore, type Store, sealer } from '../../src/store/index.ts'
+import { createLogger } from '../../src/web/index.ts'
 import { AppBrowser } from './app-browser.ts'
 import { type ScriptedEhr, startScriptedEhr } from './scripted-ehr.ts'
 
@@ -85,6 +86,8 @@ export interface AppHouse {
   readonly store: Store
   readonly app: FastifyInstance
   readonly clock: TestClock
+  /** The warnings of the app, as they were logged. */
+  readonly log: () => readonly Readonly<Record<string, unknown>>[]
 }
 
 /** On a store of its own, or on one that its opener closes. */
@@ -93,6 +96,7 @@ export function useAppHouse(open?: () => Promise<Store>): AppHouse {
   let store: Store
   let app: FastifyInstance
   let clock: TestClock
+  const lines: string[] = []
   before(async () => {
     store = await (open ?? temporaryStore)()
     ehr = await startScriptedEhr()
@@ -100,13 +104,17 @@ export function useAppHouse(open?: () => Promise<Store>): AppHouse {
   beforeEach(async () => {
     ehr.reset()
     clock = testClock()
-    app = await sessionApp(store, [ehr.fhirBaseUrl], { clock })
+    lines.length = 0
+    const destination = { write: (line: string) => lines.push(line) }
+    const logger = createLogger({ level: 'warn', destination })
+    app = await sessionApp(store, [ehr.fhirBaseUrl], { clock, logger })
   })
   after(async () => {
     await ehr?.close()
     if (!open) await store?.close()
   })
   return {
+    log: () => lines.map(line => JSON.parse(line)),
     get ehr() {
       return ehr
     },

@@ -26,6 +26,10 @@ export function sendBearerFault(
   scope: string,
   forScope: 401 | 403 = 403,
 ): FastifyReply {
+  reply.log.info(
+    { check: fault, ...(fault === 'insufficient-scope' && { expected: scope }) },
+    'Bearer token refused',
+  )
   switch (fault) {
     case 'no-token':
       return refuse(reply, 401, '', 'invalid_request', 'The request carries no access token.')

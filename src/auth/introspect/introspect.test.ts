@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { sha256 } from '../../store/index.ts'
+import { createLogger } from '../../web/index.ts'
 import { AuthHouse, claimsOf, strangerToken } from '../testing/auth-house.ts'
 import { oneStore } from '../testing/one-store.ts'
 import { SigningClient } from '../testing/signing-client.ts'
@@ -12,8 +13,11 @@ describe('POST /oauth2/introspect', () => {
   const open = oneStore()
   let house: AuthHouse
   let backEnd: SigningClient
+  const log: string[] = []
+  const checksIn = (lines: readonly string[]) => lines.flatMap(line => JSON.parse(line).check ?? [])
   before(async () => {
-    house = await AuthHouse.open(await open())
+    const logger = createLogger({ level: 'info', destination: { write: line => log.push(line) } })
+    house = await AuthHouse.open(await open(), { logger })
     backEnd = new SigningClient('back-end', house.time)
     const secret = { auth_method: 'client_secret', secret_hash: sha256('s') } as const
     for (const id of ['app', 'other']) await house.addClient({ client_id: id, ...secret })
@@ -49,6 +53,20 @@ describe('POST /oauth2/introspect', () => {
     assert.equal(response.statusCode, 200, response.body)
     return response.json()
   }
+
+  it('says in the log which check a token did not pass, or the asker', async () => {
+    const { access_token: token } = await bought()
+    log.length = 0
+    await ask(token, basic('other'))
+    await ask(strangerToken, basic('app'))
+    await ask(token, { authorization: `Bearer ${strangerToken}` })
+    assert.deepEqual(checksIn(log), [
+      'client_id, it is a token of another client',
+      'it is not an access token that this server signed, nor is it a live refresh token',
+      'invalid-token',
+    ])
+    assert.ok(!log.join('').includes(token))
+  })
 
   it('tells a confidential client about its own access token, with the launch context of the token response', async () => {
     const tokens = await bought('enc-1')

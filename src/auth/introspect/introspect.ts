@@ -1,5 +1,5 @@
 import { sha256 } from '../../store/index.ts'
-import { type AccessToken, readAccessToken } from '../access/read-access-token.ts'
+import { type AccessToken, checkAccessToken } from '../access/read-access-token.ts'
 import { fhirUserOf } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { contextMembers } from '../grant/context-members.ts'
@@ -15,11 +15,25 @@ const INACTIVE: Introspection = { active: false }
 /** Whose tokens the asker may look at: those of one client, or anybody's. */
 export type Sight = { readonly kind: 'own'; readonly clientId: string } | { readonly kind: 'any' }
 
-/** Looks at an access or refresh token. What the asker may not see is as inactive as what is not there. */
-export async function introspect(context: AuthContext, sight: Sight, token: string): Promise<Introspection> {
-  const access = await readAccessToken(context, token)
-  const found = access ? ofAccessToken(context, access) : await ofRefreshToken(context, token)
-  return found.active && sight.kind === 'own' && found.client_id !== sight.clientId ? INACTIVE : found
+/**
+ * Looks at an access or refresh token. What the asker may not see is as inactive as what is not there; which of the two
+ * it is, and which check the token did not pass, only the log tells.
+ */
+export async function introspect(
+  context: AuthContext,
+  sight: Sight,
+  token: string,
+  onInactive: (check: string) => void,
+): Promise<Introspection> {
+  const access = await checkAccessToken(context, token)
+  const found =
+    typeof access === 'string' ? await ofRefreshToken(context, token) : ofAccessToken(context, access)
+  if (found.active && sight.kind === 'own' && found.client_id !== sight.clientId) {
+    onInactive('client_id, it is a token of another client')
+    return INACTIVE
+  }
+  if (!found.active) onInactive(`${access}, nor is it a live refresh token`)
+  return found
 }
 
 function ofAccessToken(context: AuthContext, { claims, grant, expiresAt }: AccessToken): Introspection {

@@ -20,7 +20,8 @@ export function introspectRoutes(app: FastifyInstance, context: AuthContext): vo
     const token = form.get('token')
     if (token === undefined)
       return sendRefused(request, reply, new Refusal('invalid_request', 'The parameter token is missing.'))
-    return reply.send(await introspect(context, sight, token))
+    const onInactive = (check: string) => request.log.info({ check }, 'Introspected token is inactive')
+    return reply.send(await introspect(context, sight, token, onInactive))
   })
 }
 

@@ -24,7 +24,7 @@ export interface OutgoingPolicy {
   readonly privateHosts: readonly string[]
   readonly clock: () => number
   /** Told why a document was not fetched. */
-  readonly onFailure?: (reason: string) => void
+  readonly onFailure?: (reason: string, address: string) => void
   readonly lookup?: typeof dnsLookup
 }
 
@@ -64,7 +64,7 @@ export function createDocumentFetcher(policy: OutgoingPolicy): DocumentFetcher {
   return {
     fetchDocument: address =>
       request(address).catch(error => {
-        policy.onFailure?.(reasonOf(error))
+        policy.onFailure?.(reasonOf(error), address)
         return undefined
       }),
     async close() {

@@ -53,6 +53,7 @@ export async function openFhir(
     searchLetter: settings.fhir.searchLetter,
     userReach,
     fetch: tellingFetch(fetch, logger),
+    onUnusableKeySet: (url, reason) => logger.warn({ url, reason }, 'Cannot use key set'),
     onError: error => logger.error({ err: error }, 'Interceptor failed; the request was refused'),
   })
   closing.add(() => interceptor.close())

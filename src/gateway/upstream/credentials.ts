@@ -1,3 +1,4 @@
+import { isRecord } from '../../fhir/index.ts'
 import type { Fetch } from './fetch.ts'
 
 /** How the gateway shows itself to the upstream. A certificate of its own (mTLS) goes beside any of these. */
@@ -69,11 +70,10 @@ function clientCredentials(
       body: form,
       signal: AbortSignal.timeout(timeoutMs),
     })
-    const { access_token, expires_in } = (response.ok ? await response.json() : {}) as Record<string, unknown>
-    if (typeof access_token !== 'string')
-      throw new Error(
-        `Cannot get an access token for the upstream: its token endpoint answered ${response.status}`,
-      )
+    const body: unknown = await response.json().catch(() => undefined)
+    const { access_token, expires_in, error } = isRecord(body) ? body : {}
+    if (!response.ok || typeof access_token !== 'string')
+      throw new Error(`Cannot get an access token for the upstream: ${describeFault(response, body, error)}`)
     const seconds = typeof expires_in === 'number' ? expires_in : DEFAULT_SECONDS
     held = { header: `Bearer ${access_token}`, until: clock() + seconds * 1000 - SPARE_MS }
     return held.header
@@ -91,6 +91,13 @@ function clientCredentials(
       held = undefined
     },
   }
+}
+
+/** Names what is wrong with an answer of the token endpoint, and the OAuth error (RFC 6749, 5.2), never more of it. */
+function describeFault({ ok, status }: Response, body: unknown, error: unknown): string {
+  if (ok) return isRecord(body) ? 'its token response has no access_token' : 'its token response is not JSON'
+  const code = typeof error === 'string' && /^[\w-]{1,64}$/.test(error) ? ` with ${error}` : ''
+  return `its token endpoint answered ${status}${code}`
 }
 
 // RFC 6749, 2.3.1: both are form-encoded before they are joined.

@@ -134,6 +134,22 @@ describe('the watch over the upstream', () => {
         assert.match(raw(), /its token endpoint answered 401/)
       }))
 
+    for (const [what, given, reason] of [
+      [
+        'an OAuth error',
+        () => Response.json({ error: 'invalid_scope' }, { status: 400 }),
+        /answered 400 with invalid_scope"/,
+      ],
+      ['no access token', () => Response.json({ token: 'first' }), /its token response has no access_token"/],
+      ['no JSON', () => new Response('first'), /its token response is not JSON"/],
+    ] as const)
+      it(`says that its token endpoint answers with ${what}`, () =>
+        own(async ({ until, raw }) => {
+          answer = given
+          await until(503)
+          assert.match(raw(), reason)
+        }))
+
     it('says why its token endpoint is not reached', () =>
       own(async ({ until, raw }) => {
         answer = () => {

@@ -43,6 +43,35 @@ describe('keySet', () => {
     assert.equal(auth.requests, 2)
   })
 
+  it('says why a set cannot be used, once until that changes', async () => {
+    const told: string[] = []
+    let answer = () => new Response('no', { status: 404 })
+    let now = 0
+    const keys = keySet({
+      ...{ url: `${authUrl}/jwks`, fetch: async () => answer(), clock: () => now, onRemoval: () => {} },
+      onUnusable: reason => told.push(reason),
+    })
+    const seek = async () => {
+      now += 60_000
+      return keys.find('kid')
+    }
+    const small = { kty: 'EC', kid: 'kid', crv: 'P-256', x: 'x', y: 'y' }
+    for (const next of [
+      () => new Response('no', { status: 404 }),
+      () => new Response('<html>'),
+      () => Response.json({ keys: [small] }),
+    ]) {
+      answer = next
+      assert.equal(await seek(), 'unavailable')
+      assert.equal(await seek(), 'unavailable')
+    }
+    assert.deepEqual(told, [
+      'it was answered with 404',
+      'it is not JSON',
+      'it has no RSA key of at least 2048 bits for RS256 with a kid',
+    ])
+  })
+
   it('is still used while the auth server is away', async () => {
     const { auth, guard, status } = stand()
     await guard.start()

@@ -9,6 +9,8 @@ export interface KeySetOptions {
   readonly clock: () => number
   /** Called when a key that was there is gone: what it signed is to be verified anew. */
   readonly onRemoval: () => void
+  /** Told why a set that was fetched cannot be used, once until that changes. */
+  readonly onUnusable?: ((reason: string) => void) | undefined
   /** How old a set may become, in milliseconds; five minutes unless told. */
   readonly refreshMs?: number | undefined
 }
@@ -29,12 +31,14 @@ const AGAIN_MS = 5_000
 const RETRY_MS = 500
 const TIMEOUT_MS = 5_000
 
-export function keySet({ url, fetch, clock, onRemoval, refreshMs = REFRESH_MS }: KeySetOptions): KeySet {
+export function keySet(options: KeySetOptions): KeySet {
+  const { url, fetch, clock, onRemoval, refreshMs = REFRESH_MS } = options
   let keys: ReadonlyMap<string, KeyObject> | undefined
   let askedAt = Number.NEGATIVE_INFINITY
   let soughtAt = Number.NEGATIVE_INFINITY
   let fetchedAt = Number.NEGATIVE_INFINITY
   let flight: Promise<void> | undefined
+  let complaint: string | undefined
 
   async function fetchKeys(): Promise<void> {
     const response = await fetch(url, {
@@ -42,12 +46,18 @@ export function keySet({ url, fetch, clock, onRemoval, refreshMs = REFRESH_MS }:
       redirect: 'error',
       signal: AbortSignal.timeout(TIMEOUT_MS),
     })
-    const fetched = response.ok ? readKeys(await response.json()) : undefined
-    if (!fetched || fetched.size === 0) return
+    const fetched = await readResponse(response)
+    complain(typeof fetched === 'string' ? fetched : undefined)
+    if (typeof fetched === 'string') return
     const previous = keys
     keys = fetched
     fetchedAt = clock()
     if (previous && [...previous.keys()].some(kid => !fetched.has(kid))) onRemoval()
+  }
+
+  function complain(reason: string | undefined): void {
+    if (reason !== undefined && reason !== complaint) options.onUnusable?.(reason)
+    complaint = reason
   }
 
   function ask(): Promise<void> {
@@ -80,4 +90,13 @@ export function keySet({ url, fetch, clock, onRemoval, refreshMs = REFRESH_MS }:
       return keys ? (keys.get(kid) ?? 'unknown') : 'unavailable'
     },
   }
+}
+
+/** The keys of a response, or why it has none that can be used. */
+async function readResponse(response: Response): Promise<ReadonlyMap<string, KeyObject> | string> {
+  if (!response.ok) return `it was answered with ${response.status}`
+  const document: unknown = await response.json().catch(() => undefined)
+  if (document === undefined) return 'it is not JSON'
+  const keys = readKeys(document)
+  return keys.size > 0 ? keys : 'it has no RSA key of at least 2048 bits for RS256 with a kid'
 }

@@ -5,31 +5,67 @@ import { APP_SCOPE, launched, sessionApp, useAppHouse } from '../../../test/supp
 
 describe('an EHR whose answers are not right', () => {
   const house = useAppHouse()
+  const ENDPOINT = /^smart-configuration an endpoint or jwks_uri: Expected an http or https URL$/
+
+  /** The check of the one launch that was refused, as it was logged, with nothing that is secret. */
+  function checkLogged(): string {
+    const [line, ...more] = house.log().filter(({ msg }) => msg === 'Launch refused')
+    assert.deepEqual(more, [])
+    const text = JSON.stringify(house.log())
+    for (const token of house.ehr.issued) assert.ok(!text.includes(token))
+    assert.doesNotMatch(text, /eyJ|code-/)
+    return String(line?.check)
+  }
 
   describe('GET /launch', () => {
-    for (const [what, configuration] of [
-      ['no token endpoint', { token_endpoint: undefined }],
-      ['an authorization endpoint that is no address', { authorization_endpoint: 'http://' }],
-      ['an authorization endpoint that is a script', { authorization_endpoint: 'javascript:alert(1)' }],
-      ['endpoints of another type', { authorization_endpoint: 7 }],
+    for (const [what, configuration, check] of [
+      [
+        'no token endpoint',
+        { token_endpoint: undefined },
+        /^smart-configuration token_endpoint: Expected required property$/,
+      ],
+      ['an authorization endpoint that is no address', { authorization_endpoint: 'http://' }, ENDPOINT],
+      [
+        'an authorization endpoint that is a script',
+        { authorization_endpoint: 'javascript:alert(1)' },
+        ENDPOINT,
+      ],
+      [
+        'endpoints of another type',
+        { authorization_endpoint: 7 },
+        /authorization_endpoint: Expected string$/,
+      ],
     ] as const) {
       it(`refuses a configuration with ${what}`, async () => {
         house.ehr.script.configuration = configuration
         const response = await new AppBrowser(house.app).begin(house.ehr.fhirBaseUrl)
         assert.equal(response.statusCode, 502)
         assert.match(response.body, /Patient records cannot be reached/)
+        assert.match(checkLogged(), check)
       })
     }
   })
 
   describe('GET /callback', () => {
-    for (const [what, change] of [
-      ['the iss parameter of another issuer (RFC 9207)', q => q.set('iss', 'https://evil.example')],
-      ['no iss parameter where it was promised (RFC 9207)', q => q.delete('iss')],
-      ['two iss parameters', q => q.append('iss', 'https://evil.example')],
-      ['two codes', q => q.append('code', 'another')],
-      ['no code', q => q.delete('code')],
-    ] as readonly (readonly [string, (query: URLSearchParams) => void])[]) {
+    for (const [what, check, change] of [
+      [
+        'the iss parameter of another issuer (RFC 9207)',
+        /^unexpected "iss".*expected http/,
+        q => q.set('iss', 'https://evil.example'),
+      ],
+      [
+        'no iss parameter where it was promised (RFC 9207)',
+        /"iss" \(issuer\) missing$/,
+        q => q.delete('iss'),
+      ],
+      [
+        'two iss parameters',
+        /"iss" parameter must be provided only once$/,
+        q => q.append('iss', 'https://evil.example'),
+      ],
+      ['two codes', /"code" parameter must be provided only once$/, q => q.append('code', 'another')],
+      ['no code', /no authorization code/, q => q.delete('code')],
+    ] as readonly (readonly [string, RegExp, (query: URLSearchParams) => void])[]) {
       it(`refuses an address with ${what} as bad input, and asks for no token`, async () => {
         const browser = new AppBrowser(house.app)
         const address = await browser.visitAuthServer(await browser.begin(house.ehr.fhirBaseUrl))
@@ -40,25 +76,42 @@ describe('an EHR whose answers are not right', () => {
         assert.equal(response.statusCode, 400)
         assert.match(response.body, /The sign-in could not be verified/)
         assert.equal(house.ehr.tokenForms.length, before)
+        assert.match(checkLogged(), check)
         assert.equal((await browser.get('/api/session')).statusCode, 401)
       })
     }
 
-    for (const [what, script] of [
-      ['an id_token with another nonce', { claims: { nonce: 'other' } }],
-      ['an id_token without a nonce', { claims: { nonce: undefined } }],
-      ['an id_token for another client', { claims: { aud: 'other-app' } }],
-      ['an id_token of another issuer', { claims: { iss: 'https://evil.example' } }],
-      ['an id_token that has expired', { claims: { exp: 1_000_000 } }],
-      ['an id_token signed with another key', { signature: 'other' }],
-      ['an unsigned id_token', { signature: 'none' }],
-      ['no id_token although openid was granted', { token: { id_token: undefined } }],
-      ['a token of another type', { token: { token_type: 'mac' } }],
-      ['no access token', { token: { access_token: undefined } }],
-      ['a patient that is no FHIR id', { token: { patient: '../Patient/other' } }],
-      ['a patient that is a reference', { token: { patient: 'Patient/juniper' } }],
-      ['a patient that is a number', { token: { patient: 7 } }],
-      ['an encounter that is null', { token: { encounter: null } }],
+    for (const [what, script, check] of [
+      [
+        'an id_token with another nonce',
+        { claims: { nonce: 'other' } },
+        /"nonce" claim value, expected the nonce of the launch$/,
+      ],
+      ['an id_token without a nonce', { claims: { nonce: undefined } }, /"nonce".*missing/],
+      ['an id_token for another client', { claims: { aud: 'other-app' } }, /"aud".*expected sallyport-app$/],
+      ['an id_token of another issuer', { claims: { iss: 'https://evil.example' } }, /"iss".*expected http/],
+      ['an id_token that has expired', { claims: { exp: 1_000_000 } }, /"exp".*past/],
+      ['an id_token signed with another key', { signature: 'other' }, /signature verification failed/],
+      ['an unsigned id_token', { signature: 'none' }, /"alg"/],
+      ['no id_token although openid was granted', { token: { id_token: undefined } }, /id_token/],
+      ['a token of another type', { token: { token_type: 'mac' } }, /token_type/],
+      ['no access token', { token: { access_token: undefined } }, /access_token/],
+      [
+        'a patient that is no FHIR id',
+        { token: { patient: '../Patient/other' } },
+        /^token response patient: Expected string to match/,
+      ],
+      [
+        'a patient that is a reference',
+        { token: { patient: 'Patient/juniper' } },
+        /^token response patient: /,
+      ],
+      ['a patient that is a number', { token: { patient: 7 } }, /^token response patient: Expected string$/],
+      [
+        'an encounter that is null',
+        { token: { encounter: null } },
+        /^token response encounter: Expected string$/,
+      ],
     ] as const) {
       it(`refuses an answer with ${what}`, async () => {
         Object.assign(house.ehr.script, script)
@@ -67,6 +120,7 @@ describe('an EHR whose answers are not right', () => {
         assert.equal(response.statusCode, 502)
         assert.match(response.body, /The sign-in could not be verified/)
         for (const token of house.ehr.issued) assert.ok(!response.body.includes(token))
+        assert.match(checkLogged(), check)
         assert.equal((await browser.get('/api/session')).statusCode, 401)
       })
     }

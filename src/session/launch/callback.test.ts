@@ -84,6 +84,11 @@ eachDatabase((_name, open) => {
       await refused(browser, callback.replace(/state=[^&]+&?/, ''), /cannot be continued/, 400)
       await refused(browser, `${callback}&state=twice`, /cannot be continued/, 400)
       await refused(browser, '/callback', /cannot be continued/, 400)
+      const repeated = 'parameter state is missing or repeated'
+      assert.deepEqual(
+        house.log().map(({ check }) => check),
+        ['the browser sent no cookie of this launch', repeated, repeated, repeated],
+      )
     })
 
     it('refuses the state of another browser, and still lets the right one finish', async () => {
@@ -147,6 +152,8 @@ eachDatabase((_name, open) => {
       const response = await browser.get(callback)
       assert.equal(response.statusCode, 502)
       assert.match(response.body, /ISSUER_CHANGED/)
+      const check = `smart-configuration issuer is now https://evil.example, expected ${house.ehr.issuer}`
+      assert.equal(house.log().at(-1)?.check, check)
     })
 
     it('replaces the session that the browser had, and gives its tokens back', async () => {

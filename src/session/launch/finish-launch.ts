@@ -1,4 +1,5 @@
 import type { AppContext } from '../context.ts'
+import type { OAuthProblem } from '../oauth/errors.ts'
 import { type Exchange, exchangeCode } from '../oauth/exchange.ts'
 import { revokeTokens } from '../oauth/revocation.ts'
 import { auditSession } from '../sessions/audit-session.ts'
@@ -24,12 +25,19 @@ export type FinishedLaunch = { readonly kind: 'opened'; readonly cookie: string 
 /** `GET /callback`: state, then code and tokens, then a session of its own. */
 export async function finishLaunch(context: AppContext, callback: Callback): Promise<FinishedLaunch> {
   const launch = await takeLaunch(context, callback.state, callback.launchCookie)
-  if (!launch) return { kind: 'unknown-state' }
+  if (!launch)
+    return {
+      kind: 'unknown-state',
+      check:
+        callback.launchCookie === ''
+          ? 'the browser sent no cookie of this launch'
+          : 'the launch is not known, was finished before, or has expired',
+    }
   const found = await context.discovery.find(launch.fhirBaseUrl)
   if (!found.ok) return { kind: 'no-discovery', failure: found.failure }
   // The code goes to the auth server that was asked for it (RFC 9207, mix-up).
   if (found.value.issuer !== launch.issuer)
-    return { kind: 'no-tokens', problem: { kind: 'unacceptable', code: 'ISSUER_CHANGED' } }
+    return { kind: 'no-tokens', problem: issuerChanged(launch.issuer, found.value.issuer) }
   const exchange = await exchangeCode(context, {
     fhirBaseUrl: launch.fhirBaseUrl,
     metadata: found.value,
@@ -41,6 +49,11 @@ export async function finishLaunch(context: AppContext, callback: Callback): Pro
   if (exchange.kind === 'bad-callback') return exchange
   if (exchange.kind !== 'granted') return { kind: 'no-tokens', problem: exchange }
   return startSession(context, launch, exchange, callback)
+}
+
+function issuerChanged(expected: string, issuer: string): OAuthProblem {
+  const check = `smart-configuration issuer is now ${issuer}, expected ${expected}`
+  return { kind: 'unacceptable', code: 'ISSUER_CHANGED', check }
 }
 
 async function startSession(

@@ -58,6 +58,9 @@ describe('GET /launch', () => {
         assert.equal(response.statusCode, 403, iss)
         assert.match(response.body, /This app does not know that record server/)
       }
+      const [first] = house.log()
+      const expected = `iss ${other.fhirBaseUrl}, expected one of ${house.ehr.fhirBaseUrl}`
+      assert.equal(first?.check, expected)
       assert.deepEqual(other.seen, [])
       assert.deepEqual(house.ehr.seen, [])
     } finally {

@@ -7,8 +7,47 @@ export type LaunchRefusal =
   | { readonly kind: 'unknown-issuer'; readonly iss: string }
   | { readonly kind: 'no-discovery'; readonly failure: Failure }
   /** Wrong, late or used before, or of another browser: they are not told apart. */
-  | { readonly kind: 'unknown-state' }
+  | { readonly kind: 'unknown-state'; readonly check: string }
   /** The browser came back with an address that is not the auth server's answer. */
-  | { readonly kind: 'bad-callback'; readonly code: string }
+  | { readonly kind: 'bad-callback'; readonly code: string; readonly check: string }
   | { readonly kind: 'no-tokens'; readonly problem: OAuthProblem }
   | { readonly kind: 'no-patient' }
+
+/** Which check a launch did not pass and what was expected, for the log: no token, code, state or nonce. */
+export function describeRefusal(refusal: LaunchRefusal, acceptedIssuers: readonly string[]): string {
+  switch (refusal.kind) {
+    case 'bad-parameter':
+      return `parameter ${refusal.name} is missing or repeated`
+    case 'unknown-issuer':
+      return `iss ${describeUrl(refusal.iss)}, expected one of ${acceptedIssuers.join(', ')}`
+    case 'no-discovery':
+      return describeFailure(refusal.failure)
+    case 'unknown-state':
+    case 'bad-callback':
+      return refusal.check
+    case 'no-tokens':
+      return describeProblem(refusal.problem)
+    case 'no-patient':
+      return 'token response has no patient'
+  }
+}
+
+/** Anybody can send it: its query may hold anything. */
+function describeUrl(text: string): string {
+  const url = URL.parse(text)
+  return url ? `${url.origin}${url.pathname}`.slice(0, LONGEST_URL) : 'is not a URL'
+}
+
+const LONGEST_URL = 200
+
+function describeFailure(failure: Failure): string {
+  if (failure.kind === 'unexpected-answer') return failure.check ?? failure.problem
+  return 'server' in failure ? `${failure.server} is ${failure.kind}` : failure.kind
+}
+
+function describeProblem(problem: OAuthProblem): string {
+  if (problem.kind === 'unacceptable') return problem.check
+  return problem.kind === 'refused'
+    ? `the auth server refused: ${problem.error}`
+    : `the auth server is ${problem.kind}`
+}

@@ -5,7 +5,7 @@ import { isSampleData, portalUrl } from '../places.ts'
 import { beginLaunch } from './begin-launch.ts'
 import { finishLaunch } from './finish-launch.ts'
 import { launchCookie } from './pending-launch.ts'
-import type { LaunchRefusal } from './refusal.ts'
+import { describeRefusal, type LaunchRefusal } from './refusal.ts'
 import { refusalWords } from './refusal-page.ts'
 
 type Query = Readonly<Record<string, unknown>>
@@ -21,7 +21,11 @@ export function launchRoutes(app: FastifyInstance, context: AppContext): void {
 
   app.get<{ Querystring: Query }>('/callback', { exposeHeadRoute: false }, async (request, reply) => {
     const { state } = request.query
-    if (typeof state !== 'string') return sendRefusal(context, reply, { kind: 'unknown-state' })
+    if (typeof state !== 'string')
+      return sendRefusal(context, reply, {
+        kind: 'unknown-state',
+        check: 'parameter state is missing or repeated',
+      })
     const launch = launchCookie(context, state)
     const session = context.sessionCookie
     const finished = await finishLaunch(context, {
@@ -40,7 +44,8 @@ export function launchRoutes(app: FastifyInstance, context: AppContext): void {
 
 function sendRefusal(context: AppContext, reply: FastifyReply, refusal: LaunchRefusal): FastifyReply {
   const { status, ...words } = refusalWords(refusal, context.settings)
-  reply.log.warn({ refusal: refusal.kind, code: words.code }, 'Launch refused')
+  const check = describeRefusal(refusal, context.settings.app.issuers)
+  reply.log.warn({ refusal: refusal.kind, code: words.code, check }, 'Launch refused')
   const page = errorPage({
     ...words,
     reference: reply.request.id,

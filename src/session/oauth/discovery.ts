@@ -2,7 +2,7 @@ import type { ServerMetadata } from 'openid-client'
 import { plainOf } from '../../fhir/index.ts'
 import { fail, type Result, succeed } from '../failure.ts'
 import { fetchJson } from '../fetch-json.ts'
-import { readSmartConfiguration } from './smart-configuration.ts'
+import { describeConfigurationFault, readSmartConfiguration } from './smart-configuration.ts'
 
 const FRESH_MS = 5 * 60_000
 const STALE_MS = 24 * 3_600_000
@@ -54,13 +54,16 @@ async function readConfiguration(
   })
   if (answer.kind !== 'answered') return fail({ kind: answer.kind, server: 'FHIR server' })
   if (answer.status >= 500) return fail({ kind: 'away', server: 'FHIR server' })
-  const metadata =
-    answer.status === 200 ? readSmartConfiguration(fhirBaseUrl, plainOf(answer.json)) : undefined
-  return metadata
-    ? succeed(metadata)
-    : fail({
-        kind: 'unexpected-answer',
-        server: 'FHIR server',
-        problem: 'no usable smart-configuration',
-      })
+  const document = plainOf(answer.json)
+  const metadata = answer.status === 200 ? readSmartConfiguration(fhirBaseUrl, document) : undefined
+  if (metadata) return succeed(metadata)
+  return fail({
+    kind: 'unexpected-answer',
+    server: 'FHIR server',
+    problem: 'no usable smart-configuration',
+    check:
+      answer.status === 200
+        ? `smart-configuration ${describeConfigurationFault(fhirBaseUrl, document)}`
+        : `smart-configuration answered ${answer.status}`,
+  })
 }

@@ -1,5 +1,6 @@
 import { AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallengeError } from 'openid-client'
 import { isTimeout } from '../fetch-json.ts'
+import { describeFailedCheck } from './failed-check.ts'
 
 /** Why the auth server did not give tokens. */
 export type OAuthProblem =
@@ -8,7 +9,7 @@ export type OAuthProblem =
   | { readonly kind: 'away' }
   | { readonly kind: 'slow' }
   /** Its answer did not pass a check: issuer, state, nonce, audience, signature, form. */
-  | { readonly kind: 'unacceptable'; readonly code: string }
+  | { readonly kind: 'unacceptable'; readonly code: string; readonly check: string }
 
 /** What an error of `openid-client` means. Nothing of the answer's content is taken over but the OAuth error. */
 export function oauthProblem(error: unknown): OAuthProblem {
@@ -22,7 +23,7 @@ export function oauthProblem(error: unknown): OAuthProblem {
   if (isTimeout(error)) return { kind: 'slow' }
   if (error instanceof TypeError && error.message === 'fetch failed') return { kind: 'away' }
   if (isServerFailure(error)) return { kind: 'away' }
-  return { kind: 'unacceptable', code: codeOf(error) }
+  return { kind: 'unacceptable', code: codeOf(error), check: describeFailedCheck(error) }
 }
 
 function refused(error: string, description: string | undefined): OAuthProblem {

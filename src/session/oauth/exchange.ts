@@ -2,7 +2,7 @@ import { authorizationCodeGrant, type ServerMetadata } from 'openid-client'
 import type { AppContext } from '../context.ts'
 import { oauthClient } from './client.ts'
 import { type OAuthProblem, oauthProblem } from './errors.ts'
-import { readTokenGrant, type TokenGrant } from './token-grant.ts'
+import { describeTokenFault, readTokenGrant, type TokenGrant } from './token-grant.ts'
 
 /** Who signed in, by the validated id_token. */
 export interface Identity {
@@ -15,7 +15,7 @@ export type Exchange =
   | { readonly kind: 'granted'; readonly grant: TokenGrant; readonly identity: Identity | undefined }
   | OAuthProblem
   /** What the browser brought did not pass (issuer, a part that is missing or there twice): nobody was asked for tokens. */
-  | { readonly kind: 'bad-callback'; readonly code: string }
+  | { readonly kind: 'bad-callback'; readonly code: string; readonly check: string }
 
 export interface ExchangeRequest {
   readonly fhirBaseUrl: string
@@ -37,12 +37,12 @@ export async function exchangeCode(context: AppContext, request: ExchangeRequest
   try {
     const response = await redeem({ ...context, fetch }, request)
     const grant = readTokenGrant(response)
-    if (!grant) return { kind: 'unacceptable', code: 'TOKEN_RESPONSE' }
+    if (!grant) return { kind: 'unacceptable', code: 'TOKEN_RESPONSE', check: describeTokenFault(response) }
     return { kind: 'granted', grant, identity: identityOf(response.claims()) }
   } catch (error) {
     const problem = oauthProblem(error)
     return !asked && problem.kind === 'unacceptable' && problem.code === 'OAUTH_INVALID_RESPONSE'
-      ? { kind: 'bad-callback', code: problem.code }
+      ? { kind: 'bad-callback', code: problem.code, check: problem.check }
       : problem
   }
 }

@@ -4,7 +4,7 @@ import { type Failure, fail, type Result, succeed } from '../failure.ts'
 import type { Session } from '../sessions/session.ts'
 import { oauthClient } from './client.ts'
 import { type OAuthProblem, oauthProblem } from './errors.ts'
-import { readTokenGrant, type TokenGrant } from './token-grant.ts'
+import { describeTokenFault, readTokenGrant, type TokenGrant } from './token-grant.ts'
 
 /** Buys new tokens with a refresh token. `session-over` when the auth server no longer gives any for it. */
 export async function redeemRefreshToken(
@@ -15,22 +15,36 @@ export async function redeemRefreshToken(
   const found = await context.discovery.find(session.fhirBaseUrl)
   if (!found.ok) return found
   // The token goes to the auth server that gave it and to no other, whatever the FHIR server says today.
-  if (found.value.issuer !== session.issuer) return fail({ kind: 'session-over' })
+  if (found.value.issuer !== session.issuer)
+    return refuse(context, session, `smart-configuration issuer, expected ${session.issuer}`)
   try {
     const client = await oauthClient(context, session.fhirBaseUrl, found.value)
-    return granted(readTokenGrant(await refreshTokenGrant(client, refreshToken)), session)
+    const response = await refreshTokenGrant(client, refreshToken)
+    const grant = readTokenGrant(response)
+    if (!grant) return refuse(context, session, describeTokenFault(response))
+    // A renewal keeps the patient of the launch: tokens that speak of another one are not used.
+    if (grant.patientId !== undefined && grant.patientId !== session.patientId)
+      return refuse(context, session, 'token response patient, expected the patient of the session')
+    return succeed(grant)
   } catch (error) {
     const problem = oauthProblem(error)
-    context.log.warn({ sessionId: session.sessionId, problem: problem.kind }, 'Cannot renew session tokens')
+    logRefusal(context, session, problem.kind, checkOf(problem))
     return fail(failureOf(problem))
   }
 }
 
-/** A renewal keeps the patient of the launch: tokens that speak of another one are not used. */
-function granted(grant: TokenGrant | undefined, session: Session): Result<TokenGrant> {
-  if (!grant || (grant.patientId !== undefined && grant.patientId !== session.patientId))
-    return fail({ kind: 'session-over' })
-  return succeed(grant)
+function refuse(context: AppContext, session: Session, check: string): Result<TokenGrant> {
+  logRefusal(context, session, 'unacceptable', check)
+  return fail({ kind: 'session-over' })
+}
+
+function logRefusal({ log }: AppContext, { sessionId }: Session, problem: string, check?: string): void {
+  log.warn({ sessionId, problem, ...(check !== undefined && { check }) }, 'Cannot renew session tokens')
+}
+
+function checkOf(problem: OAuthProblem): string | undefined {
+  if (problem.kind === 'unacceptable') return problem.check
+  return problem.kind === 'refused' ? problem.error : undefined
 }
 
 function failureOf(problem: OAuthProblem): Failure {

@@ -42,6 +42,14 @@ export function readSmartConfiguration(fhirBaseUrl: string, document: unknown): 
   )
 }
 
+/** Names the field of a smart-configuration that cannot be used. */
+export function describeConfigurationFault(fhirBaseUrl: string, document: unknown): string {
+  const [fault] = Value.Errors(SmartConfiguration, document)
+  if (fault) return `${fault.path.slice(1) || 'document'}: ${fault.message}`
+  const scheme = fhirBaseUrl.startsWith('https:') ? 'an https URL' : 'an http or https URL'
+  return `an endpoint or jwks_uri: Expected ${scheme}`
+}
+
 /** Legacy servers give relative addresses: they count from the FHIR base (checklist CL-11). */
 function resolveEndpoints(
   fhirBaseUrl: string,

@@ -49,6 +49,12 @@ export function readTokenGrant(response: unknown): TokenGrant | undefined {
   }
 }
 
+/** Names the member that has not the form, and the form; never the value. */
+export function describeTokenFault(response: unknown): string {
+  const [fault] = Value.Errors(TokenResponse, response)
+  return `token response ${fault?.path.slice(1) ?? ''}: ${fault?.message ?? 'not valid'}`
+}
+
 // Not of the standard: what looks like no id of ours is left aside.
 function launchIdOf(value: unknown): string | undefined {
   return typeof value === 'string' && /^[\w-]{1,64}$/.test(value) ? value : undefined

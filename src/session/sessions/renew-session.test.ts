@@ -136,6 +136,7 @@ eachDatabase((_name, _open, create) => {
       assert.equal((await browser.get('/api/session')).statusCode, 401)
       await isOver()
       assert.equal(refreshes().length, 1)
+      assert.equal(house.log().at(-1)?.check, 'invalid_grant')
     })
 
     it('ends the session when the new tokens are for another patient', async () => {
@@ -143,6 +144,9 @@ eachDatabase((_name, _open, create) => {
       house.ehr.script.token = { patient: 'fennel' }
       assert.equal((await browser.get('/api/patient')).statusCode, 401)
       await isOver()
+      const [line] = house.log()
+      assert.equal(line?.check, 'token response patient, expected the patient of the session')
+      assert.doesNotMatch(JSON.stringify(line), /fennel|juniper/)
     })
 
     it('fails for the moment when the auth server fails, and then goes on', async () => {

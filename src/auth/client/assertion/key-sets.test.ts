@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
+import { createLogger } from '../../../web/index.ts'
 import { AuthHouse } from '../../testing/auth-house.ts'
 import { oneStore } from '../../testing/one-store.ts'
 import { SigningClient } from '../../testing/signing-client.ts'
@@ -12,9 +13,11 @@ describe('a key set by address', () => {
   let client: SigningClient
   let server: Server
   let url: string
+  const log: string[] = []
   let served: { keys: unknown; cacheControl: string; status: number; requests: number }
   before(async () => {
-    house = await AuthHouse.open(await open())
+    const logger = createLogger({ level: 'warn', destination: { write: line => log.push(line) } })
+    house = await AuthHouse.open(await open(), { logger })
     client = new SigningClient('by-url', house.time)
     served = { keys: [client.jwk], cacheControl: 'max-age=60', status: 200, requests: 0 }
     server = createServer((_request, response) => {
@@ -87,6 +90,23 @@ describe('a key set by address', () => {
     house.time.now += 60_000
     assert.equal(await ask(), 401)
     served.status = 200
+    assert.equal(await ask(), 200)
+  })
+
+  it('says in the log why it cannot be used', async () => {
+    for (const [keys, reason] of [
+      ['none', 'no JSON object with an array keys'],
+      [[{ ...client.jwk, kid: undefined }], 'no key for RS384 or ES384 with a kid'],
+    ] as const) {
+      house.time.now += 60_000
+      served.keys = keys
+      log.length = 0
+      assert.equal(await ask(), 401)
+      const { msg, url: named, reason: told } = JSON.parse(log[0] ?? '{}')
+      assert.deepEqual([msg, named, told], ['Cannot use the key set of a client', url, reason])
+    }
+    served.keys = [client.jwk]
+    house.time.now += 60_000
     assert.equal(await ask(), 200)
   })
 

@@ -21,6 +21,8 @@ const MOST_SETS = 1_000
 export function createKeySets(options: {
   readonly fetchDocument: FetchDocument
   readonly clock: () => number
+  /** Told which key set was fetched and cannot be used. */
+  readonly onUnusable?: (url: string, reason: string) => void
 }): KeySets {
   const entries = new Map<string, Entry>()
   const flights = new Map<string, Promise<Entry | undefined>>()
@@ -29,6 +31,11 @@ export function createKeySets(options: {
     const askedAt = options.clock()
     const document = await options.fetchDocument(url)
     const keys = document && readClientKeys(document.json)
+    if (document && !keys?.length)
+      options.onUnusable?.(
+        url,
+        keys ? 'no key for RS384 or ES384 with a kid' : 'no JSON object with an array keys',
+      )
     if (!keys) return undefined
     const entry = { keys, freshUntil: askedAt + document.freshForMs, askedAt }
     entries.delete(url)
