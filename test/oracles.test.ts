@@ -84,7 +84,7 @@ describe('what is somebody else’s, was, and never was', () => {
     const [issue] = body.issue as { readonly diagnostics?: string }[]
     assert.match(
       issue?.diagnostics ?? '',
-      /^If there is such a resource, a scope that reaches it would permit this/,
+      /^Not within the granted patient, user or filter\. If there is such a resource, a scope that reaches it would permit this/,
     )
   })
 

@@ -31,7 +31,7 @@ export function admit<A extends object, P extends AnyProblem>(
   reply: FastifyReply,
   done: Done,
 ): void {
-  if (request.method !== 'POST') request.interaction = interactionOf(request, door.basePath)
+  if (request.method !== 'POST') request.interaction = interactionOf(request, door)
   const open = request.interaction !== undefined && isPublic(request.interaction)
   setCors(request, reply, door.origins, open)
   if (request.method === 'OPTIONS') answerPreflight(reply)
@@ -61,7 +61,7 @@ async function turnAway<A extends object, P extends AnyProblem>(
   reply: FastifyReply,
   refused: TurnedAway,
 ): Promise<FastifyReply> {
-  const { interaction = interactionOf(request, door.basePath) } = request
+  const { interaction = interactionOf(request, door) } = request
   return door.behind.send(
     reply,
     await recorded(door, request, { interaction, held: refused.held }, fail({ problem: 'refused', refused })),

@@ -13,7 +13,7 @@ export async function answerTo<A extends object, P extends AnyProblem>(
   door: Door<A, P>,
   request: FastifyRequest,
 ): Promise<A> {
-  const { interaction = interactionOf(request, door.basePath) } = request
+  const { interaction = interactionOf(request, door) } = request
   if (interaction.kind === 'misunderstood')
     return recorded(door, request, { interaction }, fail({ ...interaction, problem: 'misunderstood' }))
   const asked = callOf(interaction, request)

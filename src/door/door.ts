@@ -6,14 +6,14 @@ import type { Origins } from '../web/index.ts'
 import { admit } from './admit.ts'
 import { answerTo } from './answer-to.ts'
 import type { Behind } from './behind.ts'
+import type { Base } from './interaction-of.ts'
 
 /** What everything at the door works with. */
-export interface Door<A extends object, P extends AnyProblem> {
+export interface Door<A extends object, P extends AnyProblem> extends Base {
   readonly guard: Guard
   readonly audit: FhirAudit | undefined
   readonly behind: Behind<A, P>
   readonly clock: () => number
-  readonly basePath: string
   readonly bodyLimit: number
   readonly origins: Origins
 }

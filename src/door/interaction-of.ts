@@ -1,12 +1,23 @@
 import type { FastifyRequest } from 'fastify'
 import { formOf, type Interaction, type Misunderstood, parseInteraction } from '../fhir/index.ts'
 
+/** Where the FHIR base is. */
+export interface Base {
+  /** As clients know it, without a trailing slash. */
+  readonly baseUrl: string
+  readonly basePath: string
+}
+
 /** What a request means, by what has been read of it. */
-export function interactionOf(request: FastifyRequest, basePath: string): Interaction | Misunderstood {
+export function interactionOf(
+  request: FastifyRequest,
+  { baseUrl, basePath }: Base,
+): Interaction | Misunderstood {
   const { url = '' } = request.raw
   const at = url.indexOf('?')
   return parseInteraction({
     method: request.method,
+    baseUrl,
     path: (at < 0 ? url : url.slice(0, at)).slice(basePath.length),
     query: at < 0 ? '' : url.slice(at + 1),
     headers: request.headers,

@@ -43,7 +43,7 @@ export async function openDoor<A extends object, P extends AnyProblem>(
     ...options.web,
   })
   await app.register(
-    async scope => hang(scope, { guard, audit, behind, clock, basePath, bodyLimit, origins }),
+    async scope => hang(scope, { guard, audit, behind, clock, baseUrl, basePath, bodyLimit, origins }),
     { prefix: basePath },
   )
   return app

@@ -27,7 +27,8 @@ export interface OutcomeIssue {
   readonly severity: 'fatal' | 'error' | 'warning' | 'information'
   readonly code: IssueCode
   readonly details: { readonly text: string }
-  readonly diagnostics?: string
+  /** The text again, which some clients show in the place of `details`, and where there is one the hint. */
+  readonly diagnostics: string
   readonly expression?: readonly string[]
 }
 
@@ -41,10 +42,10 @@ export interface OperationOutcome {
 export function outcome(
   code: IssueCode,
   text: string,
-  more: Pick<OutcomeIssue, 'diagnostics' | 'expression'> = {},
+  more: { readonly hint?: string | undefined; readonly expression?: readonly string[] } = {},
 ): OperationOutcome {
-  return {
-    resourceType: 'OperationOutcome',
-    issue: [{ severity: 'error', code, details: { text }, ...more }],
-  }
+  const { hint, expression } = more
+  const diagnostics = hint === undefined ? text : `${text.replace(/\.$/, '')}. ${hint}`
+  const issue = { severity: 'error', code, details: { text }, diagnostics } as const
+  return { resourceType: 'OperationOutcome', issue: [expression ? { ...issue, expression } : issue] }
 }

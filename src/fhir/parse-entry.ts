@@ -21,6 +21,7 @@ export function parseEntry(request: EntryRequest, baseUrl: string): EntryInterac
   const at = below.indexOf('?')
   const interaction = parseInteraction({
     method: request.method,
+    baseUrl,
     path: at < 0 ? below : below.slice(0, at),
     query: at < 0 ? '' : below.slice(at + 1),
     headers: request.ifNoneExist === undefined ? {} : { 'if-none-exist': request.ifNoneExist },

@@ -266,8 +266,24 @@ describe('parseInteraction', () => {
       })
   })
 
+  it('reads If-None-Exist with the posted type, and with the FHIR base where it is known', () => {
+    const baseUrl = 'http://fhir.test/fhir'
+    const parsed = (value: string, base?: string) =>
+      parseInteraction({
+        ...{ method: 'POST', path: '/Patient', query: '', headers: { 'if-none-exist': value } },
+        baseUrl: base,
+      })
+    for (const value of ['Patient?identifier=a%7Cb', `${baseUrl}/Patient?identifier=a%7Cb`])
+      assert.deepEqual(parsed(value, baseUrl), {
+        ...{ kind: 'create', type: 'Patient', ifNoneExist: [['identifier', 'a|b']] },
+      })
+    for (const value of [`${baseUrl}/Group?a=b`, `${baseUrl}x/Patient?a=b`, 'Patient?a=b?c', 'Patient?'])
+      assert.equal(statusOf(parsed(value, baseUrl)), 400, value)
+    assert.equal(statusOf(parsed(`${baseUrl}/Patient?a=b`)), 400)
+  })
+
   it('refuses If-None-Exist that chooses nothing, has an address, or is not on a create', () => {
-    for (const value of ['', '_count=1', 'Patient?identifier=1', '?identifier=1', 'identifier=%'])
+    for (const value of ['', '_count=1', 'Group?identifier=1', '?identifier=1', 'identifier=%'])
       assert.equal(statusOf(parse('POST /Patient', { 'If-None-Exist': value })), 400, value)
     for (const line of ['PUT /Patient/1', 'GET /Patient/1', 'POST ', 'POST /Patient/$match'])
       assert.equal(statusOf(parse(line, { 'If-None-Exist': 'identifier=1' })), 400, line)

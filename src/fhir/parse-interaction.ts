@@ -12,6 +12,7 @@ interface Call {
   readonly params: Params
   readonly headers: Headers
   readonly form: string
+  readonly baseUrl: string | undefined
 }
 
 // HEAD is its GET (contract 5.2).
@@ -42,7 +43,8 @@ export function parseInteraction(request: FhirRequest): Answer {
   const headers = readHeaders(request.headers)
   if (headers.override || params.some(([name]) => name === '_method'))
     return misunderstood(400, 'Cannot accept a method override: send the method itself')
-  const call = { method, params, headers, form: request.form ?? '' }
+  const { baseUrl, form = '' } = request
+  const call = { method, params, headers, form, baseUrl }
   if (
     headers.ifNoneExist !== undefined &&
     (method !== 'POST' || segments.length !== 1 || !isResourceType(segments[0] ?? ''))
@@ -144,15 +146,26 @@ function onCompartment(id: string, below: readonly string[], call: Call): Answer
 }
 
 function create(type: string, call: Call): Answer {
-  const { ifNoneExist } = call.headers
+  const { headers, baseUrl } = call
+  const { ifNoneExist } = headers
   if (ifNoneExist === undefined) return onOne(call, { kind: 'create', type })
-  const criteria = ifNoneExist.includes('?') ? undefined : parseParams(ifNoneExist)
+  const query = conditionOn(type, ifNoneExist, baseUrl)
+  const criteria = query.includes('?') ? undefined : parseParams(query)
   if (!criteria || !haveCriteria(criteria))
     return misunderstood(
       400,
-      'Cannot read If-None-Exist: only search parameters are expected, as after a question mark',
+      `Cannot read If-None-Exist: expected search parameters, alone or after ${type}? of this FHIR server`,
     )
   return onOne(call, { kind: 'create', type, ifNoneExist: criteria })
+}
+
+/** The parameters of `identifier=1`, `Patient?identifier=1` and `{base}/Patient?identifier=1`; the latter are HAPI's. */
+function conditionOn(type: string, condition: string, baseUrl: string | undefined): string {
+  const below =
+    baseUrl !== undefined && condition.startsWith(`${baseUrl}/`)
+      ? condition.slice(baseUrl.length + 1)
+      : condition
+  return below.startsWith(`${type}?`) ? below.slice(type.length + 1) : condition
 }
 
 function vread(type: string, id: string, version: string, call: Call): Answer {

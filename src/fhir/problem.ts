@@ -110,7 +110,7 @@ export function entryFailed(entry: number, failed: Turndown): Turndown {
   const at = `Bundle.entry[${entry}]`
   const issue = failed.outcome.issue.map(it => ({
     ...it,
-    diagnostics: it.diagnostics ?? at,
+    diagnostics: `${at}: ${it.diagnostics}`,
     expression: it.expression ?? [at],
   }))
   return { ...failed, outcome: { ...failed.outcome, issue } }
@@ -131,6 +131,7 @@ function faultsOutcome(faults: readonly Fault[]): OperationOutcome {
       severity: 'error',
       code,
       details: { text },
+      diagnostics: `${path}: ${text}`,
       expression: [path],
     })),
   }

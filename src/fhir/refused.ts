@@ -6,6 +6,8 @@ export interface Refused {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly outcome: OperationOutcome
+  /** What would permit it; also in the diagnostics of the outcome. */
+  readonly hint?: string
   /** For the audit trail, never for the caller: why the token is no good. */
   readonly why?: string
   /** For the audit trail: the scope that covers type and letter, but not what was asked for. */
@@ -16,12 +18,13 @@ export interface Refused {
  * The answer to whatever the grant does not reach (contract 4, "other refusals"). Where existence is a secret, an
  * absent resource has the very same answer.
  */
-export function outsideGrant(diagnostics?: string): Refused {
+export function outsideGrant(hint?: string): Refused {
   const text = 'Not within the granted patient, user or filter.'
   return {
     allowed: false,
     status: 403,
     headers: {},
-    outcome: outcome('forbidden', text, diagnostics === undefined ? {} : { diagnostics }),
+    outcome: outcome('forbidden', text, { hint }),
+    ...(hint !== undefined && { hint }),
   }
 }

@@ -1,6 +1,8 @@
 /** An HTTP request as the interceptor and the router see it. */
 export interface FhirRequest {
   readonly method: string
+  /** The FHIR base, without a trailing slash, where it is known: If-None-Exist may name it. */
+  readonly baseUrl?: string | undefined
   /** Raw, below the FHIR base: empty or with a leading slash. */
   readonly path: string
   /** Raw, without the question mark. */

@@ -76,10 +76,10 @@ function interactionOf({ method, url, body }: Question): Interaction | Misunders
 
 function explanationOf(decision: Decision, interaction?: Interaction): Explanation {
   if (!decision.allowed) {
-    const { status, outcome } = refuse(decision.refusal)
+    const { status, outcome, hint } = refuse(decision.refusal)
     const [issue] = outcome.issue
     const text = issue?.details.text ?? ''
-    return { allowed: false, status, by: null, within: null, limits: [], text, hint: issue?.diagnostics }
+    return { allowed: false, status, by: null, within: null, limits: [], text, hint }
   }
   const by =
     typeof decision.by === 'object' ? decision.by.text : decision.by === 'fhirUser' ? decision.by : null

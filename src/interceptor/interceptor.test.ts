@@ -67,6 +67,8 @@ describe('createInterceptor', () => {
               details: {
                 text: 'Missing or non-Bearer Authorization header. All FHIR requests need a SMART access token.',
               },
+              diagnostics:
+                'Missing or non-Bearer Authorization header. All FHIR requests need a SMART access token.',
             },
           ],
         },

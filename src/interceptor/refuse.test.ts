@@ -4,9 +4,12 @@ import type { Refusal } from './refusal.ts'
 import { refuse } from './refuse.ts'
 
 function told(refusal: Refusal): readonly unknown[] {
-  const { status, headers, outcome, why, by } = refuse(refusal)
+  const { status, headers, outcome, hint, why, by } = refuse(refusal)
   const [issue] = outcome.issue
-  return [status, issue?.code, issue?.details.text, headers, issue?.diagnostics, why, by]
+  const { text = '' } = issue?.details ?? {}
+  const said = hint === undefined ? text : `${text.replace(/\.$/, '')}. ${hint}`
+  assert.equal(issue?.diagnostics, said)
+  return [status, issue?.code, issue?.details.text, headers, hint, why, by]
 }
 
 describe('refuse', () => {

@@ -88,17 +88,12 @@ function unavailable(text: string): Refused {
   return { ...rest, headers: { ...headers, 'retry-after': '2' } }
 }
 
-function refused(
-  status: number,
-  code: IssueCode,
-  text: string,
-  challenge?: string,
-  diagnostics?: string,
-): Refused {
+function refused(status: number, code: IssueCode, text: string, challenge?: string, hint?: string): Refused {
   return {
     allowed: false,
     status,
     headers: challenge === undefined ? {} : { 'www-authenticate': challenge },
-    outcome: outcome(code, text, diagnostics === undefined ? {} : { diagnostics }),
+    outcome: outcome(code, text, { hint }),
+    ...(hint !== undefined && { hint }),
   }
 }

@@ -88,6 +88,7 @@ describe('what goes wrong', () => {
             severity: 'error',
             code: 'not-found',
             details: { text: 'The address may be mistyped, or the page may have moved.' },
+            diagnostics: 'The address may be mistyped, or the page may have moved.',
           },
         ],
       })

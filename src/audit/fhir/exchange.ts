@@ -78,5 +78,5 @@ function reasonOf(refusal: Exchange['refusal']): string | undefined {
   if (refusal === undefined || typeof refusal === 'string') return refusal
   const [issue] = refusal.outcome.issue
   if (refusal.why !== undefined) return `The token is not accepted: ${refusal.why}`
-  return refusal.by === undefined ? issue?.details.text : (issue?.diagnostics ?? issue?.details.text)
+  return refusal.by === undefined ? issue?.details.text : (refusal.hint ?? issue?.details.text)
 }

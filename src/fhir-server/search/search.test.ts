@@ -250,6 +250,8 @@ describe('_include and _revinclude', () => {
     'Condition?_id=c1&_include=Condition:patient&_include:iterate=Patient:general-practitioner': 'ann dr',
     'Condition?_id=c1&_include=Condition:patient&_include=Patient:general-practitioner': 'ann',
     'Patient?_id=ann&_include=Patient:*': 'dr org',
+    'Patient?_id=ann&_include=*': 'dr org',
+    'Patient?_id=ann&_revinclude=*': 'c1 c2 c3 cy o1 o2 r',
     'Patient?_id=ann&_revinclude=Condition:patient': 'c1 c2 c3',
     'Patient?_id=ann&_revinclude=Condition:patient&_revinclude=Observation:subject': 'c1 c2 c3 o1 o2',
     'Practitioner?_id=dr&_revinclude=Patient:general-practitioner&_revinclude:iterate=Condition:patient':

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import type { FastifyInstance } from 'fastify'
 import type { Access, Guard } from '../../consent/index.ts'
 import { outcome, type Resource } from '../../fhir/index.ts'
@@ -120,6 +121,8 @@ export function idsOf(reply: Reply, mode = 'match'): readonly (string | undefine
 
 export function issueOf(reply: Reply): string {
   const [issue] = reply.body.issue ?? []
+  // HAPI's client shows the diagnostics in the place of the details.
+  assert.ok(issue?.diagnostics?.includes(issue.details.text), reply.text)
   return `${reply.status} ${issue?.code}: ${issue?.details.text}`
 }
 

@@ -72,6 +72,19 @@ export function reachSearchSuite(start: StartFhir): void {
       assert.equal((await fhir.as('unreadable')('GET Observation?_summary=count')).body.total, 0)
     })
 
+    it('brings everything that is referred to, or that refers to it, with a star', async () => {
+      for (const caller of [ann, fhir.as('all')]) {
+        const forward = await caller('GET Observation?_id=about-ob&_include=*')
+        const named = await caller('GET Observation?_id=about-ob&_include=Observation:*')
+        assert.deepEqual(idsOf(forward, 'include').toSorted(), idsOf(named, 'include').toSorted())
+        assert.ok(idsOf(forward, 'include').includes('ann'), forward.text)
+      }
+      const back = await ann('GET Patient?_id=ann&_revinclude=*')
+      assert.deepEqual(idsOf(back, 'include').toSorted(), ['about-ob', 'ca', 'oa', 'oa-lab'])
+      assert.deepEqual(idsOf(await fhir.as('vitals')('GET Observation?_include=*'), 'include'), [])
+      assert.equal((await ann('GET Patient?_include:iterate=*')).status, 400)
+    })
+
     it('looks into no type that a chain must not know', async () => {
       const blind = fhir.as('noPatients')
       assert.equal((await blind('GET Condition?_summary=count')).body.total, 3)

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { fullAccess } from '../../consent/index.ts'
-import { condition, type Fhir, guardOf, issueOf, patientAccess, type StartFhir } from './fhir.ts'
+import { outcome } from '../../fhir/index.ts'
+import { BASE, condition, type Fhir, guardOf, issueOf, patientAccess, type StartFhir } from './fhir.ts'
 import { startTwoPatients } from './two-patients.ts'
 
 const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'
@@ -53,10 +54,7 @@ export function reachSuite(start: StartFhir): void {
                     allowed: false,
                     status: 403,
                     headers: { 'www-authenticate': 'Bearer error="insufficient_scope"' },
-                    outcome: {
-                      resourceType: 'OperationOutcome',
-                      issue: [{ severity: 'error', code: 'forbidden', details: { text: 'No' } }],
-                    },
+                    outcome: outcome('forbidden', 'No'),
                   },
           }),
         },
@@ -176,6 +174,44 @@ export function reachSuite(start: StartFhir): void {
       assert.equal((await ann('DELETE Condition?recorded-date=2021')).status, 204)
       assert.equal((await all('GET Condition/cb')).status, 200)
       assert.equal(issueOf(await ann('PUT Condition?recorded-date=2021', condition('cb', 'ann'))), NOT_WITHIN)
+    })
+
+    it('takes a condition as HAPI writes it, for the posted type of this server alone', async () => {
+      const { id: _, ...mine } = condition('x', 'ann', { recordedDate: '2019-07-01' })
+      const post = (value: string) => ann('POST Condition', mine, { 'if-none-exist': value })
+      const made = await post(`${BASE}/Condition?recorded-date=2019-07-01`)
+      assert.equal(made.status, 201, made.text)
+      const entry = (ifNoneExist: string) => ({
+        resource: mine,
+        request: { method: 'POST', url: 'Condition', ifNoneExist },
+      })
+      for (const value of ['', 'Condition?', `${BASE}/Condition?`].map(
+        it => `${it}recorded-date=2019-07-01`,
+      )) {
+        const again = await post(value)
+        assert.deepEqual([again.status, again.body.id], [200, made.body.id], value)
+        for (const type of ['batch', 'transaction']) {
+          const reply = await ann('POST ', { resourceType: 'Bundle', type, entry: [entry(value)] })
+          assert.match(
+            reply.body.entry?.[0]?.response?.status ?? '',
+            /^200/,
+            `${type} ${value} ${reply.text}`,
+          )
+        }
+      }
+      for (const it of [
+        'Patient?',
+        `${BASE}/Patient?`,
+        `${BASE}x/Condition?`,
+        'http://other.test/Condition?',
+        '?',
+      ]) {
+        const value = `${it}recorded-date=2019-07-01`
+        assert.equal((await post(value)).status, 400, value)
+        const reply = await ann('POST ', { resourceType: 'Bundle', type: 'batch', entry: [entry(value)] })
+        assert.match(reply.body.entry?.[0]?.response?.status ?? '', /^400/, value)
+      }
+      await all(`DELETE Condition/${made.body.id}`)
     })
 
     it('is answered with the minimum where the caller may not read', async () => {

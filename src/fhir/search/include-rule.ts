@@ -1,4 +1,4 @@
-import { isResourceType, searchParameter, searchParametersOf } from '../definitions.ts'
+import { isResourceType, resourceTypes, searchParameter, searchParametersOf } from '../definitions.ts'
 
 /** `_include=MedicationRequest:requester:Practitioner` and the like. */
 export interface IncludeRule {
@@ -11,14 +11,52 @@ export interface IncludeRule {
   readonly parameters: readonly string[]
   /** The one type they may point to, where it is named. */
   readonly target: string | undefined
+  /** One of the many that `_revinclude=*` stands for. */
+  readonly isOfStar?: true
 }
 
-/** The rule, or why there is none. */
-export function parseInclude(name: string, value: string): IncludeRule | string {
+/** The rules of an include in a search of these types, or why there are none. */
+export function parseInclude(
+  name: string,
+  value: string,
+  types: readonly string[],
+): readonly IncludeRule[] | string {
   const [direction, modifier] = name.split(':')
+  // With :iterate the types that are reached are not known beforehand.
+  if (value === '*' && modifier === undefined)
+    return direction === '_include' ? types.flatMap(allReferences) : types.flatMap(allReferrers)
+  const rule = parseRule(name, value, direction, modifier)
+  return typeof rule === 'string' ? rule : [rule]
+}
+
+/** `_include=*` is `Type:*` of what is searched. */
+function allReferences(type: string): readonly IncludeRule[] {
+  const parameters = referencesOf(type)
+  if (parameters.length === 0) return []
+  return [{ direction: 'forward', iterate: false, source: type, parameters, target: undefined }]
+}
+
+/** `_revinclude=*` is every parameter of every type that may point to what is searched. */
+function allReferrers(target: string): readonly IncludeRule[] {
+  return [...resourceTypes].flatMap(source => {
+    const parameters = searchParametersOf(source)
+      .filter(it => it.type === 'reference' && (it.target?.includes(target) ?? true))
+      .map(it => it.code)
+    return parameters.length === 0
+      ? []
+      : [{ direction: 'reverse', iterate: false, source, parameters, target, isOfStar: true } as const]
+  })
+}
+
+function parseRule(
+  name: string,
+  value: string,
+  direction: string | undefined,
+  modifier: string | undefined,
+): IncludeRule | string {
   const [source = '', parameter = '', target, ...more] = value.split(':')
   if (!isResourceType(source) || parameter === '' || more.length > 0)
-    return `Cannot read ${name}: expected Type:parameter or Type:parameter:TargetType`
+    return `Cannot read ${name}: expected Type:parameter, Type:parameter:TargetType or, without :iterate, *`
   if (target !== undefined && !isResourceType(target))
     return `Cannot read ${name}: ${target} is no resource type`
   const parameters = parameter === '*' ? referencesOf(source) : [parameter]

@@ -128,9 +128,9 @@ function parseResultParameter(
     case '_revinclude':
     case '_revinclude:iterate':
     case '_revinclude:recurse': {
-      const rule = parseInclude(name, value)
-      if (typeof rule === 'string') return bad(rule)
-      draft.includes.push(rule)
+      const rules = parseInclude(name, value, types)
+      if (typeof rules === 'string') return bad(rules)
+      draft.includes.push(...rules)
       return 'understood'
     }
     default:

@@ -3,13 +3,18 @@ import { type IncludeRule, type Params, searchParameter } from '../../fhir/index
 import type { Letter } from '../../scope/index.ts'
 import { KEPT_ELSEWHERE } from '../judge/kept-elsewhere.ts'
 
-/** The includes that can bring something that the caller reaches, each to those types alone. */
+/** The includes that can bring something that the caller reaches, each to those types alone; a star as it is. */
 export function narrowedIncludes(rules: readonly IncludeRule[], access: Access): Params {
-  return rules.flatMap(rule =>
+  const star: Params = rules.some(rule => rule.isOfStar && isReached(access, rule.source, 's'))
+    ? [['_revinclude', '*']]
+    : []
+  const named = rules.filter(rule => !rule.isOfStar)
+  const params = named.flatMap(rule =>
     rule.parameters.flatMap(code =>
       rule.direction === 'forward' ? forward(rule, code, access) : reverse(rule, code, access),
     ),
   )
+  return [...params, ...star]
 }
 
 /** Along a reference a resource is read (`r`). */

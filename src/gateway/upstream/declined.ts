@@ -41,7 +41,7 @@ function saidBy({ status, text }: UpstreamAnswer, access: Access): OperationOutc
   return {
     resourceType: 'OperationOutcome',
     issue: issues.map(issue =>
-      seesAll(access) ? (issue as unknown as OutcomeIssue) : withoutText(issue, status),
+      seesAll(access) ? withDiagnostics(issue, status) : withoutText(issue, status),
     ),
   }
 }
@@ -53,6 +53,14 @@ function issuesIn(text: string): readonly Readonly<Record<string, unknown>>[] {
   } catch {
     return []
   }
+}
+
+/** As the upstream says it; the reason also where clients look for it. */
+function withDiagnostics(issue: Readonly<Record<string, unknown>>, status: number): OutcomeIssue {
+  const { details, diagnostics } = issue
+  const text = isRecord(details) && typeof details.text === 'string' ? details.text : TEXTS[status]
+  const said = typeof diagnostics === 'string' ? diagnostics : (text ?? DECLINED)
+  return { ...(issue as unknown as OutcomeIssue), diagnostics: said }
 }
 
 // R4 OperationOutcome.issue.expression: a path in the content that the caller itself sent.
@@ -69,6 +77,7 @@ function withoutText(
     severity: SEVERITIES.find(it => it === severity) ?? 'error',
     code: KNOWN_CODES.find(it => it === code) ?? CODES[status] ?? 'processing',
     details: { text: TEXTS[status] ?? DECLINED },
+    diagnostics: TEXTS[status] ?? DECLINED,
     ...(places.length > 0 && { expression: places as string[] }),
   }
 }

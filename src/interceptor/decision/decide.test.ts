@@ -93,7 +93,7 @@ describe('decide', () => {
   it('challenges with the first scope that the text names, and says what would have permitted it', () => {
     const decision = ask('GET /Condition?patient=1', one('patient/Observation.rs'))
     assert(!decision.allowed)
-    const { status, headers, outcome } = refuse(decision.refusal)
+    const { status, headers, outcome, hint } = refuse(decision.refusal)
     assert.equal(status, 403)
     assert.equal(
       headers['www-authenticate'],
@@ -101,7 +101,7 @@ describe('decide', () => {
     )
     assert.equal(outcome.issue[0]?.code, 'forbidden')
     assert.equal(
-      outcome.issue[0]?.diagnostics,
+      hint,
       'Any one of these scopes would permit it: patient/Condition.r, patient/*.rs, system/Condition.r, system/*.rs; a user/ scope needs a fhirUser in the token',
     )
   })
@@ -157,12 +157,12 @@ describe('decide', () => {
       for (const context of [all, one('openid'), { scope: 'system/*.cruds' }]) {
         const decision = ask(line, context)
         assert(!decision.allowed)
-        const { status, headers, outcome } = refuse(decision.refusal)
+        const { status, headers, outcome, hint } = refuse(decision.refusal)
         const { severity, code, details, diagnostics } = outcome.issue[0] ?? assert.fail()
         assert.deepEqual([status, headers, severity, code], [404, {}, 'error', 'not-supported'])
         assert.deepEqual(
-          [details.text, diagnostics],
-          [`The operation ${name} is not supported here.`, undefined],
+          [details.text, diagnostics, hint],
+          [`The operation ${name} is not supported here.`, details.text, undefined],
         )
       }
     })

@@ -31,6 +31,7 @@ export interface HostGuard {
 export function hostGuard(options: HostOptions): HostGuard {
   const interceptor = createInterceptor(options)
   const basePath = withoutSlash(options.basePath ?? new URL(options.fhirBaseUrl).pathname)
+  const base = { baseUrl: withoutSlash(options.fhirBaseUrl), basePath }
   void interceptor.start()
 
   const { smartConfiguration: told, onError } = options
@@ -48,14 +49,14 @@ export function hostGuard(options: HostOptions): HostGuard {
   const callerOf = (request: IncomingMessage) => interceptor.admit(authorizationOf(request.rawHeaders))
 
   async function admit(request: IncomingMessage, url: string): Promise<Refused | undefined> {
-    if (isPreflight(request) || isPublic(interactionOf(request, url, undefined, basePath))) return undefined
+    if (isPreflight(request) || isPublic(interactionOf(request, url, undefined, base))) return undefined
     const caller = await callerOf(request)
     return caller.allowed ? undefined : caller
   }
 
   async function guard(exchange: Exchange): Promise<Refused | undefined> {
     const { request, url } = exchange
-    const interaction = interactionOf(request, url, formText(exchange.body), basePath)
+    const interaction = interactionOf(request, url, formText(exchange.body), base)
     if (isPreflight(request) || isPublic(interaction)) return undefined
     const caller = await callerOf(request)
     if (!caller.allowed) return caller
@@ -74,7 +75,7 @@ export function hostGuard(options: HostOptions): HostGuard {
     admit: (request, url) => safely(admit(request, url)),
     guard: exchange => safely(guard(exchange)),
     async configuration(request, url) {
-      const { kind } = interactionOf(request, url, undefined, basePath)
+      const { kind } = interactionOf(request, url, undefined, base)
       return kind === 'smart-configuration' ? configured?.() : undefined
     },
     configurationPath: configured && `${basePath}/.well-known/smart-configuration`,
@@ -91,16 +92,28 @@ function isPreflight({ method, headers }: IncomingMessage): boolean {
   )
 }
 
+interface Base {
+  readonly baseUrl: string
+  readonly basePath: string
+}
+
 function interactionOf(
   { method = '', headers }: IncomingMessage,
   url: string,
   form: string | undefined,
-  basePath: string,
+  { baseUrl, basePath }: Base,
 ): Interaction | Misunderstood {
   const at = url.indexOf('?')
   const path = at < 0 ? url : url.slice(0, at)
   // Whatever is mounted here is guarded; what is not below the base is no FHIR request, and nothing else is let by.
   const below =
     path === basePath || path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : 'elsewhere'
-  return parseInteraction({ method, path: below, query: at < 0 ? '' : url.slice(at + 1), headers, form })
+  return parseInteraction({
+    method,
+    baseUrl,
+    path: below,
+    query: at < 0 ? '' : url.slice(at + 1),
+    headers,
+    form,
+  })
 }

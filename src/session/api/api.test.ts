@@ -25,6 +25,7 @@ describe('the session API', () => {
           assert.equal(resourceType, 'OperationOutcome')
           assert.equal(issue[0].severity, 'error')
           assert.equal(issue[0].code, 'login')
+          assert.equal(issue[0].diagnostics, issue[0].details.text)
         }
       })
 
