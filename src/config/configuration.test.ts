@@ -4,10 +4,25 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { type Environment, readConfiguration, readSettings } from './configuration.ts'
+import { type SettingRow, variablesOf } from './setting-row.ts'
 import { settingRows } from './table.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
+
+/** A text that a setting can be set to: its default, or the first of some that its type reads. */
+function textFor(row: SettingRow<unknown>): string {
+  const texts = [
+    row.initial ?? '',
+    '7',
+    'http://localhost:7',
+    'true',
+    '127.0.0.1',
+    'a text of some length',
+    'postgres://a/b',
+  ]
+  return texts.find(text => row.type.parse(text) !== undefined && text !== '') ?? ''
+}
 
 const read = (env: Environment) => readSettings(env, folder)
 
@@ -90,6 +105,35 @@ describe('readSettings', () => {
       if (row.initial !== undefined) assert.notEqual(row.type.parse(row.initial), undefined, row.name)
       else assert.ok(row.otherwise, row.name)
     }
+  })
+
+  it('reads every setting from the variable that follows from its name, as from the documented one', () => {
+    for (const [key, row] of settingRows) {
+      const derived = row.name.toUpperCase().replace(/[^A-Z0-9]/g, '_')
+      const { warnings, sources } = readConfiguration({ [derived]: textFor(row) }, folder)
+      assert.deepEqual([sources.get(key), warnings], ['environment', []], derived)
+      const both = readConfiguration({ [derived]: textFor(row), [row.env]: textFor(row) }, folder)
+      assert.equal(both.sources.get(key), 'environment', derived)
+    }
+  })
+
+  it('has no variable that two settings share', () => {
+    const variables = settingRows.flatMap(([, row]) => variablesOf(row))
+    assert.equal(new Set(variables).size, variables.length)
+  })
+
+  it('stops where the two variables of a setting differ, and names both without their values', () => {
+    const env = { SMART_SECRET: 'a secret of the one', SMART_SERVER_SECRET: 'a secret of the other' }
+    assert.throws(() => read(env), {
+      message:
+        'Cannot use SMART_SECRET and SMART_SERVER_SECRET: both are smart.server.secret, and they differ',
+    })
+    assert.throws(
+      () => read({ SMART_FHIR_TRUSTED_ISSUERS_FILE: 'a', SMART_TRUSTED_ISSUERS_FILE: 'b' }),
+      /differ/,
+    )
+    assert.equal(read({ SMART_SERVER_AUTH_PORT: '9100', SMART_AUTH_PORT: '' }).authPort, 9100)
+    assert.throws(() => read({ SMART_SERVER_AUTH_PORT: 'x' }), /Cannot use SMART_SERVER_AUTH_PORT: expected/)
   })
 
   it('takes ports, issuers and launch data from what is set', () => {

@@ -1,6 +1,6 @@
 import { deriveSettings } from './derive.ts'
 import { nearest } from './nearest.ts'
-import type { SettingRow } from './setting-row.ts'
+import { type SettingRow, variablesOf } from './setting-row.ts'
 import type { Settings } from './settings.ts'
 import { readEach, SettingsError } from './settings-error.ts'
 import { type FileTexts, readSettingsFile } from './settings-file.ts'
@@ -50,15 +50,27 @@ export function readSettings(env: Environment, cwd: string): Settings {
 }
 
 function readSetting(key: SettingKey, row: SettingRow<unknown>, env: Environment, file: FileTexts) {
-  // An empty variable is how a compose file or a shell says that it is not set.
-  const given = env[row.env] || undefined
-  if (given !== undefined) return { source: 'environment' as const, value: parsed(row, given, row.env) }
+  const given = readVariable(row, env)
+  if (given) return { source: 'environment' as const, value: parsed(row, given.text, given.variable) }
   const written = file.get(key)
   if (written !== undefined) return { source: 'file' as const, value: parsed(row, written, row.name) }
   return {
     source: 'default' as const,
     value: row.initial === undefined ? undefined : row.type.parse(row.initial),
   }
+}
+
+function readVariable(row: SettingRow<unknown>, env: Environment) {
+  const [given, other] = variablesOf(row).flatMap(variable => {
+    // An empty variable is how a compose file or a shell says that it is not set.
+    const text = env[variable] || undefined
+    return text === undefined ? [] : [{ variable, text }]
+  })
+  if (given && other && given.text !== other.text)
+    throw new SettingsError(
+      `Cannot use ${given.variable} and ${other.variable}: both are ${row.name}, and they differ`,
+    )
+  return given
 }
 
 function parsed(row: SettingRow<unknown>, text: string, name: string): unknown {
@@ -78,7 +90,7 @@ function withoutLogin(text: string): string {
 }
 
 function unknownVariables(env: Environment): readonly string[] {
-  const known = [FILE_VARIABLE, ...settingRows.map(([, row]) => row.env)]
+  const known = [FILE_VARIABLE, ...settingRows.flatMap(([, row]) => variablesOf(row))]
   return Object.keys(env)
     .filter(name => name.startsWith('SMART_') && !known.includes(name))
     .sort()

@@ -28,7 +28,9 @@ const INTRODUCTION = `# Settings
 <!-- Made from src/config/table.ts by scripts/settings-reference.ts. Change it there. -->
 
 A setting is read from its environment variable, or from \`sallyport.yaml\` (or the file that \`SMART_CONFIG\` names)
-under its dotted name; the environment wins. An empty variable counts as not set. In the file an unknown name or a bad
+under its dotted name; the environment wins. Every setting has the variable that follows from its name: upper case, with \`_\` for
+every dot and hyphen (\`smart.server.issuer-url\` is \`SMART_SERVER_ISSUER_URL\`). Many have a shorter one, too: the
+one in the table. Where both are set and differ the start stops and names them. An empty variable counts as not set. In the file an unknown name or a bad
 value stops the start with the name and what was expected; an unknown \`SMART_*\` variable is one warning.
 \`npm run -s sallyport -- settings\` prints the effective ones, secrets masked.
 

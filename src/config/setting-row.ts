@@ -21,6 +21,11 @@ export interface SettingRow<T> {
   readonly of: (settings: Settings) => unknown
 }
 
+/** The variables of a setting: the documented one, and the one that follows from its name. Often they are the same. */
+export function variablesOf({ name, env }: Pick<SettingRow<unknown>, 'name' | 'env'>): readonly string[] {
+  return [...new Set([env, name.toUpperCase().replace(/[.-]/g, '_')])]
+}
+
 type Spec<T> = Omit<SettingRow<T>, 'initial' | 'otherwise'>
 type Fixed<T> = Spec<T> & { readonly initial: string }
 type Open<T> = Spec<T> & { readonly otherwise: string }
