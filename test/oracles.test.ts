@@ -9,6 +9,7 @@ import {
   shownIn,
   startGuardedFhir,
 } from './support/guarded-fhir.ts'
+import { GUARDED_SERVERS } from './support/guarded-servers.ts'
 
 const to = (reference: string) => ({ reference })
 const condition = (id: string, of: string, more: object = {}): Resource => ({
@@ -40,12 +41,6 @@ const ann = (scope = 'patient/*.cruds', more: object = {}): Asking => ({
 })
 
 let fhir: GuardedFhir
-before(async () => {
-  fhir = await startGuardedFhir(DATA)
-  await fhir.ask('DELETE /Condition/cg', ADMIN)
-})
-after(() => fhir.close())
-
 /** Somebody else's, what was, and what never was: the answers in full, by status, headers and body, are one. */
 async function assertAlike(line: (id: string) => string, asking: Asking, body?: (id: string) => unknown) {
   const answers = []
@@ -57,203 +52,225 @@ async function assertAlike(line: (id: string) => string, asking: Asking, body?: 
   assert.equal(new Set(answers).size, 1, answers.join('\n'))
 }
 
-describe('what is somebody else’s, was, and never was', () => {
-  const patch = [{ op: 'add', path: '/recordedDate', value: '2020' }]
-  const lines: readonly (readonly [string, ((id: string) => unknown)?])[] = [
-    ['GET /Condition/ID'],
-    ['HEAD /Condition/ID'],
-    ['GET /Condition/ID/_history'],
-    ['GET /Condition/ID/_history/1'],
-    ['GET /Condition/ID?_elements=id'],
-    ['DELETE /Condition/ID'],
-    ['PATCH /Condition/ID', () => patch],
-    ['PUT /Condition/ID', id => condition(id, 'bob')],
-    ['GET /Condition?_id=ID'],
-    ['GET /Condition?_id=ID&_summary=count'],
-    ['DELETE /Condition?_id=ID'],
-    ['PATCH /Condition?_id=ID', () => patch],
-    ['GET /Practitioner?_has:Condition:asserter:_id=ID'],
-  ]
-  for (const [line, body] of lines)
-    it(`is not told apart by ${line}`, async () => {
-      await assertAlike(id => line.replace('ID', id), ann(), body)
+for (const [name, open] of Object.entries(GUARDED_SERVERS))
+  describe(name, () => {
+    before(async () => {
+      fhir = await startGuardedFhir(DATA, {}, open)
+      await fhir.ask('DELETE /Condition/cg', ADMIN)
+    })
+    after(() => fhir.close())
+
+    describe('what is somebody else’s, was, and never was', () => {
+      const patch = [{ op: 'add', path: '/recordedDate', value: '2020' }]
+      const lines: readonly (readonly [string, ((id: string) => unknown)?])[] = [
+        ['GET /Condition/ID'],
+        ['HEAD /Condition/ID'],
+        ['GET /Condition/ID/_history'],
+        ['GET /Condition/ID/_history/1'],
+        ['GET /Condition/ID?_elements=id'],
+        ['DELETE /Condition/ID'],
+        ['PATCH /Condition/ID', () => patch],
+        ['PUT /Condition/ID', id => condition(id, 'bob')],
+        ['GET /Condition?_id=ID'],
+        ['GET /Condition?_id=ID&_summary=count'],
+        ['DELETE /Condition?_id=ID'],
+        ['PATCH /Condition?_id=ID', () => patch],
+        ['GET /Practitioner?_has:Condition:asserter:_id=ID'],
+      ]
+      for (const [line, body] of lines)
+        it(`is not told apart by ${line}`, async () => {
+          await assertAlike(id => line.replace('ID', id), ann(), body)
+        })
+
+      it('is told what would permit it, if there is such a resource', async () => {
+        const { body } = await fhir.ask('GET /Condition/cb', ann())
+        const [issue] = body.issue as { readonly diagnostics?: string }[]
+        assert.match(
+          issue?.diagnostics ?? '',
+          /^Not within the granted patient, user or filter\. If there is such a resource, a scope that reaches it would permit this/,
+        )
+      })
+
+      it('is not told apart by a precondition', async () => {
+        for (const headers of [{ 'if-match': 'W/"1"' }, { 'if-match': '*' }, { 'if-match': 'W/"99"' }])
+          for (const line of ['PUT /Condition/ID', 'DELETE /Condition/ID'])
+            await assertAlike(
+              id => line.replace('ID', id),
+              ann('patient/*.cruds', { headers }),
+              line.startsWith('PUT') ? id => condition(id, 'ann') : undefined,
+            )
+        for (const headers of [
+          { 'if-none-match': 'W/"1"' },
+          { 'if-modified-since': new Date().toUTCString() },
+        ])
+          await assertAlike(id => `GET /Condition/${id}`, ann('patient/*.rs', { headers }))
+      })
+
+      it('is not told apart by an entry of a batch, or by why a transaction failed', async () => {
+        for (const type of ['batch', 'transaction'])
+          for (const method of ['GET', 'DELETE'])
+            await assertAlike(
+              () => 'POST /',
+              ann(),
+              id => ({
+                resourceType: 'Bundle',
+                type,
+                entry: [{ request: { method, url: `Condition/${id}` } }],
+              }),
+            )
+      })
+
+      it('is not told apart by writing a Patient: only what is within one’s own record can be tried', async () => {
+        const answers = []
+        for (const id of ['bob', 'nobody']) {
+          const { status, text } = await fhir.ask(`PUT /Patient/${id}`, ann(), {
+            resourceType: 'Patient',
+            id,
+          })
+          answers.push(JSON.stringify([status, text]).replaceAll(id, 'ID'))
+        }
+        assert.equal(new Set(answers).size, 1, answers.join('\n'))
+        assert.match(answers[0] ?? '', /^\[403,/)
+      })
+
+      it('is told of the patient of the token, who is known to the caller', async () => {
+        assert.equal(
+          (await fhir.ask('GET /Patient/nobody', ann('patient/*.rs', { patient: 'nobody' }))).status,
+          404,
+        )
+      })
     })
 
-  it('is told what would permit it, if there is such a resource', async () => {
-    const { body } = await fhir.ask('GET /Condition/cb', ann())
-    const [issue] = body.issue as { readonly diagnostics?: string }[]
-    assert.match(
-      issue?.diagnostics ?? '',
-      /^Not within the granted patient, user or filter\. If there is such a resource, a scope that reaches it would permit this/,
-    )
-  })
+    describe('writing without reading', () => {
+      const blind = ann('patient/Condition.u patient/Condition.c')
+      const run = (patch: readonly object[], id = 'ca', asking = blind) =>
+        fhir.ask(`PATCH /Condition/${id}`, asking, patch)
 
-  it('is not told apart by a precondition', async () => {
-    for (const headers of [{ 'if-match': 'W/"1"' }, { 'if-match': '*' }, { 'if-match': 'W/"99"' }])
-      for (const line of ['PUT /Condition/ID', 'DELETE /Condition/ID'])
-        await assertAlike(
-          id => line.replace('ID', id),
-          ann('patient/*.cruds', { headers }),
-          line.startsWith('PUT') ? id => condition(id, 'ann') : undefined,
+      it('is answered without the resource', async () => {
+        const made = await fhir.ask('POST /Condition', blind, { ...condition('', 'ann'), id: undefined })
+        assert.deepEqual([made.status, made.text], [201, ''])
+        const put = await fhir.ask('PUT /Condition/mine', blind, condition('mine', 'ann'))
+        assert.deepEqual([put.status, put.text], [201, ''])
+        const patched = await run([{ op: 'add', path: '/recordedDate', value: '2020' }])
+        assert.deepEqual([patched.status, patched.text], [200, ''])
+        const entry = [
+          { request: { method: 'PUT', url: 'Condition/mine' }, resource: condition('mine', 'ann') },
+        ]
+        const bundle = await fhir.ask('POST /', blind, { resourceType: 'Bundle', type: 'transaction', entry })
+        assert.equal(bundle.body.entry?.[0]?.resource, undefined)
+      })
+
+      it('asks nothing of what is stored by a patch', async () => {
+        for (const value of ['Cough', 'Fever'])
+          assert.equal((await run([{ op: 'test', path: '/code/text', value }])).why, NOT_WITHIN)
+        const missing = await run([{ op: 'remove', path: '/note' }])
+        assert.deepEqual([missing.status, missing.why], [422, 'Cannot apply patch'])
+        const reading = ann('patient/Condition.ru')
+        assert.equal(
+          (await run([{ op: 'test', path: '/code/text', value: 'Cough' }], 'ca', reading)).status,
+          200,
         )
-    for (const headers of [{ 'if-none-match': 'W/"1"' }, { 'if-modified-since': new Date().toUTCString() }])
-      await assertAlike(id => `GET /Condition/${id}`, ann('patient/*.rs', { headers }))
-  })
-
-  it('is not told apart by an entry of a batch, or by why a transaction failed', async () => {
-    for (const type of ['batch', 'transaction'])
-      for (const method of ['GET', 'DELETE'])
-        await assertAlike(
-          () => 'POST /',
-          ann(),
-          id => ({
-            resourceType: 'Bundle',
-            type,
-            entry: [{ request: { method, url: `Condition/${id}` } }],
-          }),
+        assert.match(
+          (await run([{ op: 'remove', path: '/note' }], 'ca', reading)).why ?? '',
+          /^Cannot apply patch: ./,
         )
-  })
+      })
 
-  it('is not told apart by writing a Patient: only what is within one’s own record can be tried', async () => {
-    const answers = []
-    for (const id of ['bob', 'nobody']) {
-      const { status, text } = await fhir.ask(`PUT /Patient/${id}`, ann(), { resourceType: 'Patient', id })
-      answers.push(JSON.stringify([status, text]).replaceAll(id, 'ID'))
-    }
-    assert.equal(new Set(answers).size, 1, answers.join('\n'))
-    assert.match(answers[0] ?? '', /^\[403,/)
-  })
-
-  it('is told of the patient of the token, who is known to the caller', async () => {
-    assert.equal(
-      (await fhir.ask('GET /Patient/nobody', ann('patient/*.rs', { patient: 'nobody' }))).status,
-      404,
-    )
-  })
-})
-
-describe('writing without reading', () => {
-  const blind = ann('patient/Condition.u patient/Condition.c')
-  const run = (patch: readonly object[], id = 'ca', asking = blind) =>
-    fhir.ask(`PATCH /Condition/${id}`, asking, patch)
-
-  it('is answered without the resource', async () => {
-    const made = await fhir.ask('POST /Condition', blind, { ...condition('', 'ann'), id: undefined })
-    assert.deepEqual([made.status, made.text], [201, ''])
-    const put = await fhir.ask('PUT /Condition/mine', blind, condition('mine', 'ann'))
-    assert.deepEqual([put.status, put.text], [201, ''])
-    const patched = await run([{ op: 'add', path: '/recordedDate', value: '2020' }])
-    assert.deepEqual([patched.status, patched.text], [200, ''])
-    const entry = [{ request: { method: 'PUT', url: 'Condition/mine' }, resource: condition('mine', 'ann') }]
-    const bundle = await fhir.ask('POST /', blind, { resourceType: 'Bundle', type: 'transaction', entry })
-    assert.equal(bundle.body.entry?.[0]?.resource, undefined)
-  })
-
-  it('asks nothing of what is stored by a patch', async () => {
-    for (const value of ['Cough', 'Fever'])
-      assert.equal((await run([{ op: 'test', path: '/code/text', value }])).why, NOT_WITHIN)
-    const missing = await run([{ op: 'remove', path: '/note' }])
-    assert.deepEqual([missing.status, missing.why], [422, 'Cannot apply patch'])
-    const reading = ann('patient/Condition.ru')
-    assert.equal((await run([{ op: 'test', path: '/code/text', value: 'Cough' }], 'ca', reading)).status, 200)
-    assert.match(
-      (await run([{ op: 'remove', path: '/note' }], 'ca', reading)).why ?? '',
-      /^Cannot apply patch: ./,
-    )
-  })
-
-  it('cannot read by what a filter lets be written', async () => {
-    const scope = 'patient/Condition.u patient/Condition.r?code:text=Fever'
-    assert.equal(
-      (await run([{ op: 'test', path: '/code/text', value: 'Cough' }], 'ca', ann(scope))).why,
-      NOT_WITHIN,
-    )
-  })
-})
-
-describe('conditional references', () => {
-  const run = (reference: string, asking: Asking) =>
-    fhir.ask('POST /', asking, {
-      resourceType: 'Bundle',
-      type: 'transaction',
-      entry: [
-        {
-          request: { method: 'POST', url: 'Condition' },
-          resource: { resourceType: 'Condition', subject: to(reference) },
-        },
-      ],
+      it('cannot read by what a filter lets be written', async () => {
+        const scope = 'patient/Condition.u patient/Condition.r?code:text=Fever'
+        assert.equal(
+          (await run([{ op: 'test', path: '/code/text', value: 'Cough' }], 'ca', ann(scope))).why,
+          NOT_WITHIN,
+        )
+      })
     })
 
-  it('find what the caller may search, and nobody else', async () => {
-    assert.equal((await run('Patient?name=Annson', ann())).status, 200)
-    const [other, nobody] = [
-      await run('Patient?name=Secretson', ann()),
-      await run('Patient?name=Nobody', ann()),
-    ]
-    assert.deepEqual([other.status, other.text], [nobody.status, nobody.text])
-    const blind = await run('Patient?name=Annson', ann('patient/Condition.c'))
-    assert.deepEqual([blind.status, blind.text], [nobody.status, nobody.text])
-    const found = await fhir.ask('GET /Condition?subject=Patient/bob&_summary=count', ADMIN)
-    assert.equal(found.body.total, 1)
-  })
+    describe('conditional references', () => {
+      const run = (reference: string, asking: Asking) =>
+        fhir.ask('POST /', asking, {
+          resourceType: 'Bundle',
+          type: 'transaction',
+          entry: [
+            {
+              request: { method: 'POST', url: 'Condition' },
+              resource: { resourceType: 'Condition', subject: to(reference) },
+            },
+          ],
+        })
 
-  it('are not taken for a patient where they are not resolved', async () => {
-    const posted = await fhir.ask('POST /Condition', ann(), {
-      resourceType: 'Condition',
-      subject: to('Patient?name=Annson'),
+      it('find what the caller may search, and nobody else', async () => {
+        assert.equal((await run('Patient?name=Annson', ann())).status, 200)
+        const [other, nobody] = [
+          await run('Patient?name=Secretson', ann()),
+          await run('Patient?name=Nobody', ann()),
+        ]
+        assert.deepEqual([other.status, other.text], [nobody.status, nobody.text])
+        const blind = await run('Patient?name=Annson', ann('patient/Condition.c'))
+        assert.deepEqual([blind.status, blind.text], [nobody.status, nobody.text])
+        const found = await fhir.ask('GET /Condition?subject=Patient/bob&_summary=count', ADMIN)
+        assert.equal(found.body.total, 1)
+      })
+
+      it('are not taken for a patient where they are not resolved', async () => {
+        const posted = await fhir.ask('POST /Condition', ann(), {
+          resourceType: 'Condition',
+          subject: to('Patient?name=Annson'),
+        })
+        assert.equal(posted.why, NOT_WITHIN)
+      })
     })
-    assert.equal(posted.why, NOT_WITHIN)
-  })
-})
 
-describe('a grant of several parts', () => {
-  it('reaches what any of its scopes reaches', async () => {
-    const both = ['Condition/ca', 'Condition/cb']
-    for (const query of ['_id=ca,cb', 'code:text=Cough,Secret', '_lastUpdated=gt2000'])
-      for (const scope of ['patient/Condition.rs', 'patient/Condition.rs?code:text=Cough']) {
-        const mixed = ann(`${scope} system/Condition.rs?code:text=Secret`)
-        const shown = shownIn(await fhir.ask(`GET /Condition?${query}`, mixed))
-        assert.deepEqual(
-          shown.filter(it => both.includes(it)),
-          both,
-          `${query} ${scope}`,
+    describe('a grant of several parts', () => {
+      it('reaches what any of its scopes reaches', async () => {
+        const both = ['Condition/ca', 'Condition/cb']
+        for (const query of ['_id=ca,cb', 'code:text=Cough,Secret', '_lastUpdated=gt2000'])
+          for (const scope of ['patient/Condition.rs', 'patient/Condition.rs?code:text=Cough']) {
+            const mixed = ann(`${scope} system/Condition.rs?code:text=Secret`)
+            const shown = shownIn(await fhir.ask(`GET /Condition?${query}`, mixed))
+            assert.deepEqual(
+              shown.filter(it => both.includes(it)),
+              both,
+              `${query} ${scope}`,
+            )
+          }
+        const whole = shownIn(
+          await fhir.ask('GET /Condition', ann('patient/*.rs system/*.rs?code:text=Secret')),
         )
-      }
-    const whole = shownIn(await fhir.ask('GET /Condition', ann('patient/*.rs system/*.rs?code:text=Secret')))
-    assert.ok(both.every(it => whole.includes(it)))
-  })
+        assert.ok(both.every(it => whole.includes(it)))
+      })
 
-  it('brings along the user’s own resource, and no other of its type', async () => {
-    const include = 'GET /Condition?_id=ca&_include=Condition:asserter'
-    const user = (fhirUser: string) => ann('patient/Condition.rs', { fhirUser })
-    assert.deepEqual(shownIn(await fhir.ask(include, user('Practitioner/dr'))), [
-      'Condition/ca',
-      'Practitioner/dr',
-    ])
-    assert.deepEqual(shownIn(await fhir.ask(include, user('Practitioner/dr-2'))), ['Condition/ca'])
-  })
-})
+      it('brings along the user’s own resource, and no other of its type', async () => {
+        const include = 'GET /Condition?_id=ca&_include=Condition:asserter'
+        const user = (fhirUser: string) => ann('patient/Condition.rs', { fhirUser })
+        assert.deepEqual(shownIn(await fhir.ask(include, user('Practitioner/dr'))), [
+          'Condition/ca',
+          'Practitioner/dr',
+        ])
+        assert.deepEqual(shownIn(await fhir.ask(include, user('Practitioner/dr-2'))), ['Condition/ca'])
+      })
+    })
 
-describe('two clients of one clinician', () => {
-  it('do not share pages', async () => {
-    for (let at = 0; at < 3; at++)
-      await fhir.ask(`PUT /Condition/p-${at}`, ADMIN, condition(`p-${at}`, 'ann'))
-    const first = await fhir.ask('GET /Condition?_count=1', ann())
-    const next = first.body.link?.find(({ relation }) => relation === 'next')?.url ?? ''
-    const line = `GET ${next.slice(next.indexOf('/fhir') + '/fhir'.length)}`
-    assert.equal(shownIn(await fhir.ask(line, ann())).length, 1)
-    for (const other of [
-      ann('patient/*.cruds', { client_id: 'app-2' }),
-      ann('patient/*.cruds', { sub: 'c-2' }),
-      ann('patient/*.cruds', { patient: 'bob' }),
-      ann('patient/*.rs'),
-      ADMIN,
-    ])
-      assert.equal((await fhir.ask(line, other)).why, NOT_WITHIN)
-    const history = await fhir.ask('GET /_history?_count=1', ann())
-    const older = history.body.link?.find(({ relation }) => relation === 'next')?.url ?? ''
-    const back = `GET ${older.slice(older.indexOf('/fhir') + '/fhir'.length)}`
-    assert.equal((await fhir.ask(back, ann('patient/*.cruds', { client_id: 'app-2' }))).why, NOT_WITHIN)
-    assert.equal((await fhir.ask(back, ann())).status, 200)
+    describe('two clients of one clinician', () => {
+      it('do not share pages', async () => {
+        for (let at = 0; at < 3; at++)
+          await fhir.ask(`PUT /Condition/p-${at}`, ADMIN, condition(`p-${at}`, 'ann'))
+        const first = await fhir.ask('GET /Condition?_count=1', ann())
+        const next = first.body.link?.find(({ relation }) => relation === 'next')?.url ?? ''
+        const line = `GET ${next.slice(next.indexOf('/fhir') + '/fhir'.length)}`
+        assert.equal(shownIn(await fhir.ask(line, ann())).length, 1)
+        for (const other of [
+          ann('patient/*.cruds', { client_id: 'app-2' }),
+          ann('patient/*.cruds', { sub: 'c-2' }),
+          ann('patient/*.cruds', { patient: 'bob' }),
+          ann('patient/*.rs'),
+          ADMIN,
+        ])
+          assert.equal((await fhir.ask(line, other)).why, NOT_WITHIN)
+        const history = await fhir.ask('GET /_history?_count=1', ann())
+        const older = history.body.link?.find(({ relation }) => relation === 'next')?.url ?? ''
+        const back = `GET ${older.slice(older.indexOf('/fhir') + '/fhir'.length)}`
+        assert.equal((await fhir.ask(back, ann('patient/*.cruds', { client_id: 'app-2' }))).why, NOT_WITHIN)
+        assert.equal((await fhir.ask(back, ann())).status, 200)
+      })
+    })
   })
-})

@@ -1,3 +1,4 @@
+import type { CurrentVersion } from '../fhir/index.ts'
 import type { Stored } from './repository/stored.ts'
 
 /** The answer to an interaction, above or inside a Bundle. */
@@ -16,6 +17,11 @@ export interface Answer {
 /** R4 http.html#versioning: versions are weak ETags. */
 export function etagOf({ version }: Pick<Stored, 'version'>): string {
   return `W/"${version}"`
+}
+
+/** What preconditions are compared with; undefined for a deleted resource. */
+export function currentVersion(stored: Stored): CurrentVersion | undefined {
+  return stored.deleted ? undefined : { etag: etagOf(stored), modified: stored.updated }
 }
 
 /** The HTTP headers of an answer. */

@@ -1,12 +1,12 @@
 import {
   type Access,
+  hiddenProblem,
   isWithin,
   type JudgedBefore,
   type Reach,
   type Roster,
-  tellsAbsence,
 } from '../consent/index.ts'
-import { type ExactResource, fail, plainOf } from '../fhir/index.ts'
+import { type ExactResource, plainOf, type Resource } from '../fhir/index.ts'
 import type { Letter } from '../scope/index.ts'
 import type { Call, Context } from './call.ts'
 import type { Problem } from './problem.ts'
@@ -26,8 +26,15 @@ export function judgeOf({ baseUrl, roster, judgedBefore }: Context, { access }: 
 
 /** Whether new content may be written, or written content be shown. */
 export function reaches(judge: Judge, letter: Letter, resource: ExactResource): boolean {
+  return (
+    judge.access.reach(resource.resourceType, letter) === 'everything' ||
+    reachesPlain(judge, letter, plainOf(resource))
+  )
+}
+
+export function reachesPlain(judge: Judge, letter: Letter, resource: Resource): boolean {
   const reach = judge.access.reach(resource.resourceType, letter)
-  return reach === 'everything' || isWithin(plainOf(resource), reach, judge.baseUrl, judge.roster)
+  return isWithin(resource, reach, judge.baseUrl, judge.roster)
 }
 
 /** The same of what is stored, which is parsed only where its content decides. */
@@ -59,8 +66,5 @@ export function found(
   stored: Stored | undefined,
 ): Stored | Problem {
   if (stored && reachesStored(judge, letter, stored)) return stored
-  const reach = judge.access.reach(type, letter)
-  return tellsAbsence(reach, type, id)
-    ? fail({ problem: 'absent', type, id })
-    : fail({ problem: 'out-of-reach' })
+  return hiddenProblem(judge.access, letter, type, id)
 }

@@ -21,6 +21,7 @@ export { parseParams } from './params.ts'
 export { type BadBundle, type Entries, type Entry, parseEntries } from './parse-entries.ts'
 export { type EntryInteraction, type EntryRequest, parseEntry } from './parse-entry.ts'
 export { parseInteraction } from './parse-interaction.ts'
+export { type CurrentVersion, isUnchanged, staleness } from './preconditions.ts'
 export { acceptsJson, type Preferences, preconditionsOf, preferencesOf } from './preferences.ts'
 export {
   type AnyProblem,

@@ -1,4 +1,4 @@
-import { type Access, type Reach, type RosterOf, tellsAbsence } from '../../consent/index.ts'
+import { type Access, hiddenProblem, type Reach, type RosterOf } from '../../consent/index.ts'
 import { type AnyProblem, type FhirProblem, fail, type Interaction } from '../../fhir/index.ts'
 import type { Store } from '../../store/index.ts'
 import { findRecords } from '../trail/find.ts'
@@ -78,9 +78,7 @@ async function read<P extends AnyProblem>(
   if (problem) return problem
   if (resource && isShown(record, resource, reach, fhirBaseUrl, known))
     return { status: 200, body: JSON.stringify(resource) } as const
-  return tellsAbsence(reach, 'AuditEvent', id)
-    ? fail({ problem: 'absent', type: 'AuditEvent', id })
-    : fail({ problem: 'out-of-reach' })
+  return hiddenProblem({ reach: () => reach }, 'r', 'AuditEvent', id)
 }
 
 function unsupported(text: string): FhirProblem {

@@ -1,7 +1,6 @@
-import { fail } from '../../fhir/index.ts'
-import type { Answer } from '../answer.ts'
+import { fail, staleness } from '../../fhir/index.ts'
+import { type Answer, currentVersion } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
-import { staleness } from '../preconditions.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import type { Stored } from '../repository/stored.ts'
 import { found, judgeOf, reachesStored } from '../within.ts'
@@ -36,7 +35,7 @@ export const removeConditional: Handler<'delete-conditional'> = (context, call) 
 }
 
 function removeStored({ repository }: Context, { preconditions }: Call, stored: Stored): Answer | Problem {
-  const stale = staleness(stored, preconditions)
+  const stale = staleness(currentVersion(stored), preconditions)
   if (stale) return stale
   if (!stored.deleted) repository.remove(stored)
   return { ...NO_CONTENT, removed: `${stored.type}/${stored.id}` }

@@ -1,16 +1,17 @@
+import { patchProblem } from '../../consent/index.ts'
 import {
   applyPatch,
   type ExactResource,
   fail,
   parseExact,
-  readsStored,
+  plainOf,
   resourceBodyWithId,
 } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
-import type { Stored } from '../repository/stored.ts'
-import { found, judgeOf, reaches, reachesStored } from '../within.ts'
+import { resourceOf, type Stored } from '../repository/stored.ts'
+import { found, judgeOf, reachesPlain } from '../within.ts'
 import { isDone } from './create.ts'
 import { matchOf } from './match.ts'
 import { replace } from './update.ts'
@@ -38,18 +39,14 @@ export const patchConditional: Handler<'patch-conditional'> = (context, call) =>
 function patchStored(context: Context, call: Call, stored: Stored): Answer | Problem {
   if (stored.deleted) return fail({ problem: 'gone', type: stored.type, id: stored.id })
   const judge = judgeOf(context, call)
-  const readable = reachesStored(judge, 'r', stored)
-  if (!readable && readsStored(call.body)) return fail({ problem: 'out-of-reach' })
   const resource = resultOf(stored, call.body)
-  if (isProblem(resource)) return readable || resource.problem === 'malformed-body' ? resource : UNUSABLE
-  // What may not be read stays so: else a patch of the one element that a filter looks at would show all others.
-  if (!readable && (reaches(judge, 'r', resource) || reaches(judge, 's', resource)))
-    return fail({ problem: 'out-of-reach' })
-  return replace(context, call, resource, stored.id, stored)
+  const result = isProblem(resource) ? resource : plainOf(resource)
+  const problem = patchProblem(call.body, resourceOf(stored), result, (letter, content) =>
+    reachesPlain(judge, letter, content),
+  )
+  if (problem) return problem
+  return isProblem(resource) ? resource : replace(context, call, resource, stored.id, stored)
 }
-
-/** What is said to who may not read: why a patch fails tells what is stored. */
-const UNUSABLE: Problem = fail({ problem: 'unusable-patch', text: 'Cannot apply patch' })
 
 function resultOf(stored: Stored, patch: unknown): ExactResource | Problem {
   const patched = applyPatch(parseExact(stored.content), patch)

@@ -1,7 +1,6 @@
-import { fail, type Params, type Preconditions, shaped, shapeOf } from '../../fhir/index.ts'
-import type { Answer } from '../answer.ts'
+import { fail, isUnchanged, type Params, type Preconditions, shaped, shapeOf } from '../../fhir/index.ts'
+import { type Answer, currentVersion } from '../answer.ts'
 import type { Handler } from '../call.ts'
-import { isUnchanged } from '../preconditions.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import type { Stored } from '../repository/stored.ts'
 import { found, judgeOf } from '../within.ts'
@@ -21,8 +20,9 @@ export const vread: Handler<'vread'> = (context, call) => {
 }
 
 function shown(stored: Stored, params: Params, preconditions: Preconditions): Answer | Problem {
-  if (stored.deleted) return fail({ problem: 'gone', type: stored.type, id: stored.id })
-  if (isUnchanged(stored, preconditions)) return { status: 304, version: stored }
+  const current = currentVersion(stored)
+  if (!current) return fail({ problem: 'gone', type: stored.type, id: stored.id })
+  if (isUnchanged(current, preconditions)) return { status: 304, version: stored }
   const body = params.length === 0 ? stored.content : shaped(stored.content, shapeOf(params))
   return { status: 200, version: stored, body }
 }

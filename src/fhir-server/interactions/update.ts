@@ -1,8 +1,7 @@
-import { tellsAbsence } from '../../consent/index.ts'
+import { updateConflict } from '../../consent/index.ts'
 import { type ExactResource, fail, resourceBody, resourceBodyWithId } from '../../fhir/index.ts'
-import type { Answer } from '../answer.ts'
+import { type Answer, currentVersion } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
-import { staleness } from '../preconditions.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import type { Stored } from '../repository/stored.ts'
 import { judgeOf, reaches, reachesStored } from '../within.ts'
@@ -50,15 +49,10 @@ export function replace(
   if (before && !reachesStored(judge, 'u', before)) return fail({ problem: 'out-of-reach' })
   // Under an id of ours it is judged as it came, without one.
   if (!reaches(judge, 'u', before ? { ...resource, id } : resource)) return fail({ problem: 'out-of-reach' })
-  const stale = staleness(before, call.preconditions)
-  // That nothing is stored under an id is told only to who may know it, with a precondition as without.
-  if (
-    stale &&
-    !before &&
-    !tellsAbsence(call.access.reach(resource.resourceType, 'u'), resource.resourceType, id)
-  )
-    return fail({ problem: 'out-of-reach' })
-  if (stale) return stale
+  const current = before ? (currentVersion(before) ?? 'deleted') : 'absent'
+  const place = { type: resource.resourceType, id }
+  const conflict = updateConflict(call.access, place, current, call.preconditions)
+  if (conflict) return conflict
   const stored = context.repository.save(resource, id, before, 'PUT')
   if (isProblem(stored)) return stored
   return written(context, call, stored, before && !before.deleted ? 200 : 201)

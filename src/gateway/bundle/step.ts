@@ -1,11 +1,11 @@
-import { type ExactResource, fail, isProblem, type Params } from '../../fhir/index.ts'
+import { hiddenProblem } from '../../consent/index.ts'
+import { type ExactResource, fail, isProblem, type Params, staleness } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, InteractionOf } from '../call.ts'
 import { patched } from '../interactions/patch.ts'
-import { bindingTo } from '../interactions/update.ts'
+import { bindingTo, conflictWith } from '../interactions/update.ts'
 import { unchanged } from '../interactions/written.ts'
-import { find, look, notSeen } from '../judge/find.ts'
-import { staleness } from '../judge/preconditions.ts'
+import { currentVersion, find, look } from '../judge/find.ts'
 import { bodyOf, contentProblem } from '../judge/writable.ts'
 import type { Problem } from '../problem.ts'
 import { matchOf } from '../search/match.ts'
@@ -129,7 +129,7 @@ async function updateStep(context: Context, call: Call, type: string, id: string
   if (isProblem(before)) return before
   if (before.kind === 'outside') return fail({ problem: 'out-of-reach' })
   const living = before.kind === 'living' ? before : undefined
-  const stale = staleness(living, call.preconditions)
+  const stale = conflictWith(call, type, id, before)
   if (stale) return stale
   const bound = bindingTo(living)
   if (!bound) return fail({ problem: 'no-version', type })
@@ -143,7 +143,7 @@ async function patchStep(context: Context, call: Call, type: string, id: string)
   const found = await find(context, call, 'u', type, id)
   if (isProblem(found)) return found
   if (found.kind === 'deleted') return fail({ problem: 'gone', type, id })
-  const stale = staleness(found, call.preconditions)
+  const stale = staleness(currentVersion(found), call.preconditions)
   if (stale) return stale
   const next = await patched(context, call, type, id)(found)
   if (isProblem(next)) return next
@@ -160,12 +160,12 @@ async function deleteStep(context: Context, call: Call, type: string, id: string
   if (isProblem(before)) return before
   if (before.kind === 'deleted') return { kind: 'answered', answer: NO_CONTENT }
   if (before.kind !== 'living') {
-    const problem = notSeen(call, 'd', type, id)
+    const problem = hiddenProblem(call.access, 'd', type, id)
     return problem.problem === 'absent' ? { kind: 'answered', answer: NO_CONTENT } : problem
   }
   const bound = bindingTo(before) ?? {}
   return (
-    staleness(before, call.preconditions) ?? {
+    staleness(currentVersion(before), call.preconditions) ?? {
       ...{ kind: 'write', call, letter: 'd', identity: `${type}/${id}` },
       request: { method: 'DELETE', url: `${type}/${id}`, ...inEntry(bound) },
     }

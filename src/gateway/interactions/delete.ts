@@ -1,8 +1,8 @@
-import { isProblem } from '../../fhir/index.ts'
+import { hiddenProblem } from '../../consent/index.ts'
+import { isProblem, staleness } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
-import { look, notSeen } from '../judge/find.ts'
-import { staleness } from '../judge/preconditions.ts'
+import { currentVersion, look } from '../judge/find.ts'
 import type { Problem } from '../problem.ts'
 import { matchOf } from '../search/match.ts'
 import { declined } from '../upstream/declined.ts'
@@ -30,11 +30,11 @@ async function removeOne(context: Context, call: Call, type: string, id: string)
   if (isProblem(before)) return before
   if (before.kind === 'deleted') return staleness(undefined, call.preconditions) ?? NO_CONTENT
   if (before.kind !== 'living') {
-    const problem = notSeen(call, 'd', type, id)
+    const problem = hiddenProblem(call.access, 'd', type, id)
     // What the caller may know to be absent is as deleted as it can be (R4 http.html#delete).
     return problem.problem === 'absent' ? (staleness(undefined, call.preconditions) ?? NO_CONTENT) : problem
   }
-  const stale = staleness(before, call.preconditions)
+  const stale = staleness(currentVersion(before), call.preconditions)
   if (stale) return stale
   const answer = await context.upstream.ask({
     method: 'DELETE',

@@ -1,5 +1,5 @@
-import { tellsAbsence } from '../../consent/index.ts'
-import { fail, isProblem, type Params, parseHistory } from '../../fhir/index.ts'
+import { hiddenProblem } from '../../consent/index.ts'
+import { isProblem, type Params, parseHistory } from '../../fhir/index.ts'
 import type { Letter } from '../../scope/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler, InteractionOf } from '../call.ts'
@@ -21,7 +21,7 @@ export const historyOfInstance: Handler<'history-instance'> = async (context, ca
   const { type, id } = call.interaction
   const answer = await history(context, call, 'r')
   // A resource that has gone to another patient still shows the versions from before; none at all is as absent.
-  return answer === 'nothing' ? notShown(call, type, id) : answer
+  return answer === 'nothing' ? hiddenProblem(call.access, 'r', type, id) : answer
 }
 
 export const historyOfType: Handler<'history-type'> = async (context, call) => {
@@ -71,12 +71,6 @@ function historyAll(context: Context, call: Call<History>, link?: string): Promi
   const { params } = call.interaction
   const request = getting(call, link ?? withQuery(context, path, params))
   return passThrough(context, call, request, linkSealing(context, call, path, params))
-}
-
-function notShown({ access }: Call, type: string, id: string): Problem {
-  return tellsAbsence(access.reach(type, 'r'), type, id)
-    ? fail({ problem: 'absent', type, id })
-    : fail({ problem: 'out-of-reach' })
 }
 
 function empty(context: Context, call: Call<History>): Answer {

@@ -1,10 +1,12 @@
+import { patchProblem } from '../../consent/index.ts'
 import {
   applyPatch,
+  type ExactResource,
+  type FhirProblem,
   fail,
   isProblem,
   parseExact,
   plainOf,
-  readsStored,
   resourceBodyWithId,
 } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
@@ -14,7 +16,7 @@ import { judgeOf } from '../judge/judge.ts'
 import type { Problem } from '../problem.ts'
 import { matchOf } from '../search/match.ts'
 import { isPassed, passWrite } from './pass-write.ts'
-import { type Next, type NextVersion, replace } from './update.ts'
+import { type NextVersion, replace } from './update.ts'
 
 /** Applies a JSON Patch here, so that its result can be judged, and sends that in the place of the patch. */
 export const patch: Handler<'patch'> = async (context, call) => {
@@ -50,17 +52,13 @@ export function patched(context: Context, call: Call, type: string, id: string):
     const after = isProblem(next) ? undefined : plainOf(next)
     const judge = await judgeOf(context, call, after ? [before.resource, after] : [before.resource])
     if (isProblem(judge)) return judge
-    if (judge.reaches('r', before.resource)) return next
-    if (readsStored(call.body)) return fail({ problem: 'out-of-reach' })
-    if (isProblem(next)) return next.problem === 'malformed-body' ? next : UNUSABLE
-    const becomesSeen = after && (judge.reaches('r', after) || judge.reaches('s', after))
-    return becomesSeen ? fail({ problem: 'out-of-reach' }) : next
+    return (
+      patchProblem(call.body, before.resource, isProblem(next) ? next : plainOf(next), judge.reaches) ?? next
+    )
   }
 }
 
-const UNUSABLE: Problem = fail({ problem: 'unusable-patch', text: 'Cannot apply patch' })
-
-function resultOf(before: Living, patch: unknown, type: string, id: string): Next {
+function resultOf(before: Living, patch: unknown, type: string, id: string): ExactResource | FhirProblem {
   const result = applyPatch(parseExact(before.text), patch)
   if ('failure' in result) {
     const text = `Cannot apply patch: ${result.failure}`

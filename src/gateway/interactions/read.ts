@@ -2,6 +2,7 @@ import {
   exactText,
   fail,
   isProblem,
+  isUnchanged,
   isWhole,
   type Params,
   type Preconditions,
@@ -12,8 +13,7 @@ import {
 } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler, InteractionOf } from '../call.ts'
-import { type Deleted, type Living, look, told } from '../judge/find.ts'
-import { isUnchanged } from '../judge/preconditions.ts'
+import { currentVersion, type Deleted, type Living, look, told } from '../judge/find.ts'
 import { seesAll } from '../judge/sees-all.ts'
 import type { Problem } from '../problem.ts'
 import { passThrough } from '../upstream/pass-through.ts'
@@ -63,7 +63,7 @@ function shown(
   if (isProblem(found)) return found
   if (found.kind === 'deleted') return fail({ problem: 'gone', type, id })
   const headers = versionHeaders(found)
-  if (isUnchanged(found, preconditions)) return { status: 304, headers }
+  if (isUnchanged(currentVersion(found), preconditions)) return { status: 304, headers }
   const shape = shapeOf(params)
   if (isWhole(shape)) return { status: 200, headers, body: found.text }
   const body = exactText(shapedResource(parseExact(found.text) as Resource, shape))

@@ -1,8 +1,8 @@
+import { updateConflict } from '../../consent/index.ts'
 import { type ExactResource, fail, isProblem } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
-import { type Living, look } from '../judge/find.ts'
-import { staleness } from '../judge/preconditions.ts'
+import { currentVersion, type Deleted, type Living, look, type Unseen } from '../judge/find.ts'
 import { bodyOf, contentProblem } from '../judge/writable.ts'
 import type { Problem } from '../problem.ts'
 import { matchOf } from '../search/match.ts'
@@ -62,7 +62,7 @@ export async function replace(
     const living = before.kind === 'living' ? before : undefined
     const after = await next(living)
     if (isProblem(after)) return after
-    const problem = (await contentProblem(context, call, 'u', after)) ?? staleness(living, call.preconditions)
+    const problem = (await contentProblem(context, call, 'u', after)) ?? conflictWith(call, type, id, before)
     if (problem) return problem
     const bound = bindingTo(living)
     if (!bound) return fail({ problem: 'no-version', type })
@@ -74,6 +74,18 @@ export async function replace(
       return isProblem(said) ? said : { ...said, before: living?.resource }
     }
   }
+}
+
+/** Why an update must not go on from what is stored. */
+export function conflictWith(
+  { access, preconditions }: Call,
+  type: string,
+  id: string,
+  before: Living | Deleted | Unseen,
+): Problem | undefined {
+  const unseen = before.kind === 'deleted' ? 'deleted' : 'absent'
+  const current = before.kind === 'living' ? currentVersion(before) : unseen
+  return updateConflict(access, { type, id }, current, preconditions)
 }
 
 /** The precondition under which what was judged is still what is stored. */

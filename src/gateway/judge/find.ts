@@ -1,5 +1,12 @@
-import { type Judged, tellsAbsence } from '../../consent/index.ts'
-import { fail, isProblem, isRecord, isResource, type Resource } from '../../fhir/index.ts'
+import { hiddenProblem, type Judged } from '../../consent/index.ts'
+import {
+  type CurrentVersion,
+  fail,
+  isProblem,
+  isRecord,
+  isResource,
+  type Resource,
+} from '../../fhir/index.ts'
 import type { Letter } from '../../scope/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
@@ -23,6 +30,11 @@ export interface Living {
 /** It was deleted, and the caller may know: its last version was within reach. */
 export interface Deleted {
   readonly kind: 'deleted'
+}
+
+/** A living resource as preconditions compare it. */
+export function currentVersion({ etag, lastModified }: Living): CurrentVersion {
+  return { etag, modified: lastModified === undefined ? undefined : Date.parse(lastModified) }
 }
 
 /** Nothing is there, or it is not within reach: the caller is not always to know which. */
@@ -51,14 +63,7 @@ export function told(
   id: string,
 ): Living | Deleted | Problem {
   if (isProblem(seen) || seen.kind === 'living' || seen.kind === 'deleted') return seen
-  return notSeen(call, letter, type, id)
-}
-
-/** Refused and absent are one answer, but where the grant itself names the resource. */
-export function notSeen({ access }: Call, letter: Letter, type: string, id: string): Problem {
-  return tellsAbsence(access.reach(type, letter), type, id)
-    ? fail({ problem: 'absent', type, id })
-    : fail({ problem: 'out-of-reach' })
+  return hiddenProblem(call.access, letter, type, id)
 }
 
 /**

@@ -1,0 +1,26 @@
+import { type CurrentVersion, type FhirProblem, fail, type Preconditions, staleness } from '../fhir/index.ts'
+import type { Letter } from '../scope/index.ts'
+import type { Access } from './reach.ts'
+import { tellsAbsence } from './tells-absence.ts'
+
+/** What a caller is told about a resource that does not exist or is outside the grant: the same, unless absence may be told. */
+export function hiddenProblem(access: Access, letter: Letter, type: string, id: string): FhirProblem {
+  return tellsAbsence(access.reach(type, letter), type, id)
+    ? fail({ problem: 'absent', type, id })
+    : fail({ problem: 'out-of-reach' })
+}
+
+/**
+ * Why an update must not go on: a precondition fails. Where nothing was ever stored under the id, a failed precondition
+ * would tell so; a caller who may not know that is answered as for somebody else's resource.
+ */
+export function updateConflict(
+  access: Access,
+  { type, id }: { readonly type: string; readonly id: string },
+  before: CurrentVersion | 'deleted' | 'absent',
+  preconditions: Preconditions,
+): FhirProblem | undefined {
+  const stale = staleness(typeof before === 'object' ? before : undefined, preconditions)
+  if (!stale || before !== 'absent' || tellsAbsence(access.reach(type, 'u'), type, id)) return stale
+  return fail({ problem: 'out-of-reach' })
+}

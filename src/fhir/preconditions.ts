@@ -1,0 +1,53 @@
+import { fail } from './failure.ts'
+import type { FhirProblem } from './problem.ts'
+import type { Preconditions } from './request.ts'
+
+/** The current version of a resource, as preconditions compare it. */
+export interface CurrentVersion {
+  readonly etag: string | undefined
+  /** Milliseconds since 1970. */
+  readonly modified?: number | undefined
+}
+
+/** Whether the caller has this version already (R4 http.html#cread). If-None-Match takes precedence over If-Modified-Since. */
+export function isUnchanged(
+  { etag, modified }: CurrentVersion,
+  { ifNoneMatch, ifModifiedSince }: Preconditions,
+): boolean {
+  if (ifNoneMatch !== undefined) return names(ifNoneMatch, etag)
+  if (ifModifiedSince === undefined || modified === undefined) return false
+  // The header has whole seconds.
+  return Math.floor(modified / 1000) * 1000 <= Date.parse(ifModifiedSince)
+}
+
+/** Why a write must not replace this version, or create one (R4 http.html#concurrency). */
+export function staleness(
+  current: CurrentVersion | undefined,
+  { ifMatch, ifNoneMatch }: Preconditions,
+): FhirProblem | undefined {
+  if (ifMatch !== undefined && !current)
+    return stale('Cannot write: If-Match names a version, and the resource does not exist')
+  if (ifMatch !== undefined && !names(ifMatch, current?.etag))
+    return stale(
+      `Cannot write: If-Match does not name the current version ${plain(current?.etag ?? '')}`.trim(),
+    )
+  if (ifNoneMatch !== undefined && current && names(ifNoneMatch, current.etag))
+    return stale('Cannot write: If-None-Match names the current version')
+  return undefined
+}
+
+function stale(text: string): FhirProblem {
+  return fail({ problem: 'stale', text })
+}
+
+function names(header: string, etag: string | undefined): boolean {
+  return header
+    .split(',')
+    .map(tag => plain(tag.trim()))
+    .some(tag => tag === '*' || (etag !== undefined && tag === plain(etag)))
+}
+
+/** Without its weakness: `W/"3"` and `"3"` name the same version. A bare number is accepted too. */
+function plain(tag: string): string {
+  return tag.replace(/^W\//, '').replace(/^"(.*)"$/, '$1')
+}
