@@ -5,6 +5,7 @@
  */
 export { jwksUrlFault, pageAddressFault, redirectUriFault } from './client/addresses.ts'
 export { holdsPrivateKey, keptKeySet } from './client/assertion/client-key.ts'
+export { fileOrigins } from './client/origins.ts'
 export { hashPassword, isPasswordOf } from './clinician/password.ts'
 export { TEST_CLINICIAN } from './clinician/seed.ts'
 export type { AuthSettings } from './context.ts'

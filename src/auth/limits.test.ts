@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { before, describe, it } from 'node:test'
+import { eachDatabase } from '../../test/support/databases.ts'
 import { AuthHouse, answerOf } from './testing/auth-house.ts'
 import { oneStore } from './testing/one-store.ts'
 import { SigningClient } from './testing/signing-client.ts'
@@ -83,3 +85,85 @@ describe('the limits of scopes', () => {
     )
   })
 })
+
+eachDatabase((_name, open) => {
+  describe('the cost of many clients', () => {
+    let house: AuthHouse
+    before(async () => {
+      house = await AuthHouse.open(await open())
+    })
+    const preflight = (origin: string, app = house.app) =>
+      app.inject({ method: 'OPTIONS', url: '/oauth2/token', headers: { origin } })
+    const allows = async (origin: string, app = house.app) =>
+      (await preflight(origin, app)).headers['access-control-allow-origin'] === origin
+
+    it('knows the origins of a client that another instance registered, changed or removed, at once', async () => {
+      const other = await AuthHouse.open(house.store)
+      assert.equal(await allows('https://new.example'), false)
+      const registered = await other.app.inject({
+        method: 'POST',
+        url: '/oauth2/register',
+        payload: { redirect_uris: ['https://new.example/callback', 'com.example.new:/cb'], scope: 'openid' },
+      })
+      assert.equal(registered.statusCode, 201, registered.body)
+      assert.equal(await allows('https://new.example'), true)
+      assert.equal(await allows('null'), false)
+      const { client_id: id } = registered.json()
+      await house.store.db.deleteFrom('client').where('client_id', '=', id).execute()
+      assert.equal(await allows('https://new.example', other.app), false)
+      await other.app.close()
+    })
+
+    it('is the same for a preflight, a launch and the portal with 3,000 clients as with 100', async () => {
+      const visitor = await house.loggedIn()
+      const acts = {
+        preflight: () => preflight('https://nobody.example'),
+        launch: () => visitor.post('/portal/launch', { patientId: 'juniper' }),
+        portal: () => visitor.get('/portal?patient=juniper'),
+      }
+      const timeOf = async (act: () => Promise<unknown>) => {
+        const times: number[] = []
+        for (let round = 0; round < 15; round++) {
+          const start = performance.now()
+          await act()
+          times.push(performance.now() - start)
+        }
+        return Math.min(...times)
+      }
+      await addMany(house, 100)
+      const few = new Map<string, number>()
+      for (const [name, act] of Object.entries(acts)) few.set(name, await timeOf(act))
+      await addMany(house, 2_900)
+      for (const [name, act] of Object.entries(acts)) {
+        const grown = (await timeOf(act)) / (few.get(name) ?? 0)
+        assert.ok(grown < 5, `${name} took ${grown.toFixed(1)} times as long`)
+      }
+    })
+  })
+})
+
+/** Adds clients that have nothing in common but that anybody could have registered them. */
+async function addMany({ store, time }: AuthHouse, count: number): Promise<void> {
+  const clients = Array.from({ length: count }, () => {
+    const id = randomUUID()
+    return {
+      client_id: id,
+      name: `App ${id}`,
+      auth_method: 'none' as const,
+      redirect_uris: JSON.stringify([`https://${id}.example/callback`]),
+      launch_url: `https://${id}.example/launch`,
+      scope: 'launch openid patient/*.rs',
+      first_party: false,
+      approved: false,
+      created_at: time.now,
+    }
+  })
+  for (let at = 0; at < count; at += 500) {
+    const some = clients.slice(at, at + 500)
+    await store.db.insertInto('client').values(some).execute()
+    await store.db
+      .insertInto('client_origin')
+      .values(some.map(({ client_id }) => ({ client_id, origin: `https://${client_id}.example` })))
+      .execute()
+  }
+}

@@ -5,6 +5,7 @@ import { eachDatabase } from '../../test/support/databases.ts'
 import type { Store } from './index.ts'
 import { migrate } from './migrate.ts'
 import { clientApproval } from './migrations/0002-client-approval.ts'
+import { clientOrigins } from './migrations/0004-client-origins.ts'
 import { migrations } from './migrations/index.ts'
 
 eachDatabase((_, open) => {
@@ -25,6 +26,7 @@ eachDatabase((_, open) => {
 
     it('takes clients that registered themselves for unverified, and all others for approved', async () => {
       const store = await open()
+      await sql`drop index client_launchable`.execute(store.db)
       await sql`alter table client drop column approved`.execute(store.db)
       for (const [id, firstParty] of [
         ['growth', false],
@@ -40,6 +42,20 @@ eachDatabase((_, open) => {
         .where('approved', '=', false)
         .execute()
       assert.deepEqual(rows, [{ client_id: '0f8fad5b-d9cb-469f-a165-70867728950e' }])
+    })
+
+    it('files the origins of the clients that are there', async () => {
+      const store = await open()
+      await sql`drop index client_launchable`.execute(store.db)
+      await sql`drop table client_origin`.execute(store.db)
+      const redirects = '["https://a.example:8443/cb", "https://a.example:8443/two", "com.example.app:/cb"]'
+      await sql`insert into client (client_id, name, auth_method, redirect_uris, launch_url, scope, first_party, created_at)
+                values ('app', 'n', 'none', ${redirects}, 'http://localhost/launch', 's', false, 1)`.execute(
+        store.db,
+      )
+      await clientOrigins.up(store.db, store.dialect)
+      const rows = await store.db.selectFrom('client_origin').select('origin').orderBy('origin').execute()
+      assert.deepEqual(rows, [{ origin: 'http://localhost' }, { origin: 'https://a.example:8443' }])
     })
 
     it('leaves the rows that earlier migrations have', async () => {

@@ -7,6 +7,7 @@ export type Instant = number
 export interface Schema {
   clinician: ClinicianTable
   client: ClientTable
+  client_origin: ClientOriginTable
   signing_key: SigningKeyTable
   login: LoginTable
   login_failure: LoginFailureTable
@@ -54,6 +55,12 @@ interface ClientTable {
   /** Whether an administrator vouches for it; a client that registered itself is unverified until then. */
   approved: Generated<boolean>
   created_at: Instant
+}
+
+/** The web origins of a client's redirect and launch URLs. */
+interface ClientOriginTable {
+  client_id: string
+  origin: string
 }
 
 interface SigningKeyTable {

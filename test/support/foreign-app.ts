@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import express from 'express'
+import { fileOrigins } from '../../src/auth/index.ts'
 import type { Stack } from './stack.ts'
 
 export interface ForeignApp {
@@ -55,4 +56,5 @@ async function register({ store }: Stack, name: string, url: string): Promise<vo
       created_at: Date.now(),
     })
     .execute()
+  await fileOrigins(store.db, name)
 }

@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely'
 import type { Schema, Store } from '../../store/index.ts'
+import { LIMITS } from '../limits.ts'
 
 /** A registered app. */
 export interface Client {
@@ -29,7 +30,7 @@ export async function findClient({ db }: Pick<Store, 'db'>, id: string): Promise
   return row && clientOf(row)
 }
 
-/** The apps that the portal can launch, by name, the unverified ones last. */
+/** The apps that the portal lists, by name, the unverified ones last and only while there is room. */
 export async function findLaunchableClients({ db }: Pick<Store, 'db'>): Promise<readonly Client[]> {
   const rows = await db
     .selectFrom('client')
@@ -37,6 +38,7 @@ export async function findLaunchableClients({ db }: Pick<Store, 'db'>): Promise<
     .where('launch_url', 'is not', null)
     .orderBy('approved', 'desc')
     .orderBy('name')
+    .limit(LIMITS.appsListed)
     .execute()
   return rows.map(clientOf)
 }

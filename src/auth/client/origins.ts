@@ -1,4 +1,5 @@
-import type { Store } from '../../store/index.ts'
+import type { Kysely } from 'kysely'
+import type { Schema, Store } from '../../store/index.ts'
 import { parseRedirectUris } from './client.ts'
 
 /** The web origins of a client: of its redirect and launch addresses. Native schemes have none. */
@@ -11,13 +12,32 @@ export function originsOf(client: {
   return new Set(origins.filter(origin => origin !== 'null'))
 }
 
+/** Files the origins of a client. Belongs into the transaction that writes its redirect or launch URLs. */
+export async function fileOrigins(db: Kysely<Schema>, clientId: string): Promise<void> {
+  const row = await db
+    .selectFrom('client')
+    .select(['redirect_uris', 'launch_url'])
+    .where('client_id', '=', clientId)
+    .executeTakeFirst()
+  if (!row) return
+  const redirectUris = parseRedirectUris(row.redirect_uris)
+  const origins = [...originsOf({ redirectUris, launchUrl: row.launch_url ?? undefined })]
+  await db.deleteFrom('client_origin').where('client_id', '=', clientId).execute()
+  if (origins.length === 0) return
+  await db
+    .insertInto('client_origin')
+    .values(origins.map(origin => ({ client_id: clientId, origin })))
+    .onConflict(conflict => conflict.doNothing())
+    .execute()
+}
+
 /** Whether any client has this origin: a preflight names the origin, but not the client. */
 export async function isRegisteredOrigin({ db }: Store, origin: string): Promise<boolean> {
-  const rows = await db.selectFrom('client').select(['redirect_uris', 'launch_url']).execute()
-  return rows.some(row =>
-    originsOf({
-      redirectUris: parseRedirectUris(row.redirect_uris),
-      launchUrl: row.launch_url ?? undefined,
-    }).has(origin),
-  )
+  const row = await db
+    .selectFrom('client_origin')
+    .select('client_id')
+    .where('origin', '=', origin)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
 }

@@ -1,5 +1,6 @@
 import type { Store } from '../../store/index.ts'
 import type { AuthSettings } from '../context.ts'
+import { fileOrigins } from './origins.ts'
 
 /**
  * Registers the app's own client (contract 3), and keeps its addresses and scope as they are set: a setting that is
@@ -13,21 +14,25 @@ export async function registerOwnClient({ db }: Store, settings: AuthSettings, n
     launch_url: settings.smartClientLaunchUrl,
     scope: settings.app.scope,
   }
-  await db
-    .insertInto('client')
-    .values({
-      client_id: settings.app.clientId,
-      name: 'Demo app',
-      description: null,
-      logo_url: null,
-      secret_hash: null,
-      jwks: null,
-      first_party: true,
-      created_at: now,
-      ...following,
-    })
-    .onConflict(conflict => conflict.column('client_id').doUpdateSet(following))
-    .execute()
+  const row = {
+    client_id: settings.app.clientId,
+    name: 'Demo app',
+    description: null,
+    logo_url: null,
+    secret_hash: null,
+    jwks: null,
+    first_party: true,
+    created_at: now,
+    ...following,
+  }
+  await db.transaction().execute(async trx => {
+    await trx
+      .insertInto('client')
+      .values(row)
+      .onConflict(conflict => conflict.column('client_id').doUpdateSet(following))
+      .execute()
+    await fileOrigins(trx, row.client_id)
+  })
 }
 
 /** The app serves its key set, and rotates it as it likes. */

@@ -4,7 +4,7 @@ import { isId } from '../../fhir/index.ts'
 import type { Schema } from '../../store/index.ts'
 import type { Clinician } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
-import { findApps } from '../portal/apps.ts'
+import { findApp } from '../portal/apps.ts'
 import { encounterOf } from '../portal/encounters.ts'
 import type { FhirReader } from '../portal/fhir-reader.ts'
 import type { Away } from '../portal/patients.ts'
@@ -70,9 +70,7 @@ export async function prepareLaunch(
   if (repeated) return { kind: 'unreadable' }
   if (patientId === undefined) return { kind: 'no-patient' }
   if (typeof options === 'string') return { kind: 'bad-options', fault: options }
-  const apps = await findApps(context)
-  const wanted = clientId ?? context.settings.defaultClientId
-  const app = apps.find(({ client }) => client.id === wanted)
+  const app = await findApp(context, clientId)
   if (!app) return { kind: 'unknown-app' }
   const problem = await checkSubject(context, read, { patientId, encounterId })
   if (problem) return problem

@@ -9,20 +9,24 @@ export interface App {
   readonly isDefault: boolean
 }
 
-/**
- * Every registered app with a launch address, the default one first. Where the default client registered none, the
- * setting is its address (service.md 2.7).
- */
-export async function findApps({ store, settings }: AuthContext): Promise<readonly App[]> {
-  const launchable = await findLaunchableClients(store)
-  const isDefault = (client: Client) => client.id === settings.defaultClientId
-  const first = launchable.find(isDefault) ?? (await findClient(store, settings.defaultClientId))
-  const clients = [...(first ? [first] : []), ...launchable.filter(client => !isDefault(client))]
-  return clients.map(client => ({
-    client,
-    launchUrl: client.launchUrl ?? settings.smartClientLaunchUrl,
-    isDefault: isDefault(client),
-  }))
+/** The apps that the portal lists, the default one first. */
+export async function findApps(context: AuthContext): Promise<readonly App[]> {
+  const [first, listed] = await Promise.all([findApp(context), findLaunchableClients(context.store)])
+  const others = listed.filter(client => client.id !== context.settings.defaultClientId)
+  return [...(first ? [first] : []), ...others.flatMap(client => appOf(context, client) ?? [])]
+}
+
+/** The app with this client id, or the default one, if it can be launched. */
+export async function findApp(context: AuthContext, clientId?: string): Promise<App | undefined> {
+  const client = await findClient(context.store, clientId ?? context.settings.defaultClientId)
+  return client && appOf(context, client)
+}
+
+// Where the default client registered no launch URL, the setting is its URL (service.md 2.7).
+function appOf({ settings }: AuthContext, client: Client): App | undefined {
+  const isDefault = client.id === settings.defaultClientId
+  const launchUrl = client.launchUrl ?? (isDefault ? settings.smartClientLaunchUrl : undefined)
+  return launchUrl === undefined ? undefined : { client, launchUrl, isDefault }
 }
 
 /** The URLs that a launch form may lead the browser through, up to the app's own page. */

@@ -6,7 +6,7 @@ import type { Login } from '../login/login.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { logosOf } from './app-identity.ts'
-import { findApps, launchTargets } from './apps.ts'
+import { findApp, findApps, launchTargets } from './apps.ts'
 import { sendAway, watch } from './away.ts'
 import { fhirReader } from './fhir-reader.ts'
 import { listHtml, portalAddress } from './list-html.ts'
@@ -39,17 +39,20 @@ export function portalRoutes(app: FastifyInstance, context: AuthContext): void {
     const { search, patient } = asked
     const { settings, clock } = context
     const read = await fhirReader(context, login.clinician)
-    const [list, picked, apps] = await Promise.all([
+    const [list, picked, listed, named] = await Promise.all([
       findPatients(read, search),
       patient === undefined ? undefined : readPicked(read, patient, settings.fhirBaseUrl),
       findApps(context),
+      asked.client === undefined ? undefined : findApp(context, asked.client),
     ])
     const now = clock()
     const answered = list.kind === 'list' && picked?.kind !== 'away'
     fhirServer.saw(answered, now)
     if (list.kind === 'away') return sendAway(reply, context, awayOf(list))
     if (picked?.kind === 'away') return sendAway(reply, context, awayOf(picked))
-    const chosen = apps.find(({ client }) => client.id === asked.client) ?? apps[0]
+    const isListed = !named || listed.some(({ client }) => client.id === named.client.id)
+    const apps = isListed ? listed : [...listed, named]
+    const chosen = named ?? apps[0]
     const page = portalPage({
       settings,
       login,

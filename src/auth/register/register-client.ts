@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { randomToken, type Schema, sha256 } from '../../store/index.ts'
+import { fileOrigins } from '../client/origins.ts'
 import type { AuthContext } from '../context.ts'
 import type { AuthMethod, ClientMetadata } from './metadata.ts'
 
@@ -36,6 +37,7 @@ export async function registerClient(
       created_at: clock(),
     })
     .execute()
+  await fileOrigins(trx, id)
   return {
     client_id: id,
     client_id_issued_at: Math.floor(clock() / 1000),

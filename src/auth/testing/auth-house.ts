@@ -7,6 +7,7 @@ import type { Auditor } from '../../audit/index.ts'
 import type { Resource } from '../../fhir/index.ts'
 import { randomToken, type Schema, type Store, sealer } from '../../store/index.ts'
 import type { Logger } from '../../web/index.ts'
+import { fileOrigins } from '../client/origins.ts'
 import type { AuthSettings } from '../context.ts'
 import { initialize } from '../initialize.ts'
 import { keepFirstSigningKey } from '../keys/signing-key.ts'
@@ -121,6 +122,7 @@ export class AuthHouse {
         ...client,
       })
       .execute()
+    await fileOrigins(this.store.db, client.client_id)
   }
 
   /** Launches from the portal and gives the launch token. */

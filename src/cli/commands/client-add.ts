@@ -44,6 +44,8 @@ ${describingUsage}`,
         .returning('client_id')
         .executeTakeFirst()
       if (!added) throw new CommandFailure(`Cannot add client ${client_id}: the id is taken`)
+      const { fileOrigins } = await import('../../auth/index.ts')
+      await fileOrigins(trx, client_id)
     })
     io.stdout.write(`client_id: ${client_id}\n`)
     if (secret !== undefined) io.stdout.write(`client_secret: ${secret}\n`)

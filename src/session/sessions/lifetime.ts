@@ -14,13 +14,20 @@ export interface TokenLifetime {
  */
 export function lifetimeOf(grant: TokenGrant, now: number): TokenLifetime {
   const life = grant.expiresInSeconds === undefined ? undefined : grant.expiresInSeconds * 1000
-  const renewAt =
-    life === undefined ? Number.MAX_SAFE_INTEGER : now + life - Math.min(life / 10, MAX_LEEWAY_MS)
+  const renewAt = life === undefined ? LATEST : now + life - Math.min(life / 10, MAX_LEEWAY_MS)
   if (grant.tokens.refreshToken === undefined)
-    return { renewAt: Number.MAX_SAFE_INTEGER, renewableUntil: life === undefined ? null : now + life }
+    return { renewAt: LATEST, renewableUntil: life === undefined ? null : instantOf(now + life) }
   const renewableFor = grant.refreshExpiresInSeconds
   return {
-    renewAt: Math.floor(renewAt),
-    renewableUntil: renewableFor === undefined ? null : now + Math.max(renewableFor * 1000, life ?? 0),
+    renewAt: instantOf(renewAt),
+    renewableUntil:
+      renewableFor === undefined ? null : instantOf(now + Math.max(renewableFor * 1000, life ?? 0)),
   }
+}
+
+const LATEST = Number.MAX_SAFE_INTEGER
+
+/** An auth server may state any number as a life; a database column holds whole numbers up to a limit. */
+function instantOf(milliseconds: number): number {
+  return Math.min(Math.floor(milliseconds), LATEST)
 }

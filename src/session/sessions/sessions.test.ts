@@ -81,6 +81,18 @@ eachDatabase((name, _open, create) => {
       assert.equal(await secondsLeft(), 900)
     })
 
+    it('is its own maximum where an auth server states a life that no column holds', async () => {
+      for (const token of [
+        { refresh_token: undefined, expires_in: 1e300 },
+        { refresh_token: undefined, expires_in: 5_000.0005 },
+        { expires_in: 1e300, refresh_token_expires_in: 1e300 },
+      ]) {
+        house.ehr.script.token = token
+        browser = await launched(house.app, house.ehr.fhirBaseUrl)
+        assert.equal(await secondsLeft(), 1800)
+      }
+    })
+
     it('is told in UTC, and agrees with the seconds', async () => {
       const { expiresAt, secondsRemaining } = (await browser.get('/api/session')).json()
       assert.match(expiresAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)

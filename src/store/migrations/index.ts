@@ -2,6 +2,7 @@ import type { Migration } from '../migrate.ts'
 import { tables } from './0001-tables.ts'
 import { clientApproval } from './0002-client-approval.ts'
 import { auditRepeats } from './0003-audit-repeats.ts'
+import { clientOrigins } from './0004-client-origins.ts'
 
 /** Every migration, in the order in which it is applied. */
-export const migrations: readonly Migration[] = [tables, clientApproval, auditRepeats]
+export const migrations: readonly Migration[] = [tables, clientApproval, auditRepeats, clientOrigins]

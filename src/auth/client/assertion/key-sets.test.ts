@@ -63,13 +63,39 @@ describe('a key set by address', () => {
     assert.equal(await requestsOf(() => ask()), 1)
   })
 
-  it('is fetched each time where it may not be kept', async () => {
+  it('is fetched once in five seconds where it may not be kept, whoever asks', async () => {
     house.time.now += 60_000
     served.cacheControl = 'no-store'
-    await ask()
-    assert.equal(await requestsOf(() => ask()), 1)
+    const strangers = async () => {
+      for (let i = 0; i < 20; i++) {
+        const forged = { ...client.proof(), client_assertion: `${client.assertion().slice(0, -8)}AAAAAAAA` }
+        const answer = await house.token({
+          grant_type: 'client_credentials',
+          scope: 'system/*.rs',
+          ...forged,
+        })
+        assert.equal(answer.statusCode, 401)
+      }
+    }
+    assert.equal(await requestsOf(strangers), 1)
+    assert.equal(await requestsOf(() => ask()), 0)
+    house.time.now += 5_000
+    assert.equal(await requestsOf(strangers), 1)
     served.cacheControl = 'max-age=60'
+    house.time.now += 5_000
     await ask()
+  })
+
+  it('is not asked for again at once when it cannot be fetched', async () => {
+    house.time.now += 60_000
+    served.status = 500
+    const failing = async () => {
+      for (let i = 0; i < 5; i++) assert.equal(await ask(), 401)
+    }
+    assert.equal(await requestsOf(failing), 1)
+    served.status = 200
+    house.time.now += 5_000
+    assert.equal(await requestsOf(async () => assert.equal(await ask(), 200)), 1)
   })
 
   it('is asked again for a new kid, but not at anybody’s pace', async () => {
@@ -90,6 +116,7 @@ describe('a key set by address', () => {
     house.time.now += 60_000
     assert.equal(await ask(), 401)
     served.status = 200
+    house.time.now += 5_000
     assert.equal(await ask(), 200)
   })
 

@@ -1,3 +1,4 @@
+import { LIMITS } from '../../limits.ts'
 import type { FetchDocument } from '../../outgoing/fetch-document.ts'
 import { type ClientKey, readClientKeys } from './client-key.ts'
 
@@ -8,16 +9,17 @@ export interface KeySets {
 }
 
 interface Entry {
-  readonly keys: readonly ClientKey[]
+  /** Undefined when the last fetch failed. */
+  readonly keys: readonly ClientKey[] | undefined
   readonly freshUntil: number
   readonly askedAt: number
 }
 
-// An unknown `kid` may be a new key or anybody's invention: ask, but not at anybody's pace.
-const AGAIN_MS = 5_000
-const MOST_SETS = 1_000
-
-/** SMART 2.2: a key set is never kept longer than its Cache-Control says, and kept as long as it does. */
+/**
+ * A key set is kept as long as its Cache-Control says (SMART 2.2). Whoever sends an assertion has not proven anything
+ * yet, so nobody sets the pace of our requests: a key set is fetched once at a time and not again for
+ * `LIMITS.keySetPauseMs`, whether it must not be stored, could not be fetched, or lacks the `kid`.
+ */
 export function createKeySets(options: {
   readonly fetchDocument: FetchDocument
   readonly clock: () => number
@@ -25,9 +27,9 @@ export function createKeySets(options: {
   readonly onUnusable?: (url: string, reason: string) => void
 }): KeySets {
   const entries = new Map<string, Entry>()
-  const flights = new Map<string, Promise<Entry | undefined>>()
+  const flights = new Map<string, Promise<Entry>>()
 
-  async function ask(url: string): Promise<Entry | undefined> {
+  async function ask(url: string): Promise<Entry> {
     const askedAt = options.clock()
     const document = await options.fetchDocument(url)
     const keys = document && readClientKeys(document.json)
@@ -36,16 +38,20 @@ export function createKeySets(options: {
         url,
         keys ? 'no key for RS384 or ES384 with a kid' : 'no JSON object with an array keys',
       )
-    if (!keys) return undefined
-    const entry = { keys, freshUntil: askedAt + document.freshForMs, askedAt }
+    // What is still fresh stays in use while its server does not answer.
+    const kept = entries.get(url)
+    const entry =
+      !keys && kept?.keys && askedAt < kept.freshUntil
+        ? { ...kept, askedAt }
+        : { keys, freshUntil: askedAt + (document?.freshForMs ?? 0), askedAt }
     entries.delete(url)
     entries.set(url, entry)
     const [oldest] = entries.keys()
-    if (entries.size > MOST_SETS && oldest !== undefined) entries.delete(oldest)
+    if (entries.size > LIMITS.keySetsKept && oldest !== undefined) entries.delete(oldest)
     return entry
   }
 
-  function askOnce(url: string): Promise<Entry | undefined> {
+  function askOnce(url: string): Promise<Entry> {
     const flight = flights.get(url) ?? ask(url).finally(() => flights.delete(url))
     flights.set(url, flight)
     return flight
@@ -55,11 +61,10 @@ export function createKeySets(options: {
     async find(url, kid) {
       const now = options.clock()
       const kept = entries.get(url)
-      const fresh = kept && now < kept.freshUntil ? kept : undefined
-      if (fresh && (fresh.keys.some(key => key.kid === kid) || now - fresh.askedAt < AGAIN_MS))
-        return fresh.keys
-      const entry = (await askOnce(url)) ?? fresh
-      return entry ? entry.keys : 'unavailable'
+      const isUsable = kept && now < kept.freshUntil && kept.keys?.some(key => key.kid === kid)
+      if (kept && (isUsable || now - kept.askedAt < LIMITS.keySetPauseMs)) return kept.keys ?? 'unavailable'
+      if (!flights.has(url) && flights.size >= LIMITS.keySetFetches) return 'unavailable'
+      return (await askOnce(url)).keys ?? 'unavailable'
     },
   }
 }
