@@ -224,12 +224,12 @@ describe('the portal with several apps', () => {
     await signIn(page, stack)
     await page.goto(`${stack.settings.issuerUrl}/portal?search=Juniper`)
     await page.getByRole('link', { name: /Juniper, Alba\s/ }).click()
-    await page.getByText('More options').click()
-    await inspectOnEveryScreen(page, 'portal-more')
     for (const name of ['Slate Charts', 'Demo app']) {
-      await page.getByLabel(name).check()
+      await page.getByRole('navigation', { name: 'App' }).getByRole('link', { name }).click()
       await page.getByRole('button', { name: `Launch ${name}`, exact: true }).waitFor()
     }
+    await page.getByText('More options').click()
+    await inspectOnEveryScreen(page, 'portal-more')
     await page.getByLabel('No encounter').check()
     await page.getByLabel('The record system shows it').check()
     await page.getByLabel('More records in context').fill('Patient/x')
