@@ -62,7 +62,7 @@ describe('cookiePlan', () => {
   it('is HttpOnly and Lax, on the whole site', () => {
     assert.deepEqual(cookiePlan('http://localhost:9000', 'sallyport-login'), {
       name: 'sallyport-login',
-      attributes: { httpOnly: true, sameSite: 'lax', secure: false, path: '/' },
+      attributes: { httpOnly: true, sameSite: 'lax', secure: false, path: '/', priority: 'high' },
     })
   })
 

@@ -23,7 +23,7 @@ eachDatabase((_name, open) => {
       assert.match(cookie?.value ?? '', /^[\w-]{43}$/)
       assert.deepEqual(
         { ...cookie, value: '' },
-        { name: 'sallyport-login', value: '', path: '/', httpOnly: true, sameSite: 'Lax' },
+        { name: 'sallyport-login', value: '', path: '/', httpOnly: true, sameSite: 'Lax', priority: 'High' },
       )
     })
 

@@ -134,6 +134,34 @@ eachDatabase((_name, open) => {
       assert.equal((await browser.get(one)).statusCode, 302)
     })
 
+    it('keeps the newest five launches of a browser, in its cookies and in the database', async () => {
+      const browser = new AppBrowser(house.app)
+      browser.cookies.set('sallyport-login', 'of the auth server on another port')
+      const count = async () => (await house.store.db.selectFrom('app_launch').selectAll().execute()).length
+      const before = await count()
+      const begun = []
+      for (let at = 0; at < 30; at++) {
+        house.clock.advance(0.001)
+        begun.push(await browser.begin(house.ehr.fhirBaseUrl))
+      }
+      const pending = [...browser.cookies.keys()].filter(name => name.startsWith('sallyport-app-launch-'))
+      assert.equal(pending.length, 5)
+      assert.ok(browser.cookies.has('sallyport-login'))
+      assert.equal((await count()) - before, 5)
+      const [sixth, fifth] = begun.slice(-6)
+      assert.ok(sixth && fifth)
+      await refused(browser, await browser.visitAuthServer(sixth), /cannot be continued/, 400)
+      assert.equal((await browser.get(await browser.visitAuthServer(fifth))).statusCode, 302)
+    })
+
+    it('lets a browser throw launches away before logins and sessions', async () => {
+      const browser = new AppBrowser(house.app)
+      const begun = await browser.begin(house.ehr.fhirBaseUrl)
+      assert.match(String(begun.headers['set-cookie']), /^sallyport-app-launch-.*; Priority=Low/)
+      const opened = await browser.get(await browser.visitAuthServer(begun))
+      assert.match(String(opened.headers['set-cookie']), /sallyport-app=[^;]*;.* Priority=High/)
+    })
+
     it('refuses a launch that took more than 10 minutes', async () => {
       const browser = new AppBrowser(house.app)
       const callback = await browser.visitAuthServer(await browser.begin(house.ehr.fhirBaseUrl))

@@ -1,6 +1,7 @@
 import { randomToken, sha256 } from '../../store/index.ts'
 import { type CookiePlan, cookiePlan } from '../../web/index.ts'
 import type { AppContext } from '../context.ts'
+import { PENDING_LAUNCHES } from '../limits.ts'
 
 const LIFETIME_MS = 10 * 60_000
 const PURPOSE = 'app launch code verifier'
@@ -22,8 +23,51 @@ export interface LaunchTicket {
 
 /** Each launch has a cookie of its own, so that two tabs do not overwrite each other (checklist T8, 69). */
 export function launchCookie(context: AppContext, state: string): CookiePlan {
-  const plan = cookiePlan(context.settings.appUrl, `sallyport-app-launch-${sha256(state).slice(0, 16)}`)
-  return { ...plan, attributes: { ...plan.attributes, maxAge: LIFETIME_MS / 1000 } }
+  return planCookie(context, sha256(state).slice(0, 16))
+}
+
+function planCookie({ settings }: AppContext, name: string): CookiePlan {
+  const plan = cookiePlan(settings.appUrl, `sallyport-app-launch-${name}`)
+  return { ...plan, attributes: { ...plan.attributes, maxAge: LIFETIME_MS / 1000, priority: 'low' } }
+}
+
+/**
+ * Makes room for one more launch in this browser: forgets all but its newest, and gives the cookies that are over. Any
+ * site can open `/launch` in a browser as often as it likes, and a browser that has too many cookies of a host throws
+ * some away, such as the login at the auth server on another port.
+ */
+export async function makeRoom(
+  context: AppContext,
+  cookies: Readonly<Record<string, string | undefined>>,
+): Promise<readonly CookiePlan[]> {
+  const prefix = planCookie(context, '').name
+  const held = Object.entries(cookies).flatMap(([name, value = '']) =>
+    name.startsWith(prefix) ? [{ name, hash: sha256(value) }] : [],
+  )
+  if (held.length === 0) return []
+  const newest = await context.store.db
+    .selectFrom('app_launch')
+    .select('browser_hash')
+    .where(
+      'browser_hash',
+      'in',
+      held.map(({ hash }) => hash),
+    )
+    .where('expires_at', '>', context.clock())
+    .orderBy('created_at', 'desc')
+    .limit(PENDING_LAUNCHES - 1)
+    .execute()
+  const over = held.filter(({ hash }) => !newest.some(({ browser_hash }) => browser_hash === hash))
+  if (over.length === 0) return []
+  await context.store.db
+    .deleteFrom('app_launch')
+    .where(
+      'browser_hash',
+      'in',
+      over.map(({ hash }) => hash),
+    )
+    .execute()
+  return over.map(({ name }) => planCookie(context, name.slice(prefix.length)))
 }
 
 export async function keepLaunch(context: AppContext, launch: PendingLaunch): Promise<LaunchTicket> {

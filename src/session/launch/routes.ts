@@ -4,7 +4,7 @@ import type { AppContext } from '../context.ts'
 import { isSampleData, portalUrl } from '../places.ts'
 import { beginLaunch } from './begin-launch.ts'
 import { finishLaunch } from './finish-launch.ts'
-import { launchCookie } from './pending-launch.ts'
+import { launchCookie, makeRoom } from './pending-launch.ts'
 import { describeRefusal, type LaunchRefusal } from './refusal.ts'
 import { refusalWords } from './refusal-page.ts'
 
@@ -16,6 +16,8 @@ export function launchRoutes(app: FastifyInstance, context: AppContext): void {
     const begun = await beginLaunch(context, request.query)
     if (begun.kind !== 'begun') return sendRefusal(context, reply, begun)
     const { cookie, cookieValue } = begun.ticket
+    for (const { name, attributes } of await makeRoom(context, request.cookies))
+      reply.clearCookie(name, attributes)
     return reply.setCookie(cookie.name, cookieValue, cookie.attributes).redirect(begun.url)
   })
 

@@ -3,6 +3,13 @@ import { tables } from './0001-tables.ts'
 import { clientApproval } from './0002-client-approval.ts'
 import { auditRepeats } from './0003-audit-repeats.ts'
 import { clientOrigins } from './0004-client-origins.ts'
+import { launchAndSuccessorIndexes } from './0005-launch-and-successor-indexes.ts'
 
 /** Every migration, in the order in which it is applied. */
-export const migrations: readonly Migration[] = [tables, clientApproval, auditRepeats, clientOrigins]
+export const migrations: readonly Migration[] = [
+  tables,
+  clientApproval,
+  auditRepeats,
+  clientOrigins,
+  launchAndSuccessorIndexes,
+]
