@@ -51,7 +51,7 @@ describe('refresh', () => {
           status: 200,
           members: ['access_token', 'expires_in', 'id_token', 'refresh_token', 'scope', 'token_type'],
         },
-        why: 'a lost response may be asked for again within 10 s and gets the same successor',
+        why: 'a lost response may be asked for again within 60 s and gets the same successor',
       },
     },
     'with the token of before, after its successor was used': {

@@ -4,9 +4,11 @@ import { after, before, describe, it } from 'node:test'
 import { decodeProtectedHeader } from 'jose'
 import * as oidc from 'openid-client'
 import { makeNextSigningKey, withdrawSigningKey } from '../src/auth/index.ts'
+import { LIFETIME } from '../src/auth/lifetimes.ts'
 import { SigningClient } from '../src/auth/testing/signing-client.ts'
 import { ensureSecret } from '../src/config/index.ts'
 import { createInterceptor, type Interceptor } from '../src/interceptor/index.ts'
+import { AUTH_SERVER_TIMEOUT_MS, renewalClaimMs } from '../src/session/limits.ts'
 import { sealer } from '../src/store/index.ts'
 import { type Stack, startStack } from './support/stack.ts'
 
@@ -24,6 +26,14 @@ before(async () => {
 after(async () => {
   second?.close()
   await stack?.close()
+})
+
+describe('the retry window of a refresh token', () => {
+  it('outlasts the app: its time-out, and a claim to renew whose holder died', () => {
+    const latest = renewalClaimMs(AUTH_SERVER_TIMEOUT_MS)
+    assert.ok(latest >= 2 * AUTH_SERVER_TIMEOUT_MS)
+    assert.ok(LIFETIME.refreshRetry >= latest + 10_000)
+  })
 })
 
 async function register(metadata: Record<string, unknown>): Promise<Record<string, string>> {

@@ -1,3 +1,5 @@
+import { REFRESH_RETRY_MS } from '../store/index.ts'
+
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
@@ -13,6 +15,6 @@ export const LIFETIME = {
   /** An unused `offline_access` refresh token; each use starts it anew. (g)(10) asks for three months, whichever they are. */
   offlineRefresh: 100 * 24 * HOUR,
   /** A refresh whose response was lost may be asked again this long. */
-  refreshRetry: 10 * SECOND,
+  refreshRetry: REFRESH_RETRY_MS,
   portalToken: 60 * SECOND,
 } as const

@@ -58,7 +58,8 @@ export const appTable = {
     env: 'SMART_APP_TIMEOUT_SECONDS',
     type: types.wholeNumber(1, 300),
     initial: '10',
-    about: 'How long the app server waits for an answer of the FHIR server or the auth server.',
+    about:
+      'How long the app server waits for an answer of the FHIR server, and of the auth server (there 20 s at most).',
     of: settings => settings.app.timeoutSeconds,
   }),
 }

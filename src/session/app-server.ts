@@ -9,6 +9,7 @@ import type { AppContext, AppSettings } from './context.ts'
 import { demoRoute } from './demo/route.ts'
 import { jwksRoute } from './jwks.ts'
 import { launchRoutes } from './launch/routes.ts'
+import { AUTH_SERVER_TIMEOUT_MS } from './limits.ts'
 import { logoutRoutes } from './logout.ts'
 import { createAppKeys } from './oauth/app-key.ts'
 import { createDiscovery } from './oauth/discovery.ts'
@@ -55,6 +56,7 @@ export async function appServer(options: AppServerOptions): Promise<FastifyInsta
 function contextOf(options: AppServerOptions, app: FastifyInstance): AppContext {
   const { store, sealer, clock = Date.now, fetch = globalThis.fetch } = options
   const timeoutMs = options.app.timeoutSeconds * 1000
+  const authTimeoutMs = Math.min(timeoutMs, AUTH_SERVER_TIMEOUT_MS)
   return {
     settings: options,
     store,
@@ -63,8 +65,9 @@ function contextOf(options: AppServerOptions, app: FastifyInstance): AppContext 
     clock,
     fetch,
     timeoutMs,
+    authTimeoutMs,
     log: app.log,
-    discovery: createDiscovery({ fetch, clock, timeoutMs }),
+    discovery: createDiscovery({ fetch, clock, timeoutMs: authTimeoutMs }),
     appKeys: createAppKeys({ store, sealer, clock }),
     sessionCookie: cookiePlan(options.appUrl, 'sallyport-app'),
     renewals: new Map(),

@@ -25,8 +25,10 @@ export interface AppContext {
   readonly clock: () => number
   readonly fetch: typeof fetch
   readonly log: FastifyBaseLogger
-  /** How long the auth server or the FHIR server may take to answer. */
+  /** How long the FHIR server may take to answer. */
   readonly timeoutMs: number
+  /** How long the auth server may take. */
+  readonly authTimeoutMs: number
   readonly discovery: Discovery
   readonly appKeys: AppKeys
   readonly sessionCookie: CookiePlan

@@ -3,3 +3,14 @@ export const GRANTED_SCOPE_CHARACTERS = 32_000
 
 /** Launches that one browser may have under way. */
 export const PENDING_LAUNCHES = 5
+
+/**
+ * How long the app waits for an answer of an auth server, whatever `smart.app.timeout-seconds` says: a renewal whose
+ * response was lost must be asked again while the auth server still takes it for a retry.
+ */
+export const AUTH_SERVER_TIMEOUT_MS = 20_000
+
+/** How long one instance may take to renew tokens, by discovery and refresh, before another takes over. */
+export function renewalClaimMs(authTimeoutMs: number): number {
+  return 2 * authTimeoutMs + 5_000
+}

@@ -9,6 +9,12 @@ const HOUR = 3_600_000
  */
 const KEPT = { loginFailure: HOUR, code: HOUR, grant: 48 * HOUR, signingKey: 168 * HOUR } as const
 
+/**
+ * How long a refresh may be asked again. The successor of a used refresh token is readable until then; longer than any
+ * client waits for a response.
+ */
+export const REFRESH_RETRY_MS = 60_000
+
 /** Removes what has expired (contract 2). Safe to run on several instances at once, and at any time. */
 export async function sweep({ db }: Store, now: Instant): Promise<void> {
   await db
@@ -33,6 +39,12 @@ export async function sweep({ db }: Store, now: Instant): Promise<void> {
     .where('expires_at', '<', now - KEPT.code)
     .execute()
   await db.deleteFrom('refresh_token').where('expires_at', '<', now).execute()
+  await db
+    .updateTable('refresh_token')
+    .set({ successor_sealed: null })
+    .where('successor_sealed', 'is not', null)
+    .where('used_at', '<', now - REFRESH_RETRY_MS)
+    .execute()
   await db.deleteFrom('revocation').where('expires_at', '<', now).execute()
   await db.deleteFrom('used_assertion').where('expires_at', '<', now).execute()
   await db

@@ -128,11 +128,14 @@ describe('POST /oauth2/introspect', () => {
     assert.equal((await ask(tokens.access_token, basic('app'))).body, '{"active":false}')
   })
 
-  it('tells whoever bears a system/ read scope about any token', async () => {
+  it('tells whoever bears a system/ read scope about any access token, and about no refresh token', async () => {
     const tokens = await bought()
     const bearer = { authorization: `Bearer ${await system('system/Patient.r')}` }
     assert.equal((await ask(tokens.access_token, bearer)).json().client_id, 'app')
-    assert.equal((await ask(tokens.refresh_token, bearer)).json().client_id, 'app')
+    for (const form of [{}, { token_type_hint: 'refresh_token' }])
+      assert.equal((await ask(tokens.refresh_token, bearer, form)).body, '{"active":false}')
+    const all = { authorization: `Bearer ${await system('system/*.cruds')}` }
+    assert.equal((await ask(tokens.refresh_token, all)).body, '{"active":false}')
     const own = (await ask(await system('system/Patient.r'), bearer)).json()
     assert.equal(own.sub, 'back-end')
     assert.equal(own.scope, 'system/Patient.r')

@@ -12,8 +12,13 @@ export type Introspection =
 
 const INACTIVE: Introspection = { active: false }
 
-/** Whose tokens the asker may look at: those of one client, or anybody's. */
-export type Sight = { readonly kind: 'own'; readonly clientId: string } | { readonly kind: 'any' }
+/**
+ * Which tokens the asker may look at: all of one client, or the access tokens of any. A resource server is shown access
+ * tokens only, so it learns nothing of refresh tokens.
+ */
+export type Sight =
+  | { readonly kind: 'own'; readonly clientId: string }
+  | { readonly kind: 'any-access-token' }
 
 /**
  * Looks at an access or refresh token. What the asker may not see is as inactive as what is not there; which of the two
@@ -26,6 +31,10 @@ export async function introspect(
   onInactive: (check: string) => void,
 ): Promise<Introspection> {
   const access = await checkAccessToken(context, token)
+  if (typeof access === 'string' && sight.kind === 'any-access-token') {
+    onInactive(access)
+    return INACTIVE
+  }
   const found =
     typeof access === 'string' ? await ofRefreshToken(context, token) : ofAccessToken(context, access)
   if (found.active && sight.kind === 'own' && found.client_id !== sight.clientId) {

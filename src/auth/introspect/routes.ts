@@ -25,7 +25,7 @@ export function introspectRoutes(app: FastifyInstance, context: AuthContext): vo
   })
 }
 
-/** A confidential client sees its own tokens, the bearer of a `system/` read scope any. */
+/** A confidential client sees its own tokens, the bearer of a `system/` read scope the access tokens of any. */
 async function sightOf(
   context: AuthContext,
   { headers }: FastifyRequest,
@@ -34,7 +34,7 @@ async function sightOf(
   if (isBearer(headers.authorization)) {
     const bearer = await readBearer(context, headers.authorization)
     if (typeof bearer === 'string') return bearer
-    return readsAsSystem(bearer.scope) ? { kind: 'any' } : 'insufficient-scope'
+    return readsAsSystem(bearer.scope) ? { kind: 'any-access-token' } : 'insufficient-scope'
   }
   const client = await authenticateClient(context, headers.authorization, form)
   if (client instanceof Refusal) return client

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { eachDatabase } from '../../../test/support/databases.ts'
+import { sha256, sweep } from '../../store/index.ts'
+import { LIFETIME } from '../lifetimes.ts'
 import { AuthHouse, claimsOf, strangerToken } from '../testing/auth-house.ts'
 import type { Visitor } from '../testing/visitor.ts'
 
@@ -49,17 +51,38 @@ eachDatabase((_name, open) => {
     it('answers the retry of a lost response with the same successor', async () => {
       const { refresh_token: token } = await online()
       const first = (await house.refresh(token)).json()
-      house.time.now += 10_000
+      house.time.now += LIFETIME.refreshRetry
       const retry = await house.refresh(token)
       assert.equal(retry.statusCode, 200)
       assert.equal(retry.json().refresh_token, first.refresh_token)
       assert.equal((await house.refresh(first.refresh_token)).statusCode, 200)
     })
 
-    it('ends the grant when a token comes again after 10 s', async () => {
+    it('keeps a successor readable no longer than it may be asked for again', async () => {
+      const { refresh_token: token } = await online()
+      await house.refresh(token)
+      const kept = async () =>
+        (
+          await house.store.db
+            .selectFrom('refresh_token')
+            .select('successor_sealed')
+            .where('token_hash', '=', sha256(token))
+            .executeTakeFirstOrThrow()
+        ).successor_sealed
+      house.time.now += LIFETIME.refreshRetry
+      await sweep(house.store, house.time.now)
+      assert.ok(await kept())
+      assert.equal((await house.refresh(token)).statusCode, 200)
+      house.time.now += 1
+      await sweep(house.store, house.time.now)
+      assert.equal(await kept(), null)
+      assert.equal((await house.refresh(token)).json().error, 'invalid_grant')
+    })
+
+    it('ends the grant when a token comes again after the retry window', async () => {
       const { refresh_token: token } = await online()
       const { refresh_token: successor } = (await house.refresh(token)).json()
-      house.time.now += 10_001
+      house.time.now += LIFETIME.refreshRetry + 1
       assert.equal((await house.refresh(token)).json().error, 'invalid_grant')
       assert.equal((await house.refresh(successor)).json().error, 'invalid_grant')
     })

@@ -18,7 +18,7 @@ type TokenRow = Selectable<Schema['refresh_token']>
 
 /**
  * `grant_type=refresh_token`. Each token is used once, by compare-and-set in one transaction with its successor. Using
- * it again ends the whole grant, unless it is the retry of a response that was lost: the same request, within 10 s,
+ * it again ends the whole grant, unless it is the retry of a response that was lost: the same request, within the retry window,
  * while the successor is unused. That is answered with the same successor, so there is never a second branch.
  */
 export async function refresh(

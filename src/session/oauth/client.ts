@@ -26,7 +26,7 @@ export async function oauthClient(
   const proof = await proofFor(context, metadata)
   const client = new Configuration(metadata, context.settings.app.clientId, { [clockSkew]: skew }, proof)
   client[customFetch] = (url, options) => fetch(url, options as RequestInit)
-  client.timeout = Math.max(1, Math.ceil(context.timeoutMs / 1000))
+  client.timeout = Math.max(1, Math.ceil(context.authTimeoutMs / 1000))
   enableNonRepudiationChecks(client)
   if (fhirBaseUrl.startsWith('http:')) allowInsecureRequests(client)
   return client

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { AppContext } from '../context.ts'
 import { fail, type Result, succeed } from '../failure.ts'
+import { renewalClaimMs } from '../limits.ts'
 import { redeemRefreshToken } from '../oauth/renewal.ts'
 import { revokeTokens } from '../oauth/revocation.ts'
 import type { TokenGrant } from '../oauth/token-grant.ts'
@@ -31,7 +32,7 @@ async function renew(context: AppContext, session: Session): Promise<Result<Sess
   if (!tokens) return fail({ kind: 'session-over' })
   const { refreshToken } = tokens
   if (refreshToken === undefined) return fail({ kind: 'token-refused' })
-  const looks = Math.ceil((2 * context.timeoutMs) / LOOK_AGAIN_MS)
+  const looks = Math.ceil((2 * context.authTimeoutMs) / LOOK_AGAIN_MS)
   for (let look = 0; look < looks; look++) {
     const current = await loadSession(context, session.idHash)
     if (!current) return fail({ kind: 'session-over' })
@@ -43,11 +44,11 @@ async function renew(context: AppContext, session: Session): Promise<Result<Sess
 }
 
 /** Compare-and-set: true for one caller at a time. A claim whose holder died lapses. */
-async function claimRenewal({ store, clock, timeoutMs }: AppContext, session: Session): Promise<boolean> {
+async function claimRenewal({ store, clock, authTimeoutMs }: AppContext, session: Session): Promise<boolean> {
   const now = clock()
   const claimed = await store.db
     .updateTable('app_session')
-    .set({ renewing_until: now + 4 * timeoutMs })
+    .set({ renewing_until: now + renewalClaimMs(authTimeoutMs) })
     .where('id_hash', '=', session.idHash)
     .where('token_version', '=', session.tokenVersion)
     .where(({ or, eb }) => or([eb('renewing_until', 'is', null), eb('renewing_until', '<=', now)]))
