@@ -1,8 +1,14 @@
 /** What a clinician sees when something is refused or away: words, a way on, and never someone else's record. */
 import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
+import { AuthHouse } from '../src/auth/testing/auth-house.ts'
+import { oneStore } from '../src/auth/testing/one-store.ts'
+import { listen } from '../src/web/index.ts'
 import { inspectOnEveryScreen, useBrowser } from './support/browser.ts'
+import { freePorts } from './support/free-ports.ts'
 import { type Stack, startStack } from './support/stack.ts'
 import { launch, pickPatient, signIn } from './support/walk.ts'
 
@@ -141,5 +147,43 @@ describe('away', () => {
     await app.page.reload()
     await app.page.getByRole('heading', { level: 1, name: /cannot be reached/ }).waitFor()
     await inspectOnEveryScreen(app.page, 'app-away')
+  })
+})
+
+describe('plain http off loopback', () => {
+  const openOther = oneStore()
+
+  // There a browser sends no Sec-Fetch-Site, and `Origin: null` from a page with the policy no-referrer.
+  it('lets a clinician sign in, and tells no other site what page they come from', async () => {
+    const [port = 0] = await freePorts(1)
+    const issuerUrl = `http://ehr.test:${port}`
+    const seen: (string | undefined)[] = []
+    const other = createServer((request, response) => {
+      seen.push(request.headers.referer)
+      response.end('app')
+    })
+    await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve))
+    const launch_url = `http://app.test:${(other.address() as AddressInfo).port}/launch`
+    const house = await AuthHouse.open(await openOther(), {
+      settings: { issuerUrl, onLoopback: false, bind: ['0.0.0.0'], defaultClientId: 'plain' },
+    })
+    await house.addClient({ client_id: 'plain', launch_url, redirect_uris: JSON.stringify([launch_url]) })
+    await listen(house.app, port, ['127.0.0.1'])
+    try {
+      const { page } = await open()
+      await page.goto(`${issuerUrl}/login`)
+      await page.getByLabel('Username').fill('clinician')
+      await page.getByLabel('Password').fill('sallyport')
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.waitForURL(`${issuerUrl}/portal`)
+      await page.goto(`${issuerUrl}/portal?patient=juniper`)
+      await page.getByRole('button', { name: /^Launch/ }).click()
+      await page.waitForURL(`${launch_url}?*`)
+      assert.ok(seen.length > 0)
+      assert.deepEqual([...new Set(seen)], [undefined])
+    } finally {
+      await house.app.close()
+      other.close()
+    }
   })
 })

@@ -85,7 +85,7 @@ describe('the headers of an answer', () => {
       "frame-ancestors 'none'; default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'",
     )
     assert.equal(headers['x-frame-options'], 'DENY')
-    assert.equal(headers['referrer-policy'], 'no-referrer')
+    assert.equal(headers['referrer-policy'], 'same-origin')
     assert.equal(headers['x-content-type-options'], 'nosniff')
     assert.equal(headers['cache-control'], 'no-store')
     assert.equal(headers['strict-transport-security'], undefined)
@@ -99,6 +99,7 @@ describe('the headers of an answer', () => {
       "frame-ancestors 'none'; default-src 'none'; base-uri 'none'",
     )
     assert.equal(headers['x-frame-options'], 'DENY')
+    assert.equal(headers['referrer-policy'], 'no-referrer')
   })
 
   it('keeps what a handler set', async () => {

@@ -52,7 +52,7 @@ export function isPlainHost(hostname: string): boolean {
 }
 
 /**
- * Headers of every response, set before its handler may set others: a page has its own policy. `no-referrer`, because
+ * Headers of every response, set before its handler may set others: a page has its own policies. `no-referrer`, because
  * addresses carry launch and code values; `no-store`, because most answers are about a patient.
  */
 export function setSecurityHeaders(reply: FastifyReply, https: boolean): void {

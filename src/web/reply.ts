@@ -29,10 +29,15 @@ export function decorateReply(app: FastifyInstance, options: ReplyOptions): void
   app.decorateReply(
     'sendPage',
     function sendPage(this: FastifyReply, page, { status = 200, ...policy } = {}) {
-      return this.code(status)
-        .type('text/html; charset=utf-8')
-        .header('content-security-policy', pagePolicy(policy))
-        .send(page.markup)
+      return (
+        this.code(status)
+          .type('text/html; charset=utf-8')
+          .header('content-security-policy', pagePolicy(policy))
+          // Under no-referrer a browser sends forms with `Origin: null`, which cannot be told from another site's. Other
+          // origins are told nothing by this policy either.
+          .header('referrer-policy', 'same-origin')
+          .send(page.markup)
+      )
     },
   )
   app.decorateReply('sendProblem', function sendProblem(this: FastifyReply, problem) {

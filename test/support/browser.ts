@@ -20,6 +20,8 @@ const FLAGS = [
   '--disable-quic',
   '--disable-gpu',
   '--disable-extensions',
+  // Names that are not loopback: browsers treat plain http there in another way.
+  '--host-resolver-rules=MAP *.test 127.0.0.1',
 ] as const
 
 export async function launchBrowser(): Promise<Browser> {
