@@ -17,7 +17,8 @@ eachDatabase((_name, open, create) => {
       })
       const [key] = await store.db.selectFrom('signing_key').selectAll().execute()
       assert.equal(key?.private_jwk_sealed.includes('"d"'), false)
-      assert.match(seal.open(key?.private_jwk_sealed ?? '', 'signing-key'), /"d":/)
+      const cell = { table: 'signing_key', column: 'private_jwk_sealed', row: key?.kid ?? '' } as const
+      assert.match(seal.open(key?.private_jwk_sealed ?? '', cell), /"d":/)
       assert.doesNotMatch(key?.public_jwk ?? '', /"(d|p|q|dp|dq|qi)"/)
       assert.deepEqual(await store.db.selectFrom('client').selectAll().execute(), [
         {
@@ -83,7 +84,7 @@ eachDatabase((_name, open, create) => {
       await initialize({ settings: testSettings, store, sealer: seal })
       await assert.rejects(
         initialize({ settings: testSettings, store, sealer: sealer('another secret') }),
-        /^Error: Cannot open sealed signing-key: it was changed, or sealed with another SMART_SECRET$/,
+        /^Error: Cannot open sealed signing_key\.private_jwk_sealed: it was changed, moved, or sealed with another SMART_SECRET$/,
       )
     })
 

@@ -46,10 +46,11 @@ describe('authServer', () => {
       assert.equal(headers['cache-control'], 'no-store', path)
       assert.match(
         String(headers['content-security-policy']),
-        /default-src 'none'.*frame-ancestors 'none'/,
+        /^frame-ancestors 'none'; default-src 'none'/,
         path,
       )
-      assert.equal(headers['referrer-policy'], 'no-referrer', path)
+      assert.equal(headers['referrer-policy'], 'same-origin', path)
+      assert.equal(headers['x-frame-options'], 'DENY', path)
     }
     const large = { username: 'x', password: 'y'.repeat(70_000) }
     assert.equal((await visitor.post('/login', large)).statusCode, 413)

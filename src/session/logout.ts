@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { html, page } from '../web/index.ts'
 import type { AppContext } from './context.ts'
-import { revokeTokens } from './oauth/revocation.ts'
+import { revokeSession } from './oauth/revocation.ts'
 import { isSampleData, portalUrl } from './places.ts'
 import { auditSession } from './sessions/audit-session.ts'
 import { endSession } from './sessions/end-session.ts'
@@ -23,7 +23,7 @@ export function logoutRoutes(app: FastifyInstance, context: AppContext): void {
         const event = { kind: 'session-end', status: 303, requestId: request.id } as const
         await auditSession(context, session, event, trx)
       })
-      await revokeTokens(context, session)
+      await revokeSession(context, session)
     }
     const { name, attributes } = context.sessionCookie
     return reply.clearCookie(name, attributes).redirect('/logout', 303)

@@ -5,8 +5,9 @@
  */
 export { type DatabaseTarget, parseDatabaseUrl } from './database-url.ts'
 export { makeFolder } from './folder.ts'
+export { openSealer } from './reseal.ts'
 export type { Instant, Schema } from './schema.ts'
-export { type Sealer, sealer } from './sealer.ts'
+export { type SealedFor, type Sealer, sealer } from './sealer.ts'
 export { randomToken, sameText, sha256 } from './secrets.ts'
 export { openStore, type Store } from './store.ts'
 export { REFRESH_RETRY_MS, startSweeping, sweep } from './sweep.ts'

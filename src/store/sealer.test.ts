@@ -23,6 +23,21 @@ describe('sealer', () => {
     )
   })
 
+  it('does not open what was sealed for another row, column or table, or for no row', () => {
+    const cell = { table: 'app_session', column: 'tokens_sealed', row: 'a' } as const
+    const sealed = seal('x', cell)
+    assert.equal(open(sealed, { ...cell }), 'x')
+    for (const other of [
+      { ...cell, row: 'b' },
+      { ...cell, column: 'code_verifier_sealed' },
+      { ...cell, table: 'app_launch' },
+      'app_session.tokens_sealed',
+    ] as const)
+      assert.throws(() => open(sealed, other), /^Error: Cannot open sealed [^:]+: it was changed, moved/)
+    assert.throws(() => open(seal('x', 'app_session.tokens_sealed'), cell), /Cannot open/)
+    assert.throws(() => open(sealed.replace(/^v2/, 'v1'), cell), /Cannot open/)
+  })
+
   it('does not open what was sealed with another secret', () => {
     assert.throws(() => sealer('another').open(seal('x', 'tokens'), 'tokens'), /SMART_SECRET/)
   })

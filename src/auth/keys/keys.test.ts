@@ -142,7 +142,7 @@ describe('createKeyRing', () => {
     const options = { store, sealer: seal, clock: () => 1, publishedForMs: 1 }
     await assert.rejects(createKeyRing(options).signing(), /there is no signing key/)
     await makeFirstSigningKey(store, sealer('another'), 1)
-    await assert.rejects(createKeyRing(options).signing(), /Cannot open sealed signing-key/)
+    await assert.rejects(createKeyRing(options).signing(), /Cannot open sealed signing_key/)
   })
 })
 

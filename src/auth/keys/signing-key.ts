@@ -21,7 +21,7 @@ export interface SigningKey {
 /** Adds the audit record of a change to its transaction. */
 export type RecordChange = (trx: Transaction<Schema>) => Promise<void>
 
-const PURPOSE = 'signing-key'
+const sealedFor = (kid: string) => ({ table: 'signing_key', column: 'private_jwk_sealed', row: kid }) as const
 const generate = promisify(generateKeyPair)
 
 /**
@@ -139,7 +139,7 @@ export async function insertKey(
       kid: publicJwk.kid,
       generation,
       public_jwk: JSON.stringify(publicJwk),
-      private_jwk_sealed: sealer.seal(JSON.stringify(jwk), PURPOSE),
+      private_jwk_sealed: sealer.seal(JSON.stringify(jwk), sealedFor(publicJwk.kid)),
       created_at: now,
       signs_from: signsFrom,
       retired_at: null,
@@ -151,7 +151,7 @@ export async function insertKey(
 
 /** Opens the private part. Throws when it was sealed with another secret. */
 export function openSigningKey(sealed: string, publicJwk: PublicJwk, sealer: Sealer): SigningKey {
-  const jwk: JsonWebKey = JSON.parse(sealer.open(sealed, PURPOSE))
+  const jwk: JsonWebKey = JSON.parse(sealer.open(sealed, sealedFor(publicJwk.kid)))
   return { publicJwk, privateKey: createPrivateKey({ key: jwk, format: 'jwk' }) }
 }
 

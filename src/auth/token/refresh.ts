@@ -12,7 +12,8 @@ import { createRefreshToken, touchGrant } from './refresh-token.ts'
 import type { TokenRequest } from './token-request.ts'
 import type { Purchase } from './token-response.ts'
 
-const PURPOSE = 'refresh-token'
+const sealedFor = (tokenHash: string) =>
+  ({ table: 'refresh_token', column: 'successor_sealed', row: tokenHash }) as const
 
 type TokenRow = Selectable<Schema['refresh_token']>
 
@@ -98,7 +99,10 @@ async function succeed(
   if (successor === undefined) return undefined
   await trx
     .updateTable('refresh_token')
-    .set({ successor_hash: sha256(successor), successor_sealed: sealer.seal(successor, PURPOSE) })
+    .set({
+      successor_hash: sha256(successor),
+      successor_sealed: sealer.seal(successor, sealedFor(row.token_hash)),
+    })
     .where('token_hash', '=', row.token_hash)
     .execute()
   return successor
@@ -120,7 +124,9 @@ async function retry(
     .where('used.request_hash', '=', hash)
     .where('successor.used_at', 'is', null)
     .executeTakeFirst()
-  return used?.successor_sealed == null ? undefined : sealer.open(used.successor_sealed, PURPOSE)
+  return used?.successor_sealed == null
+    ? undefined
+    : sealer.open(used.successor_sealed, sealedFor(token_hash))
 }
 
 function badToken(detail: string): Refusal {

@@ -1,5 +1,5 @@
 import { ensureSecret } from '../../config/index.ts'
-import { openStore, type Sealer, type Store, sealer } from '../../store/index.ts'
+import { openSealer, openStore, type Sealer, type Store } from '../../store/index.ts'
 import { isSet, optional, subject } from '../arguments.ts'
 import { columns } from '../columns.ts'
 import { type Arguments, type Command, CommandFailure, type ExitCode, type Io, misuse } from '../command.ts'
@@ -112,7 +112,7 @@ async function withSealer<T>(io: Io, use: (store: Store, seal: Sealer) => Promis
   const settings = settingsOf(io)
   const store = await openStore(settings.databaseUrl)
   try {
-    return await use(store, sealer(ensureSecret(settings)))
+    return await use(store, await openSealer(store, ensureSecret(settings)))
   } finally {
     await store.close()
   }

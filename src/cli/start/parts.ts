@@ -1,6 +1,6 @@
 import { type Auditor, createAuditor, noAudit, startSweepingAudit } from '../../audit/index.ts'
 import { ensureSecret, type Settings } from '../../config/index.ts'
-import { openStore, type Sealer, type Store, sealer, startSweeping } from '../../store/index.ts'
+import { openSealer, openStore, type Sealer, type Store, startSweeping } from '../../store/index.ts'
 import type { Logger } from '../../web/index.ts'
 import type { Closing } from './closing.ts'
 import type { Tls } from './tls.ts'
@@ -35,7 +35,11 @@ export async function openKeeping({ settings, logger }: Parts, closing: Closing)
     onError: error => logger.warn({ err: error }, 'Cannot remove old audit records'),
   })
   closing.add(() => auditSweeping.stop())
-  return { store, sealer: sealer(secret), audit: openAudit({ settings, logger }, store, closing) }
+  return {
+    store,
+    sealer: await openSealer(store, secret),
+    audit: openAudit({ settings, logger }, store, closing),
+  }
 }
 
 function openAudit(

@@ -1,10 +1,9 @@
 import type { AppContext } from '../context.ts'
 import type { OAuthProblem } from '../oauth/errors.ts'
 import { type Exchange, exchangeCode } from '../oauth/exchange.ts'
-import { revokeTokens } from '../oauth/revocation.ts'
+import { revokeSession, revokeTokens } from '../oauth/revocation.ts'
 import { auditSession } from '../sessions/audit-session.ts'
 import { openSession } from '../sessions/open-session.ts'
-import { sealTokens } from '../sessions/tokens.ts'
 import { callbackUrl } from './begin-launch.ts'
 import { type PendingLaunch, takeLaunch } from './pending-launch.ts'
 import type { LaunchRefusal } from './refusal.ts'
@@ -64,11 +63,7 @@ async function startSession(
 ): Promise<FinishedLaunch> {
   const { patientId } = grant
   if (patientId === undefined) {
-    await revokeTokens(context, {
-      fhirBaseUrl,
-      issuer,
-      tokensSealed: sealTokens(context.sealer, grant.tokens),
-    })
+    await revokeTokens(context, { fhirBaseUrl, issuer }, grant.tokens)
     return { kind: 'no-patient' }
   }
   const opening = { fhirBaseUrl, issuer, grant, patientId, identity, replaces: sessionCookie }
@@ -78,7 +73,7 @@ async function startSession(
     await auditSession(context, session.opened, { kind: 'session-open', status: 302, requestId }, trx)
     return session
   })
-  if (replaced) await revokeTokens(context, replaced)
+  if (replaced) await revokeSession(context, replaced)
   return { kind: 'opened', cookie }
 }
 

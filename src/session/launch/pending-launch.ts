@@ -4,7 +4,8 @@ import type { AppContext } from '../context.ts'
 import { PENDING_LAUNCHES } from '../limits.ts'
 
 const LIFETIME_MS = 10 * 60_000
-const PURPOSE = 'app launch code verifier'
+const sealedFor = (stateHash: string) =>
+  ({ table: 'app_launch', column: 'code_verifier_sealed', row: stateHash }) as const
 
 /** A launch whose browser is at the auth server. */
 export interface PendingLaunch {
@@ -82,7 +83,7 @@ export async function keepLaunch(context: AppContext, launch: PendingLaunch): Pr
       issuer: launch.issuer,
       fhir_base_url: launch.fhirBaseUrl,
       nonce: launch.nonce,
-      code_verifier_sealed: context.sealer.seal(launch.codeVerifier, PURPOSE),
+      code_verifier_sealed: context.sealer.seal(launch.codeVerifier, sealedFor(sha256(state))),
       created_at: now,
       expires_at: now + LIFETIME_MS,
     })
@@ -111,7 +112,7 @@ export async function takeLaunch(
       issuer: row.issuer,
       fhirBaseUrl: row.fhir_base_url,
       nonce: row.nonce,
-      codeVerifier: context.sealer.open(row.code_verifier_sealed, PURPOSE),
+      codeVerifier: context.sealer.open(row.code_verifier_sealed, sealedFor(row.state_hash)),
     }
   )
 }

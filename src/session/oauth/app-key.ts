@@ -30,7 +30,8 @@ interface Row {
   readonly private_jwk_sealed: string
 }
 
-const PURPOSE = 'app key'
+const sealedFor = (generation: number) =>
+  ({ table: 'app_key', column: 'private_jwk_sealed', row: String(generation) }) as const
 const generate = promisify(generateKeyPair)
 
 /** Made when it is first needed. A key that was sealed with another `SMART_SECRET` is followed by a new one. */
@@ -81,7 +82,7 @@ async function openKey(sealer: Sealer, row: Row | undefined): Promise<AppKey | u
 
 function opening(sealer: Sealer, row: Row): JsonWebKey | undefined {
   try {
-    return JSON.parse(sealer.open(row.private_jwk_sealed, PURPOSE))
+    return JSON.parse(sealer.open(row.private_jwk_sealed, sealedFor(row.generation)))
   } catch {
     return undefined
   }
@@ -99,7 +100,7 @@ async function makeNext(
     .values({
       generation: after + 1,
       public_jwk: JSON.stringify(publicPart(jwk)),
-      private_jwk_sealed: sealer.seal(JSON.stringify(jwk), PURPOSE),
+      private_jwk_sealed: sealer.seal(JSON.stringify(jwk), sealedFor(after + 1)),
       created_at: clock(),
     })
     .onConflict(conflict => conflict.doNothing())

@@ -1,22 +1,23 @@
 import { tokenRevocation } from 'openid-client'
 import type { AppContext } from '../context.ts'
+import type { Session } from '../sessions/session.ts'
 import { openTokens, type Tokens } from '../sessions/tokens.ts'
 import { oauthClient } from './client.ts'
 
-interface Revocable {
-  readonly fhirBaseUrl: string
-  readonly issuer: string
-  readonly tokensSealed: string
+type Issued = Pick<Session, 'fhirBaseUrl' | 'issuer'>
+
+/** Tells the auth server that a session is over. Never rejects. */
+export async function revokeSession(context: AppContext, session: Session): Promise<void> {
+  const tokens = openTokens(context.sealer, session)
+  if (tokens) await revokeTokens(context, session, tokens)
 }
 
 /** Tells the auth server that the tokens are no longer needed (RFC 7009), where it takes such notice. Never rejects. */
-export async function revokeTokens(context: AppContext, session: Revocable): Promise<void> {
+export async function revokeTokens(context: AppContext, issued: Issued, tokens: Tokens): Promise<void> {
   try {
-    const found = await context.discovery.find(session.fhirBaseUrl)
-    if (!found.ok || !found.value.revocation_endpoint || found.value.issuer !== session.issuer) return
-    const tokens = openTokens(context.sealer, session.tokensSealed)
-    if (!tokens) return
-    const client = await oauthClient(context, session.fhirBaseUrl, found.value)
+    const found = await context.discovery.find(issued.fhirBaseUrl)
+    if (!found.ok || !found.value.revocation_endpoint || found.value.issuer !== issued.issuer) return
+    const client = await oauthClient(context, issued.fhirBaseUrl, found.value)
     for (const [hint, token] of revocationOrder(tokens))
       await tokenRevocation(client, token, { token_type_hint: hint })
   } catch (error) {

@@ -18,7 +18,7 @@ export async function readFhir(visit: Visit, url: string): Promise<Result<unknow
 
 async function ask(visit: Visit, session: Session, url: string): Promise<Result<unknown>> {
   const { context, requestId } = visit
-  const tokens = openTokens(context.sealer, session.tokensSealed)
+  const tokens = openTokens(context.sealer, session)
   if (!tokens) return fail({ kind: 'session-over' })
   const answer = await fetchJson(context.fetch, url, {
     timeoutMs: context.timeoutMs,

@@ -60,7 +60,7 @@ function rowOf({ settings, sealer, clock }: AppContext, opening: NewSession, idH
     encounter_id: grant.encounterId ?? null,
     need_patient_banner: grant.needPatientBanner,
     scope: grant.scope ?? settings.app.scope,
-    tokens_sealed: sealTokens(sealer, grant.tokens),
+    tokens_sealed: sealTokens(sealer, idHash, grant.tokens),
     token_version: 1,
     renew_at: renewAt,
     renewing_until: null,

@@ -28,7 +28,7 @@ export function renewSession(context: AppContext, session: Session): Promise<Res
 }
 
 async function renew(context: AppContext, session: Session): Promise<Result<Session>> {
-  const tokens = openTokens(context.sealer, session.tokensSealed)
+  const tokens = openTokens(context.sealer, session)
   if (!tokens) return fail({ kind: 'session-over' })
   const { refreshToken } = tokens
   if (refreshToken === undefined) return fail({ kind: 'token-refused' })
@@ -84,7 +84,7 @@ async function keepTokens(
   // An auth server that does not rotate leaves the refresh token out (RFC 6749, 6).
   const renewed = { ...grant, tokens: { refreshToken, ...grant.tokens } }
   const { renewAt, renewableUntil } = lifetimeOf(renewed, context.clock())
-  const tokensSealed = sealTokens(context.sealer, renewed.tokens)
+  const tokensSealed = sealTokens(context.sealer, session.idHash, renewed.tokens)
   const kept = await context.store.db
     .updateTable('app_session')
     .set({
@@ -99,7 +99,7 @@ async function keepTokens(
     .where('token_version', '=', session.tokenVersion)
     .executeTakeFirst()
   // The session was ended meanwhile (logout, another launch): nobody may use what was just bought.
-  if (kept.numUpdatedRows === 0n) await revokeTokens(context, { ...session, tokensSealed })
+  if (kept.numUpdatedRows === 0n) await revokeTokens(context, session, renewed.tokens)
   const current = await loadSession(context, session.idHash)
   return current ? succeed(current) : fail({ kind: 'session-over' })
 }

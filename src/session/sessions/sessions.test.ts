@@ -187,6 +187,26 @@ eachDatabase((name, _open, create) => {
     })
   })
 
+  describe('a session with the sealed tokens of another one', () => {
+    it('is over: they open in their own row only', async () => {
+      const other = await launched(house.app, house.ehr.fhirBaseUrl)
+      const id = async (of: AppBrowser) => String((await of.get('/api/session')).json().sessionId)
+      const [mine, theirs] = [await id(browser), await id(other)]
+      const { tokens_sealed } = await house.store.db
+        .selectFrom('app_session')
+        .select('tokens_sealed')
+        .where('session_id', '=', theirs)
+        .executeTakeFirstOrThrow()
+      await house.store.db
+        .updateTable('app_session')
+        .set({ tokens_sealed })
+        .where('session_id', '=', mine)
+        .execute()
+      assert.equal((await browser.get('/api/patient')).statusCode, 401)
+      assert.equal((await other.get('/api/patient')).statusCode, 200)
+    })
+  })
+
   describe('a session of another SMART_SECRET', () => {
     it('is over', async () => {
       const other = await sessionApp(house.store, [house.ehr.fhirBaseUrl], {

@@ -6,16 +6,21 @@ export interface Tokens {
   readonly refreshToken?: string
 }
 
-const PURPOSE = 'app session tokens'
+const sealedFor = (idHash: string) =>
+  ({ table: 'app_session', column: 'tokens_sealed', row: idHash }) as const
 
-export function sealTokens(sealer: Sealer, tokens: Tokens): string {
-  return sealer.seal(JSON.stringify(tokens), PURPOSE)
+/** For the session of this id alone. */
+export function sealTokens(sealer: Sealer, idHash: string, tokens: Tokens): string {
+  return sealer.seal(JSON.stringify(tokens), sealedFor(idHash))
 }
 
-/** Undefined when they were sealed with another `SMART_SECRET`, or changed: such a session is over. */
-export function openTokens(sealer: Sealer, sealed: string): Tokens | undefined {
+/** Undefined when they were sealed with another `SMART_SECRET` or for another session, or changed: the session is over. */
+export function openTokens(
+  sealer: Sealer,
+  { idHash, tokensSealed }: { readonly idHash: string; readonly tokensSealed: string },
+): Tokens | undefined {
   try {
-    return JSON.parse(sealer.open(sealed, PURPOSE)) as Tokens
+    return JSON.parse(sealer.open(tokensSealed, sealedFor(idHash))) as Tokens
   } catch {
     return undefined
   }

@@ -1,0 +1,48 @@
+import { sql } from 'kysely'
+import { type SealedCell, type Sealer, sealer } from './sealer.ts'
+import type { Store } from './store.ts'
+
+/** Every sealed column, with the column that names its row and the purpose that an earlier version sealed it for. */
+const SEALED: readonly (Omit<SealedCell, 'row'> & { readonly id: string; readonly earlier: string })[] = [
+  { table: 'signing_key', column: 'private_jwk_sealed', id: 'kid', earlier: 'signing-key' },
+  { table: 'refresh_token', column: 'successor_sealed', id: 'token_hash', earlier: 'refresh-token' },
+  { table: 'app_key', column: 'private_jwk_sealed', id: 'generation', earlier: 'app key' },
+  {
+    table: 'app_launch',
+    column: 'code_verifier_sealed',
+    id: 'state_hash',
+    earlier: 'app launch code verifier',
+  },
+  { table: 'app_session', column: 'tokens_sealed', id: 'id_hash', earlier: 'app session tokens' },
+]
+
+/**
+ * The sealer of a database. What an earlier version sealed without binding it to its row is sealed anew first; what
+ * another secret sealed stays as it is, and does not open.
+ */
+export async function openSealer(store: Store, secret: string): Promise<Sealer> {
+  const seal = sealer(secret)
+  for (const column of SEALED) await reseal(store, seal, column)
+  return seal
+}
+
+async function reseal({ db }: Store, seal: Sealer, { id, earlier, ...cell }: (typeof SEALED)[number]) {
+  const [table, column, row] = [sql.table(cell.table), sql.ref(cell.column), sql.ref(id)]
+  const { rows } = await sql<{ row: string | number; sealed: string }>`
+    select ${row} as "row", ${column} as sealed from ${table} where ${column} like 'v1.%'`.execute(db)
+  for (const found of rows) {
+    const text = openEarlier(seal, found.sealed, earlier)
+    if (text === undefined) continue
+    const sealed = seal.seal(text, { ...cell, row: String(found.row) })
+    // Another instance may have been first.
+    await sql`update ${table} set ${column} = ${sealed} where ${column} = ${found.sealed}`.execute(db)
+  }
+}
+
+function openEarlier(seal: Sealer, sealed: string, purpose: string): string | undefined {
+  try {
+    return seal.open(sealed, purpose)
+  } catch {
+    return undefined
+  }
+}
