@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { applyPatch } from './json-patch.ts'
+import { PATCH_OPERATIONS } from './limits.ts'
 
 describe('applyPatch', () => {
   /** RFC 6902, appendix A and around it: document, patch, result. */
@@ -127,7 +128,23 @@ describe('applyPatch', () => {
   it('fails when copies of copies grow past a bound', () => {
     const doubling = Array.from({ length: 28 }, () => ({ op: 'copy', from: '/note', path: '/note/-' }))
     const patched = applyPatch({ note: [{ text: 'x'.repeat(1000) }] }, doubling)
-    assert.deepEqual(patched, { failure: 'it copies too much', malformed: false })
+    assert.deepEqual(patched, { failure: 'it copies over 1048576 characters', malformed: false })
+  })
+
+  it('refuses more operations than the limit before it applies any', () => {
+    const adding = (count: number) =>
+      Array.from({ length: count }, () => ({ op: 'add', path: '/note/0', value: 1 }))
+    const patched = applyPatch({ note: [] }, adding(PATCH_OPERATIONS))
+    assert.ok('value' in patched)
+    assert.deepEqual(applyPatch({ note: [] }, adding(150_000)), {
+      failure: 'it has over 1000 operations',
+      malformed: true,
+    })
+  })
+
+  it('shows no more of a path than fits into a message', () => {
+    const patched = applyPatch({}, [{ op: 'remove', path: `/${'a'.repeat(100_000)}` }])
+    assert.ok('failure' in patched && patched.failure.length < 300)
   })
 
   it('tells what is no patch at all', () => {

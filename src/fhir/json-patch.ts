@@ -1,4 +1,5 @@
 import { isSameJson } from './exact-json.ts'
+import { PATCH_COPIED_CHARACTERS, PATCH_OPERATIONS } from './limits.ts'
 import { isRecord } from './record.ts'
 
 /** JSON Patch (RFC 6902) on exact JSON (`parseExact`). What it is given is never changed. */
@@ -8,9 +9,6 @@ const OPERATIONS = ['add', 'remove', 'replace', 'move', 'copy', 'test'] as const
 
 // No valid resource is deeper (see `validate`).
 const MAX_DEPTH = 100
-
-// A copy of an array into itself doubles it: what a patch copies is bounded, as what it sends is.
-const MOST_COPIED = 1024 * 1024
 
 type OperationName = (typeof OPERATIONS)[number]
 
@@ -34,11 +32,14 @@ class PatchFailure extends Error {
 export function applyPatch(document: unknown, patch: unknown): Patched {
   try {
     if (!Array.isArray(patch)) throw new PatchFailure('expected an array of operations', true)
+    if (patch.length > PATCH_OPERATIONS)
+      throw new PatchFailure(`it has over ${PATCH_OPERATIONS} operations`, true)
     let value = structuredClone(document)
     let copied = 0
     for (const operation of patch.map(parseOperation)) {
       if (operation.op === 'copy') copied += sizeAt(value, operation.from)
-      if (copied > MOST_COPIED) throw new PatchFailure('it copies too much')
+      if (copied > PATCH_COPIED_CHARACTERS)
+        throw new PatchFailure(`it copies over ${PATCH_COPIED_CHARACTERS} characters`)
       value = apply(value, operation)
     }
     return { value }
@@ -173,6 +174,9 @@ function setOwn(container: Record<string, unknown>, key: string, value: unknown)
   Object.defineProperty(container, key, { value, enumerable: true, configurable: true, writable: true })
 }
 
+const LONGEST_SHOWN = 200
+
 function show(path: readonly string[]): string {
-  return `/${path.join('/')}`
+  const text = `/${path.join('/')}`
+  return text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}…` : text
 }

@@ -11,6 +11,11 @@ export const JSON_DEPTH = 500
 /** Values in JSON: members of objects and items of arrays. */
 export const JSON_VALUES = 200_000
 
+/** Operations of a JSON Patch. */
+export const PATCH_OPERATIONS = 1_000
+/** Characters of JSON that the `copy` operations of a patch copy: each copy of an array into itself doubles it. */
+export const PATCH_COPIED_CHARACTERS = 1024 * 1024
+
 /** Entries of a batch or transaction. */
 export const BUNDLE_ENTRIES = 2_000
 /** Bytes that the response to a batch or transaction may have. */
