@@ -11,6 +11,11 @@ export const JSON_DEPTH = 500
 /** Values in JSON: members of objects and items of arrays. */
 export const JSON_VALUES = 200_000
 
+/** Resources that a page of a search brings along. */
+export const INCLUDED_RESOURCES = 5_000
+/** How often `_include:iterate` and `_revinclude:iterate` go on from what they brought along. */
+export const INCLUDE_ROUNDS = 8
+
 /** Operations of a JSON Patch. */
 export const PATCH_OPERATIONS = 1_000
 /** Characters of JSON that the `copy` operations of a patch copy: each copy of an array into itself doubles it. */

@@ -1,15 +1,11 @@
 import type { Access } from '../../consent/index.ts'
-import { fail, type IncludeRule } from '../../fhir/index.ts'
+import { fail, type IncludeRule, limits } from '../../fhir/index.ts'
 import type { Problem } from '../problem.ts'
 import type { Database } from '../repository/database.ts'
 import { reachCondition } from './reach-condition.ts'
 import { type Hit, hitOf } from './run-query.ts'
 import type { Scene } from './scene.ts'
 import { list, name, type Sql, sql } from './sql.ts'
-
-/** What a search may bring along, and how far `:iterate` goes. */
-export const MAX_INCLUDED = 5000
-const MAX_ROUNDS = 8
 
 /**
  * What the rules bring along with what was found. Along a reference a resource is read (`r`), against one it is
@@ -26,7 +22,7 @@ export function includesOf(
   const included: Hit[] = []
   let from = matches
   let active = rules
-  for (let round = 0; active.length > 0 && from.length > 0 && round < MAX_ROUNDS; round++) {
+  for (let round = 0; active.length > 0 && from.length > 0 && round < limits.INCLUDE_ROUNDS; round++) {
     const fresh: Hit[] = []
     for (const rule of active)
       for (const hit of rule.direction === 'forward'
@@ -37,10 +33,10 @@ export function includesOf(
         fresh.push(hit)
       }
     included.push(...fresh)
-    if (included.length > MAX_INCLUDED)
+    if (included.length > limits.INCLUDED_RESOURCES)
       return fail({
         problem: 'too-costly',
-        text: `Cannot include over ${MAX_INCLUDED} resources: ask for smaller pages`,
+        text: `Cannot include over ${limits.INCLUDED_RESOURCES} resources: ask for smaller pages`,
       })
     from = fresh
     active = rules.filter(rule => rule.iterate)
@@ -81,6 +77,6 @@ function reached(database: Database, scene: Scene, type: string, which: Sql): re
   const reach = scene.reach(type)
   const within = reach === 'everything' ? name('1') : reachCondition(scene, type, reach, 'r')
   const { text, values } = sql`SELECT r.rid, r.tid, r.id, r.content FROM resource r
-    WHERE r.tid = ${scene.names.typeId(type)} AND ${which} AND r.deleted = 0 AND ${within} ORDER BY r.rid LIMIT ${MAX_INCLUDED + 1}`
+    WHERE r.tid = ${scene.names.typeId(type)} AND ${which} AND r.deleted = 0 AND ${within} ORDER BY r.rid LIMIT ${limits.INCLUDED_RESOURCES + 1}`
   return database.rows(text, values).map(row => hitOf(scene, row))
 }

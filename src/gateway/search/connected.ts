@@ -1,9 +1,9 @@
-import { type IncludeRule, indexEntries, type Resource } from '../../fhir/index.ts'
+import { type IncludeRule, indexEntries, limits, type Resource } from '../../fhir/index.ts'
 import type { Released } from './fetch-page.ts'
 
 /**
  * The included resources that the rules bring along from what is shown. The upstream may have come to others through
- * what the caller does not reach, and that it did is not to be told.
+ * what the caller does not reach, and that it did is not to be told. Each resource is read for its references once.
  */
 export function connected(
   matches: readonly Released[],
@@ -11,17 +11,28 @@ export function connected(
   rules: readonly IncludeRule[],
   baseUrl: string,
 ): readonly Released[] {
+  const left = new Map(distinct(matches, candidates).map(it => [addressOf(it.resource), it]))
+  const along = rules.filter(rule => rule.direction === 'forward')
+  const against = pointingTo(
+    [...left.values()],
+    rules.filter(rule => rule.direction === 'reverse'),
+    baseUrl,
+  )
   const included: Released[] = []
-  let left = distinct(matches, candidates)
   let from = matches
-  let active = rules
-  while (from.length > 0 && left.length > 0 && active.length > 0) {
-    const fresh = broughtBy(active, from, left, baseUrl)
+  for (let round = 0; round < limits.INCLUDE_ROUNDS && from.length > 0 && left.size > 0; round++) {
+    const isActive = ({ iterate }: IncludeRule) => round === 0 || iterate
+    const fresh: Released[] = []
+    for (const { resource } of from)
+      for (const address of [
+        ...referencesBy(along.filter(isActive), resource, baseUrl).map(it => it.target),
+        ...(against.get(addressOf(resource)) ?? []).filter(it => isActive(it.rule)).map(it => it.address),
+      ]) {
+        const found = left.get(address)
+        if (found && left.delete(address)) fresh.push(found)
+      }
     for (const it of fresh) included.push(it)
-    const taken = new Set(fresh)
-    left = left.filter(it => !taken.has(it))
     from = fresh
-    active = rules.filter(rule => rule.iterate)
   }
   return included
 }
@@ -35,32 +46,37 @@ function distinct(matches: readonly Released[], candidates: readonly Released[])
   })
 }
 
-function broughtBy(
+interface Pointing {
+  readonly rule: IncludeRule
+  /** Of the resource that has the reference. */
+  readonly address: string
+}
+
+/** Which of the resources refer to an address by one of the rules. */
+function pointingTo(
+  resources: readonly Released[],
   rules: readonly IncludeRule[],
-  from: readonly Released[],
-  candidates: readonly Released[],
   baseUrl: string,
-): readonly Released[] {
-  const shown = new Set(from.map(it => addressOf(it.resource)))
-  const along = rules.filter(rule => rule.direction === 'forward')
-  const against = rules.filter(rule => rule.direction === 'reverse')
-  const pointedTo = new Set(from.flatMap(it => referencesBy(along, it.resource, baseUrl)))
-  return candidates.filter(
-    ({ resource }) =>
-      pointedTo.has(addressOf(resource)) ||
-      referencesBy(against, resource, baseUrl).some(address => shown.has(address)),
-  )
+): ReadonlyMap<string, readonly Pointing[]> {
+  const found = new Map<string, Pointing[]>()
+  for (const { resource } of resources)
+    for (const { rule, target } of referencesBy(rules, resource, baseUrl)) {
+      const pointing = found.get(target) ?? []
+      pointing.push({ rule, address: addressOf(resource) })
+      found.set(target, pointing)
+    }
+  return found
 }
 
 /** What a resource refers to by the parameters of the rules. */
-function referencesBy(rules: readonly IncludeRule[], resource: Resource, baseUrl: string): readonly string[] {
+function referencesBy(rules: readonly IncludeRule[], resource: Resource, baseUrl: string) {
   const own = rules.filter(rule => rule.source === resource.resourceType)
   if (own.length === 0) return []
-  return indexEntries(resource, baseUrl).flatMap(entry =>
-    entry.kind === 'reference' && own.some(rule => follows(rule, entry.parameter, entry.type))
-      ? [`${entry.type}/${entry.id}`]
-      : [],
-  )
+  return indexEntries(resource, baseUrl).flatMap(entry => {
+    if (entry.kind !== 'reference') return []
+    const { parameter, type, id } = entry
+    return own.filter(rule => follows(rule, parameter, type)).map(rule => ({ rule, target: `${type}/${id}` }))
+  })
 }
 
 function follows({ parameters, target }: IncludeRule, parameter: string, type: string | undefined): boolean {
