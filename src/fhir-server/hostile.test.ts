@@ -27,12 +27,28 @@ describe('a request that asks for too much', () => {
     parameters: times(3000, 'name=a#').join('&'),
     'sort keys': `_sort=${times(100, 'name')}`,
     includes: times(3000, '_include=Patient:link').join('&'),
+    characters: `name=${'a'.repeat(70_000)}`,
+    'encoded commas': `_id=${times(1_100, 'a').join('%2C')}`,
   }
   for (const [name, form] of Object.entries(FORMS))
     it(`is a 400 that says so: ${name}`, async () => {
       const type = { 'content-type': 'application/x-www-form-urlencoded' }
-      assert.match(issueOf(await fhir('POST Patient/_search', form, type)), /^400 too-costly: Cannot /)
+      assert.match(issueOf(await fhir('POST Patient/_search', form, type)), /^400 too-costly: Cannot .*\d/)
     })
+
+  it('is a 400 that says so: chains that lead to every type, and a search of every type', async () => {
+    for (const [address, query] of [
+      ['Provenance/_search', times(20, 'target.derived-from.based-on._id=#').join('&')],
+      ['Provenance/_search', `target.focus.focus._id=${times(900, 'a#')}`],
+      ['_search', `_has:Provenance:target:target._id=${times(900, 'a#')}`],
+    ]) {
+      const type = { 'content-type': 'application/x-www-form-urlencoded' }
+      assert.match(
+        issueOf(await fhir(`POST ${address}`, query, type)),
+        /^400 too-costly: .* over 20000 steps/,
+      )
+    }
+  })
 
   it('is a 400 that says so: a chain over every type, a condition', async () => {
     assert.match(issueOf(await fhir('GET Provenance?target.subject.name=x')), /^400 too-costly: /)

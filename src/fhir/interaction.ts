@@ -54,6 +54,8 @@ export interface Misunderstood {
   readonly kind: 'misunderstood'
   readonly status: 400 | 404 | 405 | 415
   readonly text: string
+  /** It is too long rather than wrong. */
+  readonly isExcess?: true
 }
 
 /** The two interactions that clients make before they have a token (contract 5.6). */

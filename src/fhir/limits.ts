@@ -11,6 +11,12 @@ export const JSON_DEPTH = 500
 /** Values in JSON: members of objects and items of arrays. */
 export const JSON_VALUES = 200_000
 
+/** Characters of a query, of the form of a `_search`, and of a condition such as `If-None-Exist`. */
+export const SEARCH_CHARACTERS = 64 * 1024
+/** Parameters of a search and their values, together. */
+export const SEARCH_VALUES = 1_000
+/** Steps of reading a search: one for each value and each type that a chain or a search of all types leads to. */
+export const SEARCH_STEPS = 20_000
 /** Resources that a page of a search brings along. */
 export const INCLUDED_RESOURCES = 5_000
 /** How often `_include:iterate` and `_revinclude:iterate` go on from what they brought along. */

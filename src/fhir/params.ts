@@ -1,4 +1,5 @@
 import type { Params } from './interaction.ts'
+import { SEARCH_CHARACTERS, SEARCH_VALUES } from './limits.ts'
 
 // Parameters that shape an answer and choose nothing (R4 http.html#parameters, search.html#modifyingresults).
 const GENERAL = new Set(['_format', '_pretty', '_summary', '_elements'])
@@ -17,9 +18,20 @@ const RESULT = new Set([
   '_containedType',
 ])
 
-/** The parameters of a query or a form (`application/x-www-form-urlencoded`), or undefined when it is malformed. */
+/** Says why a query or a form is too long to be read; undefined when it is not. */
+export function findSearchExcess(text: string): string | undefined {
+  if (text.length > SEARCH_CHARACTERS) return `it has over ${SEARCH_CHARACTERS} characters`
+  const separators = text.match(/[&,]|%2c/gi)?.length ?? 0
+  return separators >= SEARCH_VALUES ? `it has over ${SEARCH_VALUES} parameters and values` : undefined
+}
+
+/**
+ * The parameters of a query or a form (`application/x-www-form-urlencoded`), or undefined when it is malformed or too
+ * long.
+ */
 export function parseParams(text: string): Params | undefined {
   if (text === '') return []
+  if (findSearchExcess(text)) return undefined
   const params: [string, string][] = []
   for (const part of text.split('&')) {
     if (part === '') continue

@@ -1,6 +1,6 @@
 import { isResourceType } from './definitions.ts'
 import type { Interaction, Misunderstood, Params } from './interaction.ts'
-import { areGeneral, haveCriteria, parseParams } from './params.ts'
+import { areGeneral, findSearchExcess, haveCriteria, parseParams } from './params.ts'
 import { type FhirRequest, type Headers, readHeaders } from './request.ts'
 import { isId, misunderstood, parsePath } from './request-path.ts'
 
@@ -38,8 +38,8 @@ export function parseInteraction(request: FhirRequest): Answer {
   const method = Object.hasOwn(METHODS, request.method) ? METHODS[request.method] : undefined
   if (!method)
     return misunderstood(405, 'Cannot answer this method: FHIR uses GET, HEAD, POST, PUT, PATCH and DELETE')
-  const params = parseParams(request.query)
-  if (!params) return misunderstood(400, 'Cannot read query: it is malformed')
+  const params = readParams(request.query, 'query')
+  if ('kind' in params) return params
   const headers = readHeaders(request.headers)
   if (headers.override || params.some(([name]) => name === '_method'))
     return misunderstood(400, 'Cannot accept a method override: send the method itself')
@@ -149,6 +149,8 @@ function create(type: string, call: Call): Answer {
   const { headers, baseUrl } = call
   const { ifNoneExist } = headers
   if (ifNoneExist === undefined) return onOne(call, { kind: 'create', type })
+  const excess = findSearchExcess(ifNoneExist)
+  if (excess) return tooLong('If-None-Exist', excess)
   const query = conditionOn(type, ifNoneExist, baseUrl)
   const criteria = query.includes('?') ? undefined : parseParams(query)
   if (!criteria || !haveCriteria(criteria))
@@ -197,10 +199,21 @@ function posted(call: Call, search: (params: Params) => Interaction): Answer {
   if (call.method !== 'POST') return notAllowed()
   if (!FORM.test(call.headers.contentType ?? ''))
     return misunderstood(415, 'Cannot search: the body of _search is application/x-www-form-urlencoded')
-  const form = parseParams(call.form)
-  if (!form || form.some(([name]) => name === '_method'))
+  const form = readParams(call.form, 'form')
+  if ('kind' in form) return form
+  if (form.some(([name]) => name === '_method'))
     return misunderstood(400, 'Cannot read form: it is malformed')
   return search([...call.params, ...form])
+}
+
+function readParams(text: string, what: 'query' | 'form'): Params | Misunderstood {
+  const excess = findSearchExcess(text)
+  if (excess) return tooLong(what, excess)
+  return parseParams(text) ?? misunderstood(400, `Cannot read ${what}: it is malformed`)
+}
+
+function tooLong(what: string, excess: string): Misunderstood {
+  return { ...misunderstood(400, `Cannot read ${what}: ${excess}`), isExcess: true }
 }
 
 function conditional(interaction: Extract<Interaction, { params: Params }>): Answer {

@@ -1,4 +1,5 @@
 import { type Failed, isFailure } from './failure.ts'
+import type { Misunderstood } from './interaction.ts'
 import { unsupportedOperation } from './operations.ts'
 import { type IssueCode, type OperationOutcome, outcome } from './outcome.ts'
 import type { BadBundle } from './parse-entries.ts'
@@ -10,7 +11,7 @@ import type { BadSearch } from './search/parse-query.ts'
 export type FhirProblem = Failed & FhirReason
 
 type FhirReason =
-  | { readonly problem: 'misunderstood'; readonly status: 400 | 404 | 405 | 415; readonly text: string }
+  | (Omit<Misunderstood, 'kind'> & { readonly problem: 'misunderstood' })
   | { readonly problem: 'refused'; readonly refused: Refused }
   | { readonly problem: 'out-of-reach' }
   | { readonly problem: 'absent'; readonly type: string; readonly id: string }
@@ -55,7 +56,7 @@ const OUT_OF_REACH =
 export function turndownOf(problem: FhirProblem): Turndown {
   switch (problem.problem) {
     case 'misunderstood':
-      return turndown(problem.status, codeOf(problem.status), problem.text)
+      return turndown(problem.status, problem.isExcess ? 'too-costly' : codeOf(problem.status), problem.text)
     case 'refused': {
       const { status, headers, outcome: said } = problem.refused
       return { status, headers, outcome: said }

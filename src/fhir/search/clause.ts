@@ -131,6 +131,6 @@ export interface HasClause {
 /** Why a search parameter cannot be used. Only `unknown-parameter` may be ignored, and only by a lenient search. */
 export interface SearchError {
   readonly kind: 'error'
-  readonly reason: 'unknown-parameter' | 'unsupported-modifier' | 'invalid-value'
+  readonly reason: 'unknown-parameter' | 'unsupported-modifier' | 'invalid-value' | 'too-costly'
   readonly text: string
 }

@@ -1,15 +1,16 @@
 import { searchParameter } from '../definitions.ts'
 import { type Failed, fail } from '../failure.ts'
 import type { Params } from '../interaction.ts'
-import type { SearchClause } from './clause.ts'
+import { SEARCH_STEPS } from '../limits.ts'
+import type { SearchClause, SearchError } from './clause.ts'
 import { type IncludeRule, parseInclude } from './include-rule.ts'
-import { parseSearch } from './parse-search.ts'
+import { parseSearch, type Steps } from './parse-search.ts'
 import { elementsOf, type Shape } from './shape.ts'
 
 /** Why a search or a history cannot be answered as it was asked. */
 export interface BadSearch extends Failed {
   readonly problem: 'bad-search'
-  readonly code: 'invalid' | 'not-supported'
+  readonly code: 'invalid' | 'not-supported' | 'too-costly'
   readonly text: string
 }
 
@@ -67,8 +68,10 @@ export function parseQuery(
   }
   const clauses = new Map<string, SearchClause[]>(types.map(type => [type, []]))
   const used: (readonly [string, string])[] = []
+  const steps: Steps = { left: SEARCH_STEPS }
   for (const pair of params) {
-    const outcome = parseResultParameter(types, pair, draft) ?? parseCriterion(types, pair, baseUrl, clauses)
+    const outcome =
+      parseResultParameter(types, pair, draft) ?? parseCriterion(types, pair, baseUrl, clauses, steps)
     if (outcome === 'understood') used.push(pair)
     else if (outcome !== 'ignored' && !(lenient && outcome.unknown)) return outcome.problem
   }
@@ -88,9 +91,10 @@ function parseCriterion(
   [name, value]: readonly [string, string],
   baseUrl: string,
   clauses: Map<string, SearchClause[]>,
+  steps: Steps,
 ): Parsed {
   for (const type of types) {
-    const clause = parseSearch(type, name, value, baseUrl)
+    const clause = parseSearch(type, name, value, baseUrl, steps)
     if (clause.kind === 'error') return bad(clause.text, clause.reason)
     clauses.get(type)?.push(clause)
   }
@@ -170,10 +174,14 @@ function chosen<T extends string>(
   return 'understood'
 }
 
-function bad(
-  text: string,
-  reason: 'unknown-parameter' | 'unsupported-modifier' | 'invalid-value' = 'invalid-value',
-): Parsed {
-  const code = reason === 'invalid-value' ? 'invalid' : 'not-supported'
+const CODES = {
+  'invalid-value': 'invalid',
+  'unknown-parameter': 'not-supported',
+  'unsupported-modifier': 'not-supported',
+  'too-costly': 'too-costly',
+} as const satisfies Record<SearchError['reason'], BadSearch['code']>
+
+function bad(text: string, reason: SearchError['reason'] = 'invalid-value'): Parsed {
+  const code = CODES[reason]
   return { problem: fail({ problem: 'bad-search', code, text }), unknown: reason === 'unknown-parameter' }
 }

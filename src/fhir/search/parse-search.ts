@@ -1,4 +1,5 @@
 import { isResourceType, resourceTypes, searchParameter } from '../definitions.ts'
+import { SEARCH_STEPS } from '../limits.ts'
 import type { SearchParameter } from '../r4.ts'
 import type { ChainClause, HasClause, SearchClause, SearchError } from './clause.ts'
 import { parseClause } from './parse-clause.ts'
@@ -15,33 +16,48 @@ export function parseSearch(
   name: string,
   value: string,
   baseUrl: string,
+  steps: Steps = { left: SEARCH_STEPS },
 ): SearchClause | SearchError {
-  return parseAt(type, name, value, baseUrl, 0)
+  return parseAt(type, name, { value, baseUrl, steps }, 0)
 }
 
-function parseAt(
-  type: string,
-  name: string,
-  value: string,
-  baseUrl: string,
-  links: number,
-): SearchClause | SearchError {
+/** How far a search may still be read. All of its parameters share it: a chain leads to many types, and on from each. */
+export interface Steps {
+  left: number
+}
+
+interface Reading {
+  readonly value: string
+  readonly baseUrl: string
+  readonly steps: Steps
+}
+
+function parseAt(type: string, name: string, reading: Reading, links: number): SearchClause | SearchError {
+  const { value, baseUrl, steps } = reading
+  steps.left -= 1
+  if (steps.left < 0) return TOO_COSTLY
   if (links > longestChain)
     return failed('unsupported-modifier', `Cannot follow more than ${longestChain} links`)
-  if (name.startsWith('_has:')) return parseHas(type, name, value, baseUrl, links)
+  if (name.startsWith('_has:')) return parseHas(type, name, reading, links)
   const dot = name.indexOf('.')
-  if (dot >= 0) return parseChain(type, name.slice(0, dot), name.slice(dot + 1), value, baseUrl, links)
+  if (dot >= 0) return parseChain(type, name.slice(0, dot), name.slice(dot + 1), reading, links)
   const { code, modifier } = withoutModifier(name)
   const parameter = searchParameter(type, code)
-  return parameter === undefined ? unknown(type, code) : parseClause(parameter, modifier, value, baseUrl)
+  if (parameter === undefined) return unknown(type, code)
+  steps.left -= value.split(',').length - 1
+  return steps.left < 0 ? TOO_COSTLY : parseClause(parameter, modifier, value, baseUrl)
 }
+
+const TOO_COSTLY = failed(
+  'too-costly',
+  `Cannot search by so many values and types: it takes over ${SEARCH_STEPS} steps. Name the type`,
+)
 
 function parseChain(
   type: string,
   link: string,
   rest: string,
-  value: string,
-  baseUrl: string,
+  reading: Reading,
   links: number,
 ): ChainClause | SearchError {
   const { code, modifier } = withoutModifier(link)
@@ -52,7 +68,8 @@ function parseChain(
   }
   const types = targetsOf(parameter, modifier)
   if (types === undefined) return failed('unsupported-modifier', `Cannot chain ${code} to ${modifier}`)
-  const found = types.map(it => ({ type: it, clause: parseAt(it, rest, value, baseUrl, links + 1) }))
+  const found = types.map(it => ({ type: it, clause: parseAt(it, rest, reading, links + 1) }))
+  if (reading.steps.left < 0) return TOO_COSTLY
   const targets = found.flatMap(it =>
     it.clause.kind === 'error' ? [] : [{ type: it.type, clause: it.clause }],
   )
@@ -73,13 +90,7 @@ function worst(clauses: readonly (SearchClause | SearchError)[]): SearchError | 
 }
 
 /** `_has:Observation:patient:code` */
-function parseHas(
-  type: string,
-  name: string,
-  value: string,
-  baseUrl: string,
-  links: number,
-): HasClause | SearchError {
+function parseHas(type: string, name: string, reading: Reading, links: number): HasClause | SearchError {
   const [, from, reference, ...rest] = name.split(':')
   if (from === undefined || reference === undefined || rest.length === 0 || !isResourceType(from)) {
     return failed('unsupported-modifier', `Cannot read ${name}: expected _has:Type:reference:parameter`)
@@ -95,7 +106,7 @@ function parseHas(
       `Cannot use ${from}.${reference} in _has: it is no reference to ${type}`,
     )
   }
-  const clause = parseAt(from, rest.join(':'), value, baseUrl, links + 1)
+  const clause = parseAt(from, rest.join(':'), reading, links + 1)
   return clause.kind === 'error' ? clause : { kind: 'has', type: from, parameter: reference, clause }
 }
 

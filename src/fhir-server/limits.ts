@@ -1,0 +1,7 @@
+/** What one search may ask of the embedded server beyond `src/fhir/limits.ts` (docs/limits.md). */
+
+/** Values of all parameters of a type. SQLite takes 32,766, and expressions 1,000 deep. */
+export const QUERY_VALUES = 400
+export const SORT_KEYS = 8
+/** `_include` and `_revinclude` parameters. */
+export const INCLUDES = 200
