@@ -50,6 +50,14 @@ describe('a request that asks for too much', () => {
     }
   })
 
+  it('is a 400 that says so: includes of everything, by every type', async () => {
+    const type = { 'content-type': 'application/x-www-form-urlencoded' }
+    assert.match(
+      issueOf(await fhir('POST _search', times(900, '_revinclude=*').join('&'), type)),
+      /^400 too-costly: Cannot include by over 1000 /,
+    )
+  })
+
   it('is a 400 that says so: a chain over every type, a condition', async () => {
     assert.match(issueOf(await fhir('GET Provenance?target.subject.name=x')), /^400 too-costly: /)
     const header = { 'if-none-exist': `_id=${times(1000, 'a#')}` }

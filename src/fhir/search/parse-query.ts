@@ -1,7 +1,7 @@
 import { searchParameter } from '../definitions.ts'
 import { type Failed, fail } from '../failure.ts'
 import type { Params } from '../interaction.ts'
-import { SEARCH_STEPS } from '../limits.ts'
+import { INCLUDE_RULES, SEARCH_STEPS } from '../limits.ts'
 import type { SearchClause, SearchError } from './clause.ts'
 import { type IncludeRule, parseInclude } from './include-rule.ts'
 import { parseSearch, type Steps } from './parse-search.ts'
@@ -134,6 +134,8 @@ function parseResultParameter(
     case '_revinclude:recurse': {
       const rules = parseInclude(name, value, types)
       if (typeof rules === 'string') return bad(rules)
+      if (draft.includes.length + rules.length > INCLUDE_RULES)
+        return bad(`Cannot include by over ${INCLUDE_RULES} types of references: name them`, 'too-costly')
       draft.includes.push(...rules)
       return 'understood'
     }

@@ -7,8 +7,8 @@ import { connected } from './connected.ts'
 const baseUrl = 'http://fhir.test/fhir'
 
 function ruleOf(name: string, value: string): IncludeRule {
-  const rule = parseInclude(name, value)
-  assert.ok(typeof rule !== 'string', String(rule))
+  const [rule] = parseInclude(name, value, ['Observation'])
+  assert.ok(typeof rule === 'object')
   return rule
 }
 
