@@ -3,6 +3,7 @@ import type { Admitted, TurnedAway } from '../consent/index.ts'
 import {
   type AnyProblem,
   authorizationOf,
+  type FhirProblem,
   fail,
   type Interaction,
   isPublic,
@@ -19,6 +20,8 @@ declare module 'fastify' {
     admitted: Admitted | undefined
     /** What the request means. That of a POST may depend on its form, and is told when the body has been read. */
     interaction: Interaction | Misunderstood | undefined
+    /** Why its body could not be decoded. */
+    bodyProblem: FhirProblem | undefined
   }
 }
 

@@ -14,6 +14,7 @@ export async function answerTo<A extends object, P extends AnyProblem>(
   request: FastifyRequest,
 ): Promise<A> {
   const { interaction = interactionOf(request, door) } = request
+  if (request.bodyProblem) return recorded(door, request, { interaction }, request.bodyProblem)
   if (interaction.kind === 'misunderstood')
     return recorded(door, request, { interaction }, fail({ ...interaction, problem: 'misunderstood' }))
   const asked = callOf(interaction, request)

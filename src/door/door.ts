@@ -1,11 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { FhirAudit } from '../audit/index.ts'
 import type { Guard } from '../consent/index.ts'
-import type { AnyProblem } from '../fhir/index.ts'
+import { type AnyProblem, isProblem } from '../fhir/index.ts'
 import type { Origins } from '../web/index.ts'
 import { admit } from './admit.ts'
 import { answerTo } from './answer-to.ts'
 import type { Behind } from './behind.ts'
+import { decodeBody } from './decode-body.ts'
 import type { Base } from './interaction-of.ts'
 
 /** What everything at the door works with. */
@@ -22,9 +23,18 @@ export interface Door<A extends object, P extends AnyProblem> extends Base {
 export function hang<A extends object, P extends AnyProblem>(app: FastifyInstance, door: Door<A, P>): void {
   const { behind, bodyLimit } = door
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit }, (_request, body, done) => done(null, body))
+  app.addContentTypeParser<Buffer>('*', { parseAs: 'buffer', bodyLimit }, (request, body, done) => {
+    const encoding = request.headers['content-encoding']
+    if (encoding === undefined) done(null, body)
+    else
+      decodeBody(body, encoding, bodyLimit).then(decoded => {
+        if (isProblem(decoded)) request.bodyProblem = decoded
+        done(null, isProblem(decoded) ? undefined : decoded)
+      }, done)
+  })
   app.decorateRequest('admitted', undefined)
   app.decorateRequest('interaction', undefined)
+  app.decorateRequest('bodyProblem', undefined)
   app.setErrorHandler(async (error, request) => {
     if (!behind.isPassing?.(error)) throw error
     request.log.error({ err: error }, 'Data cannot be reached')

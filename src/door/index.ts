@@ -7,4 +7,5 @@
 export type { Behind } from './behind.ts'
 export type { Asked, Call } from './call.ts'
 export { type DoorOptions, openDoor } from './open-door.ts'
+export { sendBody } from './send-body.ts'
 export { openTurns } from './turns.ts'

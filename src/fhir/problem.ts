@@ -18,7 +18,12 @@ type FhirReason =
   | { readonly problem: 'gone'; readonly type: string; readonly id: string }
   | { readonly problem: 'malformed-body'; readonly text: string }
   | { readonly problem: 'body-too-large'; readonly limit: number }
-  | { readonly problem: 'wrong-content-type'; readonly expected: string }
+  | {
+      readonly problem: 'wrong-content-type'
+      readonly expected: readonly string[]
+      readonly isPatch?: boolean
+    }
+  | { readonly problem: 'wrong-content-encoding'; readonly expected: string }
   | { readonly problem: 'not-acceptable' }
   | { readonly problem: 'invalid-resource'; readonly faults: readonly Fault[] }
   | { readonly problem: 'contradiction'; readonly text: string }
@@ -72,7 +77,21 @@ export function turndownOf(problem: FhirProblem): Turndown {
     case 'body-too-large':
       return turndown(413, 'too-long', `Cannot read body: it is over ${problem.limit} bytes`)
     case 'wrong-content-type':
-      return turndown(415, 'not-supported', `Cannot read body: expected ${problem.expected}`)
+      return {
+        ...turndown(415, 'not-supported', `Cannot read body: expected ${problem.expected.join(' or ')}`),
+        // RFC 5789, 2.2
+        ...(problem.isPatch && { headers: { 'accept-patch': problem.expected.join(', ') } }),
+      }
+    case 'wrong-content-encoding':
+      return {
+        ...turndown(
+          415,
+          'not-supported',
+          `Cannot read body: expected the encoding ${problem.expected}, or none`,
+        ),
+        // RFC 9110, 12.5.3
+        headers: { 'accept-encoding': problem.expected },
+      }
     case 'not-acceptable':
       return turndown(406, 'not-supported', 'Cannot answer in this format: only JSON is spoken here')
     case 'invalid-resource':

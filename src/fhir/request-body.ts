@@ -47,7 +47,10 @@ export function readBody(
       ? { body: undefined }
       : fail({ problem: 'malformed-body', text: 'Cannot read body: there is none' })
   if (!expected.includes(mediaType(contentType ?? '')) || !isUtf8(contentType ?? ''))
-    return fail({ problem: 'wrong-content-type', expected: expected.join(' or ') })
+    return fail({
+      ...{ problem: 'wrong-content-type', expected },
+      isPatch: interaction.kind === 'patch' || interaction.kind === 'patch-conditional',
+    })
   return parse(bytes)
 }
 

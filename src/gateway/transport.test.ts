@@ -140,6 +140,26 @@ describe('packing', () => {
   })
 })
 
+describe('a compressed body', () => {
+  it('reaches the upstream as it was before, within the limit', async () => {
+    const { id: _, ...mine } = condition('x', 'ann')
+    upstream.answer((_request, response) => json(response, condition('new', 'ann'), 201))
+    await withGateway({ bodyLimit: 10_000 }, async fhir => {
+      const post = (payload: Buffer) => {
+        const headers = { 'content-type': 'application/fhir+json', 'content-encoding': 'gzip' }
+        return fhir.app.inject({
+          ...{ method: 'POST', url: '/fhir/Condition', payload: gzipSync(payload) },
+          headers: { ...headers, authorization: 'Bearer all' },
+        })
+      }
+      assert.equal((await post(Buffer.from(JSON.stringify(mine)))).statusCode, 201)
+      assert.equal(upstream.seen.at(-1)?.headers['content-encoding'], undefined)
+      assert.deepEqual(JSON.parse(upstream.seen.at(-1)?.body ?? ''), mine)
+      assert.equal((await post(Buffer.alloc(20_000, ' '))).statusCode, 413)
+    })
+  })
+})
+
 describe('an answer that passes by', () => {
   it('may be longer than memory holds, and one that is looked into may not', async () => {
     upstream.answer((_request, response) => {

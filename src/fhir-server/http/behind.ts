@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { auditRefusal, isAboutAudit } from '../../audit/index.ts'
-import type { Asked, Behind } from '../../door/index.ts'
+import { type Asked, type Behind, sendBody } from '../../door/index.ts'
 import { type EntryInteraction, isWriting, type Resource } from '../../fhir/index.ts'
 import { type Answer, headersOf } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
@@ -45,8 +45,7 @@ function keptIn({ repository }: Context, type: string, id: string, version?: str
   return stored && resourceOf(stored)
 }
 
-function send(reply: FastifyReply, answer: Answer): FastifyReply {
+function send(reply: FastifyReply, answer: Answer): FastifyReply | Promise<FastifyReply> {
   reply.code(answer.status).headers(headersOf(answer))
-  if (reply.request.method !== 'HEAD') return reply.send(answer.body)
-  return reply.header('content-length', Buffer.byteLength(answer.body ?? '')).send('')
+  return answer.body === undefined ? reply.send() : sendBody(reply, answer.body)
 }

@@ -3,6 +3,7 @@ import { get } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
+import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { fullAccess } from '../../consent/index.ts'
 import { type Fhir, guardOf, issueOf, patient, startFhir } from '../testing/fhir.ts'
 
@@ -264,5 +265,104 @@ describe('.well-known/smart-configuration', () => {
     }
     assert.equal((await server('GET metadata', undefined, { accept: 'application/fhir+xml' })).status, 406)
     await server.close()
+  })
+})
+
+describe('compression', () => {
+  const long = 'x'.repeat(2_000)
+  before(async () => {
+    await fhir('PUT Patient/long', patient('long', { name: [{ family: long }] }))
+  })
+  const inject = (method: 'GET' | 'HEAD', path: string, accepted?: string) =>
+    fhir.app.inject({
+      method,
+      url: `/fhir/${path}`,
+      headers: accepted === undefined ? {} : { 'accept-encoding': accepted },
+    })
+
+  it('is for those who accept it, and the ETag is the same', async () => {
+    const plain = await inject('GET', 'Patient/long')
+    assert.equal(plain.headers['content-encoding'], undefined)
+    assert.match(String(plain.headers.vary), /Accept-Encoding/)
+    for (const [accepted, encoding, decode] of [
+      ['gzip', 'gzip', gunzipSync],
+      ['gzip;q=1.0, br;q=0', 'gzip', gunzipSync],
+      ['gzip, deflate, br', 'br', brotliDecompressSync],
+    ] as const) {
+      const reply = await inject('GET', 'Patient/long', accepted)
+      assert.equal(reply.headers['content-encoding'], encoding)
+      assert.match(String(reply.headers.vary), /Accept-Encoding/)
+      assert.equal(reply.headers.etag, plain.headers.etag)
+      assert.ok(reply.rawPayload.length < plain.rawPayload.length / 4)
+      assert.equal(decode(reply.rawPayload).toString(), plain.body)
+    }
+    for (const accepted of ['', 'identity', 'gzip;q=0', 'zstd'])
+      assert.equal((await inject('GET', 'Patient/long', accepted)).body, plain.body, accepted)
+    const metadata = await inject('GET', 'metadata', 'gzip')
+    assert.ok(metadata.rawPayload.length < 60_000)
+  })
+
+  it('is not for short answers', async () => {
+    const reply = await inject('GET', 'Patient/1', 'gzip')
+    assert.deepEqual([reply.headers['content-encoding'], reply.headers.vary], [undefined, undefined])
+  })
+
+  it('is told by HEAD as by GET', async () => {
+    const plain = await inject('HEAD', 'Patient/long')
+    const { body } = await inject('GET', 'Patient/long')
+    assert.equal(plain.headers['content-length'], String(Buffer.byteLength(body)))
+    const reply = await inject('HEAD', 'Patient/long', 'gzip')
+    assert.deepEqual(
+      [reply.body, reply.headers['content-encoding'], reply.headers['content-length'], reply.headers.etag],
+      ['', 'gzip', undefined, plain.headers.etag],
+    )
+  })
+})
+
+describe('compressed bodies', () => {
+  const send = async (payload: Buffer, encoding: string, path = 'Patient', more = {}) => {
+    const headers = { 'content-type': 'application/fhir+json', 'content-encoding': encoding, ...more }
+    const reply = await fhir.app.inject({ method: 'POST', url: `/fhir/${path}`, headers, payload })
+    return { status: reply.statusCode, headers: reply.headers, text: reply.body, body: reply.json() }
+  }
+  const valid = Buffer.from('{"resourceType":"Patient"}')
+
+  it('are read where they are gzip', async () => {
+    for (const encoding of ['gzip', 'x-gzip', 'GZIP']) {
+      const reply = await send(gzipSync(valid), encoding)
+      assert.equal(reply.status, 201, reply.text)
+    }
+    assert.equal((await send(valid, 'identity')).status, 201)
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    const found = await send(gzipSync('_id=1'), 'gzip', 'Patient/_search', form)
+    assert.equal(found.body.total, 1)
+  })
+
+  it('are 415 with Accept-Encoding in another encoding, and 400 where they are broken', async () => {
+    for (const encoding of ['br', 'deflate', 'gzip, gzip', 'compress']) {
+      const reply = await send(gzipSync(valid), encoding)
+      assert.equal(issueOf(reply).slice(0, 17), '415 not-supported')
+      assert.equal(reply.headers['accept-encoding'], 'gzip')
+    }
+    for (const payload of [valid, gzipSync(valid).subarray(0, -6), Buffer.alloc(0)])
+      assert.equal((await send(payload, 'gzip')).status, 400)
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    assert.equal((await send(valid, 'gzip', 'Patient/_search', form)).status, 400)
+  })
+
+  it('are 413 where they grow beyond the limit, however small they came', async () => {
+    const bomb = gzipSync(Buffer.alloc(50_000_000, ' '))
+    assert.equal((await send(bomb.subarray(0, 9_000), 'gzip')).status, 413)
+    assert.equal((await send(gzipSync(Buffer.alloc(10_001, ' ')), 'gzip')).status, 413)
+  })
+})
+
+describe('a patch of another type', () => {
+  it('is 415 with the types that are accepted', async () => {
+    const reply = await fhir('PATCH Patient/1', '[]', { 'content-type': 'application/merge-patch+json' })
+    assert.equal(reply.status, 415)
+    assert.match(String(reply.headers['accept-patch']), /^application\/json-patch\+json/)
+    const create = await fhir('POST Patient', '<Patient/>', { 'content-type': 'application/fhir+xml' })
+    assert.deepEqual([create.status, create.headers['accept-patch']], [415, undefined])
   })
 })

@@ -1,9 +1,9 @@
-import type { Behind } from '../../door/index.ts'
+import type { FastifyReply } from 'fastify'
+import { type Behind, sendBody } from '../../door/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Context } from '../call.ts'
 import { handle } from '../handle.ts'
 import { answerOf, type Problem } from '../problem.ts'
-import { send } from './send.ts'
 
 /** The gateway as it stands behind the door. */
 export function behindDoor(context: Context): Behind<Answer, Problem> {
@@ -20,4 +20,14 @@ export function behindDoor(context: Context): Behind<Answer, Problem> {
     }),
     send,
   }
+}
+
+const JSON_TYPE = 'application/fhir+json; charset=utf-8'
+
+function send(reply: FastifyReply, answer: Answer): FastifyReply | Promise<FastifyReply> {
+  const { status, headers, body } = answer
+  reply.code(status).headers(headers)
+  if (body === undefined) return reply.send()
+  if (headers['content-type'] === undefined) reply.header('content-type', JSON_TYPE)
+  return sendBody(reply, body)
 }
