@@ -9,7 +9,7 @@ export type Problem =
   | { readonly kind: 'loopback-only' }
   | { readonly kind: 'not-found' }
   | { readonly kind: 'method-not-allowed'; readonly allow: readonly string[] }
-  | { readonly kind: 'too-large' }
+  | { readonly kind: 'too-large'; readonly limit?: number | undefined }
   | { readonly kind: 'unsupported-media-type' }
   | { readonly kind: 'unexpected' }
   | { readonly kind: 'unavailable' }
@@ -99,6 +99,8 @@ const WORDS = {
 /** The words of a problem. A malformed request says what is wrong with it; a wrong host which one is right. */
 export function wordsOf(problem: Problem): ProblemWords {
   const words = WORDS[problem.kind]
+  if (problem.kind === 'too-large' && problem.limit !== undefined)
+    return { ...words, text: `The body is larger than ${problem.limit} bytes. Nothing was changed.` }
   if (problem.kind === 'malformed') return { ...words, text: problem.text }
   if (problem.kind === 'unknown-host') return { ...words, text: `${words.text} ${otherNames(problem.url)}` }
   return words
@@ -117,9 +119,9 @@ const MALFORMED: Readonly<Record<string, string>> = {
 }
 
 /** Turns what fastify or a handler threw into a problem. What is not the caller's doing is unexpected. */
-export function problemOf(error: unknown): Problem {
+export function problemOf(error: unknown, bodyLimit?: number): Problem {
   const { statusCode, code, validation, message } = asFastifyError(error)
-  if (statusCode === 413) return { kind: 'too-large' }
+  if (statusCode === 413) return { kind: 'too-large', limit: bodyLimit }
   if (statusCode === 415) return { kind: 'unsupported-media-type' }
   if (statusCode === 404) return { kind: 'not-found' }
   if (statusCode === 503) return { kind: 'unavailable' }

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { describe, it } from 'node:test'
+import { DRAIN_BYTES } from './limits.ts'
 import { FORM, useServers } from './testing/make-server.ts'
 
 const make = useServers()
@@ -91,5 +94,57 @@ describe('createServer: log', () => {
     )
     assert.match(log(), /Broken by access_token=\[secret\]/)
     assert.doesNotMatch(log(), /access_token=abc/)
+  })
+})
+
+describe('createServer: a body that is too large', () => {
+  /** Sends it all before it reads anything, as many clients do. */
+  async function sendAll(address: string, head: string, pieces: readonly Buffer[]): Promise<string> {
+    const { hostname, port } = new URL(address)
+    const socket = connect(Number(port), hostname).pause()
+    const failed = once(socket, 'error').then(([error]) => Promise.reject(error))
+    const sent = (async () => {
+      for (const piece of [Buffer.from(head), ...pieces])
+        if (!socket.write(piece)) await once(socket, 'drain')
+      socket.resume()
+      const [chunk] = await once(socket, 'data')
+      return String(chunk)
+    })()
+    try {
+      return await Promise.race([sent, failed])
+    } finally {
+      failed.catch(() => {})
+      sent.catch(() => {})
+      socket.destroy()
+    }
+  }
+
+  const megabyte = Buffer.alloc(1024 * 1024, 0x20)
+  const lines = (...more: readonly string[]) =>
+    ['POST /form HTTP/1.1', 'host: localhost', 'content-type: application/json', ...more, '', ''].join('\r\n')
+
+  it('is answered with a 413 that reaches a client that sends all of it first', async () => {
+    const { app } = await make()
+    const address = await app.listen({ port: 0, host: '127.0.0.1' })
+    const pieces = Array.from({ length: 12 }, () => megabyte)
+    const chunks = pieces.map(it => Buffer.concat([Buffer.from('100000\r\n'), it, Buffer.from('\r\n')]))
+    const sized = await sendAll(address, lines(`content-length: ${12 * megabyte.length}`), pieces)
+    assert.match(sized, /^HTTP\/1.1 413 /)
+    const chunked = await sendAll(address, lines('transfer-encoding: chunked'), [
+      ...chunks,
+      Buffer.from('0\r\n\r\n'),
+    ])
+    assert.match(chunked, /^HTTP\/1.1 413 /)
+    assert.match(chunked, /larger than 1048576 bytes/)
+  })
+
+  it('is drained up to a limit, and then the connection is closed', async () => {
+    const { app } = await make()
+    const address = await app.listen({ port: 0, host: '127.0.0.1' })
+    const pieces = Array.from({ length: DRAIN_BYTES / megabyte.length + 16 }, () => megabyte)
+    await assert.rejects(
+      sendAll(address, lines(`content-length: ${pieces.length * megabyte.length}`), pieces),
+      /EPIPE|ECONNRESET/,
+    )
   })
 })

@@ -12,10 +12,12 @@ import type { ErrorStyle } from './answers.ts'
 import { serveAssets } from './assets.ts'
 import { answerClientError } from './client-errors.ts'
 import { isCrossSite } from './cross-site.ts'
+import { drainUnread } from './drain.ts'
 import { setSecurityHeaders } from './headers.ts'
 import { isReady, type ReadyCheck, serveHealth } from './health.ts'
 import { findHostName, namesTwoHosts } from './host.ts'
 import { lazyLogger } from './lazy-logger.ts'
+import { BODY_BYTES, FORM_BYTES } from './limits.ts'
 import { prepareDoors } from './listen.ts'
 import type { Logger } from './logger.ts'
 import { serveMetrics } from './metrics.ts'
@@ -64,9 +66,10 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   decorateReply(app, replyOptions(options))
   prepareDoors(app)
   addHooks(app, options)
+  drainUnread(app)
   // No cookie opens a FHIR server.
   if (options.name !== 'fhir') await app.register(cookie)
-  await app.register(formbody, { bodyLimit: 64 * 1024 })
+  await app.register(formbody, { bodyLimit: FORM_BYTES })
   app.removeContentTypeParser('text/plain')
   app.setNotFoundHandler((request, reply) => {
     const allow = allowedMethods(pathOf(request.url))
@@ -74,7 +77,9 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     return reply.sendProblem(isKnown ? { kind: 'method-not-allowed', allow } : { kind: 'not-found' })
   })
   app.setErrorHandler(async (error, request, reply) => {
-    const problem = problemOf(error)
+    const problem = problemOf(error, bodyLimitFor(request, options))
+    // fastify would close the connection after a body that it did not read; what is left of it is drained instead.
+    reply.removeHeader('connection')
     if (problem.kind !== 'unexpected') return reply.sendProblem(problem)
     // Drivers have many names for a database that is away, so it is asked itself: then it is worth trying again (503).
     if (!(await isReady(options.checks ?? []))) {
@@ -95,7 +100,7 @@ function bareServer(options: ServerOptions): FastifyInstance {
     ...logging(options),
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: request => requestIdFrom(request.headers['x-request-id']),
-    bodyLimit: options.bodyLimit ?? 1024 * 1024,
+    bodyLimit: options.bodyLimit ?? BODY_BYTES,
     routerOptions: { maxParamLength: 2048 },
     // A slow sender must not hold a connection for ever.
     requestTimeout: 120_000,
@@ -125,6 +130,12 @@ function replyOptions({
   errorStyle = () => 'page',
 }: ServerOptions): ReplyOptions {
   return { clock, home, errorStyle }
+}
+
+/** The FHIR servers read forms as they read any other body. */
+function bodyLimitFor({ headers }: FastifyRequest, { name, bodyLimit = BODY_BYTES }: ServerOptions): number {
+  const isForm = headers['content-type']?.startsWith('application/x-www-form-urlencoded') ?? false
+  return isForm && name !== 'fhir' ? FORM_BYTES : bodyLimit
 }
 
 function isHttps({ url }: ServerOptions): boolean {
