@@ -92,6 +92,7 @@ describe('readSettings', () => {
         trustedIssuersFile: undefined,
         smartConfigurationUrl: undefined,
         searchLetter: 'r',
+        versionAccess: 'current',
         scopeContexts: ['patient', 'user', 'system'],
         policyFile: undefined,
         samplePatients: 60,

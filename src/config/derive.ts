@@ -65,6 +65,7 @@ export function deriveSettings(values: SettingValues, cwd: string): Settings {
       trustedIssuersFile: absolute(values.fhirTrustedIssuersFile),
       smartConfigurationUrl: values.fhirSmartConfigurationUrl,
       searchLetter: values.fhirSearchLetter,
+      versionAccess: values.fhirVersionAccess,
       scopeContexts: values.fhirScopeContexts,
       policyFile: absolute(values.fhirPolicyFile),
       samplePatients: values.fhirSamplePatients,

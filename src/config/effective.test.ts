@@ -55,6 +55,7 @@ describe('effectiveSettings', () => {
       SMART_APP_CLIENT_ID: 'other',
       SMART_APP_SCOPE: 'openid',
       SMART_APP_ISSUERS: 'http://localhost:5',
+      SMART_FHIR_VERSION_ACCESS: 'version',
       SMART_FHIR_UPSTREAM_URL: 'http://localhost:6',
       SMART_FHIR_UPSTREAM_ALIASES: 'http://localhost:7',
       SMART_FHIR_UPSTREAM_NARROWING: 'parameter',

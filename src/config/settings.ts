@@ -62,6 +62,7 @@ export interface Settings {
     readonly trustedIssuersFile: string | undefined
     readonly smartConfigurationUrl: string | undefined
     readonly searchLetter: 'r' | 's'
+    readonly versionAccess: 'current' | 'version'
     readonly scopeContexts: readonly ScopeContext[]
     readonly policyFile: string | undefined
     readonly samplePatients: number

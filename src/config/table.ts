@@ -258,6 +258,15 @@ export const settingsTable = {
     about: 'Kinds of scopes that clients may use. Never limits the own token of the portal.',
     of: settings => settings.fhir.scopeContexts,
   }),
+  fhirVersionAccess: fixed({
+    name: 'smart.fhir.version-access',
+    env: 'SMART_FHIR_VERSION_ACCESS',
+    type: types.oneOf('current', 'version'),
+    initial: 'current',
+    about:
+      'What an old version of a resource is judged by: `current`, the version and the current version must both be within the grant; `version`, the version alone.',
+    of: settings => settings.fhir.versionAccess,
+  }),
   fhirPolicyFile: open({
     name: 'smart.fhir.policy-file',
     env: 'SMART_POLICY_FILE',

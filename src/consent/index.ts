@@ -12,7 +12,7 @@ export { digestOf, type Judged, type JudgedBefore, judgedBefore } from './judged
 export { isEverything } from './limit.ts'
 export { patchProblem } from './patch-problem.ts'
 export { hasCompartment } from './patient-reach.ts'
-export { type Access, fullAccess, type Limit, noAccess, type Reach } from './reach.ts'
+export { type Access, fullAccess, type Limit, noAccess, type Reach, type VersionAccess } from './reach.ts'
 export { isOfNamedOnly, type Panel, type Roster, type RosterOf } from './rights/panel.ts'
 export { type BadRights, readRights } from './rights/read-rights.ts'
 export type { Rights } from './rights/rights.ts'

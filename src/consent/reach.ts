@@ -24,6 +24,12 @@ export interface Access {
   reach(type: string, letter: Letter): Reach
 }
 
+/**
+ * What an old version is judged by (`smart.fhir.version-access`): its own content and that of the current version, both
+ * of which must be within the reach, or its own content alone.
+ */
+export type VersionAccess = 'current' | 'version'
+
 /** The access of nobody in particular: an embedded server that runs unguarded, and our own work on its data. */
 export const fullAccess: Access = { reach: () => 'everything' }
 

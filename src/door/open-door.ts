@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { FhirAudit } from '../audit/index.ts'
-import type { Guard } from '../consent/index.ts'
+import type { Guard, VersionAccess } from '../consent/index.ts'
 import { type AnyProblem, limits } from '../fhir/index.ts'
 import { createServer, type Logger, type Origins, type ReadyCheck, type ServerOptions } from '../web/index.ts'
 import type { Behind } from './behind.ts'
@@ -13,6 +13,8 @@ export interface DoorOptions {
   readonly guard: Guard
   /** Keeps what was decided before it is answered, and answers AuditEvents: never what is behind (contract 5.8). */
   readonly audit?: FhirAudit | undefined
+  /** What old versions are judged by; by default `current`. */
+  readonly versionAccess?: VersionAccess
   readonly logger?: Logger
   readonly clock?: () => number
   /** What `/readyz` looks at. */

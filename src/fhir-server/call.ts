@@ -1,4 +1,4 @@
-import type { JudgedBefore, Roster } from '../consent/index.ts'
+import type { JudgedBefore, Roster, VersionAccess } from '../consent/index.ts'
 import type { Call as AllowedCall, Asked } from '../door/index.ts'
 import type { EntryInteraction, Interaction } from '../fhir/index.ts'
 import type { Answer } from './answer.ts'
@@ -24,6 +24,7 @@ export interface Context {
   /** Who is on whose panel: the rights of users (`smart.fhir.policy-file`). */
   readonly roster: Roster
   readonly judgedBefore: JudgedBefore
+  readonly versionAccess: VersionAccess
   /** JSON of the CapabilityStatement. */
   readonly capabilities: () => string
   readonly smartConfiguration: () => object

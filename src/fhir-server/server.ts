@@ -46,6 +46,7 @@ function contextOf(options: FhirServerOptions, repository: Repository, clock: ()
     baseUrl,
     clock,
     handle,
+    versionAccess: options.versionAccess ?? 'current',
     pages: openPages(repository.database),
     roster: rosterOf(repository),
     judgedBefore: judgedBefore(JUDGED, text => (text.length > LONG ? digestOf(text) : text)),

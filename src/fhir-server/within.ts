@@ -43,7 +43,7 @@ export function reachesStored(judge: Judge, letter: Letter, stored: Stored): boo
   if (reach === 'everything') return true
   const { access, judgedBefore, baseUrl, roster } = judge
   if (hasPanel(reach)) return isWithin(resourceOf(stored), reach, baseUrl, roster)
-  const place = `${letter}${stored.rid}`
+  const place = `${letter}${stored.rid}/${stored.version}`
   if (judgedBefore.recall(access, place, stored.content)) return true
   const within = isWithin(resourceOf(stored), reach, baseUrl)
   if (within) judgedBefore.remember(access, place, stored.content)

@@ -1,4 +1,4 @@
-import type { JudgedBefore, Panel, Roster } from '../consent/index.ts'
+import type { JudgedBefore, Panel, Roster, VersionAccess } from '../consent/index.ts'
 import type { Call as AllowedCall, Asked } from '../door/index.ts'
 import type { Interaction } from '../fhir/index.ts'
 import type { Answer } from './answer.ts'
@@ -28,6 +28,7 @@ export interface Context {
   readonly isRecorded: boolean
   readonly pages: Pages
   readonly judgedBefore: JudgedBefore
+  readonly versionAccess: VersionAccess
   /** Asks the upstream who of these patients is on the panels of a policy (`smart.fhir.policy-file`). */
   readonly rosterOf: (
     context: Context,

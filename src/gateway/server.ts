@@ -84,6 +84,7 @@ function contextOf(options: GatewayOptions, pool: Pool, watching: Watch, clock: 
     isRecorded: options.audit !== undefined,
     handle,
     judgedBefore: judgedBefore(),
+    versionAccess: options.versionAccess ?? 'current',
     rosterOf,
     pages: openPages(options.sealer ?? sealer(randomBytes(32).toString('base64url'))),
     smartConfiguration: configuration,

@@ -69,6 +69,7 @@ export async function openFhir(
         ? [{ name: 'audit', check: () => store.ping() }]
         : []),
     ],
+    versionAccess: settings.fhir.versionAccess,
     logger,
     web: webOptions(parts),
   }

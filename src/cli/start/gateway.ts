@@ -5,7 +5,10 @@ import type { GatewayOptions, UpstreamAuth } from '../../gateway/index.ts'
 import { sealer } from '../../store/index.ts'
 import { CommandFailure } from '../command.ts'
 
-type Given = Pick<GatewayOptions, 'guard' | 'audit' | 'smartConfiguration' | 'checks' | 'logger' | 'web'>
+type Given = Pick<
+  GatewayOptions,
+  'guard' | 'audit' | 'smartConfiguration' | 'checks' | 'versionAccess' | 'logger' | 'web'
+>
 
 /** The gateway, in the place of the embedded FHIR server (contract 3, `smart.fhir.upstream-url`). */
 export async function openGateway(

@@ -79,7 +79,7 @@ export function countVersions(
 }
 
 function versions(
-  { repository, baseUrl }: Context,
+  { repository, baseUrl, versionAccess }: Context,
   ground: HistoryGround,
   query: HistoryQuery,
   columns: Sql,
@@ -90,7 +90,8 @@ function versions(
     const start = startOf(scene, type, reach, ground.rid)
     return sql`SELECT ${columns} FROM version v JOIN resource r ON r.rid = v.rid WHERE ${all([
       start ? sql`${start} AND +v.tid = ${tid}` : sql`v.tid = ${tid}`,
-      ...(reach === 'everything' ? [] : [any(reach.map(limit => versionWithin(scene, type, limit)))]),
+      ...(reach === 'everything' ? [] : [rowWithin(scene, type, reach, 'v')]),
+      ...(reach === 'everything' || versionAccess === 'version' ? [] : [rowWithin(scene, type, reach, 'r')]),
       ...(query.since === undefined ? [] : [sql`v.updated >= ${query.since}`]),
       ...(query.at === undefined ? [] : [wasCurrent(query.at)]),
     ])}`
@@ -104,16 +105,25 @@ function startOf(scene: Scene, type: string, reach: Reach, rid: number | undefin
   return members && sql`v.rid IN (${members})`
 }
 
-/** Search values are kept of current versions only, so a granular limit looks into the content of the version. */
-function versionWithin(scene: Scene, type: string, limit: Limit): Sql {
+type HistoryRow = 'v' | 'r'
+
+/** Whether the version in the row is within the reach: `v` is the version itself, `r` the current one. */
+function rowWithin(scene: Scene, type: string, reach: readonly Limit[], row: HistoryRow): Sql {
+  return any(reach.map(limit => limitWithin(scene, type, limit, row)))
+}
+
+// Search values are kept of current versions that are not deleted, so a granular limit looks into the content.
+const CONTENT = { v: 'coalesce(v.content, r.content)', r: 'r.content' } as const
+
+function limitWithin(scene: Scene, type: string, limit: Limit, row: HistoryRow): Sql {
   if (limit.sole) return name('0')
   const parts: Sql[] = []
-  if (limit.patient !== undefined) parts.push(compartmentCondition(scene, type, limit.patient, 'v'))
-  if (limit.panel) parts.push(panelCondition(scene, type, limit.panel, 'v'))
-  const sealed = containsNoOther(scene, limit, 'v')
+  if (limit.patient !== undefined) parts.push(compartmentCondition(scene, type, limit.patient, row))
+  if (limit.panel) parts.push(panelCondition(scene, type, limit.panel, row))
+  const sealed = containsNoOther(scene, limit, row)
   if (sealed) parts.push(sealed)
   if (limit.id !== undefined) parts.push(sql`r.id = ${limit.id}`)
-  if (limit.query) parts.push(sql`granular(coalesce(v.content, r.content), ${JSON.stringify(limit.query)})`)
+  if (limit.query) parts.push(sql`granular(${name(CONTENT[row])}, ${JSON.stringify(limit.query)})`)
   return all(parts)
 }
 

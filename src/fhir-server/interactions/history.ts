@@ -11,13 +11,13 @@ import { found, judgeOf } from '../within.ts'
 
 type History = InteractionOf<'history-instance' | 'history-type' | 'history-system'>
 
-/** The versions of one resource that are within the reach, each judged by its own content. */
+/** The versions of one resource that are within the reach. */
 export const historyOfInstance: Handler<'history-instance'> = (context, call) => {
   const { type, id } = call.interaction
   const current = context.repository.find(type, id)
   const judged = found(judgeOf(context, call), 'r', type, id, current)
-  // A resource that has gone to another patient still shows the versions from before; then, too, none is as absent.
-  if (isProblem(judged) && (judged.problem === 'absent' || !current)) return judged
+  if (isProblem(judged) && (context.versionAccess === 'current' || judged.problem === 'absent' || !current))
+    return judged
   const answer = history(context, call, `${type}/${id}/_history`, turned => ({
     parts: [{ type, reach: turned.access.reach(type, 'r') }],
     rid: current?.rid,

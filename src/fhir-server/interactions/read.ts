@@ -11,11 +11,17 @@ export const read: Handler<'read'> = (context, call) => {
   return isProblem(stored) ? stored : shown(stored, params, call.preconditions)
 }
 
-/** One version is judged by its own content: the resource may have been another patient's then. */
+/**
+ * The resource may have been another patient's at that version, and may be another patient's now: both must be within
+ * reach, unless the settings say that the version alone decides.
+ */
 export const vread: Handler<'vread'> = (context, call) => {
   const { type, id, version, params } = call.interaction
   const { repository } = context
-  const stored = found(judgeOf(context, call), 'r', type, id, repository.findVersion(type, id, version))
+  const judge = judgeOf(context, call)
+  const current = found(judge, 'r', type, id, repository.find(type, id))
+  if (isProblem(current) && context.versionAccess === 'current') return current
+  const stored = found(judge, 'r', type, id, repository.findVersion(type, id, version))
   return isProblem(stored) ? stored : shown(stored, params, call.preconditions)
 }
 

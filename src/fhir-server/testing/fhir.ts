@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { FastifyInstance } from 'fastify'
-import type { Access, Guard } from '../../consent/index.ts'
+import type { Access, Guard, VersionAccess } from '../../consent/index.ts'
 import { outcome, type Resource } from '../../fhir/index.ts'
 import { type FhirServerOptions, fhirServer } from '../index.ts'
 
@@ -54,7 +54,10 @@ export interface Fhir {
 }
 
 /** Starts a server on data of its own: the embedded one, or one behind the gateway. */
-export type StartFhir = (options?: { readonly guard?: Guard }) => Promise<Fhir>
+export type StartFhir = (options?: {
+  readonly guard?: Guard
+  readonly versionAccess?: VersionAccess
+}) => Promise<Fhir>
 
 /** A server on data of its own, in memory unless told. */
 export async function startFhir(options: Partial<FhirServerOptions> = {}): Promise<Fhir> {

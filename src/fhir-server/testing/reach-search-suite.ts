@@ -102,16 +102,44 @@ export function reachSearchSuite(start: StartFhir): void {
     it('shows the versions inside, and counts no others', async () => {
       const type = await ann('GET Condition/_history')
       const shown = type.body.entry?.map(it => `${it.fullUrl?.split('/').at(-1)} ${it.response?.etag}`)
-      assert.deepEqual(shown, ['gone-a W/"2"', 'gone-a W/"1"', 'moved W/"2"', 'ca W/"1"'])
-      assert.equal(type.body.total, 4)
-      const instance = await ann('GET Condition/moved/_history')
+      assert.deepEqual(shown, ['gone-a W/"2"', 'gone-a W/"1"', 'ca W/"1"'])
+      assert.equal(type.body.total, 3)
+      assert.equal(issueOf(await ann('GET Condition/moved/_history')), NOT_WITHIN)
+      const now = await fhir.as('bob')('GET Condition/moved/_history')
       assert.deepEqual(
-        instance.body.entry?.map(it => it.response?.etag),
-        ['W/"2"'],
+        now.body.entry?.map(it => it.response?.etag),
+        ['W/"3"', 'W/"1"'],
       )
       const system = await ann('GET _history?_count=500')
       const subjects = system.body.entry?.flatMap(it => it.resource?.subject ?? [])
       assert(subjects?.every(it => JSON.stringify(it) === '{"reference":"Patient/ann"}'))
+      assert.doesNotMatch(JSON.stringify(system.body.entry), /Condition\/moved/)
+      const entry = ['Condition/moved/_history', 'Condition/moved/_history/2', 'Condition/_history'].map(
+        url => ({
+          request: { method: 'GET', url },
+        }),
+      )
+      const batch = await ann('POST ', { resourceType: 'Bundle', type: 'batch', entry })
+      assert.doesNotMatch(JSON.stringify(batch.body), /Condition\/moved/)
+      assert.deepEqual(
+        batch.body.entry?.map(it => it.response?.status.slice(0, 3)),
+        ['403', '403', '200'],
+      )
+    })
+
+    it('shows the versions from before a resource went to another patient, where the settings say so', async () => {
+      const own = await startTwoPatients(start, 'version')
+      const type = await own.ann('GET Condition/_history')
+      const shown = type.body.entry?.map(it => `${it.fullUrl?.split('/').at(-1)} ${it.response?.etag}`)
+      assert.deepEqual(shown, ['gone-a W/"2"', 'gone-a W/"1"', 'moved W/"2"', 'ca W/"1"'])
+      const instance = await own.ann('GET Condition/moved/_history')
+      assert.deepEqual(
+        instance.body.entry?.map(it => it.response?.etag),
+        ['W/"2"'],
+      )
+      for (const [version, status] of [403, 200, 403, 403].entries())
+        assert.equal((await own.ann(`GET Condition/moved/_history/${version + 1}`)).status, status)
+      await own.fhir.close()
     })
 
     it('answers one way for what is outside and what never was', async () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type Access, fullAccess } from '../../consent/index.ts'
+import { type Access, fullAccess, type VersionAccess } from '../../consent/index.ts'
 import { condition, type Fhir, guardOf, observation, patient, patientAccess, type StartFhir } from './fhir.ts'
 
 const category = (code: string) => ({
@@ -44,8 +44,12 @@ export interface TwoPatients {
  * A guarded server with two patients, what each has, what was moved from one to the other and back, and what each
  * has lost. `all` may do everything, `ann` everything in her compartment, others less.
  */
-export async function startTwoPatients(start: StartFhir): Promise<TwoPatients> {
+export async function startTwoPatients(
+  start: StartFhir,
+  versionAccess: VersionAccess = 'current',
+): Promise<TwoPatients> {
   const fhir = await start({
+    versionAccess,
     guard: guardOf({
       all: fullAccess,
       ann: patientAccess('ann'),

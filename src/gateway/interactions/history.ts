@@ -3,6 +3,7 @@ import { isProblem, type Params, parseHistory } from '../../fhir/index.ts'
 import type { Letter } from '../../scope/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler, InteractionOf } from '../call.ts'
+import { hiddenNow } from '../judge/find.ts'
 import { seesAll } from '../judge/sees-all.ts'
 import type { Problem } from '../problem.ts'
 import { bundleText } from '../search/bundle-text.ts'
@@ -16,11 +17,12 @@ import { getting, pathOf, queryOf } from '../upstream/request-of.ts'
 
 type History = InteractionOf<'history-instance' | 'history-type' | 'history-system'>
 
-/** The versions of one resource that are within the reach, each judged by its own content. */
+/** The versions of one resource that are within the reach. */
 export const historyOfInstance: Handler<'history-instance'> = async (context, call) => {
   const { type, id } = call.interaction
+  const hidden = await hiddenNow(context, call, type, id)
+  if (hidden) return hidden
   const answer = await history(context, call, 'r')
-  // A resource that has gone to another patient still shows the versions from before; none at all is as absent.
   return answer === 'nothing' ? hiddenProblem(call.access, 'r', type, id) : answer
 }
 

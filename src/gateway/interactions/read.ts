@@ -13,7 +13,7 @@ import {
 } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler, InteractionOf } from '../call.ts'
-import { currentVersion, type Deleted, type Living, look, told } from '../judge/find.ts'
+import { currentVersion, type Deleted, hiddenNow, type Living, look, told } from '../judge/find.ts'
 import { seesAll } from '../judge/sees-all.ts'
 import type { Problem } from '../problem.ts'
 import { passThrough } from '../upstream/pass-through.ts'
@@ -29,10 +29,15 @@ export const read: Handler<'read'> = async (context, call) => {
   return shown(found, type, id, params, call.preconditions)
 }
 
-/** One version is judged by its own content: the resource may have been another patient's then. */
+/**
+ * The resource may have been another patient's at that version, and may be another patient's now: both must be within
+ * reach, unless the settings say that the version alone decides.
+ */
 export const vread: Handler<'vread'> = async (context, call) => {
   const { type, id, version, params } = call.interaction
   if (seesAll(call.access)) return readAll(context, call)
+  const hidden = await hiddenNow(context, call, type, id)
+  if (hidden) return hidden
   const found = told(await look(context, call, 'r', type, id, version), call, 'r', type, id)
   return shown(found, type, id, params, call.preconditions)
 }

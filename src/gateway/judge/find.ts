@@ -54,6 +54,21 @@ export async function find(
   return told(await look(context, call, letter, type, id, version), call, letter, type, id)
 }
 
+/**
+ * Why no version of a resource is shown, if so: its current version is outside the reach (deleted: its last one). It is
+ * looked up first, so that whether an older version was within takes no time.
+ */
+export async function hiddenNow(
+  context: Context,
+  call: Call,
+  type: string,
+  id: string,
+): Promise<Problem | undefined> {
+  if (context.versionAccess === 'version' || call.access.reach(type, 'r') === 'everything') return undefined
+  const current = await find(context, call, 'r', type, id)
+  return isProblem(current) ? current : undefined
+}
+
 /** What of a look the caller is told. */
 export function told(
   seen: Living | Deleted | Unseen | Problem,

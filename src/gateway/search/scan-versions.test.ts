@@ -4,7 +4,7 @@ import { condition, issueOf, nextOf, type Reply } from '../../fhir-server/testin
 import { NOT_WITHIN, useHostileGateway } from '../testing/hostile-gateway.ts'
 import { json } from '../testing/hostile-upstream.ts'
 
-const { ann, upstream } = await useHostileGateway()
+const { ann, upstream } = await useHostileGateway({ versionAccess: 'version' })
 
 /** Versions of one resource, one page of the upstream each word: a letter stands for whose it was then. */
 function holds(pages: readonly string[]): void {

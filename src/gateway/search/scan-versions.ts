@@ -59,7 +59,7 @@ async function fetchVersions(
   if (isProblem(bundle)) return pageProblem(bundle)
   const links = linksIn(context, bundle)
   if (isProblem(links)) return links
-  const items = await shownVersions(context, call, letter, bundle, answer.text, of?.id)
+  const items = await shownVersions(context, call, letter, bundle, answer.text, of)
   return isProblem(items)
     ? (items as Problem)
     : { items: items as readonly object[], next: links.get('next') }

@@ -12,6 +12,7 @@ import type { Call, Context } from '../call.ts'
 import { lastVersion } from '../judge/find.ts'
 import { judgeOf } from '../judge/judge.ts'
 import type { Problem } from '../problem.ts'
+import { currentContents } from './current-contents.ts'
 
 interface Version {
   readonly type: string
@@ -33,19 +34,40 @@ export async function shownVersions(
   letter: Letter,
   bundle: Resource,
   text: string,
-  standIn?: string,
+  of?: { readonly id: string },
 ): Promise<readonly object[] | Problem> {
   const versions = versionsIn(bundle, parseExact(text), context.baseUrl)
   if (!versions) return fail({ problem: 'upstream-broken', why: 'it answered a history with something else' })
   const contents = await contentsOf(context, call, versions)
-  const judge = await judgeOf(context, call, [...contents.values()], standIn)
+  const judge = await judgeOf(context, call, [...contents.values()], of?.id)
   if (isProblem(judge)) return judge
-  return versions
-    .filter(version => {
-      const content = contents.get(version)
-      return content && judge.reaches(letter, content)
-    })
-    .map(version => entryOf(context, version))
+  const within = versions.filter(version => {
+    const content = contents.get(version)
+    return content && judge.reaches(letter, content)
+  })
+  // Of one resource, the current version was judged before.
+  const shown = of ? within : await currentlyWithin(context, call, letter, within)
+  return isProblem(shown) ? (shown as Problem) : (shown as readonly Version[]).map(it => entryOf(context, it))
+}
+
+/** Of these versions, those whose resource is within the reach in its current version too. */
+async function currentlyWithin(
+  context: Context,
+  call: Call,
+  letter: Letter,
+  versions: readonly Version[],
+): Promise<readonly Version[] | Problem> {
+  const isLimited = ({ type }: Version) => call.access.reach(type, letter) !== 'everything'
+  if (context.versionAccess === 'version' || !versions.some(isLimited)) return versions
+  const current = await currentContents(context, call, versions.filter(isLimited))
+  if (isProblem(current)) return current as Problem
+  const contents = current as ReadonlyMap<string, Resource>
+  const judge = await judgeOf(context, call, [...contents.values()])
+  if (isProblem(judge)) return judge
+  return versions.filter(version => {
+    const content = contents.get(`${version.type}/${version.id}`)
+    return !isLimited(version) || (content !== undefined && judge.reaches(letter, content))
+  })
 }
 
 /** By what each version is judged. */

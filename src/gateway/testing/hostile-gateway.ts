@@ -1,6 +1,7 @@
 import { after, beforeEach } from 'node:test'
 import { type Access, fullAccess } from '../../consent/index.ts'
 import { type Fhir, guardOf, patientAccess } from '../../fhir-server/testing/fhir.ts'
+import type { GatewayOptions } from '../index.ts'
 import { type HostileUpstream, startHostile } from './hostile-upstream.ts'
 import { startGateway } from './start-gateway.ts'
 
@@ -22,13 +23,14 @@ export interface HostileGateway {
 }
 
 /** A gateway in front of a server that does as it likes, for the tests of a file. */
-export async function useHostileGateway(): Promise<HostileGateway> {
+export async function useHostileGateway(more: Partial<GatewayOptions> = {}): Promise<HostileGateway> {
   const upstream = await startHostile()
   const fhir = await startGateway(upstream.url, {
     guard: guardOf({ all: fullAccess, ann: patientAccess('ann'), bob: patientAccess('bob'), vitals }),
     timeoutMs: 800,
     responseLimit: 100_000,
     narrowing: 'parameter',
+    ...more,
   })
   after(async () => {
     await fhir.close()

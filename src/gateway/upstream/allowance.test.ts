@@ -37,6 +37,7 @@ function endless(resources: readonly object[] = []) {
     },
     pages: { seal: () => '', open: () => undefined },
     judgedBefore: judgedBefore(),
+    versionAccess: 'current',
     narrowing: async () => 'parameter',
     ...{ rosterOf: nothing, capabilities: nothing, smartConfiguration: () => ({}), handle },
   }

@@ -1,3 +1,4 @@
+import type { VersionAccess } from '../../consent/index.ts'
 import type { Resource } from '../../fhir/index.ts'
 import type { InterceptorOptions } from '../interceptor.ts'
 
@@ -9,8 +10,13 @@ export interface HostOptions extends InterceptorOptions {
    * from others, the document to tell; `host` where the server has a route for it.
    */
   readonly smartConfiguration?: object | 'host' | undefined
-  /** The stored resource, so that updates and deletes under a limited grant can be judged; without it they are refused. */
+  /**
+   * The current content of a resource (of a deleted one, its last content), so that updates, deletes, versions and
+   * histories under a limited grant can be judged; without it they are refused.
+   */
   readonly stored?: ((type: string, id: string) => Promise<Resource | undefined>) | undefined
+  /** What old versions are judged by: `version` for their own content alone; by default by the current content too. */
+  readonly versionAccess?: VersionAccess | undefined
   /**
    * The host keeps to `decision.access` itself, in its queries and writes (see `smartOf`). Then only type and letter
    * are judged here, and answers are not looked into.

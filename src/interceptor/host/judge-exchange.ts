@@ -92,11 +92,19 @@ async function partRefusal(
   body: unknown,
   access: Access,
   { fhirBaseUrl }: Policy,
-  { stored }: HostOptions,
+  { stored, versionAccess = 'current' }: HostOptions,
 ): Promise<Refusal | undefined> {
   const refusal = hostRefusal(interaction, access, fhirBaseUrl)
   if (refusal) return refusal
   const { kind } = interaction
+  // The versions themselves are judged in the answer.
+  if ((kind === 'vread' || kind === 'history-instance') && versionAccess === 'current') {
+    const reach = access.reach(interaction.type, 'r')
+    if (isWhole(reach)) return undefined
+    if (!stored) return refused('it does not tell what is stored')
+    const current = await stored(interaction.type, interaction.id)
+    return current && isWithin(current, reach, fhirBaseUrl) ? undefined : STORED_OUTSIDE
+  }
   if (kind !== 'create' && kind !== 'update' && kind !== 'delete') return undefined
   const reach = access.reach(interaction.type, ({ create: 'c', update: 'u', delete: 'd' } as const)[kind])
   if (isWhole(reach)) return undefined
@@ -105,8 +113,10 @@ async function partRefusal(
   if (!stored) return refused('it does not tell what is stored')
   const current = await stored(interaction.type, interaction.id)
   const within = current ? isWithin(current, reach, fhirBaseUrl) : kind === 'update'
-  return within ? undefined : { kind: 'not-within', hint: 'What is stored there is not within the grant' }
+  return within ? undefined : STORED_OUTSIDE
 }
+
+const STORED_OUTSIDE: Refusal = { kind: 'not-within', hint: 'What is stored there is not within the grant' }
 
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0

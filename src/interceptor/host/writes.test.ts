@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
-import { AskedHost, condition, NOT_WITHIN } from '../testing/asked-host.ts'
+import { AskedHost, bundle, condition, NOT_WITHIN } from '../testing/asked-host.ts'
 import { fhirBaseUrl } from '../testing/auth-server.ts'
 import { leakyHosts } from '../testing/leaky-hosts.ts'
 
@@ -54,6 +54,28 @@ for (const [name, start] of Object.entries(leakyHosts))
       assert.equal((await host.ask('DELETE /Condition/own', undefined, undefined, untold)).why, NOT_WITHIN)
       assert.equal(host.asked, 0)
       assert.equal((await host.ask('DELETE /Condition/own', 'system/*.d', undefined, untold)).status, 200)
+    })
+
+    it('judges the stored version before an old one, unless told that the old one decides', async () => {
+      host.store.set('Condition/own', { ...condition('1'), id: 'own' })
+      host.store.set('Condition/moved', { ...condition('2'), id: 'moved' })
+      const lines = ['_history', '_history/1']
+      const untold = await host.run()
+      const old = await host.run({ versionAccess: 'version' })
+      for (const line of lines) {
+        host.answers(line === '_history' ? bundle(condition('1')) : condition('1'))
+        assert.equal((await host.ask(`GET /Condition/own/${line}`)).status, 200)
+        assert.equal((await host.ask(`GET /Condition/moved/${line}`)).why, NOT_WITHIN)
+        assert.equal((await host.ask(`GET /Condition/absent/${line}`)).why, NOT_WITHIN)
+        const asked = (on: typeof untold) =>
+          host.ask(`GET /Condition/moved/${line}`, undefined, undefined, on)
+        assert.equal((await asked(untold)).why, NOT_WITHIN)
+        assert.equal((await asked(old)).status, 200)
+        assert.equal(
+          (await host.ask(`GET /Condition/moved/${line}`, 'system/*.rs', undefined, untold)).status,
+          200,
+        )
+      }
     })
 
     it('refuses patches and conditional writes under a limited grant', async () => {
