@@ -49,11 +49,27 @@ describe('paging', () => {
       'GET Patient?_page=',
       'GET Patient?_page=AAAA',
       `GET Condition?_page=${page}`,
-      `GET Patient?_page=${page}&_count=5`,
+      `GET Patient?_page=${page}&family=Adams`,
+      `GET Patient?_page=${page}&_sort=family`,
       `GET Patient?_page=${page}&_page=${page}`,
       `GET Patient/_history?_page=${page}`,
     ])
       assert.equal(issueOf(await fhir(line)), said, line)
+  })
+
+  it('takes _count, _format, _pretty and _total that a client adds to a link', async () => {
+    const next = nextOf(await fhir('GET Patient?_count=1&_total=none')) ?? ''
+    assert.deepEqual(idsOf(await fhir(`GET ${next}&_format=json&_pretty=true`)), ['bob'])
+    const both = await fhir(`GET ${next}&_count=2`)
+    assert.deepEqual([idsOf(both), both.body.total], [['bob', 'cy'], undefined])
+    const counted = await fhir(`GET ${next}&_total=accurate&_count=1&_format=application/fhir%2Bjson`)
+    assert.deepEqual([idsOf(counted), counted.body.total], [['bob'], 3])
+    const last = await fhir(`GET ${nextOf(counted)}`)
+    assert.deepEqual([idsOf(last), last.body.total, nextOf(last)], [['cy'], 3, undefined])
+    assert.equal((await fhir(`GET ${next}&_format=xml`)).status, 406)
+    assert.equal((await fhir(`GET ${next}&_count=many`)).status, 400)
+    const versions = nextOf(await fhir('GET Patient/_history?_count=1')) ?? ''
+    assert.equal((await fhir(`GET ${versions}&_count=2&_total=accurate`)).body.entry?.length, 2)
   })
 
   it('counts without resources', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { type Fhir, idsOf, issueOf, type StartFhir } from './fhir.ts'
+import { type Fhir, idsOf, issueOf, nextOf, type StartFhir } from './fhir.ts'
 import { startTwoPatients } from './two-patients.ts'
 
 const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'
@@ -70,6 +70,16 @@ export function reachSearchSuite(start: StartFhir): void {
       const brought = await limited('GET Observation?_include=Observation:subject')
       assert.deepEqual(idsOf(brought, 'include'), [])
       assert.equal((await fhir.as('unreadable')('GET Observation?_summary=count')).body.total, 0)
+    })
+
+    it('goes on to the next page when a client adds _count, _format and _total to the link', async () => {
+      for (const caller of [ann, fhir.as('all'), fhir.as('noPatients')]) {
+        const all = idsOf(await caller('GET Observation?_sort=_id'))
+        const first = await caller('GET Observation?_sort=_id&_count=1')
+        const added = await caller(`GET ${nextOf(first)}&_count=1&_format=json&_total=accurate`)
+        assert.deepEqual([idsOf(first), idsOf(added)], [all.slice(0, 1), all.slice(1, 2)], added.text)
+        assert.equal((await caller(`GET ${nextOf(first)}&code=x`)).status, 400)
+      }
     })
 
     it('brings everything that is referred to, or that refers to it, with a star', async () => {

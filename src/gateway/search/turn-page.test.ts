@@ -53,5 +53,17 @@ describe('a page that is turned', () => {
     assert.deepEqual(turn([['_gateway-page', 'forged']]), unreadable)
     assert.deepEqual(turn([...PAGE, ['code', 'y']]), unreadable)
     assert.deepEqual(turn(PAGE, { opened: { ...place, of: '/Patient' } }), unreadable)
+    assert.deepEqual(turn([...PAGE, ...PAGE]), unreadable)
+  })
+
+  it('takes _count and _total that a client adds, and drops _format', () => {
+    const added = [
+      ['_format', 'json'],
+      ['_count', '7'],
+      ['_total', 'accurate'],
+    ] as const
+    const turned = turn([...PAGE, ...added])
+    assert(!('problem' in turned))
+    assert.deepEqual(turned.call.interaction.params, [...place.params, ...added.slice(1)])
   })
 })

@@ -1,5 +1,5 @@
 import { holderOf } from '../../consent/index.ts'
-import { fail, type Interaction, type Params } from '../../fhir/index.ts'
+import { fail, type Interaction, type Params, paramsOfPage } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
 import type { Spot } from './fetch-page.ts'
@@ -19,14 +19,15 @@ export function turnPage<I extends Paged>(context: Context, call: Call<I>, of: s
   const page = params.find(([name]) => name === PAGE)
   if (!page) return { call, spot: undefined }
   const place = context.pages.open(page[1])
-  if (!place || place.of !== of || params.length > 1)
+  const going = place && paramsOfPage(call.interaction, PAGE, place.params)
+  if (!going || place.of !== of)
     return fail({
       problem: 'bad-search',
       code: 'invalid',
       text: 'Cannot read page: follow the link as it was given',
     })
   if (place.holder !== holderOf(call.admitted.grant)) return fail({ problem: 'out-of-reach' })
-  const interaction: I = { ...call.interaction, params: place.params }
+  const interaction: I = { ...call.interaction, params: going }
   const decision = call.admitted.decide(interaction)
   if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
   return { call: { ...call, interaction, access: decision.access }, spot: place.spot }
