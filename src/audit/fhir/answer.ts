@@ -82,5 +82,5 @@ async function read<P extends AnyProblem>(
 }
 
 function unsupported(text: string): FhirProblem {
-  return fail({ problem: 'misunderstood', status: 405, text })
+  return fail({ problem: 'misunderstood', status: 405, text, allow: ['GET', 'HEAD'] })
 }

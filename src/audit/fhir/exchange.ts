@@ -21,6 +21,8 @@ export interface Exchange {
   readonly address?: string | undefined
   /** Of the token, once it was found good, also where it is so no more. */
   readonly grant?: Grant | undefined
+  /** Whether no token was found good, now or before. */
+  readonly anonymous?: boolean | undefined
   /** What decided, where it was allowed. */
   readonly by?: string | undefined
   /** Why it was turned away: by the guard, by the stored content, or since it is no FHIR. Undefined: it was allowed. */
@@ -63,7 +65,7 @@ export function recordOf(exchange: Exchange, fhirBaseUrl: string): AuditRecord {
     launch: grant && launchIdOf(grant),
     requestId: exchange.requestId,
     address: exchange.clientAddress,
-    anonymous: grant === undefined,
+    anonymous: exchange.anonymous,
   }
 }
 

@@ -48,7 +48,8 @@ export interface Finished {
 export function recordsOf(finished: Finished, fhirBaseUrl: string): readonly AuditRecord[] {
   const { interaction, admitted, held, problem, answer } = finished
   const refusal = problem && refusalIn(problem)
-  const whole = { ...finished, grant: admitted?.grant ?? held, refusal, body: answer }
+  const anonymous = admitted === undefined && held === undefined
+  const whole = { ...finished, anonymous, grant: admitted?.grant ?? held, refusal, body: answer }
   if (interaction.kind !== 'bundle' || refusal === BAD) return [recordOf(whole, fhirBaseUrl)]
   const entries = entriesOf(finished, fhirBaseUrl).map(entry => recordOf(entry, fhirBaseUrl))
   const record = recordOf({ ...whole, body: undefined }, fhirBaseUrl)
