@@ -23,6 +23,19 @@ const DATA: readonly Resource[] = [
 ]
 const ann = (scope = 'patient/*.cruds'): Asking => ({ scope, patient: 'ann' })
 
+/** A FHIRPath Patch of these operations: type, path, and what else belongs to it. */
+const fhirPath = (
+  ...operations: readonly (readonly [type: string, path: string, more?: readonly object[]])[]
+) => ({
+  resourceType: 'Parameters',
+  parameter: operations.map(([type, path, more = []]) => ({
+    name: 'operation',
+    part: [{ name: 'type', valueCode: type }, { name: 'path', valueString: path }, ...more],
+  })),
+})
+const named = (name: string) => ({ name: 'name', valueString: name })
+const text = (valueString: string) => ({ name: 'value', valueString })
+
 for (const [name, open] of Object.entries(GUARDED_SERVERS))
   describe(`a patch of what may not be read, on ${name}`, () => {
     let server: GuardedFhir
@@ -61,6 +74,90 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         const { status, why } = await patch([step])
         assert.deepEqual([status, why], [422, 'Cannot apply patch'], JSON.stringify(step))
       }
+    })
+
+    describe('by FHIRPath', () => {
+      const blindly = (patch: object, asking = blind) => ask('PATCH /Observation/ov', asking, patch)
+      const category = 'Observation.category[0].coding[0].code'
+
+      it('does not make it readable', async () => {
+        const readable = fhirPath(['replace', category, [{ name: 'value', valueCode: 'laboratory' }]])
+        assert.equal((await blindly(readable)).why, NOT_WITHIN)
+        assert.equal((await ask('GET /Observation/ov', blind)).why, NOT_WITHIN)
+        const device = [named('device'), { name: 'value', valueReference: to('Device/x') }]
+        const noted = await blindly(fhirPath(['add', 'Observation', device]))
+        assert.deepEqual([noted.status, noted.text], [200, ''])
+        assert.equal((await blindly(fhirPath(['delete', 'Observation.device']))).status, 200)
+      })
+
+      it('asks nothing of it by a condition or a move, and says no more than that it failed', async () => {
+        const note = [named('comment'), text('x')]
+        for (const patch of [
+          fhirPath(['delete', "Observation.note.where(text = 'x')"]),
+          fhirPath(['delete', "Observation.code.where(text = 'x')"]),
+          fhirPath(['delete', 'Observation.value.ofType(string)']),
+          fhirPath(['add', "Observation.code.where(text = 'x')", note]),
+          fhirPath(['add', "Observation.extension('http://x')", note]),
+          fhirPath([
+            'move',
+            'Observation.note',
+            [
+              { name: 'source', valueInteger: 0 },
+              { name: 'destination', valueInteger: 0 },
+            ],
+          ]),
+        ])
+          assert.equal((await blindly(patch)).why, NOT_WITHIN, JSON.stringify(patch))
+        for (const patch of [
+          fhirPath(['replace', 'Observation.bodySite.text', [text('x')]]),
+          fhirPath(['add', 'Observation', [named('value'), text('x')]]),
+          fhirPath(['replace', 'Observation.status', [{ name: 'value', valueCode: 'x' }]]),
+          fhirPath(['replace', 'Observation.id', [{ name: 'value', valueId: 'x' }]]),
+        ]) {
+          const { status, why } = await blindly(patch)
+          assert.deepEqual([status, why], [422, 'Cannot apply patch'], JSON.stringify(patch))
+        }
+      })
+
+      it('leaves a resource in the record that it is in', async () => {
+        const there = [
+          'replace',
+          'Condition.subject',
+          [{ name: 'value', valueReference: to('Patient/bob') }],
+        ] as const
+        const back = ['replace', 'Condition.subject.reference', [text('Patient/ann')]] as const
+        assert.equal((await ask('PATCH /Condition/ca', ann(), fhirPath(there, back))).status, 200)
+        assert.equal((await ask('PATCH /Condition/ca', ann(), fhirPath(back, there))).why, NOT_WITHIN)
+        assert.equal((await ask('PATCH /Condition/cb', ann(), fhirPath(back))).why, NOT_WITHIN)
+        assert.equal((await ask('PATCH /Condition?_id=cb', ann(), fhirPath(back))).status, 404)
+        assert.equal(
+          (await ask('PATCH /Condition/ca', ann('patient/Condition.rs'), fhirPath(back))).status,
+          403,
+        )
+        assert.equal((await ask('PATCH /Condition/nobody', ann(), fhirPath(back))).why, NOT_WITHIN)
+      })
+
+      it('comes in a Bundle as it is', async () => {
+        const patch = fhirPath([
+          'add',
+          'Condition',
+          [named('recordedDate'), { name: 'value', valueDateTime: '2024' }],
+        ])
+        const gone = fhirPath(['delete', 'Condition.recordedDate'])
+        const entry = (id: string, resource: object) => ({
+          resource,
+          request: { method: 'PATCH', url: `Condition/${id}` },
+        })
+        for (const type of ['batch', 'transaction']) {
+          const bundle = (...list: object[]) => ({ resourceType: 'Bundle', type, entry: list })
+          const told = await ask('POST /', ann(), bundle(entry('ca', patch)))
+          assert.equal(told.body.entry?.[0]?.response?.status.slice(0, 3), '200', told.text)
+          assert.equal((await ask('GET /Condition/ca', ann())).body.recordedDate, '2024')
+          assert.equal((await ask('POST /', ann(), bundle(entry('ca', gone)))).status, 200)
+          const stranger = await ask('POST /', ann(), bundle(entry('cb', patch)))
+          assert.match(stranger.text, /Not within the granted/)
+        }
+      })
     })
 
     it('goes there and back within one patch, and ends where it was', async () => {

@@ -24,10 +24,12 @@ export const INCLUDED_RESOURCES = 5_000
 /** How often `_include:iterate` and `_revinclude:iterate` go on from what they brought along. */
 export const INCLUDE_ROUNDS = 8
 
-/** Operations of a JSON Patch. */
+/** Operations of a JSON Patch or a FHIRPath Patch. */
 export const PATCH_OPERATIONS = 1_000
 /** Characters of JSON that the `copy` operations of a patch copy: each copy of an array into itself doubles it. */
 export const PATCH_COPIED_CHARACTERS = 1024 * 1024
+/** Elements that all operations of a FHIRPath Patch together may look at. */
+export const PATCH_ELEMENTS = 200_000
 
 /** Entries of a batch or transaction. */
 export const BUNDLE_ENTRIES = 2_000

@@ -4,6 +4,7 @@ import type { Misunderstood } from './interaction.ts'
 import { findJsonExcess } from './json-excess.ts'
 import { BUNDLE_ENTRIES } from './limits.ts'
 import { type EntryInteraction, parseEntry } from './parse-entry.ts'
+import { isFhirPathPatch } from './patch/operations.ts'
 import { isRecord } from './record.ts'
 import type { Preconditions } from './request.ts'
 
@@ -68,8 +69,9 @@ function parseOne(candidate: unknown, baseUrl: string, at: number): Entry | BadB
   }
 }
 
-/** A JSON Patch comes in a Binary (R4 http.html#patch). What cannot be read is no patch, and fails as one. */
+/** A JSON Patch comes in a Binary, a FHIRPath Patch as it is (R4 http.html#patch). What cannot be read fails as a patch. */
 function patchIn(resource: unknown): unknown {
+  if (isFhirPathPatch(resource)) return resource
   if (!isRecord(resource) || resource.resourceType !== 'Binary' || typeof resource.data !== 'string')
     return undefined
   if (resource.contentType !== 'application/json-patch+json') return undefined

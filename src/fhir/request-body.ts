@@ -2,11 +2,14 @@ import { parseExact } from './exact-json.ts'
 import { fail } from './failure.ts'
 import type { Interaction } from './interaction.ts'
 import { findJsonExcess } from './json-excess.ts'
+import { isFhirPathPatch } from './patch/operations.ts'
 import { mediaType } from './preferences.ts'
-import type { FhirProblem } from './problem.ts'
+import { type FhirProblem, isProblem } from './problem.ts'
 
 const JSON_TYPES = ['application/fhir+json', 'application/json'] as const
-const PATCH_TYPES = ['application/json-patch+json'] as const
+const JSON_PATCH_TYPE = 'application/json-patch+json'
+// A FHIRPath Patch is a resource.
+const PATCH_TYPES = [JSON_PATCH_TYPE, ...JSON_TYPES] as const
 const FORM_TYPE = 'application/x-www-form-urlencoded'
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
@@ -41,17 +44,20 @@ export function readBody(
   bytes: Uint8Array | undefined,
 ): ReadBody | FhirProblem {
   const expected = typesOf(interaction)
+  const isPatch = interaction.kind === 'patch' || interaction.kind === 'patch-conditional'
   if (expected.length === 0) return { body: undefined }
   if (!bytes || bytes.length === 0)
     return interaction.kind === 'operation'
       ? { body: undefined }
       : fail({ problem: 'malformed-body', text: 'Cannot read body: there is none' })
   if (!expected.includes(mediaType(contentType ?? '')) || !isUtf8(contentType ?? ''))
-    return fail({
-      ...{ problem: 'wrong-content-type', expected },
-      isPatch: interaction.kind === 'patch' || interaction.kind === 'patch-conditional',
-    })
-  return parse(bytes)
+    return fail({ problem: 'wrong-content-type', expected, isPatch })
+  const read = parse(bytes)
+  if (isProblem(read) || !isPatch) return read
+  const typed = isFhirPathPatch(read.body) ? JSON_TYPES : [JSON_PATCH_TYPE]
+  return typed.some(it => it === mediaType(contentType ?? ''))
+    ? read
+    : fail({ problem: 'wrong-content-type', expected: typed, isPatch })
 }
 
 /** The text of a form, whose parameters are part of the search. */

@@ -32,7 +32,7 @@ export function gatewayStatement(upstream: Json, baseUrl: string, smartConfigura
       url: baseUrl,
     },
     format: ['application/fhir+json', 'json'],
-    patchFormat: ['application/json-patch+json'],
+    patchFormat: ['application/json-patch+json', 'application/fhir+json'],
     rest: listOf(rest)
       .filter(it => it.mode === 'server')
       .map(it => restSection(it, smartConfiguration)),

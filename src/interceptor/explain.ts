@@ -16,7 +16,7 @@ export interface Question {
   readonly scope: string | readonly string[]
   readonly patient?: string | undefined
   readonly fhirUser?: string | undefined
-  /** A JSON value; a text is a form, an array a JSON Patch. */
+  /** A JSON value; a text is a form. Of a PATCH an array is a JSON Patch, Parameters a FHIRPath Patch. */
   readonly body?: unknown
   readonly searchLetter: 'r' | 's'
   readonly contexts: readonly ScopeContext[]

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { FastifyInstance } from 'fastify'
 import type { Policy } from '../../src/consent/index.ts'
-import type { Resource } from '../../src/fhir/index.ts'
+import { isFhirPathPatch, type Resource } from '../../src/fhir/index.ts'
 import { fhirServer } from '../../src/fhir-server/index.ts'
 import { createInterceptor } from '../../src/interceptor/index.ts'
 import { authUrl, fhirBaseUrl, StandingAuthServer } from '../../src/interceptor/testing/auth-server.ts'
@@ -100,7 +100,8 @@ function contentType(method: string, body: unknown): Readonly<Record<string, str
   if (body === undefined) return {}
   if (typeof body === 'string') return { 'content-type': 'application/x-www-form-urlencoded' }
   return {
-    'content-type': method === 'PATCH' ? 'application/json-patch+json' : 'application/fhir+json',
+    'content-type':
+      method === 'PATCH' && !isFhirPathPatch(body) ? 'application/json-patch+json' : 'application/fhir+json',
   }
 }
 

@@ -21,7 +21,7 @@ Usage: npm run -s sallyport -- explain --method GET --url "/Condition?patient=1"
   --scope           the granted scopes, as in the token
   --patient         the id of the patient of the token
   --fhir-user       the user of the token, for example Practitioner/1; an id is that of a Practitioner
-  --body            the body: JSON (an array is a JSON Patch), or a form for _search
+  --body            the body: JSON (of a PATCH an array is a JSON Patch, Parameters a FHIRPath Patch), or a form for _search
   --search-letter   r or s; as smart.fhir.search-letter if left out
   --contexts        patient,user,system or some of them; as smart.fhir.scope-contexts if left out
   --jsonl           read one JSON object a line from standard input, and write one a line

@@ -40,7 +40,7 @@ export function capabilityStatement(baseUrl: string, smartConfiguration: object)
     implementation: { description: 'Sallyport FHIR R4 server', url: baseUrl },
     fhirVersion: '4.0.1',
     format: ['application/fhir+json', 'json'],
-    patchFormat: ['application/json-patch+json'],
+    patchFormat: ['application/json-patch+json', 'application/fhir+json'],
     rest: [
       {
         mode: 'server',

@@ -45,13 +45,13 @@ export function passWrite(context: Context, call: Call<Write>): Promise<Answer |
 
 function writeHeaders(context: Context, call: Call<Write>): UpstreamRequest['headers'] {
   const { interaction, preconditions, preferences, body } = call
-  const isPatch = interaction.kind === 'patch' || interaction.kind === 'patch-conditional'
+  const isJsonPatch = Array.isArray(body)
   const condition = interaction.kind === 'create' ? interaction.ifNoneExist : undefined
   return {
     ...headersFor(call),
     prefer: `return=${preferences.answer}`,
     ...(body !== undefined && {
-      'content-type': isPatch ? 'application/json-patch+json' : 'application/fhir+json; charset=utf-8',
+      'content-type': isJsonPatch ? 'application/json-patch+json' : 'application/fhir+json; charset=utf-8',
     }),
     ...(preconditions.ifMatch !== undefined && { 'if-match': preconditions.ifMatch }),
     ...(preconditions.ifNoneMatch !== undefined && { 'if-none-match': preconditions.ifNoneMatch }),

@@ -1,7 +1,6 @@
 import { type Access, isWithin } from '../../consent/index.ts'
 import { type Interaction, isResource, namesOtherPatient, type Resource } from '../../fhir/index.ts'
 import type { Refusal } from '../refusal.ts'
-import { isJsonObject } from './json.ts'
 import { patchedParts } from './patched-parts.ts'
 
 /** Why the content of a write is refused whatever is stored, as far as the request alone tells. */
@@ -52,10 +51,10 @@ function writtenRefusal(
 
 /** A patch is judged on its result, by the server; what it says of other patients is refused before. */
 function patchRefusal(body: unknown, type: string, reach: Reach, baseUrl: string): Refusal | undefined {
-  if (!Array.isArray(body) || !body.every(isJsonObject))
-    return misread('Cannot read body: it is no JSON Patch')
+  const patched = patchedParts(body, type)
+  if (!patched) return misread('Cannot read body: it is no JSON Patch or FHIRPath Patch')
   if (reach === 'everything') return undefined
-  const parts: Resource = { ...patchedParts(body), resourceType: type }
+  const parts: Resource = { ...patched, resourceType: type }
   const allows = reach.some(
     ({ patient, sole }) => !sole || patient === undefined || !namesOtherPatient(parts, patient, baseUrl),
   )

@@ -1,23 +1,31 @@
-import type { JsonObject } from './json.ts'
+import { fhirPathWrittenParts, isFhirPathPatch, type WrittenPart } from '../../fhir/index.ts'
+import { isJsonObject, type JsonObject } from './json.ts'
 
 type Node = Record<string, unknown>
 
 /**
- * What a JSON Patch (RFC 6902) writes, as a resource that has nothing else: the values of `add` and `replace`, less
- * what a later operation removes. What is moved or copied from the stored resource is not known here.
+ * What a patch writes, as a resource that has nothing else: the values that it adds and replaces, less what a later
+ * operation removes. What is moved or copied from the stored resource is not known here. Undefined for what is no patch.
  */
-export function patchedParts(patch: readonly JsonObject[]): JsonObject {
+export function patchedParts(patch: unknown, type: string): JsonObject | undefined {
+  const parts = isFhirPathPatch(patch) ? fhirPathWrittenParts(patch, type) : jsonPatchParts(patch)
+  if (!parts) return undefined
   const root: Node = {}
-  for (const { op, path, value } of patch) {
-    if (typeof path !== 'string' || !path.startsWith('/')) continue
+  for (const { steps, value } of parts) if (steps.length > 0) set(root, steps, value)
+  return listsOf(root) as JsonObject
+}
+
+function jsonPatchParts(patch: unknown): readonly WrittenPart[] | undefined {
+  if (!Array.isArray(patch) || !patch.every(isJsonObject)) return undefined
+  return patch.flatMap(({ op, path, value }) => {
+    if (typeof path !== 'string' || !path.startsWith('/')) return []
     const steps = path
       .slice(1)
       .split('/')
       .map(step => step.replaceAll('~1', '/').replaceAll('~0', '~'))
-    if (op === 'add' || op === 'replace') set(root, steps, value)
-    else if (op === 'remove') set(root, steps, undefined)
-  }
-  return listsOf(root) as JsonObject
+    if (op === 'add' || op === 'replace') return [{ steps, value }]
+    return op === 'remove' ? [{ steps, value: undefined }] : []
+  })
 }
 
 function set(node: Node, steps: readonly string[], value: unknown): void {

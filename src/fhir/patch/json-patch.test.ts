@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { applyPatch } from './json-patch.ts'
-import { PATCH_OPERATIONS } from './limits.ts'
+import { PATCH_OPERATIONS } from '../limits.ts'
+import { applyJsonPatch } from './json-patch.ts'
 
-describe('applyPatch', () => {
+describe('applyJsonPatch', () => {
   /** RFC 6902, appendix A and around it: document, patch, result. */
   const WORKS: Readonly<Record<string, readonly [document: unknown, patch: unknown, result: unknown]>> = {
     'A.1 adds a member': [
@@ -63,7 +63,7 @@ describe('applyPatch', () => {
   for (const [name, [document, patch, result]] of Object.entries(WORKS))
     it(name, () => {
       const before = structuredClone(document)
-      assert.deepEqual(applyPatch(document, patch), { value: result })
+      assert.deepEqual(applyJsonPatch(document, patch), { value: result })
       assert.deepEqual(document, before, 'the document is left as it was')
     })
 
@@ -113,13 +113,13 @@ describe('applyPatch', () => {
   }
   for (const [name, [document, patch, failure]] of Object.entries(FAILS))
     it(`fails on ${name}`, () => {
-      assert.deepEqual(applyPatch(document, patch), { failure, malformed: false })
+      assert.deepEqual(applyJsonPatch(document, patch), { failure, malformed: false })
     })
 
   it('fails on a value that is nested too deeply', () => {
     let value: unknown = 1
     for (let level = 0; level < 20_000; level++) value = [value]
-    assert.deepEqual(applyPatch({}, [{ op: 'add', path: '/a', value }]), {
+    assert.deepEqual(applyJsonPatch({}, [{ op: 'add', path: '/a', value }]), {
       failure: 'the value of operation 0 is nested too deeply',
       malformed: false,
     })
@@ -127,23 +127,23 @@ describe('applyPatch', () => {
 
   it('fails when copies of copies grow past a bound', () => {
     const doubling = Array.from({ length: 28 }, () => ({ op: 'copy', from: '/note', path: '/note/-' }))
-    const patched = applyPatch({ note: [{ text: 'x'.repeat(1000) }] }, doubling)
+    const patched = applyJsonPatch({ note: [{ text: 'x'.repeat(1000) }] }, doubling)
     assert.deepEqual(patched, { failure: 'it copies over 1048576 characters', malformed: false })
   })
 
   it('refuses more operations than the limit before it applies any', () => {
     const adding = (count: number) =>
       Array.from({ length: count }, () => ({ op: 'add', path: '/note/0', value: 1 }))
-    const patched = applyPatch({ note: [] }, adding(PATCH_OPERATIONS))
+    const patched = applyJsonPatch({ note: [] }, adding(PATCH_OPERATIONS))
     assert.ok('value' in patched)
-    assert.deepEqual(applyPatch({ note: [] }, adding(150_000)), {
+    assert.deepEqual(applyJsonPatch({ note: [] }, adding(150_000)), {
       failure: 'it has over 1000 operations',
       malformed: true,
     })
   })
 
   it('shows no more of a path than fits into a message', () => {
-    const patched = applyPatch({}, [{ op: 'remove', path: `/${'a'.repeat(100_000)}` }])
+    const patched = applyJsonPatch({}, [{ op: 'remove', path: `/${'a'.repeat(100_000)}` }])
     assert.ok('failure' in patched && patched.failure.length < 300)
   })
 
@@ -161,13 +161,16 @@ describe('applyPatch', () => {
       [{ op: 'move', path: '/a' }],
       [{ op: 'remove' }],
     ]) {
-      const patched = applyPatch({ a: 1 }, patch)
+      const patched = applyJsonPatch({ a: 1 }, patch)
       assert('failure' in patched && patched.malformed, JSON.stringify(patch))
     }
   })
 
   it('changes no prototype', () => {
-    const patched = applyPatch({}, JSON.parse('[{"op":"add","path":"/__proto__","value":{"polluted":1}}]'))
+    const patched = applyJsonPatch(
+      {},
+      JSON.parse('[{"op":"add","path":"/__proto__","value":{"polluted":1}}]'),
+    )
     assert.equal(
       ('value' in patched && (patched.value as { polluted?: number }).polluted) || undefined,
       undefined,

@@ -1,14 +1,9 @@
-import { isSameJson } from './exact-json.ts'
-import { PATCH_COPIED_CHARACTERS, PATCH_OPERATIONS } from './limits.ts'
-import { isRecord } from './record.ts'
-
-/** JSON Patch (RFC 6902) on exact JSON (`parseExact`). What it is given is never changed. */
-export type Patched = { readonly value: unknown } | { readonly failure: string; readonly malformed: boolean }
+import { isSameJson } from '../exact-json.ts'
+import { PATCH_COPIED_CHARACTERS, PATCH_OPERATIONS } from '../limits.ts'
+import { isRecord } from '../record.ts'
+import { attempt, checkDepth, type Patched, PatchFailure } from './failure.ts'
 
 const OPERATIONS = ['add', 'remove', 'replace', 'move', 'copy', 'test'] as const
-
-// No valid resource is deeper (see `validate`).
-const MAX_DEPTH = 100
 
 type OperationName = (typeof OPERATIONS)[number]
 
@@ -19,18 +14,9 @@ interface Operation {
   readonly value: unknown
 }
 
-/** Thrown and caught in this file: a patch is a whole, and the first operation that fails ends it. */
-class PatchFailure extends Error {
-  readonly malformed: boolean
-  constructor(text: string, malformed = false) {
-    super(text)
-    this.malformed = malformed
-  }
-}
-
-/** The document after all operations, or why one of them cannot be done. */
-export function applyPatch(document: unknown, patch: unknown): Patched {
-  try {
+/** Applies a JSON Patch (RFC 6902) to a JSON value, which stays as it is. */
+export function applyJsonPatch(document: unknown, patch: unknown): Patched {
+  return attempt(() => {
     if (!Array.isArray(patch)) throw new PatchFailure('expected an array of operations', true)
     if (patch.length > PATCH_OPERATIONS)
       throw new PatchFailure(`it has over ${PATCH_OPERATIONS} operations`, true)
@@ -42,15 +28,12 @@ export function applyPatch(document: unknown, patch: unknown): Patched {
         throw new PatchFailure(`it copies over ${PATCH_COPIED_CHARACTERS} characters`)
       value = apply(value, operation)
     }
-    return { value }
-  } catch (error) {
-    if (error instanceof PatchFailure) return { failure: error.message, malformed: error.malformed }
-    throw error
-  }
+    return value
+  })
 }
 
 /** Whether a patch reads what is stored: a `test` that fails tells that it is something else, a copy shows it elsewhere. */
-export function readsStored(patch: unknown): boolean {
+export function jsonPatchReads(patch: unknown): boolean {
   return Array.isArray(patch) && patch.some(step => isRecord(step) && READING.has(step.op))
 }
 
@@ -65,16 +48,9 @@ function parseOperation(candidate: unknown, index: number): Operation {
   if (!known) throw new PatchFailure(`operation ${index} has no known op`, true)
   if ((known === 'add' || known === 'replace' || known === 'test') && value === undefined)
     throw new PatchFailure(`operation ${index} has no value`, true)
-  if (!isShallow(value, MAX_DEPTH))
-    throw new PatchFailure(`the value of operation ${index} is nested too deeply`)
+  checkDepth(value, index)
   const needsFrom = known === 'move' || known === 'copy'
   return { op: known, path: pointer(path, index), from: needsFrom ? pointer(from, index) : [], value }
-}
-
-/** Whether a value has no more levels than these; no deeper is looked. */
-function isShallow(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return true
-  return levels > 0 && Object.values(value).every(item => isShallow(item, levels - 1))
 }
 
 function sizeAt(document: unknown, path: readonly string[]): number {

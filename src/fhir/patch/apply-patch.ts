@@ -1,0 +1,14 @@
+import type { Patched } from './failure.ts'
+import { applyFhirPathPatch, fhirPathPatchReads } from './fhirpath-patch.ts'
+import { applyJsonPatch, jsonPatchReads } from './json-patch.ts'
+import { isFhirPathPatch } from './operations.ts'
+
+/** Applies a JSON Patch or a FHIRPath Patch to a resource, which stays as it is. */
+export function applyPatch(resource: unknown, patch: unknown): Patched {
+  return isFhirPathPatch(patch) ? applyFhirPathPatch(resource, patch) : applyJsonPatch(resource, patch)
+}
+
+/** Whether a patch reads what is stored, so that whether it succeeds, or what it leaves, tells of it. */
+export function readsStored(patch: unknown): boolean {
+  return isFhirPathPatch(patch) ? fhirPathPatchReads(patch) : jsonPatchReads(patch)
+}

@@ -1,0 +1,37 @@
+/** What came of a patch, or why it cannot be applied; malformed when it can be applied to no resource. */
+export type Attempted<T> = { readonly value: T } | { readonly failure: string; readonly malformed: boolean }
+
+export type Patched = Attempted<unknown>
+
+/** A patch is applied as a whole: the first operation that fails ends it. */
+export class PatchFailure extends Error {
+  readonly malformed: boolean
+  constructor(text: string, malformed = false) {
+    super(text)
+    this.malformed = malformed
+  }
+}
+
+/** Turns a thrown `PatchFailure` into a value. */
+export function attempt<T>(patch: () => T): Attempted<T> {
+  try {
+    return { value: patch() }
+  } catch (error) {
+    if (error instanceof PatchFailure) return { failure: error.message, malformed: error.malformed }
+    throw error
+  }
+}
+
+// No valid resource is nested more deeply (see `validate`).
+const MAX_DEPTH = 100
+
+/** Refuses a value that is nested so deeply that code which walks it would fail. */
+export function checkDepth(value: unknown, index: number): void {
+  if (!isShallow(value, MAX_DEPTH))
+    throw new PatchFailure(`the value of operation ${index} is nested too deeply`)
+}
+
+function isShallow(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return levels > 0 && Object.values(value).every(item => isShallow(item, levels - 1))
+}

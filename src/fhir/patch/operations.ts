@@ -1,0 +1,97 @@
+import { PATCH_OPERATIONS } from '../limits.ts'
+import { isRecord } from '../record.ts'
+import { PatchFailure } from './failure.ts'
+import { type PatchPath, parsePatchPath } from './patch-path.ts'
+
+/** An operation of a FHIRPath Patch (R4 fhirpatch.html). */
+export type PatchOperation = { readonly path: PatchPath } & (
+  | { readonly type: 'add'; readonly name: string; readonly value: Value }
+  | { readonly type: 'insert'; readonly index: number; readonly value: Value }
+  | { readonly type: 'delete' }
+  | { readonly type: 'replace'; readonly value: Value }
+  | { readonly type: 'move'; readonly source: number; readonly destination: number }
+)
+
+/** `valueHumanName`, or the parts of a backbone element. */
+export type Value =
+  | { readonly kind: 'content'; readonly type: string; readonly content: unknown }
+  | { readonly kind: 'parts'; readonly parts: readonly (readonly [name: string, value: Value])[] }
+
+/** Whether a body is meant as a FHIRPath Patch. */
+export function isFhirPathPatch(body: unknown): body is { readonly parameter: readonly unknown[] } {
+  return isRecord(body) && body.resourceType === 'Parameters' && Array.isArray(body.parameter)
+}
+
+/** Throws a `PatchFailure` for what cannot be read. */
+export function parseOperations(patch: unknown): readonly PatchOperation[] {
+  if (!isFhirPathPatch(patch)) throw new PatchFailure('expected Parameters with operations', true)
+  if (patch.parameter.length > PATCH_OPERATIONS)
+    throw new PatchFailure(`it has over ${PATCH_OPERATIONS} operations`, true)
+  return patch.parameter.map(parseOperation)
+}
+
+function parseOperation(parameter: unknown, index: number): PatchOperation {
+  const unreadable = (what: string) => new PatchFailure(`operation ${index} ${what}`, true)
+  if (!isRecord(parameter) || parameter.name !== 'operation' || !Array.isArray(parameter.part))
+    throw unreadable('is no operation')
+  const parts = new Map<unknown, unknown>(
+    parameter.part.map((part: unknown) => [isRecord(part) ? part.name : undefined, part]),
+  )
+  const read = (name: string, member: string): unknown => {
+    const part = parts.get(name)
+    return isRecord(part) ? part[member] : undefined
+  }
+  const number = (name: string): number => {
+    const value = read(name, 'valueInteger')
+    if (typeof value !== 'number' || !Number.isInteger(value) || value < 0) throw unreadable(`has no ${name}`)
+    return value
+  }
+  const value = (): Value => {
+    const part = parts.get('value')
+    const parsed = part === undefined ? undefined : parseValue(part)
+    if (!parsed) throw unreadable('has no value that can be read')
+    return parsed
+  }
+  const text = read('path', 'valueString')
+  const path = typeof text === 'string' ? parsePatchPath(text) : undefined
+  if (!path) throw unreadable('has no path that is supported here')
+  const type = read('type', 'valueCode')
+  switch (type) {
+    case 'add': {
+      const name = read('name', 'valueString')
+      if (typeof name !== 'string') throw unreadable('has no name')
+      return { type, path, name, value: value() }
+    }
+    case 'insert':
+      return { type, path, index: number('index'), value: value() }
+    case 'delete':
+      return { type, path }
+    case 'replace':
+      return { type, path, value: value() }
+    case 'move':
+      return { type, path, source: number('source'), destination: number('destination') }
+    default:
+      throw unreadable('has no known type')
+  }
+}
+
+function parseValue(part: unknown): Value | undefined {
+  if (!isRecord(part)) return undefined
+  const { name: _, ...rest } = part
+  const [member, another] = Object.entries(rest)
+  if (!member || another) return undefined
+  const [key, content] = member
+  if (key === 'part') return Array.isArray(content) ? partsOf(content) : undefined
+  if (key === 'resource') return { kind: 'content', type: 'Resource', content }
+  return /^value[A-Z]/.test(key) ? { kind: 'content', type: key.slice('value'.length), content } : undefined
+}
+
+function partsOf(candidates: readonly unknown[]): Value | undefined {
+  const parts: [string, Value][] = []
+  for (const part of candidates) {
+    const value = parseValue(part)
+    if (!value || !isRecord(part) || typeof part.name !== 'string') return undefined
+    parts.push([part.name, value])
+  }
+  return { kind: 'parts', parts }
+}
