@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Resource } from '../src/fhir/index.ts'
+import { fhirBaseUrl } from '../src/interceptor/testing/auth-server.ts'
 import {
   type Asking,
   type GuardedFhir,
@@ -29,11 +30,47 @@ const DATA: readonly Resource[] = [
   },
 ]
 
+const observation = (
+  id: string,
+  patient: string,
+  code: string,
+  day: string,
+  more: object = {},
+): Resource => ({
+  ...{
+    resourceType: 'Observation',
+    id,
+    status: 'final',
+    effectiveDateTime: day,
+    subject: to(`Patient/${patient}`),
+  },
+  code: { coding: [{ system: 'http://loinc.org', code }] },
+  ...more,
+})
+
+const RECORD: readonly Resource[] = [
+  { resourceType: 'Practitioner', id: 'dr' },
+  ...['ann', 'bob'].map(id => ({
+    ...{ resourceType: 'Encounter', id: `e-${id}`, status: 'finished', class: { code: 'AMB' } },
+    ...{ subject: to(`Patient/${id}`), period: { start: '2020-05-01', end: '2020-05-02' } },
+    participant: [{ individual: to('Practitioner/dr') }],
+  })),
+  observation('a-2019', 'ann', 'hr', '2019-01-01'),
+  observation('a-2020', 'ann', 'hr', '2020-05-01', { encounter: to('Encounter/e-ann') }),
+  observation('a-2021', 'ann', 'hr', '2021-01-01'),
+  observation('a-bp', 'ann', 'bp', '2018-01-01'),
+  observation('b-2022', 'bob', 'hr', '2022-01-01'),
+  // Of another patient, in Ann's encounter.
+  observation('b-here', 'bob', 'hr', '2020-05-01', { encounter: to('Encounter/e-ann') }),
+  { resourceType: 'Condition', id: 'c-2019', subject: to('Patient/ann'), recordedDate: '2019-06-01' },
+  { resourceType: 'Condition', id: 'c-undated', subject: to('Patient/ann') },
+]
+
 for (const [name, open] of Object.entries(GUARDED_SERVERS))
   describe(`on ${name}`, () => {
     let server: GuardedFhir
     before(async () => {
-      server = await startGuardedFhir(DATA, {}, open)
+      server = await startGuardedFhir([...DATA, ...RECORD], {}, open)
     })
     after(() => server.close())
     const ask = (line: string, asking: Asking = ann(), body?: unknown) => server.ask(line, asking, body)
@@ -59,4 +96,129 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         assert.doesNotMatch((await ask(line)).text, /"qb"/)
       })
     })
+
+    describe('$everything with start and end', () => {
+      const shown = async (query: string, asking?: Asking) =>
+        shownIn(await ask(`GET /Patient/ann/$everything?${query}`, asking)).filter(it =>
+          /^(?:Cond|Obs|Enc)/.test(it),
+        )
+
+      it('shows what was done between them, and what has no date', async () => {
+        assert.deepEqual(await shown('start=2020-01-01&end=2020-12-31'), [
+          ...['Condition/c-undated', 'Encounter/e-ann', 'Observation/a-2020'],
+        ])
+        assert.deepEqual(await shown('start=2020-05-02'), [
+          ...['Condition/c-undated', 'Encounter/e-ann', 'Observation/a-2021'],
+        ])
+        assert.deepEqual(await shown('end=2019'), [
+          ...['Condition/c-2019', 'Condition/c-undated', 'Observation/a-2019', 'Observation/a-bp'],
+        ])
+        const body = { resourceType: 'Parameters', parameter: [{ name: 'start', valueDate: '2021' }] }
+        const posted = await ask('POST /Patient/ann/$everything', ann(), body)
+        assert.deepEqual(
+          shownIn(posted).filter(it => it.startsWith('Obs')),
+          ['Observation/a-2021'],
+        )
+      })
+
+      it('keeps them from page to page, and within the grant', async () => {
+        const first = await ask(
+          'GET /Patient/ann/$everything?start=2019&end=2021-12-31&_type=Observation&_count=1',
+        )
+        const found = [...shownIn(first)]
+        for (let told = first; ; ) {
+          const next = told.body.link?.find(({ relation }) => relation === 'next')?.url
+          if (next === undefined) break
+          told = await ask(`GET ${next.slice(fhirBaseUrl.length)}`)
+          found.push(...shownIn(told))
+        }
+        assert.deepEqual([...new Set(found)].filter(it => it.startsWith('Obs')).sort(), [
+          'Observation/a-2019',
+          'Observation/a-2020',
+          'Observation/a-2021',
+        ])
+        assert.deepEqual(await shown('start=2020&end=2020', ann('patient/Patient.rs patient/Encounter.rs')), [
+          'Encounter/e-ann',
+        ])
+      })
+
+      it('takes dates only', async () => {
+        for (const query of ['start=soon', 'end=2020-13-01', 'start=2020&start=2021', 'begin=2020'])
+          assert.equal((await ask(`GET /Patient/ann/$everything?${query}`)).status, 400, query)
+      })
+    })
+
+    describe('Encounter/[id]/$everything', () => {
+      it('shows the encounter, what it refers to and what refers to it, as far as the grant reaches', async () => {
+        const told = await ask('GET /Encounter/e-ann/$everything')
+        assert.deepEqual(shownIn(told), [
+          ...['Encounter/e-ann', 'Observation/a-2020', 'Patient/ann', 'Practitioner/dr'],
+        ])
+        assert.doesNotMatch(told.text, /b-here|Patient\/bob/)
+        const narrow = await ask('GET /Encounter/e-ann/$everything', ann('patient/Encounter.rs'))
+        assert.deepEqual(shownIn(narrow), ['Encounter/e-ann'])
+        const typed = await ask('GET /Encounter/e-ann/$everything?_type=Observation')
+        assert.deepEqual(
+          shownIn(typed).filter(it => !it.startsWith('Encounter/')),
+          ['Observation/a-2020'],
+        )
+      })
+
+      it('is refused for another patient, alike for one that is not there', async () => {
+        for (const id of ['e-bob', 'e-nobody'])
+          assert.equal((await ask(`GET /Encounter/${id}/$everything`)).why, NOT_WITHIN)
+        const scope = ann('patient/Observation.rs')
+        assert.match((await ask('GET /Encounter/e-ann/$everything', scope)).why ?? '', /on Encounter/)
+        assert.equal((await ask('GET /Encounter/e-ann/$everything?start=2020')).status, 400)
+      })
+    })
+
+    describe('Observation/$lastn', () => {
+      it('shows the newest of each code among what the grant reaches', async () => {
+        const told = await ask('GET /Observation/$lastn')
+        assert.deepEqual([shownIn(told), told.body.total], [['Observation/a-2021', 'Observation/a-bp'], 2])
+        assert.doesNotMatch(told.text, /b-2022/)
+        const two = await ask('GET /Observation/$lastn?max=2&code=http://loinc.org|hr')
+        assert.deepEqual(shownIn(two), ['Observation/a-2020', 'Observation/a-2021'])
+        const all = await ask('GET /Observation/$lastn?patient=bob', { scope: 'system/*.rs', patient: null })
+        assert.deepEqual(shownIn(all), ['Observation/b-2022'])
+      })
+
+      it('takes its parameters from a body too', async () => {
+        const parameter = [
+          { name: 'max', valuePositiveInt: 2 },
+          { name: 'code', valueString: 'http://loinc.org|hr' },
+        ]
+        const told = await ask('POST /Observation/$lastn', ann(), { resourceType: 'Parameters', parameter })
+        assert.deepEqual(shownIn(told), ['Observation/a-2020', 'Observation/a-2021'])
+      })
+
+      it('shows nothing of another patient, and tells of none by a chain', async () => {
+        for (const query of ['patient=bob', 'subject=Patient/bob', 'patient._id=bob'])
+          assert.deepEqual(shownIn(await ask(`GET /Observation/$lastn?${query}`)), [], query)
+        assert.equal((await ask('GET /Observation/$lastn', ann('patient/Patient.rs'))).status, 403)
+        for (const query of ['max=0', '_include=Observation:subject', 'nonsense=1'])
+          assert.equal((await ask(`GET /Observation/$lastn?${query}`)).status, 400, query)
+      })
+    })
+
+    it('lists in metadata the operations that it offers', async () => {
+      const { rest } = (await ask('GET /metadata')).body as { rest: readonly Statement[] }
+      const named = (type: string) =>
+        rest[0]?.resource
+          .find(it => it.type === type)
+          ?.operation?.map(it => it.name)
+          .toSorted()
+      assert.deepEqual(named('Patient'), ['everything', 'validate'])
+      assert.deepEqual(named('Encounter'), ['everything', 'validate'])
+      assert.deepEqual(named('Observation'), ['lastn', 'validate'])
+      assert.deepEqual(named('ValueSet'), ['validate'])
+    })
   })
+
+interface Statement {
+  readonly resource: readonly {
+    readonly type: string
+    readonly operation?: readonly { readonly name: string; readonly definition: string }[]
+  }[]
+}

@@ -73,6 +73,7 @@ describe('readSettings', () => {
         upstreamUrl: undefined,
         upstream: {
           aliases: [],
+          operations: [],
           narrowing: 'auto',
           timeoutSeconds: 10,
           responseLimitMegabytes: 16,
@@ -223,6 +224,8 @@ describe('readSettings', () => {
     ['SMART_SEARCH_LETTER', 'rs', /expected r or s, got "rs"/],
     ['SMART_SCOPE_CONTEXTS', 'patient,everyone', /expected patient, user or system/],
     ['SMART_SAMPLE_PATIENTS', 'many', /a whole number from 0/],
+    ['SMART_FHIR_UPSTREAM_OPERATIONS', 'meta', /expected operations such as \$meta/],
+    ['SMART_FHIR_UPSTREAM_OPERATIONS', 'Patient/1/$meta', /expected operations/],
     ['SMART_LOG_LEVEL', 'loud', /expected trace or debug or info/],
   ]
   for (const [variable, value, message] of bad) {

@@ -80,6 +80,7 @@ function upstreamOf(
 ): UpstreamSettings {
   return {
     aliases: values.fhirUpstreamAliases ?? [],
+    operations: values.fhirUpstreamOperations ?? [],
     narrowing: values.fhirUpstreamNarrowing,
     timeoutSeconds: values.fhirUpstreamTimeoutSeconds,
     responseLimitMegabytes: values.fhirUpstreamResponseLimit,

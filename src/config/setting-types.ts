@@ -150,6 +150,14 @@ export const path: SettingType<string> = {
   parse: text => (text.includes('\0') ? undefined : text),
 }
 
+/** Operations of FHIR: `$meta`, `Patient/$match`, `ValueSet/$expand:read`. */
+export const fhirOperations: SettingType<readonly string[]> = {
+  ...listOf({
+    parse: text => (/^(?:[A-Z][A-Za-z]+\/)?\$[a-z][a-z0-9-]*(?::read)?$/.test(text) ? text : undefined),
+  }),
+  expected: 'operations such as $meta, Patient/$match or Patient/$match:read, separated by commas',
+}
+
 /** What goes into a header or a form as it is. */
 export const headerText: SettingType<string> = {
   expected: 'a text of printable characters',

@@ -2,6 +2,7 @@
 export interface UpstreamSettings {
   readonly aliases: readonly string[]
   readonly narrowing: 'auto' | 'compartment' | 'parameter'
+  readonly operations: readonly string[]
   readonly timeoutSeconds: number
   readonly responseLimitMegabytes: number
   readonly connections: number

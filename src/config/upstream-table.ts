@@ -28,6 +28,15 @@ export const upstreamTable = {
       'How a patient is asked for: by compartment path, by search parameter, or as the CapabilityStatement suggests.',
     of: settings => settings.fhir.upstream.narrowing,
   }),
+  fhirUpstreamOperations: open({
+    name: 'smart.fhir.upstream-operations',
+    env: 'SMART_FHIR_UPSTREAM_OPERATIONS',
+    type: types.fhirOperations,
+    otherwise: 'none',
+    about:
+      'Operations of that server that a caller who may see everything may call: `$meta`, `Patient/$match`; by POST the caller must also be allowed to write everything, unless the name ends in `:read` (docs/gateway.md).',
+    of: settings => settings.fhir.upstream.operations,
+  }),
   fhirUpstreamTimeoutSeconds: fixed({
     name: 'smart.fhir.upstream-timeout-seconds',
     env: 'SMART_FHIR_UPSTREAM_TIMEOUT_SECONDS',

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { AuditUnavailable, type FhirAudit, isAboutAudit } from '../audit/index.ts'
-import { type AnyProblem, type FhirProblem, fail, isProblem, isWriting } from '../fhir/index.ts'
+import { type AnyProblem, type FhirProblem, fail, isProblem, mayWrite } from '../fhir/index.ts'
 import type { Behind, Told } from './behind.ts'
 import type { Asked } from './call.ts'
 import { callOf } from './call-of.ts'
@@ -46,6 +46,6 @@ async function perform<A extends object, P extends AnyProblem>(
     })
     return isProblem(found) ? found : behind.answerFrom(found)
   }
-  if (isWriting(interaction)) await audit.prepare()
+  if (mayWrite(interaction)) await audit.prepare()
   return behind.perform(asked)
 }

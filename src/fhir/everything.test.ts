@@ -52,21 +52,49 @@ describe('postedParams', () => {
 describe('everythingProblem', () => {
   it('has nothing against the parameters of R4', () => {
     const names = ['_since', '_type', '_count', '_format', '_pretty']
-    assert.equal(everythingProblem(names.map(name => [name, 'x'])), undefined)
+    assert.equal(
+      everythingProblem(
+        'Patient',
+        names.map(name => [name, 'x']),
+      ),
+      undefined,
+    )
+    assert.equal(
+      everythingProblem('Patient', [
+        ['start', '2020'],
+        ['end', '2020-05-01'],
+      ]),
+      undefined,
+    )
   })
 
   it('names what is not taken', () => {
-    const problem = everythingProblem([
-      ['_type', 'Condition'],
-      ['start', '2020'],
-    ])
+    const text = (type: 'Patient' | 'Encounter', name: string) =>
+      everythingProblem(type, [
+        ['_type', 'Condition'],
+        [name, '2020'],
+      ])
+    const problem = (what: string) =>
+      fail({ problem: 'bad-search', code: 'not-supported', text: `Cannot use ${what}` })
     assert.deepEqual(
-      problem,
-      fail({
-        problem: 'bad-search',
-        code: 'not-supported',
-        text: 'Cannot use start with $everything: it takes _since, _type and _count',
-      }),
+      text('Patient', 'name'),
+      problem('name with $everything: on Patient it takes start, end, _since, _type, _count'),
     )
+    assert.deepEqual(
+      text('Encounter', 'start'),
+      problem('start with $everything: on Encounter it takes _type, _count'),
+    )
+  })
+
+  it('takes one start and one end, each a date', () => {
+    for (const params of [
+      [['start', 'soon']],
+      [['end', '']],
+      [
+        ['start', '2020'],
+        ['start', '2021'],
+      ],
+    ] as const)
+      assert.match(JSON.stringify(everythingProblem('Patient', params)), /Cannot read start or end/)
   })
 })

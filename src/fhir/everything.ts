@@ -1,23 +1,31 @@
 import { plainOf } from './exact-json.ts'
 import { fail } from './failure.ts'
 import type { Params } from './interaction.ts'
-import type { FhirProblem } from './problem.ts'
+import { type FhirProblem, isProblem } from './problem.ts'
 import { isRecord } from './record.ts'
+import { careRangeIn } from './search/care-dates.ts'
 
-const TAKEN = new Set(['_since', '_type', '_count', '_format', '_pretty'])
 const VALUE = /^value[A-Z]/
+const TAKEN = {
+  Patient: ['start', 'end', '_since', '_type', '_count'],
+  Encounter: ['_type', '_count'],
+} as const satisfies Readonly<Record<string, readonly string[]>>
 
-/** What is wrong with the parameters of `$everything`: one that it does not take is refused, wherever it was said. */
-export function everythingProblem(params: Params): FhirProblem | undefined {
-  const unknown = params.find(([name]) => !TAKEN.has(name))
-  return (
-    unknown &&
-    fail({
+/** The types that have `$everything`. */
+export type EverythingType = keyof typeof TAKEN
+
+/** What is wrong with the parameters of `$everything`: one that it does not take is refused, wherever it was given. */
+export function everythingProblem(type: EverythingType, params: Params): FhirProblem | undefined {
+  const taken: readonly string[] = TAKEN[type]
+  const unknown = params.find(([name]) => !taken.includes(name) && name !== '_format' && name !== '_pretty')
+  if (unknown)
+    return fail({
       problem: 'bad-search',
       code: 'not-supported',
-      text: `Cannot use ${unknown[0]} with $everything: it takes _since, _type and _count`,
+      text: `Cannot use ${unknown[0]} with $everything: on ${type} it takes ${taken.join(', ')}`,
     })
-  )
+  const range = careRangeIn(params)
+  return range && isProblem(range) ? range : undefined
 }
 
 /** The parameters of a Parameters resource, as an address would say them; none where there is no body. */

@@ -5,15 +5,33 @@
 export { authorizationOf } from './authorization.ts'
 export { type BundleBudget, openBundleBudget, RESPONSE_TOO_LARGE } from './bundle-budget.ts'
 export { compartmentParameters, patientsOf } from './compartment.ts'
+export type { DateRange } from './date-range.ts'
 export { isResourceType, resourceTypes, searchParameter, searchParametersOf } from './definitions.ts'
-export { everythingProblem, postedParams } from './everything.ts'
+export { type EverythingType, everythingProblem, postedParams } from './everything.ts'
 export { digitsOf, exactText, parseExact, plainOf } from './exact-json.ts'
 export { type Failed, fail, isFailure } from './failure.ts'
-export { type Interaction, isPublic, isWriting, type Misunderstood, type Params } from './interaction.ts'
+export {
+  type Interaction,
+  isPublic,
+  isWriting,
+  type Misunderstood,
+  mayWrite,
+  type Params,
+} from './interaction.ts'
 export { findJsonExcess } from './json-excess.ts'
+export { type LastN, parseLastN, selectLastN } from './last-n.ts'
 export * as limits from './limits.ts'
 export { GRANULAR_SCOPES, TOKEN_CHARACTERS } from './limits.ts'
-export { findOperation, type OperationRule, operations, unsupportedOperation } from './operations.ts'
+export {
+  findOperation,
+  gatewayOperations,
+  type OperationRule,
+  operationDefinition,
+  operations,
+  operationsOn,
+  parsePassedOperation,
+  unsupportedOperation,
+} from './operations.ts'
 export { containedPatients, namesOtherPatient, UNKNOWN_PATIENT } from './other-patients.ts'
 export { type IssueCode, type OperationOutcome, type OutcomeIssue, outcome } from './outcome.ts'
 export { paramsOfPage } from './page-params.ts'
@@ -44,6 +62,7 @@ export type { FhirRequest, Preconditions } from './request.ts'
 export { formOf, readBody } from './request-body.ts'
 export { isId } from './request-path.ts'
 export { resourceBody, resourceBodyWithId } from './resource-body.ts'
+export { careDateParameters, careRangeIn, isInCareRange } from './search/care-dates.ts'
 export type * from './search/clause.ts'
 export type * from './search/entry.ts'
 export { type IncludeRule, parseInclude } from './search/include-rule.ts'

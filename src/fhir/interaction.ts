@@ -85,7 +85,12 @@ const WRITING = {
   operation: false,
 } as const satisfies Readonly<Record<Interaction['kind'], boolean>>
 
-/** Whether an interaction may change data. Our operations only read. */
+/** Whether an interaction may change data somewhere: an upstream's operation by POST may. */
+export function mayWrite(interaction: Interaction): boolean {
+  return isWriting(interaction) || (interaction.kind === 'operation' && interaction.posted === true)
+}
+
+/** Whether an interaction may change data of ours. Our operations only read. */
 export function isWriting({ kind }: Interaction): boolean {
   return WRITING[kind]
 }

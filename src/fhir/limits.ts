@@ -48,3 +48,6 @@ export const INDEX_ROWS = 15_000
 export const TOKEN_CHARACTERS = 12 * 1024
 /** Granular scopes, which restrict by search parameters, of an access token. */
 export const GRANULAR_SCOPES = 150
+
+/** Observations that `$lastn` chooses from. */
+export const LAST_N_OBSERVATIONS = 5_000

@@ -1,37 +1,82 @@
 import type { Letter } from '../scope/index.ts'
+import { isResourceType } from './definitions.ts'
 import type { Interaction } from './interaction.ts'
 
 type Operation = Extract<Interaction, { readonly kind: 'operation' }>
+
+type Level = 'system' | 'type' | 'instance'
 
 /** An operation that a server offers: where it can be called, and what the caller needs for it. */
 export interface OperationRule {
   /** With its `$`. */
   readonly name: string
-  readonly level: 'system' | 'type' | 'instance'
+  readonly levels: readonly Level[]
   readonly types: readonly string[] | 'any'
   readonly needs: OperationNeeds
 }
 
-/** All, or any, of these permissions on the type. The response is limited by the grant besides. */
-export interface OperationNeeds {
-  readonly kind: 'all' | 'any'
-  readonly permissions: readonly [Letter, ...Letter[]]
-}
+export type OperationNeeds =
+  /** All, or any, of these permissions on the type. The response is limited by the grant besides. */
+  | { readonly kind: 'all' | 'any'; readonly permissions: readonly [Letter, ...Letter[]] }
+  /** To read or search all of the type: the response is not looked into. */
+  | { readonly kind: 'whole-type' }
+  /** To read all data and, for a POST unless the operation only reads, to write all data. */
+  | { readonly kind: 'all-data'; readonly readsOnly: boolean }
 
 const RECORD: OperationNeeds = { kind: 'all', permissions: ['r', 's'] }
+const TERMINOLOGY: OperationNeeds = { kind: 'whole-type' }
 
 /** What the embedded server offers, and what a server with the library may. */
 export const operations: readonly OperationRule[] = [
-  { name: '$everything', level: 'instance', types: ['Patient'], needs: RECORD },
+  { name: '$everything', levels: ['instance'], types: ['Patient', 'Encounter'], needs: RECORD },
+  { name: '$lastn', levels: ['type'], types: ['Observation'], needs: RECORD },
   // Touches no stored resource: whoever may do anything with the type may ask.
   {
     name: '$validate',
-    level: 'type',
+    levels: ['type'],
     types: 'any',
     needs: { kind: 'any', permissions: ['c', 'r', 'u', 'd', 's'] },
   },
-  { name: '$validate', level: 'instance', types: 'any', needs: { kind: 'all', permissions: ['r'] } },
+  { name: '$validate', levels: ['instance'], types: 'any', needs: { kind: 'all', permissions: ['r'] } },
 ]
+
+/** What the upstream performs: every resource in the response is judged, or it can hold no patient data. */
+const upstreamOperations: readonly OperationRule[] = [
+  { name: '$docref', levels: ['type'], types: ['DocumentReference'], needs: RECORD },
+  { name: '$summary', levels: ['instance'], types: ['Patient'], needs: RECORD },
+  { name: '$document', levels: ['instance'], types: ['Composition'], needs: RECORD },
+  { name: '$expand', levels: ['type', 'instance'], types: ['ValueSet'], needs: TERMINOLOGY },
+  {
+    name: '$validate-code',
+    levels: ['type', 'instance'],
+    types: ['CodeSystem', 'ValueSet'],
+    needs: TERMINOLOGY,
+  },
+  { name: '$lookup', levels: ['type'], types: ['CodeSystem'], needs: TERMINOLOGY },
+  { name: '$translate', levels: ['type', 'instance'], types: ['ConceptMap'], needs: TERMINOLOGY },
+]
+
+/** What the gateway offers, with the operations of the upstream that the site lets pass. */
+export function gatewayOperations(passed: readonly OperationRule[] = []): readonly OperationRule[] {
+  return [...operations, ...upstreamOperations, ...passed]
+}
+
+const PASSED = /^(?:([A-Z][A-Za-z]+)\/)?(\$[a-z][a-z0-9-]*)(:read)?$/
+
+/**
+ * An operation that the site lets pass to the upstream: `$meta` anywhere, `Patient/$match` on the type and its
+ * instances; with `:read` the site says that it changes nothing. Undefined for what cannot be read.
+ */
+export function parsePassedOperation(text: string): OperationRule | undefined {
+  const [, type, name, read] = PASSED.exec(text) ?? []
+  if (name === undefined || (type !== undefined && !isResourceType(type))) return undefined
+  return {
+    name,
+    levels: type === undefined ? ['system', 'type', 'instance'] : ['type', 'instance'],
+    types: type === undefined ? 'any' : [type],
+    needs: { kind: 'all-data', readsOnly: read !== undefined },
+  }
+}
 
 export function findOperation(
   rules: readonly OperationRule[],
@@ -41,9 +86,22 @@ export function findOperation(
   return rules.find(
     rule =>
       rule.name === name &&
-      rule.level === level &&
+      rule.levels.includes(level) &&
       (type === undefined || rule.types === 'any' || rule.types.includes(type)),
   )
+}
+
+/** The operations that can be called on a type or its instances, by name, without the `$`. */
+export function operationsOn(rules: readonly OperationRule[], type: string): readonly string[] {
+  const offered = rules.filter(
+    ({ types, levels }) => (types === 'any' || types.includes(type)) && levels.some(it => it !== 'system'),
+  )
+  return [...new Set(offered.map(({ name }) => name.slice(1)))]
+}
+
+/** Where R4 defines an operation (CapabilityStatement.rest.resource.operation.definition). */
+export function operationDefinition(type: string, name: string): string {
+  return `http://hl7.org/fhir/OperationDefinition/${name === 'validate' ? 'Resource' : type}-${name}`
 }
 
 /** The text of the response to an operation that no grant would permit. */

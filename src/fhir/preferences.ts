@@ -7,6 +7,8 @@ export interface Preferences {
   readonly answer: 'representation' | 'minimal' | 'OperationOutcome'
   /** Unknown search parameters are ignored. */
   readonly lenient: boolean
+  /** The response may come later, from another address (R4 async.html). */
+  readonly respondAsync?: true
 }
 
 const NONE: Preferences = { answer: 'representation', lenient: false }
@@ -29,6 +31,7 @@ export function preferencesOf(headers: IncomingHttpHeaders): Preferences {
   return {
     answer: ANSWERS.find(it => preferred.includes(`return=${it}`)) ?? 'representation',
     lenient: preferred.includes('handling=lenient'),
+    ...(preferred.includes('respond-async') && { respondAsync: true }),
   }
 }
 

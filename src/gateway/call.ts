@@ -1,6 +1,6 @@
 import type { JudgedBefore, Panel, Roster, VersionAccess } from '../consent/index.ts'
 import type { Call as AllowedCall, Asked } from '../door/index.ts'
-import type { Interaction } from '../fhir/index.ts'
+import type { Interaction, OperationRule } from '../fhir/index.ts'
 import type { Answer } from './answer.ts'
 import type { Problem } from './problem.ts'
 import type { Pages } from './search/pages.ts'
@@ -26,6 +26,8 @@ export interface Context {
   readonly responseLimit: number
   /** Whether an audit trail has to know whose data are read and written, so that they are looked into. */
   readonly isRecorded: boolean
+  /** The operations that are offered. */
+  readonly operations: readonly OperationRule[]
   readonly pages: Pages
   readonly judgedBefore: JudgedBefore
   readonly versionAccess: VersionAccess

@@ -1,5 +1,13 @@
-import { isRecord, isResourceType, securitySection } from '../fhir/index.ts'
-import { OPERATIONS } from './interactions/operation.ts'
+import {
+  findOperation,
+  isRecord,
+  isResourceType,
+  type OperationRule,
+  operationDefinition,
+  operationsOn,
+  operations as ownOperations,
+  securitySection,
+} from '../fhir/index.ts'
 import { KEPT_ELSEWHERE } from './judge/kept-elsewhere.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -18,7 +26,12 @@ const OF_TYPE = new Set([
 const OF_SYSTEM = new Set(['transaction', 'batch', 'search-system', 'history-system'])
 
 /** What can be done through the gateway: the upstream's statement with our security, without what we refuse. */
-export function gatewayStatement(upstream: Json, baseUrl: string, smartConfiguration: object): object {
+export function gatewayStatement(
+  upstream: Json,
+  baseUrl: string,
+  smartConfiguration: object,
+  operations: readonly OperationRule[],
+): object {
   const { messaging: _, document: __, instantiates: ___, implementation, rest, ...kept } = upstream
   return {
     ...kept,
@@ -35,39 +48,51 @@ export function gatewayStatement(upstream: Json, baseUrl: string, smartConfigura
     patchFormat: ['application/json-patch+json', 'application/fhir+json'],
     rest: listOf(rest)
       .filter(it => it.mode === 'server')
-      .map(it => restSection(it, smartConfiguration)),
+      .map(it => restSection(it, smartConfiguration, operations)),
   }
 }
 
 function restSection(
-  { operation: _, resource, interaction, ...kept }: Json,
+  { operation, resource, interaction, ...kept }: Json,
   smartConfiguration: object,
+  operations: readonly OperationRule[],
 ): object {
+  const passed = listOf(operation).filter(it => findOperation(operations, { name: nameOf(it) }))
   return {
     ...kept,
     security: securitySection(smartConfiguration),
     resource: listOf(resource)
       .filter(({ type }) => typeof type === 'string' && isResourceType(type) && !KEPT_ELSEWHERE.has(type))
-      .map(resourceSection),
+      .map(it => resourceSection(it, operations)),
     interaction: listOf(interaction).filter(({ code }) => OF_SYSTEM.has(String(code))),
+    ...(passed.length > 0 && { operation: passed }),
   }
 }
 
-function resourceSection({ interaction, operation, ...kept }: Json): object {
-  const operations = listOf(operation).filter(({ name }) => isOffered(String(kept.type), String(name)))
+// The gateway performs them itself.
+const OWN = ownOperations.filter(({ name }) => name === '$validate' || name === '$lastn')
+
+function resourceSection(
+  { interaction, operation, ...kept }: Json,
+  operations: readonly OperationRule[],
+): object {
+  const type = String(kept.type)
+  const own = operationsOn(OWN, type)
+  const theirs = listOf(operation).filter(it => {
+    const name = nameOf(it).slice(1)
+    return operationsOn(operations, type).includes(name) && !own.includes(name)
+  })
+  const offered = [...own.map(name => ({ name, definition: operationDefinition(type, name) })), ...theirs]
   return {
     ...kept,
     interaction: listOf(interaction).filter(({ code }) => OF_TYPE.has(String(code))),
-    ...(operations.length > 0 && { operation: operations }),
+    ...(offered.length > 0 && { operation: offered }),
   }
 }
 
-/** By the table of operations. */
-function isOffered(type: string, name: string): boolean {
-  const called = name.startsWith('$') ? name : `$${name}`
-  return [`${type}/id/${called}`, `type/${called}`, `type/id/${called}`].some(it =>
-    Object.hasOwn(OPERATIONS, it),
-  )
+/** With its `$`, which some servers write and others do not. */
+function nameOf({ name }: Json): string {
+  return `$${String(name).replace(/^\$/, '')}`
 }
 
 function listOf(value: unknown): readonly Json[] {

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { Pool } from 'undici'
 import { judgedBefore } from '../consent/index.ts'
 import { type DoorOptions, openDoor } from '../door/index.ts'
-import { isProblem, isRecord } from '../fhir/index.ts'
+import { gatewayOperations, isProblem, isRecord, type OperationRule } from '../fhir/index.ts'
 import { sealer } from '../store/index.ts'
 import type { Context } from './call.ts'
 import { gatewayStatement } from './capability-statement.ts'
@@ -31,6 +31,8 @@ export interface GatewayOptions extends DoorOptions {
   readonly upstreamTls?: { readonly cert?: string; readonly key?: string; readonly ca?: string }
   /** How a patient's compartment is asked for; by default as the upstream's CapabilityStatement suggests. */
   readonly narrowing?: 'auto' | 'compartment' | 'parameter'
+  /** The operations that are offered; by default none that the site would have to let pass. */
+  readonly operations?: readonly OperationRule[]
   readonly timeoutMs?: number
   /** The largest answer that is looked into, in bytes. */
   readonly responseLimit?: number
@@ -71,6 +73,7 @@ function poolOf({ upstreamUrl, upstreamTls, connections = CONNECTIONS }: Gateway
 
 function contextOf(options: GatewayOptions, pool: Pool, watching: Watch, clock: () => number): Context {
   const { baseUrl, upstreamUrl, upstreamAliases = [], smartConfiguration, narrowing = 'auto' } = options
+  const { operations = gatewayOperations() } = options
   const addresses = addressesOf(baseUrl, [upstreamUrl, ...upstreamAliases])
   const upstream = upstreamOf(options, pool, addresses, watching, clock)
   const statement = upstreamCapabilities(upstream, clock)
@@ -83,6 +86,7 @@ function contextOf(options: GatewayOptions, pool: Pool, watching: Watch, clock: 
     responseLimit: options.responseLimit ?? RESPONSE_BYTES,
     isRecorded: options.audit !== undefined,
     handle,
+    operations,
     judgedBefore: judgedBefore(),
     versionAccess: options.versionAccess ?? 'current',
     rosterOf,
@@ -90,7 +94,7 @@ function contextOf(options: GatewayOptions, pool: Pool, watching: Watch, clock: 
     smartConfiguration: configuration,
     async capabilities() {
       const found = await statement.get()
-      return isProblem(found) ? found : gatewayStatement(found, baseUrl, configuration())
+      return isProblem(found) ? found : gatewayStatement(found, baseUrl, configuration(), operations)
     },
     async narrowing() {
       if (narrowing !== 'auto') return narrowing

@@ -32,7 +32,7 @@ export interface InterceptorOptions {
   readonly searchLetter?: 'r' | 's' | undefined
   /** What a user may reach whatever a `user/` scope says. */
   readonly userReach?: Policy['userReach'] | undefined
-  /** The operations that the server offers; by default `$everything` on a Patient and `$validate`. */
+  /** The operations that the server offers; by default those of the embedded server. */
   readonly operations?: Policy['operations'] | undefined
   /** Whether a grant was revoked, beside what the auth server's own list says. Asked on every request. */
   readonly revoked?: ((grant: Grant) => boolean | Promise<boolean>) | undefined

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { FastifyInstance } from 'fastify'
 import type { Policy } from '../../src/consent/index.ts'
-import { isFhirPathPatch, type Resource } from '../../src/fhir/index.ts'
+import { gatewayOperations, isFhirPathPatch, type Resource } from '../../src/fhir/index.ts'
 import { fhirServer } from '../../src/fhir-server/index.ts'
 import { createInterceptor } from '../../src/interceptor/index.ts'
 import { authUrl, fhirBaseUrl, StandingAuthServer } from '../../src/interceptor/testing/auth-server.ts'
@@ -69,6 +69,7 @@ export async function startGuardedFhir(
     fetch: auth.fetch,
     clock: auth.clock,
     contexts: ['patient', 'user', 'system'],
+    operations: gatewayOperations(),
     ...policy,
   })
   const app = await open(guard, fhirBaseUrl)

@@ -6,6 +6,7 @@ import { type Arguments, type Command, type Io, misuse } from '../command.ts'
 import { explainLines } from '../explain/lines.ts'
 import { readContexts, readSearchLetter } from '../explain/question.ts'
 import { readFhirUser } from '../fhir-user.ts'
+import { offeredOperations } from '../offered-operations.ts'
 import { userReachOf } from '../policy-file.ts'
 
 /** `sallyport explain`: what the interceptor would decide on a request, and why; without server, token or data. */
@@ -72,6 +73,7 @@ function questionOf(args: Arguments, settings: Settings): Question {
     searchLetter: searchLetterOf(args) ?? settings.fhir.searchLetter,
     contexts: contextsOf(args) ?? settings.fhir.scopeContexts,
     userReach: userReachOf(settings),
+    operations: offeredOperations(settings),
   }
 }
 

@@ -2,7 +2,7 @@ import type { Question } from '../../interceptor/index.ts'
 import type { ScopeContext } from '../../scope/index.ts'
 
 /** What is left out of a line comes from the settings. */
-export type Defaults = Pick<Question, 'searchLetter' | 'contexts' | 'userReach'>
+export type Defaults = Pick<Question, 'searchLetter' | 'contexts' | 'userReach' | 'operations'>
 
 /** One line of `explain --jsonl`. */
 export interface Line {
@@ -40,6 +40,7 @@ function readQuestion(members: Readonly<Record<string, unknown>>, defaults: Defa
     searchLetter,
     contexts,
     userReach: defaults.userReach,
+    operations: defaults.operations,
   }
 }
 

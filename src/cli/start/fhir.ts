@@ -5,6 +5,7 @@ import type { FhirServerOptions } from '../../fhir-server/index.ts'
 import { NotReady } from '../../web/index.ts'
 import { CommandFailure } from '../command.ts'
 import { dataFileOf } from '../data-file.ts'
+import { offeredOperations } from '../offered-operations.ts'
 import type { userReachOf } from '../policy-file.ts'
 import type { Closing } from './closing.ts'
 import { openGateway } from './gateway.ts'
@@ -52,6 +53,7 @@ export async function openFhir(
     contexts: settings.fhir.scopeContexts,
     searchLetter: settings.fhir.searchLetter,
     userReach,
+    operations: offeredOperations(settings),
     fetch: tellingFetch(fetch, logger),
     onUnusableKeySet: (url, reason) => logger.warn({ url, reason }, 'Cannot use key set'),
     onError: error => logger.error({ err: error }, 'Interceptor failed; the request was refused'),

@@ -4,6 +4,7 @@ import { ensureSecret, type Settings } from '../../config/index.ts'
 import type { GatewayOptions, UpstreamAuth } from '../../gateway/index.ts'
 import { sealer } from '../../store/index.ts'
 import { CommandFailure } from '../command.ts'
+import { offeredOperations } from '../offered-operations.ts'
 
 type Given = Pick<
   GatewayOptions,
@@ -26,6 +27,7 @@ export async function openGateway(
     auth: authOf(upstream),
     upstreamTls: tlsOf(upstream),
     narrowing: upstream.narrowing,
+    operations: offeredOperations(settings),
     timeoutMs: upstream.timeoutSeconds * 1000,
     responseLimit: upstream.responseLimitMegabytes * 1024 * 1024,
     connections: upstream.connections,

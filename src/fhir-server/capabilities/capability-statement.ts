@@ -1,4 +1,11 @@
-import { resourceTypes, searchParametersOf, securitySection } from '../../fhir/index.ts'
+import {
+  operationDefinition,
+  operations,
+  operationsOn,
+  resourceTypes,
+  searchParametersOf,
+  securitySection,
+} from '../../fhir/index.ts'
 import { version } from '../../web/index.ts'
 
 const INTERACTIONS = [
@@ -78,6 +85,10 @@ function resourceSection(type: string): object {
     referencePolicy: ['literal', 'local'],
     ...(references.length > 0 && { searchInclude: references.map(({ code }) => `${type}:${code}`) }),
     searchParam: searchParams(type),
+    operation: operationsOn(operations, type).map(name => ({
+      name,
+      definition: operationDefinition(type, name),
+    })),
   }
 }
 

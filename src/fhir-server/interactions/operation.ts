@@ -2,7 +2,8 @@ import { fail } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler, InteractionOf } from '../call.ts'
 import type { Problem } from '../problem.ts'
-import { everything } from './everything.ts'
+import { everythingOfEncounter, everythingOfPatient } from './everything.ts'
+import { lastN } from './last-n.ts'
 import { validateResource } from './validate.ts'
 
 export type Operation = InteractionOf<'operation'>
@@ -10,7 +11,9 @@ type OperationHandler = (context: Context, call: Call<Operation>) => Answer | Pr
 
 /** The operations that are done here, by name and level (contract 5.2: refused unless listed). */
 const OPERATIONS: Readonly<Record<string, OperationHandler>> = {
-  'Patient/id/$everything': everything,
+  'Patient/id/$everything': everythingOfPatient,
+  'Encounter/id/$everything': everythingOfEncounter,
+  'Observation/$lastn': lastN,
   'type/$validate': validateResource,
   'type/id/$validate': validateResource,
 }

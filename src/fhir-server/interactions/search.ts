@@ -1,6 +1,8 @@
 import { hasCompartment } from '../../consent/index.ts'
 import {
+  careRangeIn,
   fail,
+  isInCareRange,
   isResourceType,
   type Params,
   parseQuery,
@@ -30,6 +32,8 @@ export const search: Handler<Search['kind']> = (context, begun) => {
   const turned = turnPage(context, begun, `search ${address}`)
   if (isProblem(turned)) return turned
   const { call, after } = turned
+  const care = careOf(call.interaction)
+  if (care && isProblem(care)) return care
   const types = typesOf(call)
   if (isProblem(types)) return types
   const asked = parseQuery(types, criteriaOf(call.interaction), context.baseUrl, call.preferences.lenient)
@@ -37,12 +41,15 @@ export const search: Handler<Search['kind']> = (context, begun) => {
   const query = types.length > 1 ? ofPresent(context, call, asked) : asked
   const wide = tooWide(query)
   if (wide) return wide
-  const ground = groundOf(context, call)
+  const ground = { ...groundOf(context, call), care }
   const self = { relation: 'self', url: addressOf(address, usedBy(call.interaction, query)) } as const
   if (query.shape.summary === 'count' || query.count === 0) return counted(ground, query, self)
   const found = runQuery(ground, query, after)
-  const included = includesOf(ground.database, ground.scene, call.access, query.includes, found.hits)
-  if (isProblem(included)) return included
+  const brought = includesOf(ground.database, ground.scene, call.access, query.includes, found.hits)
+  if (isProblem(brought)) return brought
+  const included = care
+    ? brought.filter(hit => isInCareRange(JSON.parse(hit.content), care, context.baseUrl))
+    : brought
   const next = found.next && nextLink(context, call, address, `search ${address}`, found.next)
   return answer({
     type: 'searchset',
@@ -114,17 +121,28 @@ function ofPresent({ repository }: Context, { interaction }: Call<Search>, query
   return { ...query, types: query.types.filter(({ type }) => present.has(type)) }
 }
 
-/** `_type` chooses the types and is not asked of them. */
+/** The range of `$everything`, which is a search of a whole compartment. */
+function careOf(interaction: Search): ReturnType<typeof careRangeIn> {
+  return isOfCompartment(interaction) ? careRangeIn(interaction.params) : undefined
+}
+
+function isOfCompartment(interaction: Search): boolean {
+  return interaction.kind === 'search-compartment' && interaction.type === '*'
+}
+
+/** `_type`, `start` and `end` choose for all types together, and are not asked of each. */
 function criteriaOf(interaction: Search): Params {
-  return isOfOneType(interaction)
-    ? interaction.params
-    : interaction.params.filter(([name]) => name !== '_type')
+  return interaction.params.filter(([name]) => !isChoice(interaction, name))
+}
+
+function isChoice(interaction: Search, name: string): boolean {
+  if (isOfOneType(interaction)) return false
+  return name === '_type' || (isOfCompartment(interaction) && (name === 'start' || name === 'end'))
 }
 
 /** What was understood, the choice of types too (R4 http.html#search: the self link says what was used). */
 function usedBy(interaction: Search, { used }: Query): Params {
-  const chosen = isOfOneType(interaction) ? [] : interaction.params.filter(([name]) => name === '_type')
-  return [...chosen, ...used]
+  return [...interaction.params.filter(([name]) => isChoice(interaction, name)), ...used]
 }
 
 function isOfOneType(interaction: Search): boolean {

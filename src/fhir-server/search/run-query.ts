@@ -1,9 +1,9 @@
-import type { Query } from '../../fhir/index.ts'
+import { careDateParameters, type DateRange, type Query } from '../../fhir/index.ts'
 import type { Database, SqlValue } from '../repository/database.ts'
 import { isBounded, living } from './living.ts'
 import type { Scene } from './scene.ts'
 import { isAfter, orderOf, sortValue } from './sort.ts'
-import { joined, name, type Sql, sql } from './sql.ts'
+import { joined, list, name, type Sql, sql } from './sql.ts'
 
 /** A resource that was found. */
 export interface Hit {
@@ -24,6 +24,8 @@ export interface Ground {
   readonly scene: Scene
   readonly database: Database
   readonly compartment?: string | undefined
+  /** The range that a date of care must be in, where there is one. */
+  readonly care?: DateRange | undefined
 }
 
 /** A page of what a query finds, in its order. Nothing out of the caller's reach is looked at. */
@@ -63,12 +65,21 @@ export function isCountable({ scene, compartment }: Ground, query: Query): boole
   )
 }
 
-function rows({ scene, compartment }: Ground, { types, sort }: Query): Sql {
+function rows({ scene, compartment, care }: Ground, { types, sort }: Query): Sql {
   const parts = types.map(({ type, clauses }) => {
     const keys = sort.map((key, at) => sql`, ${sortValue(scene, type, key, 'r')} AS ${name(`k${at}`)}`)
-    return living(scene, type, clauses, sql`r.rid AS rid${joined(keys, '')}`, 'r', compartment)
+    const found = living(scene, type, clauses, sql`r.rid AS rid${joined(keys, '')}`, 'r', compartment)
+    const dates = care ? careDateParameters(type) : []
+    return care && dates.length > 0 ? sql`${found} AND ${isInRange(scene, type, dates, care)}` : found
   })
   return joined(parts, ' UNION ALL ')
+}
+
+/** As `isInCareRange`. */
+function isInRange(scene: Scene, type: string, dates: readonly string[], { low, high }: DateRange): Sql {
+  const nids = list(dates.map(code => scene.names.parameterId(type, code)))
+  const entry = sql`SELECT 1 FROM date e WHERE e.rid = r.rid AND e.nid IN (${nids})`
+  return sql`(EXISTS (${entry} AND e.low <= ${high} AND e.high >= ${low}) OR NOT EXISTS (${entry}))`
 }
 
 export function hitOf(scene: Scene, [rid, tid, id, content]: readonly SqlValue[]): Hit {

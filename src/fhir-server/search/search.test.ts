@@ -272,7 +272,7 @@ describe('$everything', () => {
     assert.deepEqual(idsOf(reply, 'include').toSorted(), ['dr', 'org'])
     assert.deepEqual(idsOf(await fhir('GET Patient/ann/$everything?_type=Observation')), ['o1', 'o2'])
     assert.equal((await fhir('GET Patient/none/$everything')).status, 404)
-    assert.equal((await fhir('GET Patient/ann/$everything?start=2020')).status, 400)
+    assert.equal((await fhir('GET Patient/ann/$everything?begin=2020')).status, 400)
     assert.equal((await fhir('GET Patient/$everything')).status, 404)
   })
 })

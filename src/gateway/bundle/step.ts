@@ -1,5 +1,12 @@
 import { hiddenProblem } from '../../consent/index.ts'
-import { type ExactResource, fail, isProblem, type Params, staleness } from '../../fhir/index.ts'
+import {
+  type ExactResource,
+  fail,
+  findOperation,
+  isProblem,
+  type Params,
+  staleness,
+} from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, InteractionOf } from '../call.ts'
 import { patched } from '../interactions/patch.ts'
@@ -54,6 +61,11 @@ export async function stepOf(context: Context, call: Call): Promise<Step | Probl
       if (id === undefined) return { kind: 'answered', answer: NO_CONTENT }
       return typeof id === 'object' ? id : deleteStep(context, call, interaction.type, id)
     }
+    case 'operation':
+      // It might write, and could not be undone with the rest.
+      if (interaction.posted && findOperation(context.operations, interaction)?.needs.kind === 'all-data')
+        return fail({ problem: 'unsupported-operation', name: interaction.name })
+      return { kind: 'read', call }
     default:
       return { kind: 'read', call }
   }

@@ -1,6 +1,10 @@
 import {
+  careRangeIn,
+  type DateRange,
+  type EverythingType,
   everythingProblem,
   fail,
+  isInCareRange,
   isProblem,
   isResourceType,
   type Params,
@@ -16,7 +20,7 @@ import { seesAll } from '../judge/sees-all.ts'
 import { type Problem, tooCostly } from '../problem.ts'
 import { bundleText } from '../search/bundle-text.ts'
 import { PAGES } from '../search/every-page.ts'
-import { fetchPage, type PageJudge, type Released } from '../search/fetch-page.ts'
+import { fetchPage, type PageJudge, type Released, type Spot } from '../search/fetch-page.ts'
 import { gather, type Part } from '../search/gather.ts'
 import { linksOf } from '../search/links.ts'
 import { isReached } from '../search/narrow-includes.ts'
@@ -26,23 +30,46 @@ import { turnPage } from '../search/turn-page.ts'
 import { getting, pathOf, queryOf } from '../upstream/request-of.ts'
 import type { Operation } from './operation.ts'
 
-/** `Patient/[id]/$everything`: of what the upstream gives, what the caller may search or read. */
-export async function everything(context: Context, begun: Call<Operation>): Promise<Answer | Problem> {
-  const asked = withPosted(begun)
-  if (isProblem(asked)) return asked
-  const path = pathOf(asked.interaction)
-  const turned = turnPage(context, asked, path)
-  if (isProblem(turned)) return turned
-  const { call, spot } = turned
-  const { id = '', params } = call.interaction
-  const patient = await find(context, call, 'r', 'Patient', id)
-  if (isProblem(patient)) return patient
-  if (patient.kind === 'deleted') return fail({ problem: 'gone', type: 'Patient', id })
-  const wanted = wantedBy(call, params)
-  if (isProblem(wanted)) return wanted
-  const first = `${path}?${queryOf(wanted.sent, context.addresses)}`
-  const page = await gather(spot, wanted.count, link =>
-    fetchEntries(context, call, link === '' ? first : link),
+/** `$everything` of a Patient or an Encounter: of what the upstream gives, what the caller may search or read. */
+export function everythingOf(type: EverythingType) {
+  return async (context: Context, begun: Call<Operation>): Promise<Answer | Problem> => {
+    const asked = withPosted(begun)
+    if (isProblem(asked)) return asked
+    const path = pathOf(asked.interaction)
+    const turned = turnPage(context, asked, path)
+    if (isProblem(turned)) return turned
+    const { call, spot } = turned
+    const { id = '', params } = call.interaction
+    const found = await find(context, call, 'r', type, id)
+    if (isProblem(found)) return found
+    if (found.kind === 'deleted') return fail({ problem: 'gone', type, id })
+    const wanted = wantedBy(call, type, params)
+    if (isProblem(wanted)) return wanted
+    return fetchRecord(context, call, path, spot, wanted)
+  }
+}
+
+/** What is asked of the upstream, and what of its response is wanted. */
+export interface Wanted {
+  /** How much the caller wants on a page. */
+  readonly count: number
+  readonly sent: Params
+  /** The range that a date of care must be in. Not every upstream heeds `start` and `end`. */
+  readonly care?: DateRange | undefined
+}
+
+/** A searchset of what the upstream gives for an operation, every resource of it judged by its content. */
+export async function fetchRecord(
+  context: Context,
+  call: Call<Operation>,
+  path: string,
+  spot: Spot | undefined,
+  { count, sent, care }: Wanted,
+): Promise<Answer | Problem> {
+  const { params } = call.interaction
+  const first = `${path}?${queryOf(sent, context.addresses)}`
+  const page = await gather(spot, count, link =>
+    fetchEntries(context, call, link === '' ? first : link, care),
   )
   if (isProblem(page)) return page
   if (page.isEndless) return tooCostly(PAGES * AT_ONCE)
@@ -60,13 +87,18 @@ export async function everything(context: Context, begun: Call<Operation>): Prom
 }
 
 /** What of it may be seen, however the upstream came to it. */
-const SEEN: PageJudge = {
+export const SEEN: PageJudge = {
   isMatch: (it, judge) => judge.reaches('s', it) || judge.reaches('r', it),
   isInclude: (it, judge) => judge.reaches('r', it),
   includes: (_matches, candidates) => candidates,
 }
 
-async function fetchEntries(context: Context, call: Call, link: string): Promise<Part<Entry> | Problem> {
+async function fetchEntries(
+  context: Context,
+  call: Call,
+  link: string,
+  care: DateRange | undefined,
+): Promise<Part<Entry> | Problem> {
   const page = await fetchPage(context, call, getting(call, link), SEEN)
   if (isProblem(page)) return page
   const entryOf =
@@ -76,8 +108,12 @@ async function fetchEntries(context: Context, call: Call, link: string): Promise
       resource: exact,
       search: { mode },
     })
+  const isWanted = ({ resource }: Released) => !care || isInCareRange(resource, care, context.baseUrl)
   return {
-    items: [...page.matches.map(entryOf('match')), ...page.includes.map(entryOf('include'))],
+    items: [
+      ...page.matches.filter(isWanted).map(entryOf('match')),
+      ...page.includes.filter(isWanted).map(entryOf('include')),
+    ],
     next: page.links.get('next'),
   }
 }
@@ -89,20 +125,18 @@ interface Entry {
 }
 
 /** The parameters of the body are as those of the address: judged, sent and kept in the links of pages. */
-function withPosted(call: Call<Operation>): Call<Operation> | Problem {
+export function withPosted(call: Call<Operation>): Call<Operation> | Problem {
   const posted = postedParams(call.body)
   if (isProblem(posted)) return posted
   const params = [...call.interaction.params, ...posted]
   return { ...call, interaction: { ...call.interaction, params } }
 }
 
-/** How much the caller wants on a page, and what is asked for so that it can be made. */
-function wantedBy(
-  { access }: Call,
-  params: Params,
-): { readonly count: number; readonly sent: Params } | Problem {
-  const problem = everythingProblem(params)
+function wantedBy({ access }: Call, of: EverythingType, params: Params): Wanted | Problem {
+  const problem = everythingProblem(of, params)
   if (problem) return problem
+  const care = careRangeIn(params)
+  if (care && isProblem(care)) return care
   const paged = parseHistory(
     params.filter(([name]) => name === '_since' || name === '_count'),
     false,
@@ -115,11 +149,11 @@ function wantedBy(
       code: 'invalid',
       text: 'Cannot read _type: expected resource types of R4',
     })
-  const sent = atOnce(paged)
   const { count } = paged
-  if (asked.length === 0 && seesAll(access)) return { count, sent }
+  const sent = [...params.filter(([name]) => name === 'start' || name === 'end'), ...atOnce(paged)]
+  if (asked.length === 0 && seesAll(access)) return { count, sent, care }
   const types = (asked.length > 0 ? asked : resourceTypes).filter(
     type => isReached(access, type, 's') || isReached(access, type, 'r'),
   )
-  return { count, sent: [...sent, ['_type', types.join(',')]] }
+  return { count, sent: [...sent, ['_type', types.join(',')]], care }
 }

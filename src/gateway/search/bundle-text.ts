@@ -6,17 +6,27 @@ export interface Link {
 }
 
 export interface BundleParts {
-  readonly type: 'searchset' | 'history' | 'batch-response' | 'transaction-response'
+  readonly type:
+    | 'searchset'
+    | 'history'
+    | 'batch-response'
+    | 'transaction-response'
+    | 'document'
+    | 'collection'
+  readonly identifier?: object
+  readonly timestamp?: string
   readonly total?: number | undefined
   readonly link?: readonly Link[]
   readonly entry: readonly object[]
 }
 
 /** A Bundle of our own: of the upstream's there is nothing in it but resources that were judged. */
-export function bundleText({ type, total, link = [], entry }: BundleParts): string {
+export function bundleText({ type, identifier, timestamp, total, link = [], entry }: BundleParts): string {
   return exactText({
     resourceType: 'Bundle',
+    ...(identifier && { identifier }),
     type,
+    ...(timestamp !== undefined && { timestamp }),
     ...(total !== undefined && { total }),
     ...(link.length > 0 && { link }),
     ...(entry.length > 0 && { entry }),

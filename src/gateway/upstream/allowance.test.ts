@@ -35,6 +35,7 @@ function endless(resources: readonly object[] = []) {
       },
       ...{ pass: nothing, probe: nothing },
     },
+    operations: [],
     pages: { seal: () => '', open: () => undefined },
     judgedBefore: judgedBefore(),
     versionAccess: 'current',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { gatewayOperations, parsePassedOperation } from '../../fhir/index.ts'
 import { refuse } from '../refuse.ts'
 import { ask, type Context } from '../testing/ask.ts'
 
@@ -144,8 +145,9 @@ describe('decide', () => {
     'POST /Condition/1/$everything',
     'POST /Patient/1/$meta-add',
     'POST /Patient/1/$expunge',
-    'GET /Observation/$lastn',
     'POST /$validate',
+    'GET /ValueSet/$expand',
+    'GET /Patient/1/$summary',
   ])
     it(`refuses ${line}, which is not offered, and does not blame the scopes`, () => {
       const all = {
@@ -175,6 +177,64 @@ describe('decide', () => {
       assert(ask('POST /Patient/$validate', one(`patient/Patient.${letter}`)).allowed)
     assert(ask('POST /Patient/1/$validate', one('patient/Patient.r')).allowed)
     assert(!ask('POST /Patient/1/$validate', one('patient/Patient.c')).allowed)
+  })
+
+  it('judges what the gateway passes on as $everything, or by the whole type', () => {
+    const policy = { operations: gatewayOperations() }
+    const through = (line: string, scope: string) => ask(line, { ...one(scope), policy })
+    for (const [line, type] of [
+      ['GET /Encounter/1/$everything', 'Encounter'],
+      ['GET /Observation/$lastn', 'Observation'],
+      ['GET /DocumentReference/$docref?patient=1', 'DocumentReference'],
+      ['GET /Patient/1/$summary', 'Patient'],
+      ['GET /Composition/1/$document', 'Composition'],
+      ['GET /ValueSet/$expand?url=x', 'ValueSet'],
+      ['POST /ValueSet/1/$validate-code', 'ValueSet'],
+      ['GET /CodeSystem/$lookup', 'CodeSystem'],
+      ['POST /CodeSystem/$validate-code', 'CodeSystem'],
+      ['GET /ConceptMap/1/$translate', 'ConceptMap'],
+    ] as const) {
+      assert(through(line, `patient/${type}.rs`).allowed, line)
+      assert(through(line, 'patient/*.rs').allowed, line)
+      const refused = through(line, 'patient/Condition.rs')
+      assert(!refused.allowed && refused.refusal.kind === 'insufficient-scope', line)
+    }
+    for (const line of ['GET /Patient/2/$summary', 'GET /Patient/2/$everything'])
+      assert(!through(line, 'patient/*.rs').allowed, line)
+    assert(!through('GET /ValueSet/$expand?url=x', 'patient/ValueSet.rs?url=y').allowed)
+    assert(!through('GET /ValueSet/$lookup', 'patient/*.rs').allowed)
+  })
+
+  describe('of an operation that the site lets pass', () => {
+    const passed = ['$meta', 'Patient/$match:read', 'Patient/$merge'].map(it => parsePassedOperation(it))
+    const policy = { operations: gatewayOperations(passed.filter(it => it !== undefined)) }
+    const decided = (line: string, scope: string, more: object = {}) => {
+      const decision = ask(line, { scope, policy, ...more })
+      return decision.allowed ? 'allowed' : decision.refusal.kind
+    }
+
+    it('wants a grant of all data, and for a POST that may write one to write them', () => {
+      for (const line of [
+        'GET /$meta',
+        'GET /Patient/$meta',
+        'GET /Patient/1/$meta',
+        'POST /Patient/$match',
+      ]) {
+        assert.equal(decided(line, 'system/*.rs'), 'allowed', line)
+        assert.equal(decided(line, 'user/*.rs', { fhirUser: 'Practitioner/1' }), 'allowed', line)
+        for (const scope of ['patient/*.cruds', 'system/Patient.cruds', 'system/*.cud', 'openid'])
+          assert.equal(decided(line, scope, { patient: '1' }), 'not-within', `${line} ${scope}`)
+      }
+      for (const line of ['POST /$meta', 'POST /Patient/1/$merge']) {
+        assert.equal(decided(line, 'system/*.rs'), 'not-within', line)
+        assert.equal(decided(line, 'system/*.cruds'), 'allowed', line)
+      }
+    })
+
+    it('wants it on the types that are named', () => {
+      for (const line of ['GET /$match', 'GET /Practitioner/$match', 'POST /$merge', 'GET /$meta-add'])
+        assert.equal(decided(line, 'system/*.cruds'), 'unsupported-operation', line)
+    })
   })
 
   it('wants the search too for a conditional write', () => {

@@ -1,9 +1,10 @@
 import { accessOf, type Grant, type GrantedAccess, noAccess, type Policy } from '../../consent/index.ts'
-import { findOperation, type Interaction, operations, type Params } from '../../fhir/index.ts'
+import type { Interaction, Params } from '../../fhir/index.ts'
 import type { Method } from '../refusal.ts'
 import { judgeChains } from './chains.ts'
+import { decideOperation } from './decide-operation.ts'
 import type { Decision } from './decision.ts'
-import { allOf, type Case, judgeType, refusedFor } from './judge.ts'
+import { allOf, type Case, judgeType } from './judge.ts'
 import { judgeTypes } from './judge-types.ts'
 
 type Of<Kind extends Interaction['kind']> = Extract<Interaction, { kind: Kind }>
@@ -77,15 +78,4 @@ function decideWrite(
   return criteria === undefined
     ? write
     : allOf(write, judgeType(of, type, 's'), ...judgeChains(of, type, criteria))
-}
-
-function decideOperation(of: Case, operation: Of<'operation'>): Decision {
-  const { name, type, id } = operation
-  const rule = findOperation(of.policy.operations ?? operations, operation)
-  if (!rule || type === undefined) return refusedFor({ kind: 'unsupported-operation', name })
-  const [head, ...tail] = rule.needs.permissions
-  const first = judgeType(of, type, head, { id })
-  const rest = tail.map(letter => judgeType(of, type, letter, { id }))
-  if (rule.needs.kind === 'all') return allOf(first, ...rest)
-  return [first, ...rest].find(decision => decision.allowed) ?? first
 }

@@ -55,6 +55,14 @@ describe('hostRefusal', () => {
       assert.equal(isRefused(line, most), refused, line)
   })
 
+  it('wants $lastn to name the patient, as a search', () => {
+    assert.equal(isRefused('GET /Observation/$lastn', without()), false)
+    assert.equal(isRefused('GET /Observation/$lastn?patient=1', without('Observation')), false)
+    for (const query of ['', '?patient=2', '?code=x'])
+      assert.equal(isRefused(`GET /Observation/$lastn${query}`, without('Observation')), true, query)
+    assert.equal(isRefused('GET /Patient/1/$everything', without('Patient')), false)
+  })
+
   it('refuses a conditional write where the write or the search is limited', () => {
     const ifNoneExist = { 'if-none-exist': 'code=1' }
     for (const [line, letter] of [

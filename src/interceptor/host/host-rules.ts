@@ -46,6 +46,11 @@ export function hostRefusal(interaction: Interaction, access: Access, baseUrl: s
         interaction.ifNoneExist &&
         conditionalRefusal(interaction.type, interaction.ifNoneExist, access, 'c', baseUrl)
       )
+    case 'operation':
+      // The host looks for the newest among all of its data.
+      return interaction.name === '$lastn'
+        ? searchRefusal('Observation', interaction.params, access, baseUrl, false)
+        : undefined
     default:
       return undefined
   }

@@ -1,0 +1,46 @@
+import { findOperation, type Interaction, operations, resourceTypes } from '../../fhir/index.ts'
+import type { Letter } from '../../scope/index.ts'
+import type { Decision } from './decision.ts'
+import { allOf, type Case, judgeType, refusedFor } from './judge.ts'
+
+type Operation = Extract<Interaction, { readonly kind: 'operation' }>
+
+/** Whether a grant lets an operation through: one that the server does not offer is supported for nobody. */
+export function decideOperation(of: Case, operation: Operation): Decision {
+  const { name, type, id } = operation
+  const rule = findOperation(of.policy.operations ?? operations, operation)
+  if (!rule) return refusedFor({ kind: 'unsupported-operation', name })
+  const { needs } = rule
+  if (needs.kind === 'all-data') return judgeAllData(of, operation.posted === true && !needs.readsOnly)
+  if (type === undefined) return refusedFor({ kind: 'unsupported-operation', name })
+  if (needs.kind === 'whole-type') return judgeWholeType(of, type)
+  const [head, ...tail] = needs.permissions
+  const first = judgeType(of, type, head, { id })
+  const rest = tail.map(letter => judgeType(of, type, letter, { id }))
+  return needs.kind === 'all' ? allOf(first, ...rest) : anyOf(first, ...rest)
+}
+
+function anyOf(first: Decision, ...rest: readonly Decision[]): Decision {
+  return [first, ...rest].find(decision => decision.allowed) ?? first
+}
+
+function judgeWholeType(of: Case, type: string): Decision {
+  const decision = anyOf(judgeType(of, type, 'r'), judgeType(of, type, 's'))
+  if (!decision.allowed || decision.within === 'everything') return decision
+  return refusedFor({ kind: 'not-within', hint: `This operation needs a scope for all of ${type}` })
+}
+
+const READING: readonly Letter[] = ['r', 's']
+const ALL: readonly Letter[] = ['r', 's', 'c', 'u', 'd']
+
+/** The response is not looked into, and what the operation does is not known: only who may do all of it may call it. */
+function judgeAllData(of: Case, writes: boolean): Decision {
+  const isWhole = (letter: Letter) =>
+    resourceTypes.every(type => of.access.reach(type, letter) === 'everything')
+  if ((writes ? ALL : READING).every(isWhole)) return judgeType(of, 'Patient', 'r')
+  const scope = writes ? 'system/*.cruds' : 'system/*.rs'
+  return refusedFor({
+    kind: 'not-within',
+    hint: `This operation needs a grant of all data, such as ${scope}`,
+  })
+}
