@@ -20,6 +20,7 @@ function textFor(row: SettingRow<unknown>): string {
     '127.0.0.1',
     'a text of some length',
     'postgres://a/b',
+    '$meta',
   ]
   return texts.find(text => row.type.parse(text) !== undefined && text !== '') ?? ''
 }
