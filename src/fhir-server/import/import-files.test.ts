@@ -65,6 +65,29 @@ describe('importFiles', () => {
     assert.deepEqual(kept(), ['7.0', '12345678901234567.89', '1.0e3'])
   })
 
+  it('refuses AuditEvents, which nobody could read afterwards, and imports the rest', async () => {
+    const { write, run, repository } = world()
+    const event = {
+      resourceType: 'AuditEvent',
+      id: 'e',
+      type: { code: 'rest' },
+      recorded: '2026-01-01T00:00:00Z',
+      agent: [{ requestor: true }],
+      source: { observer: { display: 'x' } },
+    }
+    write('a.ndjson', `${json(event)}\n${json(patient('1'))}`)
+    const entry = [{ resource: event }, { resource: patient('2') }]
+    write('b.json', pretty({ resourceType: 'Bundle', type: 'collection', entry }))
+    const report = await run(['.'])
+    assert.deepEqual(numbers(report), { created: 2, updated: 0, unchanged: 0, refused: 2 })
+    assert.equal(repository.find('AuditEvent', 'e'), undefined)
+    assert.match(report.reasons[0]?.text ?? '', /^AuditEvent: Not imported: the server answers AuditEvents/)
+    assert.deepEqual(
+      report.reasons[0]?.places.map(place => place.line),
+      [1, 5],
+    )
+  })
+
   it('updates what has changed', async () => {
     const { write, run, read } = world()
     write('a.ndjson', `${json(patient('1'))}\n${json(patient('2'))}`)

@@ -27,6 +27,13 @@ export interface RefusedResource {
   readonly faults: readonly Fault[]
 }
 
+// AuditEvents are answered from the audit trail alone, so that one that is loaded here could never be read.
+const UNREADABLE: Fault = {
+  path: 'AuditEvent',
+  code: 'structure',
+  text: 'Not imported: the server answers AuditEvents from its own audit trail, so that nobody could read it',
+}
+
 const ID = /^[A-Za-z0-9\-.]{1,64}$/
 
 /** Writes valid resources under their own ids (one without an id gets a new one) in one transaction. */
@@ -54,6 +61,7 @@ function judge(candidate: unknown): { resource: ExactResource } | Omit<RefusedRe
   const refuse = (faults: readonly Fault[]) => ({ type, id: named, faults })
   if (type === undefined)
     return refuse([{ path: 'resourceType', code: 'structure', text: 'Not an R4 resource type' }])
+  if (type === 'AuditEvent') return refuse([UNREADABLE])
   if (id !== undefined && !ID.test(String(id)))
     return refuse([
       { path: `${type}.id`, code: 'value', text: 'Not an id: 1 to 64 letters, digits, dots, hyphens' },
