@@ -3,7 +3,7 @@
  * gets its tokens at `/oauth2/*`. A folder an endpoint. It judges no FHIR request (the interceptor does) and holds no
  * app session; it meets the FHIR server over HTTP only.
  */
-export { jwksUrlFault, pageAddressFault, redirectUriFault } from './client/addresses.ts'
+export { jwksUrlFault, launchUrlFault, logoUrlFault, redirectUriFault } from './client/addresses.ts'
 export { holdsPrivateKey, keptKeySet } from './client/assertion/client-key.ts'
 export { fileOrigins } from './client/origins.ts'
 export { hashPassword, isPasswordOf } from './clinician/password.ts'

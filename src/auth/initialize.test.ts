@@ -36,6 +36,8 @@ eachDatabase((_name, open, create) => {
           scope: testSettings.app.scope,
           first_party: true,
           approved: true,
+          pkce_required: true,
+          iss_parameter: true,
           created_at: 1,
         },
       ])

@@ -23,6 +23,8 @@ export type RefusalCode =
 export interface Return {
   readonly redirectUri: string
   readonly state: string | undefined
+  /** Whether the client asked not to be sent `iss`. */
+  readonly omitsIss: boolean
 }
 
 /** What is known of a request that is turned away, for the audit trail alone. */

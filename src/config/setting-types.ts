@@ -33,6 +33,12 @@ export const pageAddress: SettingType<string> = {
   parse: text => (httpUrl(text)?.hash === '' && !text.includes('#') ? text : undefined),
 }
 
+/** The same for an app, whose hash router may want a fragment (`/#/launch`). */
+export const launchAddress: SettingType<string> = {
+  expected: 'an http or https address',
+  parse: text => (httpUrl(text) === undefined ? undefined : text),
+}
+
 export const baseAddresses: SettingType<readonly string[]> = {
   ...listOf(baseAddress),
   expected: 'http or https addresses without query and fragment, separated by commas',

@@ -33,7 +33,7 @@ export const settingsTable = {
   smartClientLaunchUrl: fixed({
     name: 'smart.server.smart-client-launch-url',
     env: 'SMART_CLIENT_LAUNCH_URL',
-    type: types.pageAddress,
+    type: types.launchAddress,
     initial: 'http://localhost:8081/launch',
     about: 'Launch address of the SMART app that the portal launches.',
     of: settings => settings.smartClientLaunchUrl,

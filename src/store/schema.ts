@@ -54,6 +54,10 @@ interface ClientTable {
   first_party: boolean
   /** Whether an administrator vouches for it; a client that registered itself is unverified until then. */
   approved: Generated<boolean>
+  /** False for an app of the SMART 1 era, which may leave the challenge out. */
+  pkce_required: Generated<boolean>
+  /** Whether it is sent `iss` in authorization responses (RFC 9207). */
+  iss_parameter: Generated<boolean>
   created_at: Instant
 }
 
@@ -138,6 +142,7 @@ interface AuthorizationCodeTable {
   code_hash: string
   grant_id: string
   redirect_uri: string
+  /** Empty where the client may leave it out, and did. */
   code_challenge: string
   nonce: string | null
   expires_at: Instant

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, beforeEach, describe, it } from 'node:test'
-import { AuthHouse, answerOf, claimsOf, strangerToken } from '../testing/auth-house.ts'
+import { AuthHouse, answerOf, claimsOf, strangerToken, VERIFIER } from '../testing/auth-house.ts'
 import { formOf } from '../testing/form-of.ts'
 import { oneStore } from '../testing/one-store.ts'
 import type { Visitor } from '../testing/visitor.ts'
@@ -108,7 +108,6 @@ describe('GET /oauth2/authorize', () => {
       ['an aud that begins like ours', { aud: 'http://localhost:8080/fhir.evil' }, 'invalid_request'],
       ['an aud below ours', { aud: 'http://localhost:8080/fhir/Patient' }, 'invalid_request'],
       ['another resource beside our aud', { resource: 'https://evil.example' }, 'invalid_request'],
-      ['no scope', { scope: undefined }, 'invalid_scope'],
       ['scopes that nobody knows', { scope: 'frob patient/Nonsense.rs patient/Patient.sr' }, 'invalid_scope'],
       ['scopes that the client may not have', { scope: 'user/*.cruds system/*.rs' }, 'invalid_scope'],
       ['patient scopes without a patient', { scope: 'patient/Patient.rs' }, 'invalid_scope'],
@@ -374,6 +373,163 @@ describe('GET /oauth2/authorize', () => {
         headers: { 'content-type': 'text/xml' },
       })
       assert.equal(response.statusCode, 415)
+    })
+  })
+})
+
+describe('GET /oauth2/authorize of apps that are older than the rules, or native', () => {
+  const open = oneStore()
+  let house: AuthHouse
+  let visitor: Visitor
+  before(async () => {
+    house = await AuthHouse.open(await open())
+    await house.addClient({ client_id: 'old', pkce_required: false })
+    visitor = await house.loggedIn()
+  })
+  const OLD = { client_id: 'old', redirect_uri: 'https://old.example/callback' }
+  const WITHOUT_PKCE = { ...OLD, code_challenge: undefined, code_challenge_method: undefined }
+  const codeOf = async (different: Record<string, string | undefined>) =>
+    answerOf(await house.authorize(visitor, { scope: 'openid', ...different })).code ?? ''
+
+  describe('where PKCE is optional', () => {
+    it('takes a request without a challenge, and its code without a verifier', async () => {
+      const form = { grant_type: 'authorization_code', ...OLD, code: await codeOf(WITHOUT_PKCE) }
+      // RFC 9700, 4.8.2: a verifier without a challenge is a downgrade.
+      const downgraded = await house.token({ ...form, code_verifier: VERIFIER })
+      assert.equal(downgraded.json().error, 'invalid_grant')
+      assert.equal((await house.token(form)).statusCode, 200)
+    })
+
+    it('checks a challenge that is there', async () => {
+      const form = { grant_type: 'authorization_code', ...OLD, code: await codeOf(OLD) }
+      const forgotten = await house.token(form)
+      assert.equal(forgotten.json().error, 'invalid_grant')
+      const wrong = await house.token({ ...form, code_verifier: 'x'.repeat(43) })
+      assert.equal(wrong.json().error, 'invalid_grant')
+      assert.equal((await house.token({ ...form, code_verifier: VERIFIER })).statusCode, 200)
+      for (const different of [
+        { code_challenge_method: 'plain' },
+        { code_challenge_method: undefined },
+        { code_challenge: undefined },
+        { code_challenge: 'short' },
+      ])
+        assert.equal(
+          answerOf(await house.authorize(visitor, { ...OLD, ...different })).error,
+          'invalid_request',
+        )
+    })
+
+    it('ends with the registration: a code without challenge is refused once PKCE is required', async () => {
+      const code = await codeOf(WITHOUT_PKCE)
+      const require = (pkce_required: boolean) =>
+        house.store.db.updateTable('client').set({ pkce_required }).where('client_id', '=', 'old').execute()
+      await require(true)
+      const refused = await house.token({ grant_type: 'authorization_code', ...OLD, code })
+      assert.equal(refused.json().error, 'invalid_request')
+      await require(false)
+    })
+  })
+
+  it('gives the registered scopes where scope is left out, in a launch too', async () => {
+    const scopeOf = async (different: Record<string, string | undefined>) => {
+      const { code = '' } = answerOf(
+        await house.authorize(visitor, { ...OLD, scope: undefined, ...different }),
+      )
+      return (await house.exchange(code, OLD)).json().scope
+    }
+    assert.equal(await scopeOf({}), 'openid fhirUser offline_access')
+    const launch = await house.launch(visitor, { clientId: 'old' })
+    assert.equal(await scopeOf({ launch }), 'launch openid fhirUser offline_access patient/*.rs')
+    await house.addClient({ client_id: 'plain', scope: 'openid patient/Patient.rs' })
+    const plain = { client_id: 'plain', redirect_uri: 'https://plain.example/callback' }
+    const launched = await house.launch(visitor, { clientId: 'plain' })
+    const different = { ...plain, launch: launched, scope: undefined }
+    const { code = '' } = answerOf(await house.authorize(visitor, different))
+    assert.equal((await house.exchange(code, plain)).json().scope, 'openid patient/Patient.rs launch')
+  })
+
+  it('leaves iss out where the client opted out, in errors too', async () => {
+    await house.addClient({ client_id: 'new-tab', iss_parameter: false })
+    const client = { client_id: 'new-tab', redirect_uri: 'https://new-tab.example/callback' }
+    const [done, failed] = [
+      answerOf(await house.authorize(visitor, { ...client, scope: 'openid' })),
+      answerOf(await house.authorize(visitor, { ...client, aud: 'https://other.example' })),
+    ]
+    assert.ok(done.code)
+    assert.equal(failed.error, 'invalid_request')
+    assert.deepEqual([done.iss, failed.iss], [undefined, undefined])
+    const silent = answerOf(
+      await house.authorize(house.visitor(), { ...client, scope: 'openid', prompt: 'none' }),
+    )
+    assert.deepEqual([silent.error, silent.iss], ['login_required', undefined])
+    assert.equal(
+      answerOf(await house.authorize(visitor, { ...OLD, scope: 'openid' })).iss,
+      'http://localhost:9000',
+    )
+  })
+
+  // RFC 8252, 7.3.
+  describe('with a loopback redirect URI', () => {
+    const registered = ['http://127.0.0.1/cb?x=1', 'http://[::1]:7000/cb', 'http://localhost:7000/cb']
+    before(async () => {
+      for (const [client_id, more] of [
+        ['native', {}],
+        ['native-old', { pkce_required: false }],
+        ['web', { auth_method: 'client_secret', secret_hash: 'x' }],
+      ] as const)
+        await house.addClient({ client_id, redirect_uris: JSON.stringify(registered), ...more })
+    })
+    const ask = async (redirect_uri: string, client_id = 'native') =>
+      house.authorize(visitor, { client_id, redirect_uri, scope: 'openid' })
+
+    it('accepts every port at an IP literal, and sends the code there', async () => {
+      for (const redirect_uri of [
+        'http://127.0.0.1/cb?x=1',
+        'http://127.0.0.1:51004/cb?x=1',
+        'http://[::1]/cb',
+        'http://[::1]:61023/cb',
+        'http://localhost:7000/cb',
+      ]) {
+        const response = await ask(redirect_uri)
+        assert.ok(response.headers.location?.startsWith(redirect_uri), redirect_uri)
+        const { code = '' } = answerOf(response)
+        const exchanged = await house.exchange(code, { client_id: 'native', redirect_uri })
+        assert.equal(exchanged.statusCode, 200, redirect_uri)
+      }
+      const { code = '' } = answerOf(await ask('http://127.0.0.1:51004/cb?x=1'))
+      const other = { client_id: 'native', redirect_uri: 'http://127.0.0.1:51005/cb?x=1' }
+      assert.equal((await house.exchange(code, other)).json().error, 'invalid_grant')
+    })
+
+    it('survives the login page on another port than the registered one', async () => {
+      const browser = house.visitor()
+      const redirect_uri = 'http://127.0.0.1:51004/cb?x=1'
+      const different = { client_id: 'native', redirect_uri, scope: 'openid' }
+      const { interaction = '' } = answerOf(await house.authorize(browser, different))
+      const done = await browser.post('/login', { username: 'clinician', password: 'sallyport', interaction })
+      const answer = await browser.follow(done, house.settings.issuerUrl)
+      assert.ok(answer.headers.location?.startsWith(`${redirect_uri}&code=`))
+    })
+
+    it('leaves nothing else open', async () => {
+      for (const [redirect_uri, client] of [
+        ['http://localhost:7001/cb', 'native'],
+        ['http://127.0.0.1:51004/cb', 'native'],
+        ['http://127.0.0.1:51004/cb?x=1#y', 'native'],
+        ['http://127.0.0.1:51004/other?x=1', 'native'],
+        ['http://127.0.0.1:51004@evil.example/cb?x=1', 'native'],
+        ['http://u@127.0.0.1:51004/cb?x=1', 'native'],
+        ['http://127.0.0.1:99999/cb?x=1', 'native'],
+        ['http://127.0.0.1:0x50/cb?x=1', 'native'],
+        ['http://127.0.0.2:51004/cb?x=1', 'native'],
+        ['http://2130706433:51004/cb?x=1', 'native'],
+        ['https://127.0.0.1:51004/cb?x=1', 'native'],
+        ['http://127.0.0.1:51004/cb?x=1', 'native-old'],
+        ['http://127.0.0.1:51004/cb?x=1', 'web'],
+      ] as const) {
+        const response = await ask(redirect_uri, client)
+        assert.deepEqual([response.statusCode, response.headers.location], [400, undefined], redirect_uri)
+      }
     })
   })
 })

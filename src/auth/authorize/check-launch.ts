@@ -4,6 +4,7 @@ import { hasScope } from '../grant/grant.ts'
 import { findLaunch, launchRefused } from '../launch/launch-token.ts'
 import { Refusal } from '../refusal.ts'
 import type { Asked, Finding } from './request.ts'
+import { askedScope } from './scope-terms.ts'
 
 /**
  * The launch token must be known, unused, in time, and made for this client and FHIR base (contract 4). That it is for
@@ -15,7 +16,7 @@ export async function checkLaunch(
 ): Promise<Finding | Refusal> {
   const token = parameters.get('launch')
   if (token === undefined) return {}
-  if (!hasScope(parameters.get('scope') ?? '', 'launch'))
+  if (!hasScope(askedScope({ client, parameters }), 'launch'))
     return new Refusal('invalid_request', 'The parameter launch needs the scope launch.')
   const launchHash = sha256(token)
   const launch = await findLaunch(store.db, launchHash)

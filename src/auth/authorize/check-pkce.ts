@@ -4,9 +4,14 @@ import type { Asked, Finding } from './request.ts'
 // The SHA-256 of anything, as base64url.
 const CHALLENGE = /^[A-Za-z0-9_-]{43}$/
 
-/** PKCE with S256 for every client (SMART 2.2). A missing method would mean `plain` (RFC 7636, 4.3): refused. */
-export function checkPkce({ parameters }: Asked): Finding | Refusal {
+/**
+ * PKCE with S256 (SMART 2.2), unless an administrator made an exception for an older client. A missing method would mean
+ * `plain` (RFC 7636, 4.3): refused.
+ */
+export function checkPkce({ client, parameters }: Asked): Finding | Refusal {
   const codeChallenge = parameters.get('code_challenge')
+  const isLeftOut = codeChallenge === undefined && parameters.get('code_challenge_method') === undefined
+  if (isLeftOut && !client.pkceRequired) return {}
   if (codeChallenge === undefined)
     return new Refusal('invalid_request', 'The parameter code_challenge is missing: PKCE is required.')
   if (parameters.get('code_challenge_method') !== 'S256')

@@ -1,15 +1,15 @@
 import type { Client } from '../client/client.ts'
+import { isRegisteredRedirectUri } from '../client/redirect-uri.ts'
 import type { Parameters } from '../parameters.ts'
 import { Refusal } from '../refusal.ts'
 
-/** Compared as text, in full (RFC 9700, 2.1): nothing is normalised, no part is left open. */
 export function checkRedirectUri(client: Client, parameters: Parameters): string | Refusal {
   if (parameters.unreadable.has('redirect_uri'))
     return new Refusal('invalid_request', 'The parameter redirect_uri is repeated or unreadable.')
   const redirectUri = parameters.get('redirect_uri')
   if (redirectUri === undefined)
     return new Refusal('invalid_request', 'The parameter redirect_uri is missing.')
-  if (!client.redirectUris.includes(redirectUri))
+  if (!isRegisteredRedirectUri(client, redirectUri))
     return new Refusal('invalid_request', 'The redirect_uri is not one of those the app registered.')
   return redirectUri
 }

@@ -121,7 +121,7 @@ async function createCode(
       code_hash: sha256(code),
       grant_id: grantId,
       redirect_uri: request.redirectUri,
-      code_challenge: request.codeChallenge,
+      code_challenge: request.codeChallenge ?? '',
       nonce: request.nonce ?? null,
       expires_at: now + LIFETIME.code,
       used_at: null,

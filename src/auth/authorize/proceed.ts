@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { auditEvent } from '../audit.ts'
 import { findClient } from '../client/client.ts'
+import { isRegisteredRedirectUri } from '../client/redirect-uri.ts'
 import type { AuthContext } from '../context.ts'
 import { findLaunch } from '../launch/launch-token.ts'
 import { currentLogin } from '../login/current-login.ts'
@@ -94,7 +95,7 @@ export async function situationOf(
   { request, ticked }: Under,
 ): Promise<Situation | Refusal> {
   const client = await findClient(context.store, request.clientId)
-  if (!client?.redirectUris.includes(request.redirectUri))
+  if (!client || !isRegisteredRedirectUri(client, request.redirectUri))
     return new Refusal('invalid_request', 'The app is not registered here any more.')
   const { launchHash } = request
   const launch = launchHash === undefined ? undefined : await findLaunch(context.store.db, launchHash)
@@ -113,6 +114,6 @@ async function addressWithId({ store }: AuthContext, under: Under, path: string)
   return `${path}?interaction=${id}`
 }
 
-function returnOf({ redirectUri, state }: AuthorizationRequest) {
-  return { redirectUri, state }
+function returnOf({ redirectUri, state, omitsIss = false }: AuthorizationRequest) {
+  return { redirectUri, state, omitsIss }
 }

@@ -6,9 +6,12 @@ export interface AuthorizationRequest {
   readonly clientId: string
   readonly redirectUri: string
   readonly state?: string
-  /** As it was asked for. */
+  /** As it was asked for; without `scope` what the client is registered for. */
   readonly scope: string
-  readonly codeChallenge: string
+  /** Undefined where the client may leave it out, and did. */
+  readonly codeChallenge?: string
+  /** Set where the client asked not to be sent `iss`. */
+  readonly omitsIss?: boolean
   readonly nonce?: string
   /** SHA-256 of the launch token, whose expiry was checked when the request arrived (contract 4). */
   readonly launchHash?: string

@@ -11,16 +11,19 @@ import { consumeInteraction } from './interaction.ts'
 import { openedFor } from './opened-for.ts'
 import type { AuthorizationRequest } from './request.ts'
 
-/** Sends the browser back to the client, with `iss` so that it cannot be taken for another server (RFC 9207). */
+/**
+ * Sends the browser back to the client, with `iss` so that it cannot be taken for another server (RFC 9207). An app that
+ * keeps the response in its address bar may opt out: to fhirclient, `iss` there is another launch.
+ */
 export function redirectToClient(
   reply: FastifyReply,
   { settings }: AuthContext,
-  { redirectUri, state }: Return,
+  { redirectUri, state, omitsIss }: Return,
   response: Readonly<Record<string, string>>,
 ): FastifyReply {
   const parameters = new URLSearchParams(response)
   if (state !== undefined) parameters.set('state', state)
-  parameters.set('iss', settings.issuerUrl)
+  if (!omitsIss) parameters.set('iss', settings.issuerUrl)
   const separator = redirectUri.includes('?') ? '&' : '?'
   return reply.redirect(`${redirectUri}${separator}${parameters}`, 302)
 }

@@ -1,7 +1,9 @@
 import { parseScopes } from '../../scope/index.ts'
 import type { Client } from '../client/client.ts'
 import type { AuthSettings } from '../context.ts'
+import { hasScope } from '../grant/grant.ts'
 import { grantScope, type ScopeTerms } from '../grant/grant-scope.ts'
+import type { Asked } from './request.ts'
 
 /** What is open when scopes are granted: `patient/` needs a patient, `launch` a launch, and so on. */
 export type Opening = Pick<ScopeTerms, 'launched' | 'hasPatient' | 'hasEncounter'>
@@ -16,6 +18,17 @@ export function scopeTerms(settings: AuthSettings, client: Client, opening: Open
     searchLetter: settings.fhir.searchLetter,
     contexts: settings.fhir.scopeContexts,
   }
+}
+
+/**
+ * The scopes that a request asks for; where it leaves `scope` out, those that its client is registered for (RFC 6749,
+ * 3.3), with `launch` where it names one.
+ */
+export function askedScope({ client, parameters }: Pick<Asked, 'client' | 'parameters'>): string {
+  const scope = parameters.get('scope')
+  if (scope !== undefined) return scope
+  const isLaunch = parameters.get('launch') !== undefined && client.launchUrl !== undefined
+  return isLaunch && !hasScope(client.scope, 'launch') ? `${client.scope} launch` : client.scope
 }
 
 /** What a request without a launch asks its user to choose. */

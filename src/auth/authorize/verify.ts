@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { sha256 } from '../../store/index.ts'
+import type { Client } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'
 import { findLaunch } from '../launch/launch-token.ts'
 import type { Parameters } from '../parameters.ts'
@@ -14,6 +15,7 @@ import { checkResponseMode, checkResponseType } from './check-response.ts'
 import { checkScope } from './check-scope.ts'
 import { checkIdTokenHint, checkMaxAge, checkPrompt } from './check-user.ts'
 import type { Asked, AuthorizationRequest, Finding } from './request.ts'
+import { askedScope } from './scope-terms.ts'
 
 type Check = (
   asked: Asked,
@@ -56,7 +58,7 @@ export async function verifyRequest(
   const refusal = result.knowing({ clientId: client.id, ...(await launchNamed(context, parameters)) })
   return redirectUri instanceof Refusal || !client.approved
     ? refusal
-    : refusal.returningTo({ redirectUri, state: parameters.get('state') })
+    : refusal.returningTo({ redirectUri, state: parameters.get('state'), omitsIss: !client.issParameter })
 }
 
 /** The launch that a refused request names, of whomever it is. */
@@ -73,7 +75,7 @@ async function runChecks(asked: Asked, context: AuthContext): Promise<Authorizat
     if (result instanceof Refusal) return result
     found = { ...found, ...result }
   }
-  return { ...found, ...asFarAsPlain(asked), ...required(found), arrivedAt: context.clock() }
+  return { ...found, ...asFarAsPlain(asked), ...required(found, asked.client), arrivedAt: context.clock() }
 }
 
 function asFarAsPlain({ client, redirectUri, parameters }: Asked) {
@@ -84,14 +86,16 @@ function asFarAsPlain({ client, redirectUri, parameters }: Asked) {
   return {
     clientId: client.id,
     redirectUri,
-    scope: parameters.get('scope') ?? '',
+    scope: askedScope({ client, parameters }),
+    ...(client.issParameter ? {} : { omitsIss: true }),
     ...optional('state', 'state'),
     ...optional('nonce', 'nonce'),
     ...optional('loginHint', 'login_hint'),
   }
 }
 
-function required({ codeChallenge, prompts = [], launchId = randomUUID() }: Finding) {
-  if (codeChallenge === undefined) throw new Error('Cannot verify request: no check looked at PKCE')
-  return { codeChallenge, prompts, launchId }
+function required({ codeChallenge, prompts = [], launchId = randomUUID() }: Finding, client: Client) {
+  if (codeChallenge === undefined && client.pkceRequired)
+    throw new Error('Cannot verify request: no check looked at PKCE')
+  return { prompts, launchId }
 }

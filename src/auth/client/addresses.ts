@@ -10,9 +10,17 @@ export function redirectUriFault(text: string): string | undefined {
     : 'expected https, http on loopback, or a private-use scheme'
 }
 
-/** What is wrong with an address that a browser is sent to, or that shows a picture. */
-export function pageAddressFault(text: string): string | undefined {
-  const url = absolute(text)
+/** What is wrong with a URL that an app is launched at. An app with a hash router has a fragment (`/#/launch`). */
+export function launchUrlFault(text: string): string | undefined {
+  return pageFault(absolute(text.split('#', 1)[0] ?? ''))
+}
+
+/** What is wrong with the URL of a logo. */
+export function logoUrlFault(text: string): string | undefined {
+  return pageFault(absolute(text))
+}
+
+function pageFault(url: URL | string): string | undefined {
   if (typeof url === 'string') return url
   return /^https?:$/.test(url.protocol) ? undefined : 'expected an http or https address'
 }

@@ -22,6 +22,10 @@ export interface Client {
   readonly firstParty: boolean
   /** Whether an administrator vouches for it. One that registered itself is unverified until then. */
   readonly approved: boolean
+  /** False for an app of the SMART 1 era, which may leave the challenge out. */
+  readonly pkceRequired: boolean
+  /** Whether it is sent `iss` in authorization responses (RFC 9207). */
+  readonly issParameter: boolean
   readonly createdAt: number
 }
 
@@ -59,6 +63,8 @@ function clientOf(row: Selectable<Schema['client']>): Client {
     scope: row.scope,
     firstParty: row.first_party,
     approved: row.approved,
+    pkceRequired: row.pkce_required,
+    issParameter: row.iss_parameter,
     createdAt: row.created_at,
   }
 }

@@ -1,6 +1,6 @@
 import { isResourceType } from '../../fhir/index.ts'
 import { findScopeListFault, LONGEST_SCOPE_LIST, parseScope } from '../../scope/index.ts'
-import { jwksUrlFault, pageAddressFault, redirectUriFault } from '../client/addresses.ts'
+import { jwksUrlFault, launchUrlFault, logoUrlFault, redirectUriFault } from '../client/addresses.ts'
 import { holdsPrivateKey, keptKeySet } from '../client/assertion/client-key.ts'
 import { Refusal } from '../refusal.ts'
 
@@ -62,12 +62,12 @@ function read(body: unknown): ClientMetadata {
     throw unfit('The grant type client_credentials needs private_key_jwt.')
   return {
     name: text(document, 'client_name', 200),
-    logoUrl: address(document, 'logo_uri', pageAddressFault),
+    logoUrl: address(document, 'logo_uri', logoUrlFault),
     authMethod,
     grantTypes,
     redirectUris: redirectUris(document, grantTypes),
     postLogoutRedirectUris: addresses(document, 'post_logout_redirect_uris'),
-    launchUrl: address(document, 'initiate_login_uri', pageAddressFault),
+    launchUrl: address(document, 'initiate_login_uri', launchUrlFault),
     scope: scope(document, grantTypes),
     ...keys(document, authMethod),
   }

@@ -56,7 +56,7 @@ describe('POST /oauth2/register', () => {
   })
 
   it('registers a public app whose users are asked for consent, and which the portal can launch', async () => {
-    const initiate_login_uri = 'https://app.example/launch'
+    const initiate_login_uri = 'https://app.example/#/launch'
     const { client_id, ...body } = (
       await register({ ...APP, initiate_login_uri, token_endpoint_auth_method: 'none' })
     ).json()
@@ -146,6 +146,7 @@ describe('POST /oauth2/register', () => {
     'no usable key': { ...APP, jwks: { keys: [{ kty: 'oct', kid: '1' }] } },
     'keys twice': { ...APP, jwks: { keys: [] }, jwks_uri: 'https://app.example/jwks' },
     'a key set by http': { ...APP, jwks_uri: 'http://app.example/jwks' },
+    'a logo with a fragment': { ...APP, logo_uri: 'https://app.example/logo.svg#x' },
     'a logo that is a script': { ...APP, logo_uri: 'javascript:alert(1)' },
     'a logo on a host that ends a directive': { ...APP, logo_uri: 'https://a;frame-ancestors/logo.png' },
     'a launch page on a host that ends a policy': { ...APP, initiate_login_uri: 'https://a,b/launch' },

@@ -20,7 +20,7 @@ export async function exchangeCode(
   const code = form.get('code')
   if (code === undefined) return missing('code')
   if (form.get('redirect_uri') === undefined) return missing('redirect_uri')
-  if (form.get('code_verifier') === undefined) return missing('code_verifier')
+  if (client.pkceRequired && form.get('code_verifier') === undefined) return missing('code_verifier')
   const row = await findCode(trx, sha256(code), client)
   if (!row) return badCode('it is unknown, or of another client')
   const fault = faultOf(row, form, clock())
@@ -47,13 +47,15 @@ function findCode(trx: Kysely<Schema>, codeHash: string, client: Client): Promis
 
 function faultOf(row: CodeRow, form: Parameters, now: number): string | undefined {
   if (row.redirect_uri !== form.get('redirect_uri')) return 'the redirect_uri is not that of the request'
-  if (!isVerifierOf(row.code_challenge, form.get('code_verifier') ?? '')) return 'the code_verifier is wrong'
+  if (!isVerifierOf(row.code_challenge, form.get('code_verifier'))) return 'the code_verifier is wrong'
   // A code that was used is looked at as used however late it comes, so that its replay still ends the grant.
   if (row.used_at === null && row.expires_at <= now) return 'it has expired'
   return undefined
 }
 
-function isVerifierOf(challenge: string, verifier: string): boolean {
+function isVerifierOf(challenge: string, verifier: string | undefined): boolean {
+  // A verifier without a challenge is refused too: somebody may have taken the challenge away (RFC 9700, 4.8.2).
+  if (challenge === '' || verifier === undefined) return challenge === '' && verifier === undefined
   // RFC 7636, 4.1.
   return /^[\w.~-]{43,128}$/.test(verifier) && sameText(sha256(verifier), challenge)
 }

@@ -1,4 +1,4 @@
-import { jwksUrlFault, pageAddressFault, redirectUriFault } from '../../auth/index.ts'
+import { jwksUrlFault, launchUrlFault, logoUrlFault, redirectUriFault } from '../../auth/index.ts'
 import { misuse } from '../command.ts'
 
 export function checkRedirectUri(text: string): string {
@@ -10,11 +10,11 @@ export function checkPostLogoutRedirectUri(text: string): string {
 }
 
 export function checkLaunchUrl(text: string): string {
-  return checked('launch-url', text, pageAddressFault(text))
+  return checked('launch-url', text, launchUrlFault(text))
 }
 
 export function checkLogoUrl(text: string): string {
-  return checked('logo-url', text, pageAddressFault(text))
+  return checked('logo-url', text, logoUrlFault(text))
 }
 
 export function checkJwksUrl(text: string): string {

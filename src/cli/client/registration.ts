@@ -29,6 +29,8 @@ export const describingOptions = {
   'jwks-url': { type: 'string' },
   'jwks-file': { type: 'string' },
   'first-party': { type: 'boolean' },
+  pkce: { type: 'string' },
+  'no-iss-parameter': { type: 'boolean' },
   name: { type: 'string' },
   description: { type: 'string' },
   'logo-url': { type: 'string' },
@@ -36,15 +38,22 @@ export const describingOptions = {
 
 export const describingUsage = `\
   --redirect-uri <address>  where codes are sent, compared exactly; may be given several times; https, http on loopback,
-                            or a private-use scheme (com.example.app:/callback); not needed with only system/ scopes
+                            or a private-use scheme (com.example.app:/callback); not needed with only system/ scopes. Of a
+                            public app, http://127.0.0.1/… and http://[::1]/… stand for every port (not localhost)
   --post-logout-redirect-uri <address>
                             where a browser may go after a logout that the app asked for; may be given several times
-  --scope "<scopes>"        the scopes that it may have at most, separated by spaces
+  --scope "<scopes>"        the scopes that it may have at most, separated by spaces; also what it gets if it asks for none
   --public                  a browser or native app, with PKCE and without secret
   --secret                  a confidential app; its secret is made and printed once
   --jwks-url <address>      a confidential app that signs with its keys, which are published there (not fetched now)
   --jwks-file <file>        the same with a file of public keys
-  --launch-url <address>    where the portal sends the browser to launch it
+  --launch-url <address>    where the portal sends the browser to launch it; may have a fragment (https://…/#/launch), and
+                            iss and launch then go before it
+  --pkce <required|optional>
+                            optional: an app of the SMART 1 era may leave code_challenge out; required unless given
+  --no-iss-parameter        sends no iss with codes and errors (RFC 9207): for apps that keep them in the address bar and
+                            then take iss for a launch, such as fhirclient in a new tab. It protects against mix-up only
+                            apps that use several authorization servers
   --first-party             ours: its users are not asked for consent
   --name <text>             name that is shown; the id unless given
   --description <text>      one sentence about it, shown beside the name
@@ -66,9 +75,19 @@ export async function readDescription(
     ...list(args, 'post-logout-redirect-uri', 'post_logout_redirect_uris', checkPostLogoutRedirectUri),
     ...(scope === undefined ? {} : { scope: await checkScope(scope) }),
     ...(isSet(args, 'first-party') ? { first_party: true, approved: true } : {}),
+    ...readPkce(args),
+    ...(isSet(args, 'no-iss-parameter') ? { iss_parameter: false } : {}),
     ...(await readProof(args, cwd, secret)),
   }
   return { described, secret }
+}
+
+function readPkce(args: Arguments): Described {
+  const pkce = optional(args, 'pkce')
+  if (pkce === undefined) return {}
+  if (pkce !== 'required' && pkce !== 'optional')
+    throw misuse(`Cannot use --pkce ${pkce}: expected required or optional`)
+  return { pkce_required: pkce === 'required' }
 }
 
 /** What one option cannot tell by itself. */

@@ -13,6 +13,7 @@ export const clientAdd: Command = {
 Usage: npm run -s sallyport -- client add --id <id> --redirect-uri <address> --scope "<scopes>"
          (--public | --secret | --jwks-url <address> | --jwks-file <file>)
          [--launch-url <address>] [--post-logout-redirect-uri <address>] [--first-party]
+         [--pkce <required|optional>] [--no-iss-parameter]
          [--name <text>] [--description <text>] [--logo-url <address>]
 
 Options:

@@ -29,6 +29,42 @@ eachDatabase((_, __, create) => {
       assert.deepEqual(await row(), { ...before, name: 'Growth', first_party: true })
     })
 
+    it('makes exceptions for an older app, shows them, and takes them back', async () => {
+      const { run, row } = await setUp()
+      const before = await row()
+      const options = [
+        '--pkce',
+        'optional',
+        '--no-iss-parameter',
+        '--launch-url',
+        'https://app.example/#/launch',
+      ]
+      assert.equal((await run('client', 'set', 'growth', ...options)).exitCode, 0)
+      const launch_url = 'https://app.example/#/launch'
+      assert.deepEqual(await row(), { ...before, pkce_required: false, iss_parameter: false, launch_url })
+      const { stdout } = await run('client', 'show', 'growth')
+      assert.match(stdout, /^proof +public$/m)
+      assert.match(stdout, /^pkce +optional$/m)
+      assert.match(stdout, /^iss-parameter +not sent$/m)
+      await run(
+        'client',
+        'set',
+        'growth',
+        '--pkce',
+        'required',
+        '--clear',
+        'no-iss-parameter',
+        '--clear',
+        'launch-url',
+      )
+      assert.deepEqual(await row(), before)
+      const bad = await run('client', 'set', 'growth', '--pkce', 'plain')
+      assert.deepEqual(
+        [bad.exitCode, bad.stderr],
+        [2, 'Cannot use --pkce plain: expected required or optional\n'],
+      )
+    })
+
     it('makes a new secret, prints it once, and drops what proved the app before', async () => {
       const { run, row } = await setUp()
       await run('client', 'set', 'growth', '--jwks-url', 'https://app.example/jwks')

@@ -17,6 +17,7 @@ const CLEARED: Readonly<Record<string, Described>> = {
   'post-logout-redirect-uri': { post_logout_redirect_uris: '[]' },
   'launch-url': { launch_url: null },
   'first-party': { first_party: false },
+  'no-iss-parameter': { iss_parameter: true },
   description: { description: null },
   'logo-url': { logo_url: null },
 }

@@ -32,6 +32,8 @@ function linesOf(client: ClientRow): readonly (readonly string[])[] {
     ...proofOf(client),
     ['consent', client.first_party ? 'not asked (first-party)' : 'asked'],
     ['state', client.approved ? 'approved' : `unverified: client approve ${client.client_id} approves it`],
+    ...given('pkce', client.pkce_required ? null : 'optional'),
+    ...given('iss-parameter', client.iss_parameter ? null : 'not sent'),
     ...several('redirect-uri', client.redirect_uris),
     ...several('post-logout-redirect-uri', client.post_logout_redirect_uris),
     ...given('launch-url', client.launch_url),
@@ -40,10 +42,10 @@ function linesOf(client: ClientRow): readonly (readonly string[])[] {
   ]
 }
 
-function proofOf({ auth_method, jwks, jwks_url }: ClientRow): readonly (readonly string[])[] {
+function proofOf({ auth_method, jwks, jwks_url, pkce_required }: ClientRow): readonly (readonly string[])[] {
   switch (auth_method) {
     case 'none':
-      return [['proof', 'public, with PKCE']]
+      return [['proof', pkce_required ? 'public, with PKCE' : 'public']]
     case 'client_secret':
       return [['proof', 'secret, kept as a hash']]
     case 'private_key_jwt':

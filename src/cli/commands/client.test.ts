@@ -75,6 +75,8 @@ eachDatabase((_, __, create) => {
         scope: 'launch patient/Observation.rs',
         first_party: true,
         approved: true,
+        pkce_required: true,
+        iss_parameter: true,
         created_at: row.created_at,
       })
     })

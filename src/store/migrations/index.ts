@@ -4,6 +4,7 @@ import { clientApproval } from './0002-client-approval.ts'
 import { auditRepeats } from './0003-audit-repeats.ts'
 import { clientOrigins } from './0004-client-origins.ts'
 import { launchAndSuccessorIndexes } from './0005-launch-and-successor-indexes.ts'
+import { olderClients } from './0006-older-clients.ts'
 
 /** Every migration, in the order in which it is applied. */
 export const migrations: readonly Migration[] = [
@@ -12,4 +13,5 @@ export const migrations: readonly Migration[] = [
   auditRepeats,
   clientOrigins,
   launchAndSuccessorIndexes,
+  olderClients,
 ]
