@@ -3,6 +3,7 @@ import type { Settings } from '../config/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
 import type { KeySets } from './client/assertion/key-sets.ts'
 import type { KeyRing } from './keys/key-ring.ts'
+import type { CheckPassword } from './login/check-password.ts'
 
 /** The settings that the auth server lives by; the whole of `Settings` fits. */
 export type AuthSettings = Pick<
@@ -21,6 +22,8 @@ export type AuthSettings = Pick<
   | 'onLoopback'
   | 'loginFailureLimit'
   | 'loginFailureWindowSeconds'
+  | 'loginFailureLimitPerAddress'
+  | 'loginIdleSeconds'
   | 'openMetrics'
   | 'audit'
   | 'privateJwksHosts'
@@ -41,6 +44,7 @@ export interface AuthContext {
   readonly keys: KeyRing
   /** The key sets that clients publish. */
   readonly keySets: KeySets
+  readonly checkPassword: CheckPassword
   /** Milliseconds since 1970. */
   readonly clock: () => number
   /** For requests to the FHIR server. */

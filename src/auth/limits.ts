@@ -11,4 +11,10 @@ export const LIMITS = {
   keySetFetches: 32,
   /** Key sets of clients that are kept in memory. */
   keySetsKept: 1_000,
+  /** Passwords that are compared at the same time; each takes a processor for some 50 ms. */
+  passwordsAtOnce: 2,
+  /** Logins that wait with a username or password that is not right. */
+  loginsWaiting: 400,
+  /** Logins that wait with one username from one network. */
+  loginsWaitingPerUsername: 100,
 } as const

@@ -15,6 +15,7 @@ import { createKeyRing } from './keys/key-ring.ts'
 import { keyRoutes } from './keys/routes.ts'
 import { launchRoutes } from './launch/routes.ts'
 import { launchContextRoutes } from './launch-contexts/routes.ts'
+import { createPasswordCheck } from './login/check-password.ts'
 import { loginRoutes } from './login/routes.ts'
 import { logoutRoutes } from './logout/routes.ts'
 import { manageRoutes } from './manage/routes.ts'
@@ -39,6 +40,8 @@ export interface AuthServerOptions {
   readonly fetch?: typeof globalThis.fetch
   readonly logger?: Logger
   readonly tls?: ServerOptions['tls']
+  /** The cost of the password hashes that are made. */
+  readonly passwordCost?: number
 }
 
 /** No cookie is read there: they answer programs, in JSON. */
@@ -79,6 +82,7 @@ export async function authServer(options: AuthServerOptions): Promise<FastifyIns
   })
   const context: AuthContext = {
     ...{ settings, store, sealer, keys, keySets, clock, fetch },
+    checkPassword: createPasswordCheck({ store, clock, cost: options.passwordCost }),
     audit: options.audit ?? noAudit,
   }
   const app = await createServer(serverOptions(options, context))

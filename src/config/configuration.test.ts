@@ -53,6 +53,8 @@ describe('readSettings', () => {
       allowHttp: false,
       loginFailureLimit: 10,
       loginFailureWindowSeconds: 300,
+      loginFailureLimitPerAddress: 1000,
+      loginIdleSeconds: 0,
       openMetrics: false,
       logLevel: 'warn',
       privateJwksHosts: [],
@@ -179,6 +181,13 @@ describe('readSettings', () => {
 
   it('counts an empty variable as not set', () => {
     assert.equal(read({ SMART_ACCESS_TOKEN_TTL_SECONDS: '', SMART_CONFIG: '' }).accessTokenTtlSeconds, 300)
+  })
+
+  it('ends an unused login after 30 minutes off loopback, unless told otherwise', () => {
+    const off = { SMART_BIND: '0.0.0.0' }
+    assert.equal(read(off).loginIdleSeconds, 1800)
+    assert.equal(read({ ...off, SMART_LOGIN_IDLE_SECONDS: '0' }).loginIdleSeconds, 0)
+    assert.equal(read({ SMART_LOGIN_IDLE_SECONDS: '600' }).loginIdleSeconds, 600)
   })
 
   it('makes a random password for the test clinician off loopback', () => {

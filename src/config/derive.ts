@@ -38,6 +38,8 @@ export function deriveSettings(values: SettingValues, cwd: string): Settings {
     allowHttp: values.allowHttp,
     loginFailureLimit: values.loginFailureLimit,
     loginFailureWindowSeconds: values.loginFailureWindowSeconds,
+    loginFailureLimitPerAddress: values.loginFailureLimitPerAddress,
+    loginIdleSeconds: values.loginIdleSeconds ?? (onLoopback ? 0 : 1800),
     openMetrics: values.openMetrics,
     logLevel: values.logLevel,
     privateJwksHosts: values.privateJwksHosts ?? [],

@@ -29,6 +29,9 @@ export interface Settings {
   readonly allowHttp: boolean
   readonly loginFailureLimit: number
   readonly loginFailureWindowSeconds: number
+  readonly loginFailureLimitPerAddress: number
+  /** 0: a login lasts until its maximum. */
+  readonly loginIdleSeconds: number
   /** Shows `/metrics` to other hosts as well. */
   readonly openMetrics: boolean
   readonly logLevel: LogLevel

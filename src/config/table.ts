@@ -188,6 +188,24 @@ export const settingsTable = {
     about: 'How long a failed login counts.',
     of: settings => settings.loginFailureWindowSeconds,
   }),
+  loginFailureLimitPerAddress: fixed({
+    name: 'smart.server.login-failure-limit-per-address',
+    env: 'SMART_LOGIN_FAILURE_LIMIT_PER_ADDRESS',
+    type: types.wholeNumber(1, 1_000_000),
+    initial: '1000',
+    about:
+      'Failed logins from one address (IPv6: one /64 network), whatever the username, before the next ones are answered with 429. All users behind one NAT, or behind a proxy that `trust-proxy` does not name, share one address.',
+    of: settings => settings.loginFailureLimitPerAddress,
+  }),
+  loginIdleSeconds: open({
+    name: 'smart.server.login-idle-seconds',
+    env: 'SMART_LOGIN_IDLE_SECONDS',
+    type: types.wholeNumber(0, 28_800),
+    otherwise: '`1800`; on loopback `0`',
+    about:
+      'How long a login lasts when no page is opened with it; `0` for its maximum of 8 hours. Apps keep the access that they were given.',
+    of: settings => settings.loginIdleSeconds,
+  }),
   openMetrics: fixed({
     name: 'smart.server.open-metrics',
     env: 'SMART_OPEN_METRICS',

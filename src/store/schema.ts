@@ -85,6 +85,8 @@ interface LoginTable {
   id_hash: string
   clinician_id: string
   created_at: Instant
+  /** When a page was last opened with it, to the minute. */
+  seen_at: Instant | null
   expires_at: Instant
 }
 

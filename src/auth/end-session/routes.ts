@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { auditEvent } from '../audit.ts'
 import { sendRefusal } from '../authorize/respond.ts'
 import type { AuthContext } from '../context.ts'
-import { clearLoginCookie, currentLogin } from '../login/current-login.ts'
+import { clearLoginCookie, lastLogin } from '../login/current-login.ts'
 import { endLogin, type Login } from '../login/login.ts'
 import { type Parameters, readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
@@ -20,7 +20,7 @@ export function endSessionRoutes(app: FastifyInstance, context: AuthContext): vo
   const ask = async (request: FastifyRequest, reply: FastifyReply, parameters: Parameters) => {
     const ending = await readEndRequest(context, parameters)
     if (ending instanceof Refusal) return sendRefusal(reply, context, ending)
-    const login = await currentLogin(context, request)
+    const login = await lastLogin(context, request)
     if (!login || login.clinician.id === ending.subject) return end(context, request, reply, ending, login)
     const formTargets = ending.returnTo === undefined ? [] : [ending.returnTo]
     return reply.sendPage(endSessionPage(login, ending, fieldsOf(parameters)), { formTargets })
@@ -30,7 +30,7 @@ export function endSessionRoutes(app: FastifyInstance, context: AuthContext): vo
   // A form of another site comes without the login cookie; the GET after it has it, and then the clinician is asked.
   app.post(paths.endSession, async (request, reply) => {
     const parameters = readParameters(request.body)
-    if (await currentLogin(context, request)) return ask(request, reply, parameters)
+    if (await lastLogin(context, request)) return ask(request, reply, parameters)
     const ending = await readEndRequest(context, parameters)
     if (ending instanceof Refusal) return sendRefusal(reply, context, ending)
     return reply.redirect(`${paths.endSession}?${new URLSearchParams(fieldsOf(parameters))}`, 303)
@@ -39,7 +39,7 @@ export function endSessionRoutes(app: FastifyInstance, context: AuthContext): vo
   app.post(paths.endSessionConfirmed, async (request, reply) => {
     const ending = await readEndRequest(context, readParameters(request.body))
     if (ending instanceof Refusal) return sendRefusal(reply, context, ending)
-    return end(context, request, reply, ending, await currentLogin(context, request))
+    return end(context, request, reply, ending, await lastLogin(context, request))
   })
 }
 

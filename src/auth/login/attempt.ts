@@ -1,8 +1,9 @@
 import type { Transaction } from 'kysely'
 import type { Schema, Store } from '../../store/index.ts'
 import type { Clinician } from '../clinician/clinician.ts'
-import { isPasswordOf } from '../clinician/password.ts'
-import { type FailureLimit, failureCounter } from './failures.ts'
+import type { AuthContext } from '../context.ts'
+import { failureCounter } from './failures.ts'
+import { networkOf } from './network.ts'
 
 export interface Attempt {
   readonly username: string
@@ -22,25 +23,64 @@ export type AttemptResult =
   | { readonly kind: 'too-many'; readonly retryAfterSeconds: number }
 
 /**
- * Looks at one attempt, and changes nothing: what follows from it is kept together with its audit record. Failures are counted before the password is compared, which saves the work, and again after:
- * however many guesses come at the same moment, none succeeds beyond the limit.
+ * Looks at one attempt, and changes nothing: what follows from it is kept together with its audit record. Failures are
+ * counted before the password is compared, which saves the work, and again after: however many guesses come at the same
+ * moment, none succeeds beyond the limit.
  */
 export async function tryLogin(
-  store: Store,
-  limit: FailureLimit,
+  { store, settings, clock, checkPassword }: LoginContext,
   { username, password, address }: Attempt,
-  clock: () => number,
 ): Promise<AttemptResult> {
-  const failures = failureCounter(store, limit, username, address)
-  const before = await failures.wait(clock())
+  const network = networkOf(address)
+  const limit = (count: number) => ({ count, withinSeconds: settings.loginFailureWindowSeconds })
+  const ofUsername = failureCounter(store, limit(settings.loginFailureLimit), [username, address])
+  const ofNetwork = failureCounter(store, limit(settings.loginFailureLimitPerAddress), [network])
+  const waitFor = async () => Math.max(await ofUsername.wait(clock()), await ofNetwork.wait(clock()))
+  const before = await waitFor()
   if (before > 0) return { kind: 'too-many', retryAfterSeconds: before }
   const clinician = await findByUsername(store, username)
-  const right = (await isPasswordOf(clinician?.password_hash, password)) && clinician?.disabled === false
-  const wait = await failures.wait(clock())
+  const result = await checkPassword({
+    passwordHash: clinician?.password_hash,
+    enabled: clinician?.disabled === false,
+    ...{ password, network, sender: JSON.stringify([username, network]) },
+  })
+  if (result.kind === 'busy') return { kind: 'too-many', retryAfterSeconds: BUSY_SECONDS }
+  const wait = await waitFor()
   if (wait > 0) return { kind: 'too-many', retryAfterSeconds: wait }
-  if (!right || !clinician) return { kind: 'wrong', keep: trx => failures.add(trx, clock()) }
-  const keep = (trx: Transaction<Schema>) => failures.clear(trx)
-  return { kind: 'right', keep, clinician: { id: clinician.id, fhirUserId: clinician.fhir_user_id } }
+  if (result.kind === 'wrong' || !clinician)
+    return {
+      kind: 'wrong',
+      async keep(trx) {
+        await ofUsername.add(trx, clock())
+        await ofNetwork.add(trx, clock())
+      },
+    }
+  return {
+    kind: 'right',
+    clinician: { id: clinician.id, fhirUserId: clinician.fhir_user_id },
+    async keep(trx) {
+      await ofUsername.clear(trx)
+      if (result.newHash !== undefined) await replaceHash(trx, clinician, result.newHash)
+    },
+  }
+}
+
+type LoginContext = Pick<AuthContext, 'store' | 'settings' | 'clock' | 'checkPassword'>
+
+const BUSY_SECONDS = 5
+
+/** Unless the password was changed meanwhile. */
+async function replaceHash(
+  trx: Transaction<Schema>,
+  { id, password_hash }: { readonly id: string; readonly password_hash: string },
+  newHash: string,
+): Promise<void> {
+  await trx
+    .updateTable('clinician')
+    .set({ password_hash: newHash })
+    .where('id', '=', id)
+    .where('password_hash', '=', password_hash)
+    .execute()
 }
 
 function findByUsername({ db }: Store, username: string) {

@@ -3,16 +3,36 @@ import { cookiePlan } from '../../web/index.ts'
 import { seesActivity } from '../activity/who.ts'
 import type { AuthContext } from '../context.ts'
 import { paths } from '../paths.ts'
-import { findLogin, type Login } from './login.ts'
+import { findLogin, type Login, useLogin } from './login.ts'
 
-/** The login of the browser that sent a request. */
+/** The login of the browser that sent a request, unless it was not used for too long. A page that is opened uses it. */
 export async function currentLogin(
+  context: AuthContext,
+  request: FastifyRequest,
+): Promise<Login | undefined> {
+  const { settings, store, clock } = context
+  const login = await lastLogin(context, request)
+  if (!login || isIdle(login, settings.loginIdleSeconds, clock())) return undefined
+  if (isOpened(request)) await useLogin(store, login, clock())
+  return { ...login, seesActivity: seesActivity(settings, login.clinician.username) }
+}
+
+/** The same, also when it was not used for too long: it can be ended, and it can be followed by another. */
+export async function lastLogin(
   { settings, store, clock }: AuthContext,
   request: FastifyRequest,
 ): Promise<Login | undefined> {
   const id = request.cookies[loginCookie(settings.issuerUrl).name]
-  const login = id === undefined ? undefined : await findLogin(store, id, clock())
-  return login && { ...login, seesActivity: seesActivity(settings, login.clinician.username) }
+  return id === undefined ? undefined : findLogin(store, id, clock())
+}
+
+function isIdle({ lastUsedAt }: Login, idleSeconds: number, now: number): boolean {
+  return idleSeconds > 0 && now - lastUsedAt >= idleSeconds * 1000
+}
+
+// A script that looks for news is no sign that somebody is there.
+function isOpened({ headers }: FastifyRequest): boolean {
+  return (headers['sec-fetch-mode'] ?? 'navigate') === 'navigate'
 }
 
 /** A handler for whoever is logged in; everybody else is sent to the login page. */

@@ -1,20 +1,19 @@
 import type { Kysely } from 'kysely'
 import { type Schema, type Store, sha256 } from '../../store/index.ts'
 
-/** How many failed logins one username may have from one address, and in what time (contract 4). */
+/** How many failed logins there may be, and in what time (contract 4). */
 export interface FailureLimit {
   readonly count: number
   readonly withinSeconds: number
 }
 
-/** Counts the failed logins of one username from one address. Kept in the store, so that all instances count together. */
+/** Counts the failed logins of one sender. Kept in the store, so that all instances count together. */
 export function failureCounter(
   { db }: Store,
   { count, withinSeconds }: FailureLimit,
-  username: string,
-  address: string,
+  sender: readonly string[],
 ) {
-  const key = sha256(JSON.stringify([username, address]))
+  const key = sha256(JSON.stringify(sender))
   return {
     async add(trx: Kysely<Schema>, now: number): Promise<void> {
       await trx.insertInto('login_failure').values({ username_address_hash: key, at: now }).execute()
@@ -25,15 +24,15 @@ export function failureCounter(
     /** Seconds until the next attempt is looked at, 0 when that is now. */
     async wait(now: number): Promise<number> {
       const since = now - withinSeconds * 1000
-      const latest = await db
+      const oldest = await db
         .selectFrom('login_failure')
         .select('at')
         .where('username_address_hash', '=', key)
         .where('at', '>', since)
         .orderBy('at', 'desc')
-        .limit(count)
-        .execute()
-      const oldest = latest[count - 1]
+        .offset(count - 1)
+        .limit(1)
+        .executeTakeFirst()
       return oldest === undefined ? 0 : Math.ceil((oldest.at - since) / 1000)
     },
   }

@@ -161,6 +161,70 @@ eachDatabase((_name, open) => {
       assert.ok(responses.every(response => response.statusCode === 302))
     })
 
+    it('answers 429 when an address has failed too often, whatever the username, and not another address', async () => {
+      const limited = await AuthHouse.open(house.store, { settings: { loginFailureLimitPerAddress: 20 } })
+      limited.time.now += 400_000
+      const from = (remoteAddress: string, username: string, password: string) =>
+        limited.app.inject({
+          method: 'POST',
+          url: '/login',
+          remoteAddress,
+          payload: `username=${username}&password=${password}`,
+          headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        })
+      for (const [own, near, far] of [
+        ['10.1.0.1', '10.1.0.1', '10.1.0.2'],
+        // One network is one address: whoever has it has 2^64 of them.
+        ['2001:db8:1:2::1', '2001:db8:1:2:ffff::9', '2001:db8:1:3::1'],
+      ] as const) {
+        for (let at = 0; at < 20; at++)
+          assert.equal((await from(own, `spray-${own}-${at}`, 'wrong')).statusCode, 401)
+        const refused = await from(near, 'clinician', 'sallyport')
+        assert.equal(refused.statusCode, 429)
+        assert.equal(refused.headers['retry-after'], '300')
+        assert.equal((await from(far, 'clinician', 'sallyport')).statusCode, 302)
+      }
+      limited.time.now += 300_000
+      assert.equal((await from('10.1.0.1', 'clinician', 'sallyport')).statusCode, 302)
+      await limited.app.close()
+    })
+
+    const setCost = async (username: string, cost: number) =>
+      house.store.db
+        .updateTable('clinician')
+        .set({ password_hash: await hash('sallyport', cost) })
+        .where('username', '=', username)
+        .execute()
+    const hashOf = async (username: string) =>
+      (
+        await house.store.db
+          .selectFrom('clinician')
+          .select('password_hash')
+          .where('username', '=', username)
+          .executeTakeFirstOrThrow()
+      ).password_hash
+
+    it('makes a stored hash as costly as the costliest at the next login, and never cheaper', async () => {
+      for (const [username, cost] of [
+        ['cheap', 4],
+        ['costly', 7],
+      ] as const) {
+        await house.addClinician(username)
+        await setCost(username, cost)
+      }
+      const rehashing = await AuthHouse.open(house.store, { passwordCost: 5 })
+      await setCost('cheap', 4)
+      await setCost('costly', 7)
+      assert.equal((await rehashing.visitor().login('cheap', 'wrong')).statusCode, 401)
+      assert.match(await hashOf('cheap'), /^\$2b\$04\$/)
+      for (const username of ['cheap', 'costly']) {
+        assert.equal((await rehashing.visitor().login(username)).statusCode, 302)
+        assert.match(await hashOf(username), /^\$2b\$(07|10)\$/)
+        assert.equal((await rehashing.visitor().login(username)).statusCode, 302)
+      }
+      await rehashing.app.close()
+    })
+
     it('refuses a form of another site', async () => {
       const form = { username: 'clinician', password: 'sallyport' }
       for (const headers of [{ 'sec-fetch-site': 'cross-site' }, { origin: 'https://evil.example' }])
@@ -207,6 +271,52 @@ describe('GET /login', () => {
     assert.equal(cookie?.secure, true)
   })
 
+  it('answers a right login at once while 64 others with made-up usernames wait for theirs', async () => {
+    const flooded = await AuthHouse.open(await open())
+    await flooded.addClinician('punctual')
+    const password_hash = await hash('sallyport', 8)
+    await flooded.store.db.updateTable('clinician').set({ password_hash }).execute()
+    const order: string[] = []
+    const flood = Array.from({ length: 64 }, (_, at) =>
+      flooded
+        .visitor()
+        .login(`made-up-${at}`, 'wrong')
+        .then(({ statusCode }) => order.push(String(statusCode))),
+    )
+    const mistyped = flooded.visitor().login('punctual', 'wrong')
+    const right = await flooded.visitor().login('punctual')
+    assert.equal(right.statusCode, 302)
+    assert.ok(order.length < 12, `${order.length} of the flood were answered first`)
+    // A wrong password of an existing username waits as long as the others: time tells nothing.
+    const answered = await mistyped.then(() => order.length)
+    assert.ok(answered > 50, `it was answered after ${answered}`)
+    await Promise.all(flood)
+    assert.deepEqual(new Set(order), new Set(['401']))
+  })
+
+  it('takes as long for any username, whatever the cost of its hash', async () => {
+    const house = await AuthHouse.open(await open())
+    await house.addClinician('costly')
+    const store = async (username: string, cost: number) =>
+      house.store.db
+        .updateTable('clinician')
+        .set({ password_hash: await hash('sallyport', cost) })
+        .where('username', '=', username)
+        .execute()
+    await store('costly', 10)
+    await store('clinician', 5)
+    const best = new Map<string, number>()
+    for (let round = 0; round < 4; round++)
+      for (const username of ['costly', 'clinician', 'nobody']) {
+        const start = performance.now()
+        await house.visitor().login(username, 'wrong')
+        const took = performance.now() - start
+        best.set(username, Math.min(took, best.get(username) ?? took))
+      }
+    const times = [...best.values()]
+    assert.ok(Math.max(...times) / Math.min(...times) < 1.5, JSON.stringify([...best]))
+  })
+
   it('takes about as long for an unknown username as for a wrong password', async () => {
     const house = await AuthHouse.open(await open())
     await house.store.db
@@ -222,6 +332,61 @@ describe('GET /login', () => {
     const known = Math.min(await time('clinician'), await time('clinician'))
     const unknown = Math.min(await time('nobody'), await time('nobody'))
     assert.ok(unknown > known / 3, `known ${known} ms, unknown ${unknown} ms`)
+  })
+})
+
+describe('a login that is not used', () => {
+  const open = oneStore()
+  const MINUTE = 60_000
+
+  it('ends after the idle time, which every page moves, and a page that only looks for news does not', async () => {
+    const house = await AuthHouse.open(await open(), { settings: { loginIdleSeconds: 1800 } })
+    const visitor = await house.loggedIn()
+    const opens = async (headers = {}) =>
+      (await visitor.get('/portal', headers)).headers.location !== '/login'
+    for (let at = 0; at < 4; at++) {
+      house.time.now += 29 * MINUTE
+      assert.equal(await opens({ 'sec-fetch-mode': 'navigate' }), true)
+    }
+    house.time.now += 20 * MINUTE
+    assert.equal(await opens({ 'sec-fetch-mode': 'cors' }), true)
+    house.time.now += 9 * MINUTE
+    assert.equal(await opens({ 'sec-fetch-mode': 'cors' }), true)
+    house.time.now += 1 * MINUTE
+    assert.equal(await opens(), false)
+    assert.equal((await visitor.get('/activity')).headers.location, '/login')
+  })
+
+  it('still has its maximum of 8 hours, however much it is used', async () => {
+    const house = await AuthHouse.open(await open(), { settings: { loginIdleSeconds: 1800 } })
+    const visitor = await house.loggedIn()
+    for (let at = 0; at < 24; at++) {
+      house.time.now += 20 * MINUTE
+      const location = (await visitor.get('/portal')).headers.location
+      assert.equal(location, at === 23 ? '/login' : undefined)
+    }
+  })
+
+  it('is followed by the apps of the same clinician when they log in again, and can be ended', async () => {
+    const house = await AuthHouse.open(await open(), { settings: { loginIdleSeconds: 1800 } })
+    const visitor = await house.loggedIn()
+    const tokens = (await house.exchange(await house.code(visitor))).json()
+    house.time.now += 31 * MINUTE
+    const renewed = await house.refresh(tokens.refresh_token)
+    assert.equal(renewed.statusCode, 200)
+    await visitor.login()
+    house.time.now += 7 * 60 * MINUTE
+    const later = await house.refresh(renewed.json().refresh_token)
+    assert.equal(later.statusCode, 200)
+    await visitor.post('/logout', {})
+    assert.equal((await house.refresh(later.json().refresh_token)).statusCode, 400)
+  })
+
+  it('lasts until its maximum where no idle time is set, as on loopback', async () => {
+    const house = await AuthHouse.open(await open())
+    const visitor = await house.loggedIn()
+    house.time.now += 7 * 60 * MINUTE
+    assert.equal((await visitor.get('/portal')).statusCode, 200)
   })
 })
 

@@ -8,6 +8,7 @@ export interface Login {
   readonly idHash: string
   readonly clinician: Clinician
   readonly createdAt: number
+  readonly lastUsedAt: number
   /** Whether the page with the activity is shown to this clinician. */
   readonly seesActivity?: boolean
 }
@@ -17,12 +18,27 @@ export async function findLogin({ db }: Store, id: string, now: number): Promise
   const row = await db
     .selectFrom('login')
     .innerJoin('clinician', 'clinician.id', 'login.clinician_id')
-    .select(['id_hash', 'created_at', 'clinician.id', 'username', 'display_name', 'fhir_user_id'])
+    .select(['id_hash', 'created_at', 'seen_at', 'clinician.id', 'username', 'display_name', 'fhir_user_id'])
     .where('id_hash', '=', sha256(id))
     .where('expires_at', '>', now)
     .where('disabled', '=', false)
     .executeTakeFirst()
-  return row && { idHash: row.id_hash, createdAt: row.created_at, clinician: clinicianOf(row) }
+  return (
+    row && {
+      idHash: row.id_hash,
+      createdAt: row.created_at,
+      lastUsedAt: row.seen_at ?? row.created_at,
+      clinician: clinicianOf(row),
+    }
+  )
+}
+
+const NOTED_MS = 60_000
+
+/** Notes that a login is in use: to the minute, so that not every page costs a write. */
+export async function useLogin({ db }: Store, { idHash, lastUsedAt }: Login, now: number): Promise<void> {
+  if (now - lastUsedAt < NOTED_MS) return
+  await db.updateTable('login').set({ seen_at: now }).where('id_hash', '=', idHash).execute()
 }
 
 /**

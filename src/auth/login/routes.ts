@@ -8,7 +8,7 @@ import type { AuthContext } from '../context.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { type AttemptResult, tryLogin } from './attempt.ts'
-import { currentLogin, setLoginCookie } from './current-login.ts'
+import { currentLogin, lastLogin, setLoginCookie } from './current-login.ts'
 import { beginLogin } from './login.ts'
 import { type LoginPageOptions, loginPage } from './page.ts'
 import { testLoginOf } from './test-login.ts'
@@ -44,7 +44,8 @@ export function loginRoutes(app: FastifyInstance, context: AuthContext): void {
     const form = readParameters(request.body)
     const interaction = await interactionOf(context, form)
     const username = form.get('username') ?? ''
-    const result = await attempt(context, request, username, form.get('password') ?? '')
+    const password = form.get('password') ?? ''
+    const result = await tryLogin(context, { username, password, address: request.ip })
     switch (result.kind) {
       case 'wrong':
         await auditFailure(context, request, username, { ...under(interaction), ...WRONG_EVENT }, result.keep)
@@ -70,14 +71,9 @@ interface LoginForm {
 const WRONG = 'The username or password is not right. Check both and try again.'
 
 function tooMany({ retryAfterSeconds }: Extract<AttemptResult, { kind: 'too-many' }>): string {
+  if (retryAfterSeconds < 60) return 'Too many attempts. Wait a moment and try again.'
   const minutes = Math.ceil(retryAfterSeconds / 60)
   return `Too many attempts. Wait ${minutes === 1 ? 'a minute' : `${minutes} minutes`} and try again.`
-}
-
-function attempt(context: AuthContext, request: FastifyRequest, username: string, password: string) {
-  const { loginFailureLimit, loginFailureWindowSeconds } = context.settings
-  const limit = { count: loginFailureLimit, withinSeconds: loginFailureWindowSeconds }
-  return tryLogin(context.store, limit, { username, password, address: request.ip }, context.clock)
 }
 
 async function welcome(
@@ -87,7 +83,7 @@ async function welcome(
   { clinician, keep }: Extract<AttemptResult, { kind: 'right' }>,
   interaction: Interaction | undefined,
 ): Promise<FastifyReply> {
-  const before = await currentLogin(context, request)
+  const before = await lastLogin(context, request)
   const event = { kind: 'login', status: 302, clinician, ...under(interaction) } as const
   const id = await context.store.db.transaction().execute(async trx => {
     await keep(trx)

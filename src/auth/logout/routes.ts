@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { html, page } from '../../web/index.ts'
 import { auditEvent } from '../audit.ts'
 import type { AuthContext } from '../context.ts'
-import { clearLoginCookie, currentLogin, forLoggedIn } from '../login/current-login.ts'
+import { clearLoginCookie, forLoggedIn, lastLogin } from '../login/current-login.ts'
 import { endLogin } from '../login/login.ts'
 import { paths } from '../paths.ts'
 import { signedInBar } from '../portal/bar.ts'
@@ -19,7 +19,7 @@ export function logoutRoutes(app: FastifyInstance, context: AuthContext): void {
   )
 
   app.post(paths.logout, async (request, reply) => {
-    const login = await currentLogin(context, request)
+    const login = await lastLogin(context, request)
     if (login) {
       const event = { kind: 'logout', status: 302, clinician: login.clinician } as const
       await context.store.db.transaction().execute(async trx => {

@@ -29,10 +29,13 @@ export interface HouseOptions {
   readonly resources?: readonly Resource[]
   readonly logger?: Logger
   readonly audit?: Auditor
+  /** The cost of a password hash; one that a test can wait for unless told. */
+  readonly passwordCost?: number
 }
 
 const { privateKey } = rsaPair()
-const QUICK_HASH = hashSync('sallyport', 4)
+const QUICK_COST = 4
+const QUICK_HASH = hashSync('sallyport', QUICK_COST)
 
 /** An auth server with a clock that is moved by hand, a FHIR server to talk to, and clients that come to it. */
 export class AuthHouse {
@@ -73,6 +76,7 @@ export class AuthHouse {
       sealer: keySealer,
       clock,
       fetch: fhir.fetch,
+      passwordCost: options.passwordCost ?? QUICK_COST,
       ...(options.logger ? { logger: options.logger } : {}),
       ...(options.audit ? { audit: options.audit } : {}),
     })

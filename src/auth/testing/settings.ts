@@ -16,6 +16,8 @@ export const testSettings: AuthSettings = {
   onLoopback: true,
   loginFailureLimit: 10,
   loginFailureWindowSeconds: 300,
+  loginFailureLimitPerAddress: 1000,
+  loginIdleSeconds: 0,
   audit: { kept: true, failure: 'refuse', days: 365, activityClinicians: undefined },
   openMetrics: false,
   privateJwksHosts: [],

@@ -9,8 +9,8 @@ export class Visitor {
     this.#app = app
   }
 
-  get(address: string): Promise<LightMyRequestResponse> {
-    return this.#send({ method: 'GET', url: pathOf(address), headers: {} })
+  get(address: string, headers: Readonly<Record<string, string>> = {}): Promise<LightMyRequestResponse> {
+    return this.#send({ method: 'GET', url: pathOf(address), headers })
   }
 
   post(

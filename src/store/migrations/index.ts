@@ -5,6 +5,7 @@ import { auditRepeats } from './0003-audit-repeats.ts'
 import { clientOrigins } from './0004-client-origins.ts'
 import { launchAndSuccessorIndexes } from './0005-launch-and-successor-indexes.ts'
 import { olderClients } from './0006-older-clients.ts'
+import { loginUse } from './0007-login-use.ts'
 
 /** Every migration, in the order in which it is applied. */
 export const migrations: readonly Migration[] = [
@@ -14,4 +15,5 @@ export const migrations: readonly Migration[] = [
   clientOrigins,
   launchAndSuccessorIndexes,
   olderClients,
+  loginUse,
 ]

@@ -1,0 +1,107 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { sql } from 'kysely'
+import type { Store } from '../../store/index.ts'
+import { costOf, hashPassword, isPasswordOf, PASSWORD_COST } from '../clinician/password.ts'
+import { LIMITS } from '../limits.ts'
+import { PasswordQueue } from './password-queue.ts'
+
+export interface PasswordAttempt {
+  /** The stored hash, or undefined when there is no such username. */
+  readonly passwordHash: string | undefined
+  readonly password: string
+  /** Whether the login may succeed at all. */
+  readonly enabled: boolean
+  /** Username and network together, and the network alone. */
+  readonly sender: string
+  readonly network: string
+}
+
+export type PasswordResult =
+  | {
+      readonly kind: 'right' /** To be stored in place of a cheaper one. */
+      readonly newHash: string | undefined
+    }
+  | { readonly kind: 'wrong' }
+  /** Too many attempts are waiting. */
+  | { readonly kind: 'busy' }
+
+export type CheckPassword = (attempt: PasswordAttempt) => Promise<PasswordResult>
+
+/** The most costly hash that others are made to look like. Beyond it a comparison takes many seconds. */
+const COSTLIEST = 14
+const COST_KEPT_MS = 60_000
+
+/**
+ * Compares passwords, a few at a time. A right one is answered as soon as possible. Every other answer takes its turn
+ * in one queue and costs as much as the costliest stored hash, so that neither the queue nor the hash tells whether a
+ * username exists.
+ */
+export function createPasswordCheck({
+  store,
+  clock,
+  cost = PASSWORD_COST,
+}: {
+  readonly store: Store
+  readonly clock: () => number
+  /** Of the hashes that are made. */
+  readonly cost?: number | undefined
+}): CheckPassword {
+  const queue = new PasswordQueue({ atOnce: LIMITS.passwordsAtOnce, longest: LIMITS.loginsWaiting })
+  const waiting = new Map<string, number>()
+  let costliest = { cost, until: Number.NEGATIVE_INFINITY }
+  let lastMs = 0
+
+  async function findCostliest(): Promise<number> {
+    if (clock() >= costliest.until)
+      costliest = { cost: (await costliestStored(store)) ?? cost, until: clock() + COST_KEPT_MS }
+    return costliest.cost
+  }
+
+  async function compare({ passwordHash, password, enabled }: PasswordAttempt): Promise<PasswordResult> {
+    const start = performance.now()
+    const target = await findCostliest()
+    const isRight = await isPasswordOf(passwordHash, password, target)
+    lastMs = performance.now() - start
+    if (!isRight || !enabled) return { kind: 'wrong' }
+    const own = costOf(passwordHash) ?? target
+    const wanted = Math.max(cost, target)
+    return { kind: 'right', newHash: own < wanted ? await hashPassword(password, wanted) : undefined }
+  }
+
+  async function check(attempt: PasswordAttempt): Promise<PasswordResult> {
+    const { passwordHash, sender, network } = attempt
+    if (passwordHash !== undefined) {
+      const result = await queue.run({ sender, first: true }, () => compare(attempt))
+      if (result.kind === 'right') return result
+      if (queue.isFull) return { kind: 'busy' }
+      return queue.run({ sender: network, first: false }, async () => result)
+    }
+    if (!queue.isFull) return queue.run({ sender: network, first: false }, () => compare(attempt))
+    // As long as it takes to find out that a password is wrong.
+    await pause(lastMs)
+    return { kind: 'busy' }
+  }
+
+  return async attempt => {
+    const { sender } = attempt
+    const before = waiting.get(sender) ?? 0
+    if (before >= LIMITS.loginsWaitingPerUsername) return { kind: 'busy' }
+    waiting.set(sender, before + 1)
+    try {
+      return await check(attempt)
+    } finally {
+      const left = (waiting.get(sender) ?? 1) - 1
+      if (left > 0) waiting.set(sender, left)
+      else waiting.delete(sender)
+    }
+  }
+}
+
+async function costliestStored({ db }: Store): Promise<number | undefined> {
+  const { cost } = await db
+    .selectFrom('clinician')
+    .select(sql<string | null>`max(substr(password_hash, 5, 2))`.as('cost'))
+    .where('password_hash', 'like', '$2_$__$%')
+    .executeTakeFirstOrThrow()
+  return cost === null ? undefined : Math.min(Number(cost), COSTLIEST)
+}

@@ -1,0 +1,20 @@
+import { isIPv6 } from 'node:net'
+
+/**
+ * The network that an address counts for: an IPv4 address itself, of an IPv6 address the first 64 bits, which is what
+ * one subscriber gets (RFC 6177).
+ */
+export function networkOf(address: string): string {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
+  if (mapped !== undefined || !isIPv6(address)) return mapped ?? address
+  const [plain = ''] = address.split('%')
+  const [head = '', tail] = plain.split('::')
+  const groups = head.split(':').filter(group => group !== '')
+  const rest = tail?.split(':').filter(group => group !== '') ?? []
+  const zeros = Array.from({ length: 8 - groups.length - rest.length }, () => '0')
+  const all = tail === undefined ? groups : [...groups, ...zeros, ...rest]
+  return `${all
+    .slice(0, 4)
+    .map(group => Number.parseInt(group, 16).toString(16))
+    .join(':')}::/64`
+}
