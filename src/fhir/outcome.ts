@@ -16,6 +16,7 @@ export type IssueCode =
   | 'multiple-matches'
   | 'too-long'
   | 'too-costly'
+  | 'throttled'
   | 'code-invalid'
   | 'processing'
   | 'transient'

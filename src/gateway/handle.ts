@@ -1,3 +1,4 @@
+import { holderOf } from '../consent/index.ts'
 import { fail } from '../fhir/index.ts'
 import type { Answer } from './answer.ts'
 import type { Call, Context, InteractionOf, Kind } from './call.ts'
@@ -13,7 +14,7 @@ import { search } from './interactions/search.ts'
 import { update, updateConditional } from './interactions/update.ts'
 import { isKeptElsewhere } from './judge/kept-elsewhere.ts'
 import type { Problem } from './problem.ts'
-import { allowanceFor, withAllowance } from './upstream/allowance.ts'
+import { allowanceFor, onBehalfOf, withAllowance } from './upstream/allowance.ts'
 
 /** FHIR's interactions, and who sees each through to the upstream. */
 const HANDLERS: {
@@ -51,8 +52,10 @@ export function handle<K extends Kind>(
   context: Context,
   call: Call<InteractionOf<K>>,
 ): Promise<Answer | Problem> {
-  if (READS.has(call.interaction.kind)) return perform(context, call)
-  const upstream = withAllowance(context.upstream, allowanceFor(call.body), call.connection)
+  const caller = { holder: holderOf(call.admitted.grant), connection: call.connection }
+  if (READS.has(call.interaction.kind))
+    return perform({ ...context, upstream: onBehalfOf(context.upstream, caller) }, call)
+  const upstream = withAllowance(context.upstream, allowanceFor(call.body), caller)
   return perform({ ...context, upstream, handle: perform }, call)
 }
 

@@ -8,3 +8,13 @@ export const UPSTREAM_REQUESTS_PER_ENTRY = 20
 export const UPSTREAM_CHARACTERS = 64 * 1024 * 1024
 /** Bytes of a response of the upstream that is looked into, unless a setting says otherwise. */
 export const RESPONSE_BYTES = 16 * 1024 * 1024
+/** Connections to the upstream, unless a setting says otherwise. */
+export const CONNECTIONS = 64
+/** Connections beside these, for the gateway's own probes: a crowd of requests says nothing about the upstream. */
+export const PROBE_CONNECTIONS = 2
+/** The part of the connections that one grant has at most: a quarter. */
+export const SHARE_OF_GRANT = 1 / 4
+/** Requests of one grant that wait for a connection. */
+export const UPSTREAM_WAITING_PER_GRANT = 256
+/** The part of the time-out that a request waits for a connection at most. */
+export const WAITING_TIME = 3 / 4

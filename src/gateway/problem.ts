@@ -17,6 +17,8 @@ type UpstreamReason =
   /** It cannot be reached, or was not a moment ago and is left alone. */
   | { readonly problem: 'upstream-away' }
   | { readonly problem: 'upstream-late' }
+  /** So many requests of the grant wait for a connection that one more would not be sent in time. */
+  | { readonly problem: 'too-many-waiting'; readonly limit: number }
   /** What it answered is no answer. `why` is for our own eyes; `excess` says that there was too much of it. */
   | { readonly problem: 'upstream-broken'; readonly why: string; readonly excess?: string }
   /** It would not do it, and says so; `said` is released as it is. */
@@ -62,6 +64,15 @@ function responseTo(problem: Problem): Turndown {
       }
     case 'upstream-late':
       return turndown(504, 'transient', 'The FHIR server behind this one did not answer in time.')
+    case 'too-many-waiting':
+      return {
+        ...turndown(
+          429,
+          'throttled',
+          `Over ${problem.limit} requests of this grant wait for the FHIR server. Try again soon.`,
+        ),
+        headers: { 'retry-after': '2' },
+      }
     case 'upstream-broken':
       return turndown(502, 'transient', 'The FHIR server behind this one gave an answer that cannot be used.')
     case 'upstream-declined': {

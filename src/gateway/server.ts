@@ -9,7 +9,7 @@ import type { Context } from './call.ts'
 import { gatewayStatement } from './capability-statement.ts'
 import { handle } from './handle.ts'
 import { behindDoor } from './http/behind.ts'
-import { RESPONSE_BYTES } from './limits.ts'
+import { CONNECTIONS, PROBE_CONNECTIONS, RESPONSE_BYTES } from './limits.ts'
 import { rosterOf } from './roster/roster.ts'
 import { type LinkSealer, openPages } from './search/pages.ts'
 import { addressesOf } from './upstream/addresses.ts'
@@ -43,7 +43,6 @@ export interface GatewayOptions extends DoorOptions {
 }
 
 const TIMEOUT_MS = 10_000
-const CONNECTIONS = 64
 
 /** The gateway in front of a FHIR server, not yet listening. */
 export async function gateway(options: GatewayOptions): Promise<FastifyInstance> {
@@ -62,7 +61,7 @@ export async function gateway(options: GatewayOptions): Promise<FastifyInstance>
 
 function poolOf({ upstreamUrl, upstreamTls, connections = CONNECTIONS }: GatewayOptions): Pool {
   return new Pool(new URL(upstreamUrl).origin, {
-    connections,
+    connections: connections + PROBE_CONNECTIONS,
     keepAliveTimeout: 30_000,
     // Time is kept by the exchange itself.
     headersTimeout: 0,
@@ -114,6 +113,7 @@ function upstreamOf(
   const { timeoutMs = TIMEOUT_MS, auth = { kind: 'none' }, logger } = options
   return openUpstream({
     pool,
+    connections: options.connections ?? CONNECTIONS,
     basePath: new URL(options.upstreamUrl).pathname.replace(/\/$/, ''),
     addresses,
     credentials: credentials({

@@ -1,7 +1,7 @@
 import { fail, isProblem, isRecord } from '../../fhir/index.ts'
-import type { Call } from '../call.ts'
 import { UPSTREAM_CHARACTERS, UPSTREAM_REQUESTS, UPSTREAM_REQUESTS_PER_ENTRY } from '../limits.ts'
 import type { Problem } from '../problem.ts'
+import type { Caller } from './slots.ts'
 import type { Upstream } from './upstream.ts'
 
 /**
@@ -13,24 +13,33 @@ export function allowanceFor(body: unknown): number {
   return UPSTREAM_REQUESTS + UPSTREAM_REQUESTS_PER_ENTRY * entries
 }
 
-/** The upstream, so often and for so much and no more, and only as long as somebody waits for it. */
-export function withAllowance(upstream: Upstream, most: number, connection: Call['connection']): Upstream {
+/** The upstream as it is asked on behalf of a caller. */
+export function onBehalfOf(upstream: Upstream, caller: Caller): Upstream {
+  return {
+    ...upstream,
+    ask: request => upstream.ask(request, caller),
+    pass: request => upstream.pass(request, caller),
+  }
+}
+
+/** The same, so often and for so much and no more, and only as long as somebody waits for it. */
+export function withAllowance(upstream: Upstream, most: number, caller: Caller): Upstream {
   let asked = 0
   let characters = 0
   const refusal = () => {
     asked += 1
-    if (connection.destroyed) return NOBODY_WAITS
+    if (caller.connection.destroyed) return NOBODY_WAITS
     if (characters > UPSTREAM_CHARACTERS) return TOO_MUCH
     return asked > most ? TOO_OFTEN : undefined
   }
   return {
     ...upstream,
     async ask(request) {
-      const answer = refusal() ?? (await upstream.ask(request))
+      const answer = refusal() ?? (await upstream.ask(request, caller))
       if (!isProblem(answer)) characters += answer.text.length
       return answer
     },
-    pass: async request => refusal() ?? upstream.pass(request),
+    pass: async request => refusal() ?? upstream.pass(request, caller),
   }
 }
 

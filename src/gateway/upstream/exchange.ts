@@ -63,6 +63,7 @@ class Collecting implements Dispatcher.DispatchHandler, Timed {
   #status = 0
   #headers: IncomingHttpHeaders = {}
   #control: Dispatcher.DispatchController | undefined
+  #hasFailed = false
 
   constructor(
     resolve: (result: RawAnswer | Failure) => void,
@@ -81,6 +82,8 @@ class Collecting implements Dispatcher.DispatchHandler, Timed {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#control = controller
+    // What was answered while it waited for a connection is never sent.
+    if (this.#hasFailed) controller.abort(new Error('the exchange has ended'))
   }
 
   onResponseStart(_controller: unknown, status: number, headers: IncomingHttpHeaders): void {
@@ -109,6 +112,7 @@ class Collecting implements Dispatcher.DispatchHandler, Timed {
 
   /** The first failure counts; what the end of the exchange then brings does not. */
   fail(failure: Failure): void {
+    this.#hasFailed = true
     this.#deadlines.delete(this)
     this.#resolve(failure)
     this.#control?.abort(new Error('the exchange has ended'))

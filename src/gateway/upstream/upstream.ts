@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import { fail } from '../../fhir/index.ts'
+import { SHARE_OF_GRANT, UPSTREAM_WAITING_PER_GRANT, WAITING_TIME } from '../limits.ts'
 import type { Problem } from '../problem.ts'
 import type { Addresses } from './addresses.ts'
 import { type Breaker, breaker } from './breaker.ts'
@@ -8,6 +9,7 @@ import { deadlines } from './deadlines.ts'
 import { decoded, decodedStream, joined } from './decode.ts'
 import { type Failure, isFailing, isUnauthorized, type RawAnswer, type UpstreamRequest } from './exchange.ts'
 import { type Passing, passOnce, type Sending, sendOnce } from './send-once.ts'
+import { type Caller, type NoSlot, openSlots } from './slots.ts'
 
 /** What the upstream answered: unpacked, and with our addresses in the place of its own. */
 export interface UpstreamAnswer {
@@ -24,15 +26,16 @@ export interface StreamedAnswer {
 
 /** The FHIR server that the gateway stands in front of. */
 export interface Upstream {
-  /** The whole answer, in memory. */
-  ask(request: UpstreamRequest): Promise<UpstreamAnswer | Problem>
+  /** The whole answer, in memory. Without a caller it is a question of the gateway's own. */
+  ask(request: UpstreamRequest, caller?: Caller): Promise<UpstreamAnswer | Problem>
   /** The answer as it comes, for what has not to be looked at. */
-  pass(request: UpstreamRequest): Promise<StreamedAnswer | Problem>
+  pass(request: UpstreamRequest, caller?: Caller): Promise<StreamedAnswer | Problem>
   /** Asks without regard to earlier failures, and lets others go on when it is there again. */
   probe(path: string, timeoutMs: number): Promise<RawAnswer | Failure>
 }
 
 export interface UpstreamOptions extends Sending {
+  readonly connections: number
   readonly addresses: Addresses
   readonly timeoutMs: number
   readonly clock: () => number
@@ -49,6 +52,10 @@ export function openUpstream(options: UpstreamOptions): Upstream {
   const circuit = breaker(clock)
   const time = deadlines()
   const send = (request: UpstreamRequest, ms: number) => sendOnce(request, ms, time, options)
+  const { connections } = options
+  // What is sent has some time left to be answered in.
+  const waitingMs = timeoutMs * WAITING_TIME
+  const slots = openSlots(connections, Math.max(1, Math.floor(connections * SHARE_OF_GRANT)), time)
 
   function heard<A extends RawAnswer | Failure>(answer: A): A {
     observe(answer, circuit, options)
@@ -80,21 +87,37 @@ export function openUpstream(options: UpstreamOptions): Upstream {
   }
 
   return {
-    async ask(request) {
+    async ask(request, caller = GATEWAY) {
       if (!circuit.admits()) return fail({ problem: 'upstream-away' })
-      const deadline = clock() + timeoutMs
-      const first = heard(await send(request, timeoutMs))
-      // Mostly it is well, and there is nothing more to wait for.
-      const isFinal = !isUnauthorized(first) && !isWorthAnother(request, first)
-      const answer = isFinal ? first : await insist(request, first, deadline, send)
-      return 'failure' in answer ? problemOf(answer) : read(answer, options)
+      const began = clock()
+      const taken = slots.take(caller, waitingMs)
+      const release = taken instanceof Promise ? await taken : taken
+      if (typeof release === 'string') return NO_SLOT[release]
+      try {
+        const deadline = began + timeoutMs
+        const first = heard(await send(request, Math.max(deadline - clock(), 1)))
+        // Mostly it is well, and there is nothing more to wait for.
+        const isFinal = !isUnauthorized(first) && !isWorthAnother(request, first)
+        const answer = isFinal ? first : await insist(request, first, deadline, send)
+        return 'failure' in answer ? problemOf(answer) : read(answer, options)
+      } finally {
+        release()
+      }
     },
-    async pass(request) {
+    async pass(request, caller = GATEWAY) {
       if (!circuit.admits()) return fail({ problem: 'upstream-away' })
       const deadline = clock() + timeoutMs
+      const release = await slots.take(caller, waitingMs)
+      if (typeof release === 'string') return NO_SLOT[release]
       const attempt = (it: UpstreamRequest, ms: number) => passOnce(it, ms, options)
-      const answer = await insist(request, heard(await attempt(request, timeoutMs)), deadline, attempt)
-      return 'failure' in answer ? problemOf(answer) : unpacked(answer, options)
+      const first = heard(await attempt(request, Math.max(deadline - clock(), 1)))
+      const answer = await insist(request, first, deadline, attempt)
+      if ('failure' in answer) {
+        release()
+        return problemOf(answer)
+      }
+      answer.stream.once('close', release)
+      return unpacked(answer, options)
     },
     async probe(path, ms) {
       const answer = await send({ method: 'GET', path, headers: { accept: 'application/fhir+json' } }, ms)
@@ -103,6 +126,13 @@ export function openUpstream(options: UpstreamOptions): Upstream {
     },
   }
 }
+
+const GATEWAY: Caller = { holder: '', connection: { destroyed: false } }
+
+const NO_SLOT = {
+  late: fail({ problem: 'upstream-late' }),
+  crowded: fail({ problem: 'too-many-waiting', limit: UPSTREAM_WAITING_PER_GRANT }),
+} satisfies Record<NoSlot, Problem>
 
 function unpacked({ status, headers, stream }: Passing, options: UpstreamOptions): StreamedAnswer | Problem {
   const body = decodedStream(stream, encodingOf(headers))

@@ -1,0 +1,111 @@
+import { UPSTREAM_WAITING_PER_GRANT } from '../limits.ts'
+import type { Deadlines, Timed } from './deadlines.ts'
+
+/** On whose behalf the upstream is asked. */
+export interface Caller {
+  /** Of a grant (`holderOf`): all of its tokens share what they may take. */
+  readonly holder: string
+  /** Destroyed when the caller has gone. */
+  readonly connection: { readonly destroyed: boolean }
+}
+
+/** Gives a slot back. To be called once. */
+export type Release = () => void
+
+/** Why there is no slot: the time has passed or the caller has gone, or too many requests of the grant wait already. */
+export type NoSlot = 'late' | 'crowded'
+
+/**
+ * Shares the connections to the upstream among grants: each has a part of them at most, and what waits is served in
+ * turns, one of each grant. What has waited too long, or whose caller has gone, never gets one.
+ */
+export interface Slots {
+  take(caller: Caller, timeoutMs: number): Release | NoSlot | Promise<Release | NoSlot>
+}
+
+interface Waiting extends Timed {
+  readonly caller: Caller
+  resolve(outcome: Release | NoSlot): void
+}
+
+interface Share {
+  active: number
+  readonly waiting: Set<Waiting>
+}
+
+export function openSlots(most: number, mostOfOne: number, deadlines: Deadlines): Slots {
+  let active = 0
+  // The grants that wait are in the order of their turns.
+  const shares = new Map<string, Share>()
+
+  function shareOf(holder: string): Share {
+    const share = shares.get(holder) ?? { active: 0, waiting: new Set() }
+    shares.set(holder, share)
+    return share
+  }
+
+  function start(holder: string, share: Share): Release {
+    active += 1
+    share.active += 1
+    return () => {
+      active -= 1
+      share.active -= 1
+      if (share.active === 0 && share.waiting.size === 0) shares.delete(holder)
+      serveNext()
+    }
+  }
+
+  function serveNext(): void {
+    for (const [holder, share] of shares) {
+      if (active >= most) return
+      if (share.active >= mostOfOne) continue
+      const next = firstStaying(share)
+      if (!next) {
+        if (share.active === 0) shares.delete(holder)
+        continue
+      }
+      shares.delete(holder)
+      shares.set(holder, share)
+      next.resolve(start(holder, share))
+      // One for each turn: the others go first.
+      return
+    }
+  }
+
+  function firstStaying({ waiting }: Share): Waiting | undefined {
+    for (const it of waiting) {
+      waiting.delete(it)
+      deadlines.delete(it)
+      if (!it.caller.connection.destroyed) return it
+      it.resolve('late')
+    }
+    return undefined
+  }
+
+  function wait(caller: Caller, share: Share, timeoutMs: number): Promise<Release | NoSlot> {
+    return new Promise(resolve => {
+      const waiting: Waiting = {
+        caller,
+        resolve,
+        deadline: performance.now() + timeoutMs,
+        late() {
+          share.waiting.delete(waiting)
+          deadlines.delete(waiting)
+          if (share.active === 0 && share.waiting.size === 0) shares.delete(caller.holder)
+          resolve('late')
+        },
+      }
+      share.waiting.add(waiting)
+      deadlines.add(waiting)
+    })
+  }
+
+  return {
+    take(caller, timeoutMs) {
+      const share = shareOf(caller.holder)
+      if (active < most && share.active < mostOfOne) return start(caller.holder, share)
+      if (share.waiting.size >= UPSTREAM_WAITING_PER_GRANT) return 'crowded'
+      return wait(caller, share, timeoutMs)
+    },
+  }
+}
