@@ -43,7 +43,10 @@ describe('/oauth2/logout', () => {
     const form = { client_id: 'selfmade', post_logout_redirect_uri, state: 's' }
     const visitor = await house.loggedIn()
     const question = await ask(visitor, form)
-    assert.match(question.body, /Sign out\?/)
+    assert.match(
+      question.body,
+      /Sign out\?[\s\S]*<b>selfmade<\/b>&ensp;<span class="badge badge--warn">Unverified</,
+    )
     assert.match(String(question.headers['content-security-policy']), /form-action 'self';/)
     for (const response of [
       await visitor.post('/oauth2/logout/confirm', form),

@@ -2,6 +2,7 @@ import { type Html, html, page } from '../../web/index.ts'
 import type { Login } from '../login/login.ts'
 import { whatEnds } from '../logout/what-ends.ts'
 import { paths } from '../paths.ts'
+import { appName } from '../portal/app-identity.ts'
 import { signedInBar } from '../portal/bar.ts'
 import type { EndRequest } from './end-request.ts'
 
@@ -14,9 +15,7 @@ export function endSessionPage(
   const hidden = Object.entries(fields).map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
   )
-  const who = client
-    ? html`<strong>${client.name}</strong> asks to sign you out.`
-    : html`An app asks to sign you out.`
+  const who = client ? html`${appName(client)} asks to sign you out.` : html`An app asks to sign you out.`
   return page(
     { title: 'Sign out', bar: signedInBar(login), width: 'flow' },
     html`<div class="pagehead"><div><h1>Sign out?</h1>
