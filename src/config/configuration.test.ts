@@ -21,6 +21,7 @@ function textFor(row: SettingRow<unknown>): string {
     'a text of some length',
     'postgres://a/b',
     '$meta',
+    'mrn',
   ]
   return texts.find(text => row.type.parse(text) !== undefined && text !== '') ?? ''
 }
@@ -77,6 +78,7 @@ describe('readSettings', () => {
         upstream: {
           aliases: [],
           operations: [],
+          searchParameters: [],
           narrowing: 'auto',
           timeoutSeconds: 10,
           responseLimitMegabytes: 16,
@@ -234,6 +236,7 @@ describe('readSettings', () => {
     ['SMART_SEARCH_LETTER', 'rs', /expected r or s, got "rs"/],
     ['SMART_SCOPE_CONTEXTS', 'patient,everyone', /expected patient, user or system/],
     ['SMART_SAMPLE_PATIENTS', 'many', /a whole number from 0/],
+    ['SMART_FHIR_UPSTREAM_SEARCH_PARAMETERS', '_filter', /expected search parameters such as mrn/],
     ['SMART_FHIR_UPSTREAM_OPERATIONS', 'meta', /expected operations such as \$meta/],
     ['SMART_FHIR_UPSTREAM_OPERATIONS', 'Patient/1/$meta', /expected operations/],
     ['SMART_LOG_LEVEL', 'loud', /expected trace or debug or info/],

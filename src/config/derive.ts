@@ -83,6 +83,7 @@ function upstreamOf(
   return {
     aliases: values.fhirUpstreamAliases ?? [],
     operations: values.fhirUpstreamOperations ?? [],
+    searchParameters: values.fhirUpstreamSearchParameters ?? [],
     narrowing: values.fhirUpstreamNarrowing,
     timeoutSeconds: values.fhirUpstreamTimeoutSeconds,
     responseLimitMegabytes: values.fhirUpstreamResponseLimit,

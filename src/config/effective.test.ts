@@ -60,6 +60,7 @@ describe('effectiveSettings', () => {
       SMART_FHIR_UPSTREAM_ALIASES: 'http://localhost:7',
       SMART_FHIR_UPSTREAM_NARROWING: 'parameter',
       SMART_FHIR_UPSTREAM_OPERATIONS: '$meta',
+      SMART_FHIR_UPSTREAM_SEARCH_PARAMETERS: 'mrn',
       SMART_FHIR_UPSTREAM_AUTH: 'basic',
       SMART_FHIR_UPSTREAM_TOKEN_URL: 'http://localhost:8/token',
       SMART_FHIR_SMART_CONFIGURATION_URL: 'http://localhost:9/smart',

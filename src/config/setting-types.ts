@@ -156,6 +156,14 @@ export const path: SettingType<string> = {
   parse: text => (text.includes('\0') ? undefined : text),
 }
 
+/** Search parameters of a site: `mrn`, `Patient.mrn`. */
+export const searchParameters: SettingType<readonly string[]> = {
+  ...listOf({
+    parse: text => (/^(?:[A-Z][A-Za-z]+\.)?[a-z][A-Za-z0-9-]*$/.test(text) ? text : undefined),
+  }),
+  expected: 'search parameters such as mrn or Patient.mrn, separated by commas',
+}
+
 /** Operations of FHIR: `$meta`, `Patient/$match`, `ValueSet/$expand:read`. */
 export const fhirOperations: SettingType<readonly string[]> = {
   ...listOf({

@@ -3,6 +3,7 @@ export interface UpstreamSettings {
   readonly aliases: readonly string[]
   readonly narrowing: 'auto' | 'compartment' | 'parameter'
   readonly operations: readonly string[]
+  readonly searchParameters: readonly string[]
   readonly timeoutSeconds: number
   readonly responseLimitMegabytes: number
   readonly connections: number

@@ -37,6 +37,15 @@ export const upstreamTable = {
       'Operations of that server that a caller who may see everything may call: `$meta`, `Patient/$match`; by POST the caller must also be allowed to write everything, unless the name ends in `:read` (docs/gateway.md).',
     of: settings => settings.fhir.upstream.operations,
   }),
+  fhirUpstreamSearchParameters: open({
+    name: 'smart.fhir.upstream-search-parameters',
+    env: 'SMART_FHIR_UPSTREAM_SEARCH_PARAMETERS',
+    type: types.searchParameters,
+    otherwise: 'none',
+    about:
+      'Search parameters that your site defined on that server, for callers of limited grants: `mrn`, `Patient.mrn`. Only those that look at nothing but the resource itself (docs/gateway.md).',
+    of: settings => settings.fhir.upstream.searchParameters,
+  }),
   fhirUpstreamTimeoutSeconds: fixed({
     name: 'smart.fhir.upstream-timeout-seconds',
     env: 'SMART_FHIR_UPSTREAM_TIMEOUT_SECONDS',

@@ -3,6 +3,7 @@ import type { Call as AllowedCall, Asked } from '../door/index.ts'
 import type { Interaction, OperationRule } from '../fhir/index.ts'
 import type { Answer } from './answer.ts'
 import type { Problem } from './problem.ts'
+import type { IsOpaque } from './search/opaque.ts'
 import type { Pages } from './search/pages.ts'
 import type { Addresses } from './upstream/addresses.ts'
 import type { Upstream } from './upstream/upstream.ts'
@@ -12,6 +13,8 @@ export interface Call<I extends Interaction = Interaction> extends AllowedCall<I
   /** Goes to the upstream, so that both logs can be read together. */
   readonly requestId: string
   readonly connection: Asked['connection']
+  /** A search of our own, by whose outcome something is decided: every parameter is evaluated here. */
+  readonly isStrict?: true
   /** An entry of a Bundle: its answer may not be longer than memory. */
   readonly isEntry?: true
 }
@@ -28,6 +31,8 @@ export interface Context {
   readonly isRecorded: boolean
   /** The operations that are offered. */
   readonly operations: readonly OperationRule[]
+  /** Which search parameters are left to the upstream. */
+  readonly isOpaque: IsOpaque
   readonly pages: Pages
   readonly judgedBefore: JudgedBefore
   readonly versionAccess: VersionAccess

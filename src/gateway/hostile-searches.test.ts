@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { BASE, condition, idsOf, issueOf, nextOf, observation, patient } from '../fhir-server/testing/fhir.ts'
 import { BROKEN, useHostileGateway } from './testing/hostile-gateway.ts'
-import { searchset } from './testing/hostile-upstream.ts'
+import { json, searchset } from './testing/hostile-upstream.ts'
 
 const { ann, asked, fhir, upstream } = await useHostileGateway()
 
@@ -113,15 +113,7 @@ describe('a search that the upstream answers with more than was asked', () => {
 
   it('refuses a parameter that it does not know, which might switch the narrowing off', async () => {
     const before = upstream.seen.length
-    for (const query of [
-      '_getpages=1',
-      '_query=x',
-      '_filter=a eq b',
-      '_list=1',
-      '_nothing=1',
-      '_text=a',
-      '_content=a',
-    ])
+    for (const query of ['_getpages=1', '_query=x', '_filter=a eq b', '_nothing=1'])
       assert.equal((await ann(`GET Condition?${query}`)).status, 400, query)
     assert.equal(upstream.seen.length, before)
   })
@@ -163,5 +155,94 @@ describe('paging links', () => {
     assert.equal((await ann(`GET ${link}&patient=bob`)).status, 400)
     assert.equal((await ann(`GET ${link.slice(0, -3)}AAA`)).status, 400)
     assert.equal((await ann('GET Condition?_gateway-page=junk')).status, 400)
+  })
+})
+
+describe('a search parameter that cannot be evaluated here', () => {
+  const mixed = () =>
+    upstream.answerJson(searchset([observation('oa', 'ann'), observation('ob', 'bob')], { total: 2 }))
+
+  for (const query of [
+    'code-value-quantity=http://loinc.org|1$gt5',
+    'component-code-value-quantity=x$5',
+    'code:in=http://example.org/ValueSet/x',
+    'code:not-in=ValueSet/x',
+    'code:below=http://snomed.info/sct|1',
+    'identifier:of-type=http://x|MR|1',
+    '_text=fever',
+    '_content=fever',
+    '_list=$current-problems',
+    'site-code=7',
+    'site-code:exact=7',
+  ])
+    it(`passes ${query}, and what comes back is judged, counted and paged as ever`, async () => {
+      mixed()
+      const reply = await ann(`GET Observation?${query}&_count=5`)
+      assert.equal(asked(), `GET /up/Observation?${query}&_count=5&patient=Patient/ann`)
+      assert.deepEqual([reply.status, idsOf(reply), reply.body.total], [200, ['oa'], 1])
+      assert.doesNotMatch(reply.text, /"ob"|bob/)
+      const self = reply.body.link?.find(({ relation }) => relation === 'self')?.url ?? ''
+      assert.equal(decodeURIComponent(self), `${BASE}/Observation?${query}&_count=5`)
+      assert.equal((await ann(`GET Observation?${query}&_summary=count`)).body.total, 1)
+    })
+
+  it('passes on the types that it is listed for', async () => {
+    upstream.answerJson(searchset([patient('ann'), patient('bob')]))
+    assert.deepEqual(idsOf(await ann('GET Patient?mrn=1')), ['ann'])
+    assert.equal(asked(), 'GET /up/Patient?mrn=1&_id=ann')
+    assert.equal((await ann('GET Condition?mrn=1')).status, 400)
+  })
+
+  it('does not pass where it may look into other resources, or steer the upstream', async () => {
+    mixed()
+    const before = upstream.seen.length
+    for (const query of [
+      'unknown=1',
+      '_filter=subject.name eq "Bob"',
+      '_query=x',
+      '_getpages=1',
+      'subject:below=Patient/bob',
+      'encounter:above=Encounter/1',
+      'subject:Patient.mrn=1',
+      'patient.mrn=1',
+      'site-code.mrn=1',
+      'site-code:Patient=1',
+      'code-value-quantity:not=x',
+      '_text:x=1',
+      '_has:Condition:patient:site-code=1',
+    ])
+      assert.equal((await ann(`GET Observation?${encodeURI(query)}`)).status, 400, query)
+    assert.equal((await ann('GET ?_type=Observation&site-code=1')).status, 400)
+    assert.equal((await ann('DELETE Observation?site-code=1')).status, 400)
+    const { status } = await ann('POST Observation', observation('', 'ann'), { 'if-none-exist': 'code:in=x' })
+    assert.equal(status, 400)
+    assert.equal(upstream.seen.length, before)
+  })
+
+  it('finds by a List only where the caller may read it', async () => {
+    const list = (id: string, of: string) => ({
+      ...{
+        resourceType: 'List',
+        id,
+        status: 'current',
+        mode: 'working',
+        subject: { reference: `Patient/${of}` },
+      },
+    })
+    upstream.answer((request, response) => {
+      const url = request.url ?? ''
+      if (url.startsWith('/up/List/la')) return json(response, list('la', 'ann'))
+      if (url.startsWith('/up/List/lb')) return json(response, list('lb', 'bob'))
+      return json(response, searchset([observation('oa', 'ann')]))
+    })
+    assert.deepEqual(idsOf(await ann('GET Observation?_list=la')), ['oa'])
+    assert.equal(asked(), 'GET /up/Observation?_list=la&patient=Patient/ann')
+    assert.deepEqual(idsOf(await ann('GET Observation?_list=la,lb')), ['oa'])
+    assert.equal(asked(), 'GET /up/Observation?_list=la&patient=Patient/ann')
+    for (const value of ['lb', 'no/id', 'lb,lb']) {
+      const reply = await ann(`GET Observation?_list=${value}`)
+      assert.deepEqual([reply.status, idsOf(reply), reply.body.total], [200, [], 0], value)
+      assert(!asked().includes('_list'), value)
+    }
   })
 })

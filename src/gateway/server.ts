@@ -11,6 +11,7 @@ import { handle } from './handle.ts'
 import { behindDoor } from './http/behind.ts'
 import { CONNECTIONS, PROBE_CONNECTIONS, RESPONSE_BYTES } from './limits.ts'
 import { rosterOf } from './roster/roster.ts'
+import { opaqueBy } from './search/opaque.ts'
 import { type LinkSealer, openPages } from './search/pages.ts'
 import { addressesOf } from './upstream/addresses.ts'
 import { upstreamCapabilities } from './upstream/capabilities.ts'
@@ -33,6 +34,8 @@ export interface GatewayOptions extends DoorOptions {
   readonly narrowing?: 'auto' | 'compartment' | 'parameter'
   /** The operations that are offered; by default none that the site would have to let pass. */
   readonly operations?: readonly OperationRule[]
+  /** Search parameters of the site that tell of the resource itself alone: `Patient.mrn`, or `mrn` for every type. */
+  readonly searchParameters?: readonly string[]
   readonly timeoutMs?: number
   /** The largest answer that is looked into, in bytes. */
   readonly responseLimit?: number
@@ -85,6 +88,7 @@ function contextOf(options: GatewayOptions, pool: Pool, watching: Watch, clock: 
     responseLimit: options.responseLimit ?? RESPONSE_BYTES,
     isRecorded: options.audit !== undefined,
     handle,
+    isOpaque: opaqueBy(options.searchParameters ?? []),
     operations,
     judgedBefore: judgedBefore(),
     versionAccess: options.versionAccess ?? 'current',

@@ -28,6 +28,7 @@ export async function openGateway(
     upstreamTls: tlsOf(upstream),
     narrowing: upstream.narrowing,
     operations: offeredOperations(settings),
+    searchParameters: upstream.searchParameters,
     timeoutMs: upstream.timeoutSeconds * 1000,
     responseLimit: upstream.responseLimitMegabytes * 1024 * 1024,
     connections: upstream.connections,

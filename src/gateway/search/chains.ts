@@ -1,6 +1,14 @@
 import type { Access } from '../../consent/index.ts'
-import { indexEntries, isProblem, type Params, parseSearch, type SearchClause } from '../../fhir/index.ts'
+import {
+  indexEntries,
+  isId,
+  isProblem,
+  type Params,
+  parseSearch,
+  type SearchClause,
+} from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
+import { find } from '../judge/find.ts'
 import type { Problem } from '../problem.ts'
 import { collect, searchFor } from './collect.ts'
 import { isReached } from './narrow-includes.ts'
@@ -23,10 +31,10 @@ export async function resolveChains(
   call: Call<Search>,
 ): Promise<Call<Search> | 'nothing' | Problem> {
   const type = oneType(call.interaction)
-  if (type === undefined || !call.interaction.params.some(([name]) => isChained(name))) return call
+  if (type === undefined || !call.interaction.params.some(([name]) => isLookedUp(name))) return call
   const params: (readonly [string, string])[] = []
   for (const pair of call.interaction.params) {
-    const resolved = isChained(pair[0]) ? await resolve(context, call, type, pair) : pair
+    const resolved = isLookedUp(pair[0]) ? await resolve(context, call, type, pair) : pair
     if (resolved === 'nothing' || isProblem(resolved)) return resolved as 'nothing' | Problem
     params.push(resolved as readonly [string, string])
   }
@@ -39,11 +47,27 @@ async function resolve(
   type: string,
   [name, value]: readonly [string, string],
 ): Promise<Resolved> {
+  if (name === '_list') return resolveList(context, call, value)
   const clause = parseSearch(type, name, value, context.baseUrl)
   // What cannot be read is refused when the search is planned.
   if (clause.kind === 'error' || isWholly(clause, call.access)) return [name, value]
   if (clause.kind === 'chain') return resolveChain(context, call, clause, name, value)
   return clause.kind === 'has' ? resolveHas(context, call, clause, type, name, value) : [name, value]
+}
+
+/** The lists among these that the caller may read: what is on another one is not to be told. */
+async function resolveList(context: Context, call: Call<Search>, value: string): Promise<Resolved> {
+  const visible: string[] = []
+  for (const id of value.split(',')) {
+    // A list that the upstream makes for the patient (`$current-problems`).
+    const isMade = /^\$[a-z][a-z-]*$/.test(id)
+    if (!isMade && !isId(id)) continue
+    const found = isMade ? undefined : await find(context, call, 'r', 'List', id)
+    if (found && isProblem(found) && found.problem !== 'absent' && found.problem !== 'out-of-reach')
+      return found
+    if (isMade || (found && !isProblem(found) && found.kind === 'living')) visible.push(id)
+  }
+  return visible.length === 0 ? 'nothing' : ['_list', visible.join(',')]
 }
 
 async function resolveChain(
@@ -97,6 +121,10 @@ function isWholly(clause: SearchClause, access: Access): boolean {
   return clause.targets.every(
     it => access.reach(it.type, 's') === 'everything' && isWholly(it.clause, access),
   )
+}
+
+function isLookedUp(name: string): boolean {
+  return isChained(name) || name === '_list'
 }
 
 function isChained(name: string): boolean {

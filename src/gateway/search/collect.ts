@@ -41,7 +41,8 @@ export function searchFor(call: Call, type: string, params: Params): Call<Search
   return {
     ...call,
     interaction: { kind: 'search-type', type, params },
-    // An ignored parameter would make a condition match more.
+    // A parameter that is ignored, or that the upstream may ignore, would make a condition match more.
+    isStrict: true,
     preferences: { ...call.preferences, lenient: false },
   }
 }

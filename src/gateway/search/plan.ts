@@ -53,8 +53,17 @@ export async function planSearch(context: Context, call: Call<Search>): Promise<
   const single = oneType(interaction)
   const params =
     single === undefined ? interaction.params.filter(([name]) => name !== '_type') : interaction.params
-  const query = parseQuery(types, params, context.baseUrl, call.preferences.lenient)
-  if (isProblem(query)) return query
+  const isOpaque = ([name]: Params[number]) =>
+    single !== undefined && !call.isStrict && context.isOpaque(single, name)
+  const read = parseQuery(
+    types,
+    params.filter(pair => !isOpaque(pair)),
+    context.baseUrl,
+    call.preferences.lenient,
+  )
+  if (isProblem(read)) return read
+  const understood = new Set(read.used)
+  const query = { ...read, used: params.filter(pair => understood.has(pair) || isOpaque(pair)) }
   const within = await narrowed(context, call, types)
   const isExact = within?.isExact ?? true
   const sent = [

@@ -30,6 +30,7 @@ export async function useHostileGateway(more: Partial<GatewayOptions> = {}): Pro
     timeoutMs: 800,
     responseLimit: 100_000,
     narrowing: 'parameter',
+    searchParameters: ['Patient.mrn', 'site-code'],
     ...more,
   })
   after(async () => {

@@ -36,6 +36,7 @@ function endless(resources: readonly object[] = []) {
       ...{ pass: nothing, probe: nothing },
     },
     operations: [],
+    isOpaque: () => false,
     pages: { seal: () => '', open: () => undefined },
     judgedBefore: judgedBefore(),
     versionAccess: 'current',
