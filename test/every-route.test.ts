@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http'
+import { Agent, type IncomingMessage, METHODS, type OutgoingHttpHeaders, request } from 'node:http'
+import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 import { countRecords, findRecords } from '../src/audit/index.ts'
@@ -68,6 +69,75 @@ describe('a request that names a foreign host, on loopback', () => {
         const { reply } = await ask(name, { method: 'GET', path: '/healthz' }, { host })
         assert.equal(reply.statusCode, 200, host)
       }
+    })
+})
+
+describe('a method that an address does not have', () => {
+  /** What a client needs to send none of: CONNECT has no address, and some methods must have a body to be sent. */
+  const methods = METHODS.filter(method => method !== 'CONNECT')
+  const token = { authorization: 'Bearer none' }
+
+  for (const name of SERVERS)
+    it(`is a 405 with Allow at every route of the ${name} server, whatever the body is`, async () => {
+      const routes = routesFor(name).filter(({ path }) => path !== '/nowhere' && !path.startsWith('/fhir'))
+      const paths = Map.groupBy(routes, ({ path }) => path)
+      for (const [path, served] of paths) {
+        const allowed = new Set(served.map(({ method }) => method))
+        for (const method of methods.filter(it => !allowed.has(it) && it !== 'HEAD' && it !== 'OPTIONS'))
+          for (const type of [undefined, 'application/xml', 'application/json']) {
+            const headers = { host: 'localhost', ...(type !== undefined && { 'content-type': type }) }
+            const { reply } = await ask(name, { method, path }, headers, type === undefined ? '' : '<a')
+            assert.equal(reply.statusCode, 405, `${method} ${path} ${type}`)
+            for (const one of allowed) assert.ok(reply.headers.allow?.split(', ').includes(one), path)
+          }
+      }
+    })
+
+  const fhir: Readonly<Record<string, string>> = {
+    '/fhir': 'GET, HEAD, POST',
+    '/fhir/': 'GET, HEAD, POST',
+    '/fhir/metadata': 'GET, HEAD',
+    '/fhir/.well-known/smart-configuration': 'GET, HEAD',
+    '/fhir/Patient': 'GET, HEAD, POST, PUT, PATCH, DELETE',
+    '/fhir/Patient/_search': 'POST',
+    '/fhir/Patient/1': 'GET, HEAD, PUT, PATCH, DELETE',
+    '/fhir/Patient/1/_history': 'GET, HEAD',
+    '/fhir/Patient/1/_history/2': 'GET, HEAD',
+    '/fhir/Patient/1/Condition': 'GET, HEAD',
+    '/fhir/Patient/1/$everything': 'GET, HEAD, POST',
+  }
+  const FHIR_METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+  for (const [path, allow] of Object.entries(fhir))
+    it(`is a 405 with Allow: ${allow} at ${path}`, async () => {
+      for (const method of methods.filter(it => !FHIR_METHODS.has(it))) {
+        const { reply, body } = await ask('fhir', { method, path }, { host: 'localhost', ...token })
+        assert.deepEqual([reply.statusCode, reply.headers.allow], [405, allow], method)
+        assert.match(body, /OperationOutcome/)
+      }
+    })
+
+  it('is a 404 where there is no such address', async () => {
+    for (const [name, path] of [
+      ['auth', '/nowhere'],
+      ['fhir', '/fhir/Nothing'],
+      ['app', '/nowhere'],
+    ] as const)
+      for (const method of ['QUERY', 'TRACE', 'PROPFIND']) {
+        const { reply } = await ask(name, { method, path }, { host: 'localhost' })
+        assert.equal(reply.statusCode, 404, `${method} ${path}`)
+      }
+  })
+
+  const raw = async (name: ServerName, line: string) => {
+    const socket = connect(stack.settings[`${name}Port`], '127.0.0.1')
+    socket.write(`${line} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+    return text(socket)
+  }
+  for (const name of SERVERS)
+    it(`is a 501 where the ${name} server does not know it at all, and no tunnel is opened`, async () => {
+      assert.match(await raw(name, 'BREW /healthz'), /^HTTP\/1\.1 501 /)
+      assert.match(await raw(name, 'CONNECT example.org:443'), /^HTTP\/1\.1 405 .*^Allow: \r$/ms)
+      assert.match(await raw(name, '\x16\x03\x01\x02'), /^HTTP\/1\.1 400 /)
     })
 })
 

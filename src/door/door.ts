@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import type { FhirAudit } from '../audit/index.ts'
 import type { Guard } from '../consent/index.ts'
 import { type AnyProblem, isProblem } from '../fhir/index.ts'
@@ -18,6 +18,9 @@ export interface Door<A extends object, P extends AnyProblem> extends Base {
   readonly bodyLimit: number
   readonly origins: Origins
 }
+
+/** Those of FHIR's REST API, and of preflights. Any other is answered before the token is looked at. */
+const METHODS: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 /** Serves every address below the FHIR base by one route: what an address means is told by `parseInteraction` alone. */
 export function hang<A extends object, P extends AnyProblem>(app: FastifyInstance, door: Door<A, P>): void {
@@ -44,6 +47,6 @@ export function hang<A extends object, P extends AnyProblem>(app: FastifyInstanc
   app.addHook('onRequest', (request, reply, done) => admit(door, request, reply, done))
   const answer = async (request: FastifyRequest, reply: FastifyReply) =>
     behind.send(reply, await answerTo(door, request))
-  app.all('/', answer)
-  app.all('/*', answer)
+  app.route({ method: METHODS, url: '/', handler: answer, exposeHeadRoute: false })
+  app.route({ method: METHODS, url: '/*', handler: answer, exposeHeadRoute: false })
 }

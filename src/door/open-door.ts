@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { FhirAudit } from '../audit/index.ts'
 import type { Guard, VersionAccess } from '../consent/index.ts'
-import { type AnyProblem, limits } from '../fhir/index.ts'
+import { type AnyProblem, findMethods, limits } from '../fhir/index.ts'
 import { createServer, type Logger, type Origins, type ReadyCheck, type ServerOptions } from '../web/index.ts'
 import type { Behind } from './behind.ts'
 import { hang } from './door.ts'
@@ -41,6 +41,8 @@ export async function openDoor<A extends object, P extends AnyProblem>(
     errorStyle: path => (isFhir(path) ? 'fhir' : 'api'),
     // A bearer token is sent on purpose; no cookie opens this server.
     acceptsCrossSite: isFhir,
+    allowedMethods: path =>
+      isFhir(path) ? findMethods({ path: path.slice(basePath.length), query: '', headers: {} }) : undefined,
     ...(logger && { logger }),
     ...options.web,
   })

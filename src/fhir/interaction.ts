@@ -56,6 +56,8 @@ export interface Misunderstood {
   readonly text: string
   /** It is too long rather than wrong. */
   readonly isExcess?: true
+  /** Of 405: the methods that the address has. */
+  readonly allow?: readonly string[]
 }
 
 /** The two interactions that clients make before they have a token (contract 5.6). */

@@ -33,6 +33,23 @@ const FORM = /^application\/x-www-form-urlencoded(?:\s*;\s*charset="?utf-8"?)?\s
  * a request through this one function, so that they cannot disagree on it.
  */
 export function parseInteraction(request: FhirRequest): Answer {
+  const answer = parse(request)
+  return isNotAllowed(answer) ? { ...answer, allow: findMethods(request) } : answer
+}
+
+/** The methods of an address, for `Allow` (RFC 9110, 10.2.1); none where there is no such address. */
+export function findMethods(request: Omit<FhirRequest, 'method'>): readonly string[] {
+  const answers = Object.keys(METHODS).map(method => ({ method, answer: parse({ ...request, method }) }))
+  const isKnown = answers.some(({ answer }) => !(answer.kind === 'misunderstood' && answer.status === 404))
+  const methods = answers.filter(({ answer }) => !isNotAllowed(answer)).map(({ method }) => method)
+  return isKnown ? methods : []
+}
+
+function isNotAllowed(answer: Answer): answer is Misunderstood {
+  return answer.kind === 'misunderstood' && answer.status === 405
+}
+
+function parse(request: FhirRequest): Answer {
   const segments = parsePath(request.path)
   if ('kind' in segments) return segments
   const method = Object.hasOwn(METHODS, request.method) ? METHODS[request.method] : undefined

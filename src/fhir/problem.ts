@@ -61,7 +61,10 @@ const OUT_OF_REACH =
 export function turndownOf(problem: FhirProblem): Turndown {
   switch (problem.problem) {
     case 'misunderstood':
-      return turndown(problem.status, problem.isExcess ? 'too-costly' : codeOf(problem.status), problem.text)
+      return {
+        ...turndown(problem.status, problem.isExcess ? 'too-costly' : codeOf(problem.status), problem.text),
+        ...(problem.allow && { headers: { allow: problem.allow.join(', ') } }),
+      }
     case 'refused': {
       const { status, headers, outcome: said } = problem.refused
       return { status, headers, outcome: said }

@@ -27,6 +27,7 @@ type UpstreamReason =
       readonly status: number
       readonly said: OperationOutcome
       readonly retryAfter?: string | undefined
+      readonly allow?: string | undefined
     }
   /** What it holds cannot be bound to what was judged. */
   | { readonly problem: 'no-version'; readonly type: string }
@@ -76,12 +77,12 @@ function responseTo(problem: Problem): Turndown {
     case 'upstream-broken':
       return turndown(502, 'transient', 'The FHIR server behind this one gave an answer that cannot be used.')
     case 'upstream-declined': {
-      const { status, said, retryAfter } = problem
-      return {
-        status,
-        outcome: said,
-        ...(retryAfter !== undefined && { headers: { 'retry-after': retryAfter } }),
+      const { status, said, retryAfter, allow } = problem
+      const headers = {
+        ...(retryAfter !== undefined && { 'retry-after': retryAfter }),
+        ...(allow !== undefined && { allow }),
       }
+      return { status, outcome: said, headers }
     }
     case 'no-version':
       return turndown(

@@ -80,6 +80,11 @@ describe('refuse', () => {
     assert.equal(told({ kind: 'not-within', hint: 'Because', by: 'patient/*.r' })[6], 'patient/*.r')
   })
 
+  it('says which methods an address has', () => {
+    const refusal = { kind: 'misunderstood', status: 405, text: 'No', allow: ['GET', 'HEAD'] } as const
+    assert.deepEqual(refuse(refusal).headers, { allow: 'GET, HEAD' })
+  })
+
   it('says of what is not understood why', () => {
     for (const [status, code] of [
       [400, 'invalid'],

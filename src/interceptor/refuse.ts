@@ -33,7 +33,10 @@ export function refuse(refusal: Refusal): Refused {
     case 'not-within':
       return { ...outsideGrant(refusal.hint), ...(refusal.by !== undefined && { by: refusal.by }) }
     case 'misunderstood':
-      return refused(refusal.status, ISSUE_CODES[refusal.status], `${refusal.text}.`)
+      return {
+        ...refused(refusal.status, ISSUE_CODES[refusal.status], `${refusal.text}.`),
+        ...(refusal.allow && { headers: { allow: refusal.allow.join(', ') } }),
+      }
     case 'unsupported-operation':
       return refused(404, 'not-supported', unsupportedOperation(refusal.name))
     case 'broken':

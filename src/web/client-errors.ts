@@ -1,5 +1,6 @@
-import { STATUS_CODES } from 'node:http'
+import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { newRequestId } from './request-id.ts'
 
@@ -8,21 +9,44 @@ const STATUS: Readonly<Record<string, number>> = {
   HPE_HEADER_OVERFLOW: 431,
 }
 
+// RFC 9110, 9.1: a method is a token. What begins otherwise is no HTTP, such as TLS on a port without it.
+const METHOD = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64} /
+
+/** RFC 9110, 15.6.2: a method that no resource has, because this server does not know it, is 501. */
+function statusOf({ code, rawPacket }: ClientError): number {
+  const start = rawPacket instanceof Buffer ? rawPacket.toString('latin1', 0, 66) : ''
+  if (code === 'HPE_INVALID_METHOD' && METHOD.test(start)) return 501
+  return STATUS[code] ?? 400
+}
+
+interface ClientError extends Error {
+  readonly code: string
+  readonly rawPacket?: unknown
+}
+
 /** Answers what is not HTTP at all, or comes too slowly: there is no request yet, only a socket. */
-export function answerClientError(
-  this: FastifyInstance,
-  error: Error & { readonly code: string },
-  socket: Socket,
-): void {
+export function answerClientError(this: FastifyInstance, error: ClientError, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return
   const requestId = newRequestId()
-  const status = STATUS[error.code] ?? 400
+  const status = statusOf(error)
   this.log.debug({ requestId, status, code: error.code }, 'Unreadable request')
-  if (socket.writable) {
-    const body = `${STATUS_CODES[status]}\n`
-    socket.write(
-      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Length: ${body.length}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nX-Request-Id: ${requestId}\r\n\r\n${body}`,
-    )
-  }
+  if (socket.writable) socket.write(plainAnswer(status, [`X-Request-Id: ${requestId}`]))
   socket.destroySoon()
+}
+
+/** Answers CONNECT, which asks for a tunnel: no address has that method. Node closes the connection without a word. */
+export function answerConnect(_request: IncomingMessage, socket: Duplex): void {
+  socket.end(plainAnswer(405, ['Allow: ', `X-Request-Id: ${newRequestId()}`]))
+}
+
+function plainAnswer(status: number, headers: readonly string[]): string {
+  const body = `${STATUS_CODES[status]}\n`
+  const lines = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    `Content-Length: ${body.length}`,
+    'Content-Type: text/plain; charset=utf-8',
+    'Connection: close',
+    ...headers,
+  ]
+  return `${lines.join('\r\n')}\r\n\r\n${body}`
 }

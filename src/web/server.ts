@@ -2,6 +2,7 @@ import cookie from '@fastify/cookie'
 import formbody from '@fastify/formbody'
 import {
   type FastifyInstance,
+  type FastifyReply,
   type FastifyRequest,
   type FastifyServerOptions,
   fastify,
@@ -10,7 +11,7 @@ import {
 import { watchRoutes } from './allowed-methods.ts'
 import type { ErrorStyle } from './answers.ts'
 import { serveAssets } from './assets.ts'
-import { answerClientError } from './client-errors.ts'
+import { answerClientError, answerConnect } from './client-errors.ts'
 import { isCrossSite } from './cross-site.ts'
 import { drainUnread } from './drain.ts'
 import { setSecurityHeaders } from './headers.ts'
@@ -24,6 +25,7 @@ import { serveMetrics } from './metrics.ts'
 import { problemOf } from './problems.ts'
 import { answerProblem, decorateReply, pathOf, type ReplyOptions } from './reply.ts'
 import { requestIdFrom } from './request-id.ts'
+import { TLS_POLICY } from './tls.ts'
 
 export interface ServerOptions {
   /** Names the server in log lines and metrics. */
@@ -48,6 +50,8 @@ export interface ServerOptions {
   readonly acceptsCrossSite?: (path: string) => boolean
   /** Whether a request may name this host in `Host`; every name is accepted unless given. */
   readonly acceptsHost?: (host: string) => boolean
+  /** The methods of an address that routes alone do not tell; undefined where they do. */
+  readonly allowedMethods?: (path: string) => readonly string[] | undefined
   /** How long a closing server waits for running requests before it cuts them. */
   readonly drainMs?: number
 }
@@ -62,20 +66,16 @@ const QUIET_ROUTES: ReadonlySet<string | undefined> = new Set([
 /** What all three servers have in common. Not yet listening; see `listen`. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
   const app = bareServer(options)
-  const allowedMethods = watchRoutes(app)
+  const methodsOf = watchRoutes(app)
   decorateReply(app, replyOptions(options))
   prepareDoors(app)
   addHooks(app, options)
   drainUnread(app)
+  addUnknownRoutes(app, path => options.allowedMethods?.(path) ?? methodsOf(path))
   // No cookie opens a FHIR server.
   if (options.name !== 'fhir') await app.register(cookie)
   await app.register(formbody, { bodyLimit: FORM_BYTES })
   app.removeContentTypeParser('text/plain')
-  app.setNotFoundHandler((request, reply) => {
-    const allow = allowedMethods(pathOf(request.url))
-    const isKnown = allow.length > 0 && !allow.includes(request.method)
-    return reply.sendProblem(isKnown ? { kind: 'method-not-allowed', allow } : { kind: 'not-found' })
-  })
   app.setErrorHandler(async (error, request, reply) => {
     const problem = problemOf(error, bodyLimitFor(request, options))
     // fastify would close the connection after a body that it did not read; what is left of it is drained instead.
@@ -113,7 +113,7 @@ function bareServer(options: ServerOptions): FastifyInstance {
       answerProblem(reply, problemOf(error), replyOptions(options))
     },
     ...(options.trustProxy === undefined ? {} : { trustProxy: options.trustProxy }),
-    ...(options.tls ? { https: options.tls } : {}),
+    ...(options.tls ? { https: { ...TLS_POLICY, ...options.tls } } : {}),
   })
 }
 
@@ -174,6 +174,21 @@ function isHostAccepted({ raw }: FastifyRequest, { acceptsHost }: ServerOptions)
   if (acceptsHost === undefined) return true
   const host = findHostName(raw)
   return host === undefined || acceptsHost(host)
+}
+
+/** 404, or 405 for an address that has other methods: before the body is looked at, which may be of any kind. */
+function addUnknownRoutes(app: FastifyInstance, methodsOf: (path: string) => readonly string[]): void {
+  const sendUnknown = (request: FastifyRequest, reply: FastifyReply) => {
+    const allow = methodsOf(pathOf(request.url))
+    const isKnown = allow.length > 0 && !allow.includes(request.method)
+    return reply.sendProblem(isKnown ? { kind: 'method-not-allowed', allow } : { kind: 'not-found' })
+  }
+  app.addHook('onRequest', (request, reply, done) => {
+    if (request.is404) sendUnknown(request, reply)
+    else done()
+  })
+  app.setNotFoundHandler(sendUnknown)
+  app.server.on('connect', answerConnect)
 }
 
 /** One line a request: the path without its query, never a header or a body. */

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { get, type RequestOptions } from 'node:https'
-import { describe, it } from 'node:test'
+import { after, before, describe, it } from 'node:test'
+import { type ConnectionOptions, connect, getCiphers, type TLSSocket } from 'node:tls'
+import type { FastifyInstance } from 'fastify'
 import { makeCertificate } from '../../test/support/certificate.ts'
 import { createServer, listen } from './index.ts'
 
@@ -35,5 +37,49 @@ describe('createServer with a certificate', () => {
     await assert.rejects(fetchOver(`https://127.0.0.1:${port}/healthz`, cert, old), /alert protocol version/)
     await assert.rejects(fetch(`http://127.0.0.1:${port}/healthz`))
     await app.close()
+  })
+})
+
+describe('the TLS of a server (BCP 195)', () => {
+  const { cert, key } = makeCertificate()
+  let app: FastifyInstance
+  let port: number
+  before(async () => {
+    app = await createServer({ name: 'auth', url: 'https://localhost:9000', tls: { cert, key } })
+    port = await listen(app, 0, ['127.0.0.1'])
+  })
+  after(() => app.close())
+
+  const open = (options: ConnectionOptions): Promise<TLSSocket> =>
+    new Promise((resolve, reject) => {
+      const socket = connect({ host: '127.0.0.1', port, ca: cert, servername: 'localhost', ...options })
+      socket.once('secureConnect', () => resolve(socket)).once('error', reject)
+    })
+  const only = (cipher: string) =>
+    open({ maxVersion: 'TLSv1.2', ciphers: `${cipher}:@SECLEVEL=0` }).then(socket => socket.destroy())
+
+  // The certificate has an EC key: suites with another kind of authentication cannot be chosen in any case.
+  const isAccepted = (name: string) => /^ECDHE-ECDSA-.*(GCM|POLY1305)/.test(name)
+
+  it('offers AEAD suites with forward secrecy, and no other', async () => {
+    for (const name of getCiphers().map(it => it.toUpperCase()))
+      if (isAccepted(name)) await only(name)
+      else if (!name.startsWith('TLS_')) await assert.rejects(only(name), name)
+  })
+
+  it('speaks TLS 1.3 first', async () => {
+    const socket = await open({})
+    assert.equal(socket.getProtocol(), 'TLSv1.3')
+    socket.destroy()
+  })
+
+  it('does not renegotiate at the wish of a client', async () => {
+    const socket = await open({ maxVersion: 'TLSv1.2' })
+    const refused = await new Promise<Error | null>(resolve => {
+      socket.on('error', resolve)
+      socket.renegotiate({}, resolve)
+    })
+    assert.ok(refused instanceof Error)
+    socket.destroy()
   })
 })

@@ -45,8 +45,8 @@ export function auditTrail(store: Store, fhirBaseUrl: string): AuditTrail {
         }
         default:
           return isReading(interaction)
-            ? unsupported('Cannot read versions of an AuditEvent: it has one')
-            : unsupported('Cannot write AuditEvents: only this server does')
+            ? unsupported('Cannot read versions of an AuditEvent: it has one', [])
+            : unsupported('Cannot write AuditEvents: only this server does', ['GET', 'HEAD'])
       }
     },
   }
@@ -59,8 +59,8 @@ function isReading({ kind }: Interaction): boolean {
 /** What clients are told who try to change the trail, or to reach it inside of a Bundle. */
 export function auditRefusal(interaction: Interaction): FhirProblem {
   return interaction.kind === 'read' || interaction.kind.startsWith('search') || isReading(interaction)
-    ? unsupported('Cannot read AuditEvents inside of a Bundle: ask for them by themselves')
-    : unsupported('Cannot write AuditEvents: only this server does')
+    ? unsupported('Cannot read AuditEvents inside of a Bundle: ask for them by themselves', [])
+    : unsupported('Cannot write AuditEvents: only this server does', [])
 }
 
 async function read<P extends AnyProblem>(
@@ -81,6 +81,6 @@ async function read<P extends AnyProblem>(
   return hiddenProblem({ reach: () => reach }, 'r', 'AuditEvent', id)
 }
 
-function unsupported(text: string): FhirProblem {
-  return fail({ problem: 'misunderstood', status: 405, text, allow: ['GET', 'HEAD'] })
+function unsupported(text: string, allow: readonly string[]): FhirProblem {
+  return fail({ problem: 'misunderstood', status: 405, text, allow })
 }

@@ -161,8 +161,15 @@ describe('addresses', () => {
   })
 
   it('know their methods', async () => {
-    for (const line of ['POST Patient/1', 'DELETE metadata', 'PUT Patient/1/_history/1'])
-      assert.equal((await fhir(line, {})).status, 405, line)
+    for (const [line, allow] of [
+      ['POST Patient/1', 'GET, HEAD, PUT, PATCH, DELETE'],
+      ['DELETE metadata', 'GET, HEAD'],
+      ['PUT Patient/1/_history/1', 'GET, HEAD'],
+      ['GET Patient/_search', 'POST'],
+    ] as const) {
+      const { status, headers } = await fhir(line, {})
+      assert.deepEqual([status, headers.allow], [405, allow], line)
+    }
     assert.equal((await fhir('POST Patient/1', {}, { 'x-http-method-override': 'DELETE' })).status, 400)
   })
 

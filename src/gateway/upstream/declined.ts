@@ -28,7 +28,14 @@ export function declined(answer: UpstreamAnswer, access: Access): Problem {
     status,
     said: saidBy(answer, access),
     ...(retryAfter !== undefined && { retryAfter }),
+    ...(status === 405 && { allow: allowedBy(answer) }),
   })
+}
+
+/** RFC 9110, 15.5.6: a 405 has `Allow`, and an empty one says of no method that it is allowed. */
+function allowedBy({ headers }: UpstreamAnswer): string {
+  const { allow } = headers
+  return typeof allow === 'string' && /^[A-Z]+(?:, ?[A-Z]+)*$/.test(allow) ? allow : ''
 }
 
 /**
