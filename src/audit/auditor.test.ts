@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { eachDatabase } from '../../test/support/databases.ts'
-import { DatabaseUnavailable } from '../store/index.ts'
+import { validate } from '../fhir/index.ts'
+import { DatabaseUnavailable, type Store } from '../store/index.ts'
 import {
   type AuditRecord,
   AuditUnavailable,
+  auditEventOf,
   countRecords,
   createAuditor,
   findRecords,
+  OUTCOME_UNKNOWN,
+  reportUnknownOutcomes,
   sweepAudit,
 } from './index.ts'
 import { KINDS_COUNTED } from './limits.ts'
@@ -101,7 +105,7 @@ eachDatabase((_name, open) => {
 
     it('keeps an anonymous request in full that follows one that could not be kept', async () => {
       const store = await open()
-      await refuseRecords(store, 'app')
+      await refuseRecords(store, { client: 'app' })
       const auditor = createAuditor({ store })
       const refused = record({ allowed: false, status: 401, anonymous: true, client: 'app' })
       for (let at = 0; at <= KINDS_COUNTED; at++)
@@ -119,7 +123,7 @@ eachDatabase((_name, open) => {
 
     it('fails the request of a record that the database refuses, and keeps those that came with it', async () => {
       const store = await open()
-      await refuseRecords(store, 'refused')
+      await refuseRecords(store, { client: 'refused' })
       const auditor = createAuditor({ store })
       const results = await Promise.allSettled([
         auditor.record(record({ at: 1 })),
@@ -165,72 +169,108 @@ eachDatabase((_name, open) => {
   })
 })
 
-describe('createAuditor, while the store is away', () => {
-  function awayStore() {
-    const state = { away: true, appends: 0 }
-    const fail = async () => {
-      if (state.away) throw new DatabaseUnavailable('Cannot reach database')
-    }
-    const store = {
-      append: async () => {
+eachDatabase((_name, open) => {
+  describe('createAuditor, while the store is away', () => {
+    async function awayStore() {
+      const store = await open()
+      const state = { away: true, appends: 0 }
+      const check = async () => {
+        if (state.away) throw new DatabaseUnavailable('Cannot reach database')
+      }
+      const append: Store['append'] = async (table, rows) => {
         state.appends++
-        await fail()
-      },
-      ping: fail,
+        await check()
+        await store.append(table, rows)
+      }
+      return { state, store: { ...store, append, ping: check } }
     }
-    return { state, store }
-  }
 
-  it('refuses with 503, tells what was not kept, and lets the store rest before it tries again', async () => {
-    const { state, store } = awayStore()
-    let now = 0
-    const lost: (readonly AuditRecord[])[] = []
-    const auditor = createAuditor({ store, clock: () => now, onError: (_, records) => lost.push(records) })
-    await assert.rejects(auditor.record(record()), (error: Error) => {
-      assert.ok(error instanceof AuditUnavailable)
-      assert.equal(error.statusCode, 503)
-      return true
+    it('refuses with 503, tells what was not kept, and lets the store rest before it tries again', async () => {
+      const { state, store } = await awayStore()
+      let now = 0
+      const lost: (readonly AuditRecord[])[] = []
+      const auditor = createAuditor({ store, clock: () => now, onError: (_, records) => lost.push(records) })
+      await assert.rejects(auditor.record(record()), (error: Error) => {
+        assert.ok(error instanceof AuditUnavailable)
+        assert.equal(error.statusCode, 503)
+        return true
+      })
+      await assert.rejects(auditor.record(record({ at: 5 })), AuditUnavailable)
+      await assert.rejects(auditor.prepare(), AuditUnavailable)
+      assert.equal(state.appends, 1)
+      assert.deepEqual(lost, [[record()], [record({ at: 5 })]])
+      state.away = false
+      now = 1001
+      await auditor.prepare()
+      await auditor.record(record())
+      assert.equal(state.appends, 2)
     })
-    await assert.rejects(auditor.record(record({ at: 5 })), AuditUnavailable)
-    await assert.rejects(auditor.prepare(), AuditUnavailable)
-    assert.equal(state.appends, 1)
-    assert.deepEqual(lost, [[record()], [record({ at: 5 })]])
-    state.away = false
-    now = 1001
-    await auditor.prepare()
-    await auditor.record(record())
-    assert.equal(state.appends, 2)
+
+    it('is not called available by a ping when a write has failed', async () => {
+      const { store } = await awayStore()
+      const auditor = createAuditor({ store: { ...store, ping: async () => {} }, clock: () => 0 })
+      await auditor.prepare()
+      await assert.rejects(auditor.record(record()), AuditUnavailable)
+      await assert.rejects(auditor.prepare(), AuditUnavailable)
+    })
+
+    it('lets requests pass where the setting says so', async () => {
+      const { store } = await awayStore()
+      const lost: unknown[] = []
+      const auditor = createAuditor({ store, failure: 'allow', onError: error => lost.push(error) })
+      await auditor.prepare()
+      await auditor.record(record())
+      await auditor.complete(await auditor.intend(record()), record())
+      assert.equal(lost.length, 3)
+    })
+
+    it('lets no change be sent that cannot be announced', async () => {
+      const { store } = await awayStore()
+      await assert.rejects(createAuditor({ store }).intend(record()), AuditUnavailable)
+    })
+
+    it('completes a change later that was made as the store went away, once', async () => {
+      const { state, store } = await awayStore()
+      state.away = false
+      const auditor = createAuditor({ store })
+      const intent = await auditor.intend(record())
+      state.away = true
+      await auditor.complete(intent, record({ at: 2, status: 201 }), record({ at: 3 }))
+      state.away = false
+      await auditor.flush()
+      await auditor.flush()
+      assert.deepEqual(await statuses(store), [201, 200])
+      assert.equal(await reportUnknownOutcomes(store, LATER), 0)
+    })
   })
 
-  it('keeps the record of a change that was made as the store went away, when it is back', async () => {
-    const { state, store } = awayStore()
-    const kept: number[] = []
-    const append = async (_table: string, rows: readonly Readonly<Record<string, unknown>>[]) => {
-      await store.append()
-      kept.push(...rows.map(row => Number(row.at)))
-    }
-    let now = 0
-    const auditor = createAuditor({ store: { ...store, append }, clock: () => now })
-    const write = (at: number) => record({ at, interaction: 'create', status: 201 })
-    await assert.rejects(auditor.record(write(1)), AuditUnavailable)
-    await assert.rejects(auditor.record(write(2), record({ at: 3, interaction: 'read' })), AuditUnavailable)
-    await assert.rejects(auditor.record({ ...write(4), status: 422 }), AuditUnavailable)
-    await assert.rejects(auditor.record(record({ at: 4, kind: 'revoke' })), AuditUnavailable)
-    state.away = false
-    now = 1001
-    await auditor.prepare()
-    await auditor.record(record({ at: 5 }))
-    assert.deepEqual(kept, [1, 2, 4, 5])
-    await auditor.record(record({ at: 6 }))
-    assert.deepEqual(kept, [1, 2, 4, 5, 6])
-  })
-
-  it('lets requests pass where the setting says so', async () => {
-    const { store } = awayStore()
-    const lost: unknown[] = []
-    const auditor = createAuditor({ store, failure: 'allow', onError: error => lost.push(error) })
-    await auditor.prepare()
-    await auditor.record(record())
-    assert.equal(lost.length, 1)
+  describe('reportUnknownOutcomes', () => {
+    it('reports a change that was announced and never completed, until it is', async () => {
+      const store = await open()
+      const auditor = createAuditor({ store })
+      const completed = await auditor.intend(record())
+      await auditor.complete(completed, record({ status: 201 }))
+      const lost = await auditor.intend(record({ interaction: 'create' }))
+      assert.equal(await reportUnknownOutcomes(store, 1001), 0)
+      // Another process: nobody knows of the intent but the database.
+      assert.equal(await reportUnknownOutcomes(store, LATER), 1)
+      assert.equal(await reportUnknownOutcomes(store, LATER), 0)
+      assert.deepEqual(await statuses(store), [201, OUTCOME_UNKNOWN])
+      const [unknown = assert.fail()] = await findRecords(store, { limit: 1 })
+      const event = auditEventOf(unknown)
+      assert.deepEqual(validate(event), [])
+      assert.equal(event.outcome, '8')
+      assert.match(String(event.outcomeDesc), /^Outcome unknown/)
+      await auditor.redeliver([{ id: lost ?? '', record: record({ status: 204 }) }])
+      assert.deepEqual(await statuses(store), [201, 204])
+      await auditor.flush()
+    })
   })
 })
+
+const LATER = 1000 + 11 * 60_000
+
+async function statuses(store: Store): Promise<readonly number[]> {
+  const kept = await findRecords(store, { limit: 10, order: 'oldest' })
+  return kept.toSorted((a, b) => a.id - b.id).map(({ status }) => status)
+}

@@ -1,9 +1,11 @@
-import { sql, type Transaction } from 'kysely'
+import { type Insertable, sql, type Transaction } from 'kysely'
 import { isDatabaseUnavailable, type Schema, type Store } from '../store/index.ts'
 import { type CountingAuditor, countAnonymous } from './count-anonymous.ts'
-import { actionOf } from './fhir/codes.ts'
+import type { Delivery } from './delivery.ts'
 import { groupCommit } from './group-commit.ts'
+import { doLater } from './later.ts'
 import { type AuditRecord, type AuditRow, rowOf } from './record.ts'
+import { deliveriesOf, deliverOnce, intentOf, removeIntents } from './trail/intents.ts'
 
 /** Keeps what happened. Every server that is given one records before it answers (contract 5.8). */
 export interface Auditor {
@@ -17,8 +19,30 @@ export interface Auditor {
    * cannot be added, which rolls back the change that they are about.
    */
   recordIn(trx: Transaction<Schema>, ...records: readonly AuditRecord[]): Promise<void>
-  /** To be asked before data are changed: rejects while records cannot be kept, so that nothing is changed in the dark. */
+  /** Rejects while the trail is known to be unavailable: no change is begun then. */
   prepare(): Promise<void>
+  /**
+   * Announces a change that another server is asked to make, and resolves when the announcement is durable. Rejects with
+   * `AuditUnavailable` when it cannot be: then nothing may be sent. Undefined where it may be sent all the same.
+   */
+  intend(record: AuditRecord): Promise<string | undefined>
+  /**
+   * Records what became of it. Never rejects, for the change is made: what cannot be written now is written later, and
+   * after a restart the change is reported as one whose outcome is not known.
+   */
+  complete(intent: string | undefined, ...records: readonly AuditRecord[]): Promise<void>
+  /** Adds records that are durable elsewhere. False when they could not be added now: see `redeliver`. */
+  deliver(deliveries: readonly Delivery[]): Promise<boolean>
+  /** Adds records that may have been added before, each once. Rejects while the trail is unavailable. */
+  redeliver(deliveries: readonly Delivery[]): Promise<void>
+  /** Whether records are kept at all. */
+  readonly keeps: boolean
+}
+
+/** An auditor with work that is done a little later. */
+export interface StoreAuditor extends Auditor {
+  /** Does that work now; to be called before the store is closed. */
+  flush(): Promise<void>
 }
 
 /** The store cannot take audit records: the request is refused with 503, worth trying again. */
@@ -30,10 +54,19 @@ export class AuditUnavailable extends Error {
 }
 
 /** Keeps nothing (`smart.server.audit=false`). */
-export const noAudit: Auditor = { record: async () => {}, recordIn: async () => {}, prepare: async () => {} }
+export const noAudit: Auditor = {
+  keeps: false,
+  record: async () => {},
+  recordIn: async () => {},
+  prepare: async () => {},
+  intend: async () => undefined,
+  complete: async () => {},
+  deliver: async () => true,
+  redeliver: async () => {},
+}
 
 export interface AuditorOptions {
-  readonly store: Pick<Store, 'append' | 'ping'>
+  readonly store: Store
   /** `smart.server.audit-failure`: what becomes of requests while the store cannot take their records. */
   readonly failure?: 'refuse' | 'allow'
   /** Told of a failure with the records that were not kept; they hold no secret and may be logged. */
@@ -43,77 +76,126 @@ export interface AuditorOptions {
 
 /** How long the store is left alone after it failed. */
 const REST_MS = 1000
+/** When completions that could not be written are tried again. */
+const RETRY_MS = 2000
+/** When intents that are completed are removed, all of them in one statement. */
+const REMOVE_MS = 1000
 
 /** Keeps records in the store, those that come together in one commit, and counts repeated anonymous requests. */
 export function createAuditor(options: AuditorOptions): CountingAuditor {
   return countAnonymous(createStoreAuditor(options), options.clock ?? Date.now)
 }
 
-function createStoreAuditor(options: AuditorOptions): Auditor {
+function createStoreAuditor(options: AuditorOptions): StoreAuditor {
   const { store, failure = 'refuse', onError = () => {}, clock = Date.now } = options
-  const rows = groupCommit<AuditRow>({
-    write: list => store.append('audit_event', list),
-    isOutage: isDatabaseUnavailable,
+  const isOutage = isDatabaseUnavailable
+  const rows = groupCommit<AuditRow>({ write: list => store.append('audit_event', list), isOutage })
+  const intents = groupCommit<Insertable<Schema['audit_intent']>>({
+    write: list => store.append('audit_intent', list),
+    isOutage,
   })
+  const completions = doLater(redeliver, { everyMs: RETRY_MS })
+  const completed = doLater<string>(ids => removeIntents(store, ids), { everyMs: REMOVE_MS })
   let away: { readonly until: number; readonly cause: unknown } | undefined
-  /** Of changes that were made as the store went away. Few: `prepare` lets no more be made. */
-  let owed: readonly AuditRecord[] = []
 
-  /** What is owed follows as soon as the store is back. Nobody waits for it: whoever asked was refused. */
-  function follow(): void {
-    if (owed.length === 0) return
-    const records = owed
-    owed = []
-    rows.add(records.map(rowOf)).catch(() => {
-      owed = [...records, ...owed]
-    })
-  }
-
-  async function reach<T>(attempt: () => Promise<T>): Promise<void> {
-    const now = clock()
-    if (away && now < away.until) throw away.cause
+  async function write(attempt: () => Promise<void>): Promise<void> {
+    if (away && clock() < away.until) throw away.cause
     try {
       await attempt()
       away = undefined
-      follow()
     } catch (cause) {
-      if (isDatabaseUnavailable(cause)) away = { until: clock() + REST_MS, cause }
+      if (isOutage(cause)) away = { until: clock() + REST_MS, cause }
       throw cause
     }
   }
 
+  /** Tells of records that were not kept, and refuses their request unless the settings let it pass. */
+  function refuse(cause: unknown, records: readonly AuditRecord[]): void {
+    onError(cause, records)
+    if (failure === 'refuse') throw new AuditUnavailable(cause)
+  }
+
+  /** A record that the database refuses is logged and given up: it must not keep the others waiting. */
+  async function redeliver(deliveries: readonly Delivery[]): Promise<void> {
+    try {
+      await deliverOnce(store, deliveries)
+    } catch (cause) {
+      const [first] = deliveries
+      if (isOutage(cause) || !first) throw cause
+      if (deliveries.length === 1) return onError(cause, [first.record])
+      for (const delivery of deliveries) await redeliver([delivery])
+    }
+  }
+
+  async function deliver(deliveries: readonly Delivery[]): Promise<boolean> {
+    try {
+      await write(() => rows.add(deliveries.map(({ id, record }) => rowOf(record, id))))
+      return true
+    } catch (cause) {
+      const records = deliveries.map(({ record }) => record)
+      onError(cause, records)
+      return false
+    }
+  }
+
+  async function record(...records: readonly AuditRecord[]): Promise<void> {
+    const made = records.map(one => rowOf(one))
+    try {
+      await write(() => rows.add(made))
+    } catch (cause) {
+      refuse(cause, records)
+    }
+  }
+
   return {
-    async record(...records) {
-      try {
-        await reach(() => rows.add(records.map(rowOf)))
-      } catch (cause) {
-        onError(cause, records)
-        if (failure === 'allow') return
-        owed = [...owed, ...records.filter(isChange)]
-        throw new AuditUnavailable(cause)
-      }
-    },
+    keeps: true,
+    record,
+    deliver,
+    redeliver,
     async recordIn(trx, ...records) {
       try {
         await (failure === 'allow' ? insertOrSkip(trx, records) : insert(trx, records))
       } catch (cause) {
-        onError(cause, records)
-        if (failure !== 'allow') throw new AuditUnavailable(cause)
+        refuse(cause, records)
       }
     },
     async prepare() {
       if (failure === 'allow') return
       try {
-        await reach(() => store.ping())
+        if (away && clock() < away.until) throw away.cause
+        await store.ping()
       } catch (cause) {
         throw new AuditUnavailable(cause)
       }
+    },
+    async intend(about) {
+      const { id, record: unknown } = intentOf(about)
+      try {
+        await write(() => intents.add([{ id, at: about.at, record: JSON.stringify(unknown) }]))
+        return id
+      } catch (cause) {
+        refuse(cause, [about])
+        return undefined
+      }
+    },
+    async complete(intent, ...records) {
+      if (intent === undefined) return record(...records)
+      const deliveries = deliveriesOf(intent, records)
+      if (await deliver(deliveries)) completed.add(intent)
+      else completions.add(...deliveries)
+    },
+    async flush() {
+      await completions.flush()
+      await completed.flush()
     },
   }
 }
 
 async function insert(trx: Transaction<Schema>, records: readonly AuditRecord[]): Promise<void> {
-  await trx.insertInto('audit_event').values(records.map(rowOf)).execute()
+  await trx
+    .insertInto('audit_event')
+    .values(records.map(record => rowOf(record)))
+    .execute()
 }
 
 /** A savepoint keeps the rest of the transaction: PostgreSQL aborts all of it when one statement fails. */
@@ -127,9 +209,4 @@ async function insertOrSkip(trx: Transaction<Schema>, records: readonly AuditRec
   } finally {
     await sql`release savepoint audit`.execute(trx)
   }
-}
-
-function isChange({ kind, interaction, allowed, status }: AuditRecord): boolean {
-  if (kind === 'revoke') return allowed
-  return kind === 'fhir' && allowed && status < 400 && /^[CUD]$/.test(actionOf(kind, interaction ?? null))
 }

@@ -1,10 +1,10 @@
-import type { Auditor } from './auditor.ts'
+import type { StoreAuditor } from './auditor.ts'
 import { COUNTED_MS, KINDS_COUNTED } from './limits.ts'
 import type { AuditRecord } from './record.ts'
 
 /** An auditor that holds counts for a while. */
-export interface CountingAuditor extends Auditor {
-  /** Keeps the counts so far; to be called before the store is closed. Where that fails they are in the log. */
+export interface CountingAuditor extends StoreAuditor {
+  /** Keeps the counts so far as well. Where that fails they are in the log. */
   flush(): Promise<void>
 }
 
@@ -21,7 +21,7 @@ interface Counter {
  * nobody fills the disk without having proved who they are. Of each kind of event only so many kinds and sources are
  * told apart; the rest is counted together.
  */
-export function countAnonymous(auditor: Auditor, clock: () => number): CountingAuditor {
+export function countAnonymous(auditor: StoreAuditor, clock: () => number): CountingAuditor {
   let counters = new Map<string, Counter>()
   let endsAt = 0
   let timer: NodeJS.Timeout | undefined
@@ -94,7 +94,10 @@ export function countAnonymous(auditor: Auditor, clock: () => number): CountingA
 
   return {
     ...auditor,
-    flush,
+    async flush() {
+      await flush()
+      await auditor.flush()
+    },
     record: (...records) => keepFirst(records, auditor.record),
     recordIn: (trx, ...records) => keepFirst(records, (...kept) => auditor.recordIn(trx, ...kept)),
   }

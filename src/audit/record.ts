@@ -85,7 +85,7 @@ export type AuditRow = Insertable<Schema['audit_event']>
 const LONGEST = 2000
 
 /** Throws when a record is not what its type says: it must not reach a commit that others share. */
-export function rowOf(record: AuditRecord): AuditRow {
+export function rowOf(record: AuditRecord, deliveryId: string | null = null): AuditRow {
   if (!Number.isSafeInteger(record.at) || !Number.isSafeInteger(record.status))
     throw malformed('at or status')
   if (typeof record.allowed !== 'boolean') throw malformed('allowed')
@@ -110,6 +110,7 @@ export function rowOf(record: AuditRecord): AuditRow {
     launch_id: storable(record.launch),
     request_id: storable(record.requestId),
     address: storable(record.address),
+    delivery_id: deliveryId,
     repeats: record.repeats ?? null,
   }
 }

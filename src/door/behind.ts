@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import type { Finished } from '../audit/index.ts'
+import type { AuditRecord, Finished } from '../audit/index.ts'
 import type { Panel, Roster } from '../consent/index.ts'
 import type { AnyProblem, FhirProblem } from '../fhir/index.ts'
 import type { Asked } from './call.ts'
@@ -8,6 +8,11 @@ import type { Asked } from './call.ts'
 export interface Behind<A extends object, P extends AnyProblem> {
   /** Does what has been allowed, within the access that it was allowed with. */
   perform(asked: Asked): A | P | Promise<A | P>
+  /**
+   * Makes a change in one transaction with the audit records of its outcome, where the server keeps its own data.
+   * `recorded` tells whether it did: what changed nothing may be left to the caller.
+   */
+  performRecorded?(asked: Asked, audited: Audited<A | P>): Promise<PerformedChange<A | P>>
   /** The response to a problem. */
   answerOf(problem: P | FhirProblem): A
   /** Who of these patients is on the panels of a policy, as far as the audit trail has to know. */
@@ -25,6 +30,18 @@ export interface Behind<A extends object, P extends AnyProblem> {
   /** Whether an error is no bug but trouble with its data that may pass: it is answered with 503, worth trying again. */
   readonly isPassing?: (error: unknown) => boolean
   send(reply: FastifyReply, answer: A): FastifyReply | Promise<FastifyReply>
+}
+
+export interface Audited<Outcome> {
+  /** The audit records of an outcome. */
+  recordsOf(outcome: Outcome): readonly AuditRecord[]
+  /** The records of a change that is begun, as long as its outcome is not known. */
+  begun(): readonly AuditRecord[]
+}
+
+export interface PerformedChange<Outcome> {
+  readonly outcome: Outcome
+  readonly recorded: boolean
 }
 
 export type Told = Pick<Finished, 'status' | 'answer' | 'location' | 'before'>

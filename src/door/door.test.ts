@@ -55,6 +55,18 @@ async function open(setting: Setting = {}): Promise<Scene> {
   const trail: FhirAudit = {
     answer: async () => ({ status: 200, body: '"from the trail"' }),
     prepare: async () => void events.push('prepared'),
+    deliver: async () => true,
+    redeliver: async () => {},
+    recordsOf: () => [],
+    begun: () => [],
+    async intend() {
+      events.push('announced')
+      return 'intent'
+    },
+    async complete(_intent, it) {
+      events.push(`completed ${it.status}`)
+      finished.push(it)
+    },
     async record(it) {
       events.push(`recorded ${it.status}`)
       finished.push(it)
@@ -121,15 +133,18 @@ describe('the door', () => {
     )
   })
 
-  it('makes sure that a change can be recorded before it is made', async () => {
+  it('announces a change before it is made, and completes it before it is answered', async () => {
     const { ask, asked } = await open()
-    const line = 'judged, prepared, performed, recorded 200, sent 200; 200'
+    const line = 'judged, announced, performed, completed 200, sent 200; 200'
     assert.equal(await ask('POST /Patient', { payload: '{"a":1.0}' }), line)
     assert.equal(exactText(asked[0]?.body), '{"a":1.0}')
     const refuse = async () => {
       throw new AuditUnavailable('away')
     }
-    assert.equal(await (await open({ audit: { prepare: refuse } })).ask('DELETE /Patient/1'), 'judged; 503')
+    assert.equal(await (await open({ audit: { intend: refuse } })).ask('DELETE /Patient/1'), 'judged; 503')
+    const fail = () => Promise.reject(new Error('Cannot work'))
+    const failing = 'judged, announced, performed, completed 500; 500'
+    assert.equal(await (await open({ perform: fail })).ask('DELETE /Patient/1'), failing)
   })
 
   it('answers the same without an audit trail', async () => {

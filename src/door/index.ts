@@ -4,7 +4,7 @@
  * decided, and what came of it is in the audit trail before the response goes out. How an admitted call is performed and
  * sent is the matter of the server behind; the door knows nothing of tokens, scopes and data.
  */
-export type { Behind } from './behind.ts'
+export type { Audited, Behind, PerformedChange } from './behind.ts'
 export type { Asked, Call } from './call.ts'
 export { type DoorOptions, openDoor } from './open-door.ts'
 export { sendBody } from './send-body.ts'

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import type { Finished } from '../audit/index.ts'
 import type { Grant } from '../consent/index.ts'
 import {
   type AnyProblem,
@@ -43,11 +44,32 @@ export function answered<A extends object, P extends AnyProblem>(
 export async function record<A extends object, P extends AnyProblem>(
   door: Door<A, P>,
   request: FastifyRequest,
-  { interaction, by, body, held }: Came,
+  came: Came,
   told: Told,
   problem?: AnyProblem,
 ): Promise<void> {
-  await door.audit?.record({
+  await door.audit?.record(finishedOf(door, request, came, told, problem))
+}
+
+/** What the audit trail is told of an outcome. */
+export function describeOutcome<A extends object, P extends AnyProblem>(
+  door: Door<A, P>,
+  request: FastifyRequest,
+  came: Came,
+  outcome: A | P | FhirProblem,
+): Finished {
+  const told = door.behind.told(answered(door.behind, outcome))
+  return finishedOf(door, request, came, told, isProblem(outcome) ? outcome : undefined)
+}
+
+export function finishedOf<A extends object, P extends AnyProblem>(
+  door: Door<A, P>,
+  request: FastifyRequest,
+  { interaction, by, body, held }: Came,
+  told: Told,
+  problem?: AnyProblem,
+): Finished {
+  return {
     ...told,
     ...{ interaction, by, problem, sent: body, held },
     at: door.clock(),
@@ -57,5 +79,5 @@ export async function record<A extends object, P extends AnyProblem>(
     kept: door.behind.kept,
     requestId: String(request.id),
     clientAddress: request.ip,
-  })
+  }
 }

@@ -8,6 +8,7 @@ import { capabilityJson } from './capabilities/capability-statement.ts'
 import { handle } from './handle.ts'
 import { behindDoor } from './http/behind.ts'
 import { unguarded } from './http/unguarded.ts'
+import { openOutbox } from './repository/outbox.ts'
 import { openRepository, type Repository } from './repository/repository.ts'
 import { openPages } from './search/pages.ts'
 import { rosterOf } from './search/panel-patients.ts'
@@ -29,11 +30,15 @@ const LONG = 8_192
 export async function fhirServer(options: FhirServerOptions): Promise<FastifyInstance> {
   const { baseUrl, dataFile, guard = unguarded, clock = Date.now, checks = [] } = options
   const repository = openRepository({ file: dataFile, baseUrl, clock, mostRows: limits.INDEX_ROWS })
+  const outbox = options.audit && openOutbox(repository.database, options.audit)
   const app = await openDoor(
     { ...options, guard, clock, checks: [dataCheck(repository), ...checks] },
-    behindDoor(contextOf(options, repository, clock)),
+    behindDoor(contextOf(options, repository, clock), outbox),
   )
-  app.addHook('onClose', async () => repository.close())
+  app.addHook('onClose', async () => {
+    await outbox?.flush()
+    repository.close()
+  })
   return app
 }
 

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { createAuditor, fhirAudit, findRecords } from '../audit/index.ts'
+import { refuseRecords } from '../audit/testing/refuse-records.ts'
 import { type Access, fullAccess } from '../consent/index.ts'
 import { BASE, type Fhir, guardOf, patientAccess } from '../fhir-server/testing/fhir.ts'
 import { openStore, type Store } from '../store/index.ts'
@@ -15,13 +16,15 @@ describe('the audit trail of the gateway', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
   let store: Store
   let fhir: Fhir
+  let auditor: ReturnType<typeof createAuditor>
   before(async () => {
     store = await openStore(`sqlite:${join(folder, 'audit.db')}`)
     const clinician: Access = { reach: type => (type === 'Binary' ? [] : 'everything') }
     const panel = { patients: new Set<string>(), organizations: ['north'], careTeams: [] }
     const member: Access = { reach: () => [{ panel }] }
     const guard = guardOf({ all: fullAccess, clinician, juniper: patientAccess('juniper', 'rs'), member })
-    const audit = fhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl: BASE })
+    auditor = createAuditor({ store })
+    const audit = fhirAudit({ auditor, store, fhirBaseUrl: BASE })
     fhir = await startGatewayWithUpstream({ guard, audit, responseLimit: LIMIT })
   })
   after(async () => {
@@ -104,5 +107,51 @@ describe('the audit trail of the gateway', () => {
     const events = (await seen()).entry ?? []
     assert.ok(events.length > 3)
     for (const { resource } of events) assert.match(JSON.stringify(resource), /"Patient\/ashlar"/)
+  })
+
+  it('has the id of what was created, alone and in Bundles', async () => {
+    const patient = { resourceType: 'Patient', active: true }
+    const created = await fhir.as('all')('POST Patient', patient)
+    assert.equal(created.status, 201)
+    const ids = async (count: number) =>
+      (await findRecords(store, { limit: 20 }))
+        .filter(({ interaction }) => interaction === 'create')
+        .slice(0, count)
+        .map(({ resource_id }) => resource_id)
+    assert.deepEqual(await ids(1), [created.body.id])
+    for (const type of ['batch', 'transaction']) {
+      const entry = [1, 2].map(() => ({ resource: patient, request: { method: 'POST', url: 'Patient' } }))
+      const { body } = await fhir.as('all')('POST ', { resourceType: 'Bundle', type, entry })
+      const made = (body.entry ?? []).map(it => JSON.stringify(it.response).match(/Patient\/([^/"]+)/)?.[1])
+      assert.equal(made.length, 2)
+      assert.deepEqual((await ids(2)).toSorted(), made.toSorted(), type)
+    }
+  })
+
+  it('lets nothing reach the upstream that cannot be announced', async () => {
+    const allow = await refuseRecords(store, { table: 'audit_intent' })
+    const refused = await fhir.as('all')('PUT Patient/unsent', { resourceType: 'Patient', id: 'unsent' })
+    await allow()
+    assert.equal(refused.status, 503)
+    assert.equal((await fhir.as('all')('GET Patient/unsent')).status, 404)
+  })
+
+  it('answers what the upstream answered when the completion must wait, and completes it later', async () => {
+    const allow = await refuseRecords(store)
+    const written = await fhir.as('all')('PUT Patient/sent', { resourceType: 'Patient', id: 'sent' })
+    assert.equal(written.status, 201)
+    assert.equal((await fhir.as('all')('GET Patient/sent')).status, 503)
+    await allow()
+    await auditor.flush()
+    const kept = (await findRecords(store, { limit: 100 })).filter(it => it.resource_id === 'sent')
+    assert.deepEqual(
+      kept.map(it => `${it.method} ${it.request} ${it.status}`),
+      ['PUT Patient/sent 201'],
+    )
+    const { count } = await store.db
+      .selectFrom('audit_intent')
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .executeTakeFirstOrThrow()
+    assert.equal(Number(count), 0)
   })
 })

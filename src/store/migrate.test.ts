@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { sql } from 'kysely'
 import { eachDatabase } from '../../test/support/databases.ts'
@@ -7,6 +9,36 @@ import { migrate } from './migrate.ts'
 import { clientApproval } from './migrations/0002-client-approval.ts'
 import { clientOrigins } from './migrations/0004-client-origins.ts'
 import { migrations } from './migrations/index.ts'
+
+const FOLDER = new URL('./migrations/', import.meta.url)
+
+/** The SHA-256 of every migration that was released. A new migration adds a line; no line ever changes. */
+const RELEASED: Readonly<Record<string, string>> = {
+  '0001-tables.ts': 'a26c41d6063b72a0475f2a285b06ddf48aad1d14aabf46355f80e58ef0b662a6',
+  '0002-client-approval.ts': '1f5d68f4d00765a798d2cf01889a8ddafd7ca727d526c0a8204a6434d3420fc5',
+  '0003-audit-repeats.ts': '6fe7802de7c03ea47959840caed1cca8d7c54912534a237e8392385e962d6c4e',
+  '0004-client-origins.ts': '409f0183d5ada57455ccba0debd230b9d345e8229390b4c47cf5da9c3439c8d1',
+  '0005-launch-and-successor-indexes.ts': 'a93fde171c4873a00bedb5db5db1a9ae9aa6d460a44f2575ec3859962d7852fd',
+  '0006-older-clients.ts': '1b9d10574cfa924da33386403ca4ad2107995c175f2e93499ba3496978455aa0',
+  '0007-login-use.ts': 'f8e5ea3c2e1d313eed562988301b2b2fe0942c156e9f0ec1f1819c2cde859144',
+  '0008-audit-delivery.ts': 'd9d0a68f077bea6dacd6bbc2b1cbff5bc3445cf3a1ae3f4981a58f6b4098bcc3',
+}
+
+describe('released migrations', () => {
+  it('never change: a database that was migrated before would have another schema', () => {
+    const files = readdirSync(FOLDER).filter(name => /^\d{4}-/.test(name))
+    const hashes = files.map(name => [name, hashOf(readFileSync(new URL(name, FOLDER)))])
+    assert.deepEqual(Object.fromEntries(hashes), RELEASED)
+    assert.deepEqual(
+      migrations.map(({ name }) => `${name}.ts`),
+      files.toSorted(),
+    )
+  })
+})
+
+function hashOf(content: Buffer): string {
+  return createHash('sha256').update(content).digest('hex')
+}
 
 eachDatabase((_, open) => {
   describe('migrate', () => {

@@ -22,6 +22,7 @@ export interface Schema {
   app_launch: AppLaunchTable
   app_session: AppSessionTable
   audit_event: AuditEventTable
+  audit_intent: AuditIntentTable
 }
 
 /** Service.md 2.2; usable by plain SQL: `id` and the columns of ours have defaults. */
@@ -267,4 +268,14 @@ interface AuditEventTable {
   address: string | null
   /** Of a count: how many anonymous requests it stands for. Null where the record is of one request. */
   repeats: number | null
+  /** Of a record that was durable elsewhere before it reached the trail: it is added once. */
+  delivery_id: string | null
+}
+
+/** A change that another server is asked to make, announced before it is. It ends with the record of that change. */
+interface AuditIntentTable {
+  id: string
+  at: Instant
+  /** The audit record of a change whose outcome is not known, as JSON. */
+  record: string
 }

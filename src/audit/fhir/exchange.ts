@@ -2,7 +2,9 @@ import type { Grant } from '../../consent/index.ts'
 import {
   type Interaction,
   isRecord,
+  isWriting,
   type Misunderstood,
+  parseReference,
   type Refused,
   type Resource,
 } from '../../fhir/index.ts'
@@ -55,7 +57,7 @@ export function recordOf(exchange: Exchange, fhirBaseUrl: string): AuditRecord {
     method: exchange.method,
     request: requestText(interaction, exchange.address),
     type: 'type' in interaction ? interaction.type : undefined,
-    id: 'id' in interaction && !('compartment' in interaction) ? interaction.id : undefined,
+    id: idOf(exchange, fhirBaseUrl),
     ...filedUnder(patientsConcerned(exchange, fhirBaseUrl)),
     client: grant?.clientId,
     subject: grant?.subject,
@@ -66,6 +68,26 @@ export function recordOf(exchange: Exchange, fhirBaseUrl: string): AuditRecord {
     requestId: exchange.requestId,
     address: exchange.clientAddress,
     anonymous: exchange.anonymous,
+  }
+}
+
+/** The id that was asked for; of a create or a conditional change that of the resource that was written. */
+function idOf({ interaction, location, status, body }: Exchange, fhirBaseUrl: string): string | undefined {
+  if ('id' in interaction && !('compartment' in interaction)) return interaction.id
+  if (!('type' in interaction) || !isWriting(interaction) || status >= 300) return undefined
+  const named = location === undefined ? undefined : parseReference(location, fhirBaseUrl)
+  if (named) return named.id
+  // An upstream may leave the Location out, and answer with the resource.
+  const { resourceType, id } = readJsonObject(body)
+  return resourceType === interaction.type && typeof id === 'string' ? id : undefined
+}
+
+function readJsonObject(text: string | undefined): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = text === undefined ? undefined : JSON.parse(text)
+    return isRecord(value) ? value : {}
+  } catch {
+    return {}
   }
 }
 

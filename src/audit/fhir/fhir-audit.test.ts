@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
-import { createAuditor, fhirAudit } from '../index.ts'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, describe, it } from 'node:test'
+import { DatabaseUnavailable, openStore, type Store } from '../../store/index.ts'
+import { createAuditor, fhirAudit, findRecords, OUTCOME_UNKNOWN } from '../index.ts'
 import { BASE, openAudited } from '../testing/audited-fhir.ts'
 import { describeAudited } from '../testing/describe-audited.ts'
+import { refuseRecords } from '../testing/refuse-records.ts'
 
 describeAudited('the audit trail of a FHIR server', ({ ask, flush, newest, recordsBy }) => {
   it('has who asked what, what decided and how it ended', async () => {
@@ -27,6 +33,7 @@ describeAudited('the audit trail of a FHIR server', ({ ask, flush, newest, recor
       reason: null,
       launch_id: 'launch-1',
       address: '127.0.0.1',
+      delivery_id: null,
       repeats: null,
     })
   })
@@ -107,21 +114,118 @@ describeAudited('the audit trail of a FHIR server', ({ ask, flush, newest, recor
   })
 })
 
+describe('a change of the embedded FHIR server', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
+  let store: Store
+  let server: Awaited<ReturnType<typeof openAudited>>
+  const dataFile = join(folder, 'fhir.db')
+  before(async () => {
+    store = await openStore(`sqlite:${join(folder, 'audit.db')}`)
+    server = await openAudited(store, { dataFile })
+  })
+  after(async () => {
+    await server.app.close()
+    await store.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const lines = async () =>
+    (await findRecords(store, { limit: 100, order: 'oldest' })).map(
+      it => `${it.method} ${it.resource_type}/${it.resource_id} ${it.status}`,
+    )
+  const inFile = (sql: string) => {
+    const file = new DatabaseSync(dataFile)
+    file.exec(sql)
+    file.close()
+  }
+  const create = { resourceType: 'Patient', active: true }
+  const entryOf = (method: string, url: string, resource?: object) => ({ resource, request: { method, url } })
+
+  it('has the id of what was created, alone and in Bundles', async () => {
+    const { body } = await server.ask('POST Patient', create)
+    assert.deepEqual(await lines(), [`POST Patient/${(body as { id: string }).id} 201`])
+    for (const type of ['batch', 'transaction']) {
+      const entry = [entryOf('POST', 'Patient', create), entryOf('PUT', 'Patient?_id=by-query', create)]
+      const answer = await server.ask('POST ', { resourceType: 'Bundle', type, entry })
+      const made = JSON.stringify(answer.body).match(/(?<="location":"[^"]*Patient\/)[^/"]+/g) ?? []
+      assert.equal(made.length, 2, type)
+      assert.deepEqual(
+        (await lines()).slice(-2).map(line => line.split(/[/ ]/)[2]),
+        made,
+        type,
+      )
+    }
+  })
+
+  it('is kept with its record or not at all', async () => {
+    const before = await lines()
+    inFile("create trigger refuse before insert on audit_outbox begin select raise(abort, 'refused'); end")
+    for (const line of ['POST Patient', 'PUT Patient/never'])
+      assert.equal((await server.ask(line, { ...create, id: 'never' })).status, 500)
+    const entry = [entryOf('PUT', 'Patient/never', { ...create, id: 'never' })]
+    for (const type of ['batch', 'transaction'])
+      assert.equal((await server.ask('POST ', { resourceType: 'Bundle', type, entry })).status, 500)
+    inFile('drop trigger refuse')
+    assert.equal((await server.ask('GET Patient/never')).status, 404)
+    assert.deepEqual(
+      (await lines()).slice(before.length).filter(line => !line.endsWith(' 500')),
+      ['GET Patient/never 404'],
+    )
+  })
+
+  it('is answered while its record waits for the trail, which has it once it can, also after a restart', async () => {
+    const allow = await refuseRecords(store)
+    for (const id of ['waits', 'restarts'])
+      assert.equal((await server.ask(`PUT Patient/${id}`, { ...create, id })).status, 201)
+    await allow()
+    // The process ends without having delivered: the next one finds the records in the data.
+    const next = await openAudited(store, { dataFile })
+    await next.app.close()
+    await server.app.close()
+    const kept = (await lines()).filter(line => /waits|restarts/.test(line))
+    assert.deepEqual(kept.toSorted(), ['PUT Patient/restarts 201', 'PUT Patient/waits 201'])
+    server = await openAudited(store, { dataFile })
+  })
+
+  it('is reported as unknown where a batch was begun and the process ended', async () => {
+    await server.app.close()
+    const begun = { at: 1, server: 'fhir', kind: 'fhir', interaction: 'batch', allowed: true }
+    const record = JSON.stringify({ ...begun, status: OUTCOME_UNKNOWN, reason: 'Outcome unknown' })
+    inFile(`insert into audit_outbox values ('begun', '${record}')`)
+    server = await openAudited(store, { dataFile })
+    await server.app.close()
+    const unknown = (await findRecords(store, { limit: 100 })).filter(it => it.status === OUTCOME_UNKNOWN)
+    assert.deepEqual(
+      unknown.map(({ interaction, delivery_id }) => [interaction, delivery_id]),
+      [['batch', 'begun']],
+    )
+    const file = new DatabaseSync(dataFile)
+    assert.deepEqual(file.prepare('select * from audit_outbox').all(), [])
+    file.close()
+    server = await openAudited(store, { dataFile })
+  })
+})
+
 describe('a FHIR server whose audit store is away', () => {
-  const away = {
-    append: async () => Promise.reject(new Error('Cannot reach database')),
-    ping: async () => Promise.reject(new Error('Cannot reach database')),
+  const fail = () => Promise.reject(new DatabaseUnavailable('Cannot reach database'))
+  const away: Store = {
+    dialect: 'sqlite',
+    append: fail,
+    ping: fail,
+    close: async () => {},
+    get db(): never {
+      throw new DatabaseUnavailable('Cannot reach database')
+    },
   }
 
   async function openAway(failure: 'refuse' | 'allow') {
     const audit = {
       ...fhirAudit({
         auditor: createAuditor({ store: away, failure }),
-        store: away as never,
+        store: away,
         fhirBaseUrl: BASE,
       }),
     }
-    return openAudited(away as never, { audit })
+    return openAudited(away, { audit })
   }
 
   it('releases nothing and writes nothing, with 503 and an OperationOutcome', async () => {

@@ -1,12 +1,22 @@
 import type { Store } from '../../store/index.ts'
 import type { Auditor } from '../auditor.ts'
+import type { AuditRecord } from '../record.ts'
+import { unknownOutcome } from '../trail/intents.ts'
 import { type AuditTrail, auditTrail } from './answer.ts'
+import { recordOf } from './exchange.ts'
 import { type Finished, recordsOf } from './finished.ts'
 
 /** What a FHIR server, embedded or in front of another one, needs of the audit trail. */
-export interface FhirAudit extends AuditTrail, Pick<Auditor, 'prepare'> {
+export interface FhirAudit extends AuditTrail, Pick<Auditor, 'prepare' | 'deliver' | 'redeliver'> {
   /** Before the response goes out. Rejects when the record cannot be kept: then it must not go out. */
   record(finished: Finished): Promise<void>
+  /** The records of a change, for a server that keeps them together with it and delivers them. */
+  recordsOf(finished: Finished): readonly AuditRecord[]
+  /** The record of a change that is begun, as long as its outcome is not known. */
+  begun(begun: Finished): readonly AuditRecord[]
+  /** Before a change is sent to another server, and after it: see `Auditor`. */
+  intend(begun: Finished): Promise<string | undefined>
+  complete(intent: string | undefined, finished: Finished): Promise<void>
 }
 
 export interface FhirAuditOptions {
@@ -17,9 +27,16 @@ export interface FhirAuditOptions {
 }
 
 export function fhirAudit({ auditor, store, fhirBaseUrl }: FhirAuditOptions): FhirAudit {
+  const begunRecord = (begun: Finished) => recordOf({ ...begun, grant: begun.admitted?.grant }, fhirBaseUrl)
   return {
     ...auditTrail(store, fhirBaseUrl),
-    prepare: () => auditor.prepare(),
+    prepare: auditor.prepare,
+    deliver: auditor.deliver,
+    redeliver: auditor.redeliver,
     record: finished => auditor.record(...recordsOf(finished, fhirBaseUrl)),
+    recordsOf: finished => (auditor.keeps ? recordsOf(finished, fhirBaseUrl) : []),
+    begun: begun => (auditor.keeps ? [unknownOutcome(begunRecord(begun))] : []),
+    intend: begun => auditor.intend(begunRecord(begun)),
+    complete: (intent, finished) => auditor.complete(intent, ...recordsOf(finished, fhirBaseUrl)),
   }
 }

@@ -1,4 +1,5 @@
 import { isResourceType, type Resource } from '../../fhir/index.ts'
+import { OUTCOME_UNKNOWN } from '../delivery.ts'
 import { patientsFiled } from '../record.ts'
 import type { KeptRecord } from '../trail/find.ts'
 import { actionOf, type Coding, OWN, typeOf } from './codes.ts'
@@ -37,11 +38,12 @@ const SOURCE: Coding = {
 
 // R4 AuditEventOutcome: 0 success, 4 a failure of the one action, 8 a failure of ours.
 function outcomeOf({ allowed, status }: KeptRecord): '0' | '4' | '8' {
-  if (status >= 500) return '8'
+  if (status >= 500 || status === OUTCOME_UNKNOWN) return '8'
   return allowed && status < 400 ? '0' : '4'
 }
 
 function descriptionOf({ allowed, status, reason, repeats }: KeptRecord): string {
+  if (status === OUTCOME_UNKNOWN) return reason ?? 'Outcome unknown'
   const word = allowed ? 'Allowed' : 'Refused'
   const text = reason === null ? `${word} (${status})` : `${word} (${status}): ${reason}`
   return repeats === null ? text : `${text} (${moreText(repeats)} within a minute)`

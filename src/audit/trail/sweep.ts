@@ -1,7 +1,9 @@
 import type { Store } from '../../store/index.ts'
+import { reportUnknownOutcomes } from './intents.ts'
 
 const DAY = 86_400_000
 const HOUR = 3_600_000
+const MINUTE = 60_000
 const AT_ONCE = 1000
 
 /** Removes records that are older than so many days (`smart.server.audit-days`), some at a time: nobody waits long. */
@@ -31,9 +33,21 @@ export function startSweepingAudit(
   store: Store,
   { days, clock = Date.now, everyMs = HOUR, onError }: AuditSweeping,
 ): { stop(): Promise<void> } {
+  return repeat(() => sweepAudit(store, days, clock()), everyMs, onError)
+}
+
+/** Reports changes whose outcome is not known, now and every minute until it is stopped. */
+export function startReportingUnknown(
+  store: Store,
+  { clock = Date.now, everyMs = MINUTE, onError }: Omit<AuditSweeping, 'days'>,
+): { stop(): Promise<void> } {
+  return repeat(() => reportUnknownOutcomes(store, clock()), everyMs, onError)
+}
+
+function repeat(work: () => Promise<unknown>, everyMs: number, onError: (error: unknown) => void) {
   let running: Promise<unknown> = Promise.resolve()
   const round = () => {
-    running = running.then(() => sweepAudit(store, days, clock())).catch(onError)
+    running = running.then(work).catch(onError)
   }
   round()
   const timer = setInterval(round, everyMs)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, beforeEach, describe, it } from 'node:test'
-import type { AuditRecord } from '../../audit/index.ts'
+import { type AuditRecord, noAudit } from '../../audit/index.ts'
 import { AuthHouse, answerOf } from '../testing/auth-house.ts'
 import { formOf, without } from '../testing/form-of.ts'
 import { oneStore } from '../testing/one-store.ts'
@@ -16,9 +16,9 @@ describe('a request that waits for its user', () => {
   const kept: AuditRecord[] = []
   before(async () => {
     const audit = {
+      ...noAudit,
       record: async (...some: readonly AuditRecord[]) => void kept.push(...some),
       recordIn: async (_trx: unknown, ...some: readonly AuditRecord[]) => void kept.push(...some),
-      prepare: async () => {},
     }
     house = await AuthHouse.open(await open(), { audit })
     await house.addClinician('colleague')

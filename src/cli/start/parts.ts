@@ -1,4 +1,10 @@
-import { type Auditor, createAuditor, noAudit, startSweepingAudit } from '../../audit/index.ts'
+import {
+  type Auditor,
+  createAuditor,
+  noAudit,
+  startReportingUnknown,
+  startSweepingAudit,
+} from '../../audit/index.ts'
 import { ensureSecret, type Settings } from '../../config/index.ts'
 import { openSealer, openStore, type Sealer, type Store, startSweeping } from '../../store/index.ts'
 import type { Logger } from '../../web/index.ts'
@@ -35,6 +41,10 @@ export async function openKeeping({ settings, logger }: Parts, closing: Closing)
     onError: error => logger.warn({ err: error }, 'Cannot remove old audit records'),
   })
   closing.add(() => auditSweeping.stop())
+  const reporting = startReportingUnknown(store, {
+    onError: error => logger.warn({ err: error }, 'Cannot report changes whose outcome is unknown'),
+  })
+  closing.add(() => reporting.stop())
   return {
     store,
     sealer: await openSealer(store, secret),

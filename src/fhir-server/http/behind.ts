@@ -1,19 +1,23 @@
 import type { FastifyReply } from 'fastify'
-import { auditRefusal, isAboutAudit } from '../../audit/index.ts'
-import { type Asked, type Behind, sendBody } from '../../door/index.ts'
-import { type EntryInteraction, isWriting, type Resource } from '../../fhir/index.ts'
+import { auditRefusal, type Delivery, isAboutAudit } from '../../audit/index.ts'
+import { type Asked, type Audited, type Behind, type PerformedChange, sendBody } from '../../door/index.ts'
+import { type EntryInteraction, isRecord, isWriting, type Resource } from '../../fhir/index.ts'
 import { type Answer, headersOf } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { handle } from '../handle.ts'
-import { bundle } from '../interactions/bundle.ts'
+import { bundle, type Commit } from '../interactions/bundle.ts'
 import { answerOf, type Problem } from '../problem.ts'
+import type { Outbox } from '../repository/outbox.ts'
 import { resourceOf } from '../repository/stored.ts'
 import { isStorageTrouble } from '../repository/trouble.ts'
 
 /** The server as it stands behind the door. */
-export function behindDoor(context: Context): Behind<Answer, Problem> {
+export function behindDoor(context: Context, outbox: Outbox | undefined): Behind<Answer, Problem> {
   return {
     perform: asked => perform(context, asked),
+    ...(outbox && {
+      performRecorded: (asked, audited) => performRecorded(context, outbox, asked, audited),
+    }),
     answerOf,
     rosterOf: () => context.roster,
     answerFrom: trail => trail,
@@ -33,6 +37,52 @@ function perform(context: Context, asked: Asked): Answer | Problem | Promise<Ans
   if (!isWriting(interaction)) return database.beside(work)
   if (isAboutAudit(interaction)) return auditRefusal(interaction)
   return database.group(work)
+}
+
+/**
+ * Makes a change in one transaction with its audit records, and answers when both are durable. The entries of a batch
+ * are transactions of their own: it is announced before the first of them, and its records take the place of that.
+ */
+async function performRecorded(
+  context: Context,
+  outbox: Outbox,
+  asked: Asked,
+  { recordsOf, begun }: Audited<Answer | Problem>,
+): Promise<PerformedChange<Answer | Problem>> {
+  const { database } = context.repository
+  if (isOne(asked) && !isWriting(asked.interaction))
+    return { outcome: await perform(context, asked), recorded: false }
+  let deliveries: readonly Delivery[] | undefined
+  const commit: Commit = async work => {
+    const { outcome, added } = await database.group(() =>
+      database.transaction(() => {
+        const result = work()
+        return { outcome: result, added: outbox.add(recordsOf(result)) }
+      }),
+    )
+    deliveries = added
+    return outcome
+  }
+  const outcome = await run(context, asked, commit, async () => {
+    const announced = await database.group(() => outbox.add(begun()))
+    const result = await bundle(context, asked)
+    return commit(() => {
+      outbox.withdraw(announced)
+      return result
+    })
+  })
+  if (deliveries) await outbox.deliver(deliveries)
+  return { outcome, recorded: deliveries !== undefined }
+}
+
+function run(
+  context: Context,
+  asked: Asked,
+  commit: Commit,
+  runBatch: () => Promise<Answer | Problem>,
+): Promise<Answer | Problem> {
+  if (isOne(asked)) return commit(() => handle(context, asked))
+  return isRecord(asked.body) && asked.body.type === 'batch' ? runBatch() : bundle(context, asked, commit)
 }
 
 /** Whether it is no Bundle. */

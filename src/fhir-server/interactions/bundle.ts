@@ -5,11 +5,18 @@ import { transaction } from '../bundle/transaction.ts'
 import type { BundleCall, Context } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
 
+/** Runs work that writes, and resolves when it is durable. */
+export type Commit = (work: () => Answer | Problem) => Promise<Answer | Problem>
+
 /** `POST [base]`: a batch or a transaction. */
-export async function bundle(context: Context, call: BundleCall): Promise<Answer | Problem> {
+export async function bundle(
+  context: Context,
+  call: BundleCall,
+  commit: Commit = context.repository.database.group,
+): Promise<Answer | Problem> {
   const parsed = parseEntries(call.body, context.baseUrl)
   if (isProblem(parsed)) return parsed
   return parsed.type === 'batch'
     ? batch(context, call, parsed.entries)
-    : context.repository.database.group(() => transaction(context, call, parsed.entries))
+    : commit(() => transaction(context, call, parsed.entries))
 }

@@ -1,5 +1,5 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
-import { CONTAINED_PATIENT, SCHEMA } from './schema.ts'
+import { MIGRATIONS } from './schema.ts'
 import { openTransactions, type Transactions } from './transactions.ts'
 
 export type SqlValue = SQLInputValue
@@ -52,16 +52,35 @@ function openFile(file: string): DatabaseSync {
   }
 }
 
-/** Of the tables. The index has an edition of its own, and is made again from the content. */
-const EDITION = 2
-
+/** Brings the tables up to date. The index has an edition of its own, and is made again from the content. */
 function migrate(sqlite: DatabaseSync): void {
   sqlite.exec('BEGIN IMMEDIATE')
-  const { user_version: edition } = sqlite.prepare('PRAGMA user_version').get() ?? {}
-  if (edition === 0) sqlite.exec(`${SCHEMA}; PRAGMA user_version = ${EDITION}`)
-  if (edition === 1) sqlite.exec(`${CONTAINED_PATIENT}; PRAGMA user_version = ${EDITION}`)
-  sqlite.exec('COMMIT')
-  if (Number(edition) > EDITION) throw new Error(`it was made by a newer Sallyport (edition ${edition})`)
+  const edition = Number(sqlite.prepare('PRAGMA user_version').get()?.user_version)
+  if (edition > MIGRATIONS.length) throw new Error(`it was made by a newer Sallyport (edition ${edition})`)
+  for (const step of MIGRATIONS.slice(edition)) sqlite.exec(step)
+  sqlite.exec(`PRAGMA user_version = ${MIGRATIONS.length}; COMMIT`)
+  checkTables(sqlite)
+}
+
+/** Throws when a table or an index is not as this version makes it. Further ones do no harm. */
+function checkTables(sqlite: DatabaseSync): void {
+  const expected = new DatabaseSync(':memory:')
+  for (const step of MIGRATIONS) expected.exec(step)
+  const [found, wanted] = [tablesIn(sqlite), tablesIn(expected)]
+  expected.close()
+  const different = [...wanted.keys()].find(name => found.get(name) !== wanted.get(name))
+  if (different !== undefined)
+    throw new Error(
+      `its tables are not those of this version (${different} differs); restore a backup, or move the file away and import the data again`,
+    )
+}
+
+/** The statements that made tables and indexes, by name; not those that SQLite makes for itself. */
+function tablesIn(sqlite: DatabaseSync): ReadonlyMap<string, string> {
+  const rows = sqlite
+    .prepare("SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
+    .all()
+  return new Map(rows.map(({ name, sql }) => [String(name), String(sql)]))
 }
 
 function recall(sqlite: DatabaseSync, statements: Map<string, StatementSync>, sql: string): StatementSync {

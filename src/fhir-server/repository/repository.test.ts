@@ -56,7 +56,7 @@ describe('openRepository', () => {
   it('takes over data from before it noted whom contained resources are about', async () => {
     const first = open('earlier.db')
     first.load([condition('c', 'ann', { contained: [condition('inner', 'bob')] }), condition('own', 'ann')])
-    first.database.exec('DROP TABLE contained_patient; PRAGMA user_version = 1')
+    first.database.exec('DROP TABLE contained_patient; DROP TABLE audit_outbox; PRAGMA user_version = 1')
     first.database.exec(`UPDATE setting SET value = '1 ${BASE}' WHERE name = 'index'`)
     first.close()
     const fhir = await startFhir({

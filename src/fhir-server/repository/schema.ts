@@ -1,9 +1,3 @@
-/** Since edition 2. */
-export const CONTAINED_PATIENT = `CREATE TABLE contained_patient (
-  rid INTEGER NOT NULL, version INTEGER NOT NULL, patient TEXT NOT NULL,
-  PRIMARY KEY (rid, version, patient)
-) WITHOUT ROWID;`
-
 /**
  * The tables of `fhir.db`. A resource has one row with its current content, and a row per version. The content of
  * the current version stands only in `resource`; `version` takes it over when the next one is written.
@@ -11,9 +5,10 @@ export const CONTAINED_PATIENT = `CREATE TABLE contained_patient (
  * - `name` numbers the resource types (`code` empty) and their search parameters.
  * - `compartment` says which patients' compartments a version is in: the current one and old ones.
  * - `contained_patient` says which patients the contained resources of a version are about.
+ * - `audit_outbox` holds the audit records of changes until they are in the audit trail.
  * - the other tables hold the search values of current versions, by resource and by value.
  */
-export const SCHEMA = `
+const TABLES = `
 CREATE TABLE setting (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE name (nid INTEGER PRIMARY KEY, type TEXT NOT NULL, code TEXT NOT NULL, UNIQUE (type, code));
 
@@ -46,7 +41,6 @@ CREATE TABLE compartment (
   patient TEXT NOT NULL, tid INTEGER NOT NULL, rid INTEGER NOT NULL, version INTEGER NOT NULL,
   PRIMARY KEY (patient, tid, rid, version)
 ) WITHOUT ROWID;
-${CONTAINED_PATIENT}
 CREATE TABLE token (
   rid INTEGER NOT NULL, nid INTEGER NOT NULL, code TEXT NOT NULL, system TEXT NOT NULL, text TEXT NOT NULL,
   PRIMARY KEY (rid, nid, code, system, text)
@@ -80,6 +74,16 @@ CREATE TABLE uri (
 ) WITHOUT ROWID;
 CREATE INDEX uri_uri ON uri (nid, uri, rid);
 `
+
+const CONTAINED_PATIENT = `CREATE TABLE contained_patient (
+  rid INTEGER NOT NULL, version INTEGER NOT NULL, patient TEXT NOT NULL,
+  PRIMARY KEY (rid, version, patient)
+) WITHOUT ROWID;`
+
+const AUDIT_OUTBOX = `CREATE TABLE audit_outbox (id TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;`
+
+/** Every step of the tables, in order: edition 1, 2, … A released step never changes; a change is a further step. */
+export const MIGRATIONS: readonly string[] = [TABLES, CONTAINED_PATIENT, AUDIT_OUTBOX]
 
 /** The tables of search values. Each row begins with `rid` and `nid`. */
 export const VALUE_TABLES = ['token', 'reference', 'string', 'date', 'quantity', 'uri'] as const

@@ -6,6 +6,7 @@ import { clientOrigins } from './0004-client-origins.ts'
 import { launchAndSuccessorIndexes } from './0005-launch-and-successor-indexes.ts'
 import { olderClients } from './0006-older-clients.ts'
 import { loginUse } from './0007-login-use.ts'
+import { auditDelivery } from './0008-audit-delivery.ts'
 
 /** Every migration, in the order in which it is applied. */
 export const migrations: readonly Migration[] = [
@@ -16,4 +17,5 @@ export const migrations: readonly Migration[] = [
   launchAndSuccessorIndexes,
   olderClients,
   loginUse,
+  auditDelivery,
 ]

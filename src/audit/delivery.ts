@@ -1,0 +1,10 @@
+import type { AuditRecord } from './record.ts'
+
+/** A record that is durable under an id of its own, and is on its way to the trail. */
+export interface Delivery {
+  readonly id: string
+  readonly record: AuditRecord
+}
+
+/** The status of a record whose change was begun, and of which nobody can tell what became of it. */
+export const OUTCOME_UNKNOWN = 0
