@@ -20,7 +20,7 @@ function hasBody({ headers }: IncomingMessage): boolean {
 
 function drain(request: IncomingMessage): void {
   let left = DRAIN_BYTES
-  const close = () => request.socket.destroy()
+  const close = () => request.destroy()
   const timer = setTimeout(close, DRAIN_MS).unref()
   request
     .on('data', (chunk: Buffer) => {
