@@ -343,6 +343,104 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
       assert.equal((await ask('POST /Patient', 'patient/Patient.c', { resourceType: 'Patient' })).status, 201)
     })
 
+    it('6, 17: no write names another patient, in whatever element and however it is said', async () => {
+      const count = async () =>
+        (await ask('GET /?_type=Observation,Patient&_count=500', 'system/*.rs')).body.total
+      const before = await count()
+      const refused = async (line: string, body: unknown, more: object = {}) => {
+        const told = await ask(line, undefined, body, more)
+        assert.deepEqual([told.status, told.why], [403, NOT_WITHIN], `${line} ${JSON.stringify(body)}`)
+      }
+      const bob = { reference: 'Patient/bob' }
+      for (const reference of [
+        'Patient/bob',
+        'Patient/bob/_history/1',
+        `${fhirBaseUrl}/Patient/bob`,
+        `${fhirBaseUrl}/Patient/bob/`,
+        `${fhirBaseUrl}/Patient/%62ob`,
+        'http://other.test/fhir/Patient/ann',
+        'Patient?name=Secretson',
+      ])
+        await refused('POST /Observation', observation('ann', 'laboratory', { focus: [{ reference }] }))
+      const inner = {
+        resourceType: 'Observation',
+        id: 'i',
+        status: 'final',
+        code: { text: 'x' },
+        focus: [bob],
+      }
+      for (const more of [
+        { extension: [{ url: 'http://x.test', valueReference: bob }] },
+        { contained: [inner], hasMember: [{ reference: '#i' }] },
+        { component: [{ code: { text: 'x' }, extension: [{ url: 'http://x.test', valueReference: bob }] }] },
+      ])
+        await refused('POST /Observation', observation('ann', 'laboratory', more))
+      const ann = { resourceType: 'Patient', id: 'ann', link: [{ other: bob, type: 'seealso' }] }
+      await refused('PUT /Patient/ann', ann)
+      await refused('POST /Patient', { resourceType: 'Patient', link: ann.link })
+      const headers = { 'content-type': 'application/json-patch+json' }
+      await refused('PATCH /Patient/ann', [{ op: 'add', path: '/link', value: ann.link }], { headers })
+      await refused('PATCH /Observation/oa', [{ op: 'add', path: '/focus', value: [bob] }], { headers })
+      const made = { fullUrl: 'urn:uuid:00000000-0000-4000-8000-000000000001' }
+      for (const [status, entry] of [
+        [[403], [{ resource: observation('ann', 'laboratory', { focus: [bob] }) }]],
+        [
+          [403],
+          [
+            { ...made, resource: { resourceType: 'Patient' } },
+            { resource: observation('ann', 'laboratory', { focus: [{ reference: made.fullUrl }] }) },
+          ],
+        ],
+        // What a conditional reference finds is what the caller may find.
+        [
+          [404],
+          [
+            {
+              resource: observation('ann', 'laboratory', {
+                focus: [{ reference: 'Patient?name=Secretson' }],
+              }),
+            },
+          ],
+        ],
+      ] as const) {
+        const told = await ask('POST /', undefined, {
+          resourceType: 'Bundle',
+          type: 'transaction',
+          entry: entry.map(it => ({ ...it, request: { method: 'POST', url: it.resource.resourceType } })),
+        })
+        assert((status as readonly number[]).includes(told.status), told.text)
+      }
+      assert.equal(await count(), before)
+      for (const reference of [
+        'Patient/ann',
+        'Practitioner/dr',
+        'urn:uuid:3b5a1c70-0000-4000-8000-000000000000',
+      ])
+        assert.equal(
+          (
+            await ask(
+              'POST /Observation',
+              undefined,
+              observation('ann', 'laboratory', { focus: [{ reference }] }),
+            )
+          ).status,
+          201,
+          reference,
+        )
+      const searching = 'patient/*.cruds system/Patient.rs'
+      const found = await ask('POST /', searching, {
+        resourceType: 'Bundle',
+        type: 'transaction',
+        entry: [
+          {
+            resource: observation('ann', 'laboratory', { focus: [{ reference: 'Patient?name=Secretson' }] }),
+            request: { method: 'POST', url: 'Observation' },
+          },
+        ],
+      })
+      assert.equal(found.why, NOT_WITHIN)
+    })
+
     it('18: a conditional write is no oracle', async () => {
       assert.match(
         (await ask('DELETE /Condition?_id=cb', 'patient/Condition.d')).why ?? '',

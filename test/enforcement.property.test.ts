@@ -19,7 +19,7 @@ import {
   type Told,
 } from './support/guarded-fhir.ts'
 import { GUARDED_SERVERS, type OpenGuarded, openApart } from './support/guarded-servers.ts'
-import { matchesNaively, mayNaively, type NaiveLetter } from './support/naive-rules.ts'
+import { matchesNaively, mayNaively, mayWriteNaively, type NaiveLetter } from './support/naive-rules.ts'
 
 // Through the gateway, in front of another process, a request takes longer.
 const SERVERS: readonly (readonly [
@@ -237,11 +237,12 @@ async function checkWrite(
     const [old, fresh] = [before.get(address), scene.held.get(address)]
     if (JSON.stringify(old) === JSON.stringify(fresh)) continue
     assert(told.status < 300, `${line} was refused and written`)
-    for (const version of [old, fresh])
-      if (version) assert(mayNaively(by, letter, version), `${line} wrote ${JSON.stringify(version)}`)
+    if (old) assert(mayNaively(by, letter, old), `${line} wrote over ${JSON.stringify(old)}`)
+    if (fresh && letter !== 'd')
+      assert(mayWriteNaively(by, letter, fresh), `${line} wrote ${JSON.stringify(fresh)}`)
   }
   const target = body?.id === undefined ? undefined : before.get(line.split(' /')[1] ?? '')
-  if (letter === 'd' || !body || !mayNaively(by, letter, withId(body, String(body.id)))) return
+  if (letter === 'd' || !body || !mayWriteNaively(by, letter, withId(body, String(body.id)))) return
   if (target === undefined || mayNaively(by, letter, target))
     assert(told.status < 300 || [412, 422].includes(told.status), `${line}: ${told.text}`)
 }

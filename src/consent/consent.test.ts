@@ -94,7 +94,7 @@ describe('accessOf', () => {
   })
 
   it('lets patient/Patient.c create a Patient, and write only its own', () => {
-    assert.equal(reach('patient/Patient.c', 'Patient', 'c'), 'everything')
+    assert.deepEqual(reach('patient/Patient.c', 'Patient', 'c'), [{ refersTo: '1' }])
     assert.deepEqual(reach('patient/Patient.cruds', 'Patient', 'u'), [{ patient: '1', sole: true }])
   })
 

@@ -6,6 +6,7 @@ import {
   parseReference,
   patientsOf,
   type Resource,
+  referredPatients,
 } from '../fhir/index.ts'
 import type { Limit, Reach } from './reach.ts'
 import type { Panel, Roster } from './rights/panel.ts'
@@ -16,6 +17,42 @@ import type { Panel, Roster } from './rights/panel.ts'
  */
 export function isWithin(resource: Resource, reach: Reach, baseUrl: string, roster?: Roster): boolean {
   return reach === 'everything' || reach.some(limit => isWithinLimit(resource, limit, baseUrl, roster))
+}
+
+/**
+ * Whether new content may be written: it is within the reach, and no reference in it, also of an element that puts it
+ * into nobody's compartment (`Observation.focus`, `Patient.link`), is to a patient outside.
+ */
+export function isWritable(resource: Resource, reach: Reach, baseUrl: string, roster?: Roster): boolean {
+  return (
+    reach === 'everything' ||
+    reach.some(
+      limit =>
+        isWithinLimit(resource, limit, baseUrl, roster) && refersToNoOther(resource, limit, baseUrl, roster),
+    )
+  )
+}
+
+function refersToNoOther(
+  resource: Resource,
+  limit: Limit,
+  baseUrl: string,
+  roster: Roster | undefined,
+): boolean {
+  const isOurs = patientTest(limit, roster)
+  return !isOurs || [...referredPatients(resource, baseUrl)].every(isOurs)
+}
+
+/** Tells whether a patient is one of the limit; undefined where the limit is to no patients. */
+function patientTest(
+  { patient, panel, refersTo }: Limit,
+  roster: Roster | undefined,
+): ((id: string) => boolean) | undefined {
+  const only = patient ?? refersTo
+  if (only === undefined && !panel) return undefined
+  return id =>
+    (only === undefined || id === only) &&
+    (!panel || panel.patients.has(id) || (roster?.holds(panel, id) ?? false))
 }
 
 function isWithinLimit(
@@ -36,15 +73,13 @@ function isWithinLimit(
 /** Whether everything that the resource contains is about patients of the limit. */
 function containsNoOther(
   resource: Resource,
-  { patient, panel }: Limit,
+  limit: Limit,
   baseUrl: string,
   roster: Roster | undefined,
 ): boolean {
-  if (resource.contained === undefined || (patient === undefined && !panel)) return true
-  const isOurs = (id: string) =>
-    (patient === undefined || id === patient) &&
-    (!panel || panel.patients.has(id) || (roster?.holds(panel, id) ?? false))
-  return [...containedPatients(resource, baseUrl)].every(isOurs)
+  if (resource.contained === undefined) return true
+  const isOurs = patientTest(limit, roster)
+  return !isOurs || [...containedPatients(resource, baseUrl)].every(isOurs)
 }
 
 function isOfPanel(

@@ -13,6 +13,7 @@ export function isEverything(limit: Limit): boolean {
   return (
     limit.patient === undefined &&
     limit.panel === undefined &&
+    limit.refersTo === undefined &&
     limit.query === undefined &&
     limit.id === undefined
   )
@@ -47,10 +48,10 @@ function subjectKeys() {
   const panels = new Map<Panel, number>()
   const known = new Map<string, readonly string[]>()
 
-  function partsOf({ patient, panel, id, sole }: Limit): readonly unknown[] {
+  function partsOf({ patient, panel, id, sole, refersTo }: Limit): readonly unknown[] {
     // Panels are the same only if they are one object.
     if (panel && !panels.has(panel)) panels.set(panel, panels.size)
-    return [patient, panel && panels.get(panel), id, sole]
+    return [patient, panel && panels.get(panel), id, sole, refersTo]
   }
 
   return {

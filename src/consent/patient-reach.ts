@@ -32,7 +32,7 @@ export function patientReach(patient: string, type: string, letter: Letter): Lim
   const reading = letter === 'r' || letter === 's'
   if (SHARED.has(type)) return reading ? {} : undefined
   // A new Patient is in nobody's compartment: `patient/Patient.c` may create one all the same (contract 5.3).
-  if (type === 'Patient' && letter === 'c') return {}
+  if (type === 'Patient' && letter === 'c') return { refersTo: patient }
   if (!hasCompartment(type)) return undefined
   return reading ? { patient } : { patient, sole: true }
 }

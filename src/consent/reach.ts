@@ -9,6 +9,8 @@ export interface Limit {
   readonly panel?: Panel
   /** Of a write: no compartment reference of the resource is to another patient, or one off the panel (contract 5.3). */
   readonly sole?: true
+  /** Of a new Patient: no reference in it is to a patient other than this one. */
+  readonly refersTo?: string
   /** The resource matches all of these search parameters (a granular scope). Each can be evaluated. */
   readonly query?: readonly (readonly [name: string, value: string])[]
   /** The resource has this id (the user's own resource). */

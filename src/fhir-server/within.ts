@@ -2,6 +2,7 @@ import {
   type Access,
   hiddenProblem,
   isWithin,
+  isWritable,
   type JudgedBefore,
   type Reach,
   type Roster,
@@ -24,15 +25,14 @@ export function judgeOf({ baseUrl, roster, judgedBefore }: Context, { access }: 
   return { access, baseUrl, roster, judgedBefore }
 }
 
-/** Whether new content may be written, or written content be shown. */
-export function reaches(judge: Judge, letter: Letter, resource: ExactResource): boolean {
-  return (
-    judge.access.reach(resource.resourceType, letter) === 'everything' ||
-    reachesPlain(judge, letter, plainOf(resource))
-  )
+/** Whether new content may be written. */
+export function accepts(judge: Judge, letter: 'c' | 'u', resource: ExactResource): boolean {
+  const reach = judge.access.reach(resource.resourceType, letter)
+  return reach === 'everything' || isWritable(plainOf(resource), reach, judge.baseUrl, judge.roster)
 }
 
-export function reachesPlain(judge: Judge, letter: Letter, resource: Resource): boolean {
+/** Whether content may be touched with a letter. */
+export function reaches(judge: Judge, letter: Letter, resource: Resource): boolean {
   const reach = judge.access.reach(resource.resourceType, letter)
   return isWithin(resource, reach, judge.baseUrl, judge.roster)
 }

@@ -32,7 +32,7 @@ export {
   parsePassedOperation,
   unsupportedOperation,
 } from './operations.ts'
-export { containedPatients, namesOtherPatient, UNKNOWN_PATIENT } from './other-patients.ts'
+export { containedPatients, namesOtherPatient, referredPatients, UNKNOWN_PATIENT } from './other-patients.ts'
 export { type IssueCode, type OperationOutcome, type OutcomeIssue, outcome } from './outcome.ts'
 export { paramsOfPage } from './page-params.ts'
 export { parseParams } from './params.ts'

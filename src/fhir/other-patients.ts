@@ -74,6 +74,41 @@ function* resourcesIn(value: unknown): Generator<Resource> {
   }
 }
 
+/** Every patient that a reference in the content names, wherever it stands: also in an extension or a contained resource. */
+export function referredPatients(content: unknown, baseUrl: string): ReadonlySet<string> {
+  const patients = new Set<string>()
+  const pending: unknown[] = [content]
+  while (pending.length > 0) {
+    const next = pending.pop()
+    if (typeof next !== 'object' || next === null) continue
+    for (const [name, value] of Object.entries(next))
+      if (name !== 'reference' || typeof value !== 'string') pending.push(value)
+      else for (const id of patientIn(value, baseUrl)) patients.add(id)
+  }
+  return patients
+}
+
+// A search for what is referred to (R4 http.html#trules).
+const CONDITIONAL = /^([A-Z][A-Za-z]+)\?/
+
+/**
+ * The patient that a reference names. A reference that speaks of a Patient in a way that cannot be read (`Patient?…`,
+ * `Patient/%31`, another server's) names one who is not told; an identifier and a `urn:` name nobody of this server.
+ */
+function patientIn(address: string, baseUrl: string): readonly string[] {
+  const local = parseReference(address, baseUrl)
+  const type = local?.type ?? ADDRESS.exec(address)?.[1] ?? CONDITIONAL.exec(address)?.[1]
+  if (type !== undefined && type !== 'Patient') return []
+  if (local) return [local.id]
+  return !address.startsWith('urn:') && /patient/i.test(decoded(address)) ? [UNKNOWN_PATIENT] : []
+}
+
+function decoded(text: string): string {
+  return text.replace(/%([0-7][0-9a-f])/gi, (_all, code: string) =>
+    String.fromCharCode(Number.parseInt(code, 16)),
+  )
+}
+
 const typeless = new WeakMap<SearchParameter, readonly CompiledPath[]>()
 
 /** The paths that ask for a type, without the question. */

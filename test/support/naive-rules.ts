@@ -20,6 +20,15 @@ export function mayNaively(asking: Asking, letter: NaiveLetter, resource: Resour
   return asking.scope.split(' ').some(scope => scopeMay(scope, asking, letter, resource))
 }
 
+/** New content, which also refers to no other patient anywhere where a `patient/` scope permits it. */
+export function mayWriteNaively(asking: Asking, letter: 'c' | 'u', resource: Resource): boolean {
+  return asking.scope.split(' ').some(scope => {
+    if (!scopeMay(scope, asking, letter, resource)) return false
+    const named = [...JSON.stringify(resource).matchAll(/"reference":"Patient\/(\w+)"/g)].map(([, id]) => id)
+    return !scope.startsWith('patient/') || named.every(id => id === asking.patient)
+  })
+}
+
 function scopeMay(
   scope: string,
   { patient, fhirUser }: Asking,

@@ -2,7 +2,7 @@ import { type ExactResource, fail, resourceBody } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
-import { judgeOf, reaches } from '../within.ts'
+import { accepts, judgeOf } from '../within.ts'
 import { matchOf } from './match.ts'
 import { written } from './written.ts'
 
@@ -28,7 +28,7 @@ export function createAs(
   id: string,
 ): Answer | Problem {
   const { id: _, ...content } = resource
-  if (!reaches(judgeOf(context, call), 'c', content)) return fail({ problem: 'out-of-reach' })
+  if (!accepts(judgeOf(context, call), 'c', content)) return fail({ problem: 'out-of-reach' })
   const stored = context.repository.save(resource, id, undefined)
   return isProblem(stored) ? stored : written(context, call, stored, 201)
 }

@@ -11,7 +11,7 @@ import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import { resourceOf, type Stored } from '../repository/stored.ts'
-import { found, judgeOf, reachesPlain } from '../within.ts'
+import { found, judgeOf, reaches } from '../within.ts'
 import { isDone } from './create.ts'
 import { matchOf } from './match.ts'
 import { replace } from './update.ts'
@@ -42,7 +42,7 @@ function patchStored(context: Context, call: Call, stored: Stored): Answer | Pro
   const resource = resultOf(stored, call.body)
   const result = isProblem(resource) ? resource : plainOf(resource)
   const problem = patchProblem(call.body, resourceOf(stored), result, (letter, content) =>
-    reachesPlain(judge, letter, content),
+    reaches(judge, letter, content),
   )
   if (problem) return problem
   return isProblem(resource) ? resource : replace(context, call, resource, stored.id, stored)

@@ -4,7 +4,7 @@ import { type Answer, currentVersion } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import type { Stored } from '../repository/stored.ts'
-import { judgeOf, reaches, reachesStored } from '../within.ts'
+import { accepts, judgeOf, reachesStored } from '../within.ts'
 import { isDone } from './create.ts'
 import { matchOf } from './match.ts'
 import { written } from './written.ts'
@@ -48,7 +48,7 @@ export function replace(
   const judge = judgeOf(context, call)
   if (before && !reachesStored(judge, 'u', before)) return fail({ problem: 'out-of-reach' })
   // Under an id of ours it is judged as it came, without one.
-  if (!reaches(judge, 'u', before ? { ...resource, id } : resource)) return fail({ problem: 'out-of-reach' })
+  if (!accepts(judge, 'u', before ? { ...resource, id } : resource)) return fail({ problem: 'out-of-reach' })
   const current = before ? (currentVersion(before) ?? 'deleted') : 'absent'
   const place = { type: resource.resourceType, id }
   const conflict = updateConflict(call.access, place, current, call.preconditions)

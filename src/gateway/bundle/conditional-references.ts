@@ -1,6 +1,6 @@
 import { fail, isProblem, isRecord } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
-import { conditionalOf, isOpen } from '../judge/hidden-searches.ts'
+import { type Conditional, conditionalOf, isOpen } from '../judge/hidden-searches.ts'
 import type { Problem } from '../problem.ts'
 import { matchOf } from '../search/match.ts'
 
@@ -14,9 +14,11 @@ export async function conditionalReferences(
   content: unknown,
 ): Promise<ReadonlyMap<string, string> | Problem> {
   const found = new Map<string, string>()
+  // Whom a reference means is judged, so a Patient is always looked up here.
+  const isLeft = (it: Conditional) => it.type !== 'Patient' && isOpen(it, call.access, context.baseUrl)
   for (const reference of referencesIn(content)) {
     const conditional = conditionalOf(reference)
-    if (!conditional || isOpen(conditional, call.access, context.baseUrl)) continue
+    if (!conditional || isLeft(conditional)) continue
     const { type, params } = conditional
     const match = await matchOf(context, call, type, params)
     if (!match) return fail({ problem: 'no-match', type })

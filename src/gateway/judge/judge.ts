@@ -1,10 +1,11 @@
-import { type Access, isWithin, type Panel, type Roster } from '../../consent/index.ts'
+import { type Access, isWithin, isWritable, type Panel, type Roster } from '../../consent/index.ts'
 import {
   containedPatients,
   isProblem,
   namesOtherPatient,
   patientsOf,
   type Resource,
+  referredPatients,
   UNKNOWN_PATIENT,
 } from '../../fhir/index.ts'
 import type { Letter } from '../../scope/index.ts'
@@ -14,8 +15,10 @@ import { KEPT_ELSEWHERE } from './kept-elsewhere.ts'
 
 /** Judges the content that it was made for; of other content it may know too little, and then it reaches less. */
 export interface Judge {
-  /** Whether content from the upstream may be shown, or content be sent to it. */
+  /** Whether content from the upstream may be shown, or changed. */
   reaches(letter: Letter, resource: Resource): boolean
+  /** Whether new content may be sent to it. */
+  accepts(letter: Letter, resource: Resource): boolean
   /** Whether it would say the same tomorrow: it did not have to ask who is on a panel. */
   readonly lasts: boolean
 }
@@ -29,22 +32,21 @@ export function judgeOf(
   call: Call,
   resources: readonly Resource[],
   standIn?: string,
+  patientsIn = patientsNamed,
 ): Judge | Promise<Judge | Problem> {
   const panels = panelsAmong(call.access, resources)
-  return panels.size === 0
-    ? judgeBy(call.access, context.baseUrl)
-    : askedJudge(context, call, [...panels], resources, standIn)
+  if (panels.size === 0) return judgeBy(call.access, context.baseUrl)
+  const patients = new Set(resources.flatMap(it => [...patientsIn(it, context.baseUrl)]))
+  if (patients.size === 0 && standIn !== undefined) patients.add(standIn)
+  return askedJudge(context, call, [...panels], patients)
 }
 
 async function askedJudge(
   context: Context,
   call: Call,
   panels: readonly Panel[],
-  resources: readonly Resource[],
-  standIn: string | undefined,
+  patients: ReadonlySet<string>,
 ): Promise<Judge | Problem> {
-  const patients = new Set(resources.flatMap(it => [...patientsNamed(it, context.baseUrl)]))
-  if (patients.size === 0 && standIn !== undefined) patients.add(standIn)
   const roster = await context.rosterOf(context, call, panels, patients)
   return isProblem(roster) ? roster : judgeBy(call.access, context.baseUrl, roster)
 }
@@ -52,11 +54,12 @@ async function askedJudge(
 function judgeBy(access: Access, baseUrl: string, roster?: Roster): Judge {
   return {
     lasts: roster === undefined,
-    reaches(letter, resource) {
-      if (KEPT_ELSEWHERE.has(resource.resourceType)) return false
-      const reach = access.reach(resource.resourceType, letter)
-      return isWithin(resource, reach, baseUrl, roster)
-    },
+    reaches: (letter, resource) =>
+      !KEPT_ELSEWHERE.has(resource.resourceType) &&
+      isWithin(resource, access.reach(resource.resourceType, letter), baseUrl, roster),
+    accepts: (letter, resource) =>
+      !KEPT_ELSEWHERE.has(resource.resourceType) &&
+      isWritable(resource, access.reach(resource.resourceType, letter), baseUrl, roster),
   }
 }
 
@@ -85,6 +88,13 @@ function panelsOf(access: Access, type: string): readonly Panel[] {
     types.set(type, panels)
   }
   return panels
+}
+
+/** All patients whom a judgement of new content may come to speak of. */
+export function patientsWritten(resource: Resource, baseUrl: string): ReadonlySet<string> {
+  const named = new Set([...patientsNamed(resource, baseUrl), ...referredPatients(resource, baseUrl)])
+  named.delete(UNKNOWN_PATIENT)
+  return named
 }
 
 /** All patients whom a judgement of the resource may come to speak of. */

@@ -10,7 +10,7 @@ import type { Letter } from '../../scope/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
 import { hidesSearch } from './hidden-searches.ts'
-import { judgeOf } from './judge.ts'
+import { judgeOf, patientsWritten } from './judge.ts'
 
 /** Why content must not be written with a letter, if so. */
 export async function contentProblem(
@@ -23,9 +23,9 @@ export async function contentProblem(
   const resource = plainOf(content)
   if (hidesSearch(resource, access, context.baseUrl)) return fail({ problem: 'out-of-reach' })
   if (access.reach(resource.resourceType, letter) === 'everything') return undefined
-  const judge = await judgeOf(context, call, [resource])
+  const judge = await judgeOf(context, call, [resource], undefined, patientsWritten)
   if (isProblem(judge)) return judge
-  return judge.reaches(letter, resource) ? undefined : fail({ problem: 'out-of-reach' })
+  return judge.accepts(letter, resource) ? undefined : fail({ problem: 'out-of-reach' })
 }
 
 /**

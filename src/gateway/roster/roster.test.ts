@@ -164,7 +164,7 @@ describe('refused and absent', () => {
       })
       for (const [tail, times] of [
         ['', 4],
-        ['/_history', 2],
+        ['/_history', 4],
       ] as const)
         for (const id of ['cb', 'cn', 'none'])
           assert.equal(await often(who, `GET Condition/${id}${tail}`), times, id + tail)

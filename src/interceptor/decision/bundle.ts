@@ -27,14 +27,18 @@ export function readEntries(
   return entries.map(({ interaction, body }) => ({ interaction, body: resolve(body, address) }))
 }
 
-// What an entry makes anew has no id yet. Its address stays, and is taken for another patient wherever one is written.
+// A resource that an entry creates has no id yet. Its URL stays, and counts as another patient where it may be one.
 function addressOf(
   fullUrl: unknown,
   interaction: Interaction | Misunderstood,
 ): readonly (readonly [string, string])[] {
-  if (typeof fullUrl !== 'string' || interaction.kind !== 'update') return []
+  if (typeof fullUrl !== 'string') return []
+  if (interaction.kind === 'create' && interaction.type === 'Patient') return [[fullUrl, NEW_PATIENT]]
+  if (interaction.kind !== 'update') return []
   return [[fullUrl, `${interaction.type}/${interaction.id}`]]
 }
+
+const NEW_PATIENT = 'http://new.invalid/Patient/new'
 
 /** `Patient?identifier=…`: a search, which under a limited grant can find no patient but that of the token. */
 function matched(text: string, { patient }: Grant, access: Access): string | undefined {

@@ -1,5 +1,11 @@
-import { type Access, isWithin } from '../../consent/index.ts'
-import { type Interaction, isResource, namesOtherPatient, type Resource } from '../../fhir/index.ts'
+import { type Access, isWritable } from '../../consent/index.ts'
+import {
+  type Interaction,
+  isResource,
+  namesOtherPatient,
+  type Resource,
+  referredPatients,
+} from '../../fhir/index.ts'
 import type { Refusal } from '../refusal.ts'
 import { patchedParts } from './patched-parts.ts'
 
@@ -46,7 +52,7 @@ function writtenRefusal(
   if (body.resourceType !== type) return misread('Cannot write: the body is of another type than the address')
   if (id !== undefined && body.id !== id)
     return misread('Cannot write: the body has another id than the address')
-  return isWithin(body, reach, baseUrl) ? undefined : OUTSIDE
+  return isWritable(body, reach, baseUrl) ? undefined : OUTSIDE
 }
 
 /** A patch is judged on its result, by the server; what it says of other patients is refused before. */
@@ -55,8 +61,12 @@ function patchRefusal(body: unknown, type: string, reach: Reach, baseUrl: string
   if (!patched) return misread('Cannot read body: it is no JSON Patch or FHIRPath Patch')
   if (reach === 'everything') return undefined
   const parts: Resource = { ...patched, resourceType: type }
+  const referred = [...referredPatients(parts, baseUrl)]
   const allows = reach.some(
-    ({ patient, sole }) => !sole || patient === undefined || !namesOtherPatient(parts, patient, baseUrl),
+    ({ patient, sole }) =>
+      !sole ||
+      patient === undefined ||
+      (!namesOtherPatient(parts, patient, baseUrl) && referred.every(id => id === patient)),
   )
   return allows ? undefined : OUTSIDE
 }
