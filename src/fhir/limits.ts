@@ -17,6 +17,8 @@ export const SEARCH_CHARACTERS = 64 * 1024
 export const SEARCH_VALUES = 1_000
 /** Steps of reading a search: one for each value and each type that a chain or a search of all types leads to. */
 export const SEARCH_STEPS = 20_000
+/** Characters of resources on a page: of what was found, and as many again of what it brings along. */
+export const PAGE_CHARACTERS = 4 * 1024 * 1024
 /** Rules that the includes of a search come to: `*` is many. */
 export const INCLUDE_RULES = 1_000
 /** Resources that a page of a search brings along. */

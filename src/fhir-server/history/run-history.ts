@@ -1,5 +1,5 @@
 import type { Limit, Reach } from '../../consent/index.ts'
-import type { HistoryQuery } from '../../fhir/index.ts'
+import { type HistoryQuery, limits } from '../../fhir/index.ts'
 import type { Context } from '../call.ts'
 import type { SqlValue } from '../repository/database.ts'
 import {
@@ -44,13 +44,17 @@ export function runHistory(
   if (ground.parts.length === 0 || query.count === 0) return { versions: [], next: undefined }
   const before = after ? sql`WHERE seq < ${after[0] ?? 0}` : sql``
   const columns = name(`v.seq AS seq, v.tid, r.id, v.version, v.updated, v.method,
-    v.version = 1 OR (SELECT p.method FROM version p WHERE p.rid = v.rid AND p.version = v.version - 1) = 'DELETE',
-    coalesce(v.content, r.content)`)
+    v.version = 1 OR (SELECT p.method FROM version p WHERE p.rid = v.rid AND p.version = v.version - 1) = 'DELETE'`)
   const { text, values } = sql`SELECT * FROM (${versions(context, ground, query, columns)}) ${before}
     ORDER BY seq DESC LIMIT ${query.count + 1}`
   const rows = database.rows(text, values)
-  const shown = rows.slice(0, query.count).map(
-    ([seq, tid, id, version, updated, method, isCreation, content]): Version => ({
+  const shown: Version[] = []
+  let room = limits.PAGE_CHARACTERS
+  for (const [seq, tid, id, version, updated, method, isCreation] of rows.slice(0, query.count)) {
+    const content = contentOf(context, Number(seq))
+    room -= content.length
+    if (room < 0 && shown.length > 0) break
+    shown.push({
       seq: Number(seq),
       type: names.typeOf(Number(tid)),
       id: String(id),
@@ -58,11 +62,19 @@ export function runHistory(
       updated: Number(updated),
       method: String(method),
       isCreation: isCreation === 1,
-      content: String(content),
-    }),
-  )
+      content,
+    })
+  }
   const last = shown.at(-1)
-  return { versions: shown, next: rows.length > query.count && last ? [last.seq] : undefined }
+  return { versions: shown, next: rows.length > shown.length && last ? [last.seq] : undefined }
+}
+
+function contentOf({ repository }: Context, seq: number): string {
+  const [row] = repository.database.rows(
+    'SELECT coalesce(v.content, r.content) FROM version v JOIN resource r ON r.rid = v.rid WHERE v.seq = ?',
+    [seq],
+  )
+  return String(row?.[0])
 }
 
 /** How many versions there are, as far as it is cheap to know. */

@@ -3,7 +3,7 @@ import { fail, type IncludeRule, limits } from '../../fhir/index.ts'
 import type { Problem } from '../problem.ts'
 import type { Database } from '../repository/database.ts'
 import { reachCondition } from './reach-condition.ts'
-import { type Hit, hitOf } from './run-query.ts'
+import { type Hit, loadHit } from './run-query.ts'
 import type { Scene } from './scene.ts'
 import { list, name, type Sql, sql } from './sql.ts'
 
@@ -20,39 +20,52 @@ export function includesOf(
 ): readonly Hit[] | Problem {
   const known = new Set(matches.map(hit => hit.rid))
   const included: Hit[] = []
+  let room = limits.PAGE_CHARACTERS
   let from = matches
   let active = rules
   for (let round = 0; active.length > 0 && from.length > 0 && round < limits.INCLUDE_ROUNDS; round++) {
     const fresh: Hit[] = []
     for (const rule of active)
-      for (const hit of rule.direction === 'forward'
+      for (const rid of rule.direction === 'forward'
         ? forward(database, { ...scene, reach: type => access.reach(type, 'r') }, rule, from)
         : reverse(database, scene, rule, from)) {
-        if (known.has(hit.rid)) continue
-        known.add(hit.rid)
+        if (known.has(rid)) continue
+        known.add(rid)
+        const hit = loadHit({ database, scene }, rid)
+        room -= hit.content.length
         fresh.push(hit)
+        if (room < 0 || included.length + fresh.length > limits.INCLUDED_RESOURCES) return TOO_MUCH
       }
-    included.push(...fresh)
-    if (included.length > limits.INCLUDED_RESOURCES)
-      return fail({
-        problem: 'too-costly',
-        text: `Cannot include over ${limits.INCLUDED_RESOURCES} resources: ask for smaller pages`,
-      })
+    for (const hit of fresh) included.push(hit)
     from = fresh
     active = rules.filter(rule => rule.iterate)
   }
   return included
 }
 
-function forward(database: Database, scene: Scene, rule: IncludeRule, from: readonly Hit[]): readonly Hit[] {
+const TOO_MUCH = fail({
+  problem: 'too-costly',
+  text: `Cannot include over ${limits.INCLUDED_RESOURCES} resources or ${limits.PAGE_CHARACTERS} characters: ask for smaller pages`,
+})
+
+/** The numbers of what the rule brings along. */
+function forward(
+  database: Database,
+  scene: Scene,
+  rule: IncludeRule,
+  from: readonly Hit[],
+): readonly number[] {
   const sources = from.filter(hit => hit.type === rule.source).map(hit => hit.rid)
   if (sources.length === 0) return []
   const nids = rule.parameters.map(it => scene.names.parameterId(rule.source, it))
   const { text, values } = sql`SELECT DISTINCT e.type, e.id FROM reference e
     WHERE e.rid IN (SELECT value FROM json_each(${JSON.stringify(sources)})) AND e.nid IN (${list(nids)}) AND e.type <> ''`
   const ids = new Map<string, string[]>()
-  for (const [type, id] of database.rows(text, values))
-    ids.set(String(type), [...(ids.get(String(type)) ?? []), String(id)])
+  for (const [type, id] of database.rows(text, values)) {
+    const known = ids.get(String(type)) ?? []
+    known.push(String(id))
+    ids.set(String(type), known)
+  }
   return [...ids]
     .filter(([type]) => rule.target === undefined || rule.target === type)
     .flatMap(([type, targets]) =>
@@ -60,23 +73,28 @@ function forward(database: Database, scene: Scene, rule: IncludeRule, from: read
     )
 }
 
-function reverse(database: Database, scene: Scene, rule: IncludeRule, from: readonly Hit[]): readonly Hit[] {
-  const hits: Hit[] = []
+function reverse(
+  database: Database,
+  scene: Scene,
+  rule: IncludeRule,
+  from: readonly Hit[],
+): readonly number[] {
+  const rids: number[] = []
   for (const [type, targets] of Map.groupBy(from, hit => hit.type)) {
     if (rule.target !== undefined && rule.target !== type) continue
     const ids = JSON.stringify(targets.map(hit => hit.id))
     const nids = rule.parameters.map(it => scene.names.parameterId(rule.source, it))
     const pointing = sql`SELECT e.rid FROM reference e WHERE e.nid IN (${list(nids)})
       AND e.id IN (SELECT value FROM json_each(${ids})) AND e.type = ${type}`
-    hits.push(...reached(database, scene, rule.source, sql`r.rid IN (${pointing})`))
+    for (const rid of reached(database, scene, rule.source, sql`r.rid IN (${pointing})`)) rids.push(rid)
   }
-  return hits
+  return rids
 }
 
-function reached(database: Database, scene: Scene, type: string, which: Sql): readonly Hit[] {
+function reached(database: Database, scene: Scene, type: string, which: Sql): readonly number[] {
   const reach = scene.reach(type)
   const within = reach === 'everything' ? name('1') : reachCondition(scene, type, reach, 'r')
-  const { text, values } = sql`SELECT r.rid, r.tid, r.id, r.content FROM resource r
+  const { text, values } = sql`SELECT r.rid FROM resource r
     WHERE r.tid = ${scene.names.typeId(type)} AND ${which} AND r.deleted = 0 AND ${within} ORDER BY r.rid LIMIT ${limits.INCLUDED_RESOURCES + 1}`
-  return database.rows(text, values).map(row => hitOf(scene, row))
+  return database.rows(text, values).map(([rid]) => Number(rid))
 }

@@ -1,6 +1,17 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { BASE, type Fhir, idsOf, issueOf, nextOf, patient, startFhir } from '../testing/fhir.ts'
+import { limits } from '../../fhir/index.ts'
+import {
+  BASE,
+  condition,
+  type Fhir,
+  idsOf,
+  issueOf,
+  nextOf,
+  patient,
+  type Reply,
+  startFhir,
+} from '../testing/fhir.ts'
 
 let fhir: Fhir
 before(async () => {
@@ -86,5 +97,49 @@ describe('paging', () => {
       undefined,
       'it would cost a look at all',
     )
+  })
+})
+
+describe('a page of large resources', () => {
+  const MEGABYTE = 1_000_000
+  const large = (id: string) =>
+    condition(id, 'p', {
+      note: [{ text: 'x'.repeat(MEGABYTE) }],
+      asserter: { reference: 'Practitioner/large' },
+    })
+
+  it('holds fewer, and links to the rest; a history too', async () => {
+    const own = await startFhir()
+    for (let at = 0; at < 10; at++) await own('PUT Condition/large', large('large'))
+    for (let at = 0; at < 9; at++) await own(`PUT Condition/c${at}`, large(`c${at}`))
+    for (const what of [
+      'Condition?_count=50',
+      'Condition?_count=50&_sort=-_lastUpdated',
+      'Condition/large/_history',
+    ]) {
+      const sizes: number[] = []
+      const seen = new Set<string>()
+      for (let url: string | undefined = what; url !== undefined; ) {
+        const reply: Reply = await own(`GET ${url}`)
+        assert.ok(reply.text.length < limits.PAGE_CHARACTERS + 10_000)
+        sizes.push(reply.body.entry?.length ?? 0)
+        for (const { resource } of reply.body.entry ?? [])
+          seen.add(`${resource?.id} ${resource?.meta?.versionId}`)
+        url = nextOf(reply)
+      }
+      assert.deepEqual([sizes, seen.size], [[4, 4, 2], 10], what)
+    }
+    await own.close()
+  })
+
+  it('brings along no more than fits', async () => {
+    const own = await startFhir()
+    for (let at = 0; at < 5; at++) await own(`PUT Condition/c${at}`, large(`c${at}`))
+    await own('PUT Practitioner/large', { resourceType: 'Practitioner', id: 'large' })
+    assert.equal(
+      issueOf(await own('GET Practitioner?_revinclude=Condition:asserter')),
+      '400 too-costly: Cannot include over 5000 resources or 4194304 characters: ask for smaller pages',
+    )
+    await own.close()
   })
 })

@@ -1,4 +1,4 @@
-import { careDateParameters, type DateRange, type Query } from '../../fhir/index.ts'
+import { careDateParameters, type DateRange, limits, type Query } from '../../fhir/index.ts'
 import type { Database, SqlValue } from '../repository/database.ts'
 import { isBounded, living } from './living.ts'
 import type { Scene } from './scene.ts'
@@ -35,17 +35,34 @@ export function runQuery(ground: Ground, query: Query, after: readonly SqlValue[
   const keys = sort.map((_, at) => `, p.k${at}`).join('')
   const order = orderOf(sort)
   const from = after ? sql` WHERE ${isAfter(sort, after)}` : sql``
-  const { text, values } = sql`WITH page AS MATERIALIZED (
-      SELECT * FROM (${rows(ground, query)})${from} ORDER BY ${order} LIMIT ${count + 1})
-    SELECT p.rid, r.tid, r.id, r.content${name(keys)} FROM page p CROSS JOIN resource r ON r.rid = p.rid
-    ORDER BY ${name(order.text.replaceAll(/\b(k\d+|rid)\b/g, 'p.$1'))}`
+  const { text, values } = sql`SELECT p.rid${name(keys)} FROM (${rows(ground, query)}) p${from}
+    ORDER BY ${order} LIMIT ${count + 1}`
   const found = ground.database.rows(text, values)
-  const shown = found.slice(0, count)
-  const last = shown.at(-1)
-  return {
-    hits: shown.map(row => hitOf(ground.scene, row)),
-    next: found.length > count && last ? [...last.slice(4), last[0] ?? null] : undefined,
+  const hits = loadPage(
+    ground,
+    found.slice(0, count).map(([rid]) => Number(rid)),
+  )
+  const last = found[hits.length - 1]
+  return { hits, next: found.length > hits.length && last ? [...last.slice(1), last[0] ?? null] : undefined }
+}
+
+/** The resources, as many as fit on a page; one at least. */
+function loadPage(ground: Ground, rids: readonly number[]): readonly Hit[] {
+  const hits: Hit[] = []
+  let room = limits.PAGE_CHARACTERS
+  for (const rid of rids) {
+    const hit = loadHit(ground, rid)
+    room -= hit.content.length
+    if (room < 0 && hits.length > 0) break
+    hits.push(hit)
   }
+  return hits
+}
+
+export function loadHit({ database, scene }: Pick<Ground, 'database' | 'scene'>, rid: number): Hit {
+  const [row] = database.rows('SELECT tid, id, content FROM resource WHERE rid = ?', [rid])
+  const [tid, id, content] = row ?? []
+  return { rid, type: scene.names.typeOf(Number(tid)), id: String(id), content: String(content) }
 }
 
 /** How many there are; with a limit, undefined when there are more. */
@@ -80,8 +97,4 @@ function isInRange(scene: Scene, type: string, dates: readonly string[], { low, 
   const nids = list(dates.map(code => scene.names.parameterId(type, code)))
   const entry = sql`SELECT 1 FROM date e WHERE e.rid = r.rid AND e.nid IN (${nids})`
   return sql`(EXISTS (${entry} AND e.low <= ${high} AND e.high >= ${low}) OR NOT EXISTS (${entry}))`
-}
-
-export function hitOf(scene: Scene, [rid, tid, id, content]: readonly SqlValue[]): Hit {
-  return { rid: Number(rid), type: scene.names.typeOf(Number(tid)), id: String(id), content: String(content) }
 }
