@@ -246,7 +246,8 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         const count = { name: '_count', valueInteger: 1 }
         const first = await post(parameters({ name: '_type', valueCode: 'Condition' }, count))
         const next = nextIn(first)
-        assert.equal((await ask(`POST ${next}`, ann(), parameters(count))).status, isEmbedded ? 405 : 400)
+        const other = parameters({ name: '_type', valueCode: 'Observation' })
+        assert.equal((await ask(`POST ${next}`, ann(), other)).status, isEmbedded ? 405 : 400)
         const pages = [first]
         for (let link = next; link !== undefined; link = nextIn(pages.at(-1) ?? first))
           pages.push(await ask(`GET ${link}`))
