@@ -209,7 +209,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
 
       it('takes its parameters from the address and from Parameters alike', async () => {
         const only = await ask('GET /Patient/ann/$everything?_type=Condition')
-        assert.deepEqual(shownIn(only).slice(0, 2), ['Condition/ca', 'Condition/ca2'])
+        assert.deepEqual(shownIn(only), ['Condition/ca', 'Condition/ca2'])
         const type = { name: '_type', valueCode: 'Condition' }
         assert.deepEqual(shownIn(await post(parameters(type))), shownIn(only))
         assert.deepEqual(shownIn(await post(parameters(), '?_type=Condition')), shownIn(only))
@@ -238,7 +238,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
           '',
           narrow,
         )
-        assert.deepEqual(shownIn(told), ['Condition/ca', 'Condition/ca2', 'Patient/ann'])
+        assert.deepEqual(shownIn(told), ['Condition/ca', 'Condition/ca2'])
         assert.doesNotMatch(told.text, /"Observation"|Hidden|Secret/)
       })
 
@@ -246,12 +246,12 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         const count = { name: '_count', valueInteger: 1 }
         const first = await post(parameters({ name: '_type', valueCode: 'Condition' }, count))
         const next = nextIn(first)
-        const other = parameters({ name: '_type', valueCode: 'Observation' })
-        assert.equal((await ask(`POST ${next}`, ann(), other)).status, isEmbedded ? 405 : 400)
+        const other = { name: '_type', valueCode: 'Observation' }
+        assert.equal((await ask(`POST ${next}`, ann(), parameters(other))).status, 400)
         const pages = [first]
         for (let link = next; link !== undefined; link = nextIn(pages.at(-1) ?? first))
           pages.push(await ask(`GET ${link}`))
-        const shown = pages.flatMap(told => shownIn(told).filter(it => !it.startsWith('Patient/')))
+        const shown = pages.flatMap(told => shownIn(told))
         assert.deepEqual([shown, pages.length > 1], [['Condition/ca', 'Condition/ca2'], true])
       })
     })

@@ -18,3 +18,5 @@ export const SHARE_OF_GRANT = 1 / 4
 export const UPSTREAM_WAITING_PER_GRANT = 256
 /** The part of the time-out that a request waits for a connection at most. */
 export const WAITING_TIME = 3 / 4
+/** Included resources that the links of `$everything` remember, so that they are not shown again. */
+export const INCLUDES_REMEMBERED = 300

@@ -14,6 +14,7 @@ import type { Answer } from '../answer.ts'
 import { addressOf, bundleJson, entryJson, type Link } from '../bundle-json.ts'
 import type { Call, Context, Handler, InteractionOf } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
+import type { SqlValue } from '../repository/database.ts'
 import { includesOf } from '../search/includes.ts'
 import { countQuery, type Found, type Ground, type Hit, isCountable, runQuery } from '../search/run-query.ts'
 import { sceneOf } from '../search/scene.ts'
@@ -32,34 +33,69 @@ export const search: Handler<Search['kind']> = (context, begun) => {
   const turned = turnPage(context, begun, `search ${address}`)
   if (isProblem(turned)) return turned
   const { call, after } = turned
+  return answerSearch(context, call, after, {
+    address,
+    linkTo: next => nextLink(context, call, address, `search ${address}`, next),
+    include: ({ database, scene }, { includes }, { hits }) =>
+      includesOf(database, scene, call.access, includes, hits),
+  })
+}
+
+/** How a page of a search is presented. */
+export interface SearchPage {
+  /** Where it is, for its self link. */
+  readonly address: string
+  /** What the self link has for parameters, where it is not what was understood. */
+  readonly asked?: Params
+  readonly linkTo: (next: readonly SqlValue[]) => Link
+  /** What comes along with the matches of this page. */
+  readonly include: (ground: Ground, query: Query, found: Found) => readonly Hit[] | Problem
+  /** Whether a match is shown itself, or only what comes along with it. */
+  readonly isShown?: (hit: Hit) => boolean
+}
+
+/** The page of a search that begins after a place. */
+export function answerSearch(
+  context: Context,
+  call: Call<Search>,
+  after: readonly SqlValue[] | undefined,
+  page: SearchPage,
+): Answer | Problem {
   const care = careOf(call.interaction)
   if (care && isProblem(care)) return care
-  const types = typesOf(call)
-  if (isProblem(types)) return types
-  const asked = parseQuery(types, criteriaOf(call.interaction), context.baseUrl, call.preferences.lenient)
-  if (isProblem(asked)) return asked
-  const query = types.length > 1 ? ofPresent(context, call, asked) : asked
+  const query = queryOf(context, call)
+  if (isProblem(query)) return query
   const wide = tooWide(query)
   if (wide) return wide
   const ground = { ...groundOf(context, call), care }
-  const self = { relation: 'self', url: addressOf(address, usedBy(call.interaction, query)) } as const
+  const used = page.asked ?? usedBy(call.interaction, query)
+  const self = { relation: 'self', url: addressOf(page.address, used) } as const
   if (query.shape.summary === 'count' || query.count === 0) return counted(ground, query, self)
   const found = runQuery(ground, query, after)
-  const brought = includesOf(ground.database, ground.scene, call.access, query.includes, found.hits)
+  const brought = page.include(ground, query, found)
   if (isProblem(brought)) return brought
   const included = care
     ? brought.filter(hit => isInCareRange(JSON.parse(hit.content), care, context.baseUrl))
     : brought
-  const next = found.next && nextLink(context, call, address, `search ${address}`, found.next)
+  const next = found.next && page.linkTo(found.next)
+  const hits = page.isShown ? found.hits.filter(page.isShown) : found.hits
   return answer({
     type: 'searchset',
-    total: totalOf(ground, query, found, after === undefined),
+    total: totalOf(ground, query, { ...found, hits }, after === undefined),
     links: next ? [self, next] : [self],
     entries: [
-      ...found.hits.map(hit => entryOf(context, query, hit, 'match')),
+      ...hits.map(hit => entryOf(context, query, hit, 'match')),
       ...included.map(hit => entryOf(context, query, hit, 'include')),
     ],
   })
+}
+
+/** What a search asks, of the types that there are. */
+export function queryOf(context: Context, call: Call<Search>): Query | Problem {
+  const types = typesOf(call)
+  if (isProblem(types)) return types
+  const query = parseQuery(types, criteriaOf(call.interaction), context.baseUrl, call.preferences.lenient)
+  return isProblem(query) || types.length === 1 ? query : ofPresent(context, call, query)
 }
 
 function answer(parts: Parameters<typeof bundleJson>[0]): Answer {
@@ -152,7 +188,8 @@ function isOfOneType(interaction: Search): boolean {
   )
 }
 
-function namedTypes(params: Params): readonly string[] | Problem {
+/** The types that `_type` names. */
+export function namedTypes(params: Params): readonly string[] | Problem {
   const types = params.filter(([name]) => name === '_type').flatMap(([, value]) => value.split(','))
   const unknown = types.find(type => !isResourceType(type))
   return unknown === undefined

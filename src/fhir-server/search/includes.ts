@@ -1,9 +1,9 @@
 import type { Access } from '../../consent/index.ts'
-import { fail, type IncludeRule, limits } from '../../fhir/index.ts'
+import { fail, type IncludeRule, limits, type Query } from '../../fhir/index.ts'
 import type { Problem } from '../problem.ts'
 import type { Database } from '../repository/database.ts'
 import { reachCondition } from './reach-condition.ts'
-import { type Hit, loadHit } from './run-query.ts'
+import { type Ground, type Hit, loadHit, matchingRids } from './run-query.ts'
 import type { Scene } from './scene.ts'
 import { list, name, type Sql, sql } from './sql.ts'
 
@@ -48,6 +48,38 @@ const TOO_MUCH = fail({
   text: `Cannot include over ${limits.INCLUDED_RESOURCES} resources or ${limits.PAGE_CHARACTERS} characters: ask for smaller pages`,
 })
 
+/** What any match of a query refers to and that is no match itself; of the named types, if there are some. */
+export function referredTo(
+  ground: Ground,
+  query: Query,
+  access: Access,
+  types: readonly string[],
+): readonly Hit[] | Problem {
+  const { database, scene } = ground
+  const matching = matchingRids(ground, query)
+  const known = new Set(matching)
+  const readable = { ...scene, reach: (type: string) => access.reach(type, 'r') }
+  const rids = targetsOf(database, matching)
+    .filter(([type]) => types.length === 0 || types.includes(type))
+    .flatMap(([type, ids]) => reached(database, readable, type, isOneOf(ids)))
+    .filter(rid => !known.has(rid))
+  if (rids.length > limits.INCLUDED_RESOURCES) return TOO_MUCH_REFERRED
+  const hits: Hit[] = []
+  let room = limits.PAGE_CHARACTERS
+  for (const rid of rids) {
+    const hit = loadHit(ground, rid)
+    room -= hit.content.length
+    if (room < 0) return TOO_MUCH_REFERRED
+    hits.push(hit)
+  }
+  return hits
+}
+
+const TOO_MUCH_REFERRED = fail({
+  problem: 'too-costly',
+  text: `Cannot include over ${limits.INCLUDED_RESOURCES} resources or ${limits.PAGE_CHARACTERS} characters: name the types by _type`,
+})
+
 /** The numbers of what the rule brings along. */
 function forward(
   database: Database,
@@ -58,19 +90,30 @@ function forward(
   const sources = from.filter(hit => hit.type === rule.source).map(hit => hit.rid)
   if (sources.length === 0) return []
   const nids = rule.parameters.map(it => scene.names.parameterId(rule.source, it))
+  return targetsOf(database, sources, sql`AND e.nid IN (${list(nids)})`)
+    .filter(([type]) => rule.target === undefined || rule.target === type)
+    .flatMap(([type, targets]) => reached(database, scene, type, isOneOf(targets)))
+}
+
+/** The ids that resources refer to, by type. */
+function targetsOf(
+  database: Database,
+  rids: readonly number[],
+  which: Sql = sql``,
+): readonly (readonly [type: string, ids: readonly string[]])[] {
   const { text, values } = sql`SELECT DISTINCT e.type, e.id FROM reference e
-    WHERE e.rid IN (SELECT value FROM json_each(${JSON.stringify(sources)})) AND e.nid IN (${list(nids)}) AND e.type <> ''`
+    WHERE e.rid IN (SELECT value FROM json_each(${JSON.stringify(rids)})) AND e.type <> '' ${which}`
   const ids = new Map<string, string[]>()
   for (const [type, id] of database.rows(text, values)) {
-    const known = ids.get(String(type)) ?? []
-    known.push(String(id))
-    ids.set(String(type), known)
+    const known = ids.get(String(type))
+    if (known) known.push(String(id))
+    else ids.set(String(type), [String(id)])
   }
   return [...ids]
-    .filter(([type]) => rule.target === undefined || rule.target === type)
-    .flatMap(([type, targets]) =>
-      reached(database, scene, type, sql`r.id IN (SELECT value FROM json_each(${JSON.stringify(targets)}))`),
-    )
+}
+
+function isOneOf(ids: readonly string[]): Sql {
+  return sql`r.id IN (SELECT value FROM json_each(${JSON.stringify(ids)}))`
 }
 
 function reverse(

@@ -65,6 +65,13 @@ export function loadHit({ database, scene }: Pick<Ground, 'database' | 'scene'>,
   return { rid, type: scene.names.typeOf(Number(tid)), id: String(id), content: String(content) }
 }
 
+/** The numbers of all resources that a query finds. */
+export function matchingRids(ground: Ground, query: Query): readonly number[] {
+  if (query.types.length === 0) return []
+  const { text, values } = rows(ground, { ...query, sort: [] })
+  return ground.database.rows(text, values).map(([rid]) => Number(rid))
+}
+
 /** How many there are; with a limit, undefined when there are more. */
 export function countQuery(ground: Ground, query: Query, limit?: number): number | undefined {
   if (query.types.length === 0) return 0

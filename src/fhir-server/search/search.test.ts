@@ -9,6 +9,7 @@ import {
   nextOf,
   observation,
   patient,
+  type Reply,
   startFhir,
 } from '../testing/fhir.ts'
 
@@ -266,11 +267,39 @@ describe('_include and _revinclude', () => {
 })
 
 describe('$everything', () => {
+  const shownBy = (reply: Reply) => reply.body.entry?.map(it => it.resource?.id ?? '') ?? []
+
+  it('shows each resource once, however small the pages are', async () => {
+    const whole = shownBy(await fhir('GET Patient/ann/$everything'))
+    for (const count of [1, 2, 3, 50]) {
+      const ids: string[] = []
+      let next: string | undefined = `Patient/ann/$everything?_count=${count}`
+      while (next !== undefined) {
+        const page: Reply = await fhir(`GET ${next}`)
+        assert.equal(page.status, 200, page.text)
+        assert.ok(idsOf(page).length <= count)
+        ids.push(...shownBy(page))
+        next = nextOf(page)
+      }
+      assert.deepEqual(ids.toSorted(), whole.toSorted())
+    }
+    const first = await fhir('GET Patient/ann/$everything?_count=2&_type=Condition,Practitioner')
+    assert.match(nextOf(first) ?? '', /\/Patient\/ann\/\$everything\?_page=/)
+    const second = await fhir(`GET ${nextOf(first)}&_count=2&_format=json`)
+    assert.deepEqual([...shownBy(first), ...shownBy(second)].toSorted(), ['c1', 'c2', 'c3', 'dr'])
+    assert.equal(
+      (await fhir(`GET ${nextOf(first)?.replace('ann/$everything', 'bob/$everything')}`)).status,
+      400,
+    )
+  })
+
   it('answers with the compartment and what it refers to', async () => {
     const reply = await fhir('GET Patient/ann/$everything')
     assert.deepEqual(idsOf(reply).toSorted(), ['ann', 'c1', 'c2', 'c3', 'o1', 'o2', 'r'])
     assert.deepEqual(idsOf(reply, 'include').toSorted(), ['dr', 'org'])
-    assert.deepEqual(idsOf(await fhir('GET Patient/ann/$everything?_type=Observation')), ['o1', 'o2'])
+    assert.deepEqual(shownBy(await fhir('GET Patient/ann/$everything?_type=Observation')), ['o1', 'o2'])
+    const named = await fhir('GET Patient/ann/$everything?_type=Observation,Practitioner')
+    assert.deepEqual(shownBy(named).toSorted(), ['dr', 'o1', 'o2'])
     assert.equal((await fhir('GET Patient/none/$everything')).status, 404)
     assert.equal((await fhir('GET Patient/ann/$everything?begin=2020')).status, 400)
     assert.equal((await fhir('GET Patient/$everything')).status, 404)

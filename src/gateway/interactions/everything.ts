@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import {
   careRangeIn,
   type DateRange,
@@ -17,6 +18,7 @@ import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { find } from '../judge/find.ts'
 import { seesAll } from '../judge/sees-all.ts'
+import { INCLUDES_REMEMBERED } from '../limits.ts'
 import { type Problem, tooCostly } from '../problem.ts'
 import { bundleText } from '../search/bundle-text.ts'
 import { PAGES } from '../search/every-page.ts'
@@ -56,6 +58,8 @@ export interface Wanted {
   readonly sent: Params
   /** The range that a date of care must be in. Not every upstream heeds `start` and `end`. */
   readonly care?: DateRange | undefined
+  /** The types that are wanted, where they are named. Not every upstream heeds `_type`. */
+  readonly types?: ReadonlySet<string> | undefined
 }
 
 /** A searchset of what the upstream gives for an operation, every resource of it judged by its content. */
@@ -64,16 +68,17 @@ export async function fetchRecord(
   call: Call<Operation>,
   path: string,
   spot: Spot | undefined,
-  { count, sent, care }: Wanted,
+  wanted: Wanted,
 ): Promise<Answer | Problem> {
   const { params } = call.interaction
-  const first = `${path}?${queryOf(sent, context.addresses)}`
-  const page = await gather(spot, count, link =>
-    fetchEntries(context, call, link === '' ? first : link, care),
-  )
+  const first = `${path}?${queryOf(wanted.sent, context.addresses)}`
+  const includes = includesShown(spot?.shown ?? [])
+  const fetch = (link: string) => fetchEntries(context, call, link === '' ? first : link, wanted)
+  const page = await gather(spot, wanted.count, fetch, includes)
   if (isProblem(page)) return page
   if (page.isEndless) return tooCostly(PAGES * AT_ONCE)
-  const { items: entry, links, isWhole } = page
+  const { items: entry, isWhole } = page
+  const links = new Map([...page.links].map(([to, it]) => [to, { ...it, shown: includes.keys() }]))
   return {
     status: 200,
     headers: {},
@@ -97,7 +102,7 @@ async function fetchEntries(
   context: Context,
   call: Call,
   link: string,
-  care: DateRange | undefined,
+  { care, types }: Wanted,
 ): Promise<Part<Entry> | Problem> {
   const page = await fetchPage(context, call, getting(call, link), SEEN)
   if (isProblem(page)) return page
@@ -108,13 +113,28 @@ async function fetchEntries(
       resource: exact,
       search: { mode },
     })
-  const isWanted = ({ resource }: Released) => !care || isInCareRange(resource, care, context.baseUrl)
+  const isWanted = ({ resource }: Released) =>
+    (!care || isInCareRange(resource, care, context.baseUrl)) && (!types || types.has(resource.resourceType))
   return {
     items: [
       ...page.matches.filter(isWanted).map(entryOf('match')),
       ...page.includes.filter(isWanted).map(entryOf('include')),
     ],
     next: page.links.get('next'),
+  }
+}
+
+/** Upstreams may repeat what they include on every page: each is shown once, as far as a link can remember. */
+function includesShown(before: readonly string[]) {
+  const keys = new Set(before)
+  const keyOf = ({ fullUrl }: Entry) => hash('sha256', fullUrl, 'base64url').slice(0, 10)
+  const isInclude = ({ search }: Entry) => search.mode === 'include'
+  return {
+    has: (entry: Entry) => isInclude(entry) && keys.has(keyOf(entry)),
+    add(entry: Entry) {
+      if (isInclude(entry) && keys.size < INCLUDES_REMEMBERED) keys.add(keyOf(entry))
+    },
+    keys: () => [...keys],
   }
 }
 
@@ -155,5 +175,6 @@ function wantedBy({ access }: Call, of: EverythingType, params: Params): Wanted 
   const types = (asked.length > 0 ? asked : resourceTypes).filter(
     type => isReached(access, type, 's') || isReached(access, type, 'r'),
   )
-  return { count, sent: [...sent, ['_type', types.join(',')]], care }
+  const named = asked.length > 0 ? new Set(asked) : undefined
+  return { count, sent: [...sent, ['_type', types.join(',')]], care, types: named }
 }

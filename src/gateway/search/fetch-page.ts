@@ -36,6 +36,8 @@ export interface Spot {
   readonly link: string
   /** How many of that page were shown already. */
   readonly skip?: number
+  /** Which included resources pages before this one have shown (`keyOf` of each). */
+  readonly shown?: readonly string[]
 }
 
 const RELATIONS = ['next', 'previous', 'first', 'last'] as const

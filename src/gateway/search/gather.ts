@@ -18,6 +18,14 @@ export interface Gathered<Item> {
   readonly isEndless: boolean
 }
 
+/** What was shown before and is not shown again. */
+export interface Shown<Item> {
+  has(item: Item): boolean
+  add(item: Item): void
+}
+
+const NONE: Shown<unknown> = { has: () => false, add: () => undefined }
+
 /**
  * A page made here, of what the caller may see, where the upstream could not be told all of it: by its own pages one
  * could count what is left out. There is a next page if there is something on it (docs/decisions/0136).
@@ -26,6 +34,7 @@ export async function gather<Item, P extends AnyProblem>(
   from: Spot | undefined,
   count: number,
   fetch: (link: string) => Promise<Part<Item> | P>,
+  shown: Shown<Item> = NONE,
 ): Promise<Gathered<Item> | P> {
   const items: Item[] = []
   const pageOf = (next: Spot | undefined, isEndless = false): Gathered<Item> => ({
@@ -39,11 +48,12 @@ export async function gather<Item, P extends AnyProblem>(
     const { link, skip = 0 }: Spot = spot
     const part = await fetch(link)
     if (isProblem(part)) return part
-    const seen = part.items.slice(skip)
-    const room = count - items.length
-    // One by one: so many as an upstream may send are too many arguments.
-    for (const it of seen.slice(0, room)) items.push(it)
-    if (seen.length > room) return pageOf({ link, skip: skip + room })
+    for (const [at, it] of part.items.entries()) {
+      if (at < skip || shown.has(it)) continue
+      if (items.length === count) return pageOf({ link, skip: at })
+      items.push(it)
+      shown.add(it)
+    }
     if (!part.next) return pageOf(undefined)
     if (pages === PAGES) return pageOf(part.next, true)
     spot = part.next

@@ -198,4 +198,34 @@ describe('$everything', () => {
     assert.deepEqual(await told(['xl', 'xv', 'l']), [200, ['l01', 'v11'], ['self', 'next'], undefined])
     assert.deepEqual((await told(['l'], '?_count=x'))[0], 400)
   })
+
+  it('shows what an upstream includes on every page once, and only the types that are named', async () => {
+    const entry = (resource: object, mode: string) => ({ resource, search: { mode } })
+    upstream.answer((request, response) => {
+      const page = Number(/page=(\d)/.exec(request.url ?? '')?.[1] ?? 0)
+      if (/Patient\/ann$/.test(request.url ?? ''))
+        return json(response, { resourceType: 'Patient', id: 'ann' })
+      const link = page < 3 ? [{ relation: 'next', url: `${upstream.url}?page=${page + 1}` }] : []
+      const shown = [
+        entry(condition(`c${page}`, 'ann'), 'match'),
+        entry({ resourceType: 'Practitioner', id: 'dr' }, 'include'),
+        entry({ resourceType: 'Organization', id: `org${page}` }, 'include'),
+      ]
+      return json(response, searchset([], { entry: shown, link }))
+    })
+    const all = async (query: string) => {
+      const ids: (string | undefined)[] = []
+      for (let next: string | undefined = `Patient/ann/$everything?${query}`; next !== undefined; ) {
+        const page: Reply = await fhir.as('ann')(`GET ${next}`)
+        assert.equal(page.status, 200, page.text)
+        ids.push(...(page.body.entry ?? []).map(it => it.resource?.id))
+        next = nextOf(page)
+      }
+      return ids.toSorted().join(' ')
+    }
+    for (const count of [1, 2, 3, 5, 50])
+      assert.equal(await all(`_count=${count}`), 'c0 c1 c2 c3 dr org0 org1 org2 org3', String(count))
+    assert.equal(await all('_type=Condition&_count=2'), 'c0 c1 c2 c3')
+    assert.equal(await all('_type=Condition,Practitioner&_count=2'), 'c0 c1 c2 c3 dr')
+  })
 })
