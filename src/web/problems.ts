@@ -1,5 +1,6 @@
 import type { FastifyError } from 'fastify'
-import type { IssueCode } from '../fhir/index.ts'
+import { type IssueCode, limits } from '../fhir/index.ts'
+import { JSON_EXCESS } from './json.ts'
 
 /** What goes wrong before a room's own code, or outside of what it expects. */
 export type Problem =
@@ -112,6 +113,7 @@ function otherNames(url: string): string {
 
 const MALFORMED: Readonly<Record<string, string>> = {
   FST_ERR_CTP_INVALID_JSON_BODY: 'The body is not valid JSON.',
+  [JSON_EXCESS]: `The JSON of the body is nested over ${limits.JSON_DEPTH} levels deep, or has over ${limits.JSON_VALUES} values.`,
   FST_ERR_CTP_EMPTY_JSON_BODY: 'The body is empty.',
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'The body is not as long as its Content-Length says.',
   FST_ERR_BAD_URL: 'The address is not valid.',

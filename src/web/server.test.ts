@@ -148,3 +148,24 @@ describe('createServer: a body that is too large', () => {
     )
   })
 })
+
+describe('createServer: JSON that is nested too deeply', () => {
+  it('is a 400 that names the limits', async () => {
+    const { app } = await make()
+    const payload = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
+    const reply = await app.inject({
+      ...{ method: 'POST', url: '/form', payload },
+      headers: { 'content-type': 'application/json' },
+    })
+    assert.equal(reply.statusCode, 400)
+    assert.match(reply.body, /over 500 levels deep/)
+    const plain = await app.inject({ method: 'POST', url: '/form', payload: { a: [1] } })
+    assert.deepEqual(plain.json(), { a: [1] })
+    const poisoned = '{"__proto__":{"a":1}}'
+    const refused = await app.inject({
+      ...{ method: 'POST', url: '/form', payload: poisoned },
+      headers: { 'content-type': 'application/json' },
+    })
+    assert.equal(refused.statusCode, 400)
+  })
+})

@@ -17,6 +17,7 @@ import { drainUnread } from './drain.ts'
 import { setSecurityHeaders } from './headers.ts'
 import { isReady, type ReadyCheck, serveHealth } from './health.ts'
 import { findHostName, namesTwoHosts } from './host.ts'
+import { boundJson } from './json.ts'
 import { lazyLogger } from './lazy-logger.ts'
 import { BODY_BYTES, FORM_BYTES } from './limits.ts'
 import { prepareDoors } from './listen.ts'
@@ -76,6 +77,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   if (options.name !== 'fhir') await app.register(cookie)
   await app.register(formbody, { bodyLimit: FORM_BYTES })
   app.removeContentTypeParser('text/plain')
+  boundJson(app)
   app.setErrorHandler(async (error, request, reply) => {
     const problem = problemOf(error, bodyLimitFor(request, options))
     // fastify would close the connection after a body that it did not read; what is left of it is drained instead.

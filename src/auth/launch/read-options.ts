@@ -1,3 +1,4 @@
+import { findJsonExcess } from '../../fhir/index.ts'
 import type { Parameters } from '../parameters.ts'
 import { type FurtherContext, isShortText, readFhirContext } from './further-context.ts'
 
@@ -37,7 +38,7 @@ function itemsOf(text: string): unknown {
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return findJsonExcess(text) ? undefined : JSON.parse(text)
   } catch {
     return undefined
   }

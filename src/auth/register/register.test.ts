@@ -87,9 +87,11 @@ describe('POST /oauth2/register', () => {
     const put = (text: string, into: object) =>
       register(JSON.stringify({ ...metadata, ...into }).replace('"HERE"', text))
     const { jwks } = (
-      await put(deep(20_000), { jwks: { keys: [{ ...keys.jwk, x5t: 'HERE' }], more: 1 } })
+      await put(deep(400), { jwks: { keys: [{ ...keys.jwk, x5t: 'HERE' }], more: 1 } })
     ).json()
     assert.deepEqual(jwks, { keys: [keys.jwk] })
+    const deepest = await put(deep(20_000), { jwks: { keys: [{ ...keys.jwk, x5t: 'HERE' }] } })
+    assert.equal(deepest.statusCode, 400)
     const long = await put(`"${'x'.repeat(70_000)}"`, { jwks: { keys: [{ ...keys.jwk, x5t: 'HERE' }] } })
     assert.deepEqual([long.statusCode, long.json().error], [400, 'invalid_client_metadata'])
   })

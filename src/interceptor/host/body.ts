@@ -1,4 +1,4 @@
-import type { Interaction } from '../../fhir/index.ts'
+import { findJsonExcess, type Interaction } from '../../fhir/index.ts'
 
 /** The form of a `_search`, from whatever the host's parser made of it. */
 export function formText(body: unknown): string | undefined {
@@ -16,7 +16,8 @@ export function jsonOf(interaction: Interaction, body: unknown): unknown {
   if (!isWritten(interaction) || body === undefined || body === null) return undefined
   if (typeof body !== 'string' && !(body instanceof Uint8Array)) return body
   try {
-    return JSON.parse(textOf(body))
+    const text = textOf(body)
+    return findJsonExcess(text) ? '' : JSON.parse(text)
   } catch {
     // No resource, so it is refused as one that cannot be read.
     return ''

@@ -1,5 +1,6 @@
 import type { Access } from '../../consent/index.ts'
 import {
+  findJsonExcess,
   type Interaction,
   isResource,
   outcome,
@@ -94,7 +95,8 @@ function judgeFailure(answer: Answer): AnswerVerdict {
 
 function parse(body: Buffer): unknown {
   try {
-    return JSON.parse(body.toString('utf8'))
+    const text = body.toString('utf8')
+    return findJsonExcess(text) ? undefined : JSON.parse(text)
   } catch {
     return undefined
   }
