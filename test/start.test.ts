@@ -191,6 +191,20 @@ describe('sallyport start', () => {
     assert.equal((await started.ended()).exitCode, 0)
   })
 
+  it('serves on for as long as it is told, and says that it is draining, so that a proxy loses no request', async () => {
+    const here = await place({ SMART_DRAIN_DELAY_SECONDS: '1' })
+    const started = start(here, ['app'])
+    await started.printed(RUNNING)
+    const ask = (path: string) => fetch(`${here.appUrl}${path}`)
+    assert.equal((await ask('/readyz')).status, 200)
+    started.child.kill('SIGTERM')
+    await started.printed(/Stopping/)
+    const ready = await ask('/readyz')
+    assert.deepEqual([ready.status, await ready.json()], [503, { status: 'draining', checks: [] }])
+    for (let count = 0; count < 20; count++) assert.equal((await ask('/healthz')).status, 200)
+    assert.deepEqual(await started.ended(), { exitCode: 0, signal: null })
+  })
+
   const fails = async (here: Place, line: RegExp, args: readonly string[] = []) => {
     const started = start(here, args)
     assert.deepEqual(await started.ended(), { exitCode: 1, signal: null })

@@ -15,6 +15,7 @@ function textFor(row: SettingRow<unknown>): string {
   const texts = [
     row.initial ?? '',
     '7',
+    '1',
     'http://localhost:7',
     'true',
     '127.0.0.1',
@@ -52,6 +53,7 @@ describe('readSettings', () => {
       tlsCert: undefined,
       tlsKey: undefined,
       allowHttp: false,
+      drainDelaySeconds: 0,
       loginFailureLimit: 10,
       loginFailureWindowSeconds: 300,
       loginFailureLimitPerAddress: 1000,

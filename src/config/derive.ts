@@ -36,6 +36,7 @@ export function deriveSettings(values: SettingValues, cwd: string): Settings {
     tlsCert: absolute(values.tlsCert),
     tlsKey: absolute(values.tlsKey),
     allowHttp: values.allowHttp,
+    drainDelaySeconds: values.drainDelaySeconds ?? (onLoopback ? 0 : 3),
     loginFailureLimit: values.loginFailureLimit,
     loginFailureWindowSeconds: values.loginFailureWindowSeconds,
     loginFailureLimitPerAddress: values.loginFailureLimitPerAddress,

@@ -42,6 +42,7 @@ describe('effectiveSettings', () => {
       SMART_BIND: '127.0.0.9',
       SMART_ALLOWED_HOSTS: 'ehr.test',
       SMART_TRUST_PROXY: 'loopback',
+      SMART_DRAIN_DELAY_SECONDS: '5',
       SMART_TLS_CERT: '/cert',
       SMART_TLS_KEY: '/key',
       SMART_ALLOW_HTTP: 'true',

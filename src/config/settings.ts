@@ -27,6 +27,8 @@ export interface Settings {
   readonly tlsCert: string | undefined
   readonly tlsKey: string | undefined
   readonly allowHttp: boolean
+  /** How long a server that is stopped serves on and says so. */
+  readonly drainDelaySeconds: number
   readonly loginFailureLimit: number
   readonly loginFailureWindowSeconds: number
   readonly loginFailureLimitPerAddress: number

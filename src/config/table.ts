@@ -172,6 +172,15 @@ export const settingsTable = {
       'Lets a start off loopback have `http:` addresses. Tokens and patient records then cross the network in clear.',
     of: settings => settings.allowHttp,
   }),
+  drainDelaySeconds: open({
+    name: 'smart.server.drain-delay-seconds',
+    env: 'SMART_DRAIN_DELAY_SECONDS',
+    type: types.wholeNumber(0, 6),
+    otherwise: '`0` on loopback, else `3`',
+    about:
+      'How long a server that is stopped serves on while `/readyz` says `draining`, before it closes its sockets: longer than the proxy takes to notice.',
+    of: settings => settings.drainDelaySeconds,
+  }),
   loginFailureLimit: fixed({
     name: 'smart.server.login-failure-limit',
     env: 'SMART_LOGIN_FAILURE_LIMIT',

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { isDraining } from './draining.ts'
 import { scrub } from './scrub.ts'
 
 /** Something a server needs. `check` rejects while it is away; anybody is told why if it says so by `NotReady`. */
@@ -75,6 +76,7 @@ export function serveHealth(
 
   app.get('/healthz', async () => ({ status: 'ok' }))
   app.get('/readyz', async (_request, reply) => {
+    if (isDraining(app)) return reply.code(503).send({ status: 'draining', checks: [] })
     const found = await results()
     const ready = found.every(result => result.ok)
     return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not ready', checks: found })

@@ -13,6 +13,7 @@ export { type Action, alert, badge, empty, field, type Tone } from './components
 export { type CookiePlan, cookiePlan } from './cookies.ts'
 export { answerPreflight, type Origins, setCors } from './cors.ts'
 export { countdown, endsSoon, leftText } from './countdown.ts'
+export { startDraining } from './draining.ts'
 export { type ErrorPageOptions, errorPage } from './error-page.ts'
 export { isPlainHost, type PagePolicy, pagePolicy } from './headers.ts'
 export { NotReady, type ReadyCheck } from './health.ts'

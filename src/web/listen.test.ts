@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { Agent, request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { afterEach, describe, it } from 'node:test'
 import type { FastifyInstance } from 'fastify'
-import { createServer, listen, type ServerOptions } from './index.ts'
+import { createServer, listen, type ServerOptions, startDraining } from './index.ts'
 
 const servers: FastifyInstance[] = []
 afterEach(async () => {
@@ -57,6 +59,21 @@ describe('listen and close', () => {
     })
   }
 
+  it('serves on while it is draining, without keeping connections, and says so in /readyz', async () => {
+    const app = await open()
+    const port = await listen(app, 0, ['127.0.0.1'])
+    const agent = new Agent({ keepAlive: true })
+    const ask = (path: string) => fetchKept(`http://127.0.0.1:${port}${path}`, agent)
+    assert.deepEqual(await ask('/readyz'), [200, 'keep-alive', '{"status":"ready","checks":[]}'])
+    startDraining(app)
+    assert.deepEqual(await ask('/readyz'), [503, 'close', '{"status":"draining","checks":[]}'])
+    for (const _ of ['once', 'again'])
+      assert.deepEqual(await ask('/healthz'), [200, 'close', '{"status":"ok"}'])
+    await app.close()
+    await assert.rejects(ask('/healthz'), { code: 'ECONNREFUSED' })
+    agent.destroy()
+  })
+
   it('cuts a request that does not end within the drain time', async () => {
     const app = await open({ drainMs: 50 })
     const arrived = Promise.withResolvers<void>()
@@ -93,4 +110,10 @@ function get(url: string, agent: Agent): Promise<{ status: number | undefined; b
       .once('error', reject)
       .end()
   })
+}
+
+async function fetchKept(url: string, agent: Agent): Promise<readonly [number?, string?, string?]> {
+  const sent = httpRequest(url, { agent }).end()
+  const [reply] = await once(sent, 'response')
+  return [reply.statusCode, reply.headers.connection, await text(reply)]
 }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
+import { createHistogram } from 'node:perf_hooks'
 import { describe, it } from 'node:test'
-import type { FastifyInstance } from 'fastify'
+import { type FastifyInstance, fastify } from 'fastify'
 import { createServer } from './index.ts'
-import { RequestMetrics } from './metrics.ts'
+import { RequestMetrics, serveMetrics } from './metrics.ts'
 
 async function server(openMetrics = false): Promise<FastifyInstance> {
   const app = await createServer({ name: 'auth', url: 'http://localhost:9000', openMetrics })
@@ -35,6 +36,22 @@ describe('RequestMetrics', () => {
 })
 
 describe('GET /metrics', () => {
+  it('tells the delays of the event loop since the last scrape', async () => {
+    const delays = createHistogram()
+    const app = fastify()
+    serveMetrics(app, 'auth', false, delays)
+    const scrape = async () =>
+      [...(await app.inject('/metrics')).body.matchAll(/^nodejs_eventloop_delay_\w+ (\S+)$/gm)].map(it =>
+        Math.round(Number(it[1]) * 10),
+      )
+    for (const seconds of [...Array(200).fill(0.1), 3]) delays.record(seconds * 1e9)
+    assert.deepEqual(await scrape(), [1, 30])
+    assert.deepEqual(await scrape(), [0, 0])
+    delays.record(2e9)
+    assert.deepEqual(await scrape(), [20, 20])
+    await app.close()
+  })
+
   it('counts requests by method, route and status, with the pattern and never the id', async () => {
     const app = await server()
     await app.inject('/portal/juniper?code=1')

@@ -1,10 +1,10 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { type Histogram, monitorEventLoopDelay } from 'node:perf_hooks'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import './reply.ts'
 
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const
 
-interface Histogram {
+interface Durations {
   readonly buckets: number[]
   sum: number
   count: number
@@ -13,7 +13,7 @@ interface Histogram {
 interface Series {
   readonly counted: string
   count: number
-  readonly histogram: Histogram
+  readonly histogram: Durations
 }
 
 type Labels = Readonly<Record<string, string | number>>
@@ -30,7 +30,7 @@ function escapeLabel(text: string): string {
 /** Requests by method, route and status, and how long they took. Routes are patterns, so that no id gets in. */
 export class RequestMetrics {
   readonly #server: string
-  readonly #durations = new Map<string, Histogram>()
+  readonly #durations = new Map<string, Durations>()
   /** By route, method and status: what would otherwise be put into words for every request. */
   readonly #series = new Map<string, Map<string, Map<number, Series>>>()
 
@@ -65,11 +65,11 @@ export class RequestMetrics {
     )
   }
 
-  #histogram(method: string, route: string): Histogram {
+  #histogram(method: string, route: string): Durations {
     const key = JSON.stringify([method, route])
     const known = this.#durations.get(key)
     if (known) return known
-    const made: Histogram = { buckets: BUCKETS.map(() => 0), sum: 0, count: 0 }
+    const made: Durations = { buckets: BUCKETS.map(() => 0), sum: 0, count: 0 }
     this.#durations.set(key, made)
     return made
   }
@@ -86,7 +86,7 @@ export class RequestMetrics {
     ].join('\n')
   }
 
-  #lines(key: string, histogram: Histogram): readonly string[] {
+  #lines(key: string, histogram: Durations): readonly string[] {
     const [method = '', route = ''] = JSON.parse(key) as readonly string[]
     const labels = { server: this.#server, method, route }
     const name = 'sallyport_http_request_duration_seconds'
@@ -104,9 +104,20 @@ export class RequestMetrics {
   }
 }
 
-const eventLoop = monitorEventLoopDelay({ resolution: 20 })
+/** A histogram of delays in nanoseconds. */
+export type DelayHistogram = Pick<Histogram, 'max' | 'percentile' | 'reset' | 'count'>
 
-function processText(): string {
+/** The delays since the last time that they were read: a peak of an hour ago says nothing about now. */
+function readDelays(histogram: DelayHistogram): { readonly p99: number; readonly max: number } {
+  const { count } = histogram
+  const delays =
+    count === 0 ? { p99: 0, max: 0 } : { p99: histogram.percentile(99) / 1e9, max: histogram.max / 1e9 }
+  histogram.reset()
+  return delays
+}
+
+function processText(eventLoop: DelayHistogram): string {
+  const { p99, max } = readDelays(eventLoop)
   const { user, system } = process.cpuUsage()
   const gauges: readonly (readonly [name: string, type: string, help: string, value: number])[] = [
     ['process_cpu_seconds_total', 'counter', 'CPU time used.', (user + system) / 1e6],
@@ -118,7 +129,8 @@ function processText(): string {
       Math.round(Date.now() / 1e3 - process.uptime()),
     ],
     ['nodejs_heap_used_bytes', 'gauge', 'Heap in use.', process.memoryUsage().heapUsed],
-    ['nodejs_eventloop_delay_p99_seconds', 'gauge', 'Event loop delay.', eventLoop.percentile(99) / 1e9],
+    ['nodejs_eventloop_delay_p99_seconds', 'gauge', 'Event loop delay since the last scrape.', p99],
+    ['nodejs_eventloop_delay_max_seconds', 'gauge', 'Longest event loop delay since the last scrape.', max],
   ]
   return gauges
     .map(([name, type, help, value]) => `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${name} ${value}`)
@@ -135,10 +147,22 @@ function isFromLoopback(request: FastifyRequest): boolean {
   )
 }
 
-/** `GET /metrics` for Prometheus, from loopback only unless `open` (contract 2). */
-export function serveMetrics(app: FastifyInstance, server: string, open: boolean): void {
-  const metrics = new RequestMetrics(server)
+// One for each server: whoever scrapes one of them does not cut the interval of the others short.
+function watchEventLoop(app: FastifyInstance): DelayHistogram {
+  const eventLoop = monitorEventLoopDelay({ resolution: 20 })
   eventLoop.enable()
+  app.addHook('onClose', async () => void eventLoop.disable())
+  return eventLoop
+}
+
+/** `GET /metrics` for Prometheus, from loopback only unless `open` (contract 2). */
+export function serveMetrics(
+  app: FastifyInstance,
+  server: string,
+  open: boolean,
+  eventLoop: DelayHistogram = watchEventLoop(app),
+): void {
+  const metrics = new RequestMetrics(server)
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.is404 ? 'none' : (request.routeOptions.url ?? 'none')
     metrics.observe(request.method, route, reply.statusCode, reply.elapsedTime / 1e3)
@@ -148,6 +172,6 @@ export function serveMetrics(app: FastifyInstance, server: string, open: boolean
     if (!open && !isFromLoopback(request)) return reply.sendProblem({ kind: 'loopback-only' })
     return reply
       .type('text/plain; version=0.0.4; charset=utf-8')
-      .send(`${metrics.text()}\n${processText()}\n`)
+      .send(`${metrics.text()}\n${processText(eventLoop)}\n`)
   })
 }

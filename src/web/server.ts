@@ -14,6 +14,7 @@ import { serveAssets } from './assets.ts'
 import { answerClientError, answerConnect } from './client-errors.ts'
 import { isCrossSite } from './cross-site.ts'
 import { drainUnread } from './drain.ts'
+import { prepareDraining } from './draining.ts'
 import { setSecurityHeaders } from './headers.ts'
 import { isReady, type ReadyCheck, serveHealth } from './health.ts'
 import { findHostName, namesTwoHosts } from './host.ts'
@@ -53,7 +54,7 @@ export interface ServerOptions {
   readonly acceptsHost?: (host: string) => boolean
   /** The methods of an address that routes alone do not tell; undefined where they do. */
   readonly allowedMethods?: (path: string) => readonly string[] | undefined
-  /** How long a closing server waits for running requests before it cuts them. */
+  /** How long a server that is stopped waits for running requests before it cuts them. */
   readonly drainMs?: number
 }
 
@@ -70,6 +71,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   const methodsOf = watchRoutes(app)
   decorateReply(app, replyOptions(options))
   prepareDoors(app)
+  prepareDraining(app, options.drainMs)
   addHooks(app, options)
   drainUnread(app)
   addUnknownRoutes(app, path => options.allowedMethods?.(path) ?? methodsOf(path))
@@ -165,11 +167,6 @@ function addHooks(app: FastifyInstance, options: ServerOptions): void {
       logRequest(request, reply.statusCode, reply.elapsedTime)
       done()
     })
-  app.addHook('preClose', async () => {
-    const cut = setTimeout(() => app.server.closeAllConnections(), options.drainMs ?? 8_000)
-    cut.unref()
-    app.server.once('close', () => clearTimeout(cut))
-  })
 }
 
 function isHostAccepted({ raw }: FastifyRequest, { acceptsHost }: ServerOptions): boolean {

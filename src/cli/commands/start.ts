@@ -44,7 +44,8 @@ it exits with 0. Settings: npm run -s sallyport -- settings.`,
     io.stdout.write(banner(configuration, names, running.testLogin))
     await stopped
     io.stdout.write('Stopping: running requests finish first.\n')
-    await setTimeout(ARRIVING_MS)
+    running.drain()
+    await setTimeout(Math.max(ARRIVING_MS, settings.drainDelaySeconds * 1000))
     await running.close()
     io.stdout.write('Stopped.\n')
     return 0

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { startDraining } from '../../web/index.ts'
 import { userReachOf } from '../policy-file.ts'
 import { openApp } from './app.ts'
 import { openAuth, type TestLogin } from './auth.ts'
@@ -11,6 +12,8 @@ import type { ServerName } from './server-names.ts'
 /** Servers that listen. */
 export interface Running {
   readonly testLogin: TestLogin | undefined
+  /** Says in `/readyz` that the servers are about to stop; they serve on. */
+  drain(): void
   /** Lets running requests finish, then closes everything. */
   close(): Promise<void>
 }
@@ -26,7 +29,10 @@ export async function startServers(names: readonly ServerName[], parts: Parts): 
       ...[...apps].map(([name, app]) => bindServer(name, app, parts.settings)),
     ])
     ready()
-    return { testLogin: found, close: () => closing.close() }
+    const drain = () => {
+      for (const app of apps.values()) startDraining(app)
+    }
+    return { testLogin: found, drain, close: () => closing.close() }
   } catch (error) {
     await closing.close().catch(() => {})
     throw error
