@@ -1,5 +1,6 @@
 import { appTable } from './app-table.ts'
 import { auditTable } from './audit-table.ts'
+import { networkTable } from './network-table.ts'
 import { fixed, open, type SettingRow, type ValueOf } from './setting-row.ts'
 import * as types from './setting-types.ts'
 import { upstreamTable } from './upstream-table.ts'
@@ -98,89 +99,7 @@ export const settingsTable = {
     secret: true,
     of: settings => settings.seedClinicianPassword,
   }),
-  authPort: open({
-    name: 'smart.server.auth-port',
-    env: 'SMART_AUTH_PORT',
-    type: types.port,
-    otherwise: 'the port written in the issuer address, else `9000`',
-    about: 'Port that the auth server listens on.',
-    of: settings => settings.authPort,
-  }),
-  fhirPort: open({
-    name: 'smart.server.fhir-port',
-    env: 'SMART_FHIR_PORT',
-    type: types.port,
-    otherwise: 'the port written in the FHIR base address, else `8080`',
-    about: 'Port that the FHIR server listens on.',
-    of: settings => settings.fhirPort,
-  }),
-  appPort: open({
-    name: 'smart.server.app-port',
-    env: 'SMART_APP_PORT',
-    type: types.port,
-    otherwise: 'the port written in the app address, else `8081`',
-    about: 'Port that the app server listens on.',
-    of: settings => settings.appPort,
-  }),
-  bind: open({
-    name: 'smart.server.bind',
-    env: 'SMART_BIND',
-    type: types.bindAddresses,
-    otherwise: '`127.0.0.1,::1` when the three addresses are loopback, else `0.0.0.0`',
-    about: 'IP addresses that the servers listen on.',
-    of: settings => settings.bind,
-  }),
-  allowedHosts: open({
-    name: 'smart.server.allowed-hosts',
-    env: 'SMART_ALLOWED_HOSTS',
-    type: types.hosts,
-    otherwise: 'none',
-    about:
-      'Further host names that a request (`Host`) may name where the servers listen on loopback only. Loopback names and those of the three addresses are always accepted, others get 421.',
-    of: settings => settings.allowedHosts,
-  }),
-  trustProxy: open({
-    name: 'smart.server.trust-proxy',
-    env: 'SMART_TRUST_PROXY',
-    type: types.proxies,
-    otherwise: 'none',
-    about: 'Proxies whose `X-Forwarded-For` is believed, for log lines and the limit of failed logins.',
-    of: settings => settings.trustProxy,
-  }),
-  tlsCert: open({
-    name: 'smart.server.tls-cert',
-    env: 'SMART_TLS_CERT',
-    type: types.path,
-    otherwise: 'none',
-    about: 'PEM file with the certificate chain that the servers show; goes with `tls-key`.',
-    of: settings => settings.tlsCert,
-  }),
-  tlsKey: open({
-    name: 'smart.server.tls-key',
-    env: 'SMART_TLS_KEY',
-    type: types.path,
-    otherwise: 'none',
-    about: 'PEM file with the private key of `tls-cert`.',
-    of: settings => settings.tlsKey,
-  }),
-  allowHttp: fixed({
-    name: 'smart.server.allow-http',
-    env: 'SMART_ALLOW_HTTP',
-    type: types.flag,
-    initial: 'false',
-    about:
-      'Lets a start off loopback have `http:` addresses. Tokens and patient records then cross the network in clear.',
-    of: settings => settings.allowHttp,
-  }),
-  drainDelaySeconds: open({
-    name: 'smart.server.drain-delay-seconds',
-    env: 'SMART_DRAIN_DELAY_SECONDS',
-    type: types.wholeNumber(0, 6),
-    otherwise: '`0` on loopback, else `3`',
-    about:
-      'How long a server that is stopped serves on while `/readyz` says `draining`, before it closes its sockets: longer than the proxy takes to notice.',
-    of: settings => settings.drainDelaySeconds,
-  }),
+  ...networkTable,
   loginFailureLimit: fixed({
     name: 'smart.server.login-failure-limit',
     env: 'SMART_LOGIN_FAILURE_LIMIT',
