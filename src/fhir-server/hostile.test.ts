@@ -90,6 +90,27 @@ describe('a request that asks for too much', () => {
   })
 })
 
+describe('a long text', () => {
+  it('is found by its beginning, and kept whole', async () => {
+    const family = 'é'.repeat(1_000_000)
+    const made = await fhir('POST Patient', { resourceType: 'Patient', name: [{ family }] })
+    assert.deepEqual((await fhir(`GET Patient/${made.body.id}`)).body.name, [{ family }])
+    const found = async (query: string) => (await fhir(`GET Patient?${query}`)).body.total
+    assert.deepEqual(
+      [await found(`name=${'e'.repeat(900)}`), await found(`name=${'e'.repeat(1_100)}`)],
+      [1, 1],
+    )
+    assert.equal(await found(`family:exact=${encodeURIComponent('é'.repeat(1_100))}`), 1)
+    assert.equal(await found(`name=${'e'.repeat(900)}x`), 0)
+  })
+
+  it('is refused as a narrative where it is too long', async () => {
+    const div = `<div xmlns="http://www.w3.org/1999/xhtml">${'<p>a</p>'.repeat(150_000)}</div>`
+    const reply = await fhir('POST Patient', { resourceType: 'Patient', text: { status: 'generated', div } })
+    assert.equal(issueOf(reply), '422 value: Expected a narrative of at most 1048576 characters')
+  })
+})
+
 describe('strange text', () => {
   it('is kept as it is, or refused', async () => {
     for (const family of ['\u0000', '\ud800', '\u{1f600}', "'; DROP TABLE resource; --", '\u2028', '"\\']) {

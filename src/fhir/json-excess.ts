@@ -7,7 +7,7 @@ const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 
  * Says why a JSON text is too costly to parse and walk, or undefined when it is not. One pass without recursion, before
  * the text is parsed: parsed values nested 100,000 levels deep overflow the stack of whatever walks them.
  */
-export function findJsonExcess(text: string): string | undefined {
+export function findJsonExcess(text: string, mostValues = JSON_VALUES): string | undefined {
   let depth = 0
   let values = 1
   for (let at = 0; at < text.length; at++) {
@@ -29,7 +29,7 @@ export function findJsonExcess(text: string): string | undefined {
         values++
         break
     }
-    if (values > JSON_VALUES) return `its JSON has over ${JSON_VALUES} values`
+    if (values > mostValues) return `its JSON has over ${mostValues} values`
   }
   return undefined
 }

@@ -21,6 +21,10 @@ export const SEARCH_STEPS = 20_000
 export const PAGE_CHARACTERS = 4 * 1024 * 1024
 /** Rules that the includes of a search come to: `*` is many. */
 export const INCLUDE_RULES = 1_000
+/** Characters of a narrative. */
+export const NARRATIVE_CHARACTERS = 1024 * 1024
+/** Characters of a text that searches look at. What follows is kept, and not found by. */
+export const SEARCHED_CHARACTERS = 1_000
 /** Resources that a page of a search brings along. */
 export const INCLUDED_RESOURCES = 5_000
 /** How often `_include:iterate` and `_revinclude:iterate` go on from what they brought along. */

@@ -20,3 +20,5 @@ export const UPSTREAM_WAITING_PER_GRANT = 256
 export const WAITING_TIME = 3 / 4
 /** Included resources that the links of `$everything` remember, so that they are not shown again. */
 export const INCLUDES_REMEMBERED = 300
+/** Values in the JSON of such a response. */
+export const RESPONSE_VALUES = 500_000

@@ -1,3 +1,5 @@
+import { SEARCHED_CHARACTERS } from '../limits.ts'
+
 /** Letters that Unicode does not take apart into a base letter and an accent. */
 const folded: Readonly<Record<string, string>> = {
   ß: 'ss',
@@ -16,8 +18,14 @@ const folded: Readonly<Record<string, string>> = {
  * A text as a string search compares it: without case and accents, a comma or any white space as one space, so that
  * `Núñez, Ana` is found by `nunez ana` (R4 search.html#string leaves punctuation and spaces to the server).
  */
-export function normalise(text: string): string {
+export function normalise(whole: string): string {
+  const text = searchedPart(whole)
   return (plain.test(text) ? text.toLowerCase() : withoutAccents(text)).replace(/[\s,]+/g, ' ').trim()
+}
+
+/** As much of a text as searches look at. */
+export function searchedPart(text: string): string {
+  return text.length > SEARCHED_CHARACTERS ? text.slice(0, SEARCHED_CHARACTERS) : text
 }
 
 /** Most texts, and ten times as quick. */

@@ -2,7 +2,7 @@ import { isResourceType } from '../definitions.ts'
 import type { SearchParameter } from '../r4.ts'
 import { parseReference } from '../reference.ts'
 import type { ReferenceValue, SearchClause, SearchError } from './clause.ts'
-import { normalise } from './normalise.ts'
+import { normalise, searchedPart } from './normalise.ts'
 import { parseDate, parseNumber, parseQuantity, parseToken } from './parse-values.ts'
 import { split, unescaped } from './split.ts'
 
@@ -100,7 +100,12 @@ function parseStrings(asked: Asked): SearchClause | SearchError {
         values,
       }))
     case 'exact':
-      return { kind: 'string', parameter, match: 'exact', values: asked.values.map(unescaped) }
+      return {
+        kind: 'string',
+        parameter,
+        match: 'exact',
+        values: asked.values.map(it => searchedPart(unescaped(it))),
+      }
     default:
       return unsupported(asked)
   }

@@ -14,6 +14,8 @@ const attributes: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
+const tagName = /[a-z][a-z0-9]*/y
+const rest = /\s*(\/?)>/y
 const attribute = /\s+([A-Za-z:]+)\s*=\s*(?:"([^"<]*)"|'([^'<]*)')/y
 
 /**
@@ -55,7 +57,6 @@ function readTag(text: string, start: number): Tag | undefined {
   const after = start + (closing ? 2 : 1) + name.length
   const end = closing ? after : afterAttributes(text, after)
   if (end === undefined) return undefined
-  const rest = /\s*(\/?)>/y
   rest.lastIndex = end
   const found = rest.exec(text)
   if (found === null || (closing && found[1] === '/')) return undefined
@@ -68,9 +69,8 @@ function readComment(text: string, start: number): Tag | undefined {
 }
 
 function nameAt(text: string, start: number): string {
-  const name = /[a-z][a-z0-9]*/y
-  name.lastIndex = start
-  return name.exec(text)?.[0] ?? ''
+  tagName.lastIndex = start
+  return tagName.exec(text)?.[0] ?? ''
 }
 
 function afterAttributes(text: string, start: number): number | undefined {

@@ -1,4 +1,5 @@
 import { isDate } from '../date-range.ts'
+import { NARRATIVE_CHARACTERS } from '../limits.ts'
 import { isNarrative } from './narrative.ts'
 
 /** What a primitive type takes: undefined when the JSON value is one, else what was expected. */
@@ -43,8 +44,11 @@ export const primitives: ReadonlyMap<string, PrimitiveCheck> = new Map(
       isDay(patterns.instant, value) ? undefined : 'a date and time to the second, with zone',
     time: value => (fits(patterns.time, value) ? undefined : 'a time: hh:mm:ss'),
     base64Binary: value => (isBase64(value) ? undefined : 'base64'),
-    xhtml: value =>
-      typeof value === 'string' && isNarrative(value) ? undefined : 'an XHTML div of plain formatting',
+    xhtml: value => {
+      if (typeof value === 'string' && value.length > NARRATIVE_CHARACTERS)
+        return `a narrative of at most ${NARRATIVE_CHARACTERS} characters`
+      return typeof value === 'string' && isNarrative(value) ? undefined : 'an XHTML div of plain formatting'
+    },
   } satisfies Record<string, PrimitiveCheck>),
 )
 

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import { fail, findJsonExcess, isRecord } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
+import { RESPONSE_VALUES } from '../limits.ts'
 import { answerOf } from '../problem.ts'
 
 /**
@@ -36,7 +37,7 @@ function readBody(
   body: Answer['body'],
 ): { readonly text: string; readonly isOutcome: boolean } | 'broken' | undefined {
   if (typeof body !== 'string') return undefined
-  if (findJsonExcess(body)) return 'broken'
+  if (findJsonExcess(body, RESPONSE_VALUES)) return 'broken'
   try {
     const value: unknown = JSON.parse(body)
     return { text: body, isOutcome: isRecord(value) && value.resourceType === 'OperationOutcome' }

@@ -1,3 +1,4 @@
+import { openTurns } from '../../door/index.ts'
 import { fail, isProblem, isRecord, isResource, parseExact, type Resource } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import { type Judge, judgeOf } from '../judge/judge.ts'
@@ -54,6 +55,7 @@ export async function fetchPage(
   const answer = await context.upstream.ask(request)
   if (isProblem(answer)) return pageProblem(answer)
   if (answer.status !== 200) return declined(answer, call.access)
+  const takeTurns = openTurns()
   const bundle = resourceIn(answer)
   if (isProblem(bundle)) return pageProblem(bundle)
   const entries = entriesIn(bundle)
@@ -66,7 +68,9 @@ export async function fetchPage(
     entries.flatMap(({ resource }) => (isResource(resource) ? [resource] : [])),
   )
   if (isProblem(judge)) return judge
+  await takeTurns()
   const exact = entriesIn(parseExact(answer.text) as Resource) ?? []
+  await takeTurns()
   return { ...pick(entries, exact, may, judge), links, isWhole: isWhole(bundle, entries, links) }
 }
 

@@ -1,4 +1,5 @@
 import { fail, findJsonExcess, isResource, type Resource } from '../../fhir/index.ts'
+import { RESPONSE_VALUES } from '../limits.ts'
 import type { Problem } from '../problem.ts'
 import type { UpstreamAnswer } from './upstream.ts'
 
@@ -7,7 +8,7 @@ const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/i
 /** The resource that a successful answer holds, or that it holds none. */
 export function resourceIn({ headers, text }: UpstreamAnswer): Resource | Problem {
   if (!JSON_TYPE.test(String(headers['content-type'] ?? ''))) return broken('it is no JSON')
-  const excess = findJsonExcess(text)
+  const excess = findJsonExcess(text, RESPONSE_VALUES)
   if (excess) return fail({ problem: 'upstream-broken', why: excess, excess })
   try {
     const resource: unknown = JSON.parse(text)
