@@ -8,12 +8,16 @@ import {
   inflate,
 } from 'node:zlib'
 
-/** The body as it was before the upstream packed it, up to so many bytes; undefined when it is more or is broken. */
-export async function decoded(body: Buffer, encoding: string, limit: number): Promise<Buffer | undefined> {
+/** The body as it was before the upstream packed it, up to so many bytes; undefined when it cannot be unpacked. */
+export async function decoded(
+  body: Buffer,
+  encoding: string,
+  limit: number,
+): Promise<Buffer | 'too-large' | undefined> {
   switch (encoding) {
     case '':
     case 'identity':
-      return body.length <= limit ? body : undefined
+      return body.length <= limit ? body : 'too-large'
     case 'gzip':
     case 'x-gzip':
       return unpacked(gunzip, body, limit)
@@ -61,8 +65,11 @@ type Unpack = (
   done: (error: Error | null, result: Buffer) => void,
 ) => void
 
-function unpacked(unpack: Unpack, body: Buffer, limit: number): Promise<Buffer | undefined> {
+function unpacked(unpack: Unpack, body: Buffer, limit: number): Promise<Buffer | 'too-large' | undefined> {
   return new Promise(resolve => {
-    unpack(body, { maxOutputLength: limit }, (error, result) => resolve(error ? undefined : result))
+    unpack(body, { maxOutputLength: limit }, (error, result) => {
+      const isTooLarge = error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE'
+      resolve(isTooLarge ? 'too-large' : error ? undefined : result)
+    })
   })
 }

@@ -154,10 +154,11 @@ function read(
 
 function readable(
   { status, headers }: RawAnswer,
-  body: Buffer | undefined,
+  body: Buffer | 'too-large' | undefined,
   options: UpstreamOptions,
 ): UpstreamAnswer | Problem {
-  if (!body) return broken('its body is too long, or packed in a way that cannot be read', options)
+  if (body === 'too-large') return tooLarge(options)
+  if (!body) return broken('its body is packed in a way that cannot be read', options)
   return { status, headers, text: options.addresses.outward(body.toString('utf8')) }
 }
 
