@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { beforeEach, describe, it } from 'node:test'
 import { BASE, condition, idsOf, issueOf, nextOf, observation, patient } from '../fhir-server/testing/fhir.ts'
 import { BROKEN, useHostileGateway } from './testing/hostile-gateway.ts'
 import { json, searchset } from './testing/hostile-upstream.ts'
 
 const { ann, asked, fhir, upstream } = await useHostileGateway()
+const PATCH = { 'content-type': 'application/json-patch+json' }
 
 describe('a search that the upstream answers with more than was asked', () => {
   const mixed = [condition('ca', 'ann'), condition('cb', 'bob'), patient('bob'), observation('oa', 'ann')]
@@ -121,7 +122,8 @@ describe('a search that the upstream answers with more than was asked', () => {
 
 describe('paging links', () => {
   const page = (next: string) =>
-    searchset([condition('ca', 'ann'), condition('cb', 'bob')], { link: [{ relation: 'next', url: next }] })
+    searchset([condition('ca', 'ann')], { link: [{ relation: 'next', url: next }] })
+  const last = searchset([condition('cc', 'ann'), condition('cb', 'bob')])
 
   it('of any make are followed by the grant that got them, and judged anew', async () => {
     for (const next of [
@@ -130,12 +132,13 @@ describe('paging links', () => {
       `${upstream.url}/x/y/z`,
     ]) {
       upstream.answerJson(page(next))
-      const first = await ann('GET Condition?code=a')
+      const first = await ann('GET Condition?_sort=code')
       const link = nextOf(first) ?? ''
       assert(link.startsWith(`${BASE}/Condition?_gateway-page=`), link)
       assert.doesNotMatch(first.text, /_getpages|secret-id|page=2|127/)
+      upstream.answerJson(last)
       const second = await ann(`GET ${link}`)
-      assert.deepEqual([second.status, idsOf(second)], [200, ['ca']])
+      assert.deepEqual([second.status, idsOf(second)], [200, ['cc']])
       assert.equal(
         upstream.seen.at(-1)?.line,
         `GET ${new URL(next, upstream.url).href.slice(new URL(upstream.url).origin.length)}`,
@@ -244,5 +247,89 @@ describe('a search parameter that cannot be evaluated here', () => {
       assert.deepEqual([reply.status, idsOf(reply), reply.body.total], [200, [], 0], value)
       assert(!asked().includes('_list'), value)
     }
+  })
+})
+
+describe('an upstream that ignores a parameter', () => {
+  const only = { ...observation('o1', 'ann', { identifier: [{ value: 'OLD' }] }), meta: { versionId: '1' } }
+  const body = {
+    resourceType: 'Observation',
+    status: 'final',
+    code: { text: 'x' },
+    subject: { reference: 'Patient/ann' },
+  }
+  const writes = () => upstream.seen.filter(it => !it.line.startsWith('GET') && !it.line.includes('_search'))
+  let from = 0
+  const sent = () => writes().slice(from)
+  beforeEach(() => {
+    from = writes().length
+    upstream.answer((request, response) => {
+      const path = (request.url ?? '').replace('/up', '')
+      if (request.method === 'POST' && path === '')
+        return json(response, {
+          resourceType: 'Bundle',
+          type: 'transaction-response',
+          entry: [{ response: { status: '201' } }],
+        })
+      if (request.method !== 'GET') return json(response, { ...body, id: 'new' }, 201)
+      json(
+        response,
+        path.startsWith('/Observation?') || path.startsWith('/Patient/') ? searchset([only]) : only,
+      )
+    })
+  })
+
+  for (const who of ['ann', 'all'])
+    it(`has nothing written over or lost by a condition of ${who}`, async () => {
+      const by = fhir.as(who)
+      const gone = await by('DELETE Observation?identifier=NEW')
+      assert.deepEqual([gone.status, sent()], [204, []])
+      assert.match(String(upstream.seen.at(-1)?.headers.prefer), /handling=strict/)
+      assert.equal((await by('PATCH Observation?identifier=NEW', [], PATCH)).status, 404)
+      assert.equal((await by('PUT Observation?identifier=NEW', body)).status, 201)
+      assert.equal((await by('POST Observation', body, { 'if-none-exist': 'identifier=NEW' })).status, 201)
+      assert.deepEqual(
+        sent().map(it => [it.line, it.headers['if-none-exist']]),
+        [
+          ['POST /up/Observation', undefined],
+          ['POST /up/Observation', undefined],
+        ],
+      )
+      const request = { method: 'POST', url: 'Observation', ifNoneExist: 'identifier=NEW' }
+      const bundle = { resourceType: 'Bundle', type: 'transaction', entry: [{ resource: body, request }] }
+      assert.equal((await by('POST ', bundle)).status, 200)
+      assert.deepEqual(JSON.parse(sent().at(-1)?.body ?? '').entry[0].request, {
+        method: 'POST',
+        url: 'Observation',
+      })
+      assert.equal((await by('DELETE Observation?identifier=OLD')).status, 204)
+      assert.equal(sent().at(-1)?.line, 'DELETE /up/Observation/o1')
+      const kept = await by('POST Observation', body, { 'if-none-exist': 'identifier=old' })
+      assert.deepEqual([kept.status, kept.body.id], [200, 'o1'])
+    })
+
+  it('is not believed in a search', async () => {
+    for (const line of ['GET Observation?identifier=NEW', 'GET Observation?status=cancelled&code:text=x'])
+      assert.deepEqual([idsOf(await ann(line)), (await ann(line)).body.total], [[], 0], line)
+    assert.deepEqual(idsOf(await ann('GET Observation?identifier=old&code:text=anything')), ['o1'])
+    assert.equal((await ann('GET Observation?identifier=NEW&_summary=count')).body.total, 0)
+    assert.deepEqual(idsOf(await fhir.as('all')('GET ?_type=Observation&identifier=NEW')), [])
+  })
+
+  it('does not show by short pages how much it found beside', async () => {
+    const all = Array.from({ length: 6 }, (_, at) =>
+      observation(`o${at}`, at === 2 ? 'bob' : 'ann', { identifier: [{ value: at % 2 ? 'OTHER' : 'MINE' }] }),
+    )
+    upstream.answer((request, response) => {
+      const { searchParams } = new URL(request.url ?? '', upstream.url)
+      const [at, count] = [Number(searchParams.get('at') ?? 0), Number(searchParams.get('_count') ?? 2)]
+      const url = `${upstream.url}/Observation?at=${at + count}&_count=${count}`
+      const more = at + count < all.length ? { link: [{ relation: 'next', url }] } : {}
+      json(response, searchset(all.slice(at, at + count), more))
+    })
+    const first = await ann('GET Observation?identifier=MINE&_count=1')
+    assert.deepEqual(idsOf(first), ['o0'])
+    const second = await ann(`GET ${nextOf(first)}`)
+    assert.deepEqual([idsOf(second), nextOf(second)], [['o4'], undefined])
   })
 })

@@ -9,6 +9,18 @@ import type {
 } from './clause.ts'
 import type { IndexEntry, QuantityEntry, ReferenceEntry, StringEntry, TokenEntry } from './entry.ts'
 
+/** How one value of a search is compared with one entry of a resource. */
+export interface Comparisons {
+  readonly token: (value: TokenValue, entry: TokenEntry) => boolean
+  readonly string: (match: StringClause['match'], value: string, entry: StringEntry) => boolean
+  readonly reference: (value: ReferenceValue, entry: ReferenceEntry) => boolean
+  readonly identifier: (value: TokenValue, entry: ReferenceEntry) => boolean
+  readonly date: (value: Comparison, entry: Stretch) => boolean
+  readonly number: (value: Comparison, entry: Stretch) => boolean
+  readonly quantity: (value: QuantityValue, entry: QuantityEntry) => boolean
+  readonly uri: (match: UriClause['match'], value: string, uri: string) => boolean
+}
+
 /**
  * Whether a clause holds for a resource with these entries of the clause's parameter. Undefined for a chain and
  * `_has`, which ask about other resources.
@@ -34,28 +46,29 @@ export function holds(clause: SearchClause, entries: readonly IndexEntry[]): boo
   }
 }
 
-type EntryClause = Exclude<SearchClause, { readonly kind: 'chain' | 'has' | 'missing' }>
+export type EntryClause = Exclude<SearchClause, { readonly kind: 'chain' | 'has' | 'missing' }>
 
 /** Whether one entry has one of the clause's values (before `:not`). */
-function meets(clause: EntryClause, entry: IndexEntry): boolean {
+export function meets(clause: EntryClause, entry: IndexEntry, by: Comparisons = EXACT): boolean {
   switch (clause.kind) {
     case 'token':
-      return entry.kind === 'token' && clause.values.some(it => isToken(it, entry))
+      return entry.kind === 'token' && clause.values.some(it => by.token(it, entry))
     case 'text':
       return entry.kind === 'token' && clause.values.some(it => entry.text?.startsWith(it) === true)
     case 'string':
-      return entry.kind === 'string' && clause.values.some(it => isString(clause.match, it, entry))
+      return entry.kind === 'string' && clause.values.some(it => by.string(clause.match, it, entry))
     case 'reference':
-      return entry.kind === 'reference' && clause.values.some(it => isReference(it, entry))
+      return entry.kind === 'reference' && clause.values.some(it => by.reference(it, entry))
     case 'identifier':
-      return entry.kind === 'reference' && clause.values.some(it => isIdentifier(it, entry))
+      return entry.kind === 'reference' && clause.values.some(it => by.identifier(it, entry))
     case 'date':
+      return entry.kind === 'date' && clause.values.some(it => by.date(it, entry))
     case 'number':
-      return entry.kind === clause.kind && clause.values.some(it => compares(it, entry))
+      return entry.kind === 'number' && clause.values.some(it => by.number(it, entry))
     case 'quantity':
-      return entry.kind === 'quantity' && clause.values.some(it => isQuantity(it, entry))
+      return entry.kind === 'quantity' && clause.values.some(it => by.quantity(it, entry))
     case 'uri':
-      return entry.kind === 'uri' && clause.values.some(it => isUri(clause.match, it, entry.uri))
+      return entry.kind === 'uri' && clause.values.some(it => by.uri(clause.match, it, entry.uri))
   }
 }
 
@@ -113,7 +126,7 @@ function isUnder(uri: string, root: string): boolean {
   return uri === root || uri.startsWith(root.endsWith('/') ? root : `${root}/`)
 }
 
-interface Stretch {
+export interface Stretch {
   readonly low: number
   readonly high: number
 }
@@ -141,4 +154,16 @@ function compares(value: Comparison, entry: Stretch): boolean {
     case 'ap':
       return entry.low <= value.high && entry.high >= value.low
   }
+}
+
+/** As this server searches. */
+const EXACT: Comparisons = {
+  token: isToken,
+  string: isString,
+  reference: isReference,
+  identifier: isIdentifier,
+  date: compares,
+  number: compares,
+  quantity: isQuantity,
+  uri: isUri,
 }

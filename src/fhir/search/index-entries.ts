@@ -1,5 +1,5 @@
 import { searchParametersOf } from '../definitions.ts'
-import { pathsOf } from '../path/compile.ts'
+import { type CompiledPath, pathsOf } from '../path/compile.ts'
 import { evaluatePath } from '../path/evaluate.ts'
 import type { Resource, SearchParameter } from '../r4.ts'
 import { dateEntries } from './date-entries.ts'
@@ -30,15 +30,20 @@ export function entriesOf(
   baseUrl: string,
 ): readonly IndexEntry[] {
   const entries: IndexEntry[] = []
-  for (const path of pathsOf(resource.resourceType, parameter)) {
-    const { type, binding } = path
-    for (const value of evaluatePath(resource, path)) {
-      for (const entry of read(parameter, { parameter: parameter.code, type, binding, value, baseUrl })) {
-        entries.push(entry)
-      }
-    }
-  }
+  for (const path of pathsOf(resource.resourceType, parameter))
+    for (const value of evaluatePath(resource, path))
+      for (const entry of entriesOfValue(parameter, path, value, baseUrl)) entries.push(entry)
   return entries
+}
+
+/** Those of one value that a path of the parameter found. */
+export function entriesOfValue(
+  parameter: SearchParameter,
+  { type, binding }: CompiledPath,
+  value: unknown,
+  baseUrl: string,
+): readonly IndexEntry[] {
+  return read(parameter, { parameter: parameter.code, type, binding, value, baseUrl })
 }
 
 function read(parameter: SearchParameter, found: Found): readonly IndexEntry[] {

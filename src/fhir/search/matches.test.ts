@@ -3,9 +3,11 @@ import { describe, it } from 'node:test'
 import { fullResource } from '../../../test/support/r4-resources.ts'
 import { resourceTypes } from '../definitions.ts'
 import type { Resource } from '../r4.ts'
+import { couldMatch } from './could-match.ts'
 import type { IndexEntry } from './entry.ts'
 import { indexEntries } from './index-entries.ts'
 import { matches } from './matches.ts'
+import { parseSearch } from './parse-search.ts'
 import { escapeSearchValue as escaped } from './split.ts'
 
 const base = 'http://localhost:8080/fhir'
@@ -230,8 +232,92 @@ describe('matches', () => {
           `${type}?${entry.parameter}=${value}`,
         )
         assert.equal(matches(resource, `${entry.parameter}:missing`, 'true', base), false)
+        assert(could(resource, entry.parameter + modifier, value), `${type}?${entry.parameter}=${value}`)
+        assert(could(resource, `${entry.parameter}:missing`, 'false'))
       }
     }
+  })
+})
+
+function could(resource: Resource, name: string, value: string): boolean {
+  const clause = parseSearch(resource.resourceType, name, value, base)
+  assert(clause.kind !== 'error', `${name}=${value}`)
+  return couldMatch(resource, clause, base)
+}
+
+describe('couldMatch', () => {
+  const more: Resource = {
+    ...patient,
+    name: [{ text: "Ana María O'Brien-Núñez", family: 'Núñez' }],
+    telecom: [{ system: 'phone', value: '+1 (555) 010-999' }],
+    managingOrganization: { reference: 'http://alias.test/fhir/Organization/o1' },
+    link: [{ other: { reference: '#contained' }, type: 'seealso' }],
+  }
+
+  it('lets pass what servers may match in ways of their own', () => {
+    for (const [name, value] of [
+      ['name', 'brien'],
+      ['name', 'obrien'],
+      ['name', 'ana nunez'],
+      ['name:contains', 'mari'],
+      ['name', '李'],
+      ['phonetic', 'Nunyez'],
+      ['gender', 'FEMALE'],
+      ['gender', 'http://site.test/gender|female'],
+      ['identifier', 'urn:mrn|a\\,7'],
+      ['phone', '1555010999'],
+      ['telecom', '+1-555-010-999'],
+      ['birthdate', '1970-05-05'],
+      ['birthdate', 'gt1970-05-04'],
+      ['birthdate', 'ap1950'],
+      ['organization', 'Organization/o1'],
+      ['link', 'Patient/other'],
+      ['general-practitioner', 'd1'],
+      ['_tag:not', 'urn:tags|other'],
+      ['identifier:not', 'bare'],
+    ] as const)
+      assert(could(more, name, value), `${name}=${value}`)
+    for (const [name, value] of [
+      ['value-quantity', '0.063|http://unitsofmeasure.org|1'],
+      ['code:text', 'haemoglobin'],
+      ['date', '2020-06-01'],
+      ['patient.name', 'x'],
+    ] as const)
+      assert(could(observation, name, value), `${name}=${value}`)
+    assert(could({ ...patient, meta: {} }, '_lastUpdated', 'ge2030'))
+  })
+
+  it('finds what no server can have matched', () => {
+    for (const [name, value] of [
+      ['_id', 'p2'],
+      ['name', 'smith'],
+      ['name:exact', 'nunez'],
+      ['gender', 'male'],
+      ['active', 'false'],
+      ['identifier', 'NEW'],
+      ['identifier', 'urn:other|A\\,7'],
+      ['identifier', 'urn:mrn|bare'],
+      ['identifier:missing', 'true'],
+      ['telecom:missing', 'false'],
+      ['birthdate', '1980'],
+      ['birthdate', 'gt1971'],
+      ['birthdate', 'lt1969'],
+      ['general-practitioner', 'Practitioner/d2'],
+      ['general-practitioner', 'http://other.test/fhir/Practitioner/d1'],
+      ['general-practitioner:identifier', 'urn:npi|8'],
+      ['_lastUpdated', 'ge2025'],
+      ['_tag', 'other'],
+      ['organization', 'o1'],
+    ] as const)
+      assert(!could(patient, name, value), `${name}=${value}`)
+    for (const [name, value] of [
+      ['status:not', 'final'],
+      ['code', 'http://loinc.org|1-1'],
+      ['value-quantity', '7'],
+      ['value-quantity', 'lt6|http://unitsofmeasure.org|%'],
+      ['patient', 'p2'],
+    ] as const)
+      assert(!could(observation, name, value), `${name}=${value}`)
   })
 })
 

@@ -15,7 +15,7 @@ import { unchanged } from '../interactions/written.ts'
 import { currentVersion, find, look } from '../judge/find.ts'
 import { bodyOf, contentProblem } from '../judge/writable.ts'
 import type { Problem } from '../problem.ts'
-import { matchOf } from '../search/match.ts'
+import { lookUpCondition, matchOf } from '../search/match.ts'
 import { exactParams } from '../search/narrow.ts'
 import { queryOf } from '../upstream/request-of.ts'
 import { type Identities, linked, newIdentity } from './identities.ts'
@@ -89,14 +89,15 @@ async function createStep(
 ): Promise<Step | Problem> {
   const resource = bodyOf(call, 'c', type)
   if (isProblem(resource)) return resource
-  const match = condition && (await matchOf(context, call, type, condition))
-  if (match && isProblem(match)) return match
+  const found = condition && (await lookUpCondition(context, call, type, condition))
+  if (found && isProblem(found)) return found
+  const match = found?.match
   if (match) {
     const answer = await unchanged(context, call, match.resource, match.exact)
     return { kind: 'answered', answer, identity: `${type}/${match.resource.id}` }
   }
-  const narrowing = condition && exactParams(type, call.access.reach(type, 's'))
-  const ifNoneExist = narrowing && queryOf([...condition, ...narrowing], context.addresses)
+  const narrowing = found?.isTrusted && exactParams(type, call.access.reach(type, 's'))
+  const ifNoneExist = narrowing ? queryOf([...(condition ?? []), ...narrowing], context.addresses) : undefined
   return newStep(call, 'c', type, resource, ifNoneExist)
 }
 

@@ -9,13 +9,14 @@ import { seesAll } from '../judge/sees-all.ts'
 import type { Problem } from '../problem.ts'
 import { passThrough } from '../upstream/pass-through.ts'
 import { sending } from '../upstream/request-of.ts'
+import { hasCondition } from './pass-write.ts'
 
 /** `POST [base]`: a batch or a transaction. */
 export const bundle: Handler<'bundle'> = async (context, call) => {
   const parsed = parseEntries(call.body, context.baseUrl)
   if (isProblem(parsed)) return parsed
   const calls = parsed.entries.map(entry => callOf(call, entry))
-  if (doesAll(call.access) && calls.every(isPlain))
+  if (doesAll(call.access) && calls.every(it => isPlain(it, context.baseUrl)))
     return passThrough(context, call, sending(call, 'POST', '', call.body, context.addresses))
   if (parsed.type === 'batch') return batch(context, call, calls)
   return transaction(context, call, parsed.entries, calls)
@@ -36,11 +37,15 @@ const WHOLE: readonly string[] = [
   'smart-configuration',
 ]
 
-/** Whether an entry is of one type: others may bring what is never taken from the upstream. */
-function isPlain(call: Call | Problem): boolean {
+/**
+ * Whether the upstream can be left alone with an entry. Of several types it may bring what is never taken from the
+ * upstream; the matches of a condition are compared with it.
+ */
+function isPlain(call: Call | Problem, baseUrl: string): boolean {
   return (
     !isProblem(call) &&
     !WHOLE.includes(call.interaction.kind) &&
+    !hasCondition(call.interaction, baseUrl) &&
     !(call.interaction.kind === 'search-compartment' && call.interaction.type === '*')
   )
 }

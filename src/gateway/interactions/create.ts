@@ -3,7 +3,7 @@ import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
 import { bodyOf, contentProblem } from '../judge/writable.ts'
 import type { Problem } from '../problem.ts'
-import { matchOf } from '../search/match.ts'
+import { lookUpCondition } from '../search/match.ts'
 import { exactParams } from '../search/narrow.ts'
 import { queryOf, sending } from '../upstream/request-of.ts'
 import { isPassed, passWrite } from './pass-write.ts'
@@ -14,10 +14,11 @@ export const create: Handler<'create'> = async (context, call) => {
   const { type, ifNoneExist } = call.interaction
   if (isPassed(context, call, 'c')) return passWrite(context, call)
   if (!ifNoneExist) return createNew(context, call, type, 'c')
-  const match = await matchOf(context, call, type, ifNoneExist)
-  if (match && isProblem(match)) return match
+  const found = await lookUpCondition(context, call, type, ifNoneExist)
+  if (isProblem(found)) return found
+  const { match, isTrusted } = found
   if (match) return unchanged(context, call, match.resource, match.exact)
-  return createNew(context, call, type, 'c', ifNoneExist)
+  return createNew(context, call, type, 'c', isTrusted ? ifNoneExist : undefined)
 }
 
 /** Writes content under an id of the upstream's. */

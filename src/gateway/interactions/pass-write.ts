@@ -1,4 +1,4 @@
-import { exactText } from '../../fhir/index.ts'
+import { exactText, type Interaction, type Params, parseSearch } from '../../fhir/index.ts'
 import type { Letter } from '../../scope/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, InteractionOf } from '../call.ts'
@@ -6,7 +6,7 @@ import { seesAll } from '../judge/sees-all.ts'
 import type { Problem } from '../problem.ts'
 import type { UpstreamRequest } from '../upstream/exchange.ts'
 import { passThrough } from '../upstream/pass-through.ts'
-import { headersFor, pathOf, queryOf } from '../upstream/request-of.ts'
+import { headersFor, pathOf, queryOf, STRICT } from '../upstream/request-of.ts'
 
 type Write = InteractionOf<
   'create' | 'update' | 'update-conditional' | 'patch' | 'patch-conditional' | 'delete' | 'delete-conditional'
@@ -26,9 +26,33 @@ const METHODS = {
  * Whether a write may go by as it is: the caller may do it to all of a type, and see whatever is answered. What is
  * recorded is read before it is changed, so that it is filed under whose it was; a new resource was nobody's.
  */
-export function isPassed({ isRecorded }: Context, call: Call<Write>, letter: Letter): boolean {
+export function isPassed({ isRecorded, baseUrl }: Context, call: Call<Write>, letter: Letter): boolean {
   if (isRecorded && call.interaction.kind !== 'create') return false
+  if (hasCondition(call.interaction, baseUrl)) return false
   return seesAll(call.access) && call.access.reach(call.interaction.type, letter) === 'everything'
+}
+
+/** Whether a write has a condition whose matches can be compared with it: then the upstream does not decide alone. */
+export function hasCondition(interaction: Interaction, baseUrl: string): boolean {
+  const condition = conditionOf(interaction)
+  if (!condition) return false
+  const { type, params } = condition
+  return params.every(([name, value]) => parseSearch(type, name, value, baseUrl).kind !== 'error')
+}
+
+function conditionOf(
+  interaction: Interaction,
+): { readonly type: string; readonly params: Params } | undefined {
+  switch (interaction.kind) {
+    case 'create':
+      return interaction.ifNoneExist && { type: interaction.type, params: interaction.ifNoneExist }
+    case 'update-conditional':
+    case 'patch-conditional':
+    case 'delete-conditional':
+      return interaction
+    default:
+      return undefined
+  }
 }
 
 export function passWrite(context: Context, call: Call<Write>): Promise<Answer | Problem> {
@@ -49,7 +73,7 @@ function writeHeaders(context: Context, call: Call<Write>): UpstreamRequest['hea
   const condition = interaction.kind === 'create' ? interaction.ifNoneExist : undefined
   return {
     ...headersFor(call),
-    prefer: `return=${preferences.answer}`,
+    prefer: `return=${preferences.answer}, ${STRICT}`,
     ...(body !== undefined && {
       'content-type': isJsonPatch ? 'application/json-patch+json' : 'application/fhir+json; charset=utf-8',
     }),

@@ -1,6 +1,8 @@
 import {
+  couldMatch,
   isProblem,
   type Params,
+  parseSearch,
   type Query,
   type Resource,
   type Shape,
@@ -21,7 +23,7 @@ import { oneType, planSearch, type Search } from '../search/plan.ts'
 import { scan } from '../search/scan.ts'
 import { turnPage } from '../search/turn-page.ts'
 import { passThrough } from '../upstream/pass-through.ts'
-import { getting, pathOf, searching } from '../upstream/request-of.ts'
+import { getting, pathOf, searching, strictly } from '../upstream/request-of.ts'
 
 /** How many are counted, one by one: a total that the upstream gives may be of more than the caller reaches. */
 const COUNTED = 10_000
@@ -50,15 +52,22 @@ export const search: Handler<Search['kind']> = async (context, asked) => {
   }
   // What was begun here goes on here, though the upstream can be told by now.
   const isTheirs = plan.isExact && spot?.link !== '' && spot?.skip === undefined
-  const page = isTheirs
+  const theirs = isTheirs
     ? await fetchPage(context, call, spot ? getting(call, spot.link) : plan.request, plan.judge)
-    : await scan(context, call, { ...plan, request: plan.request, count: query.count, from: spot })
+    : undefined
+  if (theirs && isProblem(theirs)) return theirs
+  const request = (theirs && plan.wide()) ?? plan.request
+  // By a page that is short of what was left out one could count it, where another page follows.
+  const page =
+    theirs && (theirs.lost === 0 || !theirs.links.has('next'))
+      ? theirs
+      : await scan(context, call, { ...plan, request, count: query.count, from: spot })
   if (isProblem(page)) return page
   const total = await totalOf(context, call, query, page)
   return typeof total === 'object' ? total : answer(page, total)
 }
 
-const NONE: Page = { matches: [], includes: [], links: new Map(), isWhole: true }
+const NONE: Page = { matches: [], includes: [], links: new Map(), strays: 0, lost: 0, isWhole: true }
 
 /**
  * What the upstream counted cannot be checked, so it is not passed on: a search that is all on one page has its own
@@ -149,7 +158,8 @@ async function searchOverTypes(
       ? searching(call, path, plain(params), posted === true, context.addresses)
       : getting(call, link)
   const seen = (resource: Resource) => !KEPT_ELSEWHERE.has(resource.resourceType)
-  const page = await fetchPage(context, call, request, {
+  const page = await fetchPage(context, call, strictly(request), {
+    isAsked: resource => params.every(pair => couldBeAsked(resource, pair, context.baseUrl)),
     isMatch: seen,
     isInclude: seen,
     includes: (_matches, candidates) => candidates,
@@ -157,6 +167,11 @@ async function searchOverTypes(
   if (isProblem(page)) return page
   const total = page.isWhole ? page.matches.length : undefined
   return bundle(context, call, path, plain(params), page, WHOLE, total)
+}
+
+function couldBeAsked(resource: Resource, [name, value]: Params[number], baseUrl: string): boolean {
+  const clause = parseSearch(resource.resourceType, name, value, baseUrl)
+  return clause.kind === 'error' || couldMatch(resource, clause, baseUrl)
 }
 
 const WHOLE: Shape = { summary: 'false', elements: [] }

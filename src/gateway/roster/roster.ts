@@ -105,7 +105,7 @@ export async function found(
   const request = searching(call, `/${type}`, [...params, ['_count', '500']], false, context.addresses)
   const resources: Resource[] = []
   const own = { ...call, access: fullAccess }
-  const outcome = await everyPage(context, own, request, only(type), most, matches => {
+  const outcome = await everyPage(context, own, request, only(type), most, ({ matches }) => {
     for (const it of matches) resources.push(it.resource)
   })
   if (typeof outcome === 'number') return resources

@@ -3,7 +3,7 @@ import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
 import { resolveChains } from './chains.ts'
 import { everyPage } from './every-page.ts'
-import type { Released } from './fetch-page.ts'
+import type { Page, Released } from './fetch-page.ts'
 import { planSearch, type Search } from './plan.ts'
 
 /** All that a search finds within reach; a problem when it is more than `most`. */
@@ -13,7 +13,7 @@ export async function collect(
   most: number,
 ): Promise<readonly Released[] | Problem> {
   const found: Released[] = []
-  const count = await eachFound(context, call, most, matches => found.push(...matches))
+  const count = await eachFound(context, call, most, ({ matches }) => found.push(...matches))
   return typeof count === 'object' ? count : found
 }
 
@@ -22,11 +22,11 @@ export function countOf(context: Context, call: Call<Search>, most: number): Pro
   return eachFound(context, call, most, () => undefined)
 }
 
-async function eachFound(
+export async function eachFound(
   context: Context,
   call: Call<Search>,
   most: number,
-  take: (matches: readonly Released[]) => void,
+  take: (page: Page) => void,
 ): Promise<number | Problem> {
   const resolved = await resolveChains(context, call)
   if (resolved === 'nothing') return 0

@@ -3,7 +3,7 @@ import type { Call, Context } from '../call.ts'
 import { type Problem, tooCostly } from '../problem.ts'
 import type { UpstreamRequest } from '../upstream/exchange.ts'
 import { getting } from '../upstream/request-of.ts'
-import { fetchPage, type PageJudge, type Released } from './fetch-page.ts'
+import { fetchPage, type Page, type PageJudge } from './fetch-page.ts'
 
 /** How many pages one request may look through. */
 export const PAGES = 50
@@ -15,7 +15,7 @@ export async function everyPage(
   first: UpstreamRequest,
   may: PageJudge,
   most: number,
-  take: (matches: readonly Released[]) => void,
+  take: (page: Page) => void,
 ): Promise<number | Problem> {
   let count = 0
   let request = first
@@ -24,7 +24,7 @@ export async function everyPage(
     if (isProblem(page)) return page
     count += page.matches.length
     if (count > most) break
-    take(page.matches)
+    take(page)
     const next = page.links.get('next')
     if (!next) return count
     request = getting(call, next.link)

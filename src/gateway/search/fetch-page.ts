@@ -15,6 +15,8 @@ export interface Released {
 
 /** What may be in a page. */
 export interface PageJudge {
+  /** Whether a match has what was searched for, as far as can be told: an upstream may ignore a parameter. */
+  isAsked?(resource: Resource): boolean
   isMatch(resource: Resource, judge: Judge): boolean
   isInclude(resource: Resource, judge: Judge): boolean
   /** Of what may be included, what is. */
@@ -27,6 +29,10 @@ export interface Page {
   readonly includes: readonly Released[]
   /** Where there are other pages. */
   readonly links: Links
+  /** How many matches the caller may see, and yet did not ask for. */
+  readonly strays: number
+  /** How many matches of the upstream's are left out: by what is missing from a page, one could count them. */
+  readonly lost: number
   /** Whether there is nothing beside this page, as far as the upstream tells. */
   readonly isWhole: boolean
 }
@@ -94,16 +100,22 @@ function isWhole({ total }: Resource, entries: readonly Entry[], links: Links): 
 function pick(entries: readonly Entry[], exact: readonly Entry[], may: PageJudge, judge: Judge) {
   const matches: Released[] = []
   const candidates: Released[] = []
+  let strays = 0
+  let lost = 0
   for (const [at, { resource, search }] of entries.entries()) {
     const twin = exact[at]?.resource
     if (!isResource(resource) || !isResource(twin)) continue
     const released = { resource, exact: twin }
     const mode = isRecord(search) ? search.mode : undefined
-    if (mode !== 'include' && mode !== 'outcome' && may.isMatch(resource, judge)) matches.push(released)
+    const isMatch = mode !== 'include' && mode !== 'outcome' && may.isMatch(resource, judge)
+    const isStray = isMatch && may.isAsked?.(resource) === false
+    if (isStray) strays += 1
+    if (mode === 'match' && (isStray || !isMatch)) lost += 1
+    if (isMatch && !isStray) matches.push(released)
     else if (mode !== 'match' && mode !== 'outcome' && may.isInclude(resource, judge))
       candidates.push(released)
   }
-  return { matches, includes: may.includes(matches, candidates) }
+  return { matches, strays, lost, includes: may.includes(matches, candidates) }
 }
 
 export function linksIn(context: Context, { link = [] }: Resource): Links | Problem {

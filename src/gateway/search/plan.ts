@@ -1,5 +1,6 @@
 import type { Access } from '../../consent/index.ts'
 import {
+  couldMatch,
   fail,
   isProblem,
   isResourceType,
@@ -14,7 +15,7 @@ import type { Call, Context, InteractionOf } from '../call.ts'
 import type { Problem } from '../problem.ts'
 import { spelledOut } from '../roster/spelled-out.ts'
 import type { UpstreamRequest } from '../upstream/exchange.ts'
-import { searching } from '../upstream/request-of.ts'
+import { searching, strictly } from '../upstream/request-of.ts'
 import { connected } from './connected.ts'
 import type { PageJudge } from './fetch-page.ts'
 import { namedPatients } from './named-patients.ts'
@@ -29,6 +30,8 @@ export interface Plan {
   readonly query: Query
   /** Undefined when there is nobody whose data could be found. */
   readonly request: UpstreamRequest | undefined
+  /** The same for large pages, where matches turn out to be left out. */
+  readonly wide: () => UpstreamRequest | undefined
   readonly judge: PageJudge
   /** Whether what is sent says all that the caller may see. */
   readonly isExact: boolean
@@ -66,14 +69,17 @@ export async function planSearch(context: Context, call: Call<Search>): Promise<
   const query = { ...read, used: params.filter(pair => understood.has(pair) || isOpaque(pair)) }
   const within = await narrowed(context, call, types)
   const isExact = within?.isExact ?? true
-  const sent = [
-    ...(isExact ? query.used : atOnce(query)).filter(([name]) => !REPLACED.test(name)),
-    ...(within?.params ?? []),
-    ...narrowedIncludes(query.includes, access),
-  ]
+  const requestFor = (params: Params) => {
+    const own = params.filter(([name]) => !REPLACED.test(name))
+    const sent = [...own, ...(within?.params ?? []), ...narrowedIncludes(query.includes, access)]
+    return (
+      within && strictly(searching(call, within.path, sent, interaction.posted === true, context.addresses))
+    )
+  }
   return {
     query,
-    request: within && searching(call, within.path, sent, interaction.posted === true, context.addresses),
+    request: requestFor(isExact ? query.used : atOnce(query)),
+    wide: () => requestFor(atOnce(query)),
     judge: judgeOf(context, call, new Set(types), query),
     isExact,
   }
@@ -105,7 +111,7 @@ export function judgeOf(
   { baseUrl }: Context,
   { interaction }: Call<Search>,
   types: ReadonlySet<string>,
-  { includes }: Pick<Query, 'includes'>,
+  { includes, types: asked }: Pick<Query, 'includes' | 'types'>,
 ): PageJudge {
   const [along, against] = [
     includes.some(it => it.direction === 'forward'),
@@ -113,7 +119,10 @@ export function judgeOf(
   ]
   const inCompartment = (resource: Resource) =>
     interaction.kind !== 'search-compartment' || patientsOf(resource, baseUrl).has(interaction.id)
+  const clauses = new Map(asked.map(it => [it.type, it.clauses]))
   return {
+    isAsked: resource =>
+      (clauses.get(resource.resourceType) ?? []).every(clause => couldMatch(resource, clause, baseUrl)),
     isMatch: (resource, judge) =>
       types.has(resource.resourceType) && inCompartment(resource) && judge.reaches('s', resource),
     isInclude: (resource, judge) =>

@@ -149,11 +149,11 @@ describe('a search that cannot be told to the upstream', () => {
     }
     const app = await startGateway(upstream.url, { guard: guardOf({ one: access }), narrowing: 'parameter' })
     holds(['lv', 'l'])
-    const first = await app.as('one')('GET Observation?_count=1&code=y')
+    const first = await app.as('one')('GET Observation?_count=1&_sort=status')
     isTold = true
     const before = upstream.seen.length
     const second = await app.as('one')(`GET ${nextOf(first)}`)
-    assert.match(upstream.seen[before]?.line ?? '', /Observation\?_count=1&code=y/)
+    assert.match(upstream.seen[before]?.line ?? '', /Observation\?_count=1&_sort=status/)
     assert.deepEqual([idsOf(first), idsOf(second)], [['l00'], ['v01']])
     await app.close()
   })

@@ -23,14 +23,24 @@ export async function scan(
   { request, judge, count, from }: Scanned,
 ): Promise<Page | Problem> {
   const candidates: Released[] = []
+  let isTold = true
   const page = await gather(from, count, async link => {
     const part = await fetchPage(context, call, link === '' ? request : getting(call, link), judge)
     if (isProblem(part)) return part
     for (const it of part.includes) candidates.push(it)
+    // It counts more than it shows, and does not say where the rest is.
+    if (!part.isWhole && part.links.size === 0) isTold = false
     return { items: part.matches, next: part.links.get('next') }
   })
   if (isProblem(page)) return page
   if (page.isEndless) return tooCostly(PAGES * AT_ONCE)
   const { items: matches, links, isWhole } = page
-  return { matches, includes: judge.includes(matches, candidates), links, isWhole }
+  return {
+    matches,
+    strays: 0,
+    lost: 0,
+    includes: judge.includes(matches, candidates),
+    links,
+    isWhole: isWhole && isTold,
+  }
 }

@@ -27,7 +27,12 @@ export function sending(
   return {
     method,
     path,
-    headers: { ...headersFor(call), 'content-type': JSON_TYPE, prefer: 'return=representation', ...more },
+    headers: {
+      ...headersFor(call),
+      'content-type': JSON_TYPE,
+      prefer: `return=representation, ${STRICT}`,
+      ...more,
+    },
     body: addresses.inward(exactText(body)),
   }
 }
@@ -54,6 +59,13 @@ export function searching(
     headers: { ...headersFor(call), 'content-type': 'application/x-www-form-urlencoded' },
     body: query,
   }
+}
+
+/** R4 http.html#Prefer: a parameter that the upstream does not know is an error, and not ignored. */
+export const STRICT = 'handling=strict'
+
+export function strictly(request: UpstreamRequest): UpstreamRequest {
+  return { ...request, headers: { ...request.headers, prefer: STRICT } }
 }
 
 export function queryOf(params: Params, addresses: Addresses): string {

@@ -1,0 +1,182 @@
+import { searchParameter } from '../definitions.ts'
+import { type CompiledPath, pathsOf } from '../path/compile.ts'
+import { evaluatePath } from '../path/evaluate.ts'
+import type { Resource, SearchParameter } from '../r4.ts'
+import type {
+  Comparison,
+  QuantityValue,
+  ReferenceValue,
+  SearchClause,
+  StringClause,
+  TokenValue,
+} from './clause.ts'
+import { type Comparisons, type EntryClause, meets, type Stretch } from './compare.ts'
+import type { IndexEntry, QuantityEntry, ReferenceEntry, StringEntry, TokenEntry } from './entry.ts'
+import { entriesOfValue } from './index-entries.ts'
+import { normalise } from './normalise.ts'
+
+/**
+ * Whether another server could rightly have found the resource by this clause: false only where it surely does not
+ * match, so that a parameter was ignored. R4 leaves much to the server (search.html): how strings are normalised, the
+ * case of codes, time zones of dates, unit conversion, forms of references. Wherever servers may differ, or a value
+ * cannot be read here, the answer is true.
+ */
+export function couldMatch(resource: Resource, clause: SearchClause, baseUrl: string): boolean {
+  if (clause.kind === 'chain' || clause.kind === 'has' || clause.kind === 'text') return true
+  const parameter = searchParameter(resource.resourceType, clause.parameter)
+  if (!parameter || LEFT_TO_SERVER.has(parameter.code)) return true
+  const values = valuesOf(resource, parameter, baseUrl)
+  if (values.length === 0 && parameter.code === '_lastUpdated') return true
+  if (clause.kind === 'missing') return clause.missing ? !values.some(hasEntry) : values.length > 0
+  if (values.some(it => !hasEntry(it))) return true
+  if (clause.kind === 'token' && clause.negated)
+    // Servers differ on resources with several codes, and on those with none.
+    return values.length === 0 || !values.every(it => it.entries.every(entry => meets(clause, entry)))
+  return values.some(it => meetsSomehow(clause, it, values))
+}
+
+// Compared by sound.
+const LEFT_TO_SERVER: ReadonlySet<string> = new Set(['phonetic'])
+// Servers compare what can be dialled, not what was typed.
+const CONTACTS: ReadonlySet<string> = new Set(['telecom', 'phone', 'fax', 'email'])
+
+/** A value of the resource that a parameter speaks of, and its index entries. */
+interface Value {
+  readonly raw: unknown
+  readonly entries: readonly IndexEntry[]
+}
+
+function hasEntry({ entries }: Value): boolean {
+  return entries.length > 0
+}
+
+function valuesOf(resource: Resource, parameter: SearchParameter, baseUrl: string): readonly Value[] {
+  return pathsOf(resource.resourceType, parameter).flatMap(path =>
+    evaluatePath(resource, withoutTargets(path)).map(raw => ({
+      raw,
+      entries: entriesOfValue(parameter, path, raw, baseUrl),
+    })),
+  )
+}
+
+const withoutTarget = new WeakMap<CompiledPath, CompiledPath>()
+
+/** Without `where(resolve() is Patient)`: what an address leads to, the server may know better. */
+function withoutTargets(path: CompiledPath): CompiledPath {
+  const known = withoutTarget.get(path)
+  if (known) return known
+  const wider = { ...path, moves: path.moves.filter(move => move.kind !== 'refers') }
+  withoutTarget.set(path, wider)
+  return wider
+}
+
+function meetsSomehow(clause: EntryClause, { raw, entries }: Value, all: readonly Value[]): boolean {
+  if (clause.kind === 'string' && clause.match !== 'exact') return hasWords(clause, all)
+  // A bare code has no system in the resource: which one it comes from, each server knows for itself.
+  const isBare = typeof raw !== 'object' || CONTACTS.has(clause.parameter)
+  return entries.some(entry => meets(clause, entry, isBare ? BARE : TOLERANT))
+}
+
+/** Whether each word of one of the values stands somewhere in the texts of the parameter. */
+function hasWords({ values }: StringClause, all: readonly Value[]): boolean {
+  const texts = all.flatMap(({ entries }) => entries.flatMap(it => (it.kind === 'string' ? [it.normal] : [])))
+  const text = texts.map(lettersOf).join(' ')
+  const words = values.map(value => normalise(value).split(' ').map(lettersOf))
+  // Other scripts are folded in other ways.
+  if (![text, ...words.flat()].every(it => /^[a-z0-9 ]*$/.test(it))) return true
+  return words.some(some => some.every(word => text.includes(word)))
+}
+
+function lettersOf(text: string): string {
+  return text.replace(/[!-/:-@[-`{-~\s]+/g, '')
+}
+
+const TOLERANT: Comparisons = {
+  token: couldBeToken,
+  string: couldBeExact,
+  reference: couldBeReference,
+  identifier: (value, entry) =>
+    couldBeToken(value, {
+      kind: 'token',
+      parameter: '',
+      system: entry.identifierSystem,
+      code: entry.identifierValue,
+      text: undefined,
+    }),
+  date: (value, entry) => couldCompare(value, { low: entry.low - DAY, high: entry.high + DAY }),
+  number: couldCompare,
+  quantity: couldBeQuantity,
+  uri: couldBeUri,
+}
+
+const BARE: Comparisons = {
+  ...TOLERANT,
+  token: ({ code }, entry) =>
+    code === undefined || lettersOf(fold(code)) === lettersOf(fold(entry.code ?? '')),
+}
+
+/** A date without a time zone is in the server's own. */
+const DAY = 86_400_000
+
+function fold(text: string): string {
+  return text.normalize('NFKC').toLowerCase().trim()
+}
+
+function couldBeToken(value: TokenValue, entry: TokenEntry): boolean {
+  if (entry.code === undefined && entry.system === undefined) return false
+  const hasSystem = value.system === undefined || fold(value.system ?? '') === fold(entry.system ?? '')
+  return hasSystem && (value.code === undefined || fold(value.code) === fold(entry.code ?? ''))
+}
+
+function couldBeExact(_match: StringClause['match'], value: string, entry: StringEntry): boolean {
+  return value.normalize('NFC').trim() === entry.exact.normalize('NFC').trim()
+}
+
+function couldBeReference(value: ReferenceValue, entry: ReferenceEntry): boolean {
+  if (value.kind === 'url') return entry.url !== undefined && plainUri(entry.url) === plainUri(value.url)
+  const types = value.types?.length === 1 ? value.types : undefined
+  if (entry.url !== undefined)
+    return (
+      entry.url.startsWith('urn:') ||
+      (types ?? ['']).some(type => plainUri(entry.url ?? '').endsWith(`${type}/${value.id}`))
+    )
+  return entry.id === value.id && (!types || types.includes(entry.type ?? ''))
+}
+
+/** Without version and fragment (`_source` has one on some servers). */
+function plainUri(uri: string): string {
+  return uri
+    .replace(/[|#].*$/, '')
+    .replace(/\/_history\/[^/]+$/, '')
+    .replace(/\/$/, '')
+}
+
+function couldBeUri(match: 'exact' | 'below' | 'above', value: string, uri: string): boolean {
+  const [asked, found] = [plainUri(value), plainUri(uri)]
+  if (match === 'below') return found.startsWith(asked)
+  return match === 'above' ? asked.startsWith(found) : asked === found
+}
+
+function couldBeQuantity(value: QuantityValue, entry: QuantityEntry): boolean {
+  const isSameUnit = value.code === undefined || value.code === entry.code || value.code === entry.unit
+  // Another unit may have been converted.
+  return !isSameUnit || couldCompare(value, entry)
+}
+
+function couldCompare({ prefix, low, high }: Comparison, entry: Stretch): boolean {
+  switch (prefix) {
+    case 'eq':
+      return entry.low <= high && entry.high >= low
+    case 'gt':
+    case 'ge':
+    case 'sa':
+      return entry.high >= low
+    case 'lt':
+    case 'le':
+    case 'eb':
+      return entry.low <= high
+    case 'ne':
+    case 'ap':
+      return true
+  }
+}
