@@ -25,6 +25,7 @@ describe('a request that asks for too much', () => {
     ids: `_id=${times(40_000, 'a#')}`,
     values: `name=${times(3000, 'a#')}`,
     parameters: times(3000, 'name=a#').join('&'),
+    'parts of names': `name:contains=${times(50, 'a#')}`,
     'sort keys': `_sort=${times(100, 'name')}`,
     includes: times(3000, '_include=Patient:link').join('&'),
     characters: `name=${'a'.repeat(70_000)}`,

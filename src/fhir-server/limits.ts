@@ -2,6 +2,8 @@
 
 /** Values of all parameters of a type. SQLite takes 32,766, and expressions 1,000 deep. */
 export const QUERY_VALUES = 400
+/** As many values one of `:contains` or `:above` counts for: no index helps to find it. */
+export const SCAN_WEIGHT = 10
 export const SORT_KEYS = 8
 /** `_include` and `_revinclude` parameters. */
 export const INCLUDES = 200

@@ -1,5 +1,5 @@
 import { fail, type Query, type SearchClause } from '../../fhir/index.ts'
-import { INCLUDES, QUERY_VALUES, SORT_KEYS } from '../limits.ts'
+import { INCLUDES, QUERY_VALUES, SCAN_WEIGHT, SORT_KEYS } from '../limits.ts'
 import type { Problem } from '../problem.ts'
 
 /** Why a query asks for too much at once. */
@@ -21,6 +21,10 @@ function widthOf(clause: SearchClause): number {
       return 1 + widthOf(clause.clause)
     case 'missing':
       return 1
+    case 'string':
+      return clause.values.length * (clause.match === 'contains' ? SCAN_WEIGHT : 1)
+    case 'uri':
+      return clause.values.length * (clause.match === 'above' ? SCAN_WEIGHT : 1)
     default:
       return clause.values.length
   }
