@@ -10,6 +10,7 @@ import {
   preconditionsOf,
   preferencesOf,
   readBody,
+  wantsContent,
 } from '../fhir/index.ts'
 import type { Asked } from './call.ts'
 import { bytesOf } from './interaction-of.ts'
@@ -24,14 +25,15 @@ export function callOf(interaction: Interaction, request: FastifyRequest): Asked
   if (!admitted) throw new Error('Cannot decide: the caller was not admitted')
   const decision = admitted.decide(interaction)
   if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
-  if (!acceptsJson(headers, interaction)) return fail({ problem: 'not-acceptable' })
-  const read = readBody(interaction, headers['content-type'], bytesOf(request))
+  const content = wantsContent(headers, interaction)
+  if (!content && !acceptsJson(headers, interaction)) return fail({ problem: 'not-acceptable' })
+  const read = readBody(interaction, headers, bytesOf(request))
   if (isProblem(read)) return read
   return {
     interaction,
     body: read.body,
     preconditions: preconditionsOf(headers),
-    preferences: preferencesOf(headers),
+    preferences: content ? { ...preferencesOf(headers), content } : preferencesOf(headers),
     access: decision.access,
     by: decision.by,
     admitted,

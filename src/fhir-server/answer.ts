@@ -1,4 +1,4 @@
-import type { CurrentVersion } from '../fhir/index.ts'
+import type { CurrentVersion, NativeContent } from '../fhir/index.ts'
 import type { Stored } from './repository/stored.ts'
 
 /** The answer to an interaction, above or inside a Bundle. */
@@ -12,6 +12,8 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>
   /** JSON of a resource. */
   readonly body?: string
+  /** The content of the Binary in `body`, which is sent in its place. */
+  readonly content?: NativeContent
 }
 
 /** R4 http.html#versioning: versions are weak ETags. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { binarySuite } from './testing/binary-suite.ts'
 import { idsOf, nextOf, startFhir } from './testing/fhir.ts'
 import { reachSearchSuite } from './testing/reach-search-suite.ts'
 import { reachSuite } from './testing/reach-suite.ts'
@@ -7,6 +8,7 @@ import { startTwoPatients, type TwoPatients } from './testing/two-patients.ts'
 
 reachSuite(startFhir)
 reachSearchSuite(startFhir)
+binarySuite(startFhir)
 
 describe('a paging link', () => {
   let servers: TwoPatients

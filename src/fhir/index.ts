@@ -3,6 +3,7 @@
  * validation, outcomes. Pure: it stores nothing, sends nothing, and decides nothing about who may see what.
  */
 export { authorizationOf } from './authorization.ts'
+export { binariesNamed, contentIn, type NativeContent, wantsContent } from './binary.ts'
 export { type BundleBudget, openBundleBudget, RESPONSE_TOO_LARGE } from './bundle-budget.ts'
 export { compartmentParameters, patientsOf } from './compartment.ts'
 export type { DateRange } from './date-range.ts'

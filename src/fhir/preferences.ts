@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Interaction, Params } from './interaction.ts'
+import { mediaType } from './media-type.ts'
 import type { Preconditions } from './request.ts'
 
 /** `Prefer` (R4 http.html#ops). */
@@ -9,6 +10,8 @@ export interface Preferences {
   readonly lenient: boolean
   /** The response may come later, from another address (R4 async.html). */
   readonly respondAsync?: true
+  /** The content of a Binary is asked for, not the resource (`wantsContent`). */
+  readonly content?: true
 }
 
 const NONE: Preferences = { answer: 'representation', lenient: false }
@@ -55,8 +58,4 @@ export function acceptsJson(headers: IncomingHttpHeaders, interaction: Interacti
   if (format !== undefined) return JSON_FORMATS.has(mediaType(format).replace(' ', '+'))
   const accepted = headers.accept
   return !accepted || accepted.split(',').some(it => JSON_FORMATS.has(mediaType(it)))
-}
-
-export function mediaType(text: string): string {
-  return (text.split(';')[0] ?? '').trim().toLowerCase()
 }

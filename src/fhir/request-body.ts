@@ -1,9 +1,11 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { binaryOf, sendsContent } from './binary.ts'
 import { parseExact } from './exact-json.ts'
 import { fail } from './failure.ts'
 import type { Interaction } from './interaction.ts'
 import { findJsonExcess } from './json-excess.ts'
+import { mediaType } from './media-type.ts'
 import { isFhirPathPatch } from './patch/operations.ts'
-import { mediaType } from './preferences.ts'
 import { type FhirProblem, isProblem } from './problem.ts'
 
 const JSON_TYPES = ['application/fhir+json', 'application/json'] as const
@@ -40,9 +42,10 @@ export interface ReadBody {
 /** The parsed body, where the interaction takes one. */
 export function readBody(
   interaction: Interaction,
-  contentType: string | undefined,
+  headers: IncomingHttpHeaders,
   bytes: Uint8Array | undefined,
 ): ReadBody | FhirProblem {
+  const contentType = headers['content-type']
   const expected = typesOf(interaction)
   const isPatch = interaction.kind === 'patch' || interaction.kind === 'patch-conditional'
   if (expected.length === 0) return { body: undefined }
@@ -50,6 +53,7 @@ export function readBody(
     return interaction.kind === 'operation'
       ? { body: undefined }
       : fail({ problem: 'malformed-body', text: 'Cannot read body: there is none' })
+  if (sendsContent(interaction, contentType ?? '')) return { body: binaryOf(interaction, headers, bytes) }
   if (!expected.includes(mediaType(contentType ?? '')) || !isUtf8(contentType ?? ''))
     return fail({ problem: 'wrong-content-type', expected, isPatch })
   const read = parse(bytes)

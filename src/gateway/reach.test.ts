@@ -1,4 +1,5 @@
 import { describe } from 'node:test'
+import { binarySuite } from '../fhir-server/testing/binary-suite.ts'
 import { reachSearchSuite } from '../fhir-server/testing/reach-search-suite.ts'
 import { reachSuite } from '../fhir-server/testing/reach-suite.ts'
 import { startGatewayWithUpstream } from './testing/start-gateway.ts'
@@ -7,8 +8,10 @@ import { startGatewayWithUpstream } from './testing/start-gateway.ts'
 describe('through the gateway, narrowed by compartment paths', () => {
   reachSuite(options => startGatewayWithUpstream({ ...options, narrowing: 'compartment' }))
   reachSearchSuite(options => startGatewayWithUpstream({ ...options, narrowing: 'compartment' }))
+  binarySuite(options => startGatewayWithUpstream({ ...options, narrowing: 'compartment' }))
 })
 
 describe('through the gateway, narrowed by parameters', () => {
   reachSearchSuite(options => startGatewayWithUpstream({ ...options, narrowing: 'parameter' }))
+  binarySuite(options => startGatewayWithUpstream({ ...options, narrowing: 'parameter' }))
 })

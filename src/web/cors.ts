@@ -6,7 +6,7 @@ export type Origins = '*' | readonly string[]
 const EXPOSED = 'Content-Location, ETag, Last-Modified, Location, WWW-Authenticate, X-Request-Id'
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
 const HEADERS =
-  'Accept, Authorization, Content-Type, If-Match, If-Modified-Since, If-None-Exist, If-None-Match, Prefer, X-Request-Id'
+  'Accept, Authorization, Content-Type, If-Match, If-Modified-Since, If-None-Exist, If-None-Match, Prefer, X-Request-Id, X-Security-Context'
 
 /** Lets pages of the allowed origins read the answer. What is public (contract 5.6) any page may read. */
 export function setCors(

@@ -1,6 +1,13 @@
 import type { FastifyReply } from 'fastify'
 import { auditRefusal, type Delivery, isAboutAudit } from '../../audit/index.ts'
-import { type Asked, type Audited, type Behind, type PerformedChange, sendBody } from '../../door/index.ts'
+import {
+  type Asked,
+  type Audited,
+  type Behind,
+  type PerformedChange,
+  sendBody,
+  sendContent,
+} from '../../door/index.ts'
 import { type EntryInteraction, isRecord, isWriting, type Resource } from '../../fhir/index.ts'
 import { type Answer, headersOf } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
@@ -96,6 +103,9 @@ function keptIn({ repository }: Context, type: string, id: string, version?: str
 }
 
 function send(reply: FastifyReply, answer: Answer): FastifyReply | Promise<FastifyReply> {
+  const { interaction } = reply.request
   reply.code(answer.status).headers(headersOf(answer))
+  if (answer.content && interaction && 'id' in interaction)
+    return sendContent(reply, interaction.id ?? '', answer.content)
   return answer.body === undefined ? reply.send() : sendBody(reply, answer.body)
 }

@@ -1,6 +1,6 @@
-import { fail, isUnchanged, type Params, type Preconditions, shaped, shapeOf } from '../../fhir/index.ts'
+import { contentIn, fail, isUnchanged, type Params, shaped, shapeOf } from '../../fhir/index.ts'
 import { type Answer, currentVersion } from '../answer.ts'
-import type { Handler } from '../call.ts'
+import type { Call, Handler } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import type { Stored } from '../repository/stored.ts'
 import { found, judgeOf } from '../within.ts'
@@ -8,7 +8,7 @@ import { found, judgeOf } from '../within.ts'
 export const read: Handler<'read'> = (context, call) => {
   const { type, id, params } = call.interaction
   const stored = found(judgeOf(context, call), 'r', type, id, context.repository.find(type, id))
-  return isProblem(stored) ? stored : shown(stored, params, call.preconditions)
+  return isProblem(stored) ? stored : shown(stored, params, call)
 }
 
 /**
@@ -22,13 +22,14 @@ export const vread: Handler<'vread'> = (context, call) => {
   const current = found(judge, 'r', type, id, repository.find(type, id))
   if (isProblem(current) && context.versionAccess === 'current') return current
   const stored = found(judge, 'r', type, id, repository.findVersion(type, id, version))
-  return isProblem(stored) ? stored : shown(stored, params, call.preconditions)
+  return isProblem(stored) ? stored : shown(stored, params, call)
 }
 
-function shown(stored: Stored, params: Params, preconditions: Preconditions): Answer | Problem {
+function shown(stored: Stored, params: Params, { preconditions, preferences }: Call): Answer | Problem {
   const current = currentVersion(stored)
   if (!current) return fail({ problem: 'gone', type: stored.type, id: stored.id })
   if (isUnchanged(current, preconditions)) return { status: 304, version: stored }
   const body = params.length === 0 ? stored.content : shaped(stored.content, shapeOf(params))
-  return { status: 200, version: stored, body }
+  const answer = { status: 200, version: stored, body }
+  return preferences.content ? { ...answer, content: contentIn(body) } : answer
 }

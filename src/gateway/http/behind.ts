@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { type Behind, sendBody } from '../../door/index.ts'
+import { type Behind, sendBody, sendContent } from '../../door/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Context } from '../call.ts'
 import { handle } from '../handle.ts'
@@ -25,9 +25,11 @@ export function behindDoor(context: Context): Behind<Answer, Problem> {
 const JSON_TYPE = 'application/fhir+json; charset=utf-8'
 
 function send(reply: FastifyReply, answer: Answer): FastifyReply | Promise<FastifyReply> {
-  const { status, headers, body } = answer
+  const { status, headers, body, content } = answer
+  const { interaction } = reply.request
   reply.code(status).headers(headers)
   if (body === undefined) return reply.send()
+  if (content && interaction && 'id' in interaction) return sendContent(reply, interaction.id ?? '', content)
   if (headers['content-type'] === undefined) reply.header('content-type', JSON_TYPE)
   return sendBody(reply, body)
 }

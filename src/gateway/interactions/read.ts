@@ -1,11 +1,11 @@
 import {
+  contentIn,
   exactText,
   fail,
   isProblem,
   isUnchanged,
   isWhole,
   type Params,
-  type Preconditions,
   parseExact,
   type Resource,
   shapedResource,
@@ -24,9 +24,9 @@ type Read = InteractionOf<'read' | 'vread'>
 /** Judged on what came back: the address tells nothing about whose it is. */
 export const read: Handler<'read'> = async (context, call) => {
   const { type, id, params } = call.interaction
-  if (seesAll(call.access)) return readAll(context, call)
+  if (isPassed(call)) return readAll(context, call)
   const found = told(await look(context, call, 'r', type, id), call, 'r', type, id)
-  return shown(found, type, id, params, call.preconditions)
+  return shown(found, type, id, params, call)
 }
 
 /**
@@ -35,11 +35,16 @@ export const read: Handler<'read'> = async (context, call) => {
  */
 export const vread: Handler<'vread'> = async (context, call) => {
   const { type, id, version, params } = call.interaction
-  if (seesAll(call.access)) return readAll(context, call)
+  if (isPassed(call)) return readAll(context, call)
   const hidden = await hiddenNow(context, call, type, id)
   if (hidden) return hidden
   const found = told(await look(context, call, 'r', type, id, version), call, 'r', type, id)
-  return shown(found, type, id, params, call.preconditions)
+  return shown(found, type, id, params, call)
+}
+
+/** Whether the answer passes by unseen. The content of a Binary is taken out of it. */
+function isPassed({ access, preferences }: Call): boolean {
+  return seesAll(access) && !preferences.content
 }
 
 function readAll(context: Context, call: Call<Read>): Promise<Answer | Problem> {
@@ -63,13 +68,14 @@ function shown(
   type: string,
   id: string,
   params: Params,
-  preconditions: Preconditions,
+  { preconditions, preferences }: Call,
 ): Answer | Problem {
   if (isProblem(found)) return found
   if (found.kind === 'deleted') return fail({ problem: 'gone', type, id })
   const headers = versionHeaders(found)
   if (isUnchanged(currentVersion(found), preconditions)) return { status: 304, headers }
   const shape = shapeOf(params)
+  if (preferences.content) return { status: 200, headers, body: found.text, content: contentIn(found.text) }
   if (isWhole(shape)) return { status: 200, headers, body: found.text }
   const body = exactText(shapedResource(parseExact(found.text) as Resource, shape))
   return { status: 200, headers, body }
