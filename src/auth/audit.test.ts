@@ -4,6 +4,7 @@ import { eachDatabase } from '../../test/support/databases.ts'
 import { auditEventOf, createAuditor, findRecords, type KeptRecord } from '../audit/index.ts'
 import { validate } from '../fhir/index.ts'
 import { AuthHouse, strangerToken } from './testing/auth-house.ts'
+import { SigningClient } from './testing/signing-client.ts'
 import type { Visitor } from './testing/visitor.ts'
 
 /** Kind, result, app, clinician, patient, launch, reason. */
@@ -80,6 +81,15 @@ eachDatabase((_name, open) => {
         ['token', false, 401, null, null, null, null, unknown],
         ['token', false, 400, 'sallyport-app', null, null, null, BAD_CODE],
       ])
+    })
+
+    it('tells why an assertion was refused, and whose it was', async () => {
+      const signer = new SigningClient('signer', house.time)
+      await house.addClient({ client_id: 'signer', auth_method: 'private_key_jwt', jwks: signer.jwks })
+      const form = { grant_type: 'client_credentials', scope: 'system/*.rs' }
+      await house.token({ ...form, ...signer.proof({}, { kid: undefined }) })
+      const reason = 'invalid_client: The client assertion was refused: kid is missing.'
+      assert.deepEqual(await lines(), [['token', false, 401, 'signer', null, null, null, reason]])
     })
 
     it('tells what an app gives back, once', async () => {

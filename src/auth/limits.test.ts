@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { before, describe, it } from 'node:test'
 import { eachDatabase } from '../../test/support/databases.ts'
+import { sha256 } from '../store/index.ts'
+import { networkOf } from './login/network.ts'
 import { AuthHouse, answerOf } from './testing/auth-house.ts'
 import { oneStore } from './testing/one-store.ts'
 import { SigningClient } from './testing/signing-client.ts'
@@ -84,6 +86,118 @@ describe('the limits of scopes', () => {
       /combines with the registered granular scopes to more than 100 scopes/,
     )
   })
+})
+
+describe('the limits of what strangers store', () => {
+  const open = oneStore()
+  let house: AuthHouse
+  before(async () => {
+    house = await AuthHouse.open(await open())
+  })
+  const pending = async () =>
+    (await house.store.db.selectFrom('authorization_request').select('request').execute()).length
+
+  it('refuses a parameter that is too long with its limit, by the redirect or, for state, on a page', async () => {
+    const longest = { nonce: 1_024, scope: 8_000, login_hint: 256, id_token_hint: 8_192, launch: 256 }
+    for (const [name, limit] of Object.entries(longest)) {
+      const response = await postAuthorize({ [name]: 'x'.repeat(limit + 1) })
+      const { error, error_description, state } = answerOf(response)
+      assert.equal(error, 'invalid_request')
+      assert.equal(error_description, `The parameter ${name} is longer than ${limit} characters.`)
+      assert.equal(state, 'state-1')
+    }
+    for (const [name, limit] of [
+      ['state', 4_096],
+      ['redirect_uri', 2_000],
+    ] as const) {
+      const page = await postAuthorize({ [name]: 'x'.repeat(limit + 1) })
+      assert.equal(page.statusCode, 400)
+      assert.ok(page.body.includes(`The parameter ${name} is longer than ${limit} characters.`))
+    }
+    assert.equal(await pending(), 0)
+  })
+
+  it('takes parameters at their limits', async () => {
+    const different = { state: 's'.repeat(4_096), nonce: 'n'.repeat(1_024), login_hint: 'l'.repeat(256) }
+    assert.match((await postAuthorize(different)).headers.location ?? '', /^\/oauth2\/resume/)
+    assert.equal(await pending(), 1)
+  })
+
+  it('stores no more requests of browsers without a login than 2,000 for a network and 10,000 in all', async () => {
+    await fillPending('10.9.9.9', 2_000)
+    const from = (remoteAddress: string) =>
+      house.app.inject({
+        method: 'GET',
+        url: `/oauth2/authorize?${new URLSearchParams(house.parameters())}`,
+        remoteAddress,
+      })
+    const refused = await from('10.9.9.9')
+    assert.equal(refused.statusCode, 503)
+    assert.match(refused.body, /2000 requests from one network/)
+    assert.match((await from('10.9.9.8')).headers.location ?? '', /^\/login\?interaction=/)
+    for (let network = 0; network < 4; network++) await fillPending(`10.9.8.${network}`, 2_000)
+    assert.equal((await from('10.9.9.8')).statusCode, 503)
+    // Whoever is logged in is no stranger.
+    const visitor = await house.loggedIn()
+    assert.ok((await house.authorize(visitor, { launch: await house.launch(visitor) })).headers.location)
+    house.time.now += 600_000
+    assert.match((await from('10.9.9.9')).headers.location ?? '', /^\/login\?interaction=/)
+  })
+
+  it('limits what one registration holds', async () => {
+    const app = { redirect_uris: ['https://app.example/callback'], scope: 'openid' }
+    const urls = (count: number, length = 40) =>
+      Array.from({ length: count }, (_, at) => `https://app.example/${at}/`.padEnd(length, 'x'))
+    const signer = new SigningClient('any', house.time)
+    const keys = (count: number) => ({ keys: Array.from({ length: count }, () => signer.jwk) })
+    const cases: readonly (readonly [object, RegExp])[] = [
+      [{ redirect_uris: urls(21) }, /at most 20 addresses/],
+      [{ redirect_uris: urls(1, 2_001) }, /longer than 2000 characters/],
+      [{ post_logout_redirect_uris: urls(21) }, /at most 20 texts/],
+      [{ client_name: 'n'.repeat(201) }, /at most 200 characters/],
+      [{ logo_uri: urls(1, 2_001)[0] }, /at most 2000 characters/],
+      [{ jwks: keys(51) }, /more than 50 keys/],
+      [{ redirect_uris: urls(17, 1_900) }, /longer than 32000 characters/],
+    ]
+    for (const [more, error] of cases) {
+      const refused = await register({ ...app, ...more })
+      assert.equal(refused.statusCode, 400)
+      assert.match(refused.json().error_description, error)
+    }
+    assert.equal((await register({ ...app, redirect_uris: urls(20), jwks: keys(50) })).statusCode, 201)
+  })
+
+  it('registers nobody while there are 10,000 clients that no administrator approved', async () => {
+    const metadata = { redirect_uris: ['https://app.example/callback'], scope: 'openid' }
+    await addMany(house, 10_000)
+    const refused = await register(metadata)
+    assert.equal(refused.statusCode, 403)
+    assert.match(refused.json().error_description, /10000 unapproved clients/)
+    await house.store.db.updateTable('client').set({ approved: true }).execute()
+    assert.equal((await register(metadata)).statusCode, 201)
+  })
+
+  const postAuthorize = (different: Readonly<Record<string, string>>) =>
+    house.visitor().post('/oauth2/authorize', house.parameters(different))
+
+  const register = (metadata: object) =>
+    house.app.inject({ method: 'POST', url: '/oauth2/register', payload: metadata })
+
+  /** As if so many browsers of a network had been sent to the login page. */
+  async function fillPending(address: string, count: number): Promise<void> {
+    const rows = Array.from({ length: count }, () => ({
+      id_hash: randomUUID(),
+      request: '{}',
+      network_hash: sha256(networkOf(address)),
+      created_at: house.time.now,
+      expires_at: house.time.now + 600_000,
+    }))
+    for (let at = 0; at < count; at += 500)
+      await house.store.db
+        .insertInto('authorization_request')
+        .values(rows.slice(at, at + 500))
+        .execute()
+  }
 })
 
 eachDatabase((_name, open) => {

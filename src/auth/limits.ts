@@ -1,3 +1,5 @@
+import { LONGEST_SCOPE_LIST } from '../scope/index.ts'
+
 /**
  * What one request may ask of the auth server, and what it may leave behind (docs/limits.md). Exceeding a limit of a
  * request is answered with a 4xx that names the limit. The limits of scopes are in `src/scope/limits.ts`.
@@ -17,4 +19,27 @@ export const LIMITS = {
   loginsWaiting: 400,
   /** Logins that wait with one username from one network. */
   loginsWaitingPerUsername: 100,
+  /** Characters of the parameters of an authorization request that are stored while its user logs in. */
+  parameters: {
+    state: 4_096,
+    nonce: 1_024,
+    scope: LONGEST_SCOPE_LIST,
+    login_hint: 256,
+    id_token_hint: 8_192,
+    launch: 256,
+  },
+  /** Authorization requests of browsers without a login that wait for one: from one network, and altogether. */
+  pendingPerNetwork: 2_000,
+  pending: 10_000,
+  /** Characters of a URL of a client, and how many URLs or other texts a list of its metadata may have. */
+  urlCharacters: 2_000,
+  urls: 20,
+  nameCharacters: 200,
+  /** Keys of a client's key set, their characters where it is registered with them, and bits of an RSA key. */
+  keys: 50,
+  keySetCharacters: 64_000,
+  rsaBits: 8_192,
+  /** Characters that a client without the initial access token may store, and how many such clients there may be. */
+  registrationCharacters: 32_000,
+  unapprovedClients: 10_000,
 } as const

@@ -119,6 +119,8 @@ interface AuthorizationRequestTable {
   id_hash: string
   /** The verified request as JSON. */
   request: string
+  /** Of the network whose browser has no login yet; null when there is one. */
+  network_hash: string | null
   created_at: Instant
   expires_at: Instant
 }

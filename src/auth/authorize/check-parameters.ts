@@ -1,3 +1,4 @@
+import { LIMITS } from '../limits.ts'
 import { Refusal, type RefusalCode } from '../refusal.ts'
 import type { Asked } from './request.ts'
 
@@ -32,6 +33,17 @@ const UNSUPPORTED: Readonly<Record<string, RefusalCode>> = {
 export function checkRepeated({ parameters }: Asked): Refusal | undefined {
   const name = READ.find(one => parameters.unreadable.has(one))
   return name && new Refusal('invalid_request', `The parameter ${name} is repeated or unreadable.`)
+}
+
+/** What is stored while its user logs in, by strangers and for ten minutes, is short. */
+export function checkLengths({ parameters }: Asked): Refusal | undefined {
+  const found = Object.entries(LIMITS.parameters).find(
+    ([name, longest]) => (parameters.get(name)?.length ?? 0) > longest,
+  )
+  return (
+    found &&
+    new Refusal('invalid_request', `The parameter ${found[0]} is longer than ${found[1]} characters.`)
+  )
 }
 
 export function checkUnsupported({ parameters }: Asked): Refusal | undefined {

@@ -2,7 +2,10 @@ import type { Kysely } from 'kysely'
 import { randomToken, type Schema, type Store, sha256 } from '../../store/index.ts'
 import type { AuthContext } from '../context.ts'
 import { LIFETIME } from '../lifetimes.ts'
+import { LIMITS } from '../limits.ts'
+import { networkOf } from '../login/network.ts'
 import type { Parameters } from '../parameters.ts'
+import { Refusal } from '../refusal.ts'
 import type { AuthorizationRequest, PickedContext } from './request.ts'
 
 /** A verified request that waits for its user. The id is in the address of the pages that it leads through. */
@@ -11,18 +14,45 @@ export interface Interaction {
   readonly request: AuthorizationRequest
 }
 
-export async function storeInteraction({ db }: Store, request: AuthorizationRequest): Promise<Interaction> {
+/**
+ * Stores a request while its user is asked. `address` is that of a browser without a login: what strangers leave behind
+ * is limited.
+ */
+export async function storeInteraction(
+  { store, clock }: AuthContext,
+  request: AuthorizationRequest,
+  address: string | undefined,
+): Promise<Interaction | Refusal> {
+  const network = address === undefined ? undefined : sha256(networkOf(address))
+  if (network !== undefined && (await isFull(store, network, clock())))
+    return new Refusal(
+      'temporarily_unavailable',
+      `More than ${LIMITS.pendingPerNetwork} requests from one network, or ${LIMITS.pending} in all, wait for a login.`,
+    )
   const id = randomToken()
-  await db
+  await store.db
     .insertInto('authorization_request')
     .values({
       id_hash: sha256(id),
       request: JSON.stringify(request),
+      network_hash: network ?? null,
       created_at: request.arrivedAt,
       expires_at: request.arrivedAt + LIFETIME.interaction,
     })
     .execute()
   return { id, request }
+}
+
+async function isFull({ db }: Store, network: string, now: number): Promise<boolean> {
+  const waiting = db
+    .selectFrom('authorization_request')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('network_hash', 'is not', null)
+    .where('expires_at', '>', now)
+  const own = await waiting.where('network_hash', '=', network).executeTakeFirstOrThrow()
+  if (Number(own.count) >= LIMITS.pendingPerNetwork) return true
+  const all = await waiting.executeTakeFirstOrThrow()
+  return Number(all.count) >= LIMITS.pending
 }
 
 /** The stored request that a page or form names, unless it is over. */

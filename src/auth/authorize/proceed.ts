@@ -35,11 +35,11 @@ export async function proceed(
   const step = nextStep(situation)
   switch (step.kind) {
     case 'login':
-      return reply.redirect(await addressWithId(context, under, paths.login), 302)
+      return sendToPage(reply, context, under, situation, paths.login)
     case 'pick':
-      return reply.redirect(await addressWithId(context, under, paths.pick), 302)
+      return sendToPage(reply, context, under, situation, paths.pick)
     case 'consent':
-      return reply.redirect(await addressWithId(context, under, paths.consent), 302)
+      return sendToPage(reply, context, under, situation, paths.consent)
     case 'refuse':
       return mayReturn(situation)
         ? refuse(reply, context, under, step.refusal, situation.login)
@@ -109,9 +109,18 @@ export async function situationOf(
   }
 }
 
-async function addressWithId({ store }: AuthContext, under: Under, path: string): Promise<string> {
-  const id = under.id ?? (await storeInteraction(store, under.request)).id
-  return `${path}?interaction=${id}`
+async function sendToPage(
+  reply: FastifyReply,
+  context: AuthContext,
+  { id, request }: Under,
+  { login }: Situation,
+  path: string,
+): Promise<FastifyReply> {
+  const address = login ? undefined : reply.request.ip
+  const stored = id === undefined ? await storeInteraction(context, request, address) : { id }
+  return stored instanceof Refusal
+    ? sendRefusal(reply, context, stored, { request, login })
+    : reply.redirect(`${path}?interaction=${stored.id}`, 302)
 }
 
 function returnOf({ redirectUri, state, omitsIss = false }: AuthorizationRequest) {

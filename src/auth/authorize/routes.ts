@@ -24,8 +24,10 @@ export function authorizeRoutes(app: FastifyInstance, context: AuthContext): voi
     const verified = await verifyRequest(context, readParameters(request.body))
     if (verified instanceof Refusal) return sendRefusal(reply, context, verified)
     if (await currentLogin(context, request)) return proceed(reply, context, { request: verified })
-    const { id } = await storeInteraction(context.store, verified)
-    return reply.redirect(`${paths.resume}?interaction=${id}`, 303)
+    const stored = await storeInteraction(context, verified, request.ip)
+    return stored instanceof Refusal
+      ? sendRefusal(reply, context, stored, { request: verified })
+      : reply.redirect(`${paths.resume}?interaction=${stored.id}`, 303)
   })
 
   app.get(paths.resume, ACTS, async (request, reply) => {

@@ -3,12 +3,13 @@ import { sha256 } from '../../store/index.ts'
 import type { Client } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'
 import { findLaunch } from '../launch/launch-token.ts'
+import { LIMITS } from '../limits.ts'
 import type { Parameters } from '../parameters.ts'
 import { type Known, Refusal } from '../refusal.ts'
 import { checkAudience } from './check-audience.ts'
 import { checkClient } from './check-client.ts'
 import { checkLaunch } from './check-launch.ts'
-import { checkRepeated, checkUnsupported } from './check-parameters.ts'
+import { checkLengths, checkRepeated, checkUnsupported } from './check-parameters.ts'
 import { checkPkce } from './check-pkce.ts'
 import { checkRedirectUri } from './check-redirect-uri.ts'
 import { checkResponseMode, checkResponseType } from './check-response.ts'
@@ -25,6 +26,7 @@ type Check = (
 /** The checks in their order. They come after client and redirect address, so what they refuse may be redirected. */
 const CHECKS: readonly Check[] = [
   checkRepeated,
+  checkLengths,
   checkUnsupported,
   checkResponseType,
   checkResponseMode,
@@ -56,7 +58,9 @@ export async function verifyRequest(
       : await runChecks({ client, redirectUri, parameters }, context)
   if (!(result instanceof Refusal)) return result
   const refusal = result.knowing({ clientId: client.id, ...(await launchNamed(context, parameters)) })
-  return redirectUri instanceof Refusal || !client.approved
+  // Without its state no client could take a response for its own.
+  const isReturnable = client.approved && (parameters.get('state')?.length ?? 0) <= LIMITS.parameters.state
+  return redirectUri instanceof Refusal || !isReturnable
     ? refusal
     : refusal.returningTo({ redirectUri, state: parameters.get('state'), omitsIss: !client.issParameter })
 }

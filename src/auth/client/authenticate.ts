@@ -26,7 +26,7 @@ export async function useProof(db: Kysely<Schema>, proven: ProvenClient): Promis
   const { client } = proven
   return proven.claims === undefined || (await useAssertion(db, proven))
     ? client
-    : notProven('jti was used before', client)
+    : assertionRefused('jti was used before', client)
 }
 
 /** Checks the credentials, and changes nothing. */
@@ -41,7 +41,7 @@ export async function proveClient(
     const proven = await checkAssertion(context, credentials)
     if (typeof proven !== 'string') return proven
     const named = credentials.clientId ?? namedIn(credentials.assertion)
-    return notProven(proven, named === undefined ? undefined : await findClient(context.store, named))
+    return assertionRefused(proven, named === undefined ? undefined : await findClient(context.store, named))
   }
   const client =
     credentials.kind === 'refresh-token'
@@ -81,6 +81,12 @@ function isSecretOf({ secretHash }: Client, credentials: Credentials): boolean {
     secretHash !== undefined &&
     sameText(sha256(credentials.secret), secretHash)
   )
+}
+
+// Client ids are no secret, and a developer who is not told why cannot mend it.
+function assertionRefused(reason: string, named?: Client): Refusal {
+  const text = `The client assertion was refused: ${reason}.`
+  return new Refusal('invalid_client', text, { detail: reason, known: { clientId: named?.id } })
 }
 
 // One text for all, so that nobody learns which clients exist.

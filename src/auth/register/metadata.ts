@@ -2,6 +2,7 @@ import { isResourceType } from '../../fhir/index.ts'
 import { findScopeListFault, LONGEST_SCOPE_LIST, parseScope } from '../../scope/index.ts'
 import { jwksUrlFault, launchUrlFault, logoUrlFault, redirectUriFault } from '../client/addresses.ts'
 import { holdsPrivateKey, keptKeySet } from '../client/assertion/client-key.ts'
+import { LIMITS } from '../limits.ts'
 import { Refusal } from '../refusal.ts'
 
 /** How a client proves itself, in the words of RFC 7591. */
@@ -20,6 +21,8 @@ export interface ClientMetadata {
   readonly jwks: string | undefined
   readonly jwksUrl: string | undefined
 }
+
+const TOO_LONG = `it is longer than ${LIMITS.urlCharacters} characters`
 
 type Document = Readonly<Record<string, unknown>>
 
@@ -61,7 +64,7 @@ function read(body: unknown): ClientMetadata {
   if (grantTypes.includes('client_credentials') && authMethod !== 'private_key_jwt')
     throw unfit('The grant type client_credentials needs private_key_jwt.')
   return {
-    name: text(document, 'client_name', 200),
+    name: text(document, 'client_name', LIMITS.nameCharacters),
     logoUrl: address(document, 'logo_uri', logoUrlFault),
     authMethod,
     grantTypes,
@@ -84,18 +87,17 @@ function addresses(document: Document, name: string): readonly string[] {
   const uris = texts(document, name) ?? []
   for (const uri of uris) {
     const fault = redirectUriFault(uri)
-    if (fault !== undefined || uri.length > 2000)
-      throw new Unfit(
-        'invalid_redirect_uri',
-        `An address of ${name} cannot be used: ${fault ?? 'it is too long'}.`,
-      )
+    const reason = uri.length > LIMITS.urlCharacters ? TOO_LONG : fault
+    if (reason !== undefined)
+      throw new Unfit('invalid_redirect_uri', `An address of ${name} cannot be used: ${reason}.`)
   }
   return [...new Set(uris)]
 }
 
 /** Scopes of the SMART grammar, `system/` only for back ends. */
 function scope(document: Document, grantTypes: readonly string[]): string {
-  const list = text(document, 'scope', LONGEST_SCOPE_LIST) ?? ''
+  const list = text(document, 'scope', LONGEST_SCOPE_LIST) ?? defaultScope(grantTypes)
+  if (list.trim() === '') throw unfit('The scope is empty.')
   const fault = findScopeListFault(list)
   if (fault !== undefined) throw unfit(`The scope ${fault}.`)
   const parts = list.split(' ').filter(part => part !== '')
@@ -107,8 +109,18 @@ function scope(document: Document, grantTypes: readonly string[]): string {
       throw unfit('The system/ scopes need the grant type client_credentials.')
     if (part.startsWith('__')) throw unfit('Scopes of this server itself are given by its administrator.')
   }
-  if (parts.length === 0) throw unfit('The scope is missing.')
   return [...new Set(parts)].join(' ')
+}
+
+/** RFC 7591, 2: a client that names no scopes may be given some. Its users, or an administrator, still decide. */
+function defaultScope(grantTypes: readonly string[]): string {
+  return [
+    ...(grantTypes.includes('authorization_code')
+      ? ['launch launch/patient openid fhirUser patient/*.rs']
+      : []),
+    ...(grantTypes.includes('refresh_token') ? ['online_access offline_access'] : []),
+    ...(grantTypes.includes('client_credentials') ? ['system/*.rs'] : []),
+  ].join(' ')
 }
 
 function keys(document: Document, authMethod: AuthMethod) {
@@ -118,7 +130,9 @@ function keys(document: Document, authMethod: AuthMethod) {
   if (holdsPrivateKey(jwks)) throw unfit('The jwks holds a private key; only public keys belong there.')
   const kept = jwks === undefined ? undefined : keptKeySet(jwks)
   if (jwks !== undefined && kept === undefined)
-    throw unfit('The jwks has no key for RS384 or ES384 with a kid, or is too long.')
+    throw unfit(
+      `The jwks has no key for RS384 or ES384 with a kid, or more than ${LIMITS.keys} keys or ${LIMITS.keySetCharacters} characters.`,
+    )
   if (authMethod === 'private_key_jwt' && jwks === undefined && jwksUrl === undefined)
     throw unfit('The method private_key_jwt needs jwks or jwks_uri.')
   return { jwks: kept, jwksUrl }
@@ -129,7 +143,7 @@ function address(
   name: string,
   faultOf: (text: string) => string | undefined,
 ): string | undefined {
-  const uri = text(document, name, 2000)
+  const uri = text(document, name, LIMITS.urlCharacters)
   const fault = uri === undefined ? undefined : faultOf(uri)
   if (fault !== undefined) throw unfit(`The ${name} cannot be used: ${fault}.`)
   return uri
@@ -157,10 +171,13 @@ function text(document: Document, name: string, longest: number): string | undef
 function texts(document: Document, name: string): readonly string[] | undefined {
   const value = document[name]
   if (value === undefined || value === null) return undefined
-  if (!Array.isArray(value) || value.length > 50 || !value.every(one => typeof one === 'string'))
+  if (!Array.isArray(value) || value.length > LIMITS.urls || !value.every(one => typeof one === 'string'))
     throw name === 'redirect_uris'
-      ? new Unfit('invalid_redirect_uri', 'The redirect_uris must be a list of addresses.')
-      : unfit(`The ${name} must be a list of texts.`)
+      ? new Unfit(
+          'invalid_redirect_uri',
+          `The redirect_uris must be a list of at most ${LIMITS.urls} addresses.`,
+        )
+      : unfit(`The ${name} must be a list of at most ${LIMITS.urls} texts.`)
   return value
 }
 

@@ -96,6 +96,18 @@ describe('POST /oauth2/register', () => {
     assert.deepEqual([long.statusCode, long.json().error], [400, 'invalid_client_metadata'])
   })
 
+  it('gives a client that names no scopes those of an app, or of a back end', async () => {
+    const { scope: _, ...app } = APP
+    const scopeOf = async (metadata: object) => (await register(metadata)).json().scope
+    assert.equal(await scopeOf(app), 'launch launch/patient openid fhirUser patient/*.rs')
+    assert.equal(
+      await scopeOf({ ...app, grant_types: ['authorization_code', 'refresh_token'] }),
+      'launch launch/patient openid fhirUser patient/*.rs online_access offline_access',
+    )
+    const backEnd = { grant_types: ['client_credentials'], token_endpoint_auth_method: 'private_key_jwt' }
+    assert.equal(await scopeOf({ ...backEnd, jwks: { keys: [keys.jwk] } }), 'system/*.rs')
+  })
+
   it('gives system/ scopes off loopback only to whoever shows the initial access token', async () => {
     const far = await AuthHouse.open(await open(), {
       settings: { onLoopback: false, openRegistration: true, registrationToken: 'initial-access-token' },
@@ -141,7 +153,7 @@ describe('POST /oauth2/register', () => {
     'client_credentials with a secret': { ...APP, grant_types: ['client_credentials'] },
     'system/ for an app': { ...APP, scope: 'system/*.rs' },
     'a scope of our own': { ...APP, scope: '__launch-contexts.c' },
-    'no scope': { redirect_uris: APP.redirect_uris },
+    'an empty scope': { ...APP, scope: ' ' },
     'a scope of no type': { ...APP, scope: 'patient/Nothing.rs' },
     'keys missing': { ...APP, token_endpoint_auth_method: 'private_key_jwt' },
     'a private key': { ...APP, jwks: { keys: [{ kty: 'RSA', n: 'x', e: 'AQAB', d: 'x', kid: '1' }] } },

@@ -4,9 +4,10 @@ import { type BearerFault, sendBearerFault } from '../access/bearer.ts'
 import { auditEvent } from '../audit.ts'
 import { forbidCaching, readJson, sendRefused } from '../client/request.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
+import { LIMITS } from '../limits.ts'
 import { paths } from '../paths.ts'
 import { Refusal } from '../refusal.ts'
-import { readClientMetadata } from './metadata.ts'
+import { type ClientMetadata, readClientMetadata } from './metadata.ts'
 import { registerClient } from './register-client.ts'
 
 /** `POST /oauth2/register` (RFC 7591): open only on loopback, unless it is set so or an initial access token is shown. */
@@ -20,6 +21,8 @@ export function registerRoutes(app: FastifyInstance, context: AuthContext): void
     const nameless = request.headers.authorization === undefined
     if (nameless && !context.settings.onLoopback && /(?:^| )system\//.test(metadata.scope))
       return sendRefused(request, reply, needsAdministrator)
+    const tooMuch = nameless ? await checkStranger(context, metadata) : undefined
+    if (tooMuch) return sendRefused(request, reply, tooMuch)
     // An administrator handed the initial access token out, and so vouches for who shows it.
     const registered = await context.store.db.transaction().execute(async trx => {
       const client = await registerClient(trx, context, metadata, { approved: !nameless })
@@ -36,6 +39,26 @@ const needsAdministrator = new Refusal(
   'invalid_client_metadata',
   'The system/ scopes need the initial access token, or the command line.',
 )
+
+/** What somebody may store whom nobody vouches for. */
+async function checkStranger({ store }: AuthContext, metadata: ClientMetadata): Promise<Refusal | undefined> {
+  if (JSON.stringify(metadata).length > LIMITS.registrationCharacters)
+    return new Refusal(
+      'invalid_client_metadata',
+      `The metadata are longer than ${LIMITS.registrationCharacters} characters.`,
+    )
+  const { count } = await store.db
+    .selectFrom('client')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('approved', '=', false)
+    .executeTakeFirstOrThrow()
+  return Number(count) < LIMITS.unapprovedClients
+    ? undefined
+    : new Refusal(
+        'access_denied',
+        `There are ${LIMITS.unapprovedClients} unapproved clients: an administrator has to approve or remove some first.`,
+      )
+}
 
 function mayRegister(
   { openRegistration, registrationToken }: AuthSettings,

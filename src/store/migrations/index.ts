@@ -7,6 +7,7 @@ import { launchAndSuccessorIndexes } from './0005-launch-and-successor-indexes.t
 import { olderClients } from './0006-older-clients.ts'
 import { loginUse } from './0007-login-use.ts'
 import { auditDelivery } from './0008-audit-delivery.ts'
+import { limitsOfStrangers } from './0009-limits-of-strangers.ts'
 
 /** Every migration, in the order in which it is applied. */
 export const migrations: readonly Migration[] = [
@@ -18,4 +19,5 @@ export const migrations: readonly Migration[] = [
   olderClients,
   loginUse,
   auditDelivery,
+  limitsOfStrangers,
 ]

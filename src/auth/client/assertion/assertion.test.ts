@@ -115,6 +115,26 @@ describe('private_key_jwt', () => {
     'no JWT': () => ({ ...es.proof(), client_assertion: 'nonsense' }),
     'an assertion of 10 kB': () => es.proof({ more: 'x'.repeat(10_000) }),
   }
+  it('tells the client why an assertion is refused', async () => {
+    const told = async (proof: Record<string, string>) => (await ask(proof)).json().error_description
+    const reasons: Record<string, Record<string, string>> = {
+      'kid is missing': es.proof({}, { kid: undefined }),
+      'exp is more than five minutes ahead': es.proof({ exp: seconds() + 3600 }),
+      'exp is in the past': es.proof({ exp: seconds() }),
+      'alg is neither RS384 nor ES384': rs.proof({}, { alg: 'RS256' }),
+      'aud is not this server': es.proof({ aud: 'https://elsewhere.example' }),
+      'jti is missing or longer than 1024 characters': es.proof({ jti: undefined }),
+      'no key of the client has this kid and alg': es.proof({}, { kid: 'key-2' }),
+      'the client is not registered for private_key_jwt': es.proof({ iss: 'nobody', sub: 'nobody' }),
+      'the signature does not match': {
+        ...es.proof(),
+        client_assertion: es.assertion({}, {}, stranger.privateKey),
+      },
+    }
+    for (const [reason, proof] of Object.entries(reasons))
+      assert.equal(await told(proof), `The client assertion was refused: ${reason}.`)
+  })
+
   for (const [name, proof] of Object.entries(refused))
     it(`refuses ${name} as invalid_client`, async () => {
       const response = await ask(proof())
@@ -143,7 +163,9 @@ describe('private_key_jwt', () => {
   it('accepts an assertion once, and the same jti of another client', async () => {
     const proof = es.proof({ jti: 'shared' })
     assert.equal((await ask(proof)).statusCode, 200)
-    assert.equal((await ask(proof)).json().error, 'invalid_client')
+    const again = await ask(proof)
+    assert.equal(again.json().error, 'invalid_client')
+    assert.equal(again.json().error_description, 'The client assertion was refused: jti was used before.')
     assert.equal((await ask(es.proof({ jti: 'shared' }))).json().error, 'invalid_client')
     assert.equal((await ask(rs.proof({ jti: 'shared' }))).statusCode, 200)
   })

@@ -23,18 +23,19 @@ export async function checkAssertion(
   sent: { readonly assertion: string; readonly clientId: string | undefined },
 ): Promise<ProvenByAssertion | string> {
   const assertion = readAssertion(sent.assertion)
-  if (!assertion) return 'the assertion is no JWT'
+  if (!assertion) return 'it is not a JWT of at most 8192 characters'
   const { iss, sub } = assertion.claims
   // A NUL is in no id, and no database takes one.
-  if (typeof iss !== 'string' || iss !== sub || iss.includes('\0')) return 'iss and sub are not the client'
-  if (sent.clientId !== undefined && sent.clientId !== iss) return 'iss is not the client_id'
+  if (typeof iss !== 'string' || iss !== sub || iss.includes('\0'))
+    return 'iss and sub are not both the client_id'
+  if (sent.clientId !== undefined && sent.clientId !== iss) return 'iss is not the client_id of the request'
   const client = await findClient(context.store, iss)
   if (client?.authMethod !== 'private_key_jwt') return 'the client is not registered for private_key_jwt'
   const claims = checkClaims(assertion, audiencesOf(context), context.clock())
   if (typeof claims === 'string') return claims
   const key = await findKey(context.keySets, client, assertion.header)
   if (typeof key === 'string') return key
-  if (!isSignedBy(key, assertion.input, assertion.signature)) return 'the signature is wrong'
+  if (!isSignedBy(key, assertion.input, assertion.signature)) return 'the signature does not match'
   return { client, claims }
 }
 

@@ -19,13 +19,14 @@ export function checkClaims(
 ): Claims | string {
   const { aud, exp, nbf, iat, jti } = claims
   const seconds = now / 1000
-  if (!isForUs(aud, audiences)) return 'aud is another server'
+  if (!isForUs(aud, audiences)) return 'aud is not this server'
   if (!isTime(exp)) return 'exp is missing'
-  if (exp <= seconds) return 'it has expired'
+  if (exp <= seconds) return 'exp is in the past'
   if (exp > seconds + LONGEST_SECONDS + LEEWAY_SECONDS) return 'exp is more than five minutes ahead'
   if ([nbf, iat].some(time => time !== undefined && !(isTime(time) && time <= seconds + LEEWAY_SECONDS)))
-    return 'nbf or iat is to come'
-  if (typeof jti !== 'string' || jti === '' || jti.length > 1024) return 'jti is missing'
+    return 'nbf or iat is in the future'
+  if (typeof jti !== 'string' || jti === '' || jti.length > 1024)
+    return 'jti is missing or longer than 1024 characters'
   return { jti, exp }
 }
 

@@ -1,5 +1,6 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { isRecord } from '../../../fhir/index.ts'
+import { LIMITS } from '../../limits.ts'
 
 /** How assertions may be signed (SMART 2.2, asymmetric authentication). */
 export const assertionAlgorithms = ['RS384', 'ES384'] as const
@@ -16,13 +17,12 @@ export function isAssertionAlgorithm(value: unknown): value is AssertionAlgorith
   return assertionAlgorithms.some(algorithm => algorithm === value)
 }
 
-/** The keys of a JWK Set (RFC 7517, 5) that may verify an assertion; others are passed over. Undefined: it is none. */
+/** The keys of a JWK Set (RFC 7517, 5) that may verify an assertion; others are passed over. Undefined: it is none, or too large. */
 export function readClientKeys(document: unknown): readonly ClientKey[] | undefined {
   const jwks = isRecord(document) ? document.keys : undefined
-  return Array.isArray(jwks) ? jwks.flatMap(jwk => (isRecord(jwk) ? (readKey(jwk) ?? []) : [])) : undefined
+  if (!Array.isArray(jwks) || jwks.length > LIMITS.keys) return undefined
+  return jwks.flatMap(jwk => (isRecord(jwk) ? (readKey(jwk) ?? []) : []))
 }
-
-const LONGEST_SET = 64_000
 
 /**
  * A registered key set as it is kept: of each key the members that are texts or lists of texts, for no other is ever
@@ -33,7 +33,7 @@ export function keptKeySet(document: unknown): string | undefined {
   const jwks: readonly unknown[] = Array.isArray(document.keys) ? document.keys : []
   const keys = jwks.filter(isRecord).map(jwk => Object.fromEntries(Object.entries(jwk).filter(isPlain)))
   const text = JSON.stringify({ keys })
-  return text.length > LONGEST_SET ? undefined : text
+  return text.length > LIMITS.keySetCharacters ? undefined : text
 }
 
 function isPlain([, value]: readonly [string, unknown]): boolean {
@@ -69,12 +69,13 @@ function algorithmOf({ kty, crv }: Readonly<Record<string, unknown>>): Assertion
   return kty === 'EC' && crv === 'P-384' ? 'ES384' : undefined
 }
 
-// Only the public members are read. RFC 7518, 3.3: an RSA key has at least 2048 bits.
+// Only the public members are read. RFC 7518, 3.3: an RSA key has at least 2048 bits. A longer one takes longer to verify.
 function load({ kty, n, e, crv, x, y }: Readonly<Record<string, unknown>>): KeyObject | undefined {
   try {
     const parts = kty === 'RSA' ? { kty, n, e } : { kty, crv, x, y }
     const key = createPublicKey({ key: parts as JsonWebKey, format: 'jwk' })
-    return (key.asymmetricKeyDetails?.modulusLength ?? 2048) >= 2048 ? key : undefined
+    const bits = key.asymmetricKeyDetails?.modulusLength ?? 2048
+    return bits >= 2048 && bits <= LIMITS.rsaBits ? key : undefined
   } catch {
     return undefined
   }

@@ -14,13 +14,14 @@ export async function findKey(keySets: KeySets, client: Client, header: Header):
   if (typeof kid !== 'string' || kid === '') return 'kid is missing'
   if (typ !== undefined && !(typeof typ === 'string' && /^(client-authentication\+)?jwt$/i.test(typ)))
     return 'typ is not JWT'
-  if (crit !== undefined) return 'crit is not understood'
-  if (jku !== undefined && jku !== client.jwksUrl) return 'jku is not the registered address'
+  if (crit !== undefined) return 'crit is not supported'
+  if (jku !== undefined && jku !== client.jwksUrl) return 'jku is not the registered jwks_uri'
   const keys = await keysOf(keySets, client, kid)
-  if (keys === 'unavailable') return 'the key set cannot be fetched'
+  if (keys === 'unavailable') return 'the key set of the client is not available'
   const fitting = keys.filter(key => key.kid === kid && key.algorithm === alg)
   const [key] = fitting
-  return fitting.length === 1 && key ? key : `${fitting.length} keys have the kid`
+  if (!key) return 'no key of the client has this kid and alg'
+  return fitting.length === 1 ? key : 'several keys of the client have this kid and alg'
 }
 
 async function keysOf(
