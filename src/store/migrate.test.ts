@@ -22,6 +22,7 @@ const RELEASED: Readonly<Record<string, string>> = {
   '0006-older-clients.ts': '1b9d10574cfa924da33386403ca4ad2107995c175f2e93499ba3496978455aa0',
   '0007-login-use.ts': 'f8e5ea3c2e1d313eed562988301b2b2fe0942c156e9f0ec1f1819c2cde859144',
   '0008-audit-delivery.ts': 'd9d0a68f077bea6dacd6bbc2b1cbff5bc3445cf3a1ae3f4981a58f6b4098bcc3',
+  '0009-limits-of-strangers.ts': 'e16b7e9d024f08d8fa649785d85854ad7475347c90fd026ed2a8996e50b88ad7',
 }
 
 describe('released migrations', () => {
@@ -59,6 +60,7 @@ eachDatabase((_, open) => {
     it('takes clients that registered themselves for unverified, and all others for approved', async () => {
       const store = await open()
       await sql`drop index client_launchable`.execute(store.db)
+      await sql`drop index client_approved`.execute(store.db)
       await sql`alter table client drop column approved`.execute(store.db)
       for (const [id, firstParty] of [
         ['growth', false],
