@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Resource } from '../fhir/index.ts'
 import { type Letter, parseScopes } from '../scope/index.ts'
-import { accessOf, type Grant, isWithin, type Policy, type Reach } from './index.ts'
+import { type Access, accessOf, conveys, type Grant, isWithin, type Policy, type Reach } from './index.ts'
 
 const fhirBaseUrl = 'http://localhost:8080/fhir'
 const policy: Policy = { fhirBaseUrl, contexts: ['patient', 'user', 'system'], searchLetter: 'r' }
@@ -311,5 +311,40 @@ describe('isWithin', () => {
     assert(within(practitioner, [{ id: 'p1' }]))
     assert(!within(practitioner, [{ id: 'p2' }]))
     assert(!within({ resourceType: 'Practitioner' }, [{ id: 'p1' }]))
+  })
+})
+
+describe('conveys', () => {
+  const at = Date.parse('2026-01-01T00:00:00Z')
+  const document = {
+    ...{ resourceType: 'DocumentReference', id: 'd', meta: { lastUpdated: '2026-01-01T00:00:00Z' } },
+    ...{ status: 'current', subject: { reference: 'Patient/1' }, category: [{ text: 'x' }] },
+    content: [{ attachment: { url: 'Binary/b' } }],
+  }
+  const test = (scopes: Readonly<Record<string, Reach>>, since = at, of: Resource = document) => {
+    const access: Access = { reach: (type, letter) => (letter === 'r' ? (scopes[type] ?? []) : []) }
+    return conveys(of, { id: 'b', since }, access, 'http://fhir.test/fhir')
+  }
+  const both = { Binary: [{ patient: '1' }], DocumentReference: [{ patient: '1' }] }
+
+  it('needs both types of one patient, and a document that is no older', () => {
+    assert.equal(test(both), true)
+    assert.equal(test({ ...both, DocumentReference: 'everything' }), true)
+    assert.equal(test({ Binary: both.Binary }), false)
+    assert.equal(test({ DocumentReference: both.DocumentReference }), false)
+    assert.equal(test({ ...both, Binary: [{ patient: '2' }] }), false)
+    assert.equal(test({ ...both, DocumentReference: [{ patient: '2' }] }), false)
+    assert.equal(test(both, at + 1_001), false)
+    assert.equal(test(both, Number.NaN), false)
+    assert.equal(test(both, at, { ...document, meta: {} }), false)
+    assert.equal(test(both, at, { ...document, content: [{ attachment: { url: 'Binary/c' } }] }), false)
+  })
+
+  it('heeds filters: on the document by its content, and those on Binaries let nothing through', () => {
+    const filtered = (query: string) => ({ patient: '1', query: [['category:text', query]] as const })
+    assert.equal(test({ ...both, DocumentReference: [filtered('x')] }), true)
+    assert.equal(test({ ...both, DocumentReference: [filtered('y')] }), false)
+    assert.equal(test({ ...both, Binary: [{ patient: '1', query: [['_id', 'b']] }] }), false)
+    assert.equal(test({ ...both, Binary: [{ id: 'b' }] }), false)
   })
 })

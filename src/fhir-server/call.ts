@@ -25,6 +25,8 @@ export interface Context {
   readonly roster: Roster
   readonly judgedBefore: JudgedBefore
   readonly versionAccess: VersionAccess
+  /** What the transaction that this is part of writes: `Binary/1`. */
+  readonly writing?: ReadonlySet<string>
   /** JSON of the CapabilityStatement. */
   readonly capabilities: () => string
   readonly smartConfiguration: () => object

@@ -79,7 +79,8 @@ export function binariesNamed(
     content.flatMap(it => {
       const url = isRecord(it) && isRecord(it.attachment) ? it.attachment.url : undefined
       const named = typeof url === 'string' ? parseReference(url, baseUrl) : undefined
-      return named?.type === 'Binary' ? [named.id] : []
+      // A version of it is not what a read of the Binary shows.
+      return named?.type === 'Binary' && named.version === undefined ? [named.id] : []
     }),
   )
 }

@@ -57,3 +57,8 @@ export const GRANULAR_SCOPES = 150
 
 /** Observations that `$lastn` chooses from. */
 export const LAST_N_OBSERVATIONS = 5_000
+
+/** DocumentReferences that are looked at to find out whose a Binary is. */
+export const DOCUMENTS_OF_BINARY = 20
+/** Binaries that one DocumentReference names, of a caller who may not read every Binary. */
+export const BINARIES_OF_DOCUMENT = 20

@@ -35,6 +35,8 @@ export interface Context {
   readonly isOpaque: IsOpaque
   readonly pages: Pages
   readonly judgedBefore: JudgedBefore
+  /** What the transaction that this is part of writes: `Binary/1`. */
+  readonly writing?: ReadonlySet<string>
   readonly versionAccess: VersionAccess
   /** Asks the upstream who of these patients is on the panels of a policy (`smart.fhir.policy-file`). */
   readonly rosterOf: (

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { BASE, condition, idsOf, observation, patient } from '../fhir-server/testing/fhir.ts'
-import { useHostileGateway } from './testing/hostile-gateway.ts'
-import { searchset } from './testing/hostile-upstream.ts'
+import { BASE, condition, idsOf, issueOf, observation, patient } from '../fhir-server/testing/fhir.ts'
+import { NOT_WITHIN, useHostileGateway } from './testing/hostile-gateway.ts'
+import { json, searchset } from './testing/hostile-upstream.ts'
 
 const { all, ann, fhir, upstream } = await useHostileGateway()
 
@@ -154,5 +154,58 @@ describe('metadata', () => {
     assert.equal(rest.security.cors, true)
     assert.doesNotMatch(text, /none at all|shutdown|export|messaging|AuditEvent|xml/)
     assert.deepEqual(body.implementation, { description: 'FHIR R4 server behind Sallyport', url: BASE })
+  })
+})
+
+describe('a Binary without securityContext', () => {
+  const at = (lastUpdated: string) => ({ versionId: '1', lastUpdated })
+  const binary = (meta: object, more: object = {}) => ({
+    ...{ resourceType: 'Binary', id: 'b', meta, contentType: 'text/plain', data: 'eA==', ...more },
+  })
+  const document = (of: string, url: string, meta: object) => ({
+    ...{ resourceType: 'DocumentReference', id: 'd', meta, status: 'current' },
+    ...{ subject: { reference: `Patient/${of}` }, content: [{ attachment: { url } }] },
+  })
+  const [early, late] = [at('2026-01-01T00:00:00Z'), at('2026-02-01T00:00:00Z')]
+  const read = () => ann('GET Binary/b', undefined, { accept: 'application/fhir+json' })
+  const holds = (stored: object, ...documents: object[]) =>
+    upstream.answer((request, response) => {
+      const line = `${request.method} ${request.url}`
+      if (/DocumentReference(?:\?|\/_search)/.test(line)) json(response, searchset(documents))
+      else if (line.endsWith('/Binary/b')) json(response, stored)
+      else json(response, {}, 404)
+    })
+
+  it('is conveyed by what the upstream shows of its documents, not by what it was asked', async () => {
+    holds(binary(early), document('ann', `${upstream.url}/Binary/b`, late))
+    assert.equal((await read()).status, 200)
+    for (const [stored, shown] of [
+      [binary(early), document('bob', 'Binary/b', late)],
+      [binary(early), document('ann', 'Binary/other', late)],
+      [binary(late), document('ann', 'Binary/b', early)],
+      [binary({}), document('ann', 'Binary/b', late)],
+      [binary(early), document('ann', 'Binary/b', {})],
+      [binary(early, { securityContext: { reference: 'Patient/bob' } }), document('ann', 'Binary/b', late)],
+      [binary(early, { id: 'other' }), document('ann', 'Binary/b', late)],
+    ] as const) {
+      holds(stored, shown)
+      const reply = await read()
+      assert.notEqual(reply.status, 200, JSON.stringify([stored, shown]))
+      assert.doesNotMatch(reply.text, /eA==/)
+    }
+  })
+
+  it('is not taken by an address of the upstream, which would come back as ours', async () => {
+    holds(binary(early))
+    for (const url of ['Binary/b', `${upstream.url}/Binary/b`, `${BASE}/Binary/b`]) {
+      const before = upstream.seen.length
+      const { id: _, ...content } = document('ann', url, late)
+      assert.equal(issueOf(await ann('POST DocumentReference', content)), NOT_WITHIN, url)
+      assert.ok(upstream.seen.slice(before).every(it => !it.line.startsWith('POST /up/DocumentReference ')))
+      assert.ok(
+        upstream.seen.slice(before).every(it => it.line.startsWith('GET ')),
+        url,
+      )
+    }
   })
 })

@@ -59,11 +59,12 @@ function run(
   if (isProblem(identified)) return identified
   const steps = linkReferences(context, identified)
   if (isProblem(steps)) return steps
+  const writing = { ...context, writing: new Set(steps.flatMap(writtenBy)) }
   const answers: string[] = new Array(steps.length)
   for (const stage of ORDER)
     for (const [at, step] of steps.entries()) {
       if (stageOf(step) !== stage) continue
-      const outcome = step.answer ?? perform(context, step.call, stage)
+      const outcome = step.answer ?? perform(writing, step.call, stage)
       if (isProblem(outcome)) return fail({ problem: 'entry-failed', entry: at, cause: outcome })
       if (context.repository.indexRows() - rowsBefore > limits.INDEX_ROWS)
         return fail({ problem: 'entry-failed', entry: at, cause: TOO_MANY_ROWS })
@@ -90,6 +91,12 @@ function perform(
 ): Answer | Problem {
   const work = () => context.handle(context, call)
   return stage === 'read' && context.reads ? context.reads.spend(work) : work()
+}
+
+/** What a step makes or changes. */
+function writtenBy(step: Step): readonly string[] {
+  const stage = stageOf(step)
+  return step.identity !== undefined && (stage === 'create' || stage === 'write') ? [step.identity] : []
 }
 
 function stageOf({ call }: Step): (typeof ORDER)[number] {

@@ -1,6 +1,7 @@
 import { type ExactResource, fail, resourceBody } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
+import { documentProblem } from '../documents.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import { accepts, judgeOf } from '../within.ts'
 import { matchOf } from './match.ts'
@@ -29,6 +30,8 @@ export function createAs(
 ): Answer | Problem {
   const { id: _, ...content } = resource
   if (!accepts(judgeOf(context, call), 'c', content)) return fail({ problem: 'out-of-reach' })
+  const hidden = documentProblem(context, call, resource)
+  if (hidden) return hidden
   const stored = context.repository.save(resource, id, undefined)
   return isProblem(stored) ? stored : written(context, call, stored, 201)
 }

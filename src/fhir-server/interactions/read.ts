@@ -1,14 +1,17 @@
 import { contentIn, fail, isUnchanged, type Params, shaped, shapeOf } from '../../fhir/index.ts'
 import { type Answer, currentVersion } from '../answer.ts'
 import type { Call, Handler } from '../call.ts'
+import { isConveyed } from '../documents.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import type { Stored } from '../repository/stored.ts'
 import { found, judgeOf } from '../within.ts'
 
 export const read: Handler<'read'> = (context, call) => {
   const { type, id, params } = call.interaction
-  const stored = found(judgeOf(context, call), 'r', type, id, context.repository.find(type, id))
-  return isProblem(stored) ? stored : shown(stored, params, call)
+  const current = context.repository.find(type, id)
+  const stored = found(judgeOf(context, call), 'r', type, id, current)
+  if (!isProblem(stored)) return shown(stored, params, call)
+  return current && isConveyed(context, call, current) ? shown(current, params, call) : stored
 }
 
 /**

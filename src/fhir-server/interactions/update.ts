@@ -2,6 +2,7 @@ import { updateConflict } from '../../consent/index.ts'
 import { type ExactResource, fail, resourceBody, resourceBodyWithId } from '../../fhir/index.ts'
 import { type Answer, currentVersion } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
+import { documentProblem } from '../documents.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import type { Stored } from '../repository/stored.ts'
 import { accepts, judgeOf, reachesStored } from '../within.ts'
@@ -53,6 +54,8 @@ export function replace(
   const place = { type: resource.resourceType, id }
   const conflict = updateConflict(call.access, place, current, call.preconditions)
   if (conflict) return conflict
+  const hidden = documentProblem(context, call, resource)
+  if (hidden) return hidden
   const stored = context.repository.save(resource, id, before, 'PUT')
   if (isProblem(stored)) return stored
   return written(context, call, stored, before && !before.deleted ? 200 : 201)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { InjectOptions } from 'fastify'
-import { type Fhir, issueOf, type StartFhir } from './fhir.ts'
+import { BASE, type Fhir, issueOf, type StartFhir } from './fhir.ts'
 import { startTwoPatients } from './two-patients.ts'
 
 const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'
@@ -165,6 +165,137 @@ export function binarySuite(start: StartFhir): void {
       const resource = await ann('POST Binary', mine, { 'x-security-context': 'Patient/bob' })
       assert.deepEqual(resource.body.securityContext, { reference: 'Patient/ann' })
       assert.equal(issueOf(await fhir.as('creator')('POST Binary', binary('x', 'bob'))), NOT_WITHIN)
+    })
+  })
+
+  const document = (id: string, of: string, url: string) => ({
+    ...{ resourceType: 'DocumentReference', id, status: 'current', subject: { reference: `Patient/${of}` } },
+    content: [{ attachment: { contentType: 'text/html', url } }],
+  })
+
+  describe('a Binary without securityContext', () => {
+    before(async () => {
+      for (const it of [
+        ...[binary('open'), binary('absolute'), binary('secret'), binary('nobodys'), binary('bobs', 'bob')],
+        document('d-open', 'ann', 'Binary/open'),
+        document('d-absolute', 'ann', `${BASE}/Binary/absolute`),
+        document('d-version', 'ann', 'Binary/nobodys/_history/1'),
+        document('d-elsewhere', 'ann', 'http://other.test/fhir/Binary/nobodys'),
+        document('d-secret', 'bob', 'Binary/secret'),
+        document('d-bobs', 'ann', 'Binary/bobs'),
+      ])
+        assert.equal((await all(`PUT ${it.resourceType}/${it.id}`, it)).status, 201)
+    })
+
+    it('is read through a DocumentReference within the grant', async () => {
+      for (const id of ['open', 'absolute']) {
+        assert.equal((await ann(`GET Binary/${id}`, undefined, JSON_ACCEPTED)).body.id, id)
+        assert.deepEqual((await raw('ann', `GET Binary/${id}`)).rawPayload, HTML)
+        assert.equal((await raw('ann', `HEAD Binary/${id}`)).statusCode, 200)
+        assert.equal((await raw('bob', `GET Binary/${id}`)).statusCode, 403)
+      }
+      assert.deepEqual((await raw('bob', 'GET Binary/secret')).rawPayload, HTML)
+      const entry = [{ request: { method: 'GET', url: 'Binary/open' } }]
+      const bundle = await ann('POST ', { resourceType: 'Bundle', type: 'batch', entry })
+      assert.equal(bundle.body.entry?.[0]?.resource?.id, 'open')
+    })
+
+    it('is as absent where the document is of somebody else, names another, a version, or another server', async () => {
+      for (const id of ['secret', 'nobodys', 'bobs', 'none'])
+        assert.equal(issueOf(await ann(`GET Binary/${id}`, undefined, JSON_ACCEPTED)), NOT_WITHIN, id)
+      for (const token of ['vitals', 'searcher', 'creator', 'user'])
+        assert.equal((await raw(token, 'GET Binary/open')).statusCode, 403, token)
+    })
+
+    it('is read, and nothing else', async () => {
+      assert.equal(issueOf(await ann('PUT Binary/open', binary('open', 'ann'))), NOT_WITHIN)
+      assert.equal(issueOf(await ann('DELETE Binary/open')), NOT_WITHIN)
+      assert.equal((await raw('ann', 'GET Binary/open/_history/1')).statusCode, 403)
+      assert.equal((await ann('GET Binary?_id=open')).body.total, 0)
+    })
+
+    it('is not read any more when the document no longer names it, or is gone', async () => {
+      await all('PUT Binary/passing', binary('passing'))
+      await all('PUT DocumentReference/d-passing', document('d-passing', 'ann', 'Binary/passing'))
+      assert.equal((await raw('ann', 'GET Binary/passing')).statusCode, 200)
+      await all('PUT DocumentReference/d-passing', document('d-passing', 'ann', 'Binary/open'))
+      assert.equal((await raw('ann', 'GET Binary/passing')).statusCode, 403)
+      await all('PUT DocumentReference/d-passing', document('d-passing', 'ann', 'Binary/passing'))
+      await all('DELETE DocumentReference/d-passing')
+      assert.equal((await raw('ann', 'GET Binary/passing')).statusCode, 403)
+    })
+  })
+
+  describe('a DocumentReference', () => {
+    const patch = { 'content-type': 'application/json-patch+json' }
+
+    it('names no Binary that its writer may not touch, existing or not', async () => {
+      await ann('PUT DocumentReference/mine', document('mine', 'ann', 'http://other.test/x'))
+      for (const url of [
+        'Binary/secret',
+        'Binary/nobodys',
+        'Binary/bobs',
+        'Binary/none',
+        `${BASE}/Binary/secret`,
+      ]) {
+        const { id: _, ...content } = document('x', 'ann', url)
+        const write = { op: 'replace', path: '/content/0/attachment/url', value: url }
+        const entry = [{ resource: content, request: { method: 'POST', url: 'DocumentReference' } }]
+        for (const reply of [
+          await ann('POST DocumentReference', content),
+          await ann('PUT DocumentReference/mine', document('mine', 'ann', url)),
+          await ann('PUT DocumentReference/new', document('new', 'ann', url)),
+          await ann('PUT DocumentReference?_id=mine', content),
+          await ann('PATCH DocumentReference/mine', [write], patch),
+          await ann('POST ', { resourceType: 'Bundle', type: 'transaction', entry }),
+        ])
+          assert.equal(issueOf(reply), NOT_WITHIN, url)
+        const batch = await ann('POST ', { resourceType: 'Bundle', type: 'batch', entry })
+        assert.match(batch.body.entry?.[0]?.response?.status ?? '', /^403/)
+      }
+      for (const id of ['secret', 'nobodys', 'bobs'])
+        assert.equal((await raw('ann', `GET Binary/${id}`)).statusCode, 403, id)
+    })
+
+    it('names Binaries that its writer may read or write, of the same transaction too', async () => {
+      assert.equal((await ann('PUT Binary/own', binary('own', 'ann'))).status, 201)
+      for (const url of [
+        'Binary/own',
+        'Binary/open',
+        'http://other.test/fhir/Binary/secret',
+        'urn:oid:1.2',
+      ]) {
+        const { id: _, ...content } = document('x', 'ann', url)
+        assert.equal((await ann('POST DocumentReference', content)).status, 201, url)
+      }
+      const { id: _, ...creating } = document('x', 'ann', 'Binary/own')
+      assert.equal((await fhir.as('creator')('POST DocumentReference', creating)).status, 201)
+      const { id: __, ...content } = document('x', 'ann', 'urn:uuid:11111111-1111-4111-8111-111111111111')
+      const { id: ___, ...made } = binary('x', 'ann')
+      const chosen = document('chosen-d', 'ann', 'Binary/chosen-b')
+      const entries = [
+        { resource: content, request: { method: 'POST', url: 'DocumentReference' } },
+        {
+          ...{ fullUrl: 'urn:uuid:11111111-1111-4111-8111-111111111111', resource: made },
+          request: { method: 'POST', url: 'Binary' },
+        },
+        { resource: chosen, request: { method: 'PUT', url: 'DocumentReference/chosen-d' } },
+        { resource: binary('chosen-b', 'ann'), request: { method: 'PUT', url: 'Binary/chosen-b' } },
+      ]
+      for (const entry of [entries, entries.toReversed()]) {
+        const reply = await ann('POST ', { resourceType: 'Bundle', type: 'transaction', entry })
+        assert.equal(reply.status, 200, reply.text)
+      }
+      const stolen = [entries[2], { resource: binary('chosen-b'), request: entries[3]?.request }]
+      const reply = await ann('POST ', { resourceType: 'Bundle', type: 'transaction', entry: stolen })
+      assert.equal(issueOf(reply), NOT_WITHIN)
+    })
+
+    it('names so many Binaries and no more', async () => {
+      const attachments = Array.from({ length: 21 }, (_, at) => ({ attachment: { url: `Binary/own-${at}` } }))
+      const { id: _, ...content } = { ...document('x', 'ann', ''), content: attachments }
+      const reply = await ann('POST DocumentReference', content)
+      assert.match(issueOf(reply), /^400 too-costly: .*over 20 Binaries/)
     })
   })
 }

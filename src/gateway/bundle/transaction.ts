@@ -86,9 +86,13 @@ async function problemAmong(
   entries: readonly Entry[],
 ): Promise<Problem | undefined> {
   const identities = identitiesOf(steps, entries)
+  const writing = {
+    ...context,
+    writing: new Set(steps.flatMap(it => (it.kind === 'write' && it.letter !== 'd' ? [it.identity] : []))),
+  }
   const written = new Set<string>()
   for (const [entry, step] of steps.entries()) {
-    const cause = await stepProblem(context, step, identities)
+    const cause = await stepProblem(writing, step, identities)
     if (cause) return fail({ problem: 'gateway-entry-failed', entry, cause })
     if (step.kind !== 'write' || step.request.method === 'POST') continue
     if (written.has(step.identity))

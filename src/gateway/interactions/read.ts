@@ -13,6 +13,7 @@ import {
 } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler, InteractionOf } from '../call.ts'
+import { findConveyed } from '../judge/documents.ts'
 import { currentVersion, type Deleted, hiddenNow, type Living, look, told } from '../judge/find.ts'
 import { seesAll } from '../judge/sees-all.ts'
 import type { Problem } from '../problem.ts'
@@ -25,8 +26,16 @@ type Read = InteractionOf<'read' | 'vread'>
 export const read: Handler<'read'> = async (context, call) => {
   const { type, id, params } = call.interaction
   if (isPassed(call)) return readAll(context, call)
-  const found = told(await look(context, call, 'r', type, id), call, 'r', type, id)
-  return shown(found, type, id, params, call)
+  const seen = await look(context, call, 'r', type, id)
+  const isUnseen = !isProblem(seen) && (seen.kind === 'absent' || seen.kind === 'outside')
+  const conveyed = isUnseen && isLimitedBinary(call) ? await findConveyed(context, call, id) : undefined
+  return shown(conveyed ?? told(seen, call, 'r', type, id), type, id, params, call)
+}
+
+/** Whether a Binary may be one that can be read through a DocumentReference. */
+function isLimitedBinary({ interaction, access }: Call<Read>): boolean {
+  const reach = access.reach('Binary', 'r')
+  return interaction.type === 'Binary' && reach !== 'everything' && reach.length > 0
 }
 
 /**

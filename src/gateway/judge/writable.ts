@@ -9,6 +9,7 @@ import {
 import type { Letter } from '../../scope/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
+import { documentProblem } from './documents.ts'
 import { hidesSearch } from './hidden-searches.ts'
 import { judgeOf, patientsWritten } from './judge.ts'
 
@@ -22,6 +23,8 @@ export async function contentProblem(
   const { access } = call
   const resource = plainOf(content)
   if (hidesSearch(resource, access, context.baseUrl)) return fail({ problem: 'out-of-reach' })
+  const hidden = await documentProblem(context, call, resource)
+  if (hidden) return hidden
   if (access.reach(resource.resourceType, letter) === 'everything') return undefined
   const judge = await judgeOf(context, call, [resource], undefined, patientsWritten)
   if (isProblem(judge)) return judge
