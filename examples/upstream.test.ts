@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
-import { networkInterfaces } from 'node:os'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { networkInterfaces, tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { freePorts } from '../test/support/free-ports.ts'
 import { startUpstream, type Upstream } from './upstream.ts'
@@ -32,5 +34,23 @@ describe('examples/upstream.ts', () => {
 
   it('fails when the port is taken', async () => {
     await assert.rejects(startUpstream(Number(new URL(upstream.url).port), 0), { code: 'EADDRINUSE' })
+  })
+})
+
+describe('npm run upstream, with a folder', () => {
+  it('keeps its data there', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sallyport-example-'))
+    const [port = 0] = await freePorts(1)
+    const patient = `http://127.0.0.1:${port}/fhir/Patient/kept`
+    const body = JSON.stringify({ resourceType: 'Patient', id: 'kept' })
+    const headers = { 'content-type': 'application/fhir+json' }
+    for (const init of [{ method: 'PUT', body, headers }, {}]) {
+      const upstream = await startUpstream(port, 1, folder)
+      const reply = await fetch(patient, init)
+      assert.ok(reply.ok)
+      await reply.text()
+      await upstream.close()
+    }
+    rmSync(folder, { recursive: true })
   })
 })

@@ -1,8 +1,9 @@
 /**
- * `npm run upstream -- [port]`: a FHIR server that lets everybody do everything, for trying the gateway in front of it
- * (docs/gateway.md). Its patients are made up, it listens on loopback and nowhere else, and it keeps nothing at its end.
+ * `npm run upstream -- [port] [folder]`: a FHIR server that lets everybody do everything, for trying the gateway in front
+ * of it (docs/gateway.md). Its patients are made up, and it listens on loopback and nowhere else. Its data are kept in the
+ * folder; without one they are removed at its end.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fhirServer, openRepository } from '../src/fhir-server/index.ts'
@@ -16,18 +17,22 @@ export interface Upstream {
   close(): Promise<void>
 }
 
-export async function startUpstream(port: number, patients = 60): Promise<Upstream> {
+/** With a folder its data are kept there, and patients are made only where it has none yet. */
+export async function startUpstream(port: number, patients = 60, kept?: string): Promise<Upstream> {
   const url = `http://${LOOPBACK}:${port}/fhir`
-  const folder = mkdtempSync(join(tmpdir(), 'sallyport-upstream-'))
+  const folder = kept ?? mkdtempSync(join(tmpdir(), 'sallyport-upstream-'))
+  mkdirSync(folder, { recursive: true })
   const dataFile = join(folder, 'fhir.db')
-  const repository = openRepository({ file: dataFile, baseUrl: url })
-  repository.load(samplePatients({ count: patients, now: Date.now() }))
-  repository.close()
+  if (!existsSync(dataFile)) {
+    const repository = openRepository({ file: dataFile, baseUrl: url })
+    repository.load(samplePatients({ count: patients, now: Date.now() }))
+    repository.close()
+  }
   const logger = createLogger({ level: 'warn' })
   const app = await fhirServer({ baseUrl: url, dataFile, smartConfiguration: {}, logger })
   const close = async () => {
     await app.close()
-    rmSync(folder, { recursive: true, force: true })
+    if (kept === undefined) rmSync(folder, { recursive: true, force: true })
   }
   try {
     await app.listen({ port, host: LOOPBACK })
@@ -39,7 +44,8 @@ export async function startUpstream(port: number, patients = 60): Promise<Upstre
 }
 
 if (import.meta.main) {
-  const upstream = await startUpstream(Number(process.argv[2] ?? 8090)).catch((error: Error) => {
+  const [, , port = '8090', folder] = process.argv
+  const upstream = await startUpstream(Number(port), 60, folder).catch((error: Error) => {
     console.error(`Cannot start: ${error.message}`)
     process.exit(1)
   })
