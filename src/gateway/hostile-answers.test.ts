@@ -46,6 +46,60 @@ describe('a read that the upstream answers with something else', () => {
   })
 })
 
+describe('an id for which the upstream gives nothing that can be judged', () => {
+  const ODD: Readonly<Record<string, (response: import('node:http').ServerResponse) => void>> = {
+    'raw content': it => it.writeHead(200, { 'content-type': 'application/pdf' }).end('%PDF'),
+    XML: it => it.writeHead(200, { 'content-type': 'application/fhir+xml' }).end('<Condition/>'),
+    'broken JSON': it =>
+      it.writeHead(200, { 'content-type': 'application/fhir+json' }).end('{"resourceType":'),
+    'another resource': it => json(it, condition('else', 'ann')),
+    'a redirect': it => it.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
+    'too much': it => json(it, condition('odd', 'ann', { note: [{ text: 'x'.repeat(200_000) }] })),
+    ...Object.fromEntries(
+      [400, 403, 406, 429, 500, 501].map(status => [
+        `its own ${status}`,
+        (it: import('node:http').ServerResponse) => json(it, {}, status, { 'retry-after': '7' }),
+      ]),
+    ),
+  }
+  const LINES: readonly (readonly [string, unknown?, Readonly<Record<string, string>>?])[] = [
+    ['GET Condition/ID'],
+    ['GET Condition/ID/_history/1'],
+    ['GET Condition/ID/_history'],
+    ['DELETE Condition/ID'],
+    ['PATCH Condition/ID', [], { 'content-type': 'application/json-patch+json' }],
+    ['GET Patient/ID/$everything'],
+  ]
+
+  for (const [name, odd] of Object.entries(ODD))
+    it(`is as one that nobody has: ${name}`, async () => {
+      upstream.answer((request, response) =>
+        request.url?.includes('/odd') ? odd(response) : json(response, {}, 404),
+      )
+      for (const [line, body, headers] of LINES) {
+        const answers = []
+        for (const id of ['odd', 'none']) {
+          const before = upstream.seen.length
+          const { status, text } = await ann(line.replace('ID', id), body, headers)
+          answers.push(`${status} ${text.replaceAll(id, 'ID')} after ${upstream.seen.length - before}`)
+        }
+        assert.equal(answers[0], answers[1], line)
+        assert.match(answers[0] ?? '', /^403 /)
+      }
+    })
+
+  it('is told where the upstream answers so for every id, or the grant names this one', async () => {
+    upstream.answerJson({}, 429, { 'retry-after': '7' })
+    const busy = await ann('GET Condition/odd')
+    assert.deepEqual([busy.status, busy.headers['retry-after']], [429, '7'])
+    upstream.answer((request, response) =>
+      request.url?.endsWith('/Patient/ann') ? json(response, {}, 429) : json(response, {}, 404),
+    )
+    assert.equal((await ann('GET Patient/ann')).status, 429)
+    assert.equal((await all('GET Condition/odd')).status, 404)
+  })
+})
+
 // Made before: it takes longer than the gateway waits.
 const BOMB = gzipSync(' '.repeat(10_000_000))
 

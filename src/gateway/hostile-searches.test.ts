@@ -151,6 +151,19 @@ describe('paging links', () => {
     assert.equal(issueOf(await ann('GET Condition')), BROKEN)
   })
 
+  it('that lead elsewhere are not handed on to a caller who may see everything', async () => {
+    const everyone = fhir.as('all')
+    upstream.answerJson(page('http://169.254.169.254/latest'))
+    const entry = [{ request: { method: 'GET', url: 'Condition' } }]
+    const batch = await fhir.as('reader')('POST ', { resourceType: 'Bundle', type: 'batch', entry })
+    for (const line of ['GET Condition', 'GET Condition/_history']) {
+      const reply = await everyone(line)
+      assert.doesNotMatch(reply.text + batch.text, /169\.254/, line)
+      assert.deepEqual([reply.status, (await everyone(`GET ${nextOf(reply)}`)).status], [200, 400], line)
+    }
+    assert.equal(issueOf(await everyone('GET ?_type=Condition')), BROKEN)
+  })
+
   it('are of no use when changed, or at another address', async () => {
     upstream.answerJson(page(`${upstream.url}?_getpages=1`))
     const link = nextOf(await ann('GET Condition')) ?? ''

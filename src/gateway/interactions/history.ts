@@ -3,7 +3,7 @@ import { isProblem, type Params, parseHistory } from '../../fhir/index.ts'
 import type { Letter } from '../../scope/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler, InteractionOf } from '../call.ts'
-import { hiddenNow } from '../judge/find.ts'
+import { hiddenNow, unjudged } from '../judge/find.ts'
 import { seesAll } from '../judge/sees-all.ts'
 import type { Problem } from '../problem.ts'
 import { bundleText } from '../search/bundle-text.ts'
@@ -23,6 +23,10 @@ export const historyOfInstance: Handler<'history-instance'> = async (context, ca
   const hidden = await hiddenNow(context, call, type, id)
   if (hidden) return hidden
   const answer = await history(context, call, 'r')
+  if (answer !== 'nothing' && isProblem(answer)) {
+    const unseen = await unjudged(context, call, 'r', type, id, answer)
+    return isProblem(unseen) ? unseen : hiddenProblem(call.access, 'r', type, id)
+  }
   return answer === 'nothing' ? hiddenProblem(call.access, 'r', type, id) : answer
 }
 

@@ -1,4 +1,5 @@
-import { hiddenProblem, type Judged } from '../../consent/index.ts'
+import { randomUUID } from 'node:crypto'
+import { hiddenProblem, type Judged, tellsAbsence } from '../../consent/index.ts'
 import {
   type CurrentVersion,
   fail,
@@ -95,20 +96,48 @@ export async function look(
 ): Promise<Living | Deleted | Unseen | Problem> {
   const path = `/${type}/${id}${version === undefined ? '' : `/_history/${version}`}`
   const answer = await context.upstream.ask(getting(call, path))
-  if (isProblem(answer)) return answer
+  if (isProblem(answer)) return unjudged(context, call, letter, type, id, answer)
   const { status } = answer
-  if (status !== 200 && status !== 404 && status !== 410) return declined(answer, call.access)
+  if (status !== 200 && status !== 404 && status !== 410)
+    return unjudged(context, call, letter, type, id, declined(answer, call.access))
   const seen = status === 200 ? judged(context, call, letter, answer, type, id) : undefined
   const living = seen instanceof Promise ? await seen : seen
+  if (living && isProblem(living)) return unjudged(context, call, letter, type, id, living)
   if (living) return living
   if (call.access.reach(type, letter) === 'everything') return { kind: status === 410 ? 'deleted' : 'absent' }
   if (status !== 200) await within(context, call, letter, undefined, type, id)
   const last = await lastVersion(context, call, type, id)
+  if (last && isProblem(last)) return last
   const wasWithin = await within(context, call, letter, last, type, id)
   if (typeof wasWithin === 'object') return wasWithin
   if (status === 410 && wasWithin) return { kind: 'deleted' }
   return { kind: status === 404 ? 'absent' : 'outside' }
 }
+
+/**
+ * What it means that the upstream gives no answer that can be judged (it is no JSON, too long, a redirect, its own 403
+ * or 429). To a limited caller it would tell that there is something under the id, so it is told only where the
+ * upstream answers in that way for an id that nobody has, or where the grant itself names the id.
+ */
+export async function unjudged(
+  context: Context,
+  call: Call,
+  letter: Letter,
+  type: string,
+  id: string,
+  problem: Problem,
+): Promise<Unseen | Problem> {
+  if (!OF_ONE_RESPONSE.has(problem.problem) || tellsAbsence(call.access.reach(type, letter), type, id))
+    return problem
+  await within(context, call, letter, undefined, type, id)
+  const other = await context.upstream.ask(getting(call, `/${type}/${randomUUID()}`))
+  const isOfServer = isProblem(other) || (other.status !== 404 && other.status !== 410)
+  const judge = await within(context, call, letter, undefined, type, id)
+  return isOfServer ? problem : typeof judge === 'object' ? judge : { kind: 'outside' }
+}
+
+// 503, 504 and a time-out speak of the upstream as a whole, as its circuit breaker takes them.
+const OF_ONE_RESPONSE: ReadonlySet<Problem['problem']> = new Set(['upstream-broken', 'upstream-declined'])
 
 /** Whether content is within reach; nothing is not, but as much is asked about it, so that it takes as long. */
 async function within(
@@ -124,15 +153,19 @@ async function within(
   return content !== undefined && judge.reaches(letter, content)
 }
 
-/** The content that a resource had before it was deleted; undefined where the upstream does not tell. */
+/**
+ * The content that a resource had before it was deleted; undefined where the upstream does not tell, a problem where it
+ * may not be asked any more.
+ */
 export async function lastVersion(
   { upstream }: Context,
   call: Call,
   type: string,
   id: string,
-): Promise<Resource | undefined> {
+): Promise<Resource | Problem | undefined> {
   const answer = await upstream.ask(getting(call, `/${type}/${id}/_history?_count=2`))
-  if (isProblem(answer) || answer.status !== 200) return undefined
+  if (isProblem(answer)) return answer.problem === 'too-costly' ? answer : undefined
+  if (answer.status !== 200) return undefined
   const bundle = resourceIn(answer)
   if (isProblem(bundle) || !Array.isArray(bundle.entry)) return undefined
   return bundle.entry

@@ -24,6 +24,7 @@ export async function currentContents(
     }
     for (const id of ids) {
       const last = contents.has(`${type}/${id}`) ? undefined : await lastVersion(context, call, type, id)
+      if (last && isProblem(last)) return last
       if (last) contents.set(`${type}/${id}`, last)
     }
   }

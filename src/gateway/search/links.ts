@@ -6,14 +6,18 @@ import type { Links } from './fetch-page.ts'
 import { PAGE } from './pages.ts'
 import type { LinkSealing } from './seal-links.ts'
 
-/** Seals the links of a Bundle that passes by unseen. What is sealed already, or leads elsewhere, stays as it is. */
+/**
+ * Seals the links of a Bundle that passes by unseen. What is sealed already stays as it is. A page that is not below the
+ * upstream's base could be anywhere: the link leads here, where it is refused.
+ */
 export function linkSealing(context: Context, call: Call, path: string, params: Params): LinkSealing {
   const address = `${context.baseUrl}${path}`
   const holder = holderOf(call.admitted.grant)
   return (relation, url) => {
     if (relation === 'self') return addressOf(address, params)
-    const link = url.includes(`${PAGE}=`) ? undefined : context.addresses.below(context.addresses.inward(url))
-    if (link === undefined) return url
+    if (url.includes(`${PAGE}=`)) return url
+    const link = context.addresses.below(context.addresses.inward(url))
+    if (link === undefined) return `${address}?${PAGE}=elsewhere`
     return `${address}?${PAGE}=${context.pages.seal({ of: path, params, spot: { link }, holder })}`
   }
 }

@@ -2,12 +2,14 @@ import { isProblem } from '../../fhir/index.ts'
 import type { Letter } from '../../scope/index.ts'
 import type { Call, Context } from '../call.ts'
 import { judgeOf } from '../judge/judge.ts'
-import { type Problem, pageProblem } from '../problem.ts'
+import { type Problem, pageProblem, tooCostly } from '../problem.ts'
 import { declined } from '../upstream/declined.ts'
 import { getting } from '../upstream/request-of.ts'
 import { resourceIn } from '../upstream/resource-in.ts'
+import { PAGES } from './every-page.ts'
 import { linksIn, type Spot } from './fetch-page.ts'
 import { type Gathered, gather, type Part } from './gather.ts'
+import { AT_ONCE } from './plan.ts'
 import { shownVersions } from './versions.ts'
 
 export interface VersionsAsked {
@@ -21,8 +23,8 @@ export interface VersionsAsked {
 
 /**
  * A page made here of the versions that may be seen: by the upstream's own pages one could tell that there is a resource
- * of which none may. `nothing` where there is none to show. Of all resources it may be looked through for long: then the
- * page is short, and the next one goes on.
+ * of which none may. `nothing` where there is none to show. No page is short of what was left out, by which one could
+ * count it: where too much has to be looked through, less must be asked for.
  */
 export async function scanVersions(
   context: Context,
@@ -37,6 +39,7 @@ export async function scanVersions(
   const { items, links, isEndless } = page
   const isSeen = from !== undefined || items.length > 0 || (links.size > 0 && !isEndless)
   if (!isSeen && (of || !isEndless)) return 'nothing'
+  if (isEndless && items.length < count) return tooCostly(PAGES * AT_ONCE)
   return count > 0 ? page : { ...page, links: new Map(), isWhole: false }
 }
 

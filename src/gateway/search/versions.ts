@@ -24,9 +24,6 @@ interface Version {
   readonly response: Readonly<Record<string, unknown>>
 }
 
-// Deletions whose last content is not on the page have to be looked up.
-const LOOKED_UP = 20
-
 /** The entries of a history that may be seen, as entries of our own. */
 export async function shownVersions(
   context: Context,
@@ -38,7 +35,9 @@ export async function shownVersions(
 ): Promise<readonly object[] | Problem> {
   const versions = versionsIn(bundle, parseExact(text), context.baseUrl)
   if (!versions) return fail({ problem: 'upstream-broken', why: 'it answered a history with something else' })
-  const contents = await contentsOf(context, call, versions)
+  const found = await contentsOf(context, call, versions)
+  if (isProblem(found)) return found as Problem
+  const contents = found as ReadonlyMap<Version, Resource>
   const judge = await judgeOf(context, call, [...contents.values()], of?.id)
   if (isProblem(judge)) return judge
   const within = versions.filter(version => {
@@ -70,20 +69,24 @@ async function currentlyWithin(
   })
 }
 
-/** By what each version is judged. */
+/** By what each version is judged. A deletion whose last content is not on the page is looked up. */
 async function contentsOf(
   context: Context,
   call: Call,
   versions: readonly Version[],
-): Promise<ReadonlyMap<Version, Resource>> {
+): Promise<ReadonlyMap<Version, Resource> | Problem> {
   const contents = new Map(onPage(versions))
-  let looked = 0
+  const lookedUp = new Map<string, Resource | undefined>()
   for (const version of versions) {
-    let content = contents.get(version)
-    if (!content && looked < LOOKED_UP) {
-      looked += 1
-      content = await lastVersion(context, call, version.type, version.id)
+    const { type, id } = version
+    const address = `${type}/${id}`
+    if (contents.has(version)) continue
+    if (!lookedUp.has(address)) {
+      const last = await lastVersion(context, call, type, id)
+      if (last && isProblem(last)) return last
+      lookedUp.set(address, last)
     }
+    const content = lookedUp.get(address)
     if (content) contents.set(version, content)
   }
   return contents

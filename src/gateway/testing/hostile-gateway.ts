@@ -26,7 +26,13 @@ export interface HostileGateway {
 export async function useHostileGateway(more: Partial<GatewayOptions> = {}): Promise<HostileGateway> {
   const upstream = await startHostile()
   const fhir = await startGateway(upstream.url, {
-    guard: guardOf({ all: fullAccess, ann: patientAccess('ann'), bob: patientAccess('bob'), vitals }),
+    guard: guardOf({
+      all: fullAccess,
+      ann: patientAccess('ann'),
+      bob: patientAccess('bob'),
+      vitals,
+      reader: { reach: (_type, letter) => (letter === 'r' || letter === 's' ? 'everything' : []) },
+    }),
     timeoutMs: 800,
     responseLimit: 100_000,
     narrowing: 'parameter',
