@@ -1,7 +1,7 @@
 import {
   containedPatients,
+  createMatcher,
   isRecord,
-  matches,
   namesOtherPatient,
   parseReference,
   patientsOf,
@@ -16,7 +16,35 @@ import type { Panel, Roster } from './rights/panel.ts'
  * only the patients whom a panel names are on it.
  */
 export function isWithin(resource: Resource, reach: Reach, baseUrl: string, roster?: Roster): boolean {
-  return reach === 'everything' || reach.some(limit => isWithinLimit(resource, limit, baseUrl, roster))
+  if (reach === 'everything') return true
+  const isWithinOne = limitTest(resource, baseUrl, roster)
+  return reach.some(isWithinOne)
+}
+
+/** The test of one limit after another: many granular scopes differ in nothing but their search parameters. */
+function limitTest(
+  resource: Resource,
+  baseUrl: string,
+  roster: Roster | undefined,
+): (limit: Limit) => boolean {
+  const matches = createMatcher(resource, baseUrl)
+  let last: { readonly limit: Limit; readonly isSubject: boolean } | undefined
+  return limit => {
+    if (!(limit.query ?? []).every(pair => matches(pair) === true)) return false
+    if (!last || !hasSameSubject(last.limit, limit))
+      last = { limit, isSubject: isOfSubject(resource, limit, baseUrl, roster) }
+    return last.isSubject
+  }
+}
+
+function hasSameSubject(a: Limit, b: Limit): boolean {
+  return (
+    a.patient === b.patient &&
+    a.panel === b.panel &&
+    a.sole === b.sole &&
+    a.refersTo === b.refersTo &&
+    a.id === b.id
+  )
 }
 
 /**
@@ -24,13 +52,9 @@ export function isWithin(resource: Resource, reach: Reach, baseUrl: string, rost
  * into nobody's compartment (`Observation.focus`, `Patient.link`), is to a patient outside.
  */
 export function isWritable(resource: Resource, reach: Reach, baseUrl: string, roster?: Roster): boolean {
-  return (
-    reach === 'everything' ||
-    reach.some(
-      limit =>
-        isWithinLimit(resource, limit, baseUrl, roster) && refersToNoOther(resource, limit, baseUrl, roster),
-    )
-  )
+  if (reach === 'everything') return true
+  const isWithinOne = limitTest(resource, baseUrl, roster)
+  return reach.some(limit => isWithinOne(limit) && refersToNoOther(resource, limit, baseUrl, roster))
 }
 
 function refersToNoOther(
@@ -55,19 +79,14 @@ function patientTest(
     (!panel || panel.patients.has(id) || (roster?.holds(panel, id) ?? false))
 }
 
-function isWithinLimit(
-  resource: Resource,
-  limit: Limit,
-  baseUrl: string,
-  roster: Roster | undefined,
-): boolean {
+/** Whether the limit holds apart from its search parameters. */
+function isOfSubject(resource: Resource, limit: Limit, baseUrl: string, roster: Roster | undefined): boolean {
   if (limit.id !== undefined && resource.id !== limit.id) return false
   if (limit.patient !== undefined && !patientsOf(resource, baseUrl).has(limit.patient)) return false
   if (limit.sole && limit.patient !== undefined && namesOtherPatient(resource, limit.patient, baseUrl))
     return false
   if (limit.panel && !isOfPanel(resource, limit.panel, limit.sole, baseUrl, roster)) return false
-  if (!containsNoOther(resource, limit, baseUrl, roster)) return false
-  return (limit.query ?? []).every(([name, value]) => matches(resource, name, value, baseUrl) === true)
+  return containsNoOther(resource, limit, baseUrl, roster)
 }
 
 /** Whether everything that the resource contains is about patients of the limit. */

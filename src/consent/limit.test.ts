@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { measureGrowth } from '../../test/support/growth.ts'
+import { isWithin } from './is-within.ts'
 import { union } from './limit.ts'
 import type { Limit } from './reach.ts'
 
@@ -49,5 +50,25 @@ describe('union', () => {
       Array.from({ length: count }, (_, at) => ({ patient: '1', query: [['code', String(at)]] }))
     const grown = measureGrowth(count => union(limits(count)), 100)
     assert.ok(grown < 8, `four times the limits cost ${grown.toFixed(1)} times as much`)
+  })
+})
+
+describe('isWithin', () => {
+  it('looks at the resource once, however many granular limits there are', () => {
+    const resource = {
+      resourceType: 'Observation',
+      subject: { reference: 'Patient/1' },
+      code: { coding: Array.from({ length: 20 }, (_, at) => ({ system: 's', code: `c${at}` })) },
+    }
+    const reach = (count: number): Limit[] =>
+      Array.from({ length: count }, (_, at) => ({ patient: '1', query: [['code', `s|x${at}`]] }))
+    const reaches = new Map([1, 4, 148].map(count => [count, reach(count)]))
+    const test = (count: number) => isWithin(resource, reaches.get(count) ?? [], 'http://localhost/fhir')
+    assert.equal(test(148), false)
+    // Four times the limits cost less than four times as much: most of it is the resource.
+    const grown = measureGrowth(count => {
+      for (let round = 0; round < 50; round++) test(count)
+    }, 1)
+    assert.ok(grown < 2.5, `four limits cost ${grown.toFixed(1)} times as much as one`)
   })
 })

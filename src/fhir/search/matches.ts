@@ -1,7 +1,8 @@
 import { searchParameter } from '../definitions.ts'
-import type { Resource } from '../r4.ts'
+import type { Resource, SearchParameter } from '../r4.ts'
 import type { SearchClause } from './clause.ts'
 import { holds } from './compare.ts'
+import type { IndexEntry } from './entry.ts'
 import { entriesOf } from './index-entries.ts'
 import { parseSearch } from './parse-search.ts'
 
@@ -17,6 +18,39 @@ export function matches(
 ): boolean | undefined {
   const clause = parseSearch(resource.resourceType, name, value, baseUrl)
   return clause.kind === 'error' ? undefined : matchesClause(resource, clause, baseUrl)
+}
+
+/**
+ * The same for one parameter after another of one resource: what a parameter finds in the resource is looked up once. A
+ * parameter and value that come again, such as those of a granular scope, are read once.
+ */
+export function createMatcher(
+  resource: Resource,
+  baseUrl: string,
+): (parameter: readonly [name: string, value: string]) => boolean | undefined {
+  const found = new Map<SearchParameter, readonly IndexEntry[]>()
+  return pair => {
+    const clause = readClause(resource.resourceType, pair, baseUrl)
+    if (clause.kind === 'error' || clause.kind === 'chain' || clause.kind === 'has') return undefined
+    const parameter = searchParameter(resource.resourceType, clause.parameter)
+    if (parameter === undefined) return undefined
+    const entries = found.get(parameter) ?? entriesOf(resource, parameter, baseUrl)
+    found.set(parameter, entries)
+    return holds(clause, entries)
+  }
+}
+
+type Clause = ReturnType<typeof parseSearch>
+
+const clauses = new WeakMap<readonly [string, string], Map<string, Clause>>()
+
+function readClause(type: string, pair: readonly [name: string, value: string], baseUrl: string): Clause {
+  const known = clauses.get(pair) ?? new Map<string, Clause>()
+  clauses.set(pair, known)
+  const key = `${type} ${baseUrl}`
+  const clause = known.get(key) ?? parseSearch(type, ...pair, baseUrl)
+  known.set(key, clause)
+  return clause
 }
 
 export function matchesClause(
