@@ -19,7 +19,7 @@ const ROOMS: Readonly<Record<string, Room>> = {
   scope: { opens: [] },
   fhir: { opens: ['scope'] },
   consent: { opens: ['scope', 'fhir'] },
-  web: { opens: ['fhir'] },
+  web: { opens: ['fhir', 'store'] },
   store: { opens: [] },
   config: { opens: ['scope', 'store'] },
   audit: { opens: [...WORDS, 'store'] },

@@ -8,3 +8,6 @@ export interface Delivery {
 
 /** The status of a record whose change was begun, and of which nobody can tell what became of it. */
 export const OUTCOME_UNKNOWN = 0
+
+/** When a change that was begun and not completed is reported: longer than one can take, at an upstream or in a batch. */
+export const UNKNOWN_AFTER_MS = 10 * 60_000

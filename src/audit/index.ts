@@ -5,7 +5,7 @@
  */
 export { type Auditor, type AuditorOptions, AuditUnavailable, createAuditor, noAudit } from './auditor.ts'
 export type { CountingAuditor } from './count-anonymous.ts'
-export { type Delivery, OUTCOME_UNKNOWN } from './delivery.ts'
+export { type Delivery, OUTCOME_UNKNOWN, UNKNOWN_AFTER_MS } from './delivery.ts'
 export { auditRefusal, isAboutAudit } from './fhir/answer.ts'
 export { type FhirAudit, type FhirAuditOptions, fhirAudit } from './fhir/fhir-audit.ts'
 export type { Finished } from './fhir/finished.ts'

@@ -39,7 +39,7 @@ describe('the auth server while the database is away', () => {
     wire = await wireTo(url)
     const through = new URL(url)
     through.host = `127.0.0.1:${wire.port}`
-    store = await openStore(through.href)
+    store = await openStore(through.href, { clock: () => house?.time.now ?? 0 })
     house = await AuthHouse.open(store)
     visitor = await house.loggedIn()
   })
@@ -76,6 +76,7 @@ describe('the auth server while the database is away', () => {
     assert.equal((await visitor.get('/healthz')).statusCode, 200)
 
     await wire.join()
+    house.time.now += 2000
     assert.equal((await visitor.get('/portal')).statusCode, 200)
     assert.equal((await house.exchange(code)).statusCode, 200)
     house.time.now += 2000

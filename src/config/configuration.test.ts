@@ -42,6 +42,7 @@ describe('readSettings', () => {
       defaultNeedPatientBanner: true,
       accessTokenTtlSeconds: 300,
       databaseUrl: `sqlite:${join(folder, 'data', 'sallyport.db')}`,
+      database: { poolSize: 10, connectTimeoutSeconds: 5, statementTimeoutSeconds: 15 },
       dataDir: join(folder, 'data'),
       secret: undefined,
       authPort: 9000,

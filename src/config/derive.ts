@@ -47,6 +47,11 @@ export function deriveSettings(values: SettingValues, cwd: string): Settings {
     openRegistration: values.openRegistration ?? onLoopback,
     registrationToken: values.registrationToken,
     keyMaxAgeDays: values.keyMaxAgeDays,
+    database: {
+      poolSize: values.databasePoolSize,
+      connectTimeoutSeconds: values.databaseConnectTimeoutSeconds,
+      statementTimeoutSeconds: values.databaseStatementTimeoutSeconds,
+    },
     audit: {
       kept: values.audit,
       failure: values.auditFailure,

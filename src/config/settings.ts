@@ -13,6 +13,11 @@ export interface Settings {
   readonly defaultNeedPatientBanner: boolean
   readonly accessTokenTtlSeconds: number
   readonly databaseUrl: string
+  readonly database: {
+    readonly poolSize: number
+    readonly connectTimeoutSeconds: number
+    readonly statementTimeoutSeconds: number
+  }
   readonly dataDir: string
   /** Encrypts what must be kept but never be readable in the database. Undefined until it is made: `ensureSecret`. */
   readonly secret: string | undefined

@@ -1,5 +1,6 @@
 import { appTable } from './app-table.ts'
 import { auditTable } from './audit-table.ts'
+import { databaseTable } from './database-table.ts'
 import { networkTable } from './network-table.ts'
 import { fixed, open, type SettingRow, type ValueOf } from './setting-row.ts'
 import * as types from './setting-types.ts'
@@ -185,6 +186,7 @@ export const settingsTable = {
     about: 'Age at which a new signing key takes over; `0` for only by command.',
     of: settings => settings.keyMaxAgeDays,
   }),
+  ...databaseTable,
   ...auditTable,
   ...appTable,
   ...upstreamTable,

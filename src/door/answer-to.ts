@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { AuditUnavailable, type FhirAudit, isAboutAudit, OUTCOME_UNKNOWN } from '../audit/index.ts'
 import { type AnyProblem, type FhirProblem, fail, isProblem, mayWrite } from '../fhir/index.ts'
+import { problemOf } from '../web/index.ts'
 import type { Behind, Told } from './behind.ts'
 import type { Asked } from './call.ts'
 import { callOf } from './call-of.ts'
@@ -37,13 +38,16 @@ async function orFailed<A extends object, P extends AnyProblem, T>(
   try {
     return await work()
   } catch (error) {
-    if (!(error instanceof AuditUnavailable)) await record(door, request, asked, FAILED)
+    if (!(error instanceof AuditUnavailable)) await record(door, request, asked, failedWith(error))
     throw error
   }
 }
 
 /** What is answered when the work itself throws; the error handler says it. */
-const FAILED: Told = { status: 500 }
+function failedWith(error: unknown): Told {
+  return { status: problemOf(error).kind === 'unavailable' ? 503 : 500 }
+}
+
 const UNKNOWN: Told = { status: OUTCOME_UNKNOWN }
 
 /** What the audit trail keeps it answers itself; what it could not keep is not begun. */
@@ -93,7 +97,7 @@ async function change<A extends object, P extends AnyProblem>(
     await audit.complete(intent, describe(outcome))
     return answered(behind, outcome)
   } catch (error) {
-    await audit.complete(intent, finishedOf(door, request, asked, FAILED))
+    await audit.complete(intent, finishedOf(door, request, asked, failedWith(error)))
     throw error
   }
 }

@@ -27,8 +27,6 @@ export interface Behind<A extends object, P extends AnyProblem> {
   told(answer: A): Told
   /** What it keeps, for the audit trail, where it can tell. */
   readonly kept?: Finished['kept']
-  /** Whether an error is no bug but trouble with its data that may pass: it is answered with 503, worth trying again. */
-  readonly isPassing?: (error: unknown) => boolean
   send(reply: FastifyReply, answer: A): FastifyReply | Promise<FastifyReply>
 }
 

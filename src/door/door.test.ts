@@ -28,7 +28,6 @@ interface Setting {
   /** Of a trail that keeps everything, what is different; `none` for no trail. */
   readonly audit?: Partial<FhirAudit> | 'none'
   readonly perform?: (asked: Asked) => Promise<Answer | FhirProblem>
-  readonly isPassing?: (error: unknown) => boolean
 }
 
 const unknown: Refused = { allowed: false, status: 401, headers: {}, outcome: outcome('login', 'Who?') }
@@ -46,7 +45,7 @@ const judge = (authorization: string | undefined) => (authorization === 'Bearer 
 
 /** A door with nothing behind it but what says that it was reached. */
 async function open(setting: Setting = {}): Promise<Scene> {
-  const { guard = { admit: judge }, audit = {}, perform = answer, isPassing = () => false } = setting
+  const { guard = { admit: judge }, audit = {}, perform = answer } = setting
   const [events, asked, finished]: [string[], Asked[], Finished[]] = [[], [], []]
   const admit: Guard['admit'] = authorization => {
     events.push('judged')
@@ -93,7 +92,6 @@ async function open(setting: Setting = {}): Promise<Scene> {
       rosterOf: () => ({ holds: () => false }),
       answerFrom: ({ status, body }) => ({ status, body }),
       told: ({ status, body }) => ({ status, answer: body }),
-      isPassing,
       send(reply, it) {
         events.push(`sent ${it.status}`)
         return reply.code(it.status).send(it.body)
@@ -275,12 +273,14 @@ describe('the door', () => {
     assert.deepEqual(statuses, [200, 500])
   })
 
-  it('says of trouble that may pass that it is worth trying again', async () => {
-    const away = new Error('Cannot read: the disk is full')
-    const perform = () => Promise.reject(away)
-    const { ask } = await open({ perform, isPassing: error => error === away })
-    assert.equal(await ask('GET /Patient/1'), 'judged, performed, recorded 500; 503')
-    const { ask: askBug } = await open({ perform })
+  it('says of a database that cannot be used that it is worth trying again', async () => {
+    const full = Object.assign(new Error('database or disk is full'), { errcode: 13 })
+    const { app, ask } = await open({ perform: () => Promise.reject(full) })
+    assert.equal(await ask('GET /Patient/1'), 'judged, performed, recorded 503; 503')
+    assert.equal(await ask('DELETE /Patient/1'), 'judged, announced, performed, completed 503; 503')
+    const reply = await app.inject({ url: '/fhir/Patient/1', headers: { authorization: 'Bearer all' } })
+    assert.ok(reply.headers['retry-after'])
+    const { ask: askBug } = await open({ perform: () => Promise.reject(new Error('a bug')) })
     assert.equal(await askBug('GET /Patient/1'), 'judged, performed, recorded 500; 500')
   })
 

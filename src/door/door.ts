@@ -38,11 +38,6 @@ export function hang<A extends object, P extends AnyProblem>(app: FastifyInstanc
   app.decorateRequest('admitted', undefined)
   app.decorateRequest('interaction', undefined)
   app.decorateRequest('bodyProblem', undefined)
-  app.setErrorHandler(async (error, request) => {
-    if (!behind.isPassing?.(error)) throw error
-    request.log.error({ err: error }, 'Data cannot be reached')
-    throw Object.assign(new Error('Data cannot be reached'), { statusCode: 503 })
-  })
   // With a callback: a token that was seen before is judged at once, and a promise would only cost.
   app.addHook('onRequest', (request, reply, done) => admit(door, request, reply, done))
   const answer = async (request: FastifyRequest, reply: FastifyReply) =>

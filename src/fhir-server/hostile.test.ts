@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it } from 'node:test'
-import { isStorageTrouble } from './repository/trouble.ts'
+import { isDatabaseUnavailable } from '../store/index.ts'
 import { type Fhir, issueOf, patient, startFhir } from './testing/fhir.ts'
 
 let fhir: Fhir
@@ -140,17 +140,17 @@ describe('strange text', () => {
   })
 })
 
-describe('isStorageTrouble', () => {
+describe('isDatabaseUnavailable', () => {
   it('tells a busy file from a mistake in SQL', () => {
     const folder = mkdtempSync(join(tmpdir(), 'fhir-busy-'))
     const [one, two] = [0, 1].map(() => new DatabaseSync(join(folder, 'x.db'), { timeout: 0 }))
     one?.exec('CREATE TABLE t (x); BEGIN IMMEDIATE')
-    assert.throws(() => two?.exec('BEGIN IMMEDIATE'), isStorageTrouble)
+    assert.throws(() => two?.exec('BEGIN IMMEDIATE'), isDatabaseUnavailable)
     assert.throws(
       () => two?.exec('nonsense'),
-      error => !isStorageTrouble(error),
+      error => !isDatabaseUnavailable(error),
     )
-    assert(!isStorageTrouble(new Error('x')) && !isStorageTrouble(undefined))
+    assert(!isDatabaseUnavailable(new Error('x')) && !isDatabaseUnavailable(undefined))
     one?.close()
     two?.close()
     rmSync(folder, { recursive: true })

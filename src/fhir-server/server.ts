@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { digestOf, type Guard, judgedBefore } from '../consent/index.ts'
 import { type DoorOptions, openDoor } from '../door/index.ts'
 import { limits } from '../fhir/index.ts'
+import { watchAvailability } from '../store/index.ts'
 import type { ReadyCheck } from '../web/index.ts'
 import type { Context } from './call.ts'
 import { capabilityJson } from './capabilities/capability-statement.ts'
@@ -30,13 +31,13 @@ const LONG = 8_192
 export async function fhirServer(options: FhirServerOptions): Promise<FastifyInstance> {
   const { baseUrl, dataFile, guard = unguarded, clock = Date.now, checks = [] } = options
   const repository = openRepository({ file: dataFile, baseUrl, clock, mostRows: limits.INDEX_ROWS })
-  const outbox = options.audit && openOutbox(repository.database, options.audit)
+  const outbox = options.audit && openOutbox(repository.database, options.audit, clock)
   const app = await openDoor(
-    { ...options, guard, clock, checks: [dataCheck(repository), ...checks] },
+    { ...options, guard, clock, checks: [dataCheck(repository, clock), ...checks] },
     behindDoor(contextOf(options, repository, clock), outbox),
   )
   app.addHook('onClose', async () => {
-    await outbox?.flush()
+    await outbox?.close()
     repository.close()
   })
   return app
@@ -60,11 +61,11 @@ function contextOf(options: FhirServerOptions, repository: Repository, clock: ()
   }
 }
 
-function dataCheck(repository: Repository): ReadyCheck {
-  return {
-    name: 'data',
-    check: async () => {
-      repository.database.rows('SELECT 1 FROM resource LIMIT 1', [])
-    },
+function dataCheck({ database }: Repository, clock: () => number): ReadyCheck {
+  const tryWrite = () => {
+    database.exec("INSERT INTO audit_outbox VALUES ('probe', '')")
+    database.exec("DELETE FROM audit_outbox WHERE id = 'probe'")
   }
+  const { probe } = watchAvailability({ tryWrite: () => database.group(tryWrite), clock })
+  return { name: 'data', check: probe }
 }

@@ -3,12 +3,13 @@
  * what has expired, and hashes or seals what must not be readable in it. It holds no queries of the other rooms:
  * they write their own, on `Store`, beside their use.
  */
+export { watchAvailability } from './availability.ts'
 export { type DatabaseTarget, parseDatabaseUrl } from './database-url.ts'
 export { makeFolder } from './folder.ts'
 export { openSealer } from './reseal.ts'
 export type { Instant, Schema } from './schema.ts'
 export { type SealedFor, type Sealer, sealer } from './sealer.ts'
 export { randomToken, sameText, sha256 } from './secrets.ts'
-export { openStore, type Store } from './store.ts'
+export { openStore, type Store, type StoreOptions } from './store.ts'
 export { REFRESH_RETRY_MS, startSweeping, sweep } from './sweep.ts'
-export { DatabaseUnavailable, isDatabaseUnavailable } from './unavailable.ts'
+export { DatabaseUnavailable, describeUnavailable, isDatabaseUnavailable } from './unavailable.ts'

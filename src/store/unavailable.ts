@@ -43,6 +43,26 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   return error.cause !== undefined && isDatabaseUnavailable(error.cause)
 }
 
+/** Whether an error is about another writer at the same moment, and says nothing about the database itself. */
+export function isConflict(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const code = 'errcode' in error ? Number(error.errcode) & 0xff : 'code' in error ? error.code : undefined
+  return CONFLICTS.has(code) || (error.cause !== undefined && isConflict(error.cause))
+}
+
+/** serialization_failure, deadlock_detected, lock_not_available; BUSY, LOCKED. */
+const CONFLICTS: ReadonlySet<unknown> = new Set(['40001', '40P01', '55P03', 5, 6])
+
+/** What is wrong with a database, for anybody to read: it names no host, user or file. */
+export function describeUnavailable(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  const code = 'errcode' in error ? Number(error.errcode) & 0xff : 'code' in error ? error.code : undefined
+  if (code === '25006' || code === 8) return 'it is read-only'
+  if (code === '53100' || code === 13) return 'its disk is full'
+  if (code === '42501') return 'it may not be written'
+  return error.cause === undefined ? undefined : describeUnavailable(error.cause)
+}
+
 function hasUnavailableCode(error: Error): boolean {
   // SQLite: the low byte is the primary code, the rest says more about it.
   if ('errcode' in error) return SQLITE_CODES.has(Number(error.errcode) & 0xff)

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { describeUnavailable } from '../store/index.ts'
 import { isDraining } from './draining.ts'
 import { scrub } from './scrub.ts'
 
@@ -36,16 +37,10 @@ async function run({ name, check }: ReadyCheck): Promise<CheckResult> {
     return { name, ok: true }
   } catch (error) {
     if (error instanceof NotReady) return { name, ok: false, reason: scrub(error.message) }
-    return { name, ok: false, reason: HIDDEN, error }
+    return { name, ok: false, reason: describeUnavailable(error) ?? HIDDEN, error }
   } finally {
     clearTimeout(timer)
   }
-}
-
-/** Whether everything that a server needs of its own is there at this moment. */
-export async function isReady(checks: readonly ReadyCheck[]): Promise<boolean> {
-  const results = await Promise.all(checks.map(run))
-  return results.every(({ ok }) => ok)
 }
 
 /** `GET /healthz`: it serves. `GET /readyz`: what it needs of its own is there, or 503 with the reason. */

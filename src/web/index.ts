@@ -53,7 +53,7 @@ export {
   valueHtml,
   type When,
 } from './person/index.ts'
-export type { Problem } from './problems.ts'
+export { type Problem, problemOf } from './problems.ts'
 export { pathOf } from './reply.ts'
 export { newRequestId, requestIdFrom } from './request-id.ts'
 export { scrub } from './scrub.ts'

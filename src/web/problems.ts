@@ -1,5 +1,6 @@
 import type { FastifyError } from 'fastify'
 import { type IssueCode, limits } from '../fhir/index.ts'
+import { isDatabaseUnavailable } from '../store/index.ts'
 import { JSON_EXCESS } from './json.ts'
 
 /** What goes wrong before a room's own code, or outside of what it expects. */
@@ -126,7 +127,7 @@ export function problemOf(error: unknown, bodyLimit?: number): Problem {
   if (statusCode === 413) return { kind: 'too-large', limit: bodyLimit }
   if (statusCode === 415) return { kind: 'unsupported-media-type' }
   if (statusCode === 404) return { kind: 'not-found' }
-  if (statusCode === 503) return { kind: 'unavailable' }
+  if (statusCode === 503 || isDatabaseUnavailable(error)) return { kind: 'unavailable' }
   if (validation) return { kind: 'malformed', text: sentence(message) }
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500)
     return { kind: 'malformed', text: MALFORMED[code] ?? 'The request could not be read.' }

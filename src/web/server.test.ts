@@ -147,6 +147,29 @@ describe('createServer: a body that is too large', () => {
       /EPIPE|ECONNRESET/,
     )
   })
+
+  it('says once that the database is unavailable, and then how many requests failed', async () => {
+    let now = 0
+    const { app, lines } = await make({ clock: () => now })
+    const ask = async () => {
+      const reply = await app.inject('/full')
+      assert.deepEqual([reply.statusCode, reply.headers['retry-after']], [503, '2'])
+    }
+    for (let times = 0; times < 3; times++) await ask()
+    now = 60_000
+    await ask()
+    now = 200_000
+    await ask()
+    const told = lines().filter(({ level }) => level === 'error')
+    assert.deepEqual(
+      told.map(({ msg, failed, err }) => [msg, failed, err !== undefined]),
+      [
+        ['Database unavailable: requests are answered with 503', undefined, true],
+        ['Database still unavailable', 3, false],
+        ['Database unavailable: requests are answered with 503', undefined, true],
+      ],
+    )
+  })
 })
 
 describe('createServer: JSON that is nested too deeply', () => {

@@ -8,6 +8,7 @@ import {
   fastify,
   LogController,
 } from 'fastify'
+import { isDatabaseUnavailable } from '../store/index.ts'
 import { watchRoutes } from './allowed-methods.ts'
 import type { ErrorStyle } from './answers.ts'
 import { serveAssets } from './assets.ts'
@@ -16,7 +17,7 @@ import { isCrossSite } from './cross-site.ts'
 import { drainUnread } from './drain.ts'
 import { prepareDraining } from './draining.ts'
 import { setSecurityHeaders } from './headers.ts'
-import { isReady, type ReadyCheck, serveHealth } from './health.ts'
+import { type ReadyCheck, serveHealth } from './health.ts'
 import { findHostName, namesTwoHosts } from './host.ts'
 import { boundJson } from './json.ts'
 import { lazyLogger } from './lazy-logger.ts'
@@ -24,6 +25,7 @@ import { BODY_BYTES, FORM_BYTES } from './limits.ts'
 import { prepareDoors } from './listen.ts'
 import type { Logger } from './logger.ts'
 import { serveMetrics } from './metrics.ts'
+import { logOutages } from './outage-log.ts'
 import { problemOf } from './problems.ts'
 import { answerProblem, decorateReply, pathOf, type ReplyOptions } from './reply.ts'
 import { requestIdFrom } from './request-id.ts'
@@ -80,17 +82,13 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   await app.register(formbody, { bodyLimit: FORM_BYTES })
   app.removeContentTypeParser('text/plain')
   boundJson(app)
+  const logOutage = logOutages(app.log, options.clock ?? Date.now)
   app.setErrorHandler(async (error, request, reply) => {
     const problem = problemOf(error, bodyLimitFor(request, options))
     // fastify would close the connection after a body that it did not read; what is left of it is drained instead.
     reply.removeHeader('connection')
-    if (problem.kind !== 'unexpected') return reply.sendProblem(problem)
-    // Drivers have many names for a database that is away, so it is asked itself: then it is worth trying again (503).
-    if (!(await isReady(options.checks ?? []))) {
-      request.log.warn({ err: error }, 'Request failed while something is away')
-      return reply.sendProblem({ kind: 'unavailable' })
-    }
-    request.log.error({ err: error }, 'Request failed')
+    if (isDatabaseUnavailable(error)) logOutage(error)
+    else if (problem.kind === 'unexpected') request.log.error({ err: error }, 'Request failed')
     return reply.sendProblem(problem)
   })
   serveHealth(app, options.checks ?? [], options.clock)

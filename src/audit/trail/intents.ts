@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Store } from '../../store/index.ts'
-import { type Delivery, OUTCOME_UNKNOWN } from '../delivery.ts'
+import { type Delivery, OUTCOME_UNKNOWN, UNKNOWN_AFTER_MS } from '../delivery.ts'
 import { type AuditRecord, rowOf } from '../record.ts'
 
-/** Longer than a change at an upstream can take, with all that the gateway reads before it. */
-const UNKNOWN_AFTER_MS = 10 * 60_000
 const MOST_AT_ONCE = 500
 
 const UNKNOWN_REASON = 'Outcome unknown: the server stopped before it could record the response'

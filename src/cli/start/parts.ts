@@ -6,7 +6,14 @@ import {
   startSweepingAudit,
 } from '../../audit/index.ts'
 import { ensureSecret, type Settings } from '../../config/index.ts'
-import { openSealer, openStore, type Sealer, type Store, startSweeping } from '../../store/index.ts'
+import {
+  isDatabaseUnavailable,
+  openSealer,
+  openStore,
+  type Sealer,
+  type Store,
+  startSweeping,
+} from '../../store/index.ts'
 import type { Logger } from '../../web/index.ts'
 import type { Closing } from './closing.ts'
 import type { Tls } from './tls.ts'
@@ -30,7 +37,12 @@ export interface Keeping {
 /** Opens the database, and removes what expires in it while the servers run (contract 2). */
 export async function openKeeping({ settings, logger }: Parts, closing: Closing): Promise<Keeping> {
   const secret = ensureSecret(settings)
-  const store = await openStore(settings.databaseUrl)
+  const { poolSize, connectTimeoutSeconds, statementTimeoutSeconds } = settings.database
+  const store = await openStore(settings.databaseUrl, {
+    poolSize,
+    connectTimeoutMs: connectTimeoutSeconds * 1000,
+    statementTimeoutMs: statementTimeoutSeconds * 1000,
+  })
   closing.add(() => store.close())
   const sweeping = startSweeping(store, {
     onError: error => logger.warn({ err: error }, 'Cannot remove expired rows'),
@@ -61,7 +73,11 @@ function openAudit(
   const auditor = createAuditor({
     store,
     failure: settings.audit.failure,
-    onError: (error, records) => logger.error({ err: error, records }, 'Cannot keep audit records'),
+    onError: (error, records) => {
+      // What is refused for an outage is logged by the server, once: the request was refused, or the records are kept.
+      if (!isDatabaseUnavailable(error)) logger.error({ err: error, records }, 'Cannot keep audit records')
+      else if (settings.audit.failure === 'allow') logger.error({ records }, 'Cannot keep audit records')
+    },
   })
   closing.add(() => auditor.flush())
   return auditor

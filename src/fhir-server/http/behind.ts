@@ -16,7 +16,6 @@ import { bundle, type Commit } from '../interactions/bundle.ts'
 import { answerOf, type Problem } from '../problem.ts'
 import type { Outbox } from '../repository/outbox.ts'
 import { resourceOf } from '../repository/stored.ts'
-import { isStorageTrouble } from '../repository/trouble.ts'
 
 /** The server as it stands behind the door. */
 export function behindDoor(context: Context, outbox: Outbox | undefined): Behind<Answer, Problem> {
@@ -30,7 +29,6 @@ export function behindDoor(context: Context, outbox: Outbox | undefined): Behind
     answerFrom: trail => trail,
     told: ({ status, body, location, removed }) => ({ status, answer: body, location: location ?? removed }),
     kept: (type, id, version) => keptIn(context, type, id, version),
-    isPassing: isStorageTrouble,
     send,
   }
 }

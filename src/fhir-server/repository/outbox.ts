@@ -1,5 +1,12 @@
 import { randomUUIDv7 } from 'node:crypto'
-import { type AuditRecord, type Delivery, doLater, type FhirAudit } from '../../audit/index.ts'
+import {
+  type AuditRecord,
+  type Delivery,
+  doLater,
+  type FhirAudit,
+  OUTCOME_UNKNOWN,
+  UNKNOWN_AFTER_MS,
+} from '../../audit/index.ts'
 import type { Database } from './database.ts'
 
 /**
@@ -14,14 +21,18 @@ export interface Outbox {
   /** Delivers records whose transaction is durable. Never rejects: what cannot be delivered now is delivered later. */
   deliver(deliveries: readonly Delivery[]): Promise<void>
   /** Delivers and removes what it can; to be called before the data are closed. */
-  flush(): Promise<void>
+  close(): Promise<void>
 }
 
 const RETRY_MS = 2000
 const REMOVE_MS = 1000
 
-/** What an earlier process left behind is delivered now. */
-export function openOutbox(database: Database, audit: Pick<FhirAudit, 'deliver' | 'redeliver'>): Outbox {
+/** What an earlier process left behind is delivered at the start, and what another one leaves behind some minutes later. */
+export function openOutbox(
+  database: Database,
+  audit: Pick<FhirAudit, 'deliver' | 'redeliver'>,
+  clock: () => number,
+): Outbox {
   const insert = database.prepare('INSERT INTO audit_outbox VALUES (?, ?)')
   const remove = database.prepare('DELETE FROM audit_outbox WHERE id = ?')
 
@@ -37,8 +48,13 @@ export function openOutbox(database: Database, audit: Pick<FhirAudit, 'deliver' 
     },
     { everyMs: RETRY_MS },
   )
-  undelivered.add(...readAll(database))
-  void undelivered.flush()
+  function collect(): void {
+    undelivered.add(...readLeft(database, clock()))
+    void undelivered.flush()
+  }
+  collect()
+  const collecting = setInterval(collect, UNKNOWN_AFTER_MS)
+  collecting.unref()
 
   return {
     add(records) {
@@ -52,15 +68,18 @@ export function openOutbox(database: Database, audit: Pick<FhirAudit, 'deliver' 
       if (await audit.deliver(deliveries)) delivered.add(...deliveries.map(({ id }) => id))
       else undelivered.add(...deliveries)
     },
-    async flush() {
+    async close() {
+      clearInterval(collecting)
       await undelivered.flush()
       await delivered.flush()
     },
   }
 }
 
-function readAll(database: Database): readonly Delivery[] {
+/** A batch that was begun may still be under way in another process on the same file. */
+function readLeft(database: Database, now: number): readonly Delivery[] {
   return database
     .rows('SELECT id, record FROM audit_outbox ORDER BY id', [])
-    .map(([id, record]) => ({ id: String(id), record: JSON.parse(String(record)) }))
+    .map(([id, record]): Delivery => ({ id: String(id), record: JSON.parse(String(record)) }))
+    .filter(({ record: { status, at } }) => status !== OUTCOME_UNKNOWN || at < now - UNKNOWN_AFTER_MS)
 }

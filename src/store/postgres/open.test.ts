@@ -38,8 +38,10 @@ describe('openPostgres', () => {
     const wire = await wireTo(url)
     const through = new URL(url)
     through.host = `127.0.0.1:${wire.port}`
-    const store = await openStore(through.href)
+    let now = 0
+    const store = await openStore(through.href, { clock: () => now })
     await store.ping()
+    now = 2000
 
     const cutInside = store.db.transaction().execute(async trx => {
       await trx.selectFrom('client').select('client_id').execute()
@@ -51,6 +53,7 @@ describe('openPostgres', () => {
     await assert.rejects(store.db.selectFrom('client').selectAll().execute())
 
     await wire.join()
+    now = 4000
     await store.ping()
     await store.db.selectFrom('client').selectAll().execute()
     await store.close()

@@ -1,37 +1,124 @@
-import { Kysely, PostgresDialect, sql } from 'kysely'
+import { type Driver, Kysely, PostgresDialect, type PostgresDialectConfig, PostgresDriver } from 'kysely'
 import pg from 'pg'
+import { type Availability, watchAvailability } from '../availability.ts'
+import { probeStatements } from '../probe.ts'
 import type { Schema } from '../schema.ts'
-import type { OpenedDatabase } from '../store.ts'
+import type { OpenedDatabase, StoreOptions } from '../store.ts'
 import { DatabaseUnavailable } from '../unavailable.ts'
 
-const PING_MS = 2000
+const PROBE_MS = 1000
 
 /** Opens a pool. Connections are made when they are needed, so a server that was away is found again by itself. */
-export async function openPostgres(url: string): Promise<OpenedDatabase> {
-  const pool = new pg.Pool({
+export async function openPostgres(url: string, options: StoreOptions = {}): Promise<OpenedDatabase> {
+  const { poolSize = 10, connectTimeoutMs = 5000, statementTimeoutMs = 15_000, clock } = options
+  const pool = openPool({
     connectionString: url,
-    max: 10,
-    connectionTimeoutMillis: 5000,
+    max: poolSize,
+    connectionTimeoutMillis: connectTimeoutMs,
+    statement_timeout: statementTimeoutMs,
+    // The server ends a statement first; this is for one that does not answer at all.
+    query_timeout: statementTimeoutMs + 1000,
+    idle_in_transaction_session_timeout: statementTimeoutMs,
+  })
+  // A connection of its own: a pool whose connections are all in use says nothing about the database.
+  const probing = openPool({
+    connectionString: url,
+    max: 1,
+    connectionTimeoutMillis: PROBE_MS,
+    query_timeout: PROBE_MS,
+  })
+  const availability = watchAvailability({
+    tryWrite: () => inTime(tryWrite(probing)),
+    whileInUse: true,
+    ...(clock && { clock }),
+  })
+  const db = new Kysely<Schema>({
+    dialect: new WatchedDialect({ pool }, availability),
+    log: event => {
+      if (event.level === 'error') availability.report(event.error)
+    },
+  })
+  return {
+    db,
+    dialect: 'postgres',
+    begin: availability.begin,
+    ping: availability.probe,
+    async append(table, rows) {
+      await availability.enter()
+      try {
+        await append(pool, table, rows)
+      } catch (error) {
+        availability.report(error)
+        throw error
+      }
+    },
+    close: async () => {
+      await Promise.all([db.destroy(), probing.end()])
+    },
+  }
+}
+
+class WatchedDialect extends PostgresDialect {
+  readonly #config: PostgresDialectConfig
+  readonly #availability: Availability
+
+  constructor(config: PostgresDialectConfig, availability: Availability) {
+    super(config)
+    this.#config = config
+    this.#availability = availability
+  }
+
+  override createDriver(): Driver {
+    return new WatchedDriver(this.#config, this.#availability)
+  }
+}
+
+class WatchedDriver extends PostgresDriver {
+  readonly #availability: Availability
+
+  constructor(config: PostgresDialectConfig, availability: Availability) {
+    super(config)
+    this.#availability = availability
+  }
+
+  override async acquireConnection() {
+    await this.#availability.enter()
+    try {
+      return await super.acquireConnection()
+    } catch (error) {
+      this.#availability.report(error)
+      throw error
+    }
+  }
+}
+
+/** A connection that failed is not used again: after a failover it may lead to a server that is a standby now. */
+async function tryWrite(pool: pg.Pool): Promise<void> {
+  const client = await pool.connect()
+  try {
+    await client.query('begin')
+    for (const statement of probeStatements()) await client.query(statement)
+    await client.query('commit')
+    client.release()
+  } catch (error) {
+    client.release(true)
+    throw error
+  }
+}
+
+function openPool(config: pg.PoolConfig): pg.Pool {
+  const pool = new pg.Pool({
     idleTimeoutMillis: 30_000,
     keepAlive: true,
     application_name: 'sallyport',
-    statement_timeout: 15_000,
-    query_timeout: 20_000,
-    idle_in_transaction_session_timeout: 15_000,
     types: { getTypeParser },
+    ...config,
   })
   // A connection that breaks while nobody awaits it says so by an event; unheard, that would end the process. The pool
   // drops the connection, and a query that was under way is rejected by itself.
   pool.on('error', () => {})
   pool.on('connect', client => client.on('error', () => {}))
-  const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
-  return {
-    db,
-    dialect: 'postgres',
-    ping: () => inTime(sql`select 1`.execute(db)),
-    append: (table, rows) => append(pool, table, rows),
-    close: () => db.destroy(),
-  }
+  return pool
 }
 
 // Instants and counts are far below 2^53: a number, as on SQLite, and not a text.
@@ -60,8 +147,8 @@ async function append(
 async function inTime(answer: Promise<unknown>): Promise<void> {
   const { promise: late, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(
-    () => reject(new DatabaseUnavailable(`Cannot reach database: no answer in ${PING_MS} ms`)),
-    PING_MS,
+    () => reject(new DatabaseUnavailable(`Cannot reach database: no answer in ${PROBE_MS} ms`)),
+    PROBE_MS,
   )
   answer.catch(() => {})
   try {

@@ -7,6 +7,8 @@ type Row = Readonly<Record<string, unknown>>
 /** Rows that are added in a commit of their own, and are durable without the process having waited for the disk. */
 export interface Appending {
   append(table: string, rows: readonly Row[]): Promise<void>
+  /** Runs statements in one transaction, and resolves when it is durable. */
+  run(statements: readonly string[]): Promise<void>
   close(): Promise<void>
 }
 
@@ -21,23 +23,27 @@ export function openAppending(path: string, turns: Turns): Appending {
   // Opened at the first use: the log exists once something was written. It carries no lock of SQLite's.
   let log: Promise<FileHandle> | undefined
 
-  async function commit(table: string, rows: readonly Row[]): Promise<void> {
+  async function commit(work: () => void): Promise<void> {
     const giveBack = await turns.take()
     try {
       await whenFree(() => connection.exec('begin immediate'))
-      write(connection, table, rows)
+      runAndCommit(connection, work)
     } finally {
       giveBack()
     }
+    log ??= open(`${path}-wal`, 'r+')
+    await (await log).datasync()
   }
 
   return {
     async append(table, rows) {
       if (rows.length === 0) return
-      await commit(table, rows)
-      log ??= open(`${path}-wal`, 'r+')
-      await (await log).datasync()
+      await commit(() => write(connection, table, rows))
     },
+    run: statements =>
+      commit(() => {
+        for (const statement of statements) connection.exec(statement)
+      }),
     async close() {
       await (await log)?.close()
       connection.close()
@@ -49,12 +55,16 @@ function write(connection: Connection, table: string, rows: readonly Row[]): voi
   const columns = Object.keys(rows[0] ?? {})
   const names = columns.map(name => `"${name}"`).join(', ')
   const statement = `insert into "${table}" (${names}) values (${columns.map(() => '?').join(', ')})`
+  for (const row of rows)
+    connection.write(
+      statement,
+      columns.map(name => row[name]),
+    )
+}
+
+function runAndCommit(connection: Connection, work: () => void): void {
   try {
-    for (const row of rows)
-      connection.write(
-        statement,
-        columns.map(name => row[name]),
-      )
+    work()
     connection.exec('commit')
   } catch (error) {
     if (connection.inTransaction) connection.exec('rollback')

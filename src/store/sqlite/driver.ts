@@ -5,6 +5,7 @@ import {
   type QueryResult,
   SelectQueryNode,
 } from 'kysely'
+import type { Availability } from '../availability.ts'
 import { type DatabaseFile, whenFree } from './database-file.ts'
 
 /**
@@ -14,14 +15,17 @@ import { type DatabaseFile, whenFree } from './database-file.ts'
  */
 export class SqliteDriver implements Driver {
   readonly #file: DatabaseFile
+  readonly #availability: Availability
 
-  constructor(file: DatabaseFile) {
+  constructor(file: DatabaseFile, availability: Availability) {
     this.#file = file
+    this.#availability = availability
   }
 
   async init(): Promise<void> {}
 
   async acquireConnection(): Promise<SqliteSession> {
+    await this.#availability.enter()
     return new SqliteSession(this.#file)
   }
 
@@ -30,7 +34,12 @@ export class SqliteDriver implements Driver {
   }
 
   async commitTransaction(): Promise<void> {
-    this.#file.writes.exec('commit')
+    try {
+      this.#file.writes.exec('commit')
+    } catch (error) {
+      this.#availability.report(error)
+      throw error
+    }
   }
 
   async rollbackTransaction(): Promise<void> {

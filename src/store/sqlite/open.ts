@@ -1,9 +1,11 @@
 import { closeSync, openSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
+import { watchAvailability } from '../availability.ts'
 import { makeFolder } from '../folder.ts'
+import { probeStatements } from '../probe.ts'
 import type { Schema } from '../schema.ts'
-import type { OpenedDatabase } from '../store.ts'
+import type { OpenedDatabase, StoreOptions } from '../store.ts'
 import { DatabaseUnavailable } from '../unavailable.ts'
 import { openAppending } from './append.ts'
 import { openDatabaseFile } from './database-file.ts'
@@ -17,28 +19,48 @@ class SharedSqliteAdapter extends SqliteAdapter {
 }
 
 /** Opens a database file, which is made (readable to this user only) when it is not there. */
-export async function openSqlite(path: string, turnMs?: number): Promise<OpenedDatabase> {
+export async function openSqlite(
+  path: string,
+  { turnMs, clock }: Pick<StoreOptions, 'turnMs' | 'clock'> = {},
+): Promise<OpenedDatabase> {
   const absolute = resolve(path)
   makeFolder(dirname(absolute))
   closeSync(openSync(absolute, 'a', 0o600))
   const file = await openDatabaseFile(absolute, turnMs)
   const opened = statSync(absolute).ino
   const appending = openAppending(absolute, file.turns)
+  const availability = watchAvailability({
+    tryWrite: () => appending.run(probeStatements()),
+    ...(clock && { clock }),
+  })
   const db = new Kysely<Schema>({
     dialect: {
-      createDriver: () => new SqliteDriver(file),
+      createDriver: () => new SqliteDriver(file, availability),
       createQueryCompiler: () => new SqliteQueryCompiler(),
       createAdapter: () => new SharedSqliteAdapter(),
       createIntrospector: kysely => new SqliteIntrospector(kysely),
+    },
+    log: event => {
+      if (event.level === 'error') availability.report(event.error)
     },
   })
   return {
     db,
     dialect: 'sqlite',
-    ping: async () => checkFile(absolute, opened),
+    begin: availability.begin,
+    ping: async () => {
+      checkFile(absolute, opened)
+      await availability.probe()
+    },
     append: async (table, rows) => {
       checkFile(absolute, opened)
-      await appending.append(table, rows)
+      await availability.enter()
+      try {
+        await appending.append(table, rows)
+      } catch (error) {
+        availability.report(error)
+        throw error
+      }
     },
     close: async () => {
       await db.destroy()

@@ -36,6 +36,9 @@ function addRoutes(app: FastifyInstance): void {
   )
   app.post('/form', async request => request.body)
   app.get('/oauth2/things', async () => ({ ok: true }))
+  app.get('/full', async () => {
+    throw Object.assign(new Error('database or disk is full'), { errcode: 13 })
+  })
   app.get('/boom', async () => {
     throw new Error('Broken by access_token=abc')
   })

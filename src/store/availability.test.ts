@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { sql } from 'kysely'
+import { eachDatabase } from '../../test/support/databases.ts'
+import { refuseRecords } from '../audit/testing/refuse-records.ts'
+import { watchAvailability } from './availability.ts'
+import { checkSchema } from './check-schema.ts'
+import { describeUnavailable, isDatabaseUnavailable, openStore } from './index.ts'
+
+/** An error as a driver makes it. */
+const failure = (code: object) => Object.assign(new Error('refused'), code)
+
+describe('isDatabaseUnavailable', () => {
+  it('knows what may pass by SQLSTATE, by the code of SQLite and by that of the network', () => {
+    for (const code of ['08006', '53300', '57P03', '25006', '40001', '40P01', 'ECONNREFUSED'])
+      assert.ok(isDatabaseUnavailable(failure({ code })), code)
+    for (const errcode of [5, 8, 10, 13, 8 + 256, 10 + 3 * 256])
+      assert.ok(isDatabaseUnavailable(failure({ errcode })), String(errcode))
+    assert.ok(isDatabaseUnavailable(new Error('Cannot do it', { cause: failure({ errcode: 13 }) })))
+    for (const other of [failure({ code: '23505' }), failure({ errcode: 19 }), new Error('x'), undefined])
+      assert.ok(!isDatabaseUnavailable(other))
+  })
+
+  it('says what is wrong without naming a host or a file', () => {
+    assert.equal(describeUnavailable(failure({ code: '25006' })), 'it is read-only')
+    assert.equal(describeUnavailable(new Error('x', { cause: failure({ errcode: 13 }) })), 'its disk is full')
+    assert.equal(describeUnavailable(failure({ code: 'ECONNREFUSED' })), undefined)
+  })
+})
+
+describe('watchAvailability', () => {
+  function watch(whileInUse = false) {
+    const state = { now: 0, writes: 0, error: undefined as Error | undefined }
+    const tryWrite = async () => {
+      state.writes++
+      if (state.error) throw state.error
+    }
+    const availability = watchAvailability({ tryWrite, clock: () => state.now, whileInUse })
+    availability.begin()
+    return { state, ...availability }
+  }
+  const full = failure({ errcode: 13 })
+
+  it('tries a write at most every two seconds, however often it is asked', async () => {
+    const { state, probe } = watch()
+    await Promise.all([probe(), probe()])
+    state.now = 1999
+    await probe()
+    assert.equal(state.writes, 1)
+    state.now = 2000
+    await probe()
+    assert.equal(state.writes, 2)
+  })
+
+  it('fails every use at once while the last write failed, and lets them in when one succeeds', async () => {
+    const { state, enter, report } = watch()
+    await enter()
+    assert.equal(state.writes, 0)
+    state.error = full
+    report(full)
+    await new Promise(setImmediate)
+    await assert.rejects(enter(), /a write failed/)
+    state.error = undefined
+    await assert.rejects(enter(), /a write failed/)
+    assert.equal(state.writes, 1)
+    state.now = 2000
+    await enter()
+    assert.equal(state.writes, 2)
+  })
+
+  it('tries a write while the database is in use, where it may stop answering without an error', async () => {
+    const { state, enter } = watch(true)
+    await enter()
+    assert.equal(state.writes, 1)
+  })
+
+  it('takes neither a conflict nor a refused value for an outage', async () => {
+    const { state, enter, report } = watch()
+    report(failure({ code: '23505' }))
+    report(failure({ code: '40001' }))
+    await enter()
+    assert.equal(state.writes, 0)
+  })
+})
+
+eachDatabase((name, open, create) => {
+  describe('Store.ping', () => {
+    it('rejects while the audit trail cannot be written, and then every use of the store fails at once', async () => {
+      let now = 0
+      const store = await openStore(await create(), { clock: () => now })
+      await store.ping()
+      const allow = await refuseRecords(store, { table: 'audit_intent' })
+      now = 2000
+      await assert.rejects(store.ping())
+      await assert.rejects(store.db.selectFrom('client').selectAll().execute(), isDatabaseUnavailable)
+      await assert.rejects(store.append('audit_event', []), isDatabaseUnavailable)
+      await assert.rejects(allow(), isDatabaseUnavailable)
+      await store.close()
+    })
+  })
+
+  describe('openStore', () => {
+    it('stops at a schema that is not that of this version, with one line that says what to do', async () => {
+      const url = await create()
+      const store = await openStore(url)
+      await sql`alter table audit_event rename column patients to patient_list`.execute(store.db)
+      await store.close()
+      const line =
+        /^Cannot open database \S+: its schema is not .*audit_event\.patients is missing\); restore/
+      await assert.rejects(openStore(url), { message: line })
+    })
+
+    it('takes a further column that needs no value', async () => {
+      const url = await create()
+      const store = await openStore(url)
+      await sql`alter table clinician add column note text`.execute(store.db)
+      await store.close()
+      await (await openStore(url)).close()
+    })
+
+    it('stops at a column that needs a value which nobody gives', async () => {
+      const store = await open()
+      await sql`drop table app_key`.execute(store.db)
+      await sql`create table app_key (generation integer primary key, public_jwk text, private_jwk_sealed text,
+                created_at bigint, badge text not null)`.execute(store.db)
+      await assert.rejects(checkSchema(store), /app_key\.badge is not known/)
+    })
+  })
+
+  if (name === 'PostgreSQL')
+    describe('a standby', () => {
+      it('is known by the error of a write', async () => {
+        const { db } = await open()
+        const written = db.transaction().execute(async trx => {
+          await sql`set transaction read only`.execute(trx)
+          await trx.deleteFrom('client').execute()
+        })
+        await assert.rejects(written, error => {
+          assert.ok(isDatabaseUnavailable(error))
+          return describeUnavailable(error) === 'it is read-only'
+        })
+      })
+    })
+})
