@@ -89,7 +89,7 @@ eachDatabase((name, open, create) => {
       let now = 0
       const store = await openStore(await create(), { clock: () => now })
       await store.ping()
-      const allow = await refuseRecords(store, { table: 'audit_intent' })
+      const allow = await refuseRecords(store, { table: 'audit_intent', probe: true })
       now = 2000
       await assert.rejects(store.ping())
       await assert.rejects(store.db.selectFrom('client').selectAll().execute(), isDatabaseUnavailable)

@@ -71,6 +71,7 @@ export const SHAPE: Shape = {
   authorization_request: {
     id_hash: 'required',
     request: 'required',
+    network_hash: 'nullable',
     created_at: 'required',
     expires_at: 'required',
   },

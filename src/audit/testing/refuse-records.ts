@@ -1,22 +1,40 @@
 import { sql } from 'kysely'
 import type { Store } from '../../store/index.ts'
 
+/** Rows that are refused, and those that `Store.ping` tries to write. */
+const ROWS = {
+  audit_event: { ofProbe: "kind = 'probe'" },
+  audit_intent: { ofProbe: "record = ''" },
+} as const
+
+export interface Refused {
+  readonly table?: keyof typeof ROWS
+  /** Only records of this client. */
+  readonly client?: string
+  /** The readiness probe is refused as well, so that the whole store is unavailable. */
+  readonly probe?: boolean
+}
+
 /**
- * Makes the database refuse rows of the audit trail, all of them or those of one client, while it goes on with everything
- * else. Gives the function that lets it take them again.
+ * Makes the database refuse rows of the audit trail while it goes on with everything else. Gives the function that lets it
+ * take them again.
  */
 export async function refuseRecords(
   { db, dialect }: Store,
-  { client, table = 'audit_event' }: { readonly client?: string; readonly table?: string } = {},
+  { table = 'audit_event', client, probe = false }: Refused = {},
 ): Promise<() => Promise<void>> {
   const run = (text: string) => sql.raw(text).execute(db)
+  const column = dialect === 'sqlite' ? 'new.' : ''
+  const taken = [
+    ...(probe ? [] : [`${column}${ROWS[table].ofProbe}`]),
+    ...(client === undefined ? [] : [`coalesce(${column}client_id, '') <> '${client}'`]),
+  ]
+  const isTaken = taken.length === 0 ? 'false' : taken.join(' or ')
   if (dialect === 'sqlite') {
-    const when = client === undefined ? '' : `when new.client_id = '${client}'`
-    await run(`create trigger refuse_${table} before insert on ${table} ${when}
+    await run(`create trigger refuse_${table} before insert on ${table} when not (${isTaken})
                begin select raise(abort, 'refused'); end`)
     return async () => void (await run(`drop trigger refuse_${table}`))
   }
-  const check = client === undefined ? 'false' : `client_id is distinct from '${client}'`
-  await run(`alter table ${table} add constraint refuse_${table} check (${check}) not valid`)
+  await run(`alter table ${table} add constraint refuse_${table} check (${isTaken}) not valid`)
   return async () => void (await run(`alter table ${table} drop constraint refuse_${table}`))
 }
