@@ -165,7 +165,7 @@ for (const [kind, open] of Object.entries(GUARDED_SERVERS))
         const { request, scope, context, expected } = vector
         const told = await server.ask(
           `${request.method} ${request.url}`,
-          askingOf(scope, context),
+          { ...askingOf(scope, context), headers: { accept: 'application/fhir+json' } },
           request.body,
         )
         assert.equal(told.status, expected.status, told.text)

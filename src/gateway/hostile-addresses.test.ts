@@ -148,7 +148,10 @@ describe('metadata', () => {
       {
         type: 'Patient',
         interaction: [{ code: 'read' }],
-        operation: [{ name: 'everything', definition: 'http://x' }],
+        operation: [
+          { name: 'validate', definition: 'http://hl7.org/fhir/OperationDefinition/Resource-validate' },
+          { name: 'everything', definition: 'http://x' },
+        ],
       },
     ])
     assert.equal(rest.security.cors, true)
