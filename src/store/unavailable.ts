@@ -27,9 +27,9 @@ const NETWORK_CODES: ReadonlySet<string> = new Set([
   'ETIMEDOUT',
 ])
 
-// `pg` has no code for what its own timers and sockets report.
-const PG_MESSAGES =
-  /^(Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error)/
+// `pg` has no code for what its own timers and sockets report, and neither has a store that was closed for its use.
+const DRIVER_MESSAGES =
+  /^(driver has already been destroyed|Cannot use a pool after calling end|Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error)/
 
 /**
  * Whether an error, or one that caused it, says that the database cannot be used now: the same request may succeed
@@ -37,7 +37,11 @@ const PG_MESSAGES =
  */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  if (error instanceof DatabaseUnavailable || hasUnavailableCode(error) || PG_MESSAGES.test(error.message))
+  if (
+    error instanceof DatabaseUnavailable ||
+    hasUnavailableCode(error) ||
+    DRIVER_MESSAGES.test(error.message)
+  )
     return true
   if (error instanceof AggregateError && error.errors.some(isDatabaseUnavailable)) return true
   return error.cause !== undefined && isDatabaseUnavailable(error.cause)
