@@ -199,6 +199,22 @@ describe('$everything', () => {
     assert.deepEqual((await told(['l'], '?_count=x'))[0], 400)
   })
 
+  it('shows an included Patient once, however many pages are hidden by a granular scope', async () => {
+    const ann = { resource: { resourceType: 'Patient', id: 'ann' }, search: { mode: 'include' } }
+    const told = async (pages: number) => {
+      upstream.answer((request, response) => {
+        const at = Number(/page=(\d+)/.exec(request.url ?? '')?.[1] ?? 0)
+        if (/Patient\/ann$/.test(request.url ?? '')) return json(response, ann.resource)
+        const match = { resource: of(at === 0 ? 'lab' : 'other', `o${at}`), search: { mode: 'match' } }
+        const link = at + 1 < pages ? [{ relation: 'next', url: `${upstream.url}?page=${at + 1}` }] : []
+        return json(response, searchset([], { entry: [match, ann], link }))
+      })
+      const { body } = await fhir.as('chart')('GET Patient/ann/$everything')
+      return [body.entry?.map(it => it.resource?.id), body.link?.map(it => it.relation), body.total]
+    }
+    for (const pages of [1, 2, 5]) assert.deepEqual(await told(pages), [['o0', 'ann'], ['self'], 1])
+  })
+
   it('shows what an upstream includes on every page once, and only the types that are named', async () => {
     const entry = (resource: object, mode: string) => ({ resource, search: { mode } })
     upstream.answer((request, response) => {
