@@ -24,8 +24,8 @@ export const auditTable = {
     name: 'smart.server.audit-days',
     env: 'SMART_AUDIT_DAYS',
     type: types.wholeNumber(1, 36_500),
-    initial: '365',
-    about: 'How many days audit records are kept.',
+    initial: '1095',
+    about: 'How many days audit records are kept. The default is three years.',
     of: settings => settings.audit.days,
   }),
   activityClinicians: open({

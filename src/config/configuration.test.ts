@@ -65,7 +65,7 @@ describe('readSettings', () => {
       openRegistration: true,
       registrationToken: undefined,
       keyMaxAgeDays: 90,
-      audit: { kept: true, failure: 'refuse', days: 365, activityClinicians: undefined },
+      audit: { kept: true, failure: 'refuse', days: 1095, activityClinicians: undefined },
       app: {
         clientId: 'sallyport-app',
         authMethod: 'private_key_jwt',

@@ -18,7 +18,7 @@ export const testSettings: AuthSettings = {
   loginFailureWindowSeconds: 300,
   loginFailureLimitPerAddress: 1000,
   loginIdleSeconds: 0,
-  audit: { kept: true, failure: 'refuse', days: 365, activityClinicians: undefined },
+  audit: { kept: true, failure: 'refuse', days: 1095, activityClinicians: undefined },
   openMetrics: false,
   privateJwksHosts: [],
   openRegistration: true,
