@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,6 +7,7 @@ import { after, before, describe, it } from 'node:test'
 import { BASE, condition, guardOf, idsOf, patient, patientAccess, startFhir } from '../testing/fhir.ts'
 import { openDatabase } from './database.ts'
 import { openRepository } from './repository.ts'
+import { MIGRATIONS } from './schema.ts'
 
 let folder: string
 before(() => {
@@ -65,6 +67,27 @@ describe('openRepository', () => {
     })
     assert.deepEqual(idsOf(await fhir.as('ann')('GET Condition')), ['own'])
     await fhir.close()
+  })
+
+  it('stops at tables that are not those of this version, with one line that says what to do', () => {
+    const file = join(folder, 'foreign.db')
+    const { database, close } = openRepository({ file, baseUrl: BASE })
+    database.exec('ALTER TABLE version RENAME COLUMN method TO verb')
+    close()
+    assert.throws(() => openRepository({ file, baseUrl: BASE }), {
+      message: /^Cannot open FHIR data in \S+: its tables are not .*version differs\); restore a backup/,
+    })
+  })
+
+  it('has migrations that never change once they are released: a further one adds a line', () => {
+    assert.deepEqual(
+      MIGRATIONS.map(step => createHash('sha256').update(step).digest('hex')),
+      [
+        '1a2f304ae189fa920f5cd2fc254a60c662ceb2f997f288fef41b0157273d5c41',
+        '42b20da9ccae1628c4d5ce35e2660f38bd1688bfb20bdd44838f0e0c605bc808',
+        'ed330b9ac683923a4312ec246a9155c537a6e1c473dc326ad8cd6c5f3c7c847a',
+      ],
+    )
   })
 
   it('does not open data that a newer version made', () => {
