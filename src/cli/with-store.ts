@@ -11,9 +11,19 @@ export function settingsOf(io: Io): Settings {
   return settings
 }
 
+/** Opens the database as the settings say. */
+export function openStoreOf({ databaseUrl, database, audit }: Settings): Promise<Store> {
+  return openStore(databaseUrl, {
+    poolSize: database.poolSize,
+    connectTimeoutMs: database.connectTimeoutSeconds * 1000,
+    statementTimeoutMs: database.statementTimeoutSeconds * 1000,
+    auditRequired: audit.kept && audit.failure === 'refuse',
+  })
+}
+
 /** Opens the database of the settings (it is made and migrated where needed), and closes it again. */
 export async function withStore<T>(io: Io, use: (store: Store) => Promise<T>): Promise<T> {
-  const store = await openStore(settingsOf(io).databaseUrl)
+  const store = await openStoreOf(settingsOf(io))
   try {
     return await use(store)
   } finally {

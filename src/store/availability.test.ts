@@ -99,6 +99,16 @@ eachDatabase((name, open, create) => {
     })
   })
 
+  describe('Store.ping, where requests do not depend on the audit trail', () => {
+    it('does not call the database unavailable while only the trail cannot be written', async () => {
+      const store = await openStore(await create(), { auditRequired: false })
+      await refuseRecords(store, { probe: true })
+      await store.ping()
+      await store.db.selectFrom('client').selectAll().execute()
+      await store.close()
+    })
+  })
+
   describe('openStore', () => {
     it('stops at a schema that is not that of this version, with one line that says what to do', async () => {
       const url = await create()

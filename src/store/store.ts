@@ -36,6 +36,8 @@ export interface StoreOptions {
   readonly statementTimeoutMs?: number
   /** Of SQLite: how long a writer waits for its turn. */
   readonly turnMs?: number
+  /** Whether requests depend on the audit trail, so that the store is unavailable while it cannot be written. */
+  readonly auditRequired?: boolean
   /** By which a write is tried at most every two seconds. */
   readonly clock?: () => number
 }

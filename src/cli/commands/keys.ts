@@ -1,9 +1,9 @@
 import { ensureSecret } from '../../config/index.ts'
-import { openSealer, openStore, type Sealer, type Store } from '../../store/index.ts'
+import { openSealer, type Sealer, type Store } from '../../store/index.ts'
 import { isSet, optional, subject } from '../arguments.ts'
 import { columns } from '../columns.ts'
 import { type Arguments, type Command, CommandFailure, type ExitCode, type Io, misuse } from '../command.ts'
-import { recordCommand, settingsOf, withStore } from '../with-store.ts'
+import { openStoreOf, recordCommand, settingsOf, withStore } from '../with-store.ts'
 
 /** `sallyport keys rotate`: running servers follow by themselves, and no request fails. */
 export const keysRotate: Command = {
@@ -110,7 +110,7 @@ async function needSameSecret(store: Store, seal: Sealer, refusal: string): Prom
 /** With what the private parts are sealed with. */
 async function withSealer<T>(io: Io, use: (store: Store, seal: Sealer) => Promise<T>): Promise<T> {
   const settings = settingsOf(io)
-  const store = await openStore(settings.databaseUrl)
+  const store = await openStoreOf(settings)
   try {
     return await use(store, await openSealer(store, ensureSecret(settings)))
   } finally {

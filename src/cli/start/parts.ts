@@ -9,12 +9,12 @@ import { ensureSecret, type Settings } from '../../config/index.ts'
 import {
   isDatabaseUnavailable,
   openSealer,
-  openStore,
   type Sealer,
   type Store,
   startSweeping,
 } from '../../store/index.ts'
 import type { Logger } from '../../web/index.ts'
+import { openStoreOf } from '../with-store.ts'
 import type { Closing } from './closing.ts'
 import type { Tls } from './tls.ts'
 
@@ -37,12 +37,7 @@ export interface Keeping {
 /** Opens the database, and removes what expires in it while the servers run (contract 2). */
 export async function openKeeping({ settings, logger }: Parts, closing: Closing): Promise<Keeping> {
   const secret = ensureSecret(settings)
-  const { poolSize, connectTimeoutSeconds, statementTimeoutSeconds } = settings.database
-  const store = await openStore(settings.databaseUrl, {
-    poolSize,
-    connectTimeoutMs: connectTimeoutSeconds * 1000,
-    statementTimeoutMs: statementTimeoutSeconds * 1000,
-  })
+  const store = await openStoreOf(settings)
   closing.add(() => store.close())
   const sweeping = startSweeping(store, {
     onError: error => logger.warn({ err: error }, 'Cannot remove expired rows'),

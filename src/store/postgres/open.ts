@@ -10,7 +10,8 @@ const PROBE_MS = 1000
 
 /** Opens a pool. Connections are made when they are needed, so a server that was away is found again by itself. */
 export async function openPostgres(url: string, options: StoreOptions = {}): Promise<OpenedDatabase> {
-  const { poolSize = 10, connectTimeoutMs = 5000, statementTimeoutMs = 15_000, clock } = options
+  const { poolSize = 10, connectTimeoutMs = 5000, statementTimeoutMs = 15_000 } = options
+  const { clock, auditRequired = true } = options
   const pool = openPool({
     connectionString: url,
     max: poolSize,
@@ -28,7 +29,7 @@ export async function openPostgres(url: string, options: StoreOptions = {}): Pro
     query_timeout: PROBE_MS,
   })
   const availability = watchAvailability({
-    tryWrite: () => inTime(tryWrite(probing)),
+    tryWrite: () => inTime(tryWrite(probing, probeStatements(auditRequired))),
     whileInUse: true,
     ...(clock && { clock }),
   })
@@ -93,11 +94,11 @@ class WatchedDriver extends PostgresDriver {
 }
 
 /** A connection that failed is not used again: after a failover it may lead to a server that is a standby now. */
-async function tryWrite(pool: pg.Pool): Promise<void> {
+async function tryWrite(pool: pg.Pool, statements: readonly string[]): Promise<void> {
   const client = await pool.connect()
   try {
     await client.query('begin')
-    for (const statement of probeStatements()) await client.query(statement)
+    for (const statement of statements) await client.query(statement)
     await client.query('commit')
     client.release()
   } catch (error) {

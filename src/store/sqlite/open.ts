@@ -21,7 +21,7 @@ class SharedSqliteAdapter extends SqliteAdapter {
 /** Opens a database file, which is made (readable to this user only) when it is not there. */
 export async function openSqlite(
   path: string,
-  { turnMs, clock }: Pick<StoreOptions, 'turnMs' | 'clock'> = {},
+  { turnMs, clock, auditRequired = true }: Pick<StoreOptions, 'turnMs' | 'clock' | 'auditRequired'> = {},
 ): Promise<OpenedDatabase> {
   const absolute = resolve(path)
   makeFolder(dirname(absolute))
@@ -30,7 +30,7 @@ export async function openSqlite(
   const opened = statSync(absolute).ino
   const appending = openAppending(absolute, file.turns)
   const availability = watchAvailability({
-    tryWrite: () => appending.run(probeStatements()),
+    tryWrite: () => appending.run(probeStatements(auditRequired)),
     ...(clock && { clock }),
   })
   const db = new Kysely<Schema>({
