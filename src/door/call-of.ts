@@ -39,5 +39,6 @@ export function callOf(interaction: Interaction, request: FastifyRequest): Asked
     admitted,
     requestId: String(request.id),
     connection: request.raw.socket,
+    report: error => request.log.error({ err: error }, 'Entry of a batch failed'),
   }
 }

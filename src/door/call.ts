@@ -20,4 +20,6 @@ export interface Asked extends Call {
   readonly requestId: string
   /** Destroyed when the caller has gone. */
   readonly connection: { readonly destroyed: boolean }
+  /** Logs an error that does not become the response to the whole request. */
+  readonly report: (error: unknown) => void
 }

@@ -6,6 +6,7 @@
  */
 export type { Audited, Behind, PerformedChange } from './behind.ts'
 export type { Asked, Call } from './call.ts'
+export { failedEntry } from './failed-entry.ts'
 export { type DoorOptions, openDoor } from './open-door.ts'
 export { sendBody } from './send-body.ts'
 export { sendContent } from './send-content.ts'

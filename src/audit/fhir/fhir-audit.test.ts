@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import type { OperationOutcome as Outcome } from '../../fhir/index.ts'
 import { DatabaseUnavailable, openStore, type Store } from '../../store/index.ts'
 import { createAuditor, fhirAudit, findRecords, OUTCOME_UNKNOWN } from '../index.ts'
 import { BASE, openAudited } from '../testing/audited-fhir.ts'
@@ -137,6 +139,17 @@ describe('a change of the embedded FHIR server', () => {
     file.exec(sql)
     file.close()
   }
+  /** From now on an event fails as on a full disk: no row id is left. Returns how to end that. */
+  const fillDisk = (event: string) => {
+    inFile(`create table crowded (id integer primary key autoincrement);
+      insert into crowded values (9223372036854775807);
+      create trigger full_disk before ${event} begin insert into crowded values (null); end`)
+    return async () => {
+      // The commit of this turn is under way.
+      await setImmediate()
+      inFile('drop trigger full_disk; drop table crowded')
+    }
+  }
   const create = { resourceType: 'Patient', active: true }
   const entryOf = (method: string, url: string, resource?: object) => ({ resource, request: { method, url } })
 
@@ -186,6 +199,50 @@ describe('a change of the embedded FHIR server', () => {
     server = await openAudited(store, { dataFile })
   })
 
+  it('is answered entry by entry where the disk is full in the middle of a batch', async () => {
+    const makeRoom = fillDisk("insert on resource when new.id = 'full'")
+    const before = (await lines()).length
+    const ids = [...Array.from({ length: 600 }, (_, at) => `batch-${at}`), 'full', 'after']
+    const entry = ids.map(id => entryOf('PUT', `Patient/${id}`, { ...create, id }))
+    const batch = { resourceType: 'Bundle', type: 'batch', entry }
+    const answer = await server.ask('POST ', batch)
+    assert.equal(answer.status, 200)
+    const told = (answer.body as { entry: { response: { status: string; outcome?: Outcome } }[] }).entry
+    const statuses = told.map(({ response }) => response.status.slice(0, 3))
+    const stored = statuses.indexOf('503')
+    assert.ok(stored > 0 && stored <= 600, `${stored} were stored`)
+    assert.deepEqual(
+      statuses,
+      ids.map((_, at) => (at < stored ? '201' : '503')),
+    )
+    assert.equal(told.at(-1)?.response.outcome?.issue[0]?.code, 'transient')
+    const { body } = await server.ask('GET Patient?_id=full,after&_summary=count')
+    assert.equal((body as { total: number }).total, 0)
+    for (const [at, id] of ids.entries())
+      if (Math.abs(at - stored) < 2)
+        assert.equal((await server.ask(`GET Patient/${id}`)).status, at < stored ? 200 : 404)
+    const kept = (await findRecords(store, { limit: 5_000, order: 'oldest' })).slice(before)
+    assert.equal(kept.filter(it => it.resource_id?.startsWith('batch-') && it.status === 201).length, stored)
+    await makeRoom()
+  })
+
+  it('is answered where the records of a batch must wait, and they are kept later', async () => {
+    // The announcement of the batch is taken; its records are refused as on a full disk.
+    const makeRoom = fillDisk('delete on audit_outbox')
+    const entry = [entryOf('PUT', 'Patient/delayed', { ...create, id: 'delayed' })]
+    const answer = await server.ask('POST ', { resourceType: 'Bundle', type: 'batch', entry })
+    assert.equal(answer.status, 200)
+    await makeRoom()
+    await server.app.close()
+    server = await openAudited(store, { dataFile })
+    const kept = await findRecords(store, { limit: 5_000 })
+    assert.deepEqual(
+      kept.filter(it => it.resource_id === 'delayed').map(it => it.status),
+      [201],
+    )
+    assert.ok(!kept.some(it => it.status === OUTCOME_UNKNOWN))
+  })
+
   it('is reported as unknown where a batch was begun and the process ended', async () => {
     await server.app.close()
     const begun = { at: 1, server: 'fhir', kind: 'fhir', interaction: 'batch', allowed: true }
@@ -193,7 +250,7 @@ describe('a change of the embedded FHIR server', () => {
     inFile(`insert into audit_outbox values ('begun', '${record}')`)
     server = await openAudited(store, { dataFile })
     await server.app.close()
-    const unknown = (await findRecords(store, { limit: 100 })).filter(it => it.status === OUTCOME_UNKNOWN)
+    const unknown = (await findRecords(store, { limit: 5_000 })).filter(it => it.status === OUTCOME_UNKNOWN)
     assert.deepEqual(
       unknown.map(({ interaction, delivery_id }) => [interaction, delivery_id]),
       [['batch', 'begun']],
