@@ -17,7 +17,7 @@ describe('roomFaults', () => {
     ['src/auth/a.ts', "import { x } from '../session/index.ts'", /auth may not import session/],
     ['src/session/a.ts', "import type { X } from '../auth/index.ts'", /session may not import auth/],
     ['src/scope/a.ts', "import { x } from '../fhir/index.ts'", /scope may not import fhir/],
-    ['src/web/a.ts', "import { x } from '../store/index.ts'", /web may not import store/],
+    ['src/web/a.ts', "import { x } from '../audit/index.ts'", /web may not import audit/],
     ['src/interceptor/a.ts', "import { x } from '../web/index.ts'", /interceptor may not import web/],
     [
       'src/fhir-server/a.ts',
