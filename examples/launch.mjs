@@ -56,8 +56,13 @@ async function callback(query, cookie = '') {
   const { entry = [] } = mayRead
     ? await read(`Observation?patient=${token.patient}&_sort=-date&_count=5`)
     : {}
-  const lines = entry.map(({ resource: { code, effectiveDateTime: when, valueQuantity: value } }) =>
-    [when?.slice(0, 10), code.text ?? code.coding?.[0]?.display, value?.value, value?.unit].join(' '),
+  const lines = entry.map(
+    ({ resource: { code, effectiveDateTime: when, valueQuantity, component = [] } }) => {
+      // A blood pressure has two values, each in a component.
+      const values = [valueQuantity, ...component.map(part => part.valueQuantity)].filter(Boolean)
+      const texts = values.map(({ value, unit = '' }) => `${value} ${unit}`)
+      return [when?.slice(0, 10), code.text ?? code.coding?.[0]?.display, texts.join(', ')].join(' ')
+    },
   )
   const { family, given = [] } = patient.name[0]
   return [

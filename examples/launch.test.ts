@@ -64,7 +64,8 @@ describe('examples/launch.mjs', () => {
     assert.match(who ?? '', /^\S+, .+ \(\d{4}-\d\d-\d\d\)$/)
     assert.match(may ?? '', /^May: .*patient\/Patient\.rs/)
     assert.equal(observations.length, 5)
-    assert.match(observations[0] ?? '', /^\d{4}-\d\d-\d\d \S/)
+    for (const line of observations) assert.match(line, /^\d{4}-\d\d-\d\d \S.* [\d.]+ \S+$/)
+    assert.match(observations.join('\n'), / Blood pressure \d+ mmHg, \d+ mmHg$/m)
   })
 
   it('launches by itself, and the clinician picks the patient on the way', async () => {
