@@ -19,5 +19,6 @@ export function lineOf(record: KeptRecord): string {
 
 function whatOf({ kind, method, request, repeats }: KeptRecord): string {
   if (repeats !== null) return `${kind} (${moreText(repeats)})`
-  return kind === 'fhir' || kind === 'api' ? `${method ?? ''} ${request || '[base]'}` : kind
+  const hasRequest = kind === 'fhir' || kind === 'api' || kind === 'admin'
+  return hasRequest ? `${method ?? ''} ${request || '[base]'}` : kind
 }

@@ -137,6 +137,7 @@ eachDatabase((_name, _open, create) => {
       }
       const kept = await findRecords(store, { limit: 20, order: 'oldest', kind: 'admin' })
       await store.close()
+      assert.match((await run('audit --kind admin')).stdout, /Z {2}allowed 200 {2}sallyport client add app\n/)
       assert.deepEqual(
         kept.map(({ method, request }) => `${method} ${request}`),
         [
