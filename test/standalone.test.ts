@@ -220,10 +220,21 @@ describe('consent and /manage', () => {
 
 describe('the portal with several apps', () => {
   it('launches each of them, with more options', async () => {
+    await stack.store.db
+      .updateTable('client')
+      .set({ approved: false })
+      .where('client_id', '=', 'Slate Charts')
+      .execute()
     const { page, faults } = await open()
     await signIn(page, stack)
     await page.goto(`${stack.settings.issuerUrl}/portal?search=Juniper`)
     await page.getByRole('link', { name: /Juniper, Alba\s/ }).click()
+    const slate = page.getByRole('navigation', { name: 'App' }).getByRole('link', { name: 'Slate Charts' })
+    const badge = slate.getByText('Unverified')
+    const listed = await badge.boundingBox()
+    await slate.click()
+    await page.getByText('Unverified app.').waitFor()
+    assert.equal((await badge.boundingBox())?.y, listed?.y, 'the badge stays beside the name of a chosen app')
     for (const name of ['Slate Charts', 'Demo app']) {
       await page.getByRole('navigation', { name: 'App' }).getByRole('link', { name }).click()
       await page.getByRole('button', { name: `Launch ${name}`, exact: true }).waitFor()
