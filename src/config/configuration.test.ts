@@ -217,6 +217,7 @@ describe('readSettings', () => {
     ['SMART_FHIR_BASE_URL', 'http://localhost/fhir#', /without query and fragment/],
     ['SMART_CLIENT_LAUNCH_URL', 'ftp://localhost/launch', /an http or https address, got/],
     ['SMART_CLIENT_LAUNCH_URL', 'javascript:alert(1)', /expected an http or https address/],
+    ['SMART_CLIENT_LAUNCH_URL', 'https://app.example/#/コ', /expected an http or https address/],
     ['SMART_DEFAULT_NEED_PATIENT_BANNER', 'yes', /expected true or false, got "yes"/],
     ['SMART_ACCESS_TOKEN_TTL_SECONDS', '0', /a whole number from 1 to 86400, got "0"/],
     ['SMART_ACCESS_TOKEN_TTL_SECONDS', '5m', /a whole number/],

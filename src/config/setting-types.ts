@@ -36,7 +36,7 @@ export const pageAddress: SettingType<string> = {
 /** The same for an app, whose hash router may want a fragment (`/#/launch`). */
 export const launchAddress: SettingType<string> = {
   expected: 'an http or https address',
-  parse: text => (httpUrl(text) === undefined ? undefined : text),
+  parse: text => (httpUrl(text) === undefined || !/^[\x21-\x7e]*$/.test(text) ? undefined : text),
 }
 
 export const baseAddresses: SettingType<readonly string[]> = {

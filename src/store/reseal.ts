@@ -31,18 +31,10 @@ async function reseal({ db }: Store, seal: Sealer, { id, earlier, ...cell }: (ty
   const { rows } = await sql<{ row: string | number; sealed: string }>`
     select ${row} as "row", ${column} as sealed from ${table} where ${column} like 'v1.%'`.execute(db)
   for (const found of rows) {
-    const text = openEarlier(seal, found.sealed, earlier)
+    const text = seal.tryOpen(found.sealed, earlier)
     if (text === undefined) continue
     const sealed = seal.seal(text, { ...cell, row: String(found.row) })
     // Another instance may have been first.
     await sql`update ${table} set ${column} = ${sealed} where ${column} = ${found.sealed}`.execute(db)
-  }
-}
-
-function openEarlier(seal: Sealer, sealed: string, purpose: string): string | undefined {
-  try {
-    return seal.open(sealed, purpose)
-  } catch {
-    return undefined
   }
 }

@@ -17,6 +17,8 @@ export interface Sealer {
   seal(text: string, sealedFor: SealedFor): string
   /** The text that was sealed for the same with the same secret. Throws when it was not. */
   open(sealed: string, sealedFor: SealedFor): string
+  /** The same, or undefined when it was not. */
+  tryOpen(sealed: string, sealedFor: SealedFor): string | undefined
 }
 
 /** Of a cell, and of a purpose. An earlier version sealed cells for a purpose as well. */
@@ -35,9 +37,16 @@ export function sealer(secret: string): Sealer {
     keys.set(purpose, key)
     return key
   }
+  const tryOpen = (sealed: string, sealedFor: SealedFor) =>
+    decrypt(sealed, keyFor(nameOf(sealedFor)), sealedFor)
   return {
     seal: (text, sealedFor) => encrypt(text, keyFor(nameOf(sealedFor)), sealedFor),
-    open: (sealed, sealedFor) => decrypt(sealed, keyFor(nameOf(sealedFor)), sealedFor),
+    tryOpen,
+    open(sealed, sealedFor) {
+      const text = tryOpen(sealed, sealedFor)
+      if (text === undefined) throw cannotOpen(sealedFor)
+      return text
+    },
   }
 }
 
@@ -61,17 +70,17 @@ function encrypt(text: string, key: Buffer, sealedFor: SealedFor): string {
   return formatOf(sealedFor) + content.toString('base64url')
 }
 
-function decrypt(sealed: string, key: Buffer, sealedFor: SealedFor): string {
+function decrypt(sealed: string, key: Buffer, sealedFor: SealedFor): string | undefined {
   const format = formatOf(sealedFor)
   const content = Buffer.from(sealed.slice(format.length), 'base64url')
-  if (!sealed.startsWith(format) || content.length < IV_BYTES + TAG_BYTES) throw cannotOpen(sealedFor)
+  if (!sealed.startsWith(format) || content.length < IV_BYTES + TAG_BYTES) return undefined
   const decipher = createDecipheriv('aes-256-gcm', key, content.subarray(0, IV_BYTES))
   decipher.setAAD(additionalData(sealedFor)).setAuthTag(content.subarray(-TAG_BYTES))
   try {
     const text = decipher.update(content.subarray(IV_BYTES, -TAG_BYTES))
     return Buffer.concat([text, decipher.final()]).toString('utf8')
   } catch {
-    throw cannotOpen(sealedFor)
+    return undefined
   }
 }
 

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { AppBrowser } from '../../../test/support/app-browser.ts'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { launched, sessionApp, useAppHouse } from '../../../test/support/session-app.ts'
+import { sealer } from '../../store/index.ts'
 
 eachDatabase((_name, open) => {
   const house = useAppHouse(open)
@@ -89,6 +90,14 @@ eachDatabase((_name, open) => {
         house.log().map(({ check }) => check),
         ['the browser sent no cookie of this launch', repeated, repeated, repeated],
       )
+    })
+
+    it('refuses a launch whose sealed verifier was moved there from another one', async () => {
+      const browser = new AppBrowser(house.app)
+      const callback = await browser.visitAuthServer(await browser.begin(house.ehr.fhirBaseUrl))
+      const code_verifier_sealed = sealer('another secret').seal('v'.repeat(43), 'app launch code verifier')
+      await house.store.db.updateTable('app_launch').set({ code_verifier_sealed }).execute()
+      await refused(browser, callback, /cannot be continued/, 400)
     })
 
     it('refuses the state of another browser, and still lets the right one finish', async () => {

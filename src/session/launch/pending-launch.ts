@@ -107,12 +107,9 @@ export async function takeLaunch(
     .where('expires_at', '>', context.clock())
     .returningAll()
     .executeTakeFirst()
-  return (
-    row && {
-      issuer: row.issuer,
-      fhirBaseUrl: row.fhir_base_url,
-      nonce: row.nonce,
-      codeVerifier: context.sealer.open(row.code_verifier_sealed, sealedFor(row.state_hash)),
-    }
-  )
+  // One that was sealed for another launch, or with another secret, is not known.
+  const codeVerifier = row && context.sealer.tryOpen(row.code_verifier_sealed, sealedFor(row.state_hash))
+  return row && codeVerifier !== undefined
+    ? { issuer: row.issuer, fhirBaseUrl: row.fhir_base_url, nonce: row.nonce, codeVerifier }
+    : undefined
 }

@@ -81,11 +81,8 @@ async function openKey(sealer: Sealer, row: Row | undefined): Promise<AppKey | u
 }
 
 function opening(sealer: Sealer, row: Row): JsonWebKey | undefined {
-  try {
-    return JSON.parse(sealer.open(row.private_jwk_sealed, sealedFor(row.generation)))
-  } catch {
-    return undefined
-  }
+  const text = sealer.tryOpen(row.private_jwk_sealed, sealedFor(row.generation))
+  return text === undefined ? undefined : JSON.parse(text)
 }
 
 // Of several instances that start at once one keeps its key; the others throw theirs away.

@@ -19,9 +19,6 @@ export function openTokens(
   sealer: Sealer,
   { idHash, tokensSealed }: { readonly idHash: string; readonly tokensSealed: string },
 ): Tokens | undefined {
-  try {
-    return JSON.parse(sealer.open(tokensSealed, sealedFor(idHash))) as Tokens
-  } catch {
-    return undefined
-  }
+  const text = sealer.tryOpen(tokensSealed, sealedFor(idHash))
+  return text === undefined ? undefined : (JSON.parse(text) as Tokens)
 }
