@@ -14,7 +14,7 @@ import {
   reportUnknownOutcomes,
   sweepAudit,
 } from './index.ts'
-import { KINDS_COUNTED } from './limits.ts'
+import { KINDS_COUNTED, SUBJECTS_COUNTED } from './limits.ts'
 import { refuseRecords } from './testing/refuse-records.ts'
 
 const record = (more: Partial<AuditRecord> = {}): AuditRecord => ({
@@ -101,6 +101,38 @@ eachDatabase((_name, open) => {
       assert.deepEqual(await countRecords(store, {}), { allowed: 0, refused: 3 * 200 * kinds.length })
       const kept = await findRecords(store, { limit: 1000 })
       assert.equal(kept.length, 3 * (KINDS_COUNTED + 1) * kinds.length)
+    })
+
+    it('names every clinician whose login failed, however many strangers fail at the same time', async () => {
+      const store = await open()
+      const auditor = createAuditor({ store, clock: () => 1000 })
+      const failed = (address: string, subject?: string) =>
+        auditor.record(
+          record({
+            server: 'auth',
+            kind: 'login',
+            allowed: false,
+            status: 401,
+            anonymous: true,
+            address,
+            subject,
+          }),
+        )
+      for (let number = 0; number < 50; number++) await failed(`noise${number}`)
+      for (let number = 0; number < 3; number++) await failed('attacker', 'target')
+      await failed('elsewhere', 'target')
+      await failed('elsewhere', 'other')
+      await auditor.flush()
+      const kept = await findRecords(store, { limit: 1000 })
+      const of = (name: string | null) =>
+        kept.filter(({ subject }) => subject === name).reduce((sum, { repeats }) => sum + (repeats ?? 1), 0)
+      assert.deepEqual([of('target'), of('other'), of(null)], [4, 1, 50])
+
+      for (let number = 0; number < 200; number++) await failed(`a${number}`, `clinician${number}`)
+      await auditor.flush()
+      const more = (await findRecords(store, { limit: 1000 })).length - kept.length
+      assert.equal(more, KINDS_COUNTED + SUBJECTS_COUNTED + 1)
+      assert.deepEqual(await countRecords(store, {}), { allowed: 0, refused: 255 })
     })
 
     it('keeps an anonymous request in full that follows one that could not be kept', async () => {

@@ -1,5 +1,5 @@
 import type { StoreAuditor } from './auditor.ts'
-import { COUNTED_MS, KINDS_COUNTED } from './limits.ts'
+import { COUNTED_MS, KINDS_COUNTED, SUBJECTS_COUNTED } from './limits.ts'
 import type { AuditRecord } from './record.ts'
 
 /** An auditor that holds counts for a while. */
@@ -10,8 +10,8 @@ export interface CountingAuditor extends StoreAuditor {
 
 /** Requests of one kind and source: the first has a record of its own, `repeats` followed. */
 interface Counter {
-  /** The server and the kind of event, which many kinds and sources share. */
-  readonly event: string
+  /** Those that share a limit: the server and the kind of event. */
+  readonly group: string
   readonly record: AuditRecord
   repeats: number
 }
@@ -19,7 +19,7 @@ interface Counter {
 /**
  * Keeps the first anonymous request of a kind and source in full and counts those that follow within a minute, so that
  * nobody fills the disk without having proved who they are. Of each kind of event only so many kinds and sources are
- * told apart; the rest is counted together.
+ * told apart; the rest is counted together, for each clinician that it names and for everybody else.
  */
 export function countAnonymous(auditor: StoreAuditor, clock: () => number): CountingAuditor {
   let counters = new Map<string, Counter>()
@@ -50,24 +50,37 @@ export function countAnonymous(auditor: StoreAuditor, clock: () => number): Coun
   function count(record: AuditRecord): string | undefined {
     beginMinute(record.at)
     const key = keyOf(record)
-    const known = counters.get(key)
-    if (known) {
-      known.repeats += 1
-      return undefined
-    }
     const event = `${record.server} ${record.kind}`
-    const rest = counters.get(event)
-    if (rest) {
-      rest.repeats += 1
-      return undefined
+    if (!counters.has(key) && hasRoom(event, KINDS_COUNTED)) {
+      counters.set(key, { group: event, record, repeats: 0 })
+      return key
     }
-    const kinds = counters.values().reduce((sum, counter) => sum + (counter.event === event ? 1 : 0), 0)
-    if (kinds >= KINDS_COUNTED) {
-      counters.set(event, { event, record: restOf(record), repeats: 1 })
-      return undefined
-    }
-    counters.set(key, { event, record, repeats: 0 })
-    return key
+    if (!repeat(key)) countTogether(event, record)
+    return undefined
+  }
+
+  /** Strangers can take all the room there is, but must not hide whom they attack: its clinicians stay told apart. */
+  function countTogether(event: string, record: AuditRecord): void {
+    const { subject, fhirUser } = record
+    const group = `${event} of clinicians`
+    const key = JSON.stringify([event, subject])
+    const isNamed = subject !== undefined && (counters.has(key) || hasRoom(group, SUBJECTS_COUNTED))
+    if (isNamed) add(key, { group, record: { ...restOf(record), subject, fhirUser } })
+    else add(event, { group: 'rest', record: restOf(record) })
+  }
+
+  function add(key: string, counter: Omit<Counter, 'repeats'>): void {
+    if (!repeat(key)) counters.set(key, { ...counter, repeats: 1 })
+  }
+
+  function repeat(key: string): boolean {
+    const known = counters.get(key)
+    if (known) known.repeats += 1
+    return known !== undefined
+  }
+
+  function hasRoom(group: string, most: number): boolean {
+    return counters.values().reduce((sum, counter) => sum + (counter.group === group ? 1 : 0), 0) < most
   }
 
   /** Keeps the records that are not merely counted. */
