@@ -2,6 +2,7 @@ import { matches, type ResourceReference } from '../fhir/index.ts'
 import { type Letter, permits, type ResourceScope } from '../scope/index.ts'
 import { type Grant, PORTAL_CLIENT, type Policy } from './grant.ts'
 import { narrowed, union } from './limit.ts'
+import { mergeValues } from './merge-values.ts'
 import { patientReach } from './patient-reach.ts'
 import type { Access, Limit, Reach } from './reach.ts'
 
@@ -14,6 +15,8 @@ export interface Part {
 /** What a grant reaches of a type with a letter, and by what. */
 export interface Reached {
   readonly reach: Reach
+  /** The same as limits of the parts, of which `reach` may have made one out of several. */
+  readonly limits: Reach
   readonly parts: readonly Part[]
   /** Scopes that cover type and letter in a context that is honoured, whatever they reach. */
   readonly covering: readonly ResourceScope[]
@@ -52,7 +55,8 @@ function reachedBy(grant: Grant, policy: Policy, type: string, letter: Letter): 
   // Contract 5.3: a token with `fhirUser` may always read its own user resource.
   const own = grant.fhirUser
   if (letter === 'r' && own?.type === type) parts.push({ by: 'fhirUser', limits: [{ id: own.id }] })
-  return { reach: union(parts.flatMap(part => part.limits)), parts, covering }
+  const limits = union(parts.flatMap(part => part.limits))
+  return { reach: limits === 'everything' ? limits : mergeValues(limits), limits, parts, covering }
 }
 
 function isHonoured(scope: ResourceScope, grant: Grant, policy: Policy): boolean {

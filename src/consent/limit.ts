@@ -43,6 +43,29 @@ export function union(limits: readonly Limit[]): Reach {
   })
 }
 
+/** Limits that require the same but for their queries: any of the queries, and all else. */
+export interface LimitGroup {
+  readonly subject: Omit<Limit, 'query'>
+  /** Each is a list of search parameters that all match; an empty one leaves nothing out. */
+  readonly queries: readonly NonNullable<Limit['query']>[]
+}
+
+const groups = new WeakMap<readonly Limit[], readonly LimitGroup[]>()
+
+/** The limits by what they require beside their queries, so that this is looked at once for each resource. */
+export function groupLimits(limits: readonly Limit[]): readonly LimitGroup[] {
+  const known = groups.get(limits)
+  if (known) return known
+  const { keyOf } = subjectKeys()
+  const grouped = [...Map.groupBy(limits, keyOf).values()].flatMap(([first, ...others]) => {
+    if (!first) return []
+    const { query: _, ...subject } = first
+    return [{ subject, queries: [first, ...others].map(({ query = [] }) => query) }]
+  })
+  groups.set(limits, grouped)
+  return grouped
+}
+
 /** Texts for what a limit requires beside its query. */
 function subjectKeys() {
   const panels = new Map<Panel, number>()

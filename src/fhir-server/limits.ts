@@ -7,3 +7,6 @@ export const SCAN_WEIGHT = 10
 export const SORT_KEYS = 8
 /** `_include` and `_revinclude` parameters. */
 export const INCLUDES = 200
+
+/** Old versions and deletions that a page of a history looks into and leaves out, where a granular scope limits it. */
+export const VERSIONS_JUDGED = 5_000

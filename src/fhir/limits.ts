@@ -39,6 +39,8 @@ export const PATCH_ELEMENTS = 200_000
 
 /** Entries of a batch or transaction. */
 export const BUNDLE_ENTRIES = 2_000
+/** Characters of the JSON Patches in a batch or transaction, which come in base64. */
+export const BUNDLE_PATCH_CHARACTERS = 2 * 1024 * 1024
 /** Bytes that the response to a batch or transaction may have. */
 export const BUNDLE_RESPONSE_BYTES = 8 * 1024 * 1024
 /** Milliseconds of processor time for the entries of a batch. */
@@ -49,6 +51,8 @@ export const TURN_MS = 25
 export const TRANSACTION_READ_MS = 100
 /** Search values that one write, or all writes of a transaction together, may add to the index. */
 export const INDEX_ROWS = 15_000
+/** Characters of a search value that count as one; a longer value counts as several. */
+export const INDEX_ROW_CHARACTERS = 128
 
 /** Characters of an access token. */
 export const TOKEN_CHARACTERS = 12 * 1024

@@ -22,3 +22,5 @@ export const WAITING_TIME = 3 / 4
 export const INCLUDES_REMEMBERED = 300
 /** Values in the JSON of such a response. */
 export const RESPONSE_VALUES = 500_000
+/** Values of granular scopes that are sent to the upstream with a search. With more it finds more, and what it finds is judged here. */
+export const LIMIT_VALUES_SENT = 200

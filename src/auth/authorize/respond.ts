@@ -51,8 +51,7 @@ export async function sendRefusal(
   const event = {
     ...({ kind: 'authorize', client: clientId, launch: launchId, patient: patientId } as const),
     clinician: login?.clinician,
-    // Of whomever names a patient by a launch token that was once issued each request is kept, as with codes.
-    anonymous: login === undefined && patientId === undefined,
+    anonymous: login === undefined,
     ...refusalEvent(refusal),
   }
   if (ends === undefined) await auditEvent(context, reply.request, event)

@@ -10,10 +10,13 @@ export function checkAskedScope(asked: string): Refusal | undefined {
 /** Refuses a grant of nothing, and one of more scopes than a token may hold. */
 export function checkGrantedScope(granted: string): Refusal | undefined {
   if (granted === '') return new Refusal('invalid_scope', 'None of the scopes can be granted to this client.')
-  return granted.split(' ').length > MOST_SCOPES
-    ? new Refusal(
-        'invalid_scope',
-        `The scope combines with the registered granular scopes to more than ${MOST_SCOPES} scopes.`,
-      )
-    : undefined
+  if (granted.split(' ').length > MOST_SCOPES)
+    return new Refusal(
+      'invalid_scope',
+      `The scope combines with the registered granular scopes to more than ${MOST_SCOPES} scopes.`,
+    )
+  const fault = findScopeListFault(granted)
+  return fault === undefined
+    ? undefined
+    : new Refusal('invalid_scope', `The scope, combined with the registered granular scopes, ${fault}.`)
 }

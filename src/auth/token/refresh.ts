@@ -108,10 +108,7 @@ async function succeed(
   return successor
 }
 
-/**
- * The successor again, if this is a retry. Reads anew: another request may have used the token this very moment. A
- * successor that was sealed for another token, or with another secret, is none.
- */
+/** The successor again, if this is a retry. Reads anew: another request may have used the token this very moment. */
 async function retry(
   trx: Kysely<Schema>,
   { token_hash }: TokenRow,
@@ -129,7 +126,7 @@ async function retry(
     .executeTakeFirst()
   return used?.successor_sealed == null
     ? undefined
-    : sealer.tryOpen(used.successor_sealed, sealedFor(token_hash))
+    : sealer.open(used.successor_sealed, sealedFor(token_hash))
 }
 
 function badToken(detail: string): Refusal {

@@ -296,6 +296,25 @@ describe('what a Bundle may cost', () => {
     assert.equal(await howMany('Patient'), 2)
   })
 
+  it('bounds the characters of its JSON Patches', async () => {
+    const data = Buffer.from(`[${' '.repeat(limits.BUNDLE_PATCH_CHARACTERS * 0.75)}]`).toString('base64')
+    const resource = { resourceType: 'Binary', contentType: 'application/json-patch+json', data }
+    const patch = { request: { method: 'PATCH', url: 'Patient/1' }, resource }
+    for (const type of ['batch', 'transaction'])
+      assert.equal(
+        issueOf(await fhir('POST ', { resourceType: 'Bundle', type, entry: [patch] })),
+        '400 too-costly: Cannot process Bundle: its JSON Patches have over 2097152 characters of base64',
+      )
+  })
+
+  it('counts a long search value as several', async () => {
+    const value = 'x'.repeat(limits.INDEX_ROWS * limits.INDEX_ROW_CHARACTERS)
+    assert.match(
+      issueOf(await fhir('POST Patient', { resourceType: 'Patient', identifier: [{ value }] })),
+      /^400 too-costly: Cannot store resource: it has over 15000 search values$/,
+    )
+  })
+
   it('bounds the search values of a resource and of a transaction', async () => {
     assert.match(
       issueOf(await fhir('POST Condition', codings(limits.INDEX_ROWS))),

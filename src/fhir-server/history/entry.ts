@@ -1,6 +1,6 @@
 import { etagOf } from '../answer.ts'
 import { entryJson } from '../bundle-json.ts'
-import type { Version } from './run-history.ts'
+import type { Version } from './read-versions.ts'
 
 /** A version in a history Bundle: what it was, and what made it. */
 export function historyEntry(baseUrl: string, version: Version): string {

@@ -1,6 +1,18 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { BASE, type Fhir, issueOf, nextOf, patient, type Reply, startFhir } from '../testing/fhir.ts'
+import { fullAccess } from '../../consent/index.ts'
+import { limits } from '../../fhir/index.ts'
+import {
+  BASE,
+  type Fhir,
+  guardOf,
+  issueOf,
+  nextOf,
+  observation,
+  patient,
+  type Reply,
+  startFhir,
+} from '../testing/fhir.ts'
 
 let fhir: Fhir
 let now = Date.parse('2026-01-01T00:00:00Z')
@@ -93,5 +105,30 @@ describe('history of a type and of the system', () => {
     assert.deepEqual([told(system).length, system.body.total], [2, 5])
     assert.equal(told(await fhir(`GET ${nextOf(system)}`)).length, 2)
     assert.equal(told(await fhir('GET Condition/_history')).length, 0)
+  })
+})
+
+describe('a history within a granular scope', () => {
+  it('looks into old versions and deletions, and says so where these are too many', async () => {
+    const limited = { reach: () => [{ patient: 'p', query: [['category', 'lab'] as const] }] }
+    const own = await startFhir({ guard: guardOf({ all: fullAccess, limited }) })
+    const [all, app] = [own.as('all'), own.as('limited')]
+    const lab = { category: [{ coding: [{ code: 'lab' }] }] }
+    const put = (more: object) => all('PUT Observation/one', observation('one', 'p', more))
+    const etags = async (query = '') => {
+      const reply = await app(`GET Observation/_history${query}`)
+      return (reply.body.entry ?? []).map(it => it.response?.etag)
+    }
+    for (const more of [lab, {}, lab]) await put(more)
+    assert.deepEqual(await etags(), ['W/"3"', 'W/"1"'])
+    assert.deepEqual(await etags('?_count=1'), ['W/"3"'])
+    await all('DELETE Observation/one')
+    assert.deepEqual(await etags(), ['W/"4"', 'W/"3"', 'W/"1"'])
+    const long = { note: [{ text: 'x'.repeat(limits.PAGE_CHARACTERS * 0.6) }] }
+    for (const more of [long, long, lab]) await put(more)
+    const first = await app('GET Observation/_history?_count=1')
+    assert.equal(first.status, 400)
+    assert.match(issueOf(first), /Cannot look through over 5000 versions, or 4194304 characters/)
+    await own.close()
   })
 })

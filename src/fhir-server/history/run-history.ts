@@ -1,15 +1,13 @@
-import type { Limit, Reach } from '../../consent/index.ts'
-import { type HistoryQuery, limits } from '../../fhir/index.ts'
+import { groupLimits, type LimitGroup, type Reach } from '../../consent/index.ts'
+import { fail, type HistoryQuery, limits } from '../../fhir/index.ts'
 import type { Context } from '../call.ts'
+import { VERSIONS_JUDGED } from '../limits.ts'
+import type { Problem } from '../problem.ts'
 import type { SqlValue } from '../repository/database.ts'
-import {
-  compartmentCondition,
-  compartmentRids,
-  containsNoOther,
-  panelCondition,
-} from '../search/reach-condition.ts'
+import { compartmentRids, queriesCondition, subjectCondition } from '../search/reach-condition.ts'
 import type { Scene } from '../search/scene.ts'
 import { all, any, joined, name, type Sql, sql } from '../search/sql.ts'
+import { readVersions, type Version } from './read-versions.ts'
 
 /** Which versions a history is of: of types, each within a reach; of one resource, if `rid` says so. */
 export interface HistoryGround {
@@ -17,65 +15,51 @@ export interface HistoryGround {
   readonly rid?: number | undefined
 }
 
-/** A version as a history shows it. */
-export interface Version {
-  readonly seq: number
-  readonly type: string
-  readonly id: string
-  readonly version: number
-  readonly updated: number
-  readonly method: string
-  /** The first version, or the first after a deletion. */
-  readonly isCreation: boolean
-  /** JSON. Of a deletion, that of the version before: it is judged by it and not shown. */
-  readonly content: string
-}
-
 const COUNTED = 10_000
 
-/** A page of versions, the newest first. */
+/** A page of versions. */
+export interface VersionPage {
+  readonly versions: readonly Version[]
+  /** Where the next page begins, if there is one. */
+  readonly next: readonly SqlValue[] | undefined
+}
+
+/**
+ * The versions, the newest first: as many as were asked for, or as fit into `PAGE_CHARACTERS`. Never fewer because others
+ * are left out, which would tell of them: where it takes too long to look through those, it is a problem.
+ */
 export function runHistory(
   context: Context,
   ground: HistoryGround,
   query: HistoryQuery,
   after: readonly SqlValue[] | undefined,
-): { readonly versions: readonly Version[]; readonly next: readonly SqlValue[] | undefined } {
-  const { database, names } = context.repository
+): VersionPage | Problem {
   if (ground.parts.length === 0 || query.count === 0) return { versions: [], next: undefined }
+  const most = isDecidedByIndex(ground) ? query.count : query.count + VERSIONS_JUDGED
   const before = after ? sql`WHERE seq < ${after[0] ?? 0}` : sql``
-  const columns = name(`v.seq AS seq, v.tid, r.id, v.version, v.updated, v.method,
-    v.version = 1 OR (SELECT p.method FROM version p WHERE p.rid = v.rid AND p.version = v.version - 1) = 'DELETE'`)
-  const { text, values } = sql`SELECT * FROM (${versions(context, ground, query, columns)}) ${before}
-    ORDER BY seq DESC LIMIT ${query.count + 1}`
-  const rows = database.rows(text, values)
-  const shown: Version[] = []
-  let room = limits.PAGE_CHARACTERS
-  for (const [seq, tid, id, version, updated, method, isCreation] of rows.slice(0, query.count)) {
-    const content = contentOf(context, Number(seq))
-    room -= content.length
-    if (room < 0 && shown.length > 0) break
-    shown.push({
-      seq: Number(seq),
-      type: names.typeOf(Number(tid)),
-      id: String(id),
-      version: Number(version),
-      updated: Number(updated),
-      method: String(method),
-      isCreation: isCreation === 1,
-      content,
-    })
+  const { text, values } = sql`SELECT seq FROM (${candidates(context, ground, query, name('v.seq AS seq'))})
+    ${before} ORDER BY seq DESC LIMIT ${most + 1}`
+  const seqs = context.repository.database.rows(text, values).map(([seq]) => Number(seq))
+  const versions: Version[] = []
+  let [shown, leftOut, last] = [0, 0, 0]
+  for (const { version, seq, isSeen } of readVersions(context, ground, seqs.slice(0, most))) {
+    const size = version.content.length
+    if (isSeen) shown += size
+    else leftOut += size
+    if (leftOut > limits.PAGE_CHARACTERS) return TOO_MANY_LEFT_OUT
+    const isFull = versions.length === query.count || (shown > limits.PAGE_CHARACTERS && versions.length > 0)
+    if (isSeen && isFull) return { versions, next: [last] }
+    if (isSeen) versions.push(version)
+    last = seq
   }
-  const last = shown.at(-1)
-  return { versions: shown, next: rows.length > shown.length && last ? [last.seq] : undefined }
+  if (seqs.length <= most) return { versions, next: undefined }
+  return versions.length < query.count ? TOO_MANY_LEFT_OUT : { versions, next: [last] }
 }
 
-function contentOf({ repository }: Context, seq: number): string {
-  const [row] = repository.database.rows(
-    'SELECT coalesce(v.content, r.content) FROM version v JOIN resource r ON r.rid = v.rid WHERE v.seq = ?',
-    [seq],
-  )
-  return String(row?.[0])
-}
+const TOO_MANY_LEFT_OUT = fail({
+  problem: 'too-costly',
+  text: `Cannot look through over ${VERSIONS_JUDGED} versions, or ${limits.PAGE_CHARACTERS} characters of them, for this: ask for the history of one resource, or with _since`,
+})
 
 /** How many versions there are, as far as it is cheap to know. */
 export function countVersions(
@@ -84,13 +68,23 @@ export function countVersions(
   query: HistoryQuery,
 ): number | undefined {
   if (ground.parts.length === 0) return 0
-  const counted = sql`SELECT 1 FROM (${versions(context, ground, query, name('v.seq'))}) LIMIT ${COUNTED + 1}`
+  if (!isDecidedByIndex(ground)) return undefined
+  const counted = sql`SELECT 1 FROM (${candidates(context, ground, query, name('v.seq'))}) LIMIT ${COUNTED + 1}`
   const { text, values } = sql`SELECT count(*) FROM (${counted})`
   const count = Number(context.repository.database.rows(text, values)[0]?.[0])
   return count > COUNTED ? undefined : count
 }
 
-function versions(
+/**
+ * Whether the tables tell which versions are within the reach. Search values are kept of current versions that are not
+ * deleted: a granular limit has to look into the content of others.
+ */
+function isDecidedByIndex({ parts }: HistoryGround): boolean {
+  return parts.every(({ reach }) => reach === 'everything' || reach.every(({ query }) => query === undefined))
+}
+
+/** The versions that are within the reach as far as the tables tell. */
+function candidates(
   { repository, baseUrl, versionAccess }: Context,
   ground: HistoryGround,
   query: HistoryQuery,
@@ -102,8 +96,7 @@ function versions(
     const start = startOf(scene, type, reach, ground.rid)
     return sql`SELECT ${columns} FROM version v JOIN resource r ON r.rid = v.rid WHERE ${all([
       start ? sql`${start} AND +v.tid = ${tid}` : sql`v.tid = ${tid}`,
-      ...(reach === 'everything' ? [] : [rowWithin(scene, type, reach, 'v')]),
-      ...(reach === 'everything' || versionAccess === 'version' ? [] : [rowWithin(scene, type, reach, 'r')]),
+      ...(reach === 'everything' ? [] : reachConditions(scene, type, groupLimits(reach), versionAccess)),
       ...(query.since === undefined ? [] : [sql`v.updated >= ${query.since}`]),
       ...(query.at === undefined ? [] : [wasCurrent(query.at)]),
     ])}`
@@ -117,26 +110,25 @@ function startOf(scene: Scene, type: string, reach: Reach, rid: number | undefin
   return members && sql`v.rid IN (${members})`
 }
 
-type HistoryRow = 'v' | 'r'
-
-/** Whether the version in the row is within the reach: `v` is the version itself, `r` the current one. */
-function rowWithin(scene: Scene, type: string, reach: readonly Limit[], row: HistoryRow): Sql {
-  return any(reach.map(limit => limitWithin(scene, type, limit, row)))
-}
-
-// Search values are kept of current versions that are not deleted, so a granular limit looks into the content.
-const CONTENT = { v: 'coalesce(v.content, r.content)', r: 'r.content' } as const
-
-function limitWithin(scene: Scene, type: string, limit: Limit, row: HistoryRow): Sql {
-  if (limit.sole) return name('0')
-  const parts: Sql[] = []
-  if (limit.patient !== undefined) parts.push(compartmentCondition(scene, type, limit.patient, row))
-  if (limit.panel) parts.push(panelCondition(scene, type, limit.panel, row))
-  const sealed = containsNoOther(scene, limit, row)
-  if (sealed) parts.push(sealed)
-  if (limit.id !== undefined) parts.push(sql`r.id = ${limit.id}`)
-  if (limit.query) parts.push(sql`granular(${name(CONTENT[row])}, ${JSON.stringify(limit.query)})`)
-  return all(parts)
+/** Of the version itself, and of the current one. The content of the current version stands only in `resource`. */
+function reachConditions(
+  scene: Scene,
+  type: string,
+  groups: readonly LimitGroup[],
+  versionAccess: Context['versionAccess'],
+): readonly Sql[] {
+  const within = (row: 'v' | 'r', hasIndex: Sql) =>
+    any(
+      groups.map(group =>
+        all([
+          subjectCondition(scene, type, group.subject, row, 'r'),
+          sql`(NOT ${hasIndex} OR ${queriesCondition(scene, type, group, 'r')})`,
+        ]),
+      ),
+    )
+  const own = within('v', name('(v.content IS NULL AND r.deleted = 0)'))
+  const current = sql`(v.content IS NULL OR ${within('r', name('(r.deleted = 0)'))})`
+  return versionAccess === 'current' ? [own, current] : [own]
 }
 
 function wasCurrent({ low, high }: { readonly low: number; readonly high: number }): Sql {

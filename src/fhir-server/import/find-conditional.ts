@@ -12,13 +12,13 @@ export function findConditional(reference: string, repository: Repository): stri
   if (isProblem(query)) return undefined
   const reach = (of: string) => fullAccess.reach(of, 's')
   const scene = { names: repository.names, baseUrl: repository.baseUrl, reach }
-  const { hits } = runQuery(
+  const { hits, next } = runQuery(
     { database: repository.database, scene },
-    { ...query, sort: [], count: 2 },
+    { ...query, sort: [], count: 1 },
     undefined,
   )
-  const [hit, another] = hits
-  return hit === undefined || another !== undefined ? undefined : `${type}/${hit.id}`
+  const [hit] = hits
+  return hit === undefined || next !== undefined ? undefined : `${type}/${hit.id}`
 }
 
 function partsOf(reference: string): { readonly type: string; readonly params: Params } {

@@ -22,7 +22,8 @@ export const historyOfInstance: Handler<'history-instance'> = (context, call) =>
     parts: [{ type, reach: turned.access.reach(type, 'r') }],
     rid: current?.rid,
   }))
-  return isProblem(answer) || !isProblem(judged) || answer.shown > 0 ? answer : judged
+  // Of a resource of which nothing is shown nothing is told, not even that its history is long.
+  return isProblem(judged) && (isProblem(answer) || answer.shown === 0) ? judged : answer
 }
 
 export const historyOfType: Handler<'history-type'> = (context, call) => {
@@ -54,7 +55,9 @@ function history<I extends History>(
   const query = parseHistory(call.interaction.params, call.preferences.lenient)
   if (isProblem(query)) return query
   const ground = groundOf(call)
-  const { versions, next } = runHistory(context, ground, query, after)
+  const page = runHistory(context, ground, query, after)
+  if (isProblem(page)) return page
+  const { versions, next } = page
   const self = { relation: 'self', url: addressOf(address, query.used) } as const
   const body = bundleJson({
     type: 'history',

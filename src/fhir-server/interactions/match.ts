@@ -32,12 +32,12 @@ function findMatch(
   const wide = tooWide(query)
   if (wide) return wide
   const scene = sceneOf(repository, access, 's')
-  const { hits } = runQuery(
+  const { hits, next } = runQuery(
     { database: repository.database, scene },
-    { ...query, sort: [], count: 2 },
+    { ...query, sort: [], count: 1 },
     undefined,
   )
-  const [hit, another] = hits
-  if (another) return fail({ problem: 'multiple-matches', type })
+  const [hit] = hits
+  if (next) return fail({ problem: 'multiple-matches', type })
   return hit && repository.find(type, hit.id)
 }

@@ -12,11 +12,11 @@ export interface Database extends Transactions {
   readonly file: string
   /** The rows of a statement as arrays, in the order of its columns. */
   rows(sql: string, values: readonly SqlValue[]): readonly SqlValue[][]
+  /** The same one by one, for rows that may be large: what is not asked for is not read. */
+  each(sql: string, values: readonly SqlValue[]): Iterable<readonly SqlValue[]>
   /** A statement for which the caller keeps the handle. */
   prepare(sql: string): StatementSync
   exec(sql: string): void
-  /** Adds a function that SQL may call. */
-  define(name: string, apply: (...values: SqlValue[]) => SqlValue): void
   close(): void
 }
 
@@ -28,9 +28,9 @@ export function openDatabase(file: string): Database {
   return {
     file,
     rows: (sql, values) => rowsOf(recall(sqlite, statements, sql), values),
+    each: (sql, values) => eachOf(recall(sqlite, statements, sql), values),
     prepare: sql => returningArrays(sqlite.prepare(sql)),
     exec: sql => sqlite.exec(sql),
-    define: (name, apply) => sqlite.function(name, { deterministic: true, directOnly: true }, apply),
     ...transactions,
     close() {
       transactions.settle()
@@ -100,4 +100,8 @@ function returningArrays(statement: StatementSync): StatementSync {
 function rowsOf(statement: StatementSync, values: readonly SqlValue[]): readonly SqlValue[][] {
   // With setReturnArrays the rows are arrays; the types of node:sqlite know only objects.
   return statement.all(...values) as unknown as SqlValue[][]
+}
+
+function eachOf(statement: StatementSync, values: readonly SqlValue[]): Iterable<readonly SqlValue[]> {
+  return statement.iterate(...values) as unknown as Iterable<readonly SqlValue[]>
 }

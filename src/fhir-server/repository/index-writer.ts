@@ -3,6 +3,7 @@ import {
   containedPatients,
   type IndexEntry,
   indexEntries,
+  limits,
   patientsOf,
   type Resource,
 } from '../../fhir/index.ts'
@@ -11,7 +12,7 @@ import type { Names } from './names.ts'
 import { VALUE_TABLES } from './schema.ts'
 
 /** Goes up whenever the same content would be indexed differently; the index is then made anew. */
-export const INDEX_EDITION = 2
+export const INDEX_EDITION = 3
 
 /** Keeps the search values and compartments of resources. */
 export interface IndexWriter {
@@ -23,7 +24,7 @@ export interface IndexWriter {
   place(rid: number, version: number, resource: Resource): void
   /** Forgets everything. */
   empty(): void
-  /** How many rows were written or removed since the file was opened. */
+  /** How many rows were written or removed since the file was opened; a long value counts as several. */
   rows(): number
 }
 
@@ -53,9 +54,10 @@ export function indexWriter(
   return {
     add(rid, resource) {
       const entries = indexEntries(resource, baseUrl)
-      if (entries.length > mostRows) return false
+      const size = entries.reduce((sum, entry) => sum + sizeOf(entry), 0)
+      if (size > mostRows) return false
       const displayed = displayedTexts(entries)
-      rows += entries.length
+      rows += size
       for (const entry of entries) {
         if (OWN_COLUMNS.has(entry.parameter) || isToldTwice(entry, displayed)) continue
         const { table, values } = rowOf(entry)
@@ -96,6 +98,15 @@ function displayedTexts(entries: readonly IndexEntry[]): ReadonlySet<string> {
     if (entry.kind === 'token' && entry.code !== undefined && entry.text !== undefined)
       texts.add(`${entry.parameter} ${entry.text}`)
   return texts
+}
+
+/** How many rows an entry counts as: a long one takes as long to write as several. */
+function sizeOf(entry: IndexEntry): number {
+  const characters = rowOf(entry).values.reduce<number>(
+    (sum, value) => sum + (typeof value === 'string' ? value.length : 0),
+    0,
+  )
+  return Math.max(1, Math.ceil(characters / limits.INDEX_ROW_CHARACTERS))
 }
 
 /** The columns after `rid` and `nid`. What an entry has not is the empty text. */

@@ -1,12 +1,12 @@
 import { randomUUIDv7 } from 'node:crypto'
-import { type ExactResource, type FhirProblem, matches, type Params } from '../../fhir/index.ts'
+import type { ExactResource, FhirProblem } from '../../fhir/index.ts'
 import { type Database, openDatabase } from './database.ts'
 import { finders } from './finders.ts'
 import { indexWriter } from './index-writer.ts'
 import { type LoadReport, load } from './load.ts'
 import { type Names, openNames } from './names.ts'
 import { reindexIfStale } from './reindex.ts'
-import { resourceOf, type Stored } from './stored.ts'
+import type { Stored } from './stored.ts'
 import { writers } from './writers.ts'
 
 export interface RepositoryOptions {
@@ -51,7 +51,6 @@ export interface Repository {
 export function openRepository({ file, baseUrl, clock = Date.now, mostRows }: RepositoryOptions): Repository {
   const database = openDatabase(file)
   const names = openNames(database)
-  database.define('granular', (content, query) => isGranular(content, query, baseUrl))
   reindexIfStale(database, indexWriter(database, names, baseUrl), baseUrl)
   const index = indexWriter(database, names, baseUrl, mostRows)
   const repository: Repository = {
@@ -68,11 +67,4 @@ export function openRepository({ file, baseUrl, clock = Date.now, mostRows }: Re
     close: () => database.close(),
   }
   return repository
-}
-
-/** For queries on content that has no index of search values: whether all of the parameters match. */
-function isGranular(content: unknown, query: unknown, baseUrl: string): 0 | 1 {
-  const resource = resourceOf({ content: String(content) })
-  const params = JSON.parse(String(query)) as Params
-  return params.every(([name, value]) => matches(resource, name, value, baseUrl) === true) ? 1 : 0
 }

@@ -47,7 +47,7 @@ function entryRids(scene: Scene, type: string, clause: EntryClause): Sql {
 }
 
 function entryCondition(scene: Scene, type: string, clause: EntryClause, rid: Sql): Sql {
-  const { table, where } = entryMatch(clause)
+  const { table, where } = entryMatch(clause, 'few')
   const nid = scene.names.parameterId(type, clause.parameter)
   const not = name(clause.kind === 'token' && clause.negated ? 'NOT ' : '')
   return sql`${not}EXISTS (SELECT 1 FROM ${table} e WHERE e.rid = ${rid} AND e.nid = ${nid} AND ${where})`

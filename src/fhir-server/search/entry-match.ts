@@ -6,7 +6,7 @@ import {
   type TokenValue,
 } from '../../fhir/index.ts'
 import { compared } from './ranges.ts'
-import { all, any, list, name, type Sql, sql } from './sql.ts'
+import { all, any, joined, list, name, type Sql, sql } from './sql.ts'
 
 /** The rows of one index table that a clause is about. The row is called `e`. */
 export interface EntryMatch {
@@ -20,10 +20,11 @@ export type EntryClause = Exclude<SearchClause, { kind: 'chain' | 'has' | 'missi
 // Above every text that begins with the same characters.
 const LAST = '\u{10ffff}'
 
-export function entryMatch(clause: EntryClause): EntryMatch {
+/** Among the entries of all resources, or among the few of one: those are gone through, whatever is looked for. */
+export function entryMatch(clause: EntryClause, among: 'all' | 'few' = 'all'): EntryMatch {
   switch (clause.kind) {
     case 'token':
-      return tokens(clause.values)
+      return tokens(clause.values, among)
     case 'text':
       return {
         table: name('token'),
@@ -58,12 +59,26 @@ export function entryMatch(clause: EntryClause): EntryMatch {
   }
 }
 
-function tokens(values: readonly TokenValue[]): EntryMatch {
+function tokens(values: readonly TokenValue[], among: 'all' | 'few'): EntryMatch {
+  const table = name('token')
+  const [first, second] = values
+  if (first && !second) return { table, where: systemAndCode(first, 'e.system', 'e.code') }
+  // The plus keeps SQLite from looking for each code in turn.
+  const column = name(among === 'few' ? '+e.code' : 'e.code')
   const codes = values.flatMap(({ code }) => code ?? [])
-  const where = any(values.map(value => systemAndCode(value, 'e.system', 'e.code')))
-  // The index begins with the code: with several values SQLite needs to be told that it is one of them.
-  const listed = codes.length > 1 && codes.length === values.length
-  return { table: name('token'), where: listed ? all([sql`e.code IN (${list(codes)})`, where]) : where }
+  const alone = values.flatMap(({ system, code }) => (system === undefined ? (code ?? []) : []))
+  const systems = values.flatMap(({ system, code }) => (code === undefined ? (system ?? []) : []))
+  const pairs = values.flatMap(({ system, code }) =>
+    system === undefined || code === undefined ? [] : sql`(${code}, ${system ?? ''})`,
+  )
+  const where = any([
+    ...(alone.length > 0 ? [sql`${column} IN (${list(alone)})`] : []),
+    ...(systems.length > 0 ? [sql`e.system IN (${list(systems)})`] : []),
+    ...(pairs.length > 0 ? [sql`(${column}, e.system) IN (VALUES ${joined(pairs, ', ')})`] : []),
+  ])
+  // The index begins with the code: beside systems SQLite needs to be told that it is one of them.
+  const listed = pairs.length > 0 && codes.length === values.length
+  return { table, where: listed ? all([sql`${column} IN (${list(codes)})`, where]) : where }
 }
 
 function systemAndCode({ system, code }: TokenValue, systemColumn: string, codeColumn: string): Sql {

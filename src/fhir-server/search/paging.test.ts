@@ -8,6 +8,7 @@ import {
   idsOf,
   issueOf,
   nextOf,
+  observation,
   patient,
   type Reply,
   startFhir,
@@ -140,6 +141,19 @@ describe('a page of large resources', () => {
       issueOf(await own('GET Practitioner?_revinclude=Condition:asserter')),
       '400 too-costly: Cannot include over 5000 resources or 4194304 characters: ask for smaller pages',
     )
+    await own.close()
+  })
+
+  it('is not what a condition counts its matches by, nor what $lastn chooses from', async () => {
+    const own = await startFhir()
+    const huge = observation('a', 'p', {
+      identifier: [{ value: 'same' }],
+      note: [{ text: 'x'.repeat(3 * MEGABYTE) }],
+    })
+    for (const id of ['a', 'b']) await own(`PUT Observation/${id}`, { ...huge, id })
+    assert.match(issueOf(await own('PUT Observation?identifier=same', huge)), /^412 /)
+    assert.match(issueOf(await own('GET Observation/$lastn')), /^400 too-costly: .* 4194304 characters/)
+    assert.equal((await own('GET Observation/$lastn?_id=a')).status, 200)
     await own.close()
   })
 })

@@ -1,4 +1,4 @@
-import type { Limit, Panel, Reach } from '../../consent/index.ts'
+import { groupLimits, type LimitGroup, type Panel, type Reach } from '../../consent/index.ts'
 import { parseSearch } from '../../fhir/index.ts'
 import { condition } from './conditions.ts'
 import { panelPatients } from './panel-patients.ts'
@@ -12,31 +12,39 @@ export function reachCondition(
   reach: Exclude<Reach, 'everything'>,
   row: string,
 ): Sql {
-  return any(reach.map(limit => limitCondition(scene, type, limit, row)))
+  return any(
+    groupLimits(reach).map(group =>
+      all([subjectCondition(scene, type, group.subject, row), queriesCondition(scene, type, group, row)]),
+    ),
+  )
 }
 
 /** Where every limit is a patient's compartment, its members: few, and a good begin of a search. */
 export function compartmentRids(scene: Scene, type: string, reach: Reach): Sql | undefined {
   if (reach === 'everything' || !reach.every(limit => limit.patient !== undefined)) return undefined
-  const patients = reach.flatMap(limit => limit.patient ?? [])
+  const patients = [...new Set(reach.flatMap(limit => limit.patient ?? []))]
   return sql`SELECT c.rid FROM compartment c WHERE c.patient IN (${list(patients)}) AND c.tid = ${scene.names.typeId(type)}`
 }
 
 /** The same of the patients of a panel: the user's own rights. */
-export function panelCondition(scene: Scene, type: string, panel: Panel, row: string): Sql {
+function panelCondition(scene: Scene, type: string, panel: Panel, row: string): Sql {
   const [tid, at] = [scene.names.typeId(type), name(row)]
   return sql`EXISTS (SELECT 1 FROM (${panelPatients(scene.names, panel)}) q CROSS JOIN compartment c
     ON c.patient = q.id AND c.tid = ${tid} AND c.rid = ${at}.rid AND c.version = ${at}.version)`
 }
 
 /** Whether the version in the row is in a patient's compartment. Also of rows of the table `version`. */
-export function compartmentCondition(scene: Scene, type: string, patient: string, row: string): Sql {
+function compartmentCondition(scene: Scene, type: string, patient: string, row: string): Sql {
   const [tid, at] = [scene.names.typeId(type), name(row)]
   return sql`EXISTS (SELECT 1 FROM compartment c WHERE c.patient = ${patient} AND c.tid = ${tid} AND c.rid = ${at}.rid AND c.version = ${at}.version)`
 }
 
 /** Whether the version in the row contains nothing about a patient outside the limit (`isWithin` in consent). */
-export function containsNoOther(scene: Scene, { patient, panel }: Limit, row: string): Sql | undefined {
+function containsNoOther(
+  scene: Scene,
+  { patient, panel }: LimitGroup['subject'],
+  row: string,
+): Sql | undefined {
   const at = name(row)
   const others = [
     ...(patient === undefined ? [] : [sql`h.patient <> ${patient}`]),
@@ -47,7 +55,14 @@ export function containsNoOther(scene: Scene, { patient, panel }: Limit, row: st
     WHERE h.rid = ${at}.rid AND h.version = ${at}.version AND ${any(others)})`
 }
 
-function limitCondition(scene: Scene, type: string, limit: Limit, row: string): Sql {
+/** Whether the version in the row meets a limit but for its query. Also of rows of the table `version`. */
+export function subjectCondition(
+  scene: Scene,
+  type: string,
+  limit: LimitGroup['subject'],
+  row: string,
+  resourceRow = row,
+): Sql {
   // Only of writes, which are judged by their content and not by a query.
   if (limit.sole) return name('0')
   const parts: Sql[] = []
@@ -55,10 +70,17 @@ function limitCondition(scene: Scene, type: string, limit: Limit, row: string): 
   if (limit.panel) parts.push(panelCondition(scene, type, limit.panel, row))
   const sealed = containsNoOther(scene, limit, row)
   if (sealed) parts.push(sealed)
-  if (limit.id !== undefined) parts.push(sql`${name(row)}.id = ${limit.id}`)
-  for (const [parameter, value] of limit.query ?? [])
-    parts.push(granularCondition(scene, type, parameter, value, row))
+  if (limit.id !== undefined) parts.push(sql`${name(resourceRow)}.id = ${limit.id}`)
   return all(parts)
+}
+
+/** Whether the search values of the resource in the row, which lives, meet one of the queries. */
+export function queriesCondition(scene: Scene, type: string, { queries }: LimitGroup, row: string): Sql {
+  return any(
+    queries.map(query =>
+      all(query.map(([parameter, value]) => granularCondition(scene, type, parameter, value, row))),
+    ),
+  )
 }
 
 function granularCondition(scene: Scene, type: string, parameter: string, value: string, row: string): Sql {

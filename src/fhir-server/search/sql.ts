@@ -44,16 +44,13 @@ export function all(parts: readonly Sql[]): Sql {
   return parts.length === 0 ? name('1') : joined(parts, ' AND ')
 }
 
-/** One of them holds; none is false. */
+/** One of them holds; none is false. By halves: SQLite takes expressions 1,000 deep. */
 export function any(parts: readonly Sql[]): Sql {
-  if (parts.length === 0) return name('0')
   const [only] = parts
-  return parts.length === 1 && only
-    ? only
-    : sql`(${joined(
-        parts.map(part => sql`(${part})`),
-        ' OR ',
-      )})`
+  if (!only) return name('0')
+  if (parts.length === 1) return only
+  const half = Math.ceil(parts.length / 2)
+  return sql`((${any(parts.slice(0, half))}) OR (${any(parts.slice(half))}))`
 }
 
 function isSql(part: SqlValue | Sql): part is Sql {

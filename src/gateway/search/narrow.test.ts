@@ -88,6 +88,19 @@ describe('a search that is narrowed', () => {
   })
 })
 
+describe('a limit to many values', () => {
+  it('is sent with up to 200 of them, and no more', () => {
+    const to = (count: number) => [
+      { patient: '1', query: [['code', Array(count).fill('x').join(',')] as const] },
+    ]
+    assert.equal(narrow('Observation', to(200), 'parameter', undefined).isExact, true)
+    const wide = narrow('Observation', to(201), 'parameter', undefined)
+    assert.deepEqual([wide.isExact, wide.params], [false, [['patient', 'Patient/1']]])
+    assert.equal(exactParams('Observation', to(200))?.length, 2)
+    assert.equal(exactParams('Observation', to(201)), undefined)
+  })
+})
+
 describe('isAllOf', () => {
   it('is of everything, or of the one compartment without a filter', () => {
     assert(isAllOf('everything', undefined))

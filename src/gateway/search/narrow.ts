@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Limit, Reach } from '../../consent/index.ts'
 import { compartmentParameters, type Params, searchParameter } from '../../fhir/index.ts'
+import { LIMIT_VALUES_SENT } from '../limits.ts'
 
 /** How a search of one type is sent, so that the upstream looks no further than it has to. */
 export interface Narrowed {
@@ -56,7 +57,7 @@ export function isAllOf(reach: Reach, compartment: string | undefined): boolean 
 export function exactParams(type: string, reach: Reach): Params | undefined {
   if (reach === 'everything') return []
   const [limit, another] = reach
-  if (!limit || another || limit.panel) return undefined
+  if (!limit || another || limit.panel || !isOneQuery(reach)) return undefined
   if (limit.patient === undefined) return limitParams(type, reach)
   const ofPatient = membership(type, [limit.patient])
   return ofPatient.length === 0 ? undefined : [...ofPatient, ...limitParams(type, reach)]
@@ -77,9 +78,12 @@ function limitParams(type: string, limits: readonly Limit[]): Params {
   return [...byId, ...query]
 }
 
-/** Whether all limits have the same parameters, so that they can be sent. */
+/** Whether all limits have the same parameters, so that they can be sent: not so many that an upstream would refuse them. */
 function isOneQuery(reach: Reach): boolean {
-  return reach === 'everything' || reach.every(({ query }) => isDeepStrictEqual(query, reach[0]?.query))
+  if (reach === 'everything') return true
+  const [first] = reach
+  const values = first?.query?.reduce((sum, [, value]) => sum + value.split(',').length, 0) ?? 0
+  return values <= LIMIT_VALUES_SENT && reach.every(({ query }) => isDeepStrictEqual(query, first?.query))
 }
 
 /** Whether limits that are not all to patients are said by their ids and parameters. */

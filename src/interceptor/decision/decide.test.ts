@@ -308,6 +308,12 @@ describe('decide', () => {
         'patient/Observation.rs?category=a',
         [{ patient: '1', query: [['category', 'a']] }],
       ],
+      [
+        'GET /Observation',
+        'patient/Observation.rs?category=a patient/Observation.rs?category=b',
+        'patient/Observation.rs?category=a',
+        [{ patient: '1', query: [['category', 'a,b']] }],
+      ],
       ['GET /Practitioner/1', 'patient/*.rs', 'patient/*.rs', 'everything'],
       ['GET /', 'patient/Practitioner.rs patient/Condition.rs', 'patient/Condition.rs', [{ patient: '1' }]],
     ] as const) {

@@ -1,7 +1,7 @@
 import { type KeyObject, verify as verifySignature } from 'node:crypto'
 import type { Grant } from '../../consent/index.ts'
 import { GRANULAR_SCOPES, TOKEN_CHARACTERS } from '../../fhir/index.ts'
-import type { Scope } from '../../scope/index.ts'
+import { hasTooManyCombined, MOST_COMBINED_PARAMETERS, type Scope } from '../../scope/index.ts'
 import type { Refusal } from '../refusal.ts'
 import { type Bearer, readBearer } from './bearer.ts'
 import { bad, checkClaims, type Expected, tooLarge } from './check-claims.ts'
@@ -64,8 +64,8 @@ export function verifier<Caller>(options: VerifierOptions<Caller>): Verifier<Cal
     if (key === 'unknown') return bad('kid is no key of the issuer')
     if (!verify(jwt.input, key, jwt.signature)) return bad('the signature is wrong')
     const grant = issuer.grantOf(jwt.claims)
-    if (grant.scopes.filter(isGranular).length > GRANULAR_SCOPES)
-      return tooLarge(`has more than ${GRANULAR_SCOPES} granular scopes`)
+    const excess = findExcess(grant.scopes)
+    if (excess !== undefined) return tooLarge(excess)
     const found = { kind: 'caller', caller: issuer.callerOf(grant) } as const
     seen.set(token, found, Number(jwt.claims.exp) * 1000)
     return found
@@ -84,8 +84,14 @@ export function verifier<Caller>(options: VerifierOptions<Caller>): Verifier<Cal
   }
 }
 
-function isGranular(scope: Scope): boolean {
-  return scope.kind === 'resource' && scope.query.length > 0
+/** Which limit the granular scopes exceed. */
+function findExcess(scopes: readonly Scope[]): string | undefined {
+  const counts = scopes.map(scope => (scope.kind === 'resource' ? scope.query.length : 0))
+  if (counts.filter(count => count > 0).length > GRANULAR_SCOPES)
+    return `has more than ${GRANULAR_SCOPES} granular scopes`
+  return hasTooManyCombined(counts)
+    ? `has more than ${MOST_COMBINED_PARAMETERS} search parameters in scopes that combine several`
+    : undefined
 }
 
 function verifyRs256(input: Buffer, key: KeyObject, signature: Buffer): boolean {
