@@ -2,7 +2,7 @@ import { parseExact } from './exact-json.ts'
 import { type Failed, fail, isFailure } from './failure.ts'
 import type { Misunderstood } from './interaction.ts'
 import { findJsonExcess } from './json-excess.ts'
-import { BUNDLE_ENTRIES } from './limits.ts'
+import { BUNDLE_ENTRIES, BUNDLE_PATCH_CHARACTERS } from './limits.ts'
 import { type EntryInteraction, parseEntry } from './parse-entry.ts'
 import { isFhirPathPatch } from './patch/operations.ts'
 import { isRecord } from './record.ts'
@@ -35,11 +35,9 @@ export function parseEntries(body: unknown, baseUrl: string): Entries | BadBundl
   if (type !== 'batch' && type !== 'transaction')
     return bad('Cannot process Bundle: expected one of type batch or transaction')
   if (!Array.isArray(entry)) return bad('Cannot process Bundle: its entry is not a list')
-  if (entry.length > BUNDLE_ENTRIES)
-    return fail({
-      problem: 'too-costly',
-      text: `Cannot process Bundle: it has over ${BUNDLE_ENTRIES} entries`,
-    })
+  if (entry.length > BUNDLE_ENTRIES) return tooCostly(`it has over ${BUNDLE_ENTRIES} entries`)
+  if (countPatchCharacters(entry) > BUNDLE_PATCH_CHARACTERS)
+    return tooCostly(`its JSON Patches have over ${BUNDLE_PATCH_CHARACTERS} characters of base64`)
   const entries: Entry[] = []
   for (const [at, candidate] of entry.entries()) {
     const parsed = parseOne(candidate, baseUrl, at)
@@ -60,7 +58,10 @@ function parseOne(candidate: unknown, baseUrl: string, at: number): Entry | BadB
   return {
     fullUrl: textOf(candidate.fullUrl),
     interaction,
-    body: patch ? patchIn(candidate.resource) : candidate.resource,
+    // Patches are read one by one, when it is their turn.
+    get body() {
+      return patch ? patchIn(candidate.resource) : candidate.resource
+    },
     preconditions: {
       ifMatch: textOf(request.ifMatch),
       ifNoneMatch: textOf(request.ifNoneMatch),
@@ -72,10 +73,9 @@ function parseOne(candidate: unknown, baseUrl: string, at: number): Entry | BadB
 /** A JSON Patch comes in a Binary, a FHIRPath Patch as it is (R4 http.html#patch). What cannot be read fails as a patch. */
 function patchIn(resource: unknown): unknown {
   if (isFhirPathPatch(resource)) return resource
-  if (!isRecord(resource) || resource.resourceType !== 'Binary' || typeof resource.data !== 'string')
-    return undefined
-  if (resource.contentType !== 'application/json-patch+json') return undefined
-  const text = Buffer.from(resource.data, 'base64').toString('utf8')
+  const data = jsonPatchData(resource)
+  if (data === undefined) return undefined
+  const text = Buffer.from(data, 'base64').toString('utf8')
   try {
     return findJsonExcess(text) ? undefined : parseExact(text)
   } catch {
@@ -83,8 +83,26 @@ function patchIn(resource: unknown): unknown {
   }
 }
 
+/** The base64 of a JSON Patch. */
+function jsonPatchData(resource: unknown): string | undefined {
+  if (!isRecord(resource) || resource.resourceType !== 'Binary') return undefined
+  if (resource.contentType !== 'application/json-patch+json') return undefined
+  return textOf(resource.data)
+}
+
+function countPatchCharacters(entry: readonly unknown[]): number {
+  return entry.reduce<number>(
+    (sum, it) => sum + (isRecord(it) ? (jsonPatchData(it.resource)?.length ?? 0) : 0),
+    0,
+  )
+}
+
 function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
+}
+
+function tooCostly(why: string): BadBundle {
+  return fail({ problem: 'too-costly', text: `Cannot process Bundle: ${why}` })
 }
 
 function bad(text: string, entry?: number): BadBundle {
