@@ -99,8 +99,11 @@ describe('the limits of what strangers store', () => {
   before(async () => {
     house = await AuthHouse.open(await open())
   })
-  const pending = async () =>
-    (await house.store.db.selectFrom('authorization_request').select('request').execute()).length
+  const stored = async () =>
+    (await house.store.db.selectFrom('authorization_request').select('request').execute()).map(
+      it => it.request,
+    )
+  const pending = async () => (await stored()).length
 
   it('refuses a parameter that is too long with its limit, by the redirect or, for state, on a page', async () => {
     const longest = { nonce: 1_024, scope: 8_000, login_hint: 256, id_token_hint: 8_192, launch: 256 }
@@ -126,6 +129,14 @@ describe('the limits of what strangers store', () => {
     const different = { state: 's'.repeat(4_096), nonce: 'n'.repeat(1_024), login_hint: 'l'.repeat(256) }
     assert.match((await postAuthorize(different)).headers.location ?? '', /^\/oauth2\/resume/)
     assert.equal(await pending(), 1)
+  })
+
+  it('stores little of a request, however often a parameter repeats itself', async () => {
+    const size = async () => (await stored()).join('').length
+    const before = await size()
+    assert.ok((await postAuthorize({ prompt: 'login '.repeat(10_000) })).headers.location)
+    const added = (await size()) - before
+    assert.ok(added > 0 && added < 2_000, `${added} characters`)
   })
 
   it('stores no more requests of browsers without a login than 2,000 for a network and 10,000 in all', async () => {

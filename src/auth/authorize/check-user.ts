@@ -5,7 +5,8 @@ import { type Asked, type Finding, PROMPTS, type Prompt } from './request.ts'
 
 /** OIDC Core, 3.1.2.1. */
 export function checkPrompt({ parameters }: Asked): Finding | Refusal {
-  const words = (parameters.get('prompt') ?? '').split(' ').filter(word => word !== '')
+  // Each once: what is stored does not grow with how often a word is said.
+  const words = [...new Set((parameters.get('prompt') ?? '').split(' ').filter(word => word !== ''))]
   if (!words.every(isPrompt)) return new Refusal('invalid_request', 'The prompt has an unknown value.')
   if (words.includes('none') && words.length > 1)
     return new Refusal('invalid_request', 'The prompt none stands alone.')
