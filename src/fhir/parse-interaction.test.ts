@@ -112,6 +112,8 @@ const MISUNDERSTOOD: Record<string, number> = {
   'GET /_search': 405,
   'GET /Patient/1/_search': 405,
   'PUT /Patient/_search': 405,
+  'GET /Patient/$validate': 405,
+  'GET /Patient/1/$validate': 405,
   'POST /metadata': 405,
   'DELETE /.well-known/smart-configuration': 405,
   'POST /Patient/1': 405,

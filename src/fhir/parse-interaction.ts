@@ -200,7 +200,8 @@ function history(call: Call, interaction: Interaction): Answer {
 
 function operation(call: Call, name: string, type?: string, id?: string): Answer {
   if (!OPERATION.test(name)) return misunderstood(400, 'Cannot read operation name')
-  if (call.method !== 'GET' && call.method !== 'POST') return notAllowed()
+  // What is validated is sent, and never what is stored.
+  if (call.method !== 'POST' && (call.method !== 'GET' || name === '$validate')) return notAllowed()
   return {
     kind: 'operation',
     name,

@@ -34,7 +34,6 @@ type FhirReason =
   | BadSearch
   | BadBundle
   | { readonly problem: 'entry-failed'; readonly entry: number; readonly cause: FhirProblem }
-  | { readonly problem: 'not-supported'; readonly text: string }
   | { readonly problem: 'unsupported-operation'; readonly name: string }
 
 /** What an interaction is answered with in the place of what it asked for. */
@@ -121,8 +120,6 @@ export function turndownOf(problem: FhirProblem): Turndown {
       return { status: 400, outcome: outcome('structure', problem.text, atEntry(problem.entry)) }
     case 'entry-failed':
       return entryFailed(problem.entry, turndownOf(problem.cause))
-    case 'not-supported':
-      return turndown(501, 'not-supported', problem.text)
     case 'unsupported-operation':
       return turndown(404, 'not-supported', unsupportedOperation(problem.name))
   }

@@ -1,4 +1,4 @@
-import { fail, outcome, resourceBody } from '../../fhir/index.ts'
+import { outcome, resourceBody } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { answerOf, isProblem, type Problem } from '../problem.ts'
@@ -6,8 +6,7 @@ import type { Operation } from './operation.ts'
 
 /** `$validate`: what would be wrong with a resource. The answer is 200 either way (R4 resource-operation-validate). */
 export function validateResource(_context: Context, call: Call<Operation>): Answer | Problem {
-  const { type = '', posted } = call.interaction
-  if (!posted) return fail({ problem: 'not-supported', text: 'Cannot validate: the resource is posted' })
+  const { type = '' } = call.interaction
   const judged = resourceBody(resourceIn(call.body), type)
   if (!isProblem(judged)) return { status: 200, body: JSON.stringify(fine()) }
   return judged.problem === 'invalid-resource' ? { ...answerOf(judged), status: 200 } : judged

@@ -1,4 +1,4 @@
-import { fail, isProblem, isRecord, outcome, resourceBody, turndownOf } from '../../fhir/index.ts'
+import { isProblem, isRecord, outcome, resourceBody, turndownOf } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
@@ -9,8 +9,7 @@ import type { Operation } from './operation.ts'
  * it could not be judged. The answer is 200 either way (R4 resource-operation-validate).
  */
 export async function validateResource(_context: Context, call: Call<Operation>): Promise<Answer | Problem> {
-  const { type = '', posted } = call.interaction
-  if (!posted) return fail({ problem: 'not-supported', text: 'Cannot validate: the resource is posted' })
+  const { type = '' } = call.interaction
   const judged = resourceBody(resourceIn(call.body), type)
   if (!isProblem(judged)) return answered(fine())
   return judged.problem === 'invalid-resource' ? answered(turndownOf(judged).outcome) : judged
