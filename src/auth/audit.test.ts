@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict'
 import { before, beforeEach, describe, it } from 'node:test'
 import { eachDatabase } from '../../test/support/databases.ts'
-import { auditEventOf, createAuditor, findRecords, type KeptRecord } from '../audit/index.ts'
+import {
+  auditEventOf,
+  type CountingAuditor,
+  createAuditor,
+  findRecords,
+  type KeptRecord,
+} from '../audit/index.ts'
 import { validate } from '../fhir/index.ts'
+import { sha256 } from '../store/index.ts'
 import { AuthHouse, strangerToken } from './testing/auth-house.ts'
 import { SigningClient } from './testing/signing-client.ts'
 import type { Visitor } from './testing/visitor.ts'
@@ -12,19 +19,24 @@ type Line = readonly (string | number | boolean | null)[]
 
 eachDatabase((_name, open) => {
   describe('the audit trail of the auth server', () => {
+    let auditor: CountingAuditor
     let house: AuthHouse
     let clinician: Visitor
     let id: string
     const user = 'Practitioner/practitioner-1'
     before(async () => {
       const store = await open()
-      house = await AuthHouse.open(store, { audit: createAuditor({ store }) })
+      auditor = createAuditor({ store })
+      house = await AuthHouse.open(store, { audit: auditor })
       await house.addClient({ client_id: 'other', auth_method: 'client_secret', secret_hash: 'x' })
       await house.store.db.updateTable('clinician').set({ fhir_user_id: 'practitioner-1' }).execute()
       clinician = await house.loggedIn()
       id = (await house.store.db.selectFrom('clinician').select('id').executeTakeFirstOrThrow()).id
     })
-    beforeEach(() => house.store.db.deleteFrom('audit_event').execute())
+    beforeEach(async () => {
+      await auditor.flush()
+      await house.store.db.deleteFrom('audit_event').execute()
+    })
 
     const records = (): Promise<KeptRecord[]> => findRecords(house.store, { limit: 100, order: 'oldest' })
     const lines = async (): Promise<readonly Line[]> =>
@@ -90,6 +102,37 @@ eachDatabase((_name, open) => {
       await house.token({ ...form, ...signer.proof({}, { kid: undefined }) })
       const reason = 'invalid_client: The client assertion was refused: kid is missing.'
       assert.deepEqual(await lines(), [['token', false, 401, 'signer', null, null, null, reason]])
+    })
+
+    it('has a record for every refused request of a client that proved itself, unless it registered itself', async () => {
+      const confidential = { auth_method: 'client_secret', secret_hash: sha256('right') } as const
+      await house.addClient({ client_id: 'proven', ...confidential })
+      await house.addClient({ client_id: 'unverified', ...confidential, approved: false })
+      const ask = (client_id: string, client_secret: string) =>
+        house.token({ grant_type: 'client_credentials', scope: 'system/*.rs', client_id, client_secret })
+      for (const secret of ['right', 'wrong'])
+        for (const client of ['proven', 'unverified']) {
+          await ask(client, secret)
+          await ask(client, secret)
+        }
+      assert.deepEqual(
+        (await lines()).map(([, , status, client]) => [status, client]),
+        [
+          [400, 'proven'],
+          [400, 'proven'],
+          [400, 'unverified'],
+          [401, 'proven'],
+          [401, 'unverified'],
+        ],
+      )
+    })
+
+    it('has a record for every request with a launch token of ours, also before a login', async () => {
+      const launch = await house.launch(clinician)
+      await house.store.db.deleteFrom('audit_event').execute()
+      for (const _ of ['once', 'again'])
+        await house.authorize(house.visitor(), { launch, aud: 'http://other.example/fhir' })
+      assert.equal((await lines()).length, 2)
     })
 
     it('tells what an app gives back, once', async () => {

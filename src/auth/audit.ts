@@ -99,7 +99,8 @@ async function auditRefusedTokens(
   const form = readParameters(request.body)
   const sent = { code: form.get('code'), refreshToken: form.get('refresh_token') }
   const behind = await grantBehind(trx ?? context.store.db, sent)
-  const of = { ...behind, client: refusal.known.clientId, anonymous: behind === undefined }
+  const { clientId, isProven = false } = refusal.known
+  const of = { ...behind, client: clientId, anonymous: behind === undefined && !isProven }
   const refused = recordOf(context, request, { ...of, kind, ...refusalEvent(refusal) })
   const reason = refusal.known.endedGrant
   // The end of the grant came first, and was no refusal: it has a record of its own.

@@ -31,6 +31,8 @@ export interface Return {
 export interface Known {
   /** Of a registered client, whether or not it proved itself. */
   readonly clientId?: string | undefined
+  /** Whether that client proved itself, by a secret or a key, and an administrator vouches for it. */
+  readonly isProven?: boolean
   readonly launchId?: string | undefined
   readonly patientId?: string | undefined
   /** Why a grant ended with this very request. */

@@ -14,7 +14,7 @@ export interface Call<I extends Interaction = Interaction> extends AllowedCall<I
 }
 
 /** A batch or transaction. */
-export type BundleCall = Call & Pick<Asked, 'connection'>
+export type BundleCall = Call & Pick<Asked, 'connection' | 'report'>
 
 /** What the handlers work with. */
 export interface Context {

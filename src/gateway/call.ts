@@ -13,6 +13,7 @@ export interface Call<I extends Interaction = Interaction> extends AllowedCall<I
   /** Goes to the upstream, so that both logs can be read together. */
   readonly requestId: string
   readonly connection: Asked['connection']
+  readonly report: Asked['report']
   /** A search of our own, by whose outcome something is decided: every parameter is evaluated here. */
   readonly isStrict?: true
   /** An entry of a Bundle: its answer may not be longer than memory. */

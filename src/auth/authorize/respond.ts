@@ -51,7 +51,8 @@ export async function sendRefusal(
   const event = {
     ...({ kind: 'authorize', client: clientId, launch: launchId, patient: patientId } as const),
     clinician: login?.clinician,
-    anonymous: login === undefined,
+    // Of whomever names a patient by a launch token that was once issued each request is kept, as with codes.
+    anonymous: login === undefined && patientId === undefined,
     ...refusalEvent(refusal),
   }
   if (ends === undefined) await auditEvent(context, reply.request, event)

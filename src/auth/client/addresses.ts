@@ -12,7 +12,8 @@ export function redirectUriFault(text: string): string | undefined {
 
 /** What is wrong with a URL that an app is launched at. An app with a hash router has a fragment (`/#/launch`). */
 export function launchUrlFault(text: string): string | undefined {
-  return pageFault(absolute(text.split('#', 1)[0] ?? ''))
+  const [page = ''] = text.split('#', 1)
+  return pageFault(absolute(page)) ?? (isAscii(text) ? undefined : NOT_ASCII)
 }
 
 /** What is wrong with the URL of a logo. */
@@ -32,9 +33,17 @@ export function jwksUrlFault(text: string): string | undefined {
   return url.protocol === 'https:' || isLoopbackHttp(url) ? undefined : 'expected https, or http on loopback'
 }
 
+const NOT_ASCII = 'expected ASCII characters, with all others percent-encoded'
+
+/** A URL has no other characters (RFC 3986, 2), and the Location header can hold no others. */
+function isAscii(text: string): boolean {
+  return /^[\x21-\x7e]*$/.test(text)
+}
+
 function absolute(text: string): URL | string {
   const url = URL.parse(text)
   if (url === null || /[\s\p{Cc}]/u.test(text)) return 'expected an absolute address'
+  if (!isAscii(text)) return NOT_ASCII
   if (/^https?:$/.test(url.protocol) && !isPlainHost(url.hostname))
     return 'expected a plain host name or an IP address'
   if (text.includes('#')) return 'expected an address without fragment'

@@ -136,6 +136,8 @@ describe('POST /oauth2/register', () => {
     'a host that ends a policy': { ...APP, redirect_uris: ['https://a,b/'] },
     'a wildcard host': { ...APP, redirect_uris: ['https://*.example/'] },
     'no list': { ...APP, redirect_uris: 'https://app.example/' },
+    'a path that no header can hold': { ...APP, redirect_uris: ['https://app.example/コ'] },
+    'half of a surrogate pair': { ...APP, post_logout_redirect_uris: ['https://app.example/\ud800'] },
     'a post-logout address with a fragment': { ...APP, post_logout_redirect_uris: ['https://a.example/#'] },
   }
   for (const [name, metadata] of Object.entries(addresses))
@@ -164,6 +166,9 @@ describe('POST /oauth2/register', () => {
     'a logo that is a script': { ...APP, logo_uri: 'javascript:alert(1)' },
     'a logo on a host that ends a directive': { ...APP, logo_uri: 'https://a;frame-ancestors/logo.png' },
     'a launch page on a host that ends a policy': { ...APP, initiate_login_uri: 'https://a,b/launch' },
+    'a launch page that no header can hold': { ...APP, initiate_login_uri: 'https://app.example/コ' },
+    'a launch page with such a fragment': { ...APP, initiate_login_uri: 'https://app.example/#/コ' },
+    'a launch page with a space in its fragment': { ...APP, initiate_login_uri: 'https://app.example/#/a b' },
     'a name that is no text': { ...APP, client_name: 7 },
   }
   for (const [name, metadata] of Object.entries(unfit))

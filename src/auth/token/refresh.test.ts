@@ -48,6 +48,27 @@ eachDatabase((_name, open) => {
       assert.equal((await house.refresh(body.refresh_token)).statusCode, 200)
     })
 
+    it('takes a successor that was moved from the row of another token for none, and ends the grant', async () => {
+      const [{ refresh_token: own }, { refresh_token: other }] = [await online(), await online()]
+      const { refresh_token: successor } = (await house.refresh(own)).json()
+      await house.refresh(other)
+      const { db } = house.store
+      const { successor_sealed } = await db
+        .selectFrom('refresh_token')
+        .select('successor_sealed')
+        .where('token_hash', '=', sha256(other))
+        .executeTakeFirstOrThrow()
+      await db
+        .updateTable('refresh_token')
+        .set({ successor_sealed })
+        .where('token_hash', '=', sha256(own))
+        .execute()
+      for (const token of [own, successor]) {
+        const response = await house.refresh(token)
+        assert.deepEqual([response.statusCode, response.json().error], [400, 'invalid_grant'])
+      }
+    })
+
     it('answers the retry of a lost response with the same successor', async () => {
       const { refresh_token: token } = await online()
       const first = (await house.refresh(token)).json()

@@ -108,7 +108,10 @@ async function succeed(
   return successor
 }
 
-/** The successor again, if this is a retry. Reads anew: another request may have used the token this very moment. */
+/**
+ * The successor again, if this is a retry. Reads anew: another request may have used the token this very moment. A
+ * successor that was sealed for another token, or with another secret, is none.
+ */
 async function retry(
   trx: Kysely<Schema>,
   { token_hash }: TokenRow,
@@ -126,7 +129,7 @@ async function retry(
     .executeTakeFirst()
   return used?.successor_sealed == null
     ? undefined
-    : sealer.open(used.successor_sealed, sealedFor(token_hash))
+    : sealer.tryOpen(used.successor_sealed, sealedFor(token_hash))
 }
 
 function badToken(detail: string): Refusal {

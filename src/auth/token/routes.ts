@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { auditTokens, type Sold } from '../audit.ts'
 import { type ProvenClient, proveClient, useProof } from '../client/authenticate.ts'
+import type { Client } from '../client/client.ts'
 import { forbidCaching, readForm, sendRefused } from '../client/request.ts'
 import type { AuthContext } from '../context.ts'
 import type { Parameters } from '../parameters.ts'
@@ -59,10 +60,18 @@ async function answer(
   return context.store.db.transaction().execute(async trx => {
     const client = await useProof(trx, proven)
     const sold = client instanceof Refusal ? client : await answerClient(context, { trx, key, client, form })
-    const known = sold instanceof Refusal ? sold.knowing({ clientId: proven.client.id }) : sold
+    const known =
+      sold instanceof Refusal
+        ? sold.knowing({ clientId: proven.client.id, isProven: isVouchedFor(proven.client) })
+        : sold
     await auditTokens(context, request, known, trx)
     return known
   })
+}
+
+// A secret that a client was given without anybody's approval tells nothing about who it is.
+function isVouchedFor({ authMethod, approved }: Client): boolean {
+  return authMethod !== 'none' && approved
 }
 
 async function readRequest(

@@ -1,3 +1,4 @@
+import { failedEntry } from '../../door/index.ts'
 import { type Entry, isWriting, limits, openBundleBudget, RESPONSE_TOO_LARGE } from '../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import { bundleJson } from '../bundle-json.ts'
@@ -45,7 +46,18 @@ export async function batch(
     return ms
   }
 
-  // A group resolves when the event loop has turned and what it wrote is durable.
-  while (answers.length < entries.length) budget.addWork(await database.group(takeTurn))
+  while (answers.length < entries.length) {
+    const kept = answers.length
+    try {
+      // A group resolves when the event loop has turned and what it wrote is durable.
+      budget.addWork(await database.group(() => database.transaction(takeTurn)))
+    } catch (error) {
+      // Nothing of this turn is kept. Entries of earlier turns are, and must not be reported as failed.
+      if (kept === 0) throw error
+      bundle.report(error)
+      const failed = entryAnswer(failedEntry(error))
+      answers.splice(kept, answers.length, ...entries.slice(kept).map(() => failed))
+    }
+  }
   return { status: 200, body: bundleJson({ type: 'batch-response', entries: answers }) }
 }

@@ -57,6 +57,16 @@ async function performRecorded(
   const { database } = context.repository
   if (isOne(asked) && !isWriting(asked.interaction))
     return { outcome: await perform(context, asked), recorded: false }
+  if (isBatch(asked)) {
+    const announced = await database.group(() => outbox.add(begun()))
+    const outcome = await bundle(context, asked).catch(async error => {
+      // Nothing was made. The failure is recorded as that of any request.
+      await outbox.complete(announced, [])
+      throw error
+    })
+    await outbox.complete(announced, recordsOf(outcome))
+    return { outcome, recorded: true }
+  }
   let deliveries: readonly Delivery[] | undefined
   const commit: Commit = async work => {
     const { outcome, added } = await database.group(() =>
@@ -68,26 +78,13 @@ async function performRecorded(
     deliveries = added
     return outcome
   }
-  const outcome = await run(context, asked, commit, async () => {
-    const announced = await database.group(() => outbox.add(begun()))
-    const result = await bundle(context, asked)
-    return commit(() => {
-      outbox.withdraw(announced)
-      return result
-    })
-  })
+  const outcome = await (isOne(asked) ? commit(() => handle(context, asked)) : bundle(context, asked, commit))
   if (deliveries) await outbox.deliver(deliveries)
   return { outcome, recorded: deliveries !== undefined }
 }
 
-function run(
-  context: Context,
-  asked: Asked,
-  commit: Commit,
-  runBatch: () => Promise<Answer | Problem>,
-): Promise<Answer | Problem> {
-  if (isOne(asked)) return commit(() => handle(context, asked))
-  return isRecord(asked.body) && asked.body.type === 'batch' ? runBatch() : bundle(context, asked, commit)
+function isBatch(asked: Asked): boolean {
+  return !isOne(asked) && isRecord(asked.body) && asked.body.type === 'batch'
 }
 
 /** Whether it is no Bundle. */

@@ -16,8 +16,11 @@ import type { Database } from './database.ts'
 export interface Outbox {
   /** Adds records; to be called within the transaction of their change. */
   add(records: readonly AuditRecord[]): readonly Delivery[]
-  /** Takes records back that others have taken the place of, in the transaction that adds those. */
-  withdraw(deliveries: readonly Delivery[]): void
+  /**
+   * Puts the records of a change in the place of those that announced it, and delivers them. Never rejects, for the
+   * change is made: what cannot be written now is written later.
+   */
+  complete(announced: readonly Delivery[], records: readonly AuditRecord[]): Promise<void>
   /** Delivers records whose transaction is durable. Never rejects: what cannot be delivered now is delivered later. */
   deliver(deliveries: readonly Delivery[]): Promise<void>
   /** Delivers and removes what it can; to be called before the data are closed. */
@@ -48,6 +51,35 @@ export function openOutbox(
     },
     { everyMs: RETRY_MS },
   )
+  const completions = doLater<Completion>(
+    async items => {
+      await replace(items)
+      for (const { deliveries } of items) await deliver(deliveries)
+    },
+    { everyMs: RETRY_MS },
+  )
+
+  function insertAll(deliveries: readonly Delivery[]): void {
+    for (const { id, record } of deliveries) insert.run(id, JSON.stringify(record))
+  }
+
+  function replace(completed: readonly Completion[]): Promise<void> {
+    return database.group(() =>
+      database.transaction(() => {
+        for (const { announced, deliveries } of completed) {
+          removeAll(announced.map(({ id }) => id))
+          insertAll(deliveries)
+        }
+      }),
+    )
+  }
+
+  async function deliver(deliveries: readonly Delivery[]): Promise<void> {
+    if (deliveries.length === 0) return
+    if (await audit.deliver(deliveries)) delivered.add(...deliveries.map(({ id }) => id))
+    else undelivered.add(...deliveries)
+  }
+
   function collect(): void {
     undelivered.add(...readLeft(database, clock()))
     void undelivered.flush()
@@ -58,22 +90,31 @@ export function openOutbox(
 
   return {
     add(records) {
-      const deliveries = records.map(record => ({ id: randomUUIDv7(), record }))
-      for (const { id, record } of deliveries) insert.run(id, JSON.stringify(record))
+      const deliveries = deliveriesOf(records)
+      insertAll(deliveries)
       return deliveries
     },
-    withdraw: deliveries => removeAll(deliveries.map(({ id }) => id)),
-    async deliver(deliveries) {
-      if (deliveries.length === 0) return
-      if (await audit.deliver(deliveries)) delivered.add(...deliveries.map(({ id }) => id))
-      else undelivered.add(...deliveries)
+    async complete(announced, records) {
+      completions.add({ announced, deliveries: deliveriesOf(records) })
+      await completions.flush()
     },
+    deliver,
     async close() {
       clearInterval(collecting)
+      await completions.flush()
       await undelivered.flush()
       await delivered.flush()
     },
   }
+}
+
+interface Completion {
+  readonly announced: readonly Delivery[]
+  readonly deliveries: readonly Delivery[]
+}
+
+function deliveriesOf(records: readonly AuditRecord[]): readonly Delivery[] {
+  return records.map(record => ({ id: randomUUIDv7(), record }))
 }
 
 /** A batch that was begun may still be under way in another process on the same file. */

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, it } from 'node:test'
+import { isDatabaseUnavailable } from '../../store/index.ts'
 import { type Database, openDatabase } from './database.ts'
 
 let folder: string
@@ -107,6 +108,21 @@ describe('group', () => {
     assert.deepEqual(notesIn(other), [])
     await database.group(() => database.transaction(() => add('b')))
     assert.deepEqual(notesIn(other), ['b'])
+  })
+
+  it('acknowledges what it keeps and nothing else when the disk is full in the middle', async () => {
+    const [pages] = database.rows('PRAGMA page_count', []).flat()
+    database.exec(`PRAGMA max_page_count = ${Number(pages) + 2}`)
+    const texts = ['a', 'b'.repeat(100_000), 'c']
+    const settled = await Promise.allSettled(
+      texts.map(text => database.group(() => database.transaction(() => add(text)))),
+    )
+    assert.deepEqual(
+      notesIn(other),
+      texts.filter((_, at) => settled[at]?.status === 'fulfilled'),
+    )
+    const reasons = settled.flatMap(it => (it.status === 'rejected' ? [it.reason] : []))
+    assert.ok(reasons.length > 0 && reasons.every(isDatabaseUnavailable), String(reasons))
   })
 
   it('is durable when the file is closed in the middle', async () => {

@@ -89,13 +89,27 @@ export function openTransactions(sqlite: DatabaseSync): Transactions {
     }
   }
 
+  /** A full disk may end the whole transaction: then nothing of the group is kept, and what follows is another one. */
+  function inGroup<T>(work: () => T): T {
+    try {
+      return work()
+    } catch (error) {
+      if (!sqlite.isTransaction) {
+        group?.reject(error)
+        group = undefined
+        depth = 0
+      }
+      throw error
+    }
+  }
+
   return {
     transaction,
     settle,
     async group(work) {
       group ??= openGroup()
       const { durable } = group
-      const result = work()
+      const result = inGroup(work)
       await durable
       return result
     },

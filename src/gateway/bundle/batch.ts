@@ -1,4 +1,4 @@
-import { openTurns } from '../../door/index.ts'
+import { failedEntry, openTurns } from '../../door/index.ts'
 import {
   type BundleBudget,
   isProblem,
@@ -34,10 +34,15 @@ export async function batch(
 async function processEntry(context: Context, budget: BundleBudget, call: Call | Problem): Promise<string> {
   const allowed = budget.problem() ?? call
   if (isProblem(allowed)) return entryAnswer(answerOf(allowed))
-  const outcome = await context.handle(context, allowed)
-  return isProblem(outcome)
-    ? entryAnswer(answerOf(outcome))
-    : fit(budget, outcome, isWriting(allowed.interaction))
+  try {
+    const outcome = await context.handle(context, allowed)
+    return isProblem(outcome)
+      ? entryAnswer(answerOf(outcome))
+      : fit(budget, outcome, isWriting(allowed.interaction))
+  } catch (error) {
+    allowed.report(error)
+    return entryAnswer({ ...failedEntry(error), headers: {} })
+  }
 }
 
 /** The answer as far as the response has room for it. What was written is said to be written, without its content. */

@@ -53,7 +53,7 @@ function bundleOf(entries: number, type = 'batch', url = 'Condition?_summary=cou
     ...{ interaction: { kind: 'bundle' }, body, preconditions: {}, access },
     preferences: { answer: 'representation', lenient: false },
     admitted: { allowed: true, decide: () => ({ allowed: true, access }) },
-    ...{ requestId: '1', connection: { destroyed: false } },
+    ...{ requestId: '1', connection: { destroyed: false }, report: () => {} },
   }
 }
 
