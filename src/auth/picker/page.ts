@@ -11,7 +11,7 @@ import {
 import type { Client } from '../client/client.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
-import { hostOf, unverifiedWarning } from '../portal/app-identity.ts'
+import { hostOfAddress, unverifiedWarning } from '../portal/app-identity.ts'
 import { nobody, rowFacts, searchForm, sentence } from '../portal/list-html.ts'
 import type { PatientList } from '../portal/patients.ts'
 import type { Picked } from '../portal/picked.ts'
@@ -22,6 +22,9 @@ export interface PickerOptions {
   readonly client: Client
   readonly login: Login
   readonly interactionId: string
+  readonly redirectUri: string
+  /** Whether the app asks for records of other patients too (`user/` scopes). */
+  readonly asksForOthers: boolean
   readonly sampleData: boolean
   readonly now: number
 }
@@ -69,7 +72,11 @@ export function pickAddress(interactionId: string, patient?: string): string {
   return `${paths.pick}?${query}`
 }
 
-function shell({ client, login, sampleData }: PickerOptions, heading: string, body: Html): Html {
+function shell(options: PickerOptions, heading: string, body: Html): Html {
+  const { client, login, sampleData, redirectUri, asksForOthers } = options
+  const reach = asksForOthers
+    ? 'opens with this patient, and also asks for records of every patient you may see'
+    : 'will reach this one record and no other'
   const steps = client.firstParty ? ['Sign in', 'Patient'] : ['Sign in', 'Patient', 'Access']
   const after = html`<div class="decide" role="region" aria-label="Your decision"><div class="wrap wrap--flow">
 <button class="btn" form="pick">Continue</button>
@@ -79,7 +86,7 @@ function shell({ client, login, sampleData }: PickerOptions, heading: string, bo
   return page(
     { title: heading, bar: { kind: 'flow', steps, current: 1 }, width: 'flow', sampleData, after },
     html`<div class="pagehead"><div><h1>${heading}</h1>
-<p class="pagehead__lead">The app at <b>${hostOf(client)}</b> will reach this one record and no other.</p></div></div>
+<p class="pagehead__lead">The app at <b>${hostOfAddress(redirectUri)}</b> ${reach}.</p></div></div>
 ${unverifiedWarning(client)}
 ${body}`,
   )

@@ -169,6 +169,9 @@ describe('/oauth2/pick', () => {
     assert.match(page.body, /Similar name/)
     assert.doesNotMatch(page.body, /Sample patients are made up/)
     assert.match(page.body, /The app at <b>chart\.example<\/b> will reach this one record and no other/)
+    const wider = await picker(house, visitor, 'launch/patient patient/Patient.rs user/Condition.rs')
+    assert.doesNotMatch(wider.page.body, /no other/)
+    assert.match(wider.page.body, /also asks for records of every patient you may see/)
   })
 
   it('searches by name', async () => {

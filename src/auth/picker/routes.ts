@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { parseScopes } from '../../scope/index.ts'
 import { errorPage, type Person } from '../../web/index.ts'
 import { ACTS } from '../authorize/acts.ts'
 import { type Interaction, keepPicked } from '../authorize/interaction.ts'
@@ -110,6 +111,10 @@ function optionsOf(
     client: situation.client,
     login,
     interactionId: interaction.id,
+    redirectUri: interaction.request.redirectUri,
+    asksForOthers: parseScopes(interaction.request.scope).some(
+      one => one.kind === 'resource' && one.context === 'user',
+    ),
     sampleData: showsSampleData(settings, people),
     now: clock(),
   }
