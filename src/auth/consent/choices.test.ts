@@ -181,7 +181,15 @@ describe('the words of scopes', () => {
     for (const [scope, text] of [
       ['openid patient/Patient.rs patient/Condition.rs', 'Reads who the patient is and conditions'],
       ['patient/*.rs patient/Patient.rs', 'Reads everything in the record, also kinds of data added later'],
-      ['patient/Observation.crs', 'Reads measurements; adds measurements'],
+      ['patient/Observation.crs', 'Reads and adds measurements'],
+      [
+        'patient/Condition.rs patient/Observation.cruds',
+        'Reads conditions and measurements; adds, changes and deletes measurements',
+      ],
+      [
+        'patient/Observation.cuds user/Patient.rs',
+        'Reads, adds, changes and deletes measurements; reads who the patient is, of every patient you may see',
+      ],
       [`${LAB} patient/Condition.rs`, 'Reads some measurements and conditions'],
       ['patient/Observation.c', 'Adds measurements'],
       ['user/Patient.rs', 'Reads who the patient is, of every patient you may see'],

@@ -22,21 +22,30 @@ function partText(type: string, [name, value]: readonly [string, string]): strin
   return category?.title ?? `only where ${name} is ${value}`
 }
 
-/** What an app may do, in one sentence: "Reads conditions and medicines; adds measurements". */
+/** What an app may do, in one sentence: "Reads conditions and measurements; adds measurements". */
 export function summaryOf(scope: string): string {
   const resources = parseScopes(scope).filter(one => one.kind === 'resource')
-  const parts = [
-    ['Reads', nounsOf(resources, ['r', 's'])],
-    ['adds', nounsOf(resources, ['c'])],
-    ['changes', nounsOf(resources, ['u'])],
-    ['deletes', nounsOf(resources, ['d'])],
-  ] as const
-  const told = parts
-    .filter(([, nouns]) => nouns.length > 0)
-    .map(([verb, nouns]) => `${verb} ${listed(nouns)}`)
-  if (told.length === 0) return 'Knows who you are; reads no record'
-  const every = resources.some(({ context }) => context === 'user') ? ', of every patient you may see' : ''
-  return `${capital(told.join('; '))}${every}`
+  const isOfUser = ({ context }: ResourceScope) => context === 'user'
+  const told = [
+    ...actionsOf(resources.filter(one => !isOfUser(one))),
+    ...actionsOf(resources.filter(isOfUser)).map(action => `${action}, of every patient you may see`),
+  ]
+  return told.length === 0 ? 'Knows who you are; reads no record' : capital(told.join('; '))
+}
+
+const ACTIONS: readonly (readonly [verb: string, letters: readonly Letter[]])[] = [
+  ['reads', ['r', 's']],
+  ['adds', ['c']],
+  ['changes', ['u']],
+  ['deletes', ['d']],
+]
+
+/** "reads conditions and measurements", "adds and changes measurements": verbs about the same data stand together. */
+function actionsOf(scopes: readonly ResourceScope[]): readonly string[] {
+  const verbs = Map.groupBy(ACTIONS, ([, letters]) => listed(nounsOf(scopes, letters)))
+  return [...verbs]
+    .filter(([nouns]) => nouns !== '')
+    .map(([nouns, actions]) => `${listed(actions.map(([verb]) => verb))} ${nouns}`)
 }
 
 function nounsOf(scopes: readonly ResourceScope[], letters: readonly Letter[]): readonly string[] {
