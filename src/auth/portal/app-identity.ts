@@ -15,7 +15,7 @@ export function appName(client: Client): Html {
   return html`<b>${client.name}</b>${unverifiedBadge(client)}`
 }
 
-function unverifiedBadge({ approved }: Client): Html | undefined {
+export function unverifiedBadge({ approved }: Client): Html | undefined {
   return approved ? undefined : html`&ensp;${badge('Unverified', 'warn')}`
 }
 

@@ -12,7 +12,7 @@ import {
 } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
 import { paths } from '../paths.ts'
-import { appIdentity, listedApp, unverifiedWarning } from './app-identity.ts'
+import { appIdentity, listedApp, unverifiedBadge, unverifiedWarning } from './app-identity.ts'
 import type { App } from './apps.ts'
 import type { Encounter } from './encounters.ts'
 import { portalAddress } from './list-html.ts'
@@ -78,7 +78,7 @@ ${unverifiedWarning(client)}
 ${encounterChoice(encounters)}
 ${moreOptions()}
 <div class="launch__bar"><button class="btn btn--wide"><span>Launch ${client.name}</span> ${icon('launch')}</button>
-<p class="launch__after">Opens for <b>${nameHtml(person.name)}</b>. The link works once, within 5 minutes.</p></div>
+<p class="launch__after">Opens for <b>${nameHtml(person.name)}</b>. The link works once, within 5 minutes.${unverifiedBadge(client)}</p></div>
 </form>`
 }
 

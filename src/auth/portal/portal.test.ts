@@ -281,6 +281,9 @@ describe('GET /portal', () => {
     assert.doesNotMatch(body, /Unverified app/)
     const chosen = await clinician.get('/portal?patient=juniper&client=aaa')
     assert.match(chosen.body, /Unverified app\.<\/b> It registered itself/)
+    // The launch button stays in sight where the list of apps does not.
+    assert.match(chosen.body, /launch__after">.*badge--warn">Unverified<.*<\/p>/)
+    assert.doesNotMatch(body, /launch__after">.*Unverified/)
     assert.doesNotMatch(chosen.body, /logo\.png/)
     assert.match(String(chosen.headers['content-security-policy']), /img-src 'self' data:;/)
   })
