@@ -256,6 +256,17 @@ describe('applyPatch with a FHIRPath Patch', () => {
     assert.deepEqual(after, { value: { resourceType: 'Observation' } })
   })
 
+  it('takes a number for no name, and does not say how decimals are marked', () => {
+    const value = { name: 'value', part: [{ name: 'NUMBER', valueString: 'x' }] }
+    for (const step of [
+      { type: 'add', path: 'Patient', name: 'NUMBER', value: { valueString: 'x' } },
+      { type: 'add', path: 'Patient', name: 'contact', value },
+    ]) {
+      const patch = parseExact(JSON.stringify(patchOf(step)).replaceAll('"NUMBER"', '1.50'))
+      assert.match(JSON.stringify(applyPatch(patient(), patch)), /"operation 0 has no (name|value)/)
+    }
+  })
+
   it('takes no value that is nested too deeply', () => {
     let deep: object = { url: 'x', valueString: 'x' }
     for (let depth = 0; depth < 200; depth++) deep = { url: 'x', extension: [deep] }

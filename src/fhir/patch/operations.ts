@@ -1,3 +1,4 @@
+import { plainOf } from '../exact-json.ts'
 import { PATCH_OPERATIONS } from '../limits.ts'
 import { isRecord } from '../record.ts'
 import { PatchFailure } from './failure.ts'
@@ -58,7 +59,7 @@ function parseOperation(parameter: unknown, index: number): PatchOperation {
   const type = read('type', 'valueCode')
   switch (type) {
     case 'add': {
-      const name = read('name', 'valueString')
+      const name = plainOf(read('name', 'valueString'))
       if (typeof name !== 'string') throw unreadable('has no name')
       return { type, path, name, value: value() }
     }
@@ -90,8 +91,9 @@ function partsOf(candidates: readonly unknown[]): Value | undefined {
   const parts: [string, Value][] = []
   for (const part of candidates) {
     const value = parseValue(part)
-    if (!value || !isRecord(part) || typeof part.name !== 'string') return undefined
-    parts.push([part.name, value])
+    const name = isRecord(part) ? plainOf(part.name) : undefined
+    if (!value || typeof name !== 'string') return undefined
+    parts.push([name, value])
   }
   return { kind: 'parts', parts }
 }
