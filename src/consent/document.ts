@@ -3,24 +3,15 @@ import { isWithin } from './is-within.ts'
 import type { Access, Limit } from './reach.ts'
 import type { Roster } from './rights/panel.ts'
 
-/** A Binary without `securityContext`, and since when it exists (milliseconds since 1970). */
-export interface OpenBinary {
-  readonly id: string
-  readonly since: number
-}
-
-// A transaction may write a DocumentReference before the Binary that it names.
-const SAME_WRITE_MS = 1_000
-
 /**
  * Whether a DocumentReference lets the caller read a Binary that does not say whose it is: it names the Binary, is
- * within what the caller may read, and is of a patient whose Binaries the caller may read. It must be no older than the
- * Binary: an id that was named while it was somebody else's, or nobody's, conveys nothing
+ * within what the caller may read, and is of a patient whose Binaries the caller may read. Each server checks besides that
+ * it was written after the Binary: an id that was named while something else was stored under it conveys nothing
  * (docs/decisions/0173-binaries-of-documents.md).
  */
 export function conveys(
   document: Resource,
-  { id, since }: OpenBinary,
+  id: string,
   access: Access,
   baseUrl: string,
   roster?: Roster,
@@ -28,7 +19,6 @@ export function conveys(
   const reach = access.reach('Binary', 'r')
   const patients = reach === 'everything' ? reach : reach.filter(isToPatients)
   return (
-    Date.parse(document.meta?.lastUpdated ?? '') + SAME_WRITE_MS >= since &&
     binariesNamed(document, baseUrl).has(id) &&
     isWithin(document, access.reach('DocumentReference', 'r'), baseUrl, roster) &&
     isWithin(document, patients, baseUrl, roster)

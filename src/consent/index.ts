@@ -3,7 +3,7 @@
  * compartment, granular query and the user's own rights. Pure; it refuses nothing itself and reads no store.
  */
 export { accessOf, type GrantedAccess, isClinician, type Part, type Reached } from './access-of.ts'
-export { conveys, type OpenBinary } from './document.ts'
+export { conveys } from './document.ts'
 export { type Grant, PORTAL_CLIENT, type Policy } from './grant.ts'
 export type { Admitted, Guard, TurnedAway } from './guard.ts'
 export { hiddenProblem, updateConflict } from './hidden.ts'

@@ -24,17 +24,16 @@ export function isConveyed(
     { ...query, count: limits.DOCUMENTS_OF_BINARY },
     undefined,
   )
-  const binary = { id, since: existsSince(database, rid) }
-  return hits.some(hit => conveys(resourceOf(hit), binary, access, baseUrl, roster))
+  const lastWrite = lastWriteOf(database, rid)
+  return hits.some(
+    hit =>
+      lastWriteOf(database, hit.rid) > lastWrite && conveys(resourceOf(hit), id, access, baseUrl, roster),
+  )
 }
 
-/** When the resource was created, or created again after its last deletion. */
-function existsSince(database: Context['repository']['database'], rid: number): number {
-  const [row] = database.rows(
-    `SELECT min(updated) FROM version WHERE rid = ? AND version >
-      coalesce((SELECT max(version) FROM version WHERE rid = ? AND method = 'DELETE'), 0)`,
-    [rid, rid],
-  )
+/** The number of the last write of a resource, in the order of all writes. */
+function lastWriteOf(database: Context['repository']['database'], rid: number): number {
+  const [row] = database.rows('SELECT seq FROM version WHERE rid = ? ORDER BY version DESC LIMIT 1', [rid])
   return Number(row?.[0])
 }
 

@@ -17,8 +17,9 @@ import { entryCall } from './entry-call.ts'
 import { identify, type Step } from './identify.ts'
 import { linkReferences } from './references.ts'
 
-// R4 http.html#trules: the order of the work, whatever the order of the entries.
-const ORDER = ['delete', 'create', 'write', 'read'] as const
+// R4 http.html#trules: the order of the work, whatever the order of the entries. Binaries are written before the
+// DocumentReferences that name them (`isConveyed`).
+const ORDER = ['delete', 'binary', 'create', 'write', 'read'] as const
 
 /**
  * Does all entries or none: in one transaction, which a problem with any entry undoes. SQLite does it in one go, so that
@@ -96,21 +97,21 @@ function perform(
 /** What a step makes or changes. */
 function writtenBy(step: Step): readonly string[] {
   const stage = stageOf(step)
-  return step.identity !== undefined && (stage === 'create' || stage === 'write') ? [step.identity] : []
+  return step.identity !== undefined && stage !== 'delete' && stage !== 'read' ? [step.identity] : []
 }
 
-function stageOf({ call }: Step): (typeof ORDER)[number] {
-  switch (call.interaction.kind) {
+function stageOf({ call: { interaction } }: Step): (typeof ORDER)[number] {
+  switch (interaction.kind) {
     case 'delete':
     case 'delete-conditional':
       return 'delete'
     case 'create':
-      return 'create'
+      return interaction.type === 'Binary' ? 'binary' : 'create'
     case 'update':
     case 'update-conditional':
     case 'patch':
     case 'patch-conditional':
-      return 'write'
+      return interaction.type === 'Binary' ? 'binary' : 'write'
     default:
       return 'read'
   }

@@ -226,6 +226,44 @@ export function binarySuite(start: StartFhir): void {
     })
   })
 
+  describe('an id that was named while it was of the own patient', () => {
+    const put = (url: string) => ({ method: 'PUT', url })
+
+    /** Writes until the clock shows another time than that of the document. */
+    async function writeLater(resource: { readonly id: string }, than: string): Promise<void> {
+      let written: string | undefined
+      do written = (await all(`PUT Binary/${resource.id}`, resource)).body.meta?.lastUpdated
+      while (written === undefined || Date.parse(written) <= Date.parse(than))
+    }
+
+    it('conveys nothing that others store under it, however soon', async () => {
+      for (const id of ['overwritten', 'recreated']) {
+        assert.equal((await ann(`PUT Binary/${id}`, binary(id, 'ann'))).status, 201)
+        const made = await ann(`PUT DocumentReference/d-${id}`, document(`d-${id}`, 'ann', `Binary/${id}`))
+        assert.equal(made.status, 201, made.text)
+        if (id === 'recreated') assert.equal((await ann(`DELETE Binary/${id}`)).status, 204)
+        await writeLater(binary(id), made.body.meta?.lastUpdated ?? '')
+        assert.equal((await raw('ann', `GET Binary/${id}`)).statusCode, 403, id)
+        const again = await ann(`PUT DocumentReference/d-${id}`, document(`d-${id}`, 'ann', `Binary/${id}`))
+        assert.equal(issueOf(again), NOT_WITHIN, id)
+        // Whoever may read every Binary says whose it is.
+        await all(`PUT DocumentReference/d-${id}`, document(`d-${id}`, 'ann', `Binary/${id}`))
+        assert.equal((await raw('ann', `GET Binary/${id}`)).statusCode, 200, id)
+      }
+    })
+
+    it('conveys what the same transaction stores under it, whatever the order', async () => {
+      const entries = [
+        { resource: document('d-same', 'ann', 'Binary/same'), request: put('DocumentReference/d-same') },
+        { resource: binary('same'), request: put('Binary/same') },
+      ]
+      for (const entry of [entries, entries.toReversed()]) {
+        assert.equal((await all('POST ', { resourceType: 'Bundle', type: 'transaction', entry })).status, 200)
+        assert.equal((await raw('ann', 'GET Binary/same')).statusCode, 200)
+      }
+    })
+  })
+
   describe('a DocumentReference', () => {
     const patch = { 'content-type': 'application/json-patch+json' }
 

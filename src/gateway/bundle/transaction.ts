@@ -123,7 +123,7 @@ async function send(
   steps: readonly Step[],
   entries: readonly Entry[],
 ): Promise<ReadonlyMap<Step, WrittenEntry> | Problem> {
-  const writes = steps.filter(step => step.kind === 'write')
+  const writes = steps.filter(step => step.kind === 'write').toSorted((a, b) => rankOf(a) - rankOf(b))
   if (writes.length === 0) return new Map()
   // Entries that are not sent are named by what they are.
   const known = new Map(
@@ -146,6 +146,11 @@ async function send(
   if (isProblem(response)) return response
   const exact = parseExact(answer.text)
   return answersIn(context, writes, response.entry, isRecord(exact) ? exact.entry : undefined)
+}
+
+/** Binaries come first, so that no upstream stores them later than the DocumentReferences that name them (`conveys`). */
+function rankOf({ request }: Write): number {
+  return /^Binary\b/.test(request.url ?? '') ? 0 : 1
 }
 
 async function answersIn(

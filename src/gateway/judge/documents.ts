@@ -22,9 +22,14 @@ export async function findConveyed(context: Context, call: Call, id: string): Pr
   if (isProblem(binary) || binary.resourceType !== 'Binary' || binary.id !== id) return undefined
   if (binary.securityContext !== undefined) return undefined
   const judge = await judgeOf(context, call, [...documents, { resourceType: 'Binary' }])
-  const open = { id, since: Date.parse(binary.meta?.lastUpdated ?? '') }
-  if (isProblem(judge) || !documents.some(it => judge.conveys(it, open))) return undefined
+  if (isProblem(judge)) return undefined
+  if (!documents.some(it => timeOf(it) >= timeOf(binary) && judge.conveys(it, id))) return undefined
   return { kind: 'living', resource: binary, text: answer.text, ...versionOf(answer, binary.meta) }
+}
+
+/** When a resource was last written; NaN, which is never at or after anything, where the upstream does not tell. */
+function timeOf({ meta }: Resource): number {
+  return Date.parse(meta?.lastUpdated ?? '')
 }
 
 /** DocumentReferences within the grant that name a Binary. */

@@ -1,12 +1,4 @@
-import {
-  type Access,
-  conveys,
-  isWithin,
-  isWritable,
-  type OpenBinary,
-  type Panel,
-  type Roster,
-} from '../../consent/index.ts'
+import { type Access, conveys, isWithin, isWritable, type Panel, type Roster } from '../../consent/index.ts'
 import {
   containedPatients,
   isProblem,
@@ -28,7 +20,7 @@ export interface Judge {
   /** Whether new content may be sent to it. */
   accepts(letter: Letter, resource: Resource): boolean
   /** Whether a DocumentReference lets the caller read a Binary. */
-  conveys(document: Resource, binary: OpenBinary): boolean
+  conveys(document: Resource, binaryId: string): boolean
   /** Whether it would say the same tomorrow: it did not have to ask who is on a panel. */
   readonly lasts: boolean
 }
@@ -67,7 +59,7 @@ function judgeBy(access: Access, baseUrl: string, roster?: Roster): Judge {
     reaches: (letter, resource) =>
       !KEPT_ELSEWHERE.has(resource.resourceType) &&
       isWithin(resource, access.reach(resource.resourceType, letter), baseUrl, roster),
-    conveys: (document, binary) => conveys(document, binary, access, baseUrl, roster),
+    conveys: (document, binaryId) => conveys(document, binaryId, access, baseUrl, roster),
     accepts: (letter, resource) =>
       !KEPT_ELSEWHERE.has(resource.resourceType) &&
       isWritable(resource, access.reach(resource.resourceType, letter), baseUrl, roster),
