@@ -39,6 +39,13 @@ export const LIMITS = {
   keys: 50,
   keySetCharacters: 64_000,
   rsaBits: 8_192,
+  /** Characters of a client assertion. */
+  assertionCharacters: 8_192,
+  /** The launch context that an EHR gives: `intent` and `tenant`, and the items, URLs and JSON of `fhirContext`. */
+  contextTextCharacters: 200,
+  fhirContextItems: 50,
+  fhirContextUrlCharacters: 1_000,
+  fhirContextCharacters: 16_000,
   /** Characters that a client without the initial access token may store, and how many such clients there may be. */
   registrationCharacters: 32_000,
   unapprovedClients: 10_000,

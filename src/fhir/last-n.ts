@@ -1,6 +1,7 @@
 import { searchParameter } from './definitions.ts'
 import { fail } from './failure.ts'
 import type { Params } from './interaction.ts'
+import { LAST_N_SHOWN } from './limits.ts'
 import type { Resource } from './r4.ts'
 import { isRecord } from './record.ts'
 import { entriesOf } from './search/index-entries.ts'
@@ -14,15 +15,14 @@ export interface LastN {
   readonly criteria: Params
 }
 
-const MOST = 1000
 const FORMATS: ReadonlySet<string> = new Set(['_format', '_pretty'])
 const RESULT = /^_(?:sort|count|summary|elements|total|contained|(?:rev)?include)(?::|$)/
 
 export function parseLastN(params: Params): LastN | BadSearch {
   const given = params.filter(([name]) => name === 'max').map(([, value]) => value)
   const [max = '1', another] = given
-  if (another !== undefined || !/^\d{1,4}$/.test(max) || Number(max) < 1 || Number(max) > MOST)
-    return bad('invalid', `Cannot read max: expected one number from 1 to ${MOST}`)
+  if (another !== undefined || !/^\d{1,4}$/.test(max) || Number(max) < 1 || Number(max) > LAST_N_SHOWN)
+    return bad('invalid', `Cannot read max: expected one number from 1 to ${LAST_N_SHOWN}`)
   const unknown = params.find(([name]) => RESULT.test(name))
   if (unknown) return bad('not-supported', `Cannot use ${unknown[0]} with $lastn`)
   const criteria = params.filter(([name]) => name !== 'max' && !FORMATS.has(name))

@@ -17,6 +17,10 @@ export const SEARCH_CHARACTERS = 64 * 1024
 export const SEARCH_VALUES = 1_000
 /** Steps of reading a search: one for each value and each type that a chain or a search of all types leads to. */
 export const SEARCH_STEPS = 20_000
+/** Links of a chain: each may widen to many types. */
+export const CHAIN_LINKS = 3
+/** Resources that a page is asked for at most. */
+export const PAGE_RESOURCES = 1_000
 /** Characters of resources on a page: of what was found, and as many again of what it brings along. */
 export const PAGE_CHARACTERS = 4 * 1024 * 1024
 /** Rules that the includes of a search come to: `*` is many. */
@@ -34,6 +38,10 @@ export const INCLUDE_ROUNDS = 8
 export const PATCH_OPERATIONS = 1_000
 /** Characters of JSON that the `copy` operations of a patch copy: each copy of an array into itself doubles it. */
 export const PATCH_COPIED_CHARACTERS = 1024 * 1024
+/** Levels of a value in a patch. No valid resource is nested more deeply (see `validate`). */
+export const PATCH_DEPTH = 100
+/** Characters of a path in a FHIRPath Patch. */
+export const PATCH_PATH_CHARACTERS = 1_000
 /** Elements that all operations of a FHIRPath Patch together may look at. */
 export const PATCH_ELEMENTS = 200_000
 
@@ -59,6 +67,8 @@ export const TOKEN_CHARACTERS = 12 * 1024
 /** Granular scopes, which restrict by search parameters, of an access token. */
 export const GRANULAR_SCOPES = 150
 
+/** Observations of each code that `$lastn` shows. */
+export const LAST_N_SHOWN = 1_000
 /** Observations that `$lastn` chooses from. */
 export const LAST_N_OBSERVATIONS = 5_000
 

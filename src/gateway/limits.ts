@@ -18,6 +18,14 @@ export const SHARE_OF_GRANT = 1 / 4
 export const UPSTREAM_WAITING_PER_GRANT = 256
 /** The part of the time-out that a request waits for a connection at most. */
 export const WAITING_TIME = 3 / 4
+/** Pages of the upstream that one request looks through. */
+export const UPSTREAM_PAGES = 50
+/** Resources that a chain leads to, which are named in the search that it is replaced by: more would not fit into a URL. */
+export const CHAIN_MATCHES = 200
+/** Matches that are counted one by one: a total that the upstream gives may be of more than the caller reaches. */
+export const COUNTED = 10_000
+/** Care teams that are looked at to find out whose patient somebody is. */
+export const CARE_TEAMS = 1_000
 /** Included resources that the links of `$everything` remember, so that they are not shown again. */
 export const INCLUDES_REMEMBERED = 300
 /** Values in the JSON of such a response. */

@@ -1,5 +1,6 @@
 import { isShortText, readFhirContext } from '../launch/further-context.ts'
 import type { LaunchWish } from '../launch/prepare.ts'
+import { LIMITS } from '../limits.ts'
 
 /** What an EHR asks for: a launch of one app, for one patient, in the name of one user. */
 export interface LaunchOrder {
@@ -41,8 +42,10 @@ export function readLaunchOrder(body: unknown): LaunchOrder | string {
 }
 
 function readFurther({ intent, tenant, fhirContext = [] }: Readonly<Record<string, unknown>>) {
-  if (intent !== undefined && !isShortText(intent)) return 'intent is not a text of at most 200 characters'
-  if (tenant !== undefined && !isShortText(tenant)) return 'tenant is not a text of at most 200 characters'
+  if (intent !== undefined && !isShortText(intent))
+    return `intent is not a text of at most ${LIMITS.contextTextCharacters} characters`
+  if (tenant !== undefined && !isShortText(tenant))
+    return `tenant is not a text of at most ${LIMITS.contextTextCharacters} characters`
   const items = readFhirContext(fhirContext)
   if (typeof items === 'string') return items
   return {

@@ -1,4 +1,5 @@
 import { isId, isRecord, isResourceType } from '../../fhir/index.ts'
+import { LIMITS } from '../limits.ts'
 
 /** What a launch tells the app beside patient, encounter and banner (SMART 2.2, launch context). */
 export interface FurtherContext {
@@ -17,26 +18,29 @@ export interface FhirContextItem {
 }
 
 const MEMBERS: ReadonlySet<string> = new Set(['reference', 'canonical', 'identifier', 'type', 'role'])
-const ITEMS_MOST = 50
-/** It is stored with the launch, and comes again with every token. */
-const CHARACTERS_MOST = 16_000
 
 /** The items of a `fhirContext`, or what is wrong with it in words for a developer. */
 export function readFhirContext(value: unknown): readonly FhirContextItem[] | string {
-  if (!Array.isArray(value) || value.length > ITEMS_MOST)
-    return `fhirContext must be an array of at most ${ITEMS_MOST} objects`
+  if (!Array.isArray(value) || value.length > LIMITS.fhirContextItems)
+    return `fhirContext must be an array of at most ${LIMITS.fhirContextItems} objects`
   for (const item of value) {
     const fault = isRecord(item) ? faultOf(item) : 'each item of fhirContext must be an object'
     if (fault !== undefined) return fault
   }
-  return JSON.stringify(value).length > CHARACTERS_MOST
-    ? `fhirContext must be at most ${CHARACTERS_MOST} characters of JSON`
+  // It is stored with the launch, and comes again with every token.
+  return JSON.stringify(value).length > LIMITS.fhirContextCharacters
+    ? `fhirContext must be at most ${LIMITS.fhirContextCharacters} characters of JSON`
     : value
 }
 
 /** `intent` and `tenant`: short, and without control characters. */
 export function isShortText(value: unknown): value is string {
-  return typeof value === 'string' && value.length >= 1 && value.length <= 200 && !/\p{Cc}/u.test(value)
+  return (
+    typeof value === 'string' &&
+    value.length >= 1 &&
+    value.length <= LIMITS.contextTextCharacters &&
+    !/\p{Cc}/u.test(value)
+  )
 }
 
 type Item = Readonly<Record<string, unknown>>
@@ -82,5 +86,5 @@ function typeOf(reference: unknown): string | undefined {
 }
 
 function isAddress(value: unknown): boolean {
-  return typeof value === 'string' && value.length <= 1000 && URL.canParse(value)
+  return typeof value === 'string' && value.length <= LIMITS.fhirContextUrlCharacters && URL.canParse(value)
 }

@@ -1,4 +1,5 @@
 import { findJsonExcess } from '../../fhir/index.ts'
+import { LIMITS } from '../limits.ts'
 import type { Parameters } from '../parameters.ts'
 import { type FurtherContext, isShortText, readFhirContext } from './further-context.ts'
 
@@ -15,8 +16,10 @@ export function readOptions(form: Parameters): LaunchOptions | string {
   if (banner !== undefined && banner !== 'true' && banner !== 'false')
     return 'needPatientBanner must be true or false'
   const [intent, tenant] = [form.get('intent')?.trim() || undefined, form.get('tenant')?.trim() || undefined]
-  if (intent !== undefined && !isShortText(intent)) return 'The intent is longer than 200 characters'
-  if (tenant !== undefined && !isShortText(tenant)) return 'The tenant is longer than 200 characters'
+  if (intent !== undefined && !isShortText(intent))
+    return `The intent is longer than ${LIMITS.contextTextCharacters} characters`
+  if (tenant !== undefined && !isShortText(tenant))
+    return `The tenant is longer than ${LIMITS.contextTextCharacters} characters`
   const fhirContext = readFhirContext(itemsOf(form.get('fhirContext') ?? ''))
   if (typeof fhirContext === 'string') return fhirContext
   return {

@@ -1,3 +1,5 @@
+import { PATCH_DEPTH } from '../limits.ts'
+
 /** What came of a patch, or why it cannot be applied; malformed when it can be applied to no resource. */
 export type Attempted<T> = { readonly value: T } | { readonly failure: string; readonly malformed: boolean }
 
@@ -22,13 +24,10 @@ export function attempt<T>(patch: () => T): Attempted<T> {
   }
 }
 
-// No valid resource is nested more deeply (see `validate`).
-const MAX_DEPTH = 100
-
 /** Refuses a value that is nested so deeply that code which walks it would fail. */
 export function checkDepth(value: unknown, index: number): void {
-  if (!isShallow(value, MAX_DEPTH))
-    throw new PatchFailure(`the value of operation ${index} is nested too deeply`)
+  if (!isShallow(value, PATCH_DEPTH))
+    throw new PatchFailure(`the value of operation ${index} is nested over ${PATCH_DEPTH} levels deep`)
 }
 
 function isShallow(value: unknown, levels: number): boolean {

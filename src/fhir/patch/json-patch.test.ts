@@ -120,7 +120,7 @@ describe('applyJsonPatch', () => {
     let value: unknown = 1
     for (let level = 0; level < 20_000; level++) value = [value]
     assert.deepEqual(applyJsonPatch({}, [{ op: 'add', path: '/a', value }]), {
-      failure: 'the value of operation 0 is nested too deeply',
+      failure: 'the value of operation 0 is nested over 100 levels deep',
       malformed: false,
     })
   })

@@ -1,5 +1,5 @@
 import { plainOf } from '../exact-json.ts'
-import { PATCH_OPERATIONS } from '../limits.ts'
+import { PATCH_OPERATIONS, PATCH_PATH_CHARACTERS } from '../limits.ts'
 import { isRecord } from '../record.ts'
 import { PatchFailure } from './failure.ts'
 import { type PatchPath, parsePatchPath } from './patch-path.ts'
@@ -54,6 +54,8 @@ function parseOperation(parameter: unknown, index: number): PatchOperation {
     return parsed
   }
   const text = read('path', 'valueString')
+  if (typeof text === 'string' && text.length > PATCH_PATH_CHARACTERS)
+    throw unreadable(`has a path of over ${PATCH_PATH_CHARACTERS} characters`)
   const path = typeof text === 'string' ? parsePatchPath(text) : undefined
   if (!path) throw unreadable('has no path that is supported here')
   const type = read('type', 'valueCode')

@@ -21,7 +21,6 @@ export interface Condition {
   readonly value: string | number | boolean
 }
 
-const LONGEST_PATH = 1000
 const TOKEN = /\s*(?:('(?:[^'\\]|\\.)*')|([A-Za-z]\w*)|(-?\d{1,15}(?:\.\d{1,15})?)|([.[\]()=]))/y
 
 interface Token {
@@ -31,7 +30,7 @@ interface Token {
 
 /** Undefined when the path is not in this part of FHIRPath. */
 export function parsePatchPath(text: string): PatchPath | undefined {
-  const tokens = text.length > LONGEST_PATH ? undefined : tokensOf(text.trim())
+  const tokens = tokensOf(text.trim())
   const root = tokens?.[0]
   if (!tokens || root?.kind !== 'name' || !/^[A-Z]/.test(root.text)) return undefined
   const steps = new Reader(tokens.slice(1)).readSteps()

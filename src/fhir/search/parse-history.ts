@@ -1,6 +1,7 @@
 import { fail, isFailure } from '../failure.ts'
 import type { Params } from '../interaction.ts'
-import { type BadSearch, DEFAULT_COUNT, MAX_COUNT } from './parse-query.ts'
+import { PAGE_RESOURCES } from '../limits.ts'
+import { type BadSearch, DEFAULT_COUNT } from './parse-query.ts'
 import { parseSearch } from './parse-search.ts'
 
 /** What a history asks for (R4 http.html#history). */
@@ -35,8 +36,8 @@ function parseOne(
       return {}
     case '_count':
       return /^\d{1,9}$/.test(value)
-        ? { count: Math.min(Number(value), MAX_COUNT) }
-        : bad(`Cannot read _count: expected a number from 0 to ${MAX_COUNT}`)
+        ? { count: Math.min(Number(value), PAGE_RESOURCES) }
+        : bad(`Cannot read _count: expected a number from 0 to ${PAGE_RESOURCES}`)
     case '_since': {
       const time = timeOf(value)
       return time ? { since: time.low } : bad('Cannot read _since: expected a date and time')

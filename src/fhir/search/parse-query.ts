@@ -1,7 +1,7 @@
 import { searchParameter } from '../definitions.ts'
 import { type Failed, fail } from '../failure.ts'
 import type { Params } from '../interaction.ts'
-import { INCLUDE_RULES, SEARCH_STEPS } from '../limits.ts'
+import { INCLUDE_RULES, PAGE_RESOURCES, SEARCH_STEPS } from '../limits.ts'
 import type { SearchClause, SearchError } from './clause.ts'
 import { type IncludeRule, parseInclude } from './include-rule.ts'
 import { parseSearch, type Steps } from './parse-search.ts'
@@ -37,7 +37,6 @@ export interface SortKey {
 }
 
 export const DEFAULT_COUNT = 50
-export const MAX_COUNT = 1000
 
 // They do not change what is found: the format is agreed at the door.
 const IGNORED = new Set(['_format', '_pretty'])
@@ -145,8 +144,9 @@ function parseResultParameter(
 }
 
 function parseCount(value: string, draft: Draft): Parsed {
-  if (!/^\d{1,9}$/.test(value)) return bad(`Cannot read _count: expected a number from 0 to ${MAX_COUNT}`)
-  draft.count = Math.min(Number(value), MAX_COUNT)
+  if (!/^\d{1,9}$/.test(value))
+    return bad(`Cannot read _count: expected a number from 0 to ${PAGE_RESOURCES}`)
+  draft.count = Math.min(Number(value), PAGE_RESOURCES)
   return 'understood'
 }
 

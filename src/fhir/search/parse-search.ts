@@ -1,11 +1,8 @@
 import { isResourceType, resourceTypes, searchParameter } from '../definitions.ts'
-import { SEARCH_STEPS } from '../limits.ts'
+import { CHAIN_LINKS, SEARCH_STEPS } from '../limits.ts'
 import type { SearchParameter } from '../r4.ts'
 import type { ChainClause, HasClause, SearchClause, SearchError } from './clause.ts'
 import { parseClause } from './parse-clause.ts'
-
-/** How many links a chain may have: each may widen to many types. */
-const longestChain = 3
 
 /**
  * Reads one search parameter of a type, as it stands in the address after percent-decoding: `name` with its modifier
@@ -36,8 +33,8 @@ function parseAt(type: string, name: string, reading: Reading, links: number): S
   const { value, baseUrl, steps } = reading
   steps.left -= 1
   if (steps.left < 0) return TOO_COSTLY
-  if (links > longestChain)
-    return failed('unsupported-modifier', `Cannot follow more than ${longestChain} links`)
+  if (links > CHAIN_LINKS)
+    return failed('unsupported-modifier', `Cannot follow more than ${CHAIN_LINKS} links`)
   if (name.startsWith('_has:')) return parseHas(type, name, reading, links)
   const dot = name.indexOf('.')
   if (dot >= 0) return parseChain(type, name.slice(0, dot), name.slice(dot + 1), reading, links)

@@ -18,10 +18,9 @@ import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { find } from '../judge/find.ts'
 import { seesAll } from '../judge/sees-all.ts'
-import { INCLUDES_REMEMBERED } from '../limits.ts'
+import { INCLUDES_REMEMBERED, UPSTREAM_PAGES } from '../limits.ts'
 import { type Problem, tooCostly } from '../problem.ts'
 import { bundleText } from '../search/bundle-text.ts'
-import { PAGES } from '../search/every-page.ts'
 import { fetchPage, type PageJudge, type Released, type Spot } from '../search/fetch-page.ts'
 import { gather, type Part } from '../search/gather.ts'
 import { linksOf } from '../search/links.ts'
@@ -76,7 +75,7 @@ export async function fetchRecord(
   const fetch = (link: string) => fetchEntries(context, call, link === '' ? first : link, wanted)
   const page = await gather(spot, wanted.count, fetch, includes)
   if (isProblem(page)) return page
-  if (page.isEndless) return tooCostly(PAGES * AT_ONCE)
+  if (page.isEndless) return tooCostly(UPSTREAM_PAGES * AT_ONCE)
   const { items: entry, isWhole } = page
   const links = new Map([...page.links].map(([to, it]) => [to, { ...it, shown: includes.keys() }]))
   return {

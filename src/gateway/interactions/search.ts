@@ -12,6 +12,7 @@ import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
 import { KEPT_ELSEWHERE } from '../judge/kept-elsewhere.ts'
 import { seesAll } from '../judge/sees-all.ts'
+import { COUNTED } from '../limits.ts'
 import type { Problem } from '../problem.ts'
 import { bundleText } from '../search/bundle-text.ts'
 import { resolveChains } from '../search/chains.ts'
@@ -24,9 +25,6 @@ import { scan } from '../search/scan.ts'
 import { turnPage } from '../search/turn-page.ts'
 import { passThrough } from '../upstream/pass-through.ts'
 import { getting, pathOf, searching, strictly } from '../upstream/request-of.ts'
-
-/** How many are counted, one by one: a total that the upstream gives may be of more than the caller reaches. */
-const COUNTED = 10_000
 
 /** Searches a type, several types, or a compartment. */
 export const search: Handler<Search['kind']> = async (context, asked) => {

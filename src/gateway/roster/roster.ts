@@ -1,6 +1,7 @@
 import { fullAccess, type Panel, type Roster } from '../../consent/index.ts'
 import { fail, indexEntries, isProblem, type Params, type Resource } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
+import { CARE_TEAMS } from '../limits.ts'
 import type { Problem } from '../problem.ts'
 import { everyPage } from '../search/every-page.ts'
 import type { PageJudge } from '../search/fetch-page.ts'
@@ -8,7 +9,6 @@ import { searching } from '../upstream/request-of.ts'
 
 /** Asked about in one request: so many ids fit into an address. */
 const TOGETHER = 50
-const MOST_TEAMS = 1000
 
 /**
  * Asks the upstream whose patients these are, as its data are now: nothing is kept, so that who leaves a care team is
@@ -81,7 +81,7 @@ export async function teamsBy(
   call: Call,
   params: Params,
 ): Promise<readonly Team[] | Problem> {
-  const all = await found(context, call, 'CareTeam', [...params, ['status', 'active']], MOST_TEAMS)
+  const all = await found(context, call, 'CareTeam', [...params, ['status', 'active']], CARE_TEAMS)
   if (isProblem(all)) return all
   return all
     .filter(it => it.status === 'active')

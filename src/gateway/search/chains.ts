@@ -9,6 +9,7 @@ import {
 } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import { find } from '../judge/find.ts'
+import { CHAIN_MATCHES } from '../limits.ts'
 import type { Problem } from '../problem.ts'
 import { collect, searchFor } from './collect.ts'
 import { isReached } from './narrow-includes.ts'
@@ -17,9 +18,6 @@ import { oneType, type Search } from './plan.ts'
 type ChainClause = Extract<SearchClause, { readonly kind: 'chain' }>
 type HasClause = Extract<SearchClause, { readonly kind: 'has' }>
 type Resolved = readonly [string, string] | 'nothing' | Problem
-
-// More would not fit into an address.
-const LINKED = 200
 
 /**
  * Puts what a chain leads to in its place (`patient.name=Ann` becomes `patient=Patient/1`), found by a search that is
@@ -81,7 +79,7 @@ async function resolveChain(
   const found: string[] = []
   for (const { type } of clause.targets) {
     if (!isReached(call.access, type, 's')) continue
-    const linked = await collect(context, searchFor(call, type, [[rest, value]]), LINKED)
+    const linked = await collect(context, searchFor(call, type, [[rest, value]]), CHAIN_MATCHES)
     if (isProblem(linked)) return linked as Problem
     found.push(...linked.map(({ resource }) => `${type}/${resource.id}`))
   }
@@ -98,7 +96,7 @@ async function resolveHas(
 ): Promise<Resolved> {
   if (!isReached(call.access, source, 's')) return 'nothing'
   const inner: Params = [[name.split(':').slice(3).join(':'), value]]
-  const linked = await collect(context, searchFor(call, source, inner), LINKED)
+  const linked = await collect(context, searchFor(call, source, inner), CHAIN_MATCHES)
   if (isProblem(linked)) return linked as Problem
   const ids = linked.flatMap(({ resource }) =>
     indexEntries(resource, context.baseUrl).flatMap(entry =>

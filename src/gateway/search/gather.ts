@@ -1,5 +1,5 @@
 import { type AnyProblem, isProblem } from '../../fhir/index.ts'
-import { PAGES } from './every-page.ts'
+import { UPSTREAM_PAGES } from '../limits.ts'
 import type { Links, Spot } from './fetch-page.ts'
 
 /** A page of the upstream's, as far as it may be seen. */
@@ -55,7 +55,7 @@ export async function gather<Item, P extends AnyProblem>(
       shown.add(it)
     }
     if (!part.next) return pageOf(undefined)
-    if (pages === PAGES) return pageOf(part.next, true)
+    if (pages === UPSTREAM_PAGES) return pageOf(part.next, true)
     spot = part.next
   }
 }

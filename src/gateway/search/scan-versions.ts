@@ -2,11 +2,11 @@ import { isProblem } from '../../fhir/index.ts'
 import type { Letter } from '../../scope/index.ts'
 import type { Call, Context } from '../call.ts'
 import { judgeOf } from '../judge/judge.ts'
+import { UPSTREAM_PAGES } from '../limits.ts'
 import { type Problem, pageProblem, tooCostly } from '../problem.ts'
 import { declined } from '../upstream/declined.ts'
 import { getting } from '../upstream/request-of.ts'
 import { resourceIn } from '../upstream/resource-in.ts'
-import { PAGES } from './every-page.ts'
 import { linksIn, type Spot } from './fetch-page.ts'
 import { type Gathered, gather, type Part } from './gather.ts'
 import { AT_ONCE } from './plan.ts'
@@ -39,7 +39,7 @@ export async function scanVersions(
   const { items, links, isEndless } = page
   const isSeen = from !== undefined || items.length > 0 || (links.size > 0 && !isEndless)
   if (!isSeen && (of || !isEndless)) return 'nothing'
-  if (isEndless && items.length < count) return tooCostly(PAGES * AT_ONCE)
+  if (isEndless && items.length < count) return tooCostly(UPSTREAM_PAGES * AT_ONCE)
   return count > 0 ? page : { ...page, links: new Map(), isWhole: false }
 }
 

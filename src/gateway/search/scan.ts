@@ -1,9 +1,9 @@
 import { isProblem } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
+import { UPSTREAM_PAGES } from '../limits.ts'
 import { type Problem, tooCostly } from '../problem.ts'
 import type { UpstreamRequest } from '../upstream/exchange.ts'
 import { getting } from '../upstream/request-of.ts'
-import { PAGES } from './every-page.ts'
 import { fetchPage, type Page, type PageJudge, type Released, type Spot } from './fetch-page.ts'
 import { gather } from './gather.ts'
 import { AT_ONCE } from './plan.ts'
@@ -33,7 +33,7 @@ export async function scan(
     return { items: part.matches, next: part.links.get('next') }
   })
   if (isProblem(page)) return page
-  if (page.isEndless) return tooCostly(PAGES * AT_ONCE)
+  if (page.isEndless) return tooCostly(UPSTREAM_PAGES * AT_ONCE)
   const { items: matches, links, isWhole } = page
   return {
     matches,

@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely'
 import { type Schema, sha256 } from '../../../store/index.ts'
 import type { AuthContext } from '../../context.ts'
+import { LIMITS } from '../../limits.ts'
 import { paths } from '../../paths.ts'
 import { type Client, findClient } from '../client.ts'
 import { type Claims, checkClaims } from './check-claims.ts'
@@ -23,7 +24,7 @@ export async function checkAssertion(
   sent: { readonly assertion: string; readonly clientId: string | undefined },
 ): Promise<ProvenByAssertion | string> {
   const assertion = readAssertion(sent.assertion)
-  if (!assertion) return 'it is not a JWT of at most 8192 characters'
+  if (!assertion) return `it is not a JWT of at most ${LIMITS.assertionCharacters} characters`
   const { iss, sub } = assertion.claims
   // A NUL is in no id, and no database takes one.
   if (typeof iss !== 'string' || iss !== sub || iss.includes('\0'))

@@ -1,3 +1,4 @@
+import { LIMITS } from '../../limits.ts'
 /** A client's assertion taken apart (RFC 7523). Nothing in it is to be believed before its signature is verified. */
 export interface Assertion {
   readonly header: Readonly<Record<string, unknown>>
@@ -7,11 +8,10 @@ export interface Assertion {
   readonly signature: Buffer
 }
 
-const LONGEST = 8192
 const COMPACT = /^([\w-]+)\.([\w-]+)\.([\w-]+)$/
 
 export function readAssertion(text: string): Assertion | undefined {
-  const [, head, body, signature] = (text.length <= LONGEST && COMPACT.exec(text)) || []
+  const [, head, body, signature] = (text.length <= LIMITS.assertionCharacters && COMPACT.exec(text)) || []
   if (head === undefined || body === undefined || signature === undefined) return undefined
   const header = readObject(head)
   const claims = readObject(body)
