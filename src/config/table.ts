@@ -106,7 +106,8 @@ export const settingsTable = {
     env: 'SMART_LOGIN_FAILURE_LIMIT',
     type: types.wholeNumber(1, 1_000_000),
     initial: '10',
-    about: 'Failed logins per username and address before the next ones are answered with 429.',
+    about:
+      'Failed logins per username and address (IPv6: one /64 network) before the next ones are answered with 429.',
     of: settings => settings.loginFailureLimit,
   }),
   loginFailureWindowSeconds: fixed({

@@ -15,54 +15,67 @@ export interface Attempt {
 /** Counts the failure, or forgets those before a success. */
 type Keep = (trx: Transaction<Schema>) => Promise<void>
 
+/** A login that is refused. What counts as a failure is to be kept. */
+export type RefusedAttempt =
+  /** Username or password: which of the two is nobody's business. */
+  | { readonly kind: 'wrong'; readonly keep: Keep }
+  | { readonly kind: 'too-many'; readonly retryAfterSeconds: number; readonly keep?: Keep }
+
 /** What comes of a login attempt. */
 export type AttemptResult =
   | { readonly kind: 'right'; readonly clinician: Pick<Clinician, 'id' | 'fhirUserId'>; readonly keep: Keep }
-  /** Username or password: which of the two is nobody's business. */
-  | { readonly kind: 'wrong'; readonly keep: Keep }
-  | { readonly kind: 'too-many'; readonly retryAfterSeconds: number }
+  | RefusedAttempt
 
 /**
- * Looks at one attempt, and changes nothing: what follows from it is kept together with its audit record. Failures are
- * counted before the password is compared, which saves the work, and again after: however many guesses come at the same
- * moment, none succeeds beyond the limit.
+ * Looks at one attempt. Failures are counted before the password is compared, which saves the work, and again after. A
+ * refusal is recorded at once, though its answer may have to wait: however many guesses come at the same moment, none
+ * succeeds beyond the limit. A success changes nothing yet: what follows from it is kept together with its audit record.
  */
 export async function tryLogin(
   { store, settings, clock, checkPassword }: LoginContext,
   { username, password, address }: Attempt,
+  record: (refused: RefusedAttempt) => Promise<void>,
 ): Promise<AttemptResult> {
   const network = networkOf(address)
   const limit = (count: number) => ({ count, withinSeconds: settings.loginFailureWindowSeconds })
-  const ofUsername = failureCounter(store, limit(settings.loginFailureLimit), [username, address])
+  const ofUsername = failureCounter(store, limit(settings.loginFailureLimit), [username, network])
   const ofNetwork = failureCounter(store, limit(settings.loginFailureLimitPerAddress), [network])
   const waitFor = async () => Math.max(await ofUsername.wait(clock()), await ofNetwork.wait(clock()))
+  const refuse = async (refused: RefusedAttempt) => {
+    await record(refused)
+    return refused
+  }
   const before = await waitFor()
-  if (before > 0) return { kind: 'too-many', retryAfterSeconds: before }
+  if (before > 0) return refuse({ kind: 'too-many', retryAfterSeconds: before })
   const clinician = await findByUsername(store, username)
-  const result = await checkPassword({
+  const attempt = {
     passwordHash: clinician?.password_hash,
     enabled: clinician?.disabled === false,
-    ...{ password, network, sender: JSON.stringify([username, network]) },
-  })
-  if (result.kind === 'busy') return { kind: 'too-many', retryAfterSeconds: BUSY_SECONDS }
-  const wait = await waitFor()
-  if (wait > 0) return { kind: 'too-many', retryAfterSeconds: wait }
-  if (result.kind === 'wrong' || !clinician)
-    return {
-      kind: 'wrong',
-      async keep(trx) {
-        await ofUsername.add(trx, clock())
-        await ofNetwork.add(trx, clock())
-      },
-    }
-  return {
-    kind: 'right',
-    clinician: { id: clinician.id, fhirUserId: clinician.fhir_user_id },
-    async keep(trx) {
-      await ofUsername.clear(trx)
-      if (result.newHash !== undefined) await replaceHash(trx, clinician, result.newHash)
-    },
+    ...{ username, password, network },
   }
+  return checkPassword<AttemptResult>(attempt, async result => {
+    if (result.kind === 'busy') return refuse({ kind: 'too-many', retryAfterSeconds: BUSY_SECONDS })
+    const wait = await waitFor()
+    if (wait > 0) return refuse({ kind: 'too-many', retryAfterSeconds: wait })
+    if (result.kind === 'right' && clinician)
+      return {
+        kind: 'right',
+        clinician: { id: clinician.id, fhirUserId: clinician.fhir_user_id },
+        async keep(trx) {
+          await ofUsername.clear(trx)
+          if (result.newHash !== undefined) await replaceHash(trx, clinician, result.newHash)
+        },
+      }
+    const keep: Keep = async trx => {
+      await ofUsername.add(trx, clock())
+      await ofNetwork.add(trx, clock())
+    }
+    return refuse(
+      result.kind === 'wrong' && result.queueIsFull
+        ? { kind: 'too-many', retryAfterSeconds: BUSY_SECONDS, keep }
+        : { kind: 'wrong', keep },
+    )
+  })
 }
 
 type LoginContext = Pick<AuthContext, 'store' | 'settings' | 'clock' | 'checkPassword'>

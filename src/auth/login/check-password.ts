@@ -11,8 +11,7 @@ export interface PasswordAttempt {
   readonly password: string
   /** Whether the login may succeed at all. */
   readonly enabled: boolean
-  /** Username and network together, and the network alone. */
-  readonly sender: string
+  readonly username: string
   readonly network: string
 }
 
@@ -21,11 +20,21 @@ export type PasswordResult =
       readonly kind: 'right' /** To be stored in place of a cheaper one. */
       readonly newHash: string | undefined
     }
-  | { readonly kind: 'wrong' }
-  /** Too many attempts are waiting. */
+  | {
+      readonly kind: 'wrong' /** Whether there is no room for it to wait. */
+      readonly queueIsFull: boolean
+    }
+  /** Too many attempts of this sender are waiting: nothing was compared. */
   | { readonly kind: 'busy' }
 
-export type CheckPassword = (attempt: PasswordAttempt) => Promise<PasswordResult>
+/**
+ * Compares a password and has the result settled before another attempt is looked at, so that guesses of one moment count.
+ * Resolves with what it was settled to, when that may be told.
+ */
+export type CheckPassword = <Settled extends { readonly kind: string }>(
+  attempt: PasswordAttempt,
+  settle: (result: PasswordResult) => Promise<Settled>,
+) => Promise<Settled>
 
 /** The most costly hash that others are made to look like. Beyond it a comparison takes many seconds. */
 const COSTLIEST = 14
@@ -62,33 +71,34 @@ export function createPasswordCheck({
     const target = await findCostliest()
     const isRight = await isPasswordOf(passwordHash, password, target)
     lastMs = performance.now() - start
-    if (!isRight || !enabled) return { kind: 'wrong' }
+    if (!isRight || !enabled) return { kind: 'wrong', queueIsFull: queue.isFull }
     const own = costOf(passwordHash) ?? target
     const wanted = Math.max(cost, target)
     return { kind: 'right', newHash: own < wanted ? await hashPassword(password, wanted) : undefined }
   }
 
-  async function check(attempt: PasswordAttempt): Promise<PasswordResult> {
-    const { passwordHash, sender, network } = attempt
+  const check: CheckPassword = async (attempt, settle) => {
+    const { passwordHash, username, network } = attempt
+    const look = async () => settle(await compare(attempt))
     if (passwordHash !== undefined) {
-      const result = await queue.run({ sender, first: true }, () => compare(attempt))
-      if (result.kind === 'right') return result
-      if (queue.isFull) return { kind: 'busy' }
-      return queue.run({ sender: network, first: false }, async () => result)
+      // By username first: guesses at one from many networks keep nobody else waiting.
+      const settled = await queue.run({ sender: [username, network], first: true }, look)
+      if (settled.kind === 'right' || queue.isFull) return settled
+      return queue.run({ sender: [network], first: false }, async () => settled)
     }
-    if (!queue.isFull) return queue.run({ sender: network, first: false }, () => compare(attempt))
+    if (!queue.isFull) return queue.run({ sender: [network], first: false }, look)
     // As long as it takes to find out that a password is wrong.
     await pause(lastMs)
-    return { kind: 'busy' }
+    return settle({ kind: 'wrong', queueIsFull: true })
   }
 
-  return async attempt => {
-    const { sender } = attempt
+  return async (attempt, settle) => {
+    const sender = JSON.stringify([attempt.username, attempt.network])
     const before = waiting.get(sender) ?? 0
-    if (before >= LIMITS.loginsWaitingPerUsername) return { kind: 'busy' }
+    if (before >= LIMITS.loginsWaitingPerUsername) return settle({ kind: 'busy' })
     waiting.set(sender, before + 1)
     try {
-      return await check(attempt)
+      return await check(attempt, settle)
     } finally {
       const left = (waiting.get(sender) ?? 1) - 1
       if (left > 0) waiting.set(sender, left)

@@ -3,8 +3,12 @@ import { before, describe, it } from 'node:test'
 import { hash } from '@node-rs/bcrypt'
 import { sql } from 'kysely'
 import { eachDatabase } from '../../../test/support/databases.ts'
+import { LIMITS } from '../limits.ts'
 import { AuthHouse } from '../testing/auth-house.ts'
 import { oneStore } from '../testing/one-store.ts'
+import { tryLogin } from './attempt.ts'
+import { createPasswordCheck, type PasswordResult } from './check-password.ts'
+import { PasswordQueue } from './password-queue.ts'
 
 const WRONG = 'The username or password is not right. Check both and try again.'
 
@@ -156,6 +160,16 @@ eachDatabase((_name, open) => {
       assert.equal(failures.statusCode, 429)
     })
 
+    it('does not let the right guess in that comes with many wrong ones at the same moment', async () => {
+      await house.addClinician('guessed')
+      const wrong = Array.from({ length: 60 }, () => house.visitor().login('guessed', 'wrong'))
+      const right = await house.visitor().login('guessed')
+      assert.equal(right.statusCode, 429)
+      const statuses = (await Promise.all(wrong)).map(response => response.statusCode)
+      const counted = statuses.filter(status => status === 401).length
+      assert.ok(counted >= 10 && counted < 10 + LIMITS.passwordsAtOnce, `${counted} guesses were looked at`)
+    })
+
     it('lets many right logins in at the same moment', async () => {
       const responses = await Promise.all(Array.from({ length: 30 }, () => house.visitor().login()))
       assert.ok(responses.every(response => response.statusCode === 302))
@@ -187,6 +201,21 @@ eachDatabase((_name, open) => {
       limited.time.now += 300_000
       assert.equal((await from('10.1.0.1', 'clinician', 'sallyport')).statusCode, 302)
       await limited.app.close()
+    })
+
+    it('counts the guesses at one username from one IPv6 network together, whatever their address', async () => {
+      const from = (remoteAddress: string, password: string) =>
+        house.app.inject({
+          method: 'POST',
+          url: '/login',
+          remoteAddress,
+          payload: `username=clinician&password=${password}`,
+          headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        })
+      for (let at = 1; at <= 10; at++)
+        assert.equal((await from(`2001:db8:7:7::${at}`, 'wrong')).statusCode, 401)
+      assert.equal((await from('2001:db8:7:7::b', 'sallyport')).statusCode, 429)
+      assert.equal((await from('2001:db8:7:8::b', 'sallyport')).statusCode, 302)
     })
 
     const setCost = async (username: string, cost: number) =>
@@ -292,6 +321,63 @@ describe('GET /login', () => {
     assert.ok(answered > 50, `it was answered after ${answered}`)
     await Promise.all(flood)
     assert.deepEqual(new Set(order), new Set(['401']))
+  })
+
+  it('looks at a wrong password, and counts it, also while there is no room for its answer to wait', async () => {
+    const { store, settings, time } = await AuthHouse.open(await open())
+    const check = createPasswordCheck({ store, clock: () => time.now, cost: 4 })
+    const passwordHash = await hash('sallyport', 4)
+    const told: PasswordResult[] = []
+    const { promise: held, resolve: release } = Promise.withResolvers<void>()
+    const send = (network: string, stored: string | undefined, until: Promise<void> = Promise.resolve()) =>
+      check(
+        { username: network, network, password: 'wrong', enabled: true, passwordHash: stored },
+        async result => {
+          told.push(result)
+          await until
+          return { kind: 'refused' }
+        },
+      )
+    const running = Array.from({ length: LIMITS.passwordsAtOnce }, () => send('running', passwordHash, held))
+    const flood = Array.from({ length: LIMITS.loginsWaiting }, (_, at) => send(`flood-${at}`, undefined))
+    const known = send('known', passwordHash)
+    await send('made-up', undefined)
+    assert.deepEqual(told.at(-1), { kind: 'wrong', queueIsFull: true })
+    release()
+    await known
+    assert.deepEqual(told[LIMITS.passwordsAtOnce + 1], { kind: 'wrong', queueIsFull: true })
+    await Promise.all([...running, ...flood])
+
+    const attempt = (result: PasswordResult) =>
+      tryLogin(
+        { store, settings, clock: () => time.now, checkPassword: (_, settle) => settle(result) },
+        { username: 'clinician', password: 'any', address: '10.0.0.1' },
+        async ({ keep }) => keep && store.db.transaction().execute(keep),
+      )
+    for (let at = 0; at < settings.loginFailureLimit; at++) {
+      const { kind, ...refused } = await attempt({ kind: 'wrong', queueIsFull: true })
+      assert.deepEqual([kind, 'retryAfterSeconds' in refused && refused.retryAfterSeconds], ['too-many', 5])
+    }
+    assert.equal((await attempt({ kind: 'right', newHash: undefined })).kind, 'too-many')
+  })
+
+  it('gives every username a turn before any has a second, from however many networks it is guessed at', async () => {
+    const queue = new PasswordQueue({ atOnce: 1, longest: 400 })
+    const order: string[] = []
+    const attempt = (username: string, network: string) =>
+      queue.run({ sender: [username, network], first: true }, async () =>
+        order.push(`${username} ${network}`),
+      )
+    await Promise.all([
+      ...Array.from({ length: 100 }, (_, at) => attempt('known', `attacker-${at}`)),
+      attempt('known', 'attacker-1'),
+      attempt('known', 'own'),
+      attempt('other', 'own'),
+    ])
+    assert.equal(order.indexOf('other own'), 2)
+    assert.equal(order.indexOf('known own'), 101)
+    assert.equal(order.at(-1), 'known attacker-1')
+    assert.equal(order.length, 103)
   })
 
   it('takes as long for any username, whatever the cost of its hash', async () => {

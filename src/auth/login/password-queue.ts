@@ -1,26 +1,36 @@
-/** Attempts that wait for their turn, by whoever sends them: each sender has one turn before any has a second. */
+/**
+ * Attempts that wait for their turn, by whoever sends them: each sender has one turn before any has a second, and so have
+ * those within one sender.
+ */
 class Lane {
-  readonly #waiting = new Map<string, (() => void)[]>()
+  readonly #senders = new Map<string, Lane>()
+  readonly #starts: (() => void)[] = []
   #size = 0
 
   get size(): number {
     return this.#size
   }
 
-  add(sender: string, start: () => void): void {
-    const own = this.#waiting.get(sender)
-    if (own) own.push(start)
-    else this.#waiting.set(sender, [start])
+  add([sender, ...within]: readonly string[], start: () => void): void {
     this.#size += 1
+    if (sender === undefined) {
+      this.#starts.push(start)
+      return
+    }
+    const lane = this.#senders.get(sender) ?? new Lane()
+    this.#senders.set(sender, lane)
+    lane.add(within, start)
   }
 
   takeNext(): (() => void) | undefined {
-    const [next] = this.#waiting
-    if (!next) return undefined
-    const [sender, [start, ...others]] = next
-    this.#waiting.delete(sender)
-    if (others.length > 0) this.#waiting.set(sender, others)
+    if (this.#size === 0) return undefined
     this.#size -= 1
+    const [next] = this.#senders
+    if (!next) return this.#starts.shift()
+    const [sender, lane] = next
+    this.#senders.delete(sender)
+    const start = lane.takeNext()
+    if (lane.size > 0) this.#senders.set(sender, lane)
     return start
   }
 }
@@ -48,7 +58,7 @@ export class PasswordQueue {
 
   /** Does the work when it is the sender's turn. */
   async run<Result>(
-    { sender, first }: { readonly sender: string; readonly first: boolean },
+    { sender, first }: { readonly sender: readonly string[]; readonly first: boolean },
     work: () => Promise<Result>,
   ): Promise<Result> {
     if (this.#running >= this.#atOnce)

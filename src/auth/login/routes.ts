@@ -45,13 +45,13 @@ export function loginRoutes(app: FastifyInstance, context: AuthContext): void {
     const interaction = await interactionOf(context, form)
     const username = form.get('username') ?? ''
     const password = form.get('password') ?? ''
-    const result = await tryLogin(context, { username, password, address: request.ip })
+    const result = await tryLogin(context, { username, password, address: request.ip }, ({ kind, keep }) =>
+      auditFailure(context, request, username, { ...under(interaction), ...REFUSED_EVENTS[kind] }, keep),
+    )
     switch (result.kind) {
       case 'wrong':
-        await auditFailure(context, request, username, { ...under(interaction), ...WRONG_EVENT }, result.keep)
         return sendForm(reply, { interaction, username, status: 401, problem: WRONG })
       case 'too-many':
-        await auditFailure(context, request, username, { ...under(interaction), ...TOO_MANY_EVENT })
         reply.header('retry-after', String(result.retryAfterSeconds))
         return sendForm(reply, { interaction, username, status: 429, problem: tooMany(result) })
       case 'right':
@@ -120,8 +120,10 @@ async function auditFailure(
   })
 }
 
-const WRONG_EVENT = { status: 401, reason: 'Wrong username or password' }
-const TOO_MANY_EVENT = { status: 429, reason: 'Too many failed attempts' }
+const REFUSED_EVENTS = {
+  wrong: { status: 401, reason: 'Wrong username or password' },
+  'too-many': { status: 429, reason: 'Too many failed attempts' },
+} as const
 
 /** A login that an app waits for belongs to that app's launch. */
 function under(interaction: Interaction | undefined) {
