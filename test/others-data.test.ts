@@ -17,7 +17,23 @@ const dataOf = (id: string, organization: string): readonly Resource[] => [
     managingOrganization: to(`Organization/${organization}`),
   },
   { resourceType: 'CareTeam', id: `t-${id}`, status: 'active', subject: to(`Patient/${id}`) },
-  { resourceType: 'Condition', id: `c-${id}`, subject: to(`Patient/${id}`), code: { text: 'x' } },
+  {
+    ...{ resourceType: 'Encounter', id: `e-${id}`, status: 'finished', class: { code: 'AMB' } },
+    ...{ subject: to(`Patient/${id}`), participant: [{ individual: to('Practitioner/dr') }] },
+  },
+  {
+    ...{ resourceType: 'Condition', id: `c-${id}`, subject: to(`Patient/${id}`), code: { text: 'x' } },
+    encounter: to(`Encounter/e-${id}`),
+  },
+  { resourceType: 'Binary', id: `b-${id}`, contentType: 'text/plain', data: 'eA==' },
+  {
+    ...{ resourceType: 'DocumentReference', id: `d-${id}`, status: 'current', subject: to(`Patient/${id}`) },
+    content: [{ attachment: { url: `Binary/b-${id}` } }],
+  },
+  {
+    ...{ resourceType: 'List', id: `l-${id}`, status: 'current', mode: 'working' },
+    ...{ subject: to(`Patient/${id}`), entry: [{ item: to(`Condition/c-${id}`) }] },
+  },
   ...['lab', 'vital', 'other'].map(code => ({
     ...{ resourceType: 'Observation', id: `${code}-${id}`, status: 'final', code: { text: 'x' } },
     ...{
@@ -33,7 +49,18 @@ const OWN = [
   { resourceType: 'Organization', id: 'south', name: 'South' },
   { resourceType: 'Practitioner', id: 'dr' },
   ...dataOf('ann', 'north'),
+  {
+    ...{ resourceType: 'List', id: 'mixed', status: 'current', mode: 'working', subject: to('Patient/ann') },
+    entry: [{ item: to('Condition/c-ben') }, { item: to('Condition/c-ann') }],
+  },
 ]
+
+/** Filed under Ann, and then corrected to be Ben's. */
+const CORRECTED = ['moved', 'moved-gone', 'moved-back']
+const moved = (id: string, of: string) => ({
+  ...{ resourceType: 'Condition', id, subject: to(`Patient/${of}`), code: { text: 'x' } },
+})
+
 const rights = readRights({
   rules: [
     { clinicians: ['Practitioner/lee'], organizations: ['north'], careTeams: 'own' },
@@ -56,9 +83,10 @@ const CALLERS: Readonly<Record<string, Asking>> = {
 // With and without Ben's data: what is asked of them, and beside them.
 const LINES = [
   ...['', '/_history', '/_history?_count=1', '/_history/1', '/_history/2'].flatMap(tail =>
-    ['Patient/ben', 'Condition/c-ben', 'Observation/lab-ben', 'CareTeam/t-ben'].map(
-      it => `GET /${it}${tail}`,
-    ),
+    [
+      ...['Patient/ben', 'Condition/c-ben', 'Observation/lab-ben', 'CareTeam/t-ben', 'Binary/b-ben'],
+      ...CORRECTED.map(id => `Condition/${id}`),
+    ].map(it => `GET /${it}${tail}`),
   ),
   ...['', '?_count=1', '?_summary=count', '?_total=accurate&_count=1', '?_sort=-_id'].flatMap(tail =>
     [
@@ -75,7 +103,23 @@ const LINES = [
     'Condition/_history',
     'Condition/_history?_count=1',
     '_history?_count=2',
+    'Condition/_history?_since=2020-01-01T00:00:00Z&_count=1',
     'Patient/ben/$everything',
+    'Patient/ann/$everything?_count=2',
+    'Encounter/e-ben/$everything',
+    'Encounter/e-ann/$everything',
+    'Observation/$lastn',
+    'Observation/$lastn?patient=ben',
+    'Observation/$lastn?patient.name=ben',
+    'DocumentReference/$docref?patient=ben',
+    'Patient/ben/$summary',
+    'Composition/none/$document',
+    'Condition?_list=l-ben',
+    'Condition?_list=mixed',
+    'Condition?_include=*&_revinclude=*',
+    'Practitioner?_revinclude=*&_count=1',
+    'Organization?_revinclude=*',
+    'DocumentReference?location=Binary/b-ben',
   ].map(it => `GET /${it}`),
   'GET /?_type=Patient,Condition&_count=1',
   'GET /Condition?patient=ben',
@@ -119,6 +163,9 @@ describe('what others have', () => {
   before(async () => {
     const ben = dataOf('ben', 'south')
     worlds = [await startCounted(OWN), await startCounted([...OWN, ...ben])]
+    for (const id of CORRECTED)
+      for (const patient of ['ann', 'ben'])
+        await worlds[1]?.fhir.ask(`PUT /Condition/${id}`, ADMIN, moved(id, patient))
     for (const it of ben)
       await worlds[1]?.fhir.ask(`PUT /${it.resourceType}/${it.id}`, ADMIN, { ...it, language: 'en' })
   })
@@ -144,4 +191,17 @@ describe('what others have', () => {
         assert.equal(withThem, without, line)
       }
     })
+
+  it('is as nothing where it was filed under another patient, corrected, and deleted or stored again', async () => {
+    const [, { fhir } = assert.fail()] = worlds
+    for (const id of CORRECTED.slice(1)) await fhir.ask(`DELETE /Condition/${id}`, ADMIN)
+    await fhir.ask('PUT /Condition/moved-back', ADMIN, moved('moved-back', 'ben'))
+    const lines = LINES.filter(line => /moved|_history/.test(line))
+    for (const caller of Object.values(CALLERS))
+      for (const line of lines) {
+        // How often the upstream is asked for a history depends on deletions.
+        const [without, withThem] = (await told(line, caller)).map(it => it.replace(/after \d+ requests/, ''))
+        assert.equal(withThem, without, line)
+      }
+  })
 })
