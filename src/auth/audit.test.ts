@@ -141,7 +141,7 @@ eachDatabase((_name, open) => {
       for (const token of [access_token, access_token, refresh_token, refresh_token, strangerToken])
         await house.visitor().post('/oauth2/revoke', { token, client_id: 'sallyport-app' })
       const given = ['revoke', true, 200, 'sallyport-app']
-      const reason = 'The app gave the token back'
+      const reason = 'The app revoked the token'
       // A token does not always name its user as a resource.
       const [, one, other, ...more] = (await lines()).map(line => line.filter(it => it !== user))
       assert.deepEqual(more, [])

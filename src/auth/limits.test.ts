@@ -167,9 +167,9 @@ describe('the limits of what strangers store', () => {
     const signer = new SigningClient('any', house.time)
     const keys = (count: number) => ({ keys: Array.from({ length: count }, () => signer.jwk) })
     const cases: readonly (readonly [object, RegExp])[] = [
-      [{ redirect_uris: urls(21) }, /at most 20 addresses/],
+      [{ redirect_uris: urls(21) }, /at most 20 URLs/],
       [{ redirect_uris: urls(1, 2_001) }, /longer than 2000 characters/],
-      [{ post_logout_redirect_uris: urls(21) }, /at most 20 texts/],
+      [{ post_logout_redirect_uris: urls(21) }, /at most 20 strings/],
       [{ client_name: 'n'.repeat(201) }, /at most 200 characters/],
       [{ logo_uri: urls(1, 2_001)[0] }, /at most 2000 characters/],
       [{ jwks: keys(51) }, /more than 50 keys/],

@@ -59,7 +59,7 @@ export const appTable = {
     type: types.wholeNumber(1, 300),
     initial: '10',
     about:
-      'How long the app server waits for an answer of the FHIR server, and of the auth server (there 20 s at most).',
+      'How long the app server waits for a response of the FHIR server, and of the auth server (at most 20 s).',
     of: settings => settings.app.timeoutSeconds,
   }),
 }

@@ -9,7 +9,7 @@ export const databaseTable = {
     type: types.wholeNumber(1, 1000),
     initial: '10',
     about:
-      'PostgreSQL: how many connections each process keeps at most. One more is used to check that the database can be written.',
+      'PostgreSQL: maximum number of connections of each process. One more connection tests whether the database accepts writes.',
     of: settings => settings.database.poolSize,
   }),
   databaseConnectTimeoutSeconds: fixed({
@@ -17,8 +17,7 @@ export const databaseTable = {
     env: 'SMART_DATABASE_CONNECT_TIMEOUT_SECONDS',
     type: types.wholeNumber(1, 60),
     initial: '5',
-    about:
-      'PostgreSQL: how long a request waits for a connection, a new one or a free one, before it is answered with 503.',
+    about: 'PostgreSQL: how long a request waits for a new or free connection before it gets 503.',
     of: settings => settings.database.connectTimeoutSeconds,
   }),
   databaseStatementTimeoutSeconds: fixed({
@@ -26,7 +25,7 @@ export const databaseTable = {
     env: 'SMART_DATABASE_STATEMENT_TIMEOUT_SECONDS',
     type: types.wholeNumber(1, 300),
     initial: '15',
-    about: 'PostgreSQL: how long a statement may take before its request is answered with 503.',
+    about: 'PostgreSQL: how long a statement may take before its request gets 503.',
     of: settings => settings.database.statementTimeoutSeconds,
   }),
 }

@@ -41,7 +41,7 @@ export const networkTable = {
     type: types.hosts,
     otherwise: 'none',
     about:
-      'Further host names that a request (`Host`) may name where the servers listen on loopback only. Loopback names and those of the three addresses are always accepted, others get 421.',
+      'Further host names that `Host` may contain if the servers listen on loopback only. Loopback names and the hosts of the three URLs are always accepted; others get 421.',
     of: settings => settings.allowedHosts,
   }),
   trustProxy: open({
@@ -57,7 +57,7 @@ export const networkTable = {
     env: 'SMART_TLS_CERT',
     type: types.path,
     otherwise: 'none',
-    about: 'PEM file with the certificate chain that the servers show; goes with `tls-key`.',
+    about: 'PEM file with the certificate chain of the servers; requires `tls-key`.',
     of: settings => settings.tlsCert,
   }),
   tlsKey: open({
@@ -73,8 +73,7 @@ export const networkTable = {
     env: 'SMART_ALLOW_HTTP',
     type: types.flag,
     initial: 'false',
-    about:
-      'Lets a start off loopback have `http:` addresses. Tokens and patient records then cross the network in clear.',
+    about: 'Allows `http:` URLs off loopback. Tokens and patient records then cross the network unencrypted.',
     of: settings => settings.allowHttp,
   }),
   drainDelaySeconds: open({
@@ -83,7 +82,7 @@ export const networkTable = {
     type: types.wholeNumber(0, 6),
     otherwise: '`0` on loopback, else `3`',
     about:
-      'How long a server that is stopped serves on while `/readyz` says `draining`, before it closes its sockets: longer than the proxy takes to notice.',
+      'How long a stopping server keeps serving while `/readyz` answers `draining`, before it closes its sockets. Set it longer than the proxy takes to notice.',
     of: settings => settings.drainDelaySeconds,
   }),
 }

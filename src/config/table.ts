@@ -124,7 +124,7 @@ export const settingsTable = {
     type: types.wholeNumber(1, 1_000_000),
     initial: '1000',
     about:
-      'Failed logins from one address (IPv6: one /64 network), whatever the username, before the next ones are answered with 429. All users behind one NAT, or behind a proxy that `trust-proxy` does not name, share one address.',
+      'Failed logins from one address (IPv6: one /64 network), for any username, before further logins get 429. All users behind one NAT, or behind a proxy that `trust-proxy` does not name, share one address.',
     of: settings => settings.loginFailureLimitPerAddress,
   }),
   loginIdleSeconds: open({
@@ -133,7 +133,7 @@ export const settingsTable = {
     type: types.wholeNumber(0, 28_800),
     otherwise: '`1800`; on loopback `0`',
     about:
-      'How long a login lasts when no page is opened with it; `0` for its maximum of 8 hours. Apps keep the access that they were given.',
+      'A login ends after this time without a page being opened; with `0` only the maximum of 8 hours applies. Apps keep their access.',
     of: settings => settings.loginIdleSeconds,
   }),
   openMetrics: fixed({
@@ -213,7 +213,7 @@ export const settingsTable = {
     type: types.oneOf('current', 'version'),
     initial: 'current',
     about:
-      'What an old version of a resource is judged by: `current`, the version and the current version must both be within the grant; `version`, the version alone.',
+      'How access to an old version of a resource is decided. `current`: the version and the current version must both be within the grant; `version`: only the version itself.',
     of: settings => settings.fhir.versionAccess,
   }),
   fhirPolicyFile: open({

@@ -1,7 +1,7 @@
 import { fixed, open } from './setting-row.ts'
 import * as types from './setting-types.ts'
 
-/** The settings of the gateway and of the FHIR server behind it. */
+/** The settings of the gateway and of the upstream FHIR server. */
 export const upstreamTable = {
   fhirUpstreamUrl: open({
     name: 'smart.fhir.upstream-url',
@@ -34,7 +34,7 @@ export const upstreamTable = {
     type: types.fhirOperations,
     otherwise: 'none',
     about:
-      'Operations of that server that a caller who may see everything may call: `$meta`, `Patient/$match`; by POST the caller must also be allowed to write everything, unless the name ends in `:read` (docs/gateway.md).',
+      'Operations of the upstream that callers with access to all data may call: `$meta`, `Patient/$match`. With POST the caller must also be allowed to write all data, unless the name ends in `:read` (docs/gateway.md).',
     of: settings => settings.fhir.upstream.operations,
   }),
   fhirUpstreamSearchParameters: open({
@@ -43,7 +43,7 @@ export const upstreamTable = {
     type: types.searchParameters,
     otherwise: 'none',
     about:
-      'Search parameters that your site defined on that server, for callers of limited grants: `mrn`, `Patient.mrn`. Only those that look at nothing but the resource itself (docs/gateway.md).',
+      'Search parameters that your site defined on the upstream and that limited callers may use: `mrn`, `Patient.mrn`. List only parameters that depend on nothing but the resource itself (docs/gateway.md).',
     of: settings => settings.fhir.upstream.searchParameters,
   }),
   fhirUpstreamTimeoutSeconds: fixed({
@@ -60,7 +60,7 @@ export const upstreamTable = {
     type: types.wholeNumber(1, 1024),
     initial: '16',
     about:
-      'Largest response of the upstream that the gateway looks into, in megabytes. A larger page is answered with 400, a larger resource with 502.',
+      'Largest upstream response that the gateway checks, in megabytes. A larger page gets 400, a larger resource 502.',
     of: settings => settings.fhir.upstream.responseLimitMegabytes,
   }),
   fhirUpstreamConnections: fixed({

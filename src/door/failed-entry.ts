@@ -9,14 +9,11 @@ export function failedEntry(error: unknown): { readonly status: number; readonly
 const UNAVAILABLE = {
   status: 503,
   body: JSON.stringify(
-    outcome(
-      'transient',
-      'Cannot process entry: the database cannot be used now. Send this entry again later',
-    ),
+    outcome('transient', 'Cannot process entry: the database is unavailable. Send this entry again later'),
   ),
 }
 
 const UNEXPECTED = {
   status: 500,
-  body: JSON.stringify(outcome('exception', 'Cannot process entry: something went wrong here')),
+  body: JSON.stringify(outcome('exception', 'Cannot process entry: an internal error occurred')),
 }

@@ -49,7 +49,7 @@ export function documentProblem(context: Context, call: Call, content: ExactReso
   if (named.size > limits.BINARIES_OF_DOCUMENT)
     return fail({
       problem: 'too-costly',
-      text: `Cannot write DocumentReference: it names over ${limits.BINARIES_OF_DOCUMENT} Binaries`,
+      text: `Cannot write DocumentReference: it names more than ${limits.BINARIES_OF_DOCUMENT} Binaries`,
     })
   const isOurs = (id: string) => {
     if (writing?.has(`Binary/${id}`)) return true

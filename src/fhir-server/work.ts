@@ -29,5 +29,5 @@ export function openReadBudget(): ReadBudget {
 
 const TOO_MANY_READS = fail({
   problem: 'too-costly',
-  text: `Cannot process transaction: its searches and reads take over ${limits.TRANSACTION_READ_MS} ms of work`,
+  text: `Cannot process transaction: its searches and reads take more than ${limits.TRANSACTION_READ_MS} ms of work`,
 })

@@ -35,12 +35,12 @@ export function openBundleBudget(connection: { readonly destroyed: boolean }): B
 
 export const RESPONSE_TOO_LARGE = fail({
   problem: 'too-costly',
-  text: `Cannot process entry: the response to the Bundle would be over ${BUNDLE_RESPONSE_BYTES} bytes`,
+  text: `Cannot process entry: the response to the Bundle would exceed ${BUNDLE_RESPONSE_BYTES} bytes`,
 })
 
 const TOO_MUCH_WORK = fail({
   problem: 'too-costly',
-  text: `Cannot process entry: the Bundle has taken over ${BUNDLE_WORK_MS} ms of work`,
+  text: `Cannot process entry: the Bundle has taken more than ${BUNDLE_WORK_MS} ms of work`,
 })
 
 const CLIENT_GONE = fail({

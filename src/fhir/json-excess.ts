@@ -19,7 +19,7 @@ export function findJsonExcess(text: string, mostValues = JSON_VALUES): string |
       case OPEN_ARRAY:
         depth++
         values++
-        if (depth > JSON_DEPTH) return `its JSON is nested over ${JSON_DEPTH} levels deep`
+        if (depth > JSON_DEPTH) return `its JSON is nested more than ${JSON_DEPTH} levels deep`
         break
       case CLOSE_OBJECT:
       case CLOSE_ARRAY:
@@ -29,7 +29,7 @@ export function findJsonExcess(text: string, mostValues = JSON_VALUES): string |
         values++
         break
     }
-    if (values > mostValues) return `its JSON has over ${mostValues} values`
+    if (values > mostValues) return `its JSON has more than ${mostValues} values`
   }
   return undefined
 }

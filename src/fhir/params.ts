@@ -20,9 +20,9 @@ const RESULT = new Set([
 
 /** Says why a query or a form is too long to be read; undefined when it is not. */
 export function findSearchExcess(text: string): string | undefined {
-  if (text.length > SEARCH_CHARACTERS) return `it has over ${SEARCH_CHARACTERS} characters`
+  if (text.length > SEARCH_CHARACTERS) return `it has more than ${SEARCH_CHARACTERS} characters`
   const separators = text.match(/[&,]|%2c/gi)?.length ?? 0
-  return separators >= SEARCH_VALUES ? `it has over ${SEARCH_VALUES} parameters and values` : undefined
+  return separators >= SEARCH_VALUES ? `it has more than ${SEARCH_VALUES} parameters and values` : undefined
 }
 
 /**

@@ -35,7 +35,7 @@ export function parseEntries(body: unknown, baseUrl: string): Entries | BadBundl
   if (type !== 'batch' && type !== 'transaction')
     return bad('Cannot process Bundle: expected one of type batch or transaction')
   if (!Array.isArray(entry)) return bad('Cannot process Bundle: its entry is not a list')
-  if (entry.length > BUNDLE_ENTRIES) return tooCostly(`it has over ${BUNDLE_ENTRIES} entries`)
+  if (entry.length > BUNDLE_ENTRIES) return tooCostly(`it has more than ${BUNDLE_ENTRIES} entries`)
   if (countPatchCharacters(entry) > BUNDLE_PATCH_CHARACTERS)
     return tooCostly(`its JSON Patches have over ${BUNDLE_PATCH_CHARACTERS} characters of base64`)
   const entries: Entry[] = []

@@ -52,7 +52,7 @@ export function readBody(
   if (!bytes || bytes.length === 0)
     return interaction.kind === 'operation'
       ? { body: undefined }
-      : fail({ problem: 'malformed-body', text: 'Cannot read body: there is none' })
+      : fail({ problem: 'malformed-body', text: 'Cannot read body: it is empty' })
   if (sendsContent(interaction, contentType ?? '')) return { body: binaryOf(interaction, headers, bytes) }
   if (!expected.includes(mediaType(contentType ?? '')) || !isUtf8(contentType ?? ''))
     return fail({ problem: 'wrong-content-type', expected, isPatch })

@@ -39,14 +39,14 @@ export function pageProblem(problem: Problem): Problem {
   if (problem.problem !== 'upstream-broken' || problem.excess === undefined) return problem
   return fail({
     problem: 'too-costly',
-    text: `Cannot use the page of the FHIR server: ${problem.excess}. Ask for smaller pages with _count`,
+    text: `Cannot use the page of the upstream FHIR server: ${problem.excess}. Request smaller pages with _count`,
   })
 }
 
 export function tooCostly(most: number): Problem {
   return fail({
     problem: 'too-costly',
-    text: `Cannot look through over ${most} resources for this: ask for less`,
+    text: `Cannot check more than ${most} resources for this request: request less data`,
   })
 }
 
@@ -60,22 +60,22 @@ function responseTo(problem: Problem): Turndown {
   switch (problem.problem) {
     case 'upstream-away':
       return {
-        ...turndown(503, 'transient', 'The FHIR server behind this one does not answer. Try again soon.'),
+        ...turndown(503, 'transient', 'The upstream FHIR server does not answer. Try again soon.'),
         headers: { 'retry-after': '2' },
       }
     case 'upstream-late':
-      return turndown(504, 'transient', 'The FHIR server behind this one did not answer in time.')
+      return turndown(504, 'transient', 'The upstream FHIR server did not answer in time.')
     case 'too-many-waiting':
       return {
         ...turndown(
           429,
           'throttled',
-          `Over ${problem.limit} requests of this grant wait for the FHIR server. Try again soon.`,
+          `More than ${problem.limit} requests of this grant are waiting for the FHIR server. Try again soon.`,
         ),
         headers: { 'retry-after': '2' },
       }
     case 'upstream-broken':
-      return turndown(502, 'transient', 'The FHIR server behind this one gave an answer that cannot be used.')
+      return turndown(502, 'transient', 'The upstream FHIR server sent an invalid response.')
     case 'upstream-declined': {
       const { status, said, retryAfter, allow } = problem
       const headers = {
@@ -88,7 +88,7 @@ function responseTo(problem: Problem): Turndown {
       return turndown(
         501,
         'not-supported',
-        `Cannot write this ${problem.type}: the FHIR server behind this one gives no version to hold on to`,
+        `Cannot write this ${problem.type}: the upstream FHIR server does not return its version`,
       )
     case 'kept-elsewhere':
       return turndown(

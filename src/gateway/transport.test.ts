@@ -267,10 +267,7 @@ describe('an upstream that goes away', () => {
     for (let at = 0; at < 5; at++) assert.equal((await ann('GET Patient/ann')).status, 503)
     assert.equal(await ready(), 503)
     const reply = await ann('GET Patient/ann')
-    assert.equal(
-      issueOf(reply),
-      '503 transient: The FHIR server behind this one does not answer. Try again soon.',
-    )
+    assert.equal(issueOf(reply), '503 transient: The upstream FHIR server does not answer. Try again soon.')
     assert.equal(reply.headers['retry-after'], '2')
     await away.reopen()
     assert.equal((await ann('GET Patient/ann')).status, 503, 'it is left alone for a while')

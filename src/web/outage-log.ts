@@ -12,7 +12,7 @@ export function logOutages(log: FastifyBaseLogger, clock: () => number): (error:
     const now = clock()
     if (!outage || now - outage.lastAt > OVER_AFTER_MS) {
       outage = { failed: 0, toldAt: now, lastAt: now }
-      log.error({ err: error }, 'Database unavailable: requests are answered with 503')
+      log.error({ err: error }, 'Database unavailable: requests get 503')
       return
     }
     outage.failed++

@@ -36,7 +36,7 @@ const WORDS = {
   'unknown-host': {
     status: 421,
     title: 'This server does not have that name',
-    text: 'The request names a host that this server does not answer for.',
+    text: 'This server does not accept requests for that host.',
     issue: 'forbidden',
     oauth: 'invalid_request',
   },
@@ -114,7 +114,7 @@ function otherNames(url: string): string {
 
 const MALFORMED: Readonly<Record<string, string>> = {
   FST_ERR_CTP_INVALID_JSON_BODY: 'The body is not valid JSON.',
-  [JSON_EXCESS]: `The JSON of the body is nested over ${limits.JSON_DEPTH} levels deep, or has over ${limits.JSON_VALUES} values.`,
+  [JSON_EXCESS]: `The JSON body is nested more than ${limits.JSON_DEPTH} levels deep, or has more than ${limits.JSON_VALUES} values.`,
   FST_ERR_CTP_EMPTY_JSON_BODY: 'The body is empty.',
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'The body is not as long as its Content-Length says.',
   FST_ERR_BAD_URL: 'The address is not valid.',

@@ -164,9 +164,9 @@ describe('createServer: a body that is too large', () => {
     assert.deepEqual(
       told.map(({ msg, failed, err }) => [msg, failed, err !== undefined]),
       [
-        ['Database unavailable: requests are answered with 503', undefined, true],
+        ['Database unavailable: requests get 503', undefined, true],
         ['Database still unavailable', 3, false],
-        ['Database unavailable: requests are answered with 503', undefined, true],
+        ['Database unavailable: requests get 503', undefined, true],
       ],
     )
   })
@@ -181,7 +181,7 @@ describe('createServer: JSON that is nested too deeply', () => {
       headers: { 'content-type': 'application/json' },
     })
     assert.equal(reply.statusCode, 400)
-    assert.match(reply.body, /over 500 levels deep/)
+    assert.match(reply.body, /more than 500 levels deep/)
     const plain = await app.inject({ method: 'POST', url: '/form', payload: { a: [1] } })
     assert.deepEqual(plain.json(), { a: [1] })
     const poisoned = '{"__proto__":{"a":1}}'

@@ -45,8 +45,8 @@ export function auditTrail(store: Store, fhirBaseUrl: string): AuditTrail {
         }
         default:
           return isReading(interaction)
-            ? unsupported('Cannot read versions of an AuditEvent: it has one', [])
-            : unsupported('Cannot write AuditEvents: only this server does', ['GET', 'HEAD'])
+            ? unsupported('Cannot read versions of an AuditEvent: there is only one', [])
+            : unsupported('Cannot write AuditEvents: only the server creates them', ['GET', 'HEAD'])
       }
     },
   }
@@ -59,8 +59,8 @@ function isReading({ kind }: Interaction): boolean {
 /** What clients are told who try to change the trail, or to reach it inside of a Bundle. */
 export function auditRefusal(interaction: Interaction): FhirProblem {
   return interaction.kind === 'read' || interaction.kind.startsWith('search') || isReading(interaction)
-    ? unsupported('Cannot read AuditEvents inside of a Bundle: ask for them by themselves', [])
-    : unsupported('Cannot write AuditEvents: only this server does', [])
+    ? unsupported('Cannot read AuditEvents in a Bundle: request them separately', [])
+    : unsupported('Cannot write AuditEvents: only the server creates them', [])
 }
 
 async function read<P extends AnyProblem>(

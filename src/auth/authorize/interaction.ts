@@ -27,7 +27,7 @@ export async function storeInteraction(
   if (network !== undefined && (await isFull(store, network, clock())))
     return new Refusal(
       'temporarily_unavailable',
-      `More than ${LIMITS.pendingPerNetwork} requests from one network, or ${LIMITS.pending} in all, wait for a login.`,
+      `More than ${LIMITS.pendingPerNetwork} requests from one network, or ${LIMITS.pending} in all, are waiting for a login.`,
     )
   const id = randomToken()
   await store.db

@@ -173,11 +173,8 @@ function texts(document: Document, name: string): readonly string[] | undefined 
   if (value === undefined || value === null) return undefined
   if (!Array.isArray(value) || value.length > LIMITS.urls || !value.every(one => typeof one === 'string'))
     throw name === 'redirect_uris'
-      ? new Unfit(
-          'invalid_redirect_uri',
-          `The redirect_uris must be a list of at most ${LIMITS.urls} addresses.`,
-        )
-      : unfit(`The ${name} must be a list of at most ${LIMITS.urls} texts.`)
+      ? new Unfit('invalid_redirect_uri', `The redirect_uris must be a list of at most ${LIMITS.urls} URLs.`)
+      : unfit(`The ${name} must be a list of at most ${LIMITS.urls} strings.`)
   return value
 }
 

@@ -45,7 +45,7 @@ async function checkStranger({ store }: AuthContext, metadata: ClientMetadata): 
   if (JSON.stringify(metadata).length > LIMITS.registrationCharacters)
     return new Refusal(
       'invalid_client_metadata',
-      `The metadata are longer than ${LIMITS.registrationCharacters} characters.`,
+      `The metadata is longer than ${LIMITS.registrationCharacters} characters.`,
     )
   const { count } = await store.db
     .selectFrom('client')

@@ -52,7 +52,7 @@ async function revokeRecorded(
     const ended = await revokeToken(trx, context, { client, token, keys })
     const event = { kind: 'revoke', status: 200, client: client.id } as const
     if (ended)
-      await auditEvent(context, request, { ...ended, ...event, reason: 'The app gave the token back' }, trx)
+      await auditEvent(context, request, { ...ended, ...event, reason: 'The app revoked the token' }, trx)
     return undefined
   })
 }

@@ -268,7 +268,7 @@ describe('what a Bundle may cost', () => {
     assert.deepEqual(statuses(reply), [...Array(8).fill('200'), ...Array(5).fill('400')])
     assert.match(
       issues(reply)[8] ?? '',
-      /^Cannot process entry: the response to the Bundle would be over 8388608 bytes$/,
+      /^Cannot process entry: the response to the Bundle would exceed 8388608 bytes$/,
     )
     assert.ok(reply.text.length < limits.BUNDLE_RESPONSE_BYTES + 100_000)
     assert.equal((await fhir('GET Binary/other')).status, 404)
@@ -292,7 +292,7 @@ describe('what a Bundle may cost', () => {
       entry('POST Patient', { resource: { resourceType: 'Patient' } }),
       ...Array.from({ length: 3 }, () => entry('GET Binary/large')),
     ])
-    assert.match(issueOf(reply), /^400 too-costly: .* over 8388608 bytes$/)
+    assert.match(issueOf(reply), /^400 too-costly: .* exceed 8388608 bytes$/)
     assert.equal(await howMany('Patient'), 2)
   })
 
@@ -311,14 +311,14 @@ describe('what a Bundle may cost', () => {
     const value = 'x'.repeat(limits.INDEX_ROWS * limits.INDEX_ROW_CHARACTERS)
     assert.match(
       issueOf(await fhir('POST Patient', { resourceType: 'Patient', identifier: [{ value }] })),
-      /^400 too-costly: Cannot store resource: it has over 15000 search values$/,
+      /^400 too-costly: Cannot store resource: it has more than 15000 search values$/,
     )
   })
 
   it('bounds the search values of a resource and of a transaction', async () => {
     assert.match(
       issueOf(await fhir('POST Condition', codings(limits.INDEX_ROWS))),
-      /^400 too-costly: Cannot store resource: it has over 15000 search values$/,
+      /^400 too-costly: Cannot store resource: it has more than 15000 search values$/,
     )
     const reply = await run('transaction', [
       entry('POST Condition', { resource: codings(10_000) }),
@@ -326,7 +326,7 @@ describe('what a Bundle may cost', () => {
     ])
     assert.match(
       issueOf(reply),
-      /^400 too-costly: Cannot process transaction: it writes over 15000 search values$/,
+      /^400 too-costly: Cannot process transaction: it writes more than 15000 search values$/,
     )
     assert.equal(await howMany('Condition'), 0)
     assert.equal((await fhir('POST Condition', codings(10_000))).status, 201)
@@ -339,7 +339,7 @@ describe('what a Bundle may cost', () => {
         entry('GET Patient?name:contains=x&_total=accurate'),
       ),
     )
-    assert.match(issueOf(reply), /^400 too-costly: .* its searches and reads take over 100 ms of work$/)
+    assert.match(issueOf(reply), /^400 too-costly: .* its searches and reads take more than 100 ms of work$/)
   })
 
   it('lets others have their turn between the entries of a batch', async () => {

@@ -53,7 +53,7 @@ function link(place: Place, value: unknown, key: string, depth: number): unknown
     return new Unlinked(
       fail({
         problem: 'malformed-body',
-        text: `Cannot read resource: it is over ${MAX_DEPTH} levels deep`,
+        text: `Cannot read resource: it is nested more than ${MAX_DEPTH} levels deep`,
       }),
     )
   return Array.isArray(value) ? linkItems(place, value, key, depth) : linkMembers(place, value, depth)

@@ -82,7 +82,7 @@ function run(
 
 const TOO_MANY_ROWS = fail({
   problem: 'too-costly',
-  text: `Cannot process transaction: it writes over ${limits.INDEX_ROWS} search values`,
+  text: `Cannot process transaction: it writes more than ${limits.INDEX_ROWS} search values`,
 })
 
 function perform(

@@ -58,7 +58,7 @@ export function runHistory(
 
 const TOO_MANY_LEFT_OUT = fail({
   problem: 'too-costly',
-  text: `Cannot look through over ${VERSIONS_JUDGED} versions, or ${limits.PAGE_CHARACTERS} characters of them, for this: ask for the history of one resource, or with _since`,
+  text: `Cannot check more than ${VERSIONS_JUDGED} versions, or ${limits.PAGE_CHARACTERS} characters of them, for one page: request the history of one resource, or with _since`,
 })
 
 /** How many versions there are, as far as it is cheap to know. */

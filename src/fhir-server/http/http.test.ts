@@ -69,7 +69,7 @@ describe('bodies', () => {
     assert.equal(reply.statusCode, 400)
     assert.equal(
       issueOf(await post('', 'application/fhir+json')),
-      '400 structure: Cannot read body: there is none',
+      '400 structure: Cannot read body: it is empty',
     )
   })
 

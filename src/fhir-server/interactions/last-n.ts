@@ -37,7 +37,7 @@ export function lastN(context: Context, call: Call<Operation>): Answer | Problem
   if (next)
     return fail({
       problem: 'too-costly',
-      text: `Cannot choose among over ${limits.LAST_N_OBSERVATIONS} Observations or ${limits.PAGE_CHARACTERS} characters: name the patient or a code`,
+      text: `Cannot choose among more than ${limits.LAST_N_OBSERVATIONS} Observations or ${limits.PAGE_CHARACTERS} characters: name the patient or a code`,
     })
   const found = hits.map(hit => ({ hit, resource: readHit(hit) }))
   const newest = selectLastN(found, ({ resource }) => resource, asked.max, baseUrl)

@@ -31,7 +31,7 @@ export interface RefusedResource {
 const UNREADABLE: Fault = {
   path: 'AuditEvent',
   code: 'structure',
-  text: 'Not imported: the server answers AuditEvents from its own audit trail, so that nobody could read it',
+  text: 'Not imported: the server serves AuditEvents from its own audit trail, so nobody could read this one',
 }
 
 const ID = /^[A-Za-z0-9\-.]{1,64}$/

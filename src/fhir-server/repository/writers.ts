@@ -53,5 +53,5 @@ export function writers(
 
 const TOO_MANY_ROWS = fail({
   problem: 'too-costly',
-  text: `Cannot store resource: it has over ${limits.INDEX_ROWS} search values`,
+  text: `Cannot store resource: it has more than ${limits.INDEX_ROWS} search values`,
 })

@@ -45,7 +45,7 @@ export function includesOf(
 
 const TOO_MUCH = fail({
   problem: 'too-costly',
-  text: `Cannot include over ${limits.INCLUDED_RESOURCES} resources or ${limits.PAGE_CHARACTERS} characters: ask for smaller pages`,
+  text: `Cannot include more than ${limits.INCLUDED_RESOURCES} resources or ${limits.PAGE_CHARACTERS} characters: ask for smaller pages`,
 })
 
 /** What any match of a query refers to and that is no match itself; of the named types, if there are some. */
@@ -77,7 +77,7 @@ export function referredTo(
 
 const TOO_MUCH_REFERRED = fail({
   problem: 'too-costly',
-  text: `Cannot include over ${limits.INCLUDED_RESOURCES} resources or ${limits.PAGE_CHARACTERS} characters: name the types by _type`,
+  text: `Cannot include more than ${limits.INCLUDED_RESOURCES} resources or ${limits.PAGE_CHARACTERS} characters: name the types by _type`,
 })
 
 /** The numbers of what the rule brings along. */

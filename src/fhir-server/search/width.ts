@@ -7,10 +7,10 @@ export function tooWide({ types, sort, includes }: Query): Problem | undefined {
   for (const { clauses } of types)
     if (clauses.reduce((sum, clause) => sum + widthOf(clause), 0) > QUERY_VALUES)
       return costly(
-        `Cannot search by over ${QUERY_VALUES} values, or by a chain over so many types: name the type`,
+        `Cannot search by more than ${QUERY_VALUES} values, or by a chain through so many types: name the type`,
       )
-  if (sort.length > SORT_KEYS) return costly(`Cannot sort by over ${SORT_KEYS} parameters`)
-  return includes.length > INCLUDES ? costly(`Cannot include by over ${INCLUDES} parameters`) : undefined
+  if (sort.length > SORT_KEYS) return costly(`Cannot sort by more than ${SORT_KEYS} parameters`)
+  return includes.length > INCLUDES ? costly(`Cannot include by more than ${INCLUDES} parameters`) : undefined
 }
 
 function widthOf(clause: SearchClause): number {

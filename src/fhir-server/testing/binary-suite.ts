@@ -333,7 +333,7 @@ export function binarySuite(start: StartFhir): void {
       const attachments = Array.from({ length: 21 }, (_, at) => ({ attachment: { url: `Binary/own-${at}` } }))
       const { id: _, ...content } = { ...document('x', 'ann', ''), content: attachments }
       const reply = await ann('POST DocumentReference', content)
-      assert.match(issueOf(reply), /^400 too-costly: .*over 20 Binaries/)
+      assert.match(issueOf(reply), /^400 too-costly: .*more than 20 Binaries/)
     })
   })
 }

@@ -159,7 +159,7 @@ describe('applyPatch with a FHIRPath Patch', () => {
   const FAILS: Readonly<Record<string, readonly [operation: Parts, failure: RegExp]>> = {
     'an element that is there already': [
       { type: 'add', path: 'Patient', name: 'gender', value: { valueCode: 'male' } },
-      /there is a gender already/,
+      /there already is a gender/,
     ],
     'an element that the type does not have': [
       { type: 'add', path: 'Patient', name: '__proto__', value: { valueString: 'x' } },
@@ -175,7 +175,7 @@ describe('applyPatch with a FHIRPath Patch', () => {
     ],
     'a path to several': [{ type: 'delete', path: 'Patient.name' }, /leads to several/],
     'the whole resource': [{ type: 'delete', path: 'Patient' }, /whole resource/],
-    'another resource': [{ type: 'delete', path: 'Group.name' }, /the resource is no Group/],
+    'another resource': [{ type: 'delete', path: 'Group.name' }, /the resource is not a Group/],
     'a place past the end': [
       { type: 'insert', path: 'Patient.name', index: 3, value: { valueHumanName: {} } },
       /no place 3 in name/,
@@ -186,7 +186,7 @@ describe('applyPatch with a FHIRPath Patch', () => {
     ],
     'a list that is none': [
       { type: 'insert', path: 'Patient.gender', index: 0, value: { valueCode: 'male' } },
-      /gender is no list/,
+      /gender is not a list/,
     ],
     'an element of a primitive': [
       { type: 'add', path: 'Patient.gender', name: 'extension', value: { valueExtension: {} } },
@@ -234,7 +234,7 @@ describe('applyPatch with a FHIRPath Patch', () => {
       applyPatch(patient(), patchOf(...Array.from({ length: count }, () => step)))
     assert('value' in many(PATCH_OPERATIONS))
     assert.deepEqual(many(PATCH_OPERATIONS + 1), {
-      failure: `it has over ${PATCH_OPERATIONS} operations`,
+      failure: `it has more than ${PATCH_OPERATIONS} operations`,
       malformed: true,
     })
   })
@@ -244,7 +244,7 @@ describe('applyPatch with a FHIRPath Patch', () => {
     const path = "Patient.identifier.where(value = 'none')"
     const steps = Array.from({ length: PATCH_OPERATIONS }, () => ({ type: 'delete', path }))
     assert.deepEqual(applyPatch(patient({ identifier }), patchOf(...steps)), {
-      failure: `it looks at over ${PATCH_ELEMENTS} elements`,
+      failure: `it visits more than ${PATCH_ELEMENTS} elements`,
       malformed: false,
     })
   })

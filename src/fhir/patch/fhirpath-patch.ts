@@ -16,7 +16,7 @@ export function applyFhirPathPatch(resource: unknown, patch: unknown): Patched {
     const budget = { left: PATCH_ELEMENTS }
     for (const [index, operation] of operations.entries()) {
       if (operation.path.root !== root.type)
-        throw new PatchFailure(`the resource is no ${operation.path.root}`)
+        throw new PatchFailure(`the resource is not a ${operation.path.root}`)
       if ('value' in operation) checkDepth(operation.value, index)
       apply(root, operation, budget)
     }
@@ -72,7 +72,7 @@ function add(place: Place, name: string, value: Value): void {
   const taken = element.types.map(type => keyOf(element, type)).find(it => holder[it] !== undefined)
   if (element.max > 1) insert({ by: holder, key, element }, lengthOf(holder[key]), added)
   else if (taken !== undefined || holder[`_${key}`] !== undefined)
-    throw new PatchFailure(`there is a ${name} already`)
+    throw new PatchFailure(`there already is a ${name}`)
   else holder[key] = added
 }
 
@@ -115,7 +115,7 @@ function listAt(root: Place, steps: readonly PatchStep[], budget: Budget): List 
   if (last?.kind !== 'child') throw new PatchFailure('the path does not lead to a list')
   const place = onlyAt(root, steps.slice(0, -1), budget)
   const element = childElement(place, last.name)
-  if (element.max === 1) throw new PatchFailure(`${last.name} is no list`)
+  if (element.max === 1) throw new PatchFailure(`${last.name} is not a list`)
   return { by: holderOf(place), key: last.name, element }
 }
 

@@ -128,7 +128,7 @@ describe('applyJsonPatch', () => {
   it('fails when copies of copies grow past a bound', () => {
     const doubling = Array.from({ length: 28 }, () => ({ op: 'copy', from: '/note', path: '/note/-' }))
     const patched = applyJsonPatch({ note: [{ text: 'x'.repeat(1000) }] }, doubling)
-    assert.deepEqual(patched, { failure: 'it copies over 1048576 characters', malformed: false })
+    assert.deepEqual(patched, { failure: 'it copies more than 1048576 characters', malformed: false })
   })
 
   it('refuses more operations than the limit before it applies any', () => {
@@ -137,7 +137,7 @@ describe('applyJsonPatch', () => {
     const patched = applyJsonPatch({ note: [] }, adding(PATCH_OPERATIONS))
     assert.ok('value' in patched)
     assert.deepEqual(applyJsonPatch({ note: [] }, adding(150_000)), {
-      failure: 'it has over 1000 operations',
+      failure: 'it has more than 1000 operations',
       malformed: true,
     })
   })

@@ -19,13 +19,13 @@ export function applyJsonPatch(document: unknown, patch: unknown): Patched {
   return attempt(() => {
     if (!Array.isArray(patch)) throw new PatchFailure('expected an array of operations', true)
     if (patch.length > PATCH_OPERATIONS)
-      throw new PatchFailure(`it has over ${PATCH_OPERATIONS} operations`, true)
+      throw new PatchFailure(`it has more than ${PATCH_OPERATIONS} operations`, true)
     let value = structuredClone(document)
     let copied = 0
     for (const operation of patch.map(parseOperation)) {
       if (operation.op === 'copy') copied += sizeAt(value, operation.from)
       if (copied > PATCH_COPIED_CHARACTERS)
-        throw new PatchFailure(`it copies over ${PATCH_COPIED_CHARACTERS} characters`)
+        throw new PatchFailure(`it copies more than ${PATCH_COPIED_CHARACTERS} characters`)
       value = apply(value, operation)
     }
     return value

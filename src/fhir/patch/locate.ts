@@ -40,7 +40,7 @@ function follow(places: readonly Place[], step: PatchStep, budget: Budget): read
 
 function spend(places: readonly Place[], budget: Budget): readonly Place[] {
   budget.left -= places.length + 1
-  if (budget.left < 0) throw new PatchFailure(`it looks at over ${PATCH_ELEMENTS} elements`)
+  if (budget.left < 0) throw new PatchFailure(`it visits more than ${PATCH_ELEMENTS} elements`)
   return places
 }
 

@@ -27,7 +27,7 @@ export function isFhirPathPatch(body: unknown): body is { readonly parameter: re
 export function parseOperations(patch: unknown): readonly PatchOperation[] {
   if (!isFhirPathPatch(patch)) throw new PatchFailure('expected Parameters with operations', true)
   if (patch.parameter.length > PATCH_OPERATIONS)
-    throw new PatchFailure(`it has over ${PATCH_OPERATIONS} operations`, true)
+    throw new PatchFailure(`it has more than ${PATCH_OPERATIONS} operations`, true)
   return patch.parameter.map(parseOperation)
 }
 

@@ -134,7 +134,10 @@ function parseResultParameter(
       const rules = parseInclude(name, value, types)
       if (typeof rules === 'string') return bad(rules)
       if (draft.includes.length + rules.length > INCLUDE_RULES)
-        return bad(`Cannot include by over ${INCLUDE_RULES} types of references: name them`, 'too-costly')
+        return bad(
+          `Cannot include by more than ${INCLUDE_RULES} types of references: name them`,
+          'too-costly',
+        )
       draft.includes.push(...rules)
       return 'understood'
     }

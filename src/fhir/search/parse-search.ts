@@ -47,7 +47,7 @@ function parseAt(type: string, name: string, reading: Reading, links: number): S
 
 const TOO_COSTLY = failed(
   'too-costly',
-  `Cannot search by so many values and types: it takes over ${SEARCH_STEPS} steps. Name the type`,
+  `Cannot search by so many values and types: it takes more than ${SEARCH_STEPS} steps. Name the type`,
 )
 
 function parseChain(

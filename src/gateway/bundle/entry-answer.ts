@@ -31,7 +31,7 @@ export function entryAnswer(answer: Answer): string {
   return `{${parts.join(',')}}`
 }
 
-const BROKEN = fail({ problem: 'upstream-broken', why: 'its JSON is broken' })
+const BROKEN = fail({ problem: 'upstream-broken', why: 'its JSON is invalid' })
 
 function readBody(
   body: Answer['body'],

@@ -58,7 +58,7 @@ async function fetchDocument(
   if (isProblem(bundle)) return bundle
   const entries = entriesIn(bundle)
   const exact = entriesIn(parseExact(answer.text))
-  if (!entries || !exact) return fail({ problem: 'upstream-broken', why: 'its document is no Bundle' })
+  if (!entries || !exact) return fail({ problem: 'upstream-broken', why: 'its document is not a Bundle' })
   const resources = entries.flatMap(({ resource }) => (isResource(resource) ? [resource] : []))
   const judge = await judgeOf(context, call, resources)
   if (isProblem(judge)) return judge

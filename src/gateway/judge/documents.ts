@@ -63,7 +63,7 @@ export async function documentProblem(
   if (named.size > limits.BINARIES_OF_DOCUMENT)
     return fail({
       problem: 'too-costly',
-      text: `Cannot write DocumentReference: it names over ${limits.BINARIES_OF_DOCUMENT} Binaries`,
+      text: `Cannot write DocumentReference: it names more than ${limits.BINARIES_OF_DOCUMENT} Binaries`,
     })
   for (const id of named)
     if (!context.writing?.has(`Binary/${id}`) && !(await mayTouch(context, call, id)))

@@ -202,7 +202,7 @@ async function judgedAnew(
   const resource = resourceIn(answer)
   if (isProblem(resource)) return resource
   if (resource.resourceType !== type || resource.id !== id)
-    return fail({ problem: 'upstream-broken', why: 'it answered with another resource than was asked for' })
+    return fail({ problem: 'upstream-broken', why: 'it answered with a different resource' })
   const judge = await judgeOf(context, call, [resource], id)
   if (isProblem(judge)) return judge
   if (!judge.reaches(letter, resource)) return undefined

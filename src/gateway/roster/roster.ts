@@ -111,7 +111,7 @@ export async function found(
   if (typeof outcome === 'number') return resources
   return OWN.has(outcome.problem)
     ? outcome
-    : fail({ problem: 'upstream-broken', why: `it does not tell the ${type}s that a policy needs` })
+    : fail({ problem: 'upstream-broken', why: `it does not return the ${type}s that the policy needs` })
 }
 
 function only(type: string): PageJudge {

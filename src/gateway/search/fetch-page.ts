@@ -65,7 +65,7 @@ export async function fetchPage(
   const bundle = resourceIn(answer)
   if (isProblem(bundle)) return pageProblem(bundle)
   const entries = entriesIn(bundle)
-  if (!entries) return fail({ problem: 'upstream-broken', why: 'it answered a search with something else' })
+  if (!entries) return fail({ problem: 'upstream-broken', why: 'it did not answer a search with a Bundle' })
   const links = linksIn(context, bundle)
   if (isProblem(links)) return links
   const judge = await judgeOf(

@@ -25,7 +25,7 @@ function holds(pages: readonly string[]): void {
   })
 }
 
-const TOO_COSTLY = '400 too-costly: Cannot look through over 5000 resources for this: ask for less'
+const TOO_COSTLY = '400 too-costly: Cannot check more than 5000 resources for this request: request less data'
 const versions = ({ body }: Reply) => body.entry?.map(it => it.resource?.meta?.versionId) ?? []
 const asksFor = async (line: string) => {
   const from = upstream.seen.length

@@ -34,7 +34,7 @@ export async function shownVersions(
   of?: { readonly id: string },
 ): Promise<readonly object[] | Problem> {
   const versions = versionsIn(bundle, parseExact(text), context.baseUrl)
-  if (!versions) return fail({ problem: 'upstream-broken', why: 'it answered a history with something else' })
+  if (!versions) return fail({ problem: 'upstream-broken', why: 'it did not answer a history with a Bundle' })
   const found = await contentsOf(context, call, versions)
   if (isProblem(found)) return found as Problem
   const contents = found as ReadonlyMap<Version, Resource>

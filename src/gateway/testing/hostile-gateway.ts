@@ -6,7 +6,7 @@ import { type HostileUpstream, startHostile } from './hostile-upstream.ts'
 import { startGateway } from './start-gateway.ts'
 
 export const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'
-export const BROKEN = '502 transient: The FHIR server behind this one gave an answer that cannot be used.'
+export const BROKEN = '502 transient: The upstream FHIR server sent an invalid response.'
 
 const vitals: Access = {
   reach: type => (type === 'Observation' ? [{ patient: 'ann', query: [['category', 'vital-signs']] }] : []),

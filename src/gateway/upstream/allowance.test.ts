@@ -95,7 +95,7 @@ describe('what the response to a Bundle may hold', () => {
     const { entry } = JSON.parse(answer.body) as Body
     const statuses = (entry ?? []).map(it => it.response?.status)
     assert.deepEqual(statuses, [...Array(8).fill('200 OK'), ...Array(992).fill('400 Bad Request')])
-    assert.match(entry?.at(-1)?.response?.outcome?.issue?.[0]?.details.text ?? '', /over 8388608 bytes$/)
+    assert.match(entry?.at(-1)?.response?.outcome?.issue?.[0]?.details.text ?? '', /exceed 8388608 bytes$/)
     assert.equal(seen.times, 9)
     assert.ok(answer.body.length < limits.BUNDLE_RESPONSE_BYTES + 400 * 1_000)
   })

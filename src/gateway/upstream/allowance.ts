@@ -43,11 +43,14 @@ export function withAllowance(upstream: Upstream, most: number, caller: Caller):
   }
 }
 
-const NOBODY_WAITS: Problem = fail({ problem: 'too-costly', text: 'Cannot go on: the caller has gone' })
+const NOBODY_WAITS: Problem = fail({
+  problem: 'too-costly',
+  text: 'Cannot continue: the caller has closed the connection',
+})
 
 const TOO_MUCH = fail({
   problem: 'too-costly',
-  text: `Cannot read over ${UPSTREAM_CHARACTERS} characters from the FHIR server for one request: ask for less at once`,
+  text: `Cannot read more than ${UPSTREAM_CHARACTERS} characters from the upstream FHIR server for one request: request less data`,
 })
 
 const TOO_OFTEN: Problem = fail({

@@ -89,7 +89,7 @@ function released(
   addresses: Addresses,
 ): Answer | Problem {
   if (body !== undefined && !isJson(headers['content-type']))
-    return fail({ problem: 'upstream-broken', why: 'it is no JSON' })
+    return fail({ problem: 'upstream-broken', why: 'it is not JSON' })
   return { status, headers: releasedHeaders(headers, addresses), body }
 }
 

@@ -15,9 +15,9 @@ import {
 import { startGateway } from '../testing/start-gateway.ts'
 
 const guard = guardOf({ all: fullAccess, ann: patientAccess('ann') })
-const AWAY = 'Cannot use the FHIR server behind: it does not answer'
-const REFUSED = 'Cannot use the FHIR server behind: it does not accept the credentials of the gateway'
-const WELL = 'FHIR server behind can be used again'
+const AWAY = 'Upstream FHIR server unavailable: it does not answer'
+const REFUSED = 'Upstream FHIR server unavailable: it does not accept the credentials of the gateway'
+const WELL = 'Upstream FHIR server recovered'
 
 interface Watched {
   readonly upstream: HostileUpstream
@@ -50,7 +50,7 @@ async function watched(
     throw new Error(`Readiness never said ${status}`)
   }
   const log = () =>
-    lines.map(line => JSON.parse(line).msg).filter(text => text.includes('FHIR server behind'))
+    lines.map(line => JSON.parse(line).msg).filter(text => text.startsWith('Upstream FHIR server'))
   try {
     await work({ upstream, fhir, until, log, raw: () => lines.join('') })
   } finally {
@@ -68,7 +68,7 @@ describe('the watch over the upstream', () => {
       await until(200)
       assert.deepEqual(log(), [])
       await upstream.close()
-      assert.equal(await until(503), 'the FHIR server behind cannot be used: it does not answer')
+      assert.equal(await until(503), 'the upstream FHIR server is unavailable: it does not answer')
       for (let at = 0; at < 10; at++) await Promise.all([until(503), fhir.as('ann')('GET Patient/ann')])
       assert.deepEqual(log(), [AWAY])
       assert.match(raw(), /ECONNREFUSED/)
@@ -129,7 +129,7 @@ describe('the watch over the upstream', () => {
         for (let at = 0; at < 10; at++) await until(503)
         answer = token('first')
         await until(200)
-        const none = 'Cannot use the FHIR server behind: the gateway gets no access token for it'
+        const none = 'Upstream FHIR server unavailable: the gateway gets no access token for it'
         assert.deepEqual(log(), [none, WELL])
         assert.match(raw(), /its token endpoint answered 401/)
       }))

@@ -41,10 +41,10 @@ export function watch(clock: () => number, log?: Pick<Logger, 'warn'>): Watch {
     const before = state?.complaint
     state = { complaint, at: clock() }
     if (complaint?.kind === before?.kind) return
-    if (!complaint) log?.warn('FHIR server behind can be used again')
+    if (!complaint) log?.warn('Upstream FHIR server recovered')
     else {
       const cause = complaint.cause && { cause: scrub(complaint.cause) }
-      log?.warn({ ...cause }, `Cannot use the FHIR server behind: ${complaint.reason}`)
+      log?.warn({ ...cause }, `Upstream FHIR server unavailable: ${complaint.reason}`)
     }
   }
 
@@ -76,7 +76,7 @@ export function watch(clock: () => number, log?: Pick<Logger, 'warn'>): Watch {
       async check() {
         if (!state && watched) await probeOnce(watched)
         const complaint = state?.complaint
-        if (complaint) throw new NotReady(`the FHIR server behind cannot be used: ${complaint.reason}`)
+        if (complaint) throw new NotReady(`the upstream FHIR server is unavailable: ${complaint.reason}`)
       },
     },
     start(upstream) {

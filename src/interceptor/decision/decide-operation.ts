@@ -27,7 +27,7 @@ function anyOf(first: Decision, ...rest: readonly Decision[]): Decision {
 function judgeWholeType(of: Case, type: string): Decision {
   const decision = anyOf(judgeType(of, type, 'r'), judgeType(of, type, 's'))
   if (!decision.allowed || decision.within === 'everything') return decision
-  return refusedFor({ kind: 'not-within', hint: `This operation needs a scope for all of ${type}` })
+  return refusedFor({ kind: 'not-within', hint: `This operation needs a scope without a filter for ${type}` })
 }
 
 const READING: readonly Letter[] = ['r', 's']
@@ -41,6 +41,6 @@ function judgeAllData(of: Case, writes: boolean): Decision {
   const scope = writes ? 'system/*.cruds' : 'system/*.rs'
   return refusedFor({
     kind: 'not-within',
-    hint: `This operation needs a grant of all data, such as ${scope}`,
+    hint: `This operation needs access to all data, such as ${scope}`,
   })
 }

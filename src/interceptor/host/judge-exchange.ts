@@ -116,7 +116,7 @@ async function partRefusal(
   return within ? undefined : STORED_OUTSIDE
 }
 
-const STORED_OUTSIDE: Refusal = { kind: 'not-within', hint: 'What is stored there is not within the grant' }
+const STORED_OUTSIDE: Refusal = { kind: 'not-within', hint: 'The stored resource is not within the grant' }
 
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0

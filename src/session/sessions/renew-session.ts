@@ -67,7 +67,7 @@ async function redeem(context: AppContext, session: Session, refreshToken: strin
   if (redeemed.failure.kind === 'session-over') {
     await context.store.db.transaction().execute(async trx => {
       await endSession(trx, session)
-      const reason = 'The auth server renews it no more'
+      const reason = 'The auth server no longer renews it'
       await auditSession(context, session, { kind: 'session-end', status: 401, reason }, trx)
     })
   }
