@@ -329,20 +329,29 @@ describe('an upstream that ignores a parameter', () => {
     assert.deepEqual(idsOf(await fhir.as('all')('GET ?_type=Observation&identifier=NEW')), [])
   })
 
-  it('does not show by short pages how much it found beside', async () => {
+  it('does not show by short pages how much it found beside, whether or not it says what is a match', async () => {
     const all = Array.from({ length: 6 }, (_, at) =>
       observation(`o${at}`, at === 2 ? 'bob' : 'ann', { identifier: [{ value: at % 2 ? 'OTHER' : 'MINE' }] }),
     )
-    upstream.answer((request, response) => {
-      const { searchParams } = new URL(request.url ?? '', upstream.url)
-      const [at, count] = [Number(searchParams.get('at') ?? 0), Number(searchParams.get('_count') ?? 2)]
-      const url = `${upstream.url}/Observation?at=${at + count}&_count=${count}`
-      const more = at + count < all.length ? { link: [{ relation: 'next', url }] } : {}
-      json(response, searchset(all.slice(at, at + count), more))
-    })
-    const first = await ann('GET Observation?identifier=MINE&_count=1')
-    assert.deepEqual(idsOf(first), ['o0'])
-    const second = await ann(`GET ${nextOf(first)}`)
-    assert.deepEqual([idsOf(second), nextOf(second)], [['o4'], undefined])
+    const plain = (resources: readonly object[], more: object) =>
+      searchset([], { entry: resources.map(resource => ({ resource })), ...more })
+    for (const [bundleOf, query] of [
+      [searchset, ''],
+      [plain, ''],
+      [plain, '&_include=Observation:encounter'],
+      [plain, '&_include=Observation:has-member'],
+    ] as const) {
+      upstream.answer((request, response) => {
+        const { searchParams } = new URL(request.url ?? '', upstream.url)
+        const [at, count] = [Number(searchParams.get('at') ?? 0), Number(searchParams.get('_count') ?? 2)]
+        const url = `${upstream.url}/Observation?at=${at + count}&_count=${count}`
+        const more = at + count < all.length ? { link: [{ relation: 'next', url }] } : {}
+        json(response, bundleOf(all.slice(at, at + count), more))
+      })
+      const first = await ann(`GET Observation?identifier=MINE&_count=1${query}`)
+      assert.deepEqual(idsOf(first), ['o0'])
+      const second = await ann(`GET ${nextOf(first)}`)
+      assert.deepEqual([idsOf(second), nextOf(second)], [['o4'], undefined], query)
+    }
   })
 })

@@ -110,10 +110,13 @@ function pick(entries: readonly Entry[], exact: readonly Entry[], may: PageJudge
     const isMatch = mode !== 'include' && mode !== 'outcome' && may.isMatch(resource, judge)
     const isStray = isMatch && may.isAsked?.(resource) === false
     if (isStray) strays += 1
-    if (mode === 'match' && (isStray || !isMatch)) lost += 1
     if (isMatch && !isStray) matches.push(released)
-    else if (mode !== 'match' && mode !== 'outcome' && may.isInclude(resource, judge))
-      candidates.push(released)
+    else {
+      const isCandidate = mode !== 'match' && mode !== 'outcome' && may.isInclude(resource, judge)
+      if (isCandidate) candidates.push(released)
+      // `search.mode` is optional: what may have been a match counts as one.
+      if (mode !== 'include' && mode !== 'outcome' && (isStray || !isCandidate)) lost += 1
+    }
   }
   return { matches, strays, lost, includes: may.includes(matches, candidates) }
 }
