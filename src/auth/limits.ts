@@ -9,8 +9,9 @@ export const LIMITS = {
   appsListed: 100,
   /** How long a client's key set is not fetched again, in milliseconds, whatever its headers say. */
   keySetPauseMs: 5_000,
-  /** Key sets of clients that are fetched at the same time. */
+  /** Key sets of clients that are fetched at the same time, and how many of them for clients that nobody approved. */
   keySetFetches: 32,
+  keySetFetchesOfStrangers: 16,
   /** Key sets of clients that are kept in memory. */
   keySetsKept: 1_000,
   /** Passwords that are compared at the same time; each takes a processor for some 50 ms. */

@@ -12,6 +12,7 @@ describe('isLoopbackHost', () => {
     '::1',
     '[::1]',
     '::ffff:127.0.0.1',
+    '[::ffff:7f00:1]',
   ]) {
     it(`holds for ${host}`, () => assert.equal(isLoopbackHost(host), true))
   }
@@ -25,6 +26,9 @@ describe('isLoopbackHost', () => {
     '127.0.0.1.example',
     'mylocalhost',
     '::2',
+    // 7.241.0.1 and 0.0.0.127: groups are written without their zeros.
+    '::ffff:7f1:1',
+    '::ffff:7f',
     '',
   ]) {
     it(`does not hold for ${host || 'nothing'}`, () => assert.equal(isLoopbackHost(host), false))

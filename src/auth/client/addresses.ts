@@ -13,7 +13,7 @@ export function redirectUriFault(text: string): string | undefined {
 /** What is wrong with a URL that an app is launched at. An app with a hash router has a fragment (`/#/launch`). */
 export function launchUrlFault(text: string): string | undefined {
   const [page = ''] = text.split('#', 1)
-  return pageFault(absolute(page)) ?? (isAscii(text) ? undefined : NOT_ASCII)
+  return pageFault(absolute(page)) ?? (isEncoded(text) ? undefined : NOT_ENCODED)
 }
 
 /** What is wrong with the URL of a logo. */
@@ -33,17 +33,19 @@ export function jwksUrlFault(text: string): string | undefined {
   return url.protocol === 'https:' || isLoopbackHttp(url) ? undefined : 'expected https, or http on loopback'
 }
 
-const NOT_ASCII = 'expected ASCII characters, with all others percent-encoded'
+const NOT_ENCODED = 'expected the characters of a URL, with all others percent-encoded'
 
-/** A URL has no other characters (RFC 3986, 2), and the Location header can hold no others. */
-function isAscii(text: string): boolean {
-  return /^[\x21-\x7e]*$/.test(text)
+/** A URL has no other characters (RFC 3986, 2), and the Location header cannot hold them all. */
+function isEncoded(text: string): boolean {
+  return /^[\w\-.~:/?#[\]@!$&'()*+,;=%]*$/.test(text)
 }
 
 function absolute(text: string): URL | string {
   const url = URL.parse(text)
-  if (url === null || /[\s\p{Cc}]/u.test(text)) return 'expected an absolute address'
-  if (!isAscii(text)) return NOT_ASCII
+  // Without the slashes a browser takes it for a path on the host that it comes from.
+  if (url === null || /[\s\p{Cc}]/u.test(text) || /^https?:(?!\/\/)/i.test(text))
+    return 'expected an absolute address'
+  if (!isEncoded(text)) return NOT_ENCODED
   if (/^https?:$/.test(url.protocol) && !isPlainHost(url.hostname))
     return 'expected a plain host name or an IP address'
   if (text.includes('#')) return 'expected an address without fragment'

@@ -137,6 +137,11 @@ describe('POST /oauth2/register', () => {
     'a wildcard host': { ...APP, redirect_uris: ['https://*.example/'] },
     'no list': { ...APP, redirect_uris: 'https://app.example/' },
     'a path that no header can hold': { ...APP, redirect_uris: ['https://app.example/コ'] },
+    'a scheme without slashes, which a browser takes for a path of ours': {
+      ...APP,
+      redirect_uris: ['https:app.example/callback'],
+    },
+    'a backslash': { ...APP, redirect_uris: ['https://app.example\\@evil.example/'] },
     'half of a surrogate pair': { ...APP, post_logout_redirect_uris: ['https://app.example/\ud800'] },
     'a post-logout address with a fragment': { ...APP, post_logout_redirect_uris: ['https://a.example/#'] },
   }

@@ -29,7 +29,8 @@ async function keysOf(
   client: Client,
   kid: string,
 ): Promise<readonly ClientKey[] | 'unavailable'> {
-  if (client.jwksUrl !== undefined) return keySets.find(client.jwksUrl, kid)
+  const { jwksUrl, approved } = client
+  if (jwksUrl !== undefined) return keySets.find({ jwksUrl, approved }, kid)
   return client.jwks === undefined ? 'unavailable' : inlineKeys(client.jwks)
 }
 

@@ -3,9 +3,11 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { createLogger } from '../../../web/index.ts'
+import { LIMITS } from '../../limits.ts'
 import { AuthHouse } from '../../testing/auth-house.ts'
 import { oneStore } from '../../testing/one-store.ts'
 import { SigningClient } from '../../testing/signing-client.ts'
+import { createKeySets } from './key-sets.ts'
 
 describe('a key set by address', () => {
   const open = oneStore()
@@ -147,6 +149,26 @@ describe('a key set by address', () => {
       }),
       0,
     )
+  })
+
+  it('can be fetched however many slow key sets strangers have registered', async () => {
+    const { promise: never } = Promise.withResolvers<undefined>()
+    const asked: string[] = []
+    const fetchDocument = (address: string) => {
+      asked.push(address)
+      return address.includes('slow')
+        ? never
+        : Promise.resolve({ json: { keys: [client.jwk] }, freshForMs: 0 })
+    }
+    const keySets = createKeySets({ fetchDocument, clock: () => house.time.now })
+    const find = (name: string, approved: boolean) =>
+      keySets.find({ jwksUrl: `https://${name}.example/jwks`, approved }, client.kid)
+    for (let at = 0; at < LIMITS.keySetFetches; at++) void find(`slow-${at}`, false)
+    assert.equal(asked.length, LIMITS.keySetFetchesOfStrangers)
+    assert.equal(await find('another', false), 'unavailable')
+    assert.notEqual(await find('approved', true), 'unavailable')
+    for (let at = 0; at < LIMITS.keySetFetches; at++) void find(`slow-approved-${at}`, true)
+    assert.equal(asked.length, LIMITS.keySetFetches + 1)
   })
 
   it('is not fetched from a private address off loopback', async () => {

@@ -4,8 +4,11 @@ import { type ClientKey, readClientKeys } from './client-key.ts'
 
 /** The key sets that clients publish, cached as their headers say. */
 export interface KeySets {
-  /** The keys of an address, or why there are none. Asks again for a `kid` that is not among those it has. */
-  find(url: string, kid: string): Promise<readonly ClientKey[] | 'unavailable'>
+  /** The keys that a client publishes, or why there are none. Asks again for a `kid` that is not among those it has. */
+  find(
+    client: { readonly jwksUrl: string; readonly approved: boolean },
+    kid: string,
+  ): Promise<readonly ClientKey[] | 'unavailable'>
 }
 
 interface Entry {
@@ -58,12 +61,14 @@ export function createKeySets(options: {
   }
 
   return {
-    async find(url, kid) {
+    async find({ jwksUrl: url, approved }, kid) {
       const now = options.clock()
       const kept = entries.get(url)
       const isUsable = kept && now < kept.freshUntil && kept.keys?.some(key => key.kid === kid)
       if (kept && (isUsable || now - kept.askedAt < LIMITS.keySetPauseMs)) return kept.keys ?? 'unavailable'
-      if (!flights.has(url) && flights.size >= LIMITS.keySetFetches) return 'unavailable'
+      // A stranger's server may answer as slowly as it likes: it must not take the place of the others.
+      const most = approved ? LIMITS.keySetFetches : LIMITS.keySetFetchesOfStrangers
+      if (!flights.has(url) && flights.size >= most) return 'unavailable'
       return (await askOnce(url)).keys ?? 'unavailable'
     },
   }
