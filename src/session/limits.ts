@@ -3,6 +3,9 @@ export const GRANTED_SCOPE_CHARACTERS = 32_000
 
 /** Launches that one browser may have under way. */
 export const PENDING_LAUNCHES = 5
+/** Launches that are under way from one network, and altogether: anybody can begin one, without a cookie too. */
+export const PENDING_LAUNCHES_PER_NETWORK = 2_000
+export const PENDING_LAUNCHES_IN_ALL = 10_000
 
 /**
  * How long the app waits for an answer of an auth server, whatever `smart.app.timeout-seconds` says: a renewal whose

@@ -23,6 +23,7 @@ const RELEASED: Readonly<Record<string, string>> = {
   '0007-login-use.ts': 'f8e5ea3c2e1d313eed562988301b2b2fe0942c156e9f0ec1f1819c2cde859144',
   '0008-audit-delivery.ts': 'd9d0a68f077bea6dacd6bbc2b1cbff5bc3445cf3a1ae3f4981a58f6b4098bcc3',
   '0009-limits-of-strangers.ts': 'e16b7e9d024f08d8fa649785d85854ad7475347c90fd026ed2a8996e50b88ad7',
+  '0010-launches-of-networks.ts': '46079f161658ef5d8b22c9b8d41790fdc7e4dfcf2690c522f1debc40a8f2e000',
 }
 
 describe('released migrations', () => {

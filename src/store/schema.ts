@@ -200,6 +200,8 @@ interface AppLaunchTable {
   code_verifier_sealed: string
   created_at: Instant
   expires_at: Instant
+  /** Of the address that began it. */
+  network_hash: string | null
 }
 
 /** A server-side session of the app (service.md 2.3). It ends at the earliest of its three ends. */

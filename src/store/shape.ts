@@ -126,6 +126,7 @@ export const SHAPE: Shape = {
     code_verifier_sealed: 'required',
     created_at: 'required',
     expires_at: 'required',
+    network_hash: 'nullable',
   },
   app_session: {
     id_hash: 'required',

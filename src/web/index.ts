@@ -21,6 +21,7 @@ export { Html, html, raw } from './html.ts'
 export { gateArt, type IconName, icon, logo, mark, stopArt } from './icons.ts'
 export { listen } from './listen.ts'
 export { createLogger, type Logger, loggedError } from './logger.ts'
+export { networkOf } from './network.ts'
 export { document, type PageOptions, page } from './page.ts'
 export {
   ageText,

@@ -1,9 +1,9 @@
 import type { Transaction } from 'kysely'
 import type { Schema, Store } from '../../store/index.ts'
+import { networkOf } from '../../web/index.ts'
 import type { Clinician } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { failureCounter } from './failures.ts'
-import { networkOf } from './network.ts'
 
 export interface Attempt {
   readonly username: string

@@ -22,30 +22,32 @@ export type BegunLaunch =
 export async function beginLaunch(
   context: AppContext,
   query: Readonly<Record<string, unknown>>,
+  address: string,
 ): Promise<BegunLaunch> {
   const { iss, launch } = query
   const [ownIssuer] = context.settings.app.issuers
   if (iss === undefined && launch === undefined && ownIssuer !== undefined)
-    return begin(context, { iss: ownIssuer })
+    return begin(context, { iss: ownIssuer, address })
   if (typeof iss !== 'string' || iss === '') return { kind: 'bad-parameter', name: 'iss' }
   if (typeof launch !== 'string' || launch === '') return { kind: 'bad-parameter', name: 'launch' }
-  return begin(context, { iss, launch })
+  return begin(context, { iss, launch, address })
 }
 
 /** Whence the app was launched; without a launch value the user is asked for the patient. */
 interface Origin {
   readonly iss: string
+  /** Of the browser. */
+  readonly address: string
   readonly launch?: string
 }
 
-async function begin(context: AppContext, { iss, launch }: Origin): Promise<BegunLaunch> {
+async function begin(context: AppContext, { iss, launch, address }: Origin): Promise<BegunLaunch> {
   const fhirBaseUrl = acceptedBase(context.settings.app.issuers, iss)
   if (fhirBaseUrl === undefined) return { kind: 'unknown-issuer', iss }
   const found = await context.discovery.find(fhirBaseUrl)
   if (!found.ok) return { kind: 'no-discovery', failure: found.failure }
   return goToAuthServer(context, found.value, {
-    iss,
-    fhirBaseUrl,
+    ...{ iss, address, fhirBaseUrl },
     ...(launch === undefined ? {} : { launch }),
   })
 }
@@ -53,12 +55,13 @@ async function begin(context: AppContext, { iss, launch }: Origin): Promise<Begu
 async function goToAuthServer(
   context: AppContext,
   metadata: ServerMetadata,
-  { iss, launch, fhirBaseUrl }: Origin & { readonly fhirBaseUrl: string },
+  { iss, launch, address, fhirBaseUrl }: Origin & { readonly fhirBaseUrl: string },
 ): Promise<BegunLaunch> {
   const codeVerifier = randomPKCECodeVerifier()
   const nonce = randomNonce()
   const { issuer } = metadata
-  const ticket = await keepLaunch(context, { issuer, fhirBaseUrl, nonce, codeVerifier })
+  const ticket = await keepLaunch(context, { issuer, fhirBaseUrl, nonce, codeVerifier }, address)
+  if (!ticket) return { kind: 'too-many-launches' }
   const url = buildAuthorizationUrl(await oauthClient(context, fhirBaseUrl, metadata), {
     redirect_uri: callbackUrl(context),
     scope: launch === undefined ? standaloneScope(context.settings.app.scope) : context.settings.app.scope,

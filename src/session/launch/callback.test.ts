@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { AppBrowser } from '../../../test/support/app-browser.ts'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { launched, sessionApp, useAppHouse } from '../../../test/support/session-app.ts'
-import { sealer } from '../../store/index.ts'
+import { sealer, sha256 } from '../../store/index.ts'
+import { networkOf } from '../../web/index.ts'
 
 eachDatabase((_name, open) => {
   const house = useAppHouse(open)
@@ -161,6 +163,36 @@ eachDatabase((_name, open) => {
       assert.ok(sixth && fifth)
       await refused(browser, await browser.visitAuthServer(sixth), /cannot be continued/, 400)
       assert.equal((await browser.get(await browser.visitAuthServer(fifth))).statusCode, 302)
+    })
+
+    it('begins no more launches than 2,000 for a network and 10,000 in all', async () => {
+      const now = house.clock()
+      const fill = async (address: string) => {
+        const network_hash = sha256(networkOf(address))
+        const lifetime = { created_at: now, expires_at: now + 600_000 }
+        const rows = Array.from({ length: 2_000 }, () => ({
+          ...{ state_hash: randomUUID(), browser_hash: randomUUID(), network_hash, ...lifetime },
+          ...{ issuer: 'i', fhir_base_url: 'f', nonce: 'n', code_verifier_sealed: 's' },
+        }))
+        for (let at = 0; at < rows.length; at += 500)
+          await house.store.db
+            .insertInto('app_launch')
+            .values(rows.slice(at, at + 500))
+            .execute()
+      }
+      const url = `/launch?${new URLSearchParams({ iss: house.ehr.fhirBaseUrl, launch: 'l' })}`
+      const from = (remoteAddress: string) => house.app.inject({ method: 'GET', url, remoteAddress })
+      await fill('10.7.7.7')
+      const refused = await from('10.7.7.7')
+      assert.equal(refused.statusCode, 429)
+      assert.match(refused.body, /2000 launches from one network/)
+      assert.equal((await from('10.7.7.8')).statusCode, 302)
+      for (const network of [1, 2, 3, 4]) await fill(`10.7.6.${network}`)
+      assert.equal((await from('10.7.7.8')).statusCode, 429)
+      house.clock.advance(600)
+      assert.equal((await from('10.7.7.7')).statusCode, 302)
+      // The other tests have the same store, and clocks of their own.
+      await house.store.db.deleteFrom('app_launch').where('issuer', '=', 'i').execute()
     })
 
     it('lets a browser throw launches away before logins and sessions', async () => {

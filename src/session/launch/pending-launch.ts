@@ -1,7 +1,7 @@
 import { randomToken, sha256 } from '../../store/index.ts'
-import { type CookiePlan, cookiePlan } from '../../web/index.ts'
+import { type CookiePlan, cookiePlan, networkOf } from '../../web/index.ts'
 import type { AppContext } from '../context.ts'
-import { PENDING_LAUNCHES } from '../limits.ts'
+import { PENDING_LAUNCHES, PENDING_LAUNCHES_IN_ALL, PENDING_LAUNCHES_PER_NETWORK } from '../limits.ts'
 
 const LIFETIME_MS = 10 * 60_000
 const sealedFor = (stateHash: string) =>
@@ -71,10 +71,17 @@ export async function makeRoom(
   return over.map(({ name }) => planCookie(context, name.slice(prefix.length)))
 }
 
-export async function keepLaunch(context: AppContext, launch: PendingLaunch): Promise<LaunchTicket> {
+/** Undefined where too many are under way from the network of this address, or altogether. */
+export async function keepLaunch(
+  context: AppContext,
+  launch: PendingLaunch,
+  address: string,
+): Promise<LaunchTicket | undefined> {
+  const network = sha256(networkOf(address))
+  const now = context.clock()
+  if (await isFull(context, network, now)) return undefined
   const state = randomToken()
   const cookieValue = randomToken()
-  const now = context.clock()
   await context.store.db
     .insertInto('app_launch')
     .values({
@@ -84,11 +91,23 @@ export async function keepLaunch(context: AppContext, launch: PendingLaunch): Pr
       fhir_base_url: launch.fhirBaseUrl,
       nonce: launch.nonce,
       code_verifier_sealed: context.sealer.seal(launch.codeVerifier, sealedFor(sha256(state))),
+      network_hash: network,
       created_at: now,
       expires_at: now + LIFETIME_MS,
     })
     .execute()
   return { state, cookie: launchCookie(context, state), cookieValue }
+}
+
+async function isFull({ store }: AppContext, network: string, now: number): Promise<boolean> {
+  const pending = store.db
+    .selectFrom('app_launch')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('expires_at', '>', now)
+  const own = await pending.where('network_hash', '=', network).executeTakeFirstOrThrow()
+  if (Number(own.count) >= PENDING_LAUNCHES_PER_NETWORK) return true
+  const all = await pending.executeTakeFirstOrThrow()
+  return Number(all.count) >= PENDING_LAUNCHES_IN_ALL
 }
 
 /**

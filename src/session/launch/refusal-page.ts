@@ -2,7 +2,7 @@ import { type ErrorPageOptions, type Html, html } from '../../web/index.ts'
 import type { AppSettings } from '../context.ts'
 import { responseOf } from '../failure.ts'
 import type { OAuthProblem } from '../oauth/errors.ts'
-import type { LaunchRefusal } from './refusal.ts'
+import { type LaunchRefusal, TOO_MANY } from './refusal.ts'
 
 /** A refusal in words that a clinician understands: what happened, what it means for the record, what to do. */
 export interface RefusalWords extends Pick<ErrorPageOptions, 'kind' | 'title' | 'text' | 'code' | 'facts'> {
@@ -50,6 +50,17 @@ export function refusalWords(refusal: LaunchRefusal, settings: AppSettings): Ref
         ],
         code: `${responseOf(refusal.failure).status}`,
         reason: responseOf(refusal.failure).body.issue[0]?.details.text ?? '',
+      }
+    case 'too-many-launches':
+      return {
+        status: 429,
+        kind: 'away',
+        title: 'Too many launches are under way',
+        text: [
+          `${TOO_MANY}, and have not been finished. Wait a few minutes and launch the app again.`,
+          NO_RECORD,
+        ],
+        code: '429',
       }
     case 'unknown-state':
       return {

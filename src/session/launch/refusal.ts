@@ -1,4 +1,5 @@
 import type { Failure } from '../failure.ts'
+import { PENDING_LAUNCHES_IN_ALL, PENDING_LAUNCHES_PER_NETWORK } from '../limits.ts'
 import type { OAuthProblem } from '../oauth/errors.ts'
 
 /** Why a launch does not go on. Each has a page (refusal-page.ts). */
@@ -6,12 +7,15 @@ export type LaunchRefusal =
   | { readonly kind: 'bad-parameter'; readonly name: 'iss' | 'launch' }
   | { readonly kind: 'unknown-issuer'; readonly iss: string }
   | { readonly kind: 'no-discovery'; readonly failure: Failure }
+  | { readonly kind: 'too-many-launches' }
   /** Wrong, late or used before, or of another browser: they are not told apart. */
   | { readonly kind: 'unknown-state'; readonly check: string }
   /** The browser came back with an address that is not the auth server's answer. */
   | { readonly kind: 'bad-callback'; readonly code: string; readonly check: string }
   | { readonly kind: 'no-tokens'; readonly problem: OAuthProblem }
   | { readonly kind: 'no-patient' }
+
+export const TOO_MANY = `More than ${PENDING_LAUNCHES_PER_NETWORK} launches from one network, or ${PENDING_LAUNCHES_IN_ALL} in all, are under way`
 
 /** Which check a launch did not pass and what was expected, for the log: no token, code, state or nonce. */
 export function describeRefusal(refusal: LaunchRefusal, acceptedIssuers: readonly string[]): string {
@@ -22,6 +26,8 @@ export function describeRefusal(refusal: LaunchRefusal, acceptedIssuers: readonl
       return `iss ${describeUrl(refusal.iss)}, expected one of ${acceptedIssuers.join(', ')}`
     case 'no-discovery':
       return describeFailure(refusal.failure)
+    case 'too-many-launches':
+      return TOO_MANY
     case 'unknown-state':
     case 'bad-callback':
       return refusal.check

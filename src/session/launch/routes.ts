@@ -13,7 +13,7 @@ type Query = Readonly<Record<string, unknown>>
 /** `/launch` and `/callback`. No HEAD: both change something. */
 export function launchRoutes(app: FastifyInstance, context: AppContext): void {
   app.get<{ Querystring: Query }>('/launch', { exposeHeadRoute: false }, async (request, reply) => {
-    const begun = await beginLaunch(context, request.query)
+    const begun = await beginLaunch(context, request.query, request.ip)
     if (begun.kind !== 'begun') return sendRefusal(context, reply, begun)
     const { cookie, cookieValue } = begun.ticket
     for (const { name, attributes } of await makeRoom(context, request.cookies))

@@ -8,6 +8,7 @@ import { olderClients } from './0006-older-clients.ts'
 import { loginUse } from './0007-login-use.ts'
 import { auditDelivery } from './0008-audit-delivery.ts'
 import { limitsOfStrangers } from './0009-limits-of-strangers.ts'
+import { launchesOfNetworks } from './0010-launches-of-networks.ts'
 
 /** Every migration, in the order in which it is applied. */
 export const migrations: readonly Migration[] = [
@@ -20,4 +21,5 @@ export const migrations: readonly Migration[] = [
   loginUse,
   auditDelivery,
   limitsOfStrangers,
+  launchesOfNetworks,
 ]
