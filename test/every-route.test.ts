@@ -64,7 +64,7 @@ describe('a request that names a foreign host, on loopback', () => {
       })
 
   for (const name of SERVERS)
-    it(`is told from loopback names and those of the settings by the ${name} server`, async () => {
+    it(`is distinguished from loopback names and configured names by the ${name} server`, async () => {
       for (const host of ['localhost:1', '127.0.0.1', '[::1]:9000', 'app.localhost', 'ehr.test']) {
         const { reply } = await ask(name, { method: 'GET', path: '/healthz' }, { host })
         assert.equal(reply.statusCode, 200, host)

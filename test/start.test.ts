@@ -191,7 +191,7 @@ describe('sallyport start', () => {
     assert.equal((await started.ended()).exitCode, 0)
   })
 
-  it('serves on for as long as it is told, and says that it is draining, so that a proxy loses no request', async () => {
+  it('keeps serving for the drain delay and reports draining, so that a proxy loses no request', async () => {
     const here = await place({ SMART_DRAIN_DELAY_SECONDS: '1' })
     const started = start(here, ['app'])
     await started.printed(RUNNING)

@@ -176,7 +176,7 @@ eachDatabase((_name, open) => {
       await auditor.record(record({ at: 5 }))
     })
 
-    it('keeps texts that PostgreSQL would refuse, without what it refuses in them', async () => {
+    it('stores texts without the characters that PostgreSQL refuses', async () => {
       const store = await open()
       await createAuditor({ store }).record(record({ request: 'a\0b\ud800c', patients: ['x\0', 'y'] }))
       const [kept] = await findRecords(store, { limit: 1 })
@@ -217,7 +217,7 @@ eachDatabase((_name, open) => {
       return { state, store: { ...store, append, ping: check } }
     }
 
-    it('refuses with 503, tells what was not kept, and lets the store rest before it tries again', async () => {
+    it('refuses with 503, reports the lost records, and waits before it tries again', async () => {
       const { state, store } = await awayStore()
       let now = 0
       const lost: (readonly AuditRecord[])[] = []

@@ -34,7 +34,7 @@ export function countAnonymous(auditor: StoreAuditor, clock: () => number): Coun
     counters = new Map()
     if (counted.length === 0) return
     const at = clock()
-    // The auditor has told of the failure, with the counts.
+    // The auditor has reported the failure, with the counts.
     await auditor.record(...counted.map(counter => countRecord(counter, at))).catch(() => {})
   }
 
@@ -59,7 +59,7 @@ export function countAnonymous(auditor: StoreAuditor, clock: () => number): Coun
     return undefined
   }
 
-  /** Strangers can take all the room there is, but must not hide whom they attack: its clinicians stay told apart. */
+  /** A flood may use up all groups, but must not hide its target: each clinician keeps a separate count. */
   function countTogether(event: string, record: AuditRecord): void {
     const { subject, fhirUser } = record
     const group = `${event} of clinicians`

@@ -6,7 +6,7 @@ export interface Delivery {
   readonly record: AuditRecord
 }
 
-/** The status of a record whose change was begun, and of which nobody can tell what became of it. */
+/** The status of a record of a change whose outcome is unknown. */
 export const OUTCOME_UNKNOWN = 0
 
 /** When a change that was begun and not completed is reported: longer than one can take, at an upstream or in a batch. */

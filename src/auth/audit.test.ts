@@ -127,7 +127,7 @@ eachDatabase((_name, open) => {
       )
     })
 
-    it('has a record for every request with a launch token of ours, also before a login', async () => {
+    it('has a record for every request with an issued launch token, also before a login', async () => {
       const launch = await house.launch(clinician)
       await house.store.db.deleteFrom('audit_event').execute()
       for (const _ of ['once', 'again'])

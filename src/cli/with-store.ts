@@ -33,7 +33,7 @@ export async function withStore<T>(io: Io, use: (store: Store) => Promise<T>): P
 
 /**
  * Changes the database for an administrator: the change and the audit record of the command are one transaction. The
- * record names the command and whom or what it is about, and none of its other arguments.
+ * record names the command and its subject, and none of its other arguments.
  */
 export function administer<T>(
   io: Io,

@@ -3,7 +3,7 @@ import type { Letter } from '../scope/index.ts'
 import type { Access } from './reach.ts'
 import { tellsAbsence } from './tells-absence.ts'
 
-/** What a caller is told about a resource that does not exist or is outside the grant: the same, unless absence may be told. */
+/** The response for a resource that does not exist or is outside the grant: the same, unless the caller may learn of its absence. */
 export function hiddenProblem(access: Access, letter: Letter, type: string, id: string): FhirProblem {
   return tellsAbsence(access.reach(type, letter), type, id)
     ? fail({ problem: 'absent', type, id })

@@ -38,7 +38,7 @@ export function union(limits: readonly Limit[]): Reach {
     const said = impliedKeys(limit.query ?? []).flatMap(query =>
       wider.flatMap(queries => queries.get(query) ?? []),
     )
-    // It says itself; whoever says the same later, or is narrower, adds nothing.
+    // A later limit that is the same or narrower adds nothing.
     return said.every(first => first === at)
   })
 }

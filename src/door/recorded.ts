@@ -51,7 +51,7 @@ export async function record<A extends object, P extends AnyProblem>(
   await door.audit?.record(finishedOf(door, request, came, told, problem))
 }
 
-/** What the audit trail is told of an outcome. */
+/** What the audit trail records of an outcome. */
 export function describeOutcome<A extends object, P extends AnyProblem>(
   door: Door<A, P>,
   request: FastifyRequest,

@@ -92,7 +92,7 @@ export function mayWrite(interaction: Interaction): boolean {
   return isWriting(interaction) || (interaction.kind === 'operation' && interaction.posted === true)
 }
 
-/** Whether an interaction may change data of ours. Our operations only read. */
+/** Whether an interaction may change our data. Our operations only read. */
 export function isWriting({ kind }: Interaction): boolean {
   return WRITING[kind]
 }

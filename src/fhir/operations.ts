@@ -30,7 +30,7 @@ const TERMINOLOGY: OperationNeeds = { kind: 'whole-type' }
 export const operations: readonly OperationRule[] = [
   { name: '$everything', levels: ['instance'], types: ['Patient', 'Encounter'], needs: RECORD },
   { name: '$lastn', levels: ['type'], types: ['Observation'], needs: RECORD },
-  // Touches no stored resource: whoever may do anything with the type may ask.
+  // Uses no stored resource: any permission on the type is enough.
   {
     name: '$validate',
     levels: ['type'],

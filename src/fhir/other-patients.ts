@@ -47,7 +47,7 @@ function hasUntold(resource: Resource, parameter: SearchParameter, baseUrl: stri
   )
 }
 
-/** No patient has this id: it stands for a patient of another server, or one that a reference does not tell. */
+/** No patient has this id: it stands for a patient of another server, or one that a reference does not identify. */
 export const UNKNOWN_PATIENT = ''
 
 /**
@@ -122,7 +122,7 @@ function typelessPaths(type: string, parameter: SearchParameter): readonly Compi
   return paths
 }
 
-/** Whether a Reference is to another patient, or does not tell. */
+/** Whether a Reference is to another patient, or to an unknown one. */
 function isOtherReference(value: unknown, isOurs: (id: string) => boolean, baseUrl: string): boolean {
   const address = isRecord(value) && typeof value.reference === 'string' ? value.reference : ''
   if (address === '' || address.startsWith('#')) return false

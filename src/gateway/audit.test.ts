@@ -109,7 +109,7 @@ describe('the audit trail of the gateway', () => {
     for (const { resource } of events) assert.match(JSON.stringify(resource), /"Patient\/ashlar"/)
   })
 
-  it('has the id of what was created, alone and in Bundles', async () => {
+  it('has the id of the created resource, alone and in Bundles', async () => {
     const patient = { resourceType: 'Patient', active: true }
     const created = await fhir.as('all')('POST Patient', patient)
     assert.equal(created.status, 201)

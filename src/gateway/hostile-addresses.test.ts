@@ -179,7 +179,7 @@ describe('a Binary without securityContext', () => {
       else json(response, {}, 404)
     })
 
-  it('is conveyed by what the upstream shows of its documents, not by what it was asked', async () => {
+  it('is readable through the documents that the upstream returns, not those it was asked for', async () => {
     holds(binary(early), document('ann', `${upstream.url}/Binary/b`, late))
     assert.equal((await read()).status, 200)
     for (const [stored, shown] of [

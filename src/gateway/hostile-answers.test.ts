@@ -88,7 +88,7 @@ describe('an id for which the upstream gives nothing that can be judged', () => 
       }
     })
 
-  it('is told where the upstream answers so for every id, or the grant names this one', async () => {
+  it('is passed on if the upstream responds like this for every id, or if the grant names this id', async () => {
     upstream.answerJson({}, 429, { 'retry-after': '7' })
     const busy = await ann('GET Condition/odd')
     assert.deepEqual([busy.status, busy.headers['retry-after']], [429, '7'])

@@ -19,7 +19,7 @@ type UpstreamReason =
   | { readonly problem: 'upstream-late' }
   /** So many requests of the grant wait for a connection that one more would not be sent in time. */
   | { readonly problem: 'too-many-waiting'; readonly limit: number }
-  /** What it answered is no answer. `why` is for our own eyes; `excess` says that there was too much of it. */
+  /** The response is invalid. `why` is for the log only; `excess` names the limit that it exceeds. */
   | { readonly problem: 'upstream-broken'; readonly why: string; readonly excess?: string }
   /** It would not do it, and says so; `said` is released as it is. */
   | {

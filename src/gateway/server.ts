@@ -34,7 +34,7 @@ export interface GatewayOptions extends DoorOptions {
   readonly narrowing?: 'auto' | 'compartment' | 'parameter'
   /** The operations that are offered; by default none that the site would have to let pass. */
   readonly operations?: readonly OperationRule[]
-  /** Search parameters of the site that tell of the resource itself alone: `Patient.mrn`, or `mrn` for every type. */
+  /** Search parameters of the site that depend only on the resource itself: `Patient.mrn`, or `mrn` for every type. */
   readonly searchParameters?: readonly string[]
   readonly timeoutMs?: number
   /** The largest answer that is looked into, in bytes. */

@@ -28,7 +28,7 @@ export interface NotWithin {
 /** Why a request is turned away. */
 export type Refusal =
   | { readonly kind: 'no-bearer' }
-  /** `why` is for our own eyes, unless it is `told`: otherwise the caller learns only that the token is no good. */
+  /** `why` is for the log only, unless `told` is set: otherwise the caller learns only that the token is invalid. */
   | { readonly kind: 'bad-token'; readonly why: string; readonly told?: true }
   | { readonly kind: 'expired-token' }
   | { readonly kind: 'no-keys' }

@@ -147,7 +147,7 @@ function isFromLoopback(request: FastifyRequest): boolean {
   )
 }
 
-// One for each server: whoever scrapes one of them does not cut the interval of the others short.
+// One for each server, so that a scrape of one does not reset the interval of the others.
 function watchEventLoop(app: FastifyInstance): DelayHistogram {
   const eventLoop = monitorEventLoopDelay({ resolution: 20 })
   eventLoop.enable()

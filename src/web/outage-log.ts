@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify'
 
-/** How often a count is told while an outage lasts. */
+/** How often the count is logged during an outage. */
 const TELL_EVERY_MS = 60_000
 /** An outage is over when no request has failed for so long. */
 const OVER_AFTER_MS = 60_000

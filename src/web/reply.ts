@@ -34,7 +34,7 @@ export function decorateReply(app: FastifyInstance, options: ReplyOptions): void
           .type('text/html; charset=utf-8')
           .header('content-security-policy', pagePolicy(policy))
           // Under no-referrer a browser sends forms with `Origin: null`, which cannot be told from another site's. Other
-          // origins are told nothing by this policy either.
+          // origins receive no referrer with this policy either.
           .header('referrer-policy', 'same-origin')
           .send(page.markup)
       )

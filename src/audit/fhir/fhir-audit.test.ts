@@ -153,7 +153,7 @@ describe('a change of the embedded FHIR server', () => {
   const create = { resourceType: 'Patient', active: true }
   const entryOf = (method: string, url: string, resource?: object) => ({ resource, request: { method, url } })
 
-  it('has the id of what was created, alone and in Bundles', async () => {
+  it('has the id of the created resource, alone and in Bundles', async () => {
     const { body } = await server.ask('POST Patient', create)
     assert.deepEqual(await lines(), [`POST Patient/${(body as { id: string }).id} 201`])
     for (const type of ['batch', 'transaction']) {

@@ -109,7 +109,7 @@ function requestEntity({ method, request }: KeptRecord): object {
   }
 }
 
-/** How many further requests a record stands for, in words. */
+/** Describes how many further requests a record stands for. */
 export function moreText(repeats: number): string {
   return repeats === 1 ? '1 more like it' : `${repeats} more like it`
 }

@@ -51,7 +51,7 @@ export async function sendRefusal(
   const event = {
     ...({ kind: 'authorize', client: clientId, launch: launchId, patient: patientId } as const),
     clinician: login?.clinician,
-    // Of whomever names a patient by a launch token that was once issued each request is kept, as with codes.
+    // A request with a launch token that was issued keeps its own record, as with codes.
     anonymous: login === undefined && patientId === undefined,
     ...refusalEvent(refusal),
   }

@@ -83,7 +83,7 @@ function isSecretOf({ secretHash }: Client, credentials: Credentials): boolean {
   )
 }
 
-// Client ids are no secret, and a developer who is not told why cannot mend it.
+// Client ids are not secret, and a developer needs the reason to fix the client.
 function assertionRefused(reason: string, named?: Client): Refusal {
   const text = `The client assertion was refused: ${reason}.`
   return new Refusal('invalid_client', text, { detail: reason, known: { clientId: named?.id } })

@@ -128,7 +128,7 @@ describe('POST /oauth2/introspect', () => {
     assert.equal((await ask(tokens.access_token, basic('app'))).body, '{"active":false}')
   })
 
-  it('tells whoever bears a system/ read scope about any access token, and about no refresh token', async () => {
+  it('shows any access token, but no refresh token, to a bearer token with a system/ read scope', async () => {
     const tokens = await bought()
     const bearer = { authorization: `Bearer ${await system('system/Patient.r')}` }
     assert.equal((await ask(tokens.access_token, bearer)).json().client_id, 'app')

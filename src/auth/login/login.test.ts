@@ -323,7 +323,7 @@ describe('GET /login', () => {
     assert.deepEqual(new Set(order), new Set(['401']))
   })
 
-  it('looks at a wrong password, and counts it, also while there is no room for its answer to wait', async () => {
+  it('compares and counts a wrong password even if the queue is full', async () => {
     const { store, settings, time } = await AuthHouse.open(await open())
     const check = createPasswordCheck({ store, clock: () => time.now, cost: 4 })
     const passwordHash = await hash('sallyport', 4)

@@ -183,7 +183,7 @@ describe('POST /oauth2/register', () => {
       assert.equal(response.json().error, 'invalid_client_metadata')
     })
 
-  it('registers whoever comes as unverified, and whoever shows the initial access token as approved', async () => {
+  it('registers a client as unverified, and with the initial access token as approved', async () => {
     const both = await AuthHouse.open(await open(), {
       settings: { openRegistration: true, registrationToken: 'initial-access-token' },
     })

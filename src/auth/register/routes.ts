@@ -40,7 +40,7 @@ const needsAdministrator = new Refusal(
   'The system/ scopes need the initial access token, or the command line.',
 )
 
-/** What somebody may store whom nobody vouches for. */
+/** What a client without the initial access token may store. */
 async function checkStranger({ store }: AuthContext, metadata: ClientMetadata): Promise<Refusal | undefined> {
   if (JSON.stringify(metadata).length > LIMITS.registrationCharacters)
     return new Refusal(

@@ -15,7 +15,7 @@ type Ended = GrantBehind | Pick<AuditRecord, 'subject' | 'patient' | 'launch'>
 export interface TokenToRevoke {
   readonly client: Client
   readonly token: string
-  /** The keys that an access token of ours may be signed with. */
+  /** The keys that may sign our access tokens. */
   readonly keys: readonly PublicJwk[]
 }
 

@@ -30,7 +30,7 @@ export function revokeRoutes(app: FastifyInstance, context: AuthContext): void {
     const feed = await revocationFeed(context.store, {
       now: context.clock(),
       lifetimeMs,
-      // Whatever is no instant of ours is answered with the whole list; a column takes no other number.
+      // An invalid `since` gets the whole list: the column accepts no other number.
       ...(/^\d{1,15}$/.test(since) ? { since: Number(since) } : {}),
     })
     return reply.header('cache-control', 'no-store').send(feed)

@@ -29,7 +29,7 @@ export interface HouseOptions {
   readonly resources?: readonly Resource[]
   readonly logger?: Logger
   readonly audit?: Auditor
-  /** The cost of a password hash; one that a test can wait for unless told. */
+  /** The cost of a password hash; by default one that a test can wait for. */
   readonly passwordCost?: number
 }
 

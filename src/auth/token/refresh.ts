@@ -109,7 +109,7 @@ async function succeed(
 }
 
 /**
- * The successor again, if this is a retry. Reads anew: another request may have used the token this very moment. A
+ * The successor again, if this is a retry. Reads the row again: another request may have just used the token. A
  * successor that was sealed for another token, or with another secret, is none.
  */
 async function retry(

@@ -3,7 +3,7 @@ import { type Command, CommandFailure } from '../command.ts'
 import { readNewPassword, warnIfShort } from '../password.ts'
 import { administer } from '../with-store.ts'
 
-/** `sallyport clinician set-password`: whoever knew the old one loses the logins, and what apps were given with them. */
+/** `sallyport clinician set-password`: ends the clinician's logins and the access of apps. */
 export const clinicianSetPassword: Command = {
   name: 'clinician set-password',
   summary: 'Set the password of a clinician, end the logins, revoke what apps were given',

@@ -87,7 +87,7 @@ function isBatch(asked: Asked): boolean {
   return !isOne(asked) && isRecord(asked.body) && asked.body.type === 'batch'
 }
 
-/** Whether it is no Bundle. */
+/** Whether it is not a Bundle. */
 function isOne(asked: Asked): asked is Asked & Call<EntryInteraction> {
   return asked.interaction.kind !== 'bundle'
 }

@@ -22,7 +22,7 @@ export const historyOfInstance: Handler<'history-instance'> = (context, call) =>
     parts: [{ type, reach: turned.access.reach(type, 'r') }],
     rid: current?.rid,
   }))
-  // Of a resource of which nothing is shown nothing is told, not even that its history is long.
+  // If no version is visible, nothing is revealed, not even that the history is long.
   return isProblem(judged) && (isProblem(answer) || answer.shown === 0) ? judged : answer
 }
 

@@ -12,7 +12,7 @@ export interface Database extends Transactions {
   readonly file: string
   /** The rows of a statement as arrays, in the order of its columns. */
   rows(sql: string, values: readonly SqlValue[]): readonly SqlValue[][]
-  /** The same one by one, for rows that may be large: what is not asked for is not read. */
+  /** The same one by one, for rows that may be large: rows are read only when requested. */
   each(sql: string, values: readonly SqlValue[]): Iterable<readonly SqlValue[]>
   /** A statement for which the caller keeps the handle. */
   prepare(sql: string): StatementSync

@@ -20,7 +20,7 @@ export interface IndexWriter {
   add(rid: number, resource: Resource): boolean
   /** Forgets the search values of a resource. */
   clear(rid: number): void
-  /** Notes whose compartments a version is in, and whom its contained resources are about. */
+  /** Stores the compartments of a version, and the patients of its contained resources. */
   place(rid: number, version: number, resource: Resource): void
   /** Forgets everything. */
   empty(): void

@@ -55,7 +55,7 @@ describe('openRepository', () => {
     assert.deepEqual(await search(BASE), [[], [], 2])
   })
 
-  it('takes over data from before it noted whom contained resources are about', async () => {
+  it('indexes the patients of contained resources in data of an older version', async () => {
     const first = open('earlier.db')
     first.load([condition('c', 'ann', { contained: [condition('inner', 'bob')] }), condition('own', 'ann')])
     first.database.exec('DROP TABLE contained_patient; DROP TABLE audit_outbox; PRAGMA user_version = 1')

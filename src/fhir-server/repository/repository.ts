@@ -16,7 +16,7 @@ export interface RepositoryOptions {
   readonly baseUrl: string
   /** Milliseconds since 1970. */
   readonly clock?: () => number
-  /** How many search values a resource may have; any number unless told, as an import needs. */
+  /** How many search values a resource may have; unlimited by default, as an import needs. */
   readonly mostRows?: number | undefined
 }
 

@@ -8,7 +8,7 @@ export function applyPatch(resource: unknown, patch: unknown): Patched {
   return isFhirPathPatch(patch) ? applyFhirPathPatch(resource, patch) : applyJsonPatch(resource, patch)
 }
 
-/** Whether a patch reads what is stored, so that whether it succeeds, or what it leaves, tells of it. */
+/** Whether a patch reads stored data, so that its success or its result reveals them. */
 export function readsStored(patch: unknown): boolean {
   return isFhirPathPatch(patch) ? fhirPathPatchReads(patch) : jsonPatchReads(patch)
 }

@@ -98,7 +98,7 @@ function remove({ held }: Place): void {
   for (const name of [key, `_${key}`]) {
     const items = by[name]
     if (index !== undefined && Array.isArray(items)) items.splice(index, 1)
-    // An empty array is no JSON of FHIR (R4 json.html).
+    // FHIR JSON has no empty arrays (R4 json.html).
     if (index === undefined || lengthOf(items) === 0) delete by[name]
   }
 }

@@ -71,7 +71,7 @@ export async function documentProblem(
   return undefined
 }
 
-/** As it will come back: an address of the upstream is then one of ours. */
+/** As a read will return it: URLs of the upstream become ours. */
 function asStored({ addresses }: Context, resource: Resource): Resource {
   return JSON.parse(addresses.outward(JSON.stringify(resource))) as Resource
 }

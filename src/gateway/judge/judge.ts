@@ -93,14 +93,14 @@ function panelsOf(access: Access, type: string): readonly Panel[] {
   return panels
 }
 
-/** All patients whom a judgement of new content may come to speak of. */
+/** All patients that a check of new content may involve. */
 export function patientsWritten(resource: Resource, baseUrl: string): ReadonlySet<string> {
   const named = new Set([...patientsNamed(resource, baseUrl), ...referredPatients(resource, baseUrl)])
   named.delete(UNKNOWN_PATIENT)
   return named
 }
 
-/** All patients whom a judgement of the resource may come to speak of. */
+/** All patients that a check of the resource may involve. */
 function patientsNamed(resource: Resource, baseUrl: string): ReadonlySet<string> {
   const named = new Set([...patientsOf(resource, baseUrl), ...containedPatients(resource, baseUrl)])
   namesOtherPatient(resource, id => named.add(id).has(id), baseUrl)

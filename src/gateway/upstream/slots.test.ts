@@ -38,7 +38,7 @@ describe('openSlots', () => {
     assert.deepEqual(served.map(it => it[0]).join(''), 'abcaba')
   })
 
-  it('never serves what has waited too long, or whose caller has gone', async () => {
+  it('never sends a request that has waited too long or whose caller has disconnected', async () => {
     const slots = openSlots(1, 1, deadlines())
     const first = slots.take(callerOf('a'), 1_000)
     assert.equal(await slots.take(callerOf('b'), 1), 'late')

@@ -5,7 +5,7 @@ type Node = Record<string, unknown>
 
 /**
  * What a patch writes, as a resource that has nothing else: the values that it adds and replaces, less what a later
- * operation removes. What is moved or copied from the stored resource is not known here. Undefined for what is no patch.
+ * operation removes. Values moved or copied from the stored resource are unknown here. Undefined if it is not a patch.
  */
 export function patchedParts(patch: unknown, type: string): JsonObject | undefined {
   const parts = isFhirPathPatch(patch) ? fhirPathWrittenParts(patch, type) : jsonPatchParts(patch)

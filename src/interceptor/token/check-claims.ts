@@ -59,7 +59,7 @@ function isSeconds(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value)
 }
 
-/** For a token that exceeds a limit, which its holder is told. */
+/** For a token that exceeds a limit; the response names the limit. */
 export function tooLarge(why: string): Fault {
   return { kind: 'bad-token', why, told: true }
 }

@@ -43,7 +43,7 @@ function stand(trusted: Partial<TrustedIssuer> = {}) {
 }
 
 describe('a trusted issuer', () => {
-  it('may grant up to 150 granular scopes, and the holder of a token with more is told so', async () => {
+  it('may grant up to 150 granular scopes; the response to a token with more names the limit', async () => {
     const { bearer, guard } = stand()
     const granular = (count: number) => Array.from({ length: count }, (_, at) => `patient/A.r?code=${at}`)
     assert.equal((await guard.admit(bearer({ scope: [...granular(150), 'patient/*.rs'] }))).allowed, true)

@@ -21,7 +21,7 @@ export async function openPostgres(url: string, options: StoreOptions = {}): Pro
     query_timeout: statementTimeoutMs + 1000,
     idle_in_transaction_session_timeout: statementTimeoutMs,
   })
-  // A connection of its own: a pool whose connections are all in use says nothing about the database.
+  // Its own connection: a busy pool says nothing about the database.
   const probing = openPool({
     connectionString: url,
     max: 1,

@@ -65,7 +65,7 @@ describe('a key set by address', () => {
     assert.equal(await requestsOf(() => ask()), 1)
   })
 
-  it('is fetched once in five seconds where it may not be kept, whoever asks', async () => {
+  it('is fetched at most once in five seconds even if it may not be cached', async () => {
     house.time.now += 60_000
     served.cacheControl = 'no-store'
     const strangers = async () => {
