@@ -30,9 +30,9 @@ function isIdle({ lastUsedAt }: Login, idleSeconds: number, now: number): boolea
   return idleSeconds > 0 && now - lastUsedAt >= idleSeconds * 1000
 }
 
-// A script that looks for news is no sign that somebody is there.
+// A script that looks for news is no sign that somebody is there. Over plain http a browser does not tell, so ours do.
 function isOpened({ headers }: FastifyRequest): boolean {
-  return (headers['sec-fetch-mode'] ?? 'navigate') === 'navigate'
+  return headers['x-requested-with'] === undefined && (headers['sec-fetch-mode'] ?? 'navigate') === 'navigate'
 }
 
 /** A handler for whoever is logged in; everybody else is sent to the login page. */

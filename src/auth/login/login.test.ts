@@ -438,7 +438,8 @@ describe('a login that is not used', () => {
     house.time.now += 20 * MINUTE
     assert.equal(await opens({ 'sec-fetch-mode': 'cors' }), true)
     house.time.now += 9 * MINUTE
-    assert.equal(await opens({ 'sec-fetch-mode': 'cors' }), true)
+    // Over plain http browsers send no Sec-Fetch-Mode.
+    assert.equal(await opens({ 'x-requested-with': 'fetch' }), true)
     house.time.now += 1 * MINUTE
     assert.equal(await opens(), false)
     assert.equal((await visitor.get('/activity')).headers.location, '/login')

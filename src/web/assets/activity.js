@@ -35,7 +35,9 @@ if (root && live && root.dataset.live === 'on') {
   async function ask() {
     clearTimeout(timer)
     try {
-      const response = await fetch(location.href, { headers: { Accept: 'text/html' } })
+      // Says that nobody opened the page: an open page must not keep its login in use.
+      const headers = { Accept: 'text/html', 'X-Requested-With': 'fetch' }
+      const response = await fetch(location.href, { headers })
       // Signed out, or no longer allowed: the page that says so.
       if (response.redirected || response.status === 403) return location.reload()
       if (response.ok && running) take(new DOMParser().parseFromString(await response.text(), 'text/html'))
