@@ -37,7 +37,7 @@ export function parseEntries(body: unknown, baseUrl: string): Entries | BadBundl
   if (!Array.isArray(entry)) return bad('Cannot process Bundle: its entry is not a list')
   if (entry.length > BUNDLE_ENTRIES) return tooCostly(`it has more than ${BUNDLE_ENTRIES} entries`)
   if (countPatchCharacters(entry) > BUNDLE_PATCH_CHARACTERS)
-    return tooCostly(`its JSON Patches have over ${BUNDLE_PATCH_CHARACTERS} characters of base64`)
+    return tooCostly(`its JSON Patches have more than ${BUNDLE_PATCH_CHARACTERS} characters of base64`)
   const entries: Entry[] = []
   for (const [at, candidate] of entry.entries()) {
     const parsed = parseOne(candidate, baseUrl, at)

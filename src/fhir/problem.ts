@@ -77,7 +77,7 @@ export function turndownOf(problem: FhirProblem): Turndown {
     case 'malformed-body':
       return turndown(400, 'structure', problem.text)
     case 'body-too-large':
-      return turndown(413, 'too-long', `Cannot read body: it is over ${problem.limit} bytes`)
+      return turndown(413, 'too-long', `Cannot read body: it is larger than ${problem.limit} bytes`)
     case 'wrong-content-type':
       return {
         ...turndown(415, 'not-supported', `Cannot read body: expected ${problem.expected.join(' or ')}`),

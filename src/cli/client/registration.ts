@@ -42,18 +42,18 @@ export const describingUsage = `\
                             public app, http://127.0.0.1/… and http://[::1]/… stand for every port (not localhost)
   --post-logout-redirect-uri <address>
                             where a browser may go after a logout that the app asked for; may be given several times
-  --scope "<scopes>"        the scopes that it may have at most, separated by spaces; also what it gets if it asks for none
+  --scope "<scopes>"        the scopes that the app may request, separated by spaces; also the default if a request has no scope
   --public                  a browser or native app, with PKCE and without secret
   --secret                  a confidential app; its secret is made and printed once
   --jwks-url <address>      a confidential app that signs with its keys, which are published there (not fetched now)
   --jwks-file <file>        the same with a file of public keys
-  --launch-url <address>    where the portal sends the browser to launch it; may have a fragment (https://…/#/launch), and
-                            iss and launch then go before it
+  --launch-url <address>    where the portal sends the browser to launch it; may have a fragment (https://…/#/launch):
+                            iss and launch are then added before the fragment
   --pkce <required|optional>
-                            optional: an app of the SMART 1 era may leave code_challenge out; required unless given
-  --no-iss-parameter        sends no iss with codes and errors (RFC 9207): for apps that keep them in the address bar and
-                            then take iss for a launch, such as fhirclient in a new tab. It protects against mix-up only
-                            apps that use several authorization servers
+                            optional: the app may omit code_challenge, as apps written for SMART 1 do; default: required
+  --no-iss-parameter        omits iss (RFC 9207) from authorization responses: for apps that keep the response in the
+                            address bar and then mistake iss for a launch, such as fhirclient in a new tab. Only apps
+                            that use several authorization servers need iss (mix-up attacks)
   --first-party             ours: its users are not asked for consent
   --name <text>             name that is shown; the id unless given
   --description <text>      one sentence about it, shown beside the name

@@ -14,7 +14,7 @@ export const clinicianAdd: Command = {
   usage: `
 Usage: npm run -s sallyport -- clinician add --username <name> --display-name <text> --fhir-user <practitioner id>
 
-The password is asked for, or read from standard input (its first line, at most 72 bytes):
+The command prompts for the password, or reads it from standard input (the first line, at most 72 bytes):
   echo "$PASSWORD" | npm run -s sallyport -- clinician add --username ada --display-name "Dr. Ada Byron" --fhir-user practitioner-7
 
 Options:

@@ -7,7 +7,7 @@ const options = { username: { type: 'string' } } as const
 /** `sallyport clinician disable`: logins end, and nothing that was granted can be renewed. */
 export const clinicianDisable: Command = {
   name: 'clinician disable',
-  summary: 'Keep a clinician from logging in, end the logins, revoke what apps were given',
+  summary: 'Keep a clinician from logging in, end the logins, revoke the access of apps',
   usage: `
 Usage: npm run -s sallyport -- clinician disable --username <name>
 

@@ -6,15 +6,15 @@ import { administer } from '../with-store.ts'
 /** `sallyport clinician set-password`: ends the clinician's logins and the access of apps. */
 export const clinicianSetPassword: Command = {
   name: 'clinician set-password',
-  summary: 'Set the password of a clinician, end the logins, revoke what apps were given',
+  summary: 'Set the password of a clinician, end the logins, revoke the access of apps',
   usage: `
 Usage: npm run -s sallyport -- clinician set-password --username <name> [--keep-apps]
 
 Options:
   --username <name>         the clinician
-  --keep-apps               apps with offline_access keep their access; all else ends with the logins
+  --keep-apps               apps with offline_access keep their access; all other access ends
 
-Access tokens that are revoked are refused within 5 seconds. The password is asked for, or read from standard input (its first line, at most 72 bytes).`,
+FHIR servers refuse the revoked access tokens within 5 seconds. The command prompts for the password, or reads it from standard input (the first line, at most 72 bytes).`,
   options: { username: { type: 'string' }, 'keep-apps': { type: 'boolean' } },
   positionals: { min: 0, max: 1 },
   async run(args, io) {

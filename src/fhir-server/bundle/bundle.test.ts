@@ -303,7 +303,7 @@ describe('what a Bundle may cost', () => {
     for (const type of ['batch', 'transaction'])
       assert.equal(
         issueOf(await fhir('POST ', { resourceType: 'Bundle', type, entry: [patch] })),
-        '400 too-costly: Cannot process Bundle: its JSON Patches have over 2097152 characters of base64',
+        '400 too-costly: Cannot process Bundle: its JSON Patches have more than 2097152 characters of base64',
       )
   })
 

@@ -55,7 +55,7 @@ function parseOperation(parameter: unknown, index: number): PatchOperation {
   }
   const text = read('path', 'valueString')
   if (typeof text === 'string' && text.length > PATCH_PATH_CHARACTERS)
-    throw unreadable(`has a path of over ${PATCH_PATH_CHARACTERS} characters`)
+    throw unreadable(`has a path of more than ${PATCH_PATH_CHARACTERS} characters`)
   const path = typeof text === 'string' ? parsePatchPath(text) : undefined
   if (!path) throw unreadable('has no path that is supported here')
   const type = read('type', 'valueCode')

@@ -195,7 +195,7 @@ function broken(why: string, { warn }: UpstreamOptions): Problem {
 }
 
 function tooLarge({ warn, responseLimit }: UpstreamOptions): Problem {
-  const excess = `it is over ${responseLimit} bytes`
+  const excess = `it is larger than ${responseLimit} bytes`
   warn(`Cannot use an answer of the upstream: ${excess}`)
   return fail({ problem: 'upstream-broken', why: excess, excess })
 }
