@@ -114,6 +114,21 @@ describe('what the response to a Bundle may hold', () => {
     assert.equal(seen.times, 8)
   })
 
+  it('has an answer to every entry where one fails by an error, which is reported', async () => {
+    const { context } = endless()
+    const reported: unknown[] = []
+    const error = new Error('a bug')
+    let at = 0
+    const failing = {
+      ...context,
+      handle: () => (at++ === 1 ? Promise.reject(error) : Promise.resolve({ status: 201, headers: {} })),
+    }
+    const call = { ...bundleOf(0), report: (it: unknown) => reported.push(it) }
+    const { body } = await batch(failing, call, [call, call, call])
+    assert.deepEqual(String(body).match(/(?<="status":")\d+/g), ['201', '500', '201'])
+    assert.deepEqual(reported, [error])
+  })
+
   it('lets others have their turn between entries that need no upstream', async () => {
     const { context } = endless()
     let turns = 0
