@@ -141,6 +141,12 @@ describe('a method that an address does not have', () => {
       assert.match(await raw(name, 'CONNECT example.org:443'), /^HTTP\/1\.1 405 .*^Allow: \r$/ms)
       assert.match(await raw(name, '\x16\x03\x01\x02'), /^HTTP\/1\.1 400 /)
     })
+
+  for (const name of SERVERS)
+    it(`is not looked at where the request line is too long: the ${name} server answers 431 with the limit`, async () => {
+      const answer = await raw(name, `GET /healthz?${'x'.repeat(16 * 1024)}`)
+      assert.match(answer, /^HTTP\/1\.1 431 .*larger than 16384 bytes/s)
+    })
 })
 
 describe('a flood of anonymous requests', () => {

@@ -2,6 +2,7 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
+import { HEADER_BYTES } from './limits.ts'
 import { newRequestId } from './request-id.ts'
 
 const STATUS: Readonly<Record<string, number>> = {
@@ -39,8 +40,10 @@ export function answerConnect(_request: IncomingMessage, socket: Duplex): void {
   socket.end(plainAnswer(405, ['Allow: ', `X-Request-Id: ${newRequestId()}`]))
 }
 
+const TOO_LARGE = `The request line and headers are larger than ${HEADER_BYTES} bytes.\n`
+
 function plainAnswer(status: number, headers: readonly string[]): string {
-  const body = `${STATUS_CODES[status]}\n`
+  const body = status === 431 ? TOO_LARGE : `${STATUS_CODES[status]}\n`
   const lines = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     `Content-Length: ${body.length}`,

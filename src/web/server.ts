@@ -21,7 +21,7 @@ import { type ReadyCheck, serveHealth } from './health.ts'
 import { findHostName, namesTwoHosts } from './host.ts'
 import { boundJson } from './json.ts'
 import { lazyLogger } from './lazy-logger.ts'
-import { BODY_BYTES, FORM_BYTES } from './limits.ts'
+import { BODY_BYTES, FORM_BYTES, HEADER_BYTES } from './limits.ts'
 import { prepareDoors } from './listen.ts'
 import type { Logger } from './logger.ts'
 import { serveMetrics } from './metrics.ts'
@@ -115,7 +115,9 @@ function bareServer(options: ServerOptions): FastifyInstance {
       answerProblem(reply, problemOf(error), replyOptions(options))
     },
     ...(options.trustProxy === undefined ? {} : { trustProxy: options.trustProxy }),
-    ...(options.tls ? { https: { ...TLS_POLICY, ...options.tls } } : {}),
+    ...(options.tls
+      ? { https: { ...TLS_POLICY, ...options.tls, maxHeaderSize: HEADER_BYTES } }
+      : { http: { maxHeaderSize: HEADER_BYTES } }),
   })
 }
 

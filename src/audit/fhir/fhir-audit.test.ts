@@ -216,6 +216,10 @@ describe('a change of the embedded FHIR server', () => {
       ids.map((_, at) => (at < stored ? '201' : '503')),
     )
     assert.equal(told.at(-1)?.response.outcome?.issue[0]?.code, 'transient')
+    const full = { ...create, id: 'full' }
+    assert.equal((await server.ask('PUT Patient/full', full)).status, 503)
+    const transaction = { resourceType: 'Bundle', type: 'transaction', entry: entry.slice(-2) }
+    assert.equal((await server.ask('POST ', transaction)).status, 503)
     const { body } = await server.ask('GET Patient?_id=full,after&_summary=count')
     assert.equal((body as { total: number }).total, 0)
     for (const [at, id] of ids.entries())
