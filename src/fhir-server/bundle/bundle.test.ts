@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { request as httpRequest } from 'node:http'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { fullAccess } from '../../consent/index.ts'
+import { type Access, fullAccess } from '../../consent/index.ts'
 import { limits } from '../../fhir/index.ts'
 import {
   BASE,
@@ -119,6 +119,29 @@ describe('transaction', () => {
     assert.deepEqual(other?.resource?.identifier, [{ system: 'urn:ietf:rfc:3986', value: 'urn:uuid:p' }])
     assert.equal(found?.resource?.total, 1, 'reads see what was written')
     assert.equal((await fhir('GET Patient/bob')).status, 410)
+  })
+
+  it('stores a patient of an organization before the Binaries and documents of the patient', async () => {
+    const panel = { patients: new Set<string>(), organizations: ['north'], careTeams: [] }
+    const lee: Access = { reach: () => [{ panel, sole: true }] }
+    const server = await startFhir({ guard: guardOf({ lee }) })
+    const reference = 'urn:uuid:p'
+    const document = { resourceType: 'DocumentReference', status: 'current', subject: { reference } }
+    const entries = [
+      entry('POST Patient', {
+        fullUrl: reference,
+        resource: { resourceType: 'Patient', managingOrganization: { reference: 'Organization/north' } },
+      }),
+      entry('POST DocumentReference', {
+        resource: { ...document, content: [{ attachment: { url: 'urn:uuid:b' } }] },
+      }),
+      entry('POST Binary', {
+        fullUrl: 'urn:uuid:b',
+        resource: { resourceType: 'Binary', contentType: 'text/plain', securityContext: { reference } },
+      }),
+    ]
+    assert.deepEqual(statuses(await run('transaction', entries, server.as('lee'))), ['201', '201', '201'])
+    await server.close()
   })
 
   it('resolves conditions and conditional references first', async () => {

@@ -17,9 +17,9 @@ import { entryCall } from './entry-call.ts'
 import { identify, type Step } from './identify.ts'
 import { linkReferences } from './references.ts'
 
-// R4 http.html#trules: the order of the work, whatever the order of the entries. Binaries are written before the
-// DocumentReferences that name them (`isConveyed`).
-const ORDER = ['delete', 'binary', 'create', 'write', 'read'] as const
+// R4 http.html#trules: the order of the work, whatever the order of the entries. DocumentReferences are written
+// after the Binaries that they name (`isConveyed`).
+const ORDER = ['delete', 'create', 'write', 'document', 'read'] as const
 
 /**
  * Does all entries or none: in one transaction, which a problem with any entry undoes. SQLite does it in one go, so that
@@ -106,12 +106,12 @@ function stageOf({ call: { interaction } }: Step): (typeof ORDER)[number] {
     case 'delete-conditional':
       return 'delete'
     case 'create':
-      return interaction.type === 'Binary' ? 'binary' : 'create'
+      return interaction.type === 'DocumentReference' ? 'document' : 'create'
     case 'update':
     case 'update-conditional':
     case 'patch':
     case 'patch-conditional':
-      return interaction.type === 'Binary' ? 'binary' : 'write'
+      return interaction.type === 'DocumentReference' ? 'document' : 'write'
     default:
       return 'read'
   }

@@ -148,9 +148,9 @@ async function send(
   return answersIn(context, writes, response.entry, isRecord(exact) ? exact.entry : undefined)
 }
 
-/** Binaries come first, so that no upstream stores them later than the DocumentReferences that name them (`conveys`). */
+/** DocumentReferences come last, so that no upstream stores them before the Binaries that they name (`conveys`). */
 function rankOf({ request }: Write): number {
-  return /^Binary\b/.test(request.url ?? '') ? 0 : 1
+  return /^DocumentReference\b/.test(request.url ?? '') ? 1 : 0
 }
 
 async function answersIn(
