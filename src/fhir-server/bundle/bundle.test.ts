@@ -356,6 +356,10 @@ describe('what a Bundle may cost', () => {
   })
 
   it('bounds the searches of a transaction', async () => {
+    // So that a search takes some work on any machine.
+    const resource = { resourceType: 'Patient', name: [{ family: 'y'.repeat(500) }] }
+    const many = Array.from({ length: 500 }, () => entry('POST Patient', { resource }))
+    assert.equal((await run('transaction', many)).status, 200)
     const reply = await run(
       'transaction',
       Array.from({ length: limits.BUNDLE_ENTRIES }, () =>
