@@ -1,6 +1,11 @@
 /** Characters of the scope that an auth server may grant a session. It is read again for every request to `/api`. */
 export const GRANTED_SCOPE_CHARACTERS = 32_000
 
+/** Resources in a list of the session API, and the most that a client may ask for by `_count`. */
+export const LISTED_RESOURCES = 1_000
+/** Pages of a FHIR server that are read for one list. */
+export const SEARCH_PAGES = 200
+
 /** Launches that one browser may have under way. */
 export const PENDING_LAUNCHES = 5
 /** Launches that are under way from one network, and altogether: anybody can begin one, without a cookie too. */

@@ -1,4 +1,5 @@
 import { type TSchema, Type } from '@sinclair/typebox'
+import { LISTED_RESOURCES } from '../limits.ts'
 import type { Found } from '../records/search-fhir.ts'
 
 /** The Bundle of an answer (service.md 2.5): always with `total` and `entry`, and without links, which need the token. */
@@ -23,7 +24,7 @@ export function bundleOf<T>({ resources, total }: Found<T>) {
 /** `_count` of `/api/conditions` and `/api/vitals` (contract 4). */
 export const Count = Type.Integer({
   minimum: 1,
-  maximum: 1000,
+  maximum: LISTED_RESOURCES,
   default: 50,
   description: 'How many results at most.',
 })

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { succeed } from '../failure.ts'
+import { LISTED_RESOURCES } from '../limits.ts'
 import { newestFirst } from '../records/newest-first.ts'
 import { Condition } from '../records/resources.ts'
 import { searchFhir } from '../records/search-fhir.ts'
@@ -8,8 +9,6 @@ import { row } from './row.ts'
 
 /** The codes of condition-clinical (R4). */
 const CLINICAL_STATUS = ['active', 'recurrence', 'relapse', 'inactive', 'remission', 'resolved'] as const
-
-const READ_AT_MOST = 1000
 
 /** By recorded date, newest first. Servers differ in where they put what has no date: so all are read, then sorted and cut. */
 export const conditionsRow = row({
@@ -32,7 +31,7 @@ export const conditionsRow = row({
       type: 'Condition',
       schema: Condition,
       params: { 'clinical-status': status, _sort: '-recorded-date' },
-      limit: READ_AT_MOST,
+      limit: LISTED_RESOURCES,
     })
     if (!found.ok) return found
     const { resources, total } = found.value

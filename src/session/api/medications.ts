@@ -1,16 +1,15 @@
 import { succeed } from '../failure.ts'
+import { LISTED_RESOURCES } from '../limits.ts'
 import { newestFirst } from '../records/newest-first.ts'
 import { MedicationRequest } from '../records/resources.ts'
 import { searchFhir } from '../records/search-fhir.ts'
 import { BundleOf, bundleOf } from './bundle.ts'
 import { NoQuery, row } from './row.ts'
 
-const READ_AT_MOST = 1000
-
 export const medicationsRow = row({
   path: '/api/medications',
   title: 'Medications',
-  description: 'Active MedicationRequests of the patient, newest first; at most 1000.',
+  description: `Active MedicationRequests of the patient, newest first; at most ${LISTED_RESOURCES}.`,
   scopes: ['patient/MedicationRequest.rs'],
   query: NoQuery,
   body: BundleOf(MedicationRequest),
@@ -20,7 +19,7 @@ export const medicationsRow = row({
       type: 'MedicationRequest',
       schema: MedicationRequest,
       params: { status: 'active' },
-      limit: READ_AT_MOST,
+      limit: LISTED_RESOURCES,
     })
     if (!found.ok) return found
     const { resources, total } = found.value

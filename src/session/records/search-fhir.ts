@@ -1,6 +1,7 @@
 import type { Static, TSchema } from '@sinclair/typebox'
 import { digitsOf } from '../../fhir/index.ts'
 import { type Result, succeed } from '../failure.ts'
+import { SEARCH_PAGES } from '../limits.ts'
 import type { Session } from '../sessions/session.ts'
 import { SearchBundle } from './bundle.ts'
 import { fitsSchema } from './fits-schema.ts'
@@ -24,8 +25,6 @@ export interface Found<T> {
   readonly total: number
 }
 
-const MAX_PAGES = 200
-
 /** Follows the pages of a search up to its limit. A list that cannot be read to its end is no list. */
 export async function searchFhir<Schema extends TSchema>(
   visit: Visit,
@@ -36,7 +35,7 @@ export async function searchFhir<Schema extends TSchema>(
   const visited = new Set<string>()
   let url = searchUrl(visit.session, search)
   let total = 0
-  while (!visited.has(url) && visited.size < MAX_PAGES) {
+  while (!visited.has(url) && visited.size < SEARCH_PAGES) {
     visited.add(url)
     const page = await readFhir(visit, url)
     if (!page.ok) return page
