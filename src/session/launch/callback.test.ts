@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { AppBrowser } from '../../../test/support/app-browser.ts'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { launched, sessionApp, useAppHouse } from '../../../test/support/session-app.ts'
-import { sealer, sha256 } from '../../store/index.ts'
+import { sha256 } from '../../store/index.ts'
 import { networkOf } from '../../web/index.ts'
 
 eachDatabase((_name, open) => {
@@ -95,10 +95,16 @@ eachDatabase((_name, open) => {
     })
 
     it('refuses a launch whose sealed verifier was moved there from another one', async () => {
-      const browser = new AppBrowser(house.app)
+      const [browser, other] = [new AppBrowser(house.app), new AppBrowser(house.app)]
+      const { db } = house.store
+      await db.deleteFrom('app_launch').execute()
+      await other.begin(house.ehr.fhirBaseUrl)
+      const { code_verifier_sealed } = await db
+        .selectFrom('app_launch')
+        .select('code_verifier_sealed')
+        .executeTakeFirstOrThrow()
       const callback = await browser.visitAuthServer(await browser.begin(house.ehr.fhirBaseUrl))
-      const code_verifier_sealed = sealer('another secret').seal('v'.repeat(43), 'app launch code verifier')
-      await house.store.db.updateTable('app_launch').set({ code_verifier_sealed }).execute()
+      await db.updateTable('app_launch').set({ code_verifier_sealed }).execute()
       await refused(browser, callback, /cannot be continued/, 400)
     })
 
