@@ -312,7 +312,10 @@ describe('decide', () => {
         'GET /Observation',
         'patient/Observation.rs?category=a patient/Observation.rs?category=b',
         'patient/Observation.rs?category=a',
-        [{ patient: '1', query: [['category', 'a,b']] }],
+        [
+          { patient: '1', query: [['category', 'a']] },
+          { patient: '1', query: [['category', 'b']] },
+        ],
       ],
       ['GET /Practitioner/1', 'patient/*.rs', 'patient/*.rs', 'everything'],
       ['GET /', 'patient/Practitioner.rs patient/Condition.rs', 'patient/Condition.rs', [{ patient: '1' }]],

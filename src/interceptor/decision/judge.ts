@@ -21,11 +21,9 @@ export interface Target {
 
 /** Whether a grant reaches anything of a type with a letter; of a target, as far as can be told without data. */
 export function judgeType(of: Case, type: string, letter: Letter, target: Target = {}): Decision {
-  const { reach, limits, parts, covering } = of.access.reached(type, letter)
-  const holding = (any: Reach) =>
-    any === 'everything' ? any : any.filter(limit => mayHold(limit, type, target))
-  const within = holding(reach)
-  const by = decidedBy(parts, holding(limits))
+  const { limits, parts, covering } = of.access.reached(type, letter)
+  const within = limits === 'everything' ? limits : limits.filter(limit => mayHold(limit, type, target))
+  const by = decidedBy(parts, within)
   if (by !== undefined) return { allowed: true, by, access: of.access, within }
   if (covering.length === 0) return refusedFor(insufficient(of, type, letter))
   return refusedFor({ kind: 'not-within', hint: hint(of, type, letter, covering), by: covering[0]?.text })
