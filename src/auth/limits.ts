@@ -7,6 +7,9 @@ import { LONGEST_SCOPE_LIST } from '../scope/index.ts'
 export const LIMITS = {
   /** Apps that the portal lists. One that is not listed can be launched by its client id. */
   appsListed: 100,
+  /** Characters and words of a search for patients, in the portal and in the picker. */
+  searchCharacters: 200,
+  searchWords: 20,
   /** How long a client's key set is not fetched again, in milliseconds, whatever its headers say. */
   keySetPauseMs: 5_000,
   /** Key sets of clients that are fetched at the same time, and how many of them for clients that nobody approved. */

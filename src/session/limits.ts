@@ -6,6 +6,9 @@ export const LISTED_RESOURCES = 1_000
 /** Pages of a FHIR server that are read for one list. */
 export const SEARCH_PAGES = 200
 
+/** Characters of the parameters of `/launch` and `/callback`. What `/launch` passes on has to fit into a response header. */
+export const LAUNCH_PARAMETER_CHARACTERS = { iss: 2_000, launch: 4_096, code: 4_096, state: 200 } as const
+
 /** Launches that one browser may have under way. */
 export const PENDING_LAUNCHES = 5
 /** Launches that are under way from one network, and altogether: anybody can begin one, without a cookie too. */

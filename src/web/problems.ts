@@ -2,6 +2,7 @@ import type { FastifyError } from 'fastify'
 import { type IssueCode, limits } from '../fhir/index.ts'
 import { isDatabaseUnavailable } from '../store/index.ts'
 import { JSON_EXCESS } from './json.ts'
+import { BODY_BYTES } from './limits.ts'
 
 /** What goes wrong before a room's own code, or outside of what it expects. */
 export type Problem =
@@ -11,7 +12,7 @@ export type Problem =
   | { readonly kind: 'loopback-only' }
   | { readonly kind: 'not-found' }
   | { readonly kind: 'method-not-allowed'; readonly allow: readonly string[] }
-  | { readonly kind: 'too-large'; readonly limit?: number | undefined }
+  | { readonly kind: 'too-large'; readonly limit: number }
   | { readonly kind: 'unsupported-media-type' }
   | { readonly kind: 'unexpected' }
   | { readonly kind: 'unavailable' }
@@ -71,7 +72,7 @@ const WORDS = {
   'too-large': {
     status: 413,
     title: 'This request is too large',
-    text: 'More was sent than is accepted here. Nothing was changed.',
+    text: 'The body is too large. Nothing was changed.',
     issue: 'too-long',
     oauth: 'invalid_request',
   },
@@ -101,7 +102,7 @@ const WORDS = {
 /** The words of a problem. A malformed request says what is wrong with it; a wrong host which one is right. */
 export function wordsOf(problem: Problem): ProblemWords {
   const words = WORDS[problem.kind]
-  if (problem.kind === 'too-large' && problem.limit !== undefined)
+  if (problem.kind === 'too-large')
     return { ...words, text: `The body is larger than ${problem.limit} bytes. Nothing was changed.` }
   if (problem.kind === 'malformed') return { ...words, text: problem.text }
   if (problem.kind === 'unknown-host') return { ...words, text: `${words.text} ${otherNames(problem.url)}` }
@@ -122,7 +123,7 @@ const MALFORMED: Readonly<Record<string, string>> = {
 }
 
 /** Turns what fastify or a handler threw into a problem. What is not the caller's doing is unexpected. */
-export function problemOf(error: unknown, bodyLimit?: number): Problem {
+export function problemOf(error: unknown, bodyLimit = BODY_BYTES): Problem {
   const { statusCode, code, validation, message } = asFastifyError(error)
   if (statusCode === 413) return { kind: 'too-large', limit: bodyLimit }
   if (statusCode === 415) return { kind: 'unsupported-media-type' }

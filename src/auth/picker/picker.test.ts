@@ -180,6 +180,9 @@ describe('/oauth2/pick', () => {
     assert.match(found.body, /juniper-2/)
     assert.doesNotMatch(found.body, /data-patient-id="juniper"/)
     assert.match((await visitor.get(`${address}&search=nobody`)).body, /No patient matches/)
+    const long = await visitor.get(`${address}&search=${'x'.repeat(201)}`)
+    assert.equal(long.statusCode, 400)
+    assert.match(long.body, /at most 200 characters and 20 words/)
   })
 
   it('shows the list again when nothing was chosen, and says so', async () => {

@@ -11,7 +11,7 @@ import { type Parameters, readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { sendAway } from '../portal/away.ts'
 import { fhirReader } from '../portal/fhir-reader.ts'
-import { type Away, findPatients } from '../portal/patients.ts'
+import { type Away, findPatients, findSearchFault } from '../portal/patients.ts'
 import { readPicked } from '../portal/picked.ts'
 import { showsSampleData } from '../portal/sample-data.ts'
 import { Refusal } from '../refusal.ts'
@@ -28,10 +28,13 @@ export function pickerRoutes(app: FastifyInstance, context: AuthContext): void {
     const query = readParameters(request.query)
     const waiting = await waitingFor(reply, context, query, ['pick'])
     if (waiting.kind !== 'waiting') return sendElsewhere(reply, context, waiting)
+    const search = query.get('search')?.trim() || undefined
+    const fault = findSearchFault(search)
+    if (fault !== undefined) return reply.sendProblem({ kind: 'malformed', text: fault })
     const patient = query.get('patient')
     return patient !== undefined && waiting.situation.choosing === 'encounter'
       ? showEncounters(reply, context, waiting, patient)
-      : showPatients(reply, context, waiting, { search: query.get('search')?.trim() || undefined })
+      : showPatients(reply, context, waiting, { search })
   })
 
   app.post(paths.pick, async (request, reply) => {

@@ -13,6 +13,7 @@ import {
   sexText,
   valueHtml,
 } from '../../web/index.ts'
+import { LIMITS } from '../limits.ts'
 import { paths } from '../paths.ts'
 import type { PatientList } from './patients.ts'
 
@@ -36,7 +37,7 @@ ${searchForm(paths.portal, search)}
 export function searchForm(address: string, search: string | undefined, hidden?: Html): Html {
   return html`<form class="field" role="search" action="${address}">${hidden}
 <label class="field__label" for="search">Find a patient by name or MRN</label>
-<div class="search"><div class="search__box">${icon('search')}<input class="input" id="search" name="search" type="search" maxlength="200" autocomplete="off" spellcheck="false" value="${search}"></div><button class="btn btn--quiet">Search</button></div>
+<div class="search"><div class="search__box">${icon('search')}<input class="input" id="search" name="search" type="search" maxlength="${LIMITS.searchCharacters}" autocomplete="off" spellcheck="false" value="${search}"></div><button class="btn btn--quiet">Search</button></div>
 </form>`
 }
 

@@ -1,5 +1,6 @@
 import type { Resource } from '../../fhir/index.ts'
 import { type Person, personOf } from '../../web/index.ts'
+import { LIMITS } from '../limits.ts'
 import { type FhirReader, isResource } from './fhir-reader.ts'
 
 /** Service.md 8. */
@@ -20,13 +21,26 @@ export interface Away {
   readonly reason: string
 }
 
+/** Why a search is too long; undefined when it is not. */
+export function findSearchFault(search: string | undefined): string | undefined {
+  if (search === undefined) return undefined
+  const { searchCharacters, searchWords } = LIMITS
+  return search.length > searchCharacters || wordsOf(search).length > searchWords
+    ? `A search for patients has at most ${searchCharacters} characters and ${searchWords} words.`
+    : undefined
+}
+
+function wordsOf(search: string): readonly string[] {
+  return search.split(/[\s,]+/).filter(word => word !== '')
+}
+
 /** The patients of the list, or those whose name or number matches (service.md 4.1, rules 3 and 4). */
 export async function findPatients(
   read: FhirReader,
   search: string | undefined,
 ): Promise<PatientList | Away> {
   if (search === undefined) return listOf(await read(`Patient?_count=${PATIENTS_LISTED}`))
-  const words = search.split(/[\s,]+/).filter(word => word !== '')
+  const words = wordsOf(search)
   // A server compares each part of a name by itself: "Alba Juniper" is found as "Alba" and "Juniper". Also where the
   // whole text finds somebody: in another order of the words it would find whoever could be taken for them.
   const [whole, more] = await Promise.all([

@@ -11,7 +11,7 @@ import { sendAway, watch } from './away.ts'
 import { fhirReader } from './fhir-reader.ts'
 import { listHtml, portalAddress } from './list-html.ts'
 import { portalPage } from './page.ts'
-import { type Away, findPatients } from './patients.ts'
+import { type Away, findPatients, findSearchFault } from './patients.ts'
 import { readPicked } from './picked.ts'
 import { nonePicked, type PickedOptions, pickedAbsent, pickedHtml } from './picked-html.ts'
 
@@ -31,6 +31,8 @@ export function portalRoutes(app: FastifyInstance, context: AuthContext): void {
     forLoggedIn(context, async (request, reply, login) => {
       const query = readParameters(request.query)
       const search = query.get('search')?.trim() || undefined
+      const fault = findSearchFault(search)
+      if (fault !== undefined) return reply.sendProblem({ kind: 'malformed', text: fault })
       return show(reply, login, { search, patient: query.get('patient'), client: query.get('client') })
     }),
   )

@@ -78,8 +78,15 @@ describe('GET /portal with a search', () => {
     }
   })
 
-  it('takes 200 characters in the search field', async () => {
+  it('takes 200 characters and 20 words in the search field, and no more', async () => {
     assert.match((await visitor.get('/portal')).body, /<input[^>]* name="search"[^>]* maxlength="200"/)
+    for (const search of ['x'.repeat(200), Array(20).fill('x').join(' ')])
+      assert.equal((await visitor.get(`/portal?search=${encodeURIComponent(search)}`)).statusCode, 200)
+    for (const search of ['x'.repeat(201), Array(21).fill('x').join(' ')]) {
+      const refused = await visitor.get(`/portal?search=${encodeURIComponent(search)}`)
+      assert.equal(refused.statusCode, 400)
+      assert.match(refused.body, /A search for patients has at most 200 characters and 20 words\./)
+    }
   })
 
   it('finds by MRN what is one word with a digit, and by name too', async () => {

@@ -76,6 +76,24 @@ describe('GET /launch', () => {
     assert.ok(!response.body.includes('token=abc'))
   })
 
+  it('refuses parameters that are too long to be passed on, and names the limit', async () => {
+    const get = (url: string) => house.app.inject({ method: 'GET', url })
+    const iss = encodeURIComponent(house.ehr.fhirBaseUrl)
+    assert.equal((await get(`/launch?iss=${iss}&launch=${'x'.repeat(4096)}`)).statusCode, 302)
+    const weird = await get(`/launch?iss=${iss}&launch=${'%25'.repeat(4096)}`)
+    assert.ok(String(weird.headers.location).length < 14_000)
+    for (const [url, text] of [
+      [`/launch?iss=${iss}&launch=${'x'.repeat(4097)}`, /launch, has more than 4096 characters/],
+      [`/launch?iss=https://${'x'.repeat(2000)}&launch=x`, /iss, has more than 2000 characters/],
+      [`/callback?state=x&code=${'x'.repeat(4097)}`, /code, has more than 4096 characters/],
+      [`/callback?code=x&state=${'x'.repeat(201)}`, /state, has more than 200 characters/],
+    ] as const) {
+      const refused = await get(url)
+      assert.equal(refused.statusCode, 400, url.slice(0, 40))
+      assert.match(refused.body, text)
+    }
+  })
+
   it('says what a link lacks', async () => {
     const browser = new AppBrowser(house.app)
     const iss = encodeURIComponent(house.ehr.fhirBaseUrl)

@@ -24,6 +24,17 @@ export function refusalWords(refusal: LaunchRefusal, settings: AppSettings): Ref
         code: 'invalid_request',
         reason: `Expected one value for ${refusal.name}`,
       }
+    case 'long-parameter':
+      return {
+        status: 400,
+        kind: 'refused',
+        title: 'This launch link is too long',
+        text: [
+          `A part of the link that opened this page, ${refusal.name}, has more than ${refusal.limit} characters.`,
+          NO_RECORD,
+        ],
+        code: 'invalid_request',
+      }
     case 'unknown-issuer':
       return {
         status: 403,

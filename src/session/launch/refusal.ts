@@ -1,10 +1,15 @@
 import type { Failure } from '../failure.ts'
-import { PENDING_LAUNCHES_IN_ALL, PENDING_LAUNCHES_PER_NETWORK } from '../limits.ts'
+import {
+  LAUNCH_PARAMETER_CHARACTERS,
+  PENDING_LAUNCHES_IN_ALL,
+  PENDING_LAUNCHES_PER_NETWORK,
+} from '../limits.ts'
 import type { OAuthProblem } from '../oauth/errors.ts'
 
 /** Why a launch does not go on. Each has a page (refusal-page.ts). */
 export type LaunchRefusal =
   | { readonly kind: 'bad-parameter'; readonly name: 'iss' | 'launch' }
+  | LongParameter
   | { readonly kind: 'unknown-issuer'; readonly iss: string }
   | { readonly kind: 'no-discovery'; readonly failure: Failure }
   | { readonly kind: 'too-many-launches' }
@@ -17,11 +22,28 @@ export type LaunchRefusal =
 
 export const TOO_MANY = `More than ${PENDING_LAUNCHES_PER_NETWORK} launches from one network, or ${PENDING_LAUNCHES_IN_ALL} in all, are under way`
 
+interface LongParameter {
+  readonly kind: 'long-parameter'
+  readonly name: string
+  readonly limit: number
+}
+
+/** A parameter that is longer than it may be. */
+export function findLongParameter(query: Readonly<Record<string, unknown>>): LongParameter | undefined {
+  for (const [name, limit] of Object.entries(LAUNCH_PARAMETER_CHARACTERS)) {
+    const value = query[name]
+    if (typeof value === 'string' && value.length > limit) return { kind: 'long-parameter', name, limit }
+  }
+  return undefined
+}
+
 /** Which check a launch did not pass and what was expected, for the log: no token, code, state or nonce. */
 export function describeRefusal(refusal: LaunchRefusal, acceptedIssuers: readonly string[]): string {
   switch (refusal.kind) {
     case 'bad-parameter':
       return `parameter ${refusal.name} is missing or repeated`
+    case 'long-parameter':
+      return `parameter ${refusal.name} has more than ${refusal.limit} characters`
     case 'unknown-issuer':
       return `iss ${describeUrl(refusal.iss)}, expected one of ${acceptedIssuers.join(', ')}`
     case 'no-discovery':

@@ -5,7 +5,7 @@ import { isSampleData, portalUrl } from '../places.ts'
 import { beginLaunch } from './begin-launch.ts'
 import { finishLaunch } from './finish-launch.ts'
 import { launchCookie, makeRoom } from './pending-launch.ts'
-import { describeRefusal, type LaunchRefusal } from './refusal.ts'
+import { describeRefusal, findLongParameter, type LaunchRefusal } from './refusal.ts'
 import { refusalWords } from './refusal-page.ts'
 
 type Query = Readonly<Record<string, unknown>>
@@ -13,7 +13,7 @@ type Query = Readonly<Record<string, unknown>>
 /** `/launch` and `/callback`. No HEAD: both change something. */
 export function launchRoutes(app: FastifyInstance, context: AppContext): void {
   app.get<{ Querystring: Query }>('/launch', { exposeHeadRoute: false }, async (request, reply) => {
-    const begun = await beginLaunch(context, request.query, request.ip)
+    const begun = findLongParameter(request.query) ?? (await beginLaunch(context, request.query, request.ip))
     if (begun.kind !== 'begun') return sendRefusal(context, reply, begun)
     const { cookie, cookieValue } = begun.ticket
     for (const { name, attributes } of await makeRoom(context, request.cookies))
@@ -22,6 +22,8 @@ export function launchRoutes(app: FastifyInstance, context: AppContext): void {
   })
 
   app.get<{ Querystring: Query }>('/callback', { exposeHeadRoute: false }, async (request, reply) => {
+    const long = findLongParameter(request.query)
+    if (long) return sendRefusal(context, reply, long)
     const { state } = request.query
     if (typeof state !== 'string')
       return sendRefusal(context, reply, {
