@@ -23,8 +23,9 @@ export const LIMITS = {
   loginsWaiting: 400,
   /** Logins that wait with one username from one network. */
   loginsWaitingPerUsername: 100,
-  /** Characters of the parameters of an authorization request that are stored while its user logs in. */
+  /** Characters of the parameters of an authorization request, which are stored while its user logs in, and of a logout. */
   parameters: {
+    client_id: 256,
     state: 4_096,
     nonce: 1_024,
     scope: LONGEST_SCOPE_LIST,

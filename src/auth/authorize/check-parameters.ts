@@ -35,8 +35,8 @@ export function checkRepeated({ parameters }: Asked): Refusal | undefined {
   return name && new Refusal('invalid_request', `The parameter ${name} is repeated or unreadable.`)
 }
 
-/** What is stored while its user logs in, by strangers and for ten minutes, is short. */
-export function checkLengths({ parameters }: Asked): Refusal | undefined {
+/** What strangers store for ten minutes, and what a redirect passes on, is short. */
+export function checkLengths({ parameters }: Pick<Asked, 'parameters'>): Refusal | undefined {
   const found = Object.entries(LIMITS.parameters).find(
     ([name, longest]) => (parameters.get(name)?.length ?? 0) > longest,
   )

@@ -1,3 +1,4 @@
+import { checkLengths } from '../authorize/check-parameters.ts'
 import { type Client, findClient } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'
 import { readOwnJwt } from '../keys/jwt.ts'
@@ -20,6 +21,8 @@ export async function readEndRequest(
 ): Promise<EndRequest | Refusal> {
   if (parameters.unreadable.size > 0)
     return new Refusal('invalid_request', 'A parameter is repeated or unreadable.')
+  const tooLong = checkLengths({ parameters })
+  if (tooLong) return tooLong
   const hint = await readHint(context, parameters.get('id_token_hint'))
   if (hint instanceof Refusal) return hint
   const named = parameters.get('client_id')

@@ -133,6 +133,17 @@ describe('/oauth2/logout', () => {
     assert.ok(await isIn(visitor))
   })
 
+  it('refuses what is too long to be passed on in a redirect', async () => {
+    for (const [parameter, limit] of [
+      ['state', 4096],
+      ['client_id', 256],
+    ] as const) {
+      const refused = await house.visitor().post('/oauth2/logout', { [parameter]: 'x'.repeat(limit + 1) })
+      assert.equal(refused.statusCode, 400)
+      assert.match(refused.body, new RegExp(`${parameter} is longer than ${limit} characters`))
+    }
+  })
+
   it('goes on where nobody is logged in', async () => {
     const response = await ask(house.visitor(), {
       client_id: 'sallyport-app',
