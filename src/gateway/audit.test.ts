@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test'
 import { createAuditor, fhirAudit, findRecords } from '../audit/index.ts'
 import { refuseRecords } from '../audit/testing/refuse-records.ts'
 import { type Access, fullAccess } from '../consent/index.ts'
-import { BASE, type Fhir, guardOf, patientAccess } from '../fhir-server/testing/fhir.ts'
+import { BASE, type Fhir, guardOf, idsOf, nextOf, patientAccess } from '../fhir-server/testing/fhir.ts'
 import { openStore, type Store } from '../store/index.ts'
 import { startGatewayWithUpstream } from './testing/start-gateway.ts'
 
@@ -83,7 +83,9 @@ describe('the audit trail of the gateway', () => {
     assert.equal(reply.body.entry?.length, 2)
     assert.equal((await findRecords(store, { limit: 1 }))[0]?.patients, ' * ')
     // One who may not see everything is never answered unseen.
-    assert.equal((await fhir.as('clinician')('GET Condition?patient=ashlar')).status, 400)
+    const first = await fhir.as('clinician')('GET Condition?patient=ashlar')
+    assert.deepEqual(idsOf(first), ['short'])
+    assert.equal((await fhir.as('clinician')(`GET ${nextOf(first)}`)).status, 400)
   })
 
   it('answers AuditEvents from its own store, never from the upstream, and lets nobody write one', async () => {

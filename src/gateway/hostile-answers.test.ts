@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { condition, issueOf, patient } from '../fhir-server/testing/fhir.ts'
+import type { Resource } from '../fhir/index.ts'
+import { condition, issueOf, nextOf, patient } from '../fhir-server/testing/fhir.ts'
 import { BROKEN, NOT_WITHIN, useHostileGateway } from './testing/hostile-gateway.ts'
 import { json, searchset } from './testing/hostile-upstream.ts'
 
@@ -219,5 +220,58 @@ describe('a read of the same bytes', () => {
       assert.deepEqual([headers.etag, headers['last-modified']], ['W/"7"', 'Fri, 02 Jan 2026 03:04:05 GMT'])
     upstream.answerJson(first, 200, { etag: 'W/"8"' })
     assert.equal((await ann('GET Condition/cd')).headers.etag, 'W/"8"')
+  })
+})
+
+describe('a page that is too large to be looked into', () => {
+  const large = condition('large', 'ann', { note: [{ text: 'x'.repeat(100_000) }] })
+  const some = ['a', 'b', 'c'].map(id => condition(id, 'ann', { note: [{ text: 'x'.repeat(30_000) }] }))
+
+  /** Answers with as many as `_count` says, from where the link says. */
+  function serve(resources: readonly Resource[], heedsCount = true) {
+    upstream.answer((request, response) => {
+      const { searchParams } = new URL(request.url ?? '', upstream.url)
+      const ids = searchParams.get('_id')?.split(',')
+      const found = resources.filter(({ id = '' }) => !ids || ids.includes(id))
+      const from = Number(searchParams.get('from'))
+      const to = from + (heedsCount ? Number(searchParams.get('_count') ?? 10) : found.length)
+      const next = `${upstream.url}/Condition?from=${to}&_count=${to - from}`
+      const entry = found
+        .slice(from, to)
+        .map(resource => ({ fullUrl: 'urn:x', resource, search: { mode: 'match' } }))
+      json(
+        response,
+        searchset([], { entry, ...(to < found.length && { link: [{ relation: 'next', url: next }] }) }),
+      )
+    })
+  }
+
+  async function everyPage(first: string): Promise<readonly (string | undefined)[]> {
+    const ids: (string | undefined)[] = []
+    for (let url: string | undefined = first; url !== undefined; ) {
+      const reply = await ann(`GET ${url}`)
+      assert.equal(reply.status, 200, reply.text.slice(0, 500))
+      ids.push(...(reply.body.entry ?? []).map(it => it.resource?.id))
+      url = nextOf(reply)
+    }
+    return ids
+  }
+
+  for (const path of ['Condition?_count=10', 'Condition', 'Condition/_history?_count=10'])
+    it(`is asked for again with fewer resources: ${path}`, async () => {
+      serve([...some, condition('d', 'ann'), condition('e', 'bob')])
+      assert.deepEqual(await everyPage(path), ['a', 'b', 'c', 'd'])
+    })
+
+  it('leaves out the one resource that cannot be judged, for who may not see everything', async () => {
+    serve([condition('first', 'ann'), large, ...some])
+    assert.deepEqual(await everyPage('Condition'), ['first', 'a', 'b', 'c'])
+  })
+
+  it('is a problem where the upstream heeds no _count', async () => {
+    serve([condition('first', 'ann'), large], false)
+    const text =
+      '400 too-costly: Cannot use a page of the upstream FHIR server, even with _count=1: it is over 100000 bytes'
+    assert.equal(issueOf(await ann('GET Condition')), text)
   })
 })

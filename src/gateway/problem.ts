@@ -34,12 +34,12 @@ type UpstreamReason =
   | { readonly problem: 'kept-elsewhere'; readonly type: string }
   | { readonly problem: 'gateway-entry-failed'; readonly entry: number; readonly cause: Problem }
 
-/** A page that is too large is the caller's to mend: by asking for less. */
+/** A page that is too large, though it was asked for with one resource. */
 export function pageProblem(problem: Problem): Problem {
   if (problem.problem !== 'upstream-broken' || problem.excess === undefined) return problem
   return fail({
     problem: 'too-costly',
-    text: `Cannot use the page of the upstream FHIR server: ${problem.excess}. Request smaller pages with _count`,
+    text: `Cannot use a page of the upstream FHIR server, even with _count=1: ${problem.excess}`,
   })
 }
 

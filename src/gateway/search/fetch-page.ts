@@ -2,10 +2,10 @@ import { openTurns } from '../../door/index.ts'
 import { fail, isProblem, isRecord, isResource, parseExact, type Resource } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import { type Judge, judgeOf } from '../judge/judge.ts'
-import { type Problem, pageProblem } from '../problem.ts'
+import type { Problem } from '../problem.ts'
 import { declined } from '../upstream/declined.ts'
 import type { UpstreamRequest } from '../upstream/exchange.ts'
-import { resourceIn } from '../upstream/resource-in.ts'
+import { askPage } from './ask-page.ts'
 
 /** A resource that is released, and the same with all digits of its decimals. */
 export interface Released {
@@ -58,16 +58,17 @@ export async function fetchPage(
   request: UpstreamRequest,
   may: PageJudge,
 ): Promise<Page | Problem> {
-  const answer = await context.upstream.ask(request)
-  if (isProblem(answer)) return pageProblem(answer)
-  if (answer.status !== 200) return declined(answer, call.access)
+  const asked = await askPage(context, call, request)
+  if (isProblem(asked)) return asked
+  if (asked.kind === 'declined') return declined(asked.answer, call.access)
+  const { bundle } = asked
   const takeTurns = openTurns()
-  const bundle = resourceIn(answer)
-  if (isProblem(bundle)) return pageProblem(bundle)
   const entries = entriesIn(bundle)
   if (!entries) return fail({ problem: 'upstream-broken', why: 'it did not answer a search with a Bundle' })
   const links = linksIn(context, bundle)
   if (isProblem(links)) return links
+  if (asked.kind === 'unjudged')
+    return { matches: [], includes: [], links, strays: 0, lost: 1, isWhole: isWhole(bundle, entries, links) }
   const judge = await judgeOf(
     context,
     call,
@@ -75,7 +76,7 @@ export async function fetchPage(
   )
   if (isProblem(judge)) return judge
   await takeTurns()
-  const exact = entriesIn(parseExact(answer.text) as Resource) ?? []
+  const exact = entriesIn(parseExact(asked.text) as Resource) ?? []
   await takeTurns()
   return { ...pick(entries, exact, may, judge), links, isWhole: isWhole(bundle, entries, links) }
 }

@@ -3,10 +3,10 @@ import type { Letter } from '../../scope/index.ts'
 import type { Call, Context } from '../call.ts'
 import { judgeOf } from '../judge/judge.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
-import { type Problem, pageProblem, tooCostly } from '../problem.ts'
+import { type Problem, tooCostly } from '../problem.ts'
 import { declined } from '../upstream/declined.ts'
 import { getting } from '../upstream/request-of.ts'
-import { resourceIn } from '../upstream/resource-in.ts'
+import { askPage } from './ask-page.ts'
 import { linksIn, type Spot } from './fetch-page.ts'
 import { type Gathered, gather, type Part } from './gather.ts'
 import { AT_ONCE } from './plan.ts'
@@ -51,18 +51,17 @@ async function fetchVersions(
   link: string,
   of: VersionsAsked['of'],
 ): Promise<Part<object> | Problem> {
-  const answer = await context.upstream.ask(getting(call, link))
-  if (isProblem(answer)) return pageProblem(answer)
-  if (answer.status === 404 || answer.status === 410) {
+  const asked = await askPage(context, call, getting(call, link))
+  if (isProblem(asked)) return asked
+  if (asked.kind === 'declined' && (asked.answer.status === 404 || asked.answer.status === 410)) {
     const judge = of && (await judgeOf(context, call, [{ resourceType: of.type }], of.id))
     return judge && isProblem(judge) ? judge : { items: [], next: undefined }
   }
-  if (answer.status !== 200) return declined(answer, call.access)
-  const bundle = resourceIn(answer)
-  if (isProblem(bundle)) return pageProblem(bundle)
-  const links = linksIn(context, bundle)
+  if (asked.kind === 'declined') return declined(asked.answer, call.access)
+  const links = linksIn(context, asked.bundle)
   if (isProblem(links)) return links
-  const items = await shownVersions(context, call, letter, bundle, answer.text, of)
+  if (asked.kind === 'unjudged') return { items: [], next: links.get('next') }
+  const items = await shownVersions(context, call, letter, asked.bundle, asked.text, of)
   return isProblem(items)
     ? (items as Problem)
     : { items: items as readonly object[], next: links.get('next') }
