@@ -60,7 +60,7 @@ export const upstreamTable = {
     type: types.wholeNumber(1, 1024),
     initial: '16',
     about:
-      'Largest upstream response that the gateway checks, in megabytes. A larger page gets 400, a larger resource 502.',
+      'Largest upstream response that the gateway checks, in megabytes. The gateway asks for a larger page again with fewer resources; a larger resource gets 502.',
     of: settings => settings.fhir.upstream.responseLimitMegabytes,
   }),
   fhirUpstreamConnections: fixed({

@@ -19,6 +19,12 @@ export function parseExact(text: string): unknown {
   return JSON.parse(markDecimals(text))
 }
 
+/** What `parseExact` would make of a text that is parsed already: the same value, where it keeps all digits. */
+export function exactTwin(parsed: unknown, text: string): unknown {
+  const marked = markDecimals(text)
+  return marked === text ? parsed : JSON.parse(marked)
+}
+
 /** JSON text with the digits of its decimals. */
 export function exactText(value: unknown): string {
   const text = JSON.stringify(value)

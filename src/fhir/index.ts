@@ -9,7 +9,7 @@ export { compartmentParameters, patientsOf } from './compartment.ts'
 export type { DateRange } from './date-range.ts'
 export { isResourceType, resourceTypes, searchParameter, searchParametersOf } from './definitions.ts'
 export { type EverythingType, everythingProblem, postedParams } from './everything.ts'
-export { digitsOf, exactText, parseExact, plainOf } from './exact-json.ts'
+export { digitsOf, exactText, exactTwin, parseExact, plainOf } from './exact-json.ts'
 export { type Failed, fail, isFailure } from './failure.ts'
 export {
   type Interaction,

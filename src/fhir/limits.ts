@@ -56,9 +56,9 @@ export const BUNDLE_WORK_MS = 2_000
 /** Milliseconds of processor time for a batch before other requests get their turn. */
 export const TURN_MS = 25
 /** Milliseconds of processor time for all searches and reads of a transaction, which nothing interrupts. */
-export const TRANSACTION_READ_MS = 100
+export const TRANSACTION_READ_MS = 50
 /** Search values that one write, or all writes of a transaction together, may add to the index. */
-export const INDEX_ROWS = 15_000
+export const INDEX_ROWS = 10_000
 /** Characters of a search value that count as one; a longer value counts as several. */
 export const INDEX_ROW_CHARACTERS = 128
 

@@ -271,7 +271,7 @@ describe('a page that is too large to be looked into', () => {
   it('is a problem where the upstream heeds no _count', async () => {
     serve([condition('first', 'ann'), large], false)
     const text =
-      '400 too-costly: Cannot use a page of the upstream FHIR server, even with _count=1: it is over 100000 bytes'
+      '400 too-costly: Cannot use a page of the upstream FHIR server, even with _count=1: it is larger than 100000 bytes'
     assert.equal(issueOf(await ann('GET Condition')), text)
   })
 })

@@ -9,7 +9,7 @@ import { answerOf } from '../problem.ts'
  * put in as it came and not kept as an object, which would take several times the memory.
  */
 export function entryAnswer(answer: Answer): string {
-  const said = readBody(answer.body)
+  const said = readBody(answer)
   if (said === 'broken') return entryAnswer(answerOf(BROKEN))
   const { status, headers } = answer
   const { location, etag } = headers
@@ -33,10 +33,12 @@ export function entryAnswer(answer: Answer): string {
 
 const BROKEN = fail({ problem: 'upstream-broken', why: 'its JSON is invalid' })
 
-function readBody(
-  body: Answer['body'],
-): { readonly text: string; readonly isOutcome: boolean } | 'broken' | undefined {
+function readBody({
+  body,
+  isOwn,
+}: Answer): { readonly text: string; readonly isOutcome: boolean } | 'broken' | undefined {
   if (typeof body !== 'string') return undefined
+  if (isOwn) return { text: body, isOutcome: false }
   if (findJsonExcess(body, RESPONSE_VALUES)) return 'broken'
   try {
     const value: unknown = JSON.parse(body)

@@ -63,6 +63,7 @@ async function history(
   return {
     status: 200,
     headers: {},
+    isOwn: true,
     body: bundleText({
       type: 'history',
       total: isWhole ? entry.length : undefined,

@@ -25,6 +25,7 @@ export async function lastN(context: Context, begun: Call<Operation>): Promise<A
   return {
     status: 200,
     headers: {},
+    isOwn: true,
     body: bundleText({
       type: 'searchset',
       total: newest.length,

@@ -109,6 +109,7 @@ function bundle(
   return {
     status: 200,
     headers: {},
+    isOwn: true,
     body: bundleText({
       type: 'searchset',
       total,

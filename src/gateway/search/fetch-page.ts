@@ -1,5 +1,5 @@
 import { openTurns } from '../../door/index.ts'
-import { fail, isProblem, isRecord, isResource, parseExact, type Resource } from '../../fhir/index.ts'
+import { exactTwin, fail, isProblem, isRecord, isResource, type Resource } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import { type Judge, judgeOf } from '../judge/judge.ts'
 import type { Problem } from '../problem.ts'
@@ -76,7 +76,7 @@ export async function fetchPage(
   )
   if (isProblem(judge)) return judge
   await takeTurns()
-  const exact = entriesIn(parseExact(asked.text) as Resource) ?? []
+  const exact = entriesIn(exactTwin(bundle, asked.text) as Resource) ?? []
   await takeTurns()
   return { ...pick(entries, exact, may, judge), links, isWhole: isWhole(bundle, entries, links) }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type AnyProblem, fail, isProblem } from '../../fhir/index.ts'
+import { type AnyProblem, fail, isProblem, limits } from '../../fhir/index.ts'
 import type { Spot } from './fetch-page.ts'
 import { gather } from './gather.ts'
 
@@ -57,5 +57,16 @@ describe('a page that is gathered', () => {
   it('is the trouble that there was', async () => {
     const trouble: Trouble = fail({ problem: 'away' })
     assert.equal(await gather(undefined, 2, async () => trouble), trouble)
+  })
+
+  it('ends before it has too many characters, and the next one goes on', async () => {
+    const long = 'x'.repeat(limits.PAGE_CHARACTERS * 0.4)
+    const fetch = async () => ({ items: [long, long, long, 'short'], next: undefined })
+    const first = await gather<string, Trouble>(undefined, 10, fetch)
+    assert(!isProblem(first))
+    assert.deepEqual([first.items.length, first.links.get('next')], [2, { link: '', skip: 2 }])
+    const second = await gather<string, Trouble>(first.links.get('next'), 10, fetch)
+    assert(!isProblem(second))
+    assert.deepEqual([second.items, second.links.size], [[long, 'short'], 0])
   })
 })

@@ -1,4 +1,4 @@
-import { type AnyProblem, isProblem } from '../../fhir/index.ts'
+import { type AnyProblem, exactText, isProblem, limits } from '../../fhir/index.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
 import type { Links, Spot } from './fetch-page.ts'
 
@@ -28,15 +28,18 @@ const NONE: Shown<unknown> = { has: () => false, add: () => undefined }
 
 /**
  * A page made here, of what the caller may see, where the upstream could not be told all of it: by its own pages one
- * could count what is left out. There is a next page if there is something on it (docs/decisions/0136).
+ * could count what is left out. There is a next page if there is something on it (docs/decisions/0136). It ends with
+ * `count` items, or before they have more than `PAGE_CHARACTERS`.
  */
 export async function gather<Item, P extends AnyProblem>(
   from: Spot | undefined,
   count: number,
   fetch: (link: string) => Promise<Part<Item> | P>,
   shown: Shown<Item> = NONE,
+  sizeOf: (item: Item) => number = item => exactText(item).length,
 ): Promise<Gathered<Item> | P> {
   const items: Item[] = []
+  let size = 0
   const pageOf = (next: Spot | undefined, isEndless = false): Gathered<Item> => ({
     items,
     links: new Map(next && [['next', next]]),
@@ -50,7 +53,9 @@ export async function gather<Item, P extends AnyProblem>(
     if (isProblem(part)) return part
     for (const [at, it] of part.items.entries()) {
       if (at < skip || shown.has(it)) continue
-      if (items.length === count) return pageOf({ link, skip: at })
+      size += sizeOf(it)
+      const isFull = size > limits.PAGE_CHARACTERS && items.length > 0
+      if (isFull || items.length === count) return pageOf({ link, skip: at })
       items.push(it)
       shown.add(it)
     }

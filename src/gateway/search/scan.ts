@@ -1,4 +1,4 @@
-import { isProblem } from '../../fhir/index.ts'
+import { exactText, isProblem } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
 import { type Problem, tooCostly } from '../problem.ts'
@@ -24,14 +24,15 @@ export async function scan(
 ): Promise<Page | Problem> {
   const candidates: Released[] = []
   let isTold = true
-  const page = await gather(from, count, async link => {
+  const fetch = async (link: string) => {
     const part = await fetchPage(context, call, link === '' ? request : getting(call, link), judge)
     if (isProblem(part)) return part
     for (const it of part.includes) candidates.push(it)
     // It counts more than it shows, and does not say where the rest is.
     if (!part.isWhole && part.links.size === 0) isTold = false
     return { items: part.matches, next: part.links.get('next') }
-  })
+  }
+  const page = await gather(from, count, fetch, undefined, ({ exact }) => exactText(exact).length)
   if (isProblem(page)) return page
   if (page.isEndless) return tooCostly(UPSTREAM_PAGES * AT_ONCE)
   const { items: matches, links, isWhole } = page

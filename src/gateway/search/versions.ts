@@ -1,9 +1,9 @@
 import {
+  exactTwin,
   fail,
   isProblem,
   isRecord,
   isResource,
-  parseExact,
   parseReference,
   type Resource,
 } from '../../fhir/index.ts'
@@ -33,7 +33,7 @@ export async function shownVersions(
   text: string,
   of?: { readonly id: string },
 ): Promise<readonly object[] | Problem> {
-  const versions = versionsIn(bundle, parseExact(text), context.baseUrl)
+  const versions = versionsIn(bundle, exactTwin(bundle, text), context.baseUrl)
   if (!versions) return fail({ problem: 'upstream-broken', why: 'it did not answer a history with a Bundle' })
   const found = await contentsOf(context, call, versions)
   if (isProblem(found)) return found as Problem
