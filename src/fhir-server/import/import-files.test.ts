@@ -81,7 +81,7 @@ describe('importFiles', () => {
     const report = await run(['.'])
     assert.deepEqual(numbers(report), { created: 2, updated: 0, unchanged: 0, refused: 2 })
     assert.equal(repository.find('AuditEvent', 'e'), undefined)
-    assert.match(report.reasons[0]?.text ?? '', /^AuditEvent: Not imported: the server answers AuditEvents/)
+    assert.match(report.reasons[0]?.text ?? '', /^AuditEvent: Not imported: the server serves AuditEvents/)
     assert.deepEqual(
       report.reasons[0]?.places.map(place => place.line),
       [1, 5],
