@@ -101,6 +101,12 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         assert.deepEqual(shownIn(await ask('GET /?_type=Condition,Observation&subject=Patient/bob')), [])
       })
 
+      it('finds a patient whom another scope shows beside the data of the one in the token', async () => {
+        const scope = 'system/Patient.rs patient/Condition.rs'
+        const found = await ask('GET /Patient/bob/*', { scope, patient: 'ann' })
+        assert.deepEqual(shownIn(found), ['Patient/bob'])
+      })
+
       it('tells how many there are by what is reached alone', async () => {
         const totals = []
         for (const text of ['Cough', 'cough', 'COUGH'])

@@ -121,7 +121,8 @@ export async function inspectOnEveryScreen(page: Page, name: string): Promise<vo
   for (const screen of screensOfTurn()) {
     const { viewport, colorScheme } = SCREENS[screen]
     await page.setViewportSize(viewport)
-    await page.emulateMedia({ colorScheme })
+    // Reduced motion: otherwise axe may see a colour half-way between light and dark.
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
     if (JUDGED.some(it => it === screen)) await expectAccessible(page)
     await expectNoSidewaysScroll(page)
     await screenshot(page, `${name}.${screen}`)
@@ -129,7 +130,7 @@ export async function inspectOnEveryScreen(page: Page, name: string): Promise<vo
   await page.setViewportSize({ width: 320, height: 640 })
   await expectNoSidewaysScroll(page)
   await page.setViewportSize(before)
-  await page.emulateMedia({ colorScheme: null })
+  await page.emulateMedia({ colorScheme: null, reducedMotion: null })
 }
 
 /** Keeps a picture when `TEST_SCREENSHOTS` names a folder. */

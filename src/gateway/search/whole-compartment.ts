@@ -24,9 +24,9 @@ export async function wholeCompartment(
     const spelled = await spelledOut(context, call, '*', reach, [compartment])
     return spelled.length === 0 ? undefined : compartment
   }
-  const [single, another] = patients
-  const isOne = panels.size === 0 && another === undefined
-  return isOne && single !== undefined ? single : compartment
+  // One of them may be undefined: everybody's data of a type.
+  const [single] = panels.size === 0 && patients.size === 1 ? patients : []
+  return single ?? compartment
 }
 
 function limitsOf(reach: Reach): readonly Limit[] {
