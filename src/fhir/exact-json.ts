@@ -43,14 +43,34 @@ const MAX_DEPTH = 200
 
 function plainBelow(value: unknown, levels: number): unknown {
   if (typeof value === 'string') return value.startsWith(MARK) ? Number(value.slice(MARK.length)) : value
-  if (typeof value !== 'object' || value === null || levels === 0) return value
-  if (Array.isArray(value)) {
-    const items = value.map(item => plainBelow(item, levels - 1))
-    return items.every((item, at) => item === value[at]) ? value : items
+  if (levels === 0) return value
+  if (Array.isArray(value)) return plainItems(value, levels)
+  return isRecord(value) ? plainMembers(value, levels) : value
+}
+
+// Mostly nothing is marked, and then nothing is copied.
+function plainItems(items: readonly unknown[], levels: number): readonly unknown[] {
+  let copy: unknown[] | undefined
+  for (const [at, item] of items.entries()) {
+    const plain = plainBelow(item, levels - 1)
+    if (plain === item) continue
+    copy ??= items.slice()
+    copy[at] = plain
   }
-  const members = Object.entries(value)
-  const plain = members.map(([name, member]) => [name, plainBelow(member, levels - 1)] as const)
-  return plain.every(([, member], at) => member === members[at]?.[1]) ? value : Object.fromEntries(plain)
+  return copy ?? items
+}
+
+function plainMembers(members: Readonly<Record<string, unknown>>, levels: number): object {
+  let changed: Map<string, unknown> | undefined
+  for (const name of Object.keys(members)) {
+    const plain = plainBelow(members[name], levels - 1)
+    if (plain === members[name]) continue
+    changed ??= new Map()
+    changed.set(name, plain)
+  }
+  if (!changed) return members
+  // Not by assignment, which would take a member called `__proto__` for the prototype.
+  return Object.fromEntries([...Object.entries(members), ...changed])
 }
 
 /** The digits of a decimal as they were written. */

@@ -16,21 +16,22 @@ export const SEARCH_CHARACTERS = 64 * 1024
 /** Parameters of a search and their values, together. */
 export const SEARCH_VALUES = 1_000
 /** Steps of reading a search: one for each value and each type that a chain or a search of all types leads to. */
-export const SEARCH_STEPS = 20_000
+export const SEARCH_STEPS = 5_000
 /** Links of a chain: each may widen to many types. */
 export const CHAIN_LINKS = 3
 /** Resources that a page is asked for at most. */
 export const PAGE_RESOURCES = 1_000
-/** Characters of resources on a page: of what was found, and as many again of what it brings along. */
-export const PAGE_CHARACTERS = 4 * 1024 * 1024
+/** Characters of the resources that a page of a search or history shows. */
+export const PAGE_CHARACTERS = 2 * 1024 * 1024
 /** Rules that the includes of a search come to: `*` is many. */
 export const INCLUDE_RULES = 1_000
 /** Characters of a narrative. */
 export const NARRATIVE_CHARACTERS = 1024 * 1024
 /** Characters of a text that searches look at. What follows is kept, and not found by. */
 export const SEARCHED_CHARACTERS = 1_000
-/** Resources that a page of a search brings along. */
+/** Resources that a page of a search brings along, and their characters. */
 export const INCLUDED_RESOURCES = 5_000
+export const INCLUDED_CHARACTERS = 4 * 1024 * 1024
 /** How often `_include:iterate` and `_revinclude:iterate` go on from what they brought along. */
 export const INCLUDE_ROUNDS = 8
 
@@ -48,9 +49,9 @@ export const PATCH_ELEMENTS = 200_000
 /** Entries of a batch or transaction. */
 export const BUNDLE_ENTRIES = 2_000
 /** Characters of the JSON Patches in a batch or transaction, which come in base64. */
-export const BUNDLE_PATCH_CHARACTERS = 2 * 1024 * 1024
+export const BUNDLE_PATCH_CHARACTERS = 1024 * 1024
 /** Bytes that the response to a batch or transaction may have. */
-export const BUNDLE_RESPONSE_BYTES = 8 * 1024 * 1024
+export const BUNDLE_RESPONSE_BYTES = 4 * 1024 * 1024
 /** Milliseconds of processor time for the entries of a batch. */
 export const BUNDLE_WORK_MS = 2_000
 /** Milliseconds of processor time for a batch before other requests get their turn. */
@@ -71,6 +72,7 @@ export const GRANULAR_SCOPES = 150
 export const LAST_N_SHOWN = 1_000
 /** Observations that `$lastn` chooses from. */
 export const LAST_N_OBSERVATIONS = 5_000
+export const LAST_N_CHARACTERS = 4 * 1024 * 1024
 
 /** DocumentReferences that are looked at to find out whose a Binary is. */
 export const DOCUMENTS_OF_BINARY = 20

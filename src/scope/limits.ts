@@ -11,7 +11,7 @@ export const MOST_SCOPE_PARAMETERS = 6
  * The most search parameters that those granular scopes have together which have several. Scopes with one parameter are
  * one condition, however many there are of them; each of these is a condition of its own for every resource.
  */
-export const MOST_COMBINED_PARAMETERS = 100
+export const MOST_COMBINED_PARAMETERS = 50
 
 /** Which limit a space-separated list of scopes exceeds, as the end of a sentence about it; undefined if none. */
 export function findScopeListFault(list: string): string | undefined {

@@ -70,9 +70,12 @@ function run(
       if (context.repository.indexRows() - rowsBefore > limits.INDEX_ROWS)
         return fail({ problem: 'entry-failed', entry: at, cause: TOO_MANY_ROWS })
       const text = entryAnswer(outcome)
-      if (!budget.takeRoom(text))
+      const hasRoom = budget.takeRoom(text)
+      if (!hasRoom && stage === 'read')
         return fail({ problem: 'entry-failed', entry: at, cause: RESPONSE_TOO_LARGE })
-      answers[at] = text
+      // What was written is said to be written, without its content.
+      const { body: _, ...written } = outcome
+      answers[at] = hasRoom ? text : entryAnswer(written)
     }
   return {
     status: 200,

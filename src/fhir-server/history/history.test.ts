@@ -128,7 +128,7 @@ describe('a history within a granular scope', () => {
     for (const more of [long, long, lab]) await put(more)
     const first = await app('GET Observation/_history?_count=1')
     assert.equal(first.status, 400)
-    assert.match(issueOf(first), /Cannot check more than 5000 versions, or 4194304 characters/)
+    assert.match(issueOf(first), /Cannot check more than 5000 versions, or 2097152 characters/)
     await own.close()
   })
 })

@@ -33,11 +33,16 @@ export function lastN(context: Context, call: Call<Operation>): Answer | Problem
   if (wide) return wide
   const scene = sceneOf(repository, call.access, 's')
   const ground = { database: repository.database, scene }
-  const { hits, next } = runQuery(ground, { ...query, count: limits.LAST_N_OBSERVATIONS }, undefined)
+  const { hits, next } = runQuery(
+    ground,
+    { ...query, count: limits.LAST_N_OBSERVATIONS },
+    undefined,
+    limits.LAST_N_CHARACTERS,
+  )
   if (next)
     return fail({
       problem: 'too-costly',
-      text: `Cannot choose among more than ${limits.LAST_N_OBSERVATIONS} Observations or ${limits.PAGE_CHARACTERS} characters: name the patient or a code`,
+      text: `Cannot choose among more than ${limits.LAST_N_OBSERVATIONS} Observations or ${limits.LAST_N_CHARACTERS} characters: name the patient or a code`,
     })
   const found = hits.map(hit => ({ hit, resource: readHit(hit) }))
   const newest = selectLastN(found, ({ resource }) => resource, asked.max, baseUrl)

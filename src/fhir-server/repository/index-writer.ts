@@ -8,11 +8,12 @@ import {
   type Resource,
 } from '../../fhir/index.ts'
 import type { Database, SqlValue } from './database.ts'
+import { indexText } from './index-text.ts'
 import type { Names } from './names.ts'
 import { VALUE_TABLES } from './schema.ts'
 
 /** Goes up whenever the same content would be indexed differently; the index is then made anew. */
-export const INDEX_EDITION = 3
+export const INDEX_EDITION = 4
 
 /** Keeps the search values and compartments of resources. */
 export interface IndexWriter {
@@ -113,12 +114,12 @@ function sizeOf(entry: IndexEntry): number {
 function rowOf(entry: IndexEntry): { readonly table: Table; readonly values: readonly SqlValue[] } {
   switch (entry.kind) {
     case 'token':
-      return { table: 'token', values: [entry.code ?? '', entry.system ?? '', entry.text ?? ''] }
+      return { table: 'token', values: [keyOf(entry.code), keyOf(entry.system), entry.text ?? ''] }
     case 'reference': {
       const { id, url, type, identifierSystem, identifierValue } = entry
       return {
         table: 'reference',
-        values: [id ?? url ?? '', type ?? '', identifierSystem ?? '', identifierValue ?? ''],
+        values: [keyOf(id ?? url), type ?? '', keyOf(identifierSystem), keyOf(identifierValue)],
       }
     }
     case 'string':
@@ -129,9 +130,13 @@ function rowOf(entry: IndexEntry): { readonly table: Table; readonly values: rea
       return { table: 'quantity', values: [entry.low, entry.high, '', '', ''] }
     case 'quantity': {
       const { low, high, system, code, unit } = entry
-      return { table: 'quantity', values: [low, high, system ?? '', code ?? '', unit ?? ''] }
+      return { table: 'quantity', values: [low, high, keyOf(system), keyOf(code), keyOf(unit)] }
     }
     case 'uri':
-      return { table: 'uri', values: [entry.uri] }
+      return { table: 'uri', values: [keyOf(entry.uri)] }
   }
+}
+
+function keyOf(text = ''): string {
+  return indexText(text)
 }

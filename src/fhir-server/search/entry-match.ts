@@ -5,6 +5,7 @@ import {
   type SearchClause,
   type TokenValue,
 } from '../../fhir/index.ts'
+import { indexText } from '../repository/index-text.ts'
 import { compared } from './ranges.ts'
 import { all, any, joined, list, name, type Sql, sql } from './sql.ts'
 
@@ -59,10 +60,14 @@ export function entryMatch(clause: EntryClause, among: 'all' | 'few' = 'all'): E
   }
 }
 
-function tokens(values: readonly TokenValue[], among: 'all' | 'few'): EntryMatch {
+function tokens(asked: readonly TokenValue[], among: 'all' | 'few'): EntryMatch {
   const table = name('token')
-  const [first, second] = values
+  const [first, second] = asked
   if (first && !second) return { table, where: systemAndCode(first, 'e.system', 'e.code') }
+  const values = asked.map(({ system, code }) => ({
+    system: typeof system === 'string' ? indexText(system) : system,
+    code: code === undefined ? undefined : indexText(code),
+  }))
   // The plus keeps SQLite from looking for each code in turn.
   const column = name(among === 'few' ? '+e.code' : 'e.code')
   const codes = values.flatMap(({ code }) => code ?? [])
@@ -83,8 +88,8 @@ function tokens(values: readonly TokenValue[], among: 'all' | 'few'): EntryMatch
 
 function systemAndCode({ system, code }: TokenValue, systemColumn: string, codeColumn: string): Sql {
   const parts: Sql[] = []
-  if (code !== undefined) parts.push(sql`${name(codeColumn)} = ${code}`)
-  if (system !== undefined) parts.push(sql`${name(systemColumn)} = ${system ?? ''}`)
+  if (code !== undefined) parts.push(sql`${name(codeColumn)} = ${indexText(code)}`)
+  if (system !== undefined) parts.push(sql`${name(systemColumn)} = ${indexText(system ?? '')}`)
   return all(parts)
 }
 
@@ -100,7 +105,7 @@ function stringIs(match: 'starts' | 'contains' | 'exact', text: string): Sql {
 }
 
 function referenceIs(value: ReferenceValue): Sql {
-  if (value.kind === 'url') return sql`e.id = ${value.url} AND e.type = ''`
+  if (value.kind === 'url') return sql`e.id = ${indexText(value.url)} AND e.type = ''`
   return value.types
     ? sql`e.id = ${value.id} AND e.type IN (${list(value.types)})`
     : sql`e.id = ${value.id} AND e.type <> ''`
@@ -108,12 +113,12 @@ function referenceIs(value: ReferenceValue): Sql {
 
 function quantityIs(value: QuantityValue): Sql {
   const parts = [compared(value, 'e.low', 'e.high')]
-  if (value.system !== undefined) parts.push(sql`e.system = ${value.system}`)
+  if (value.system !== undefined) parts.push(sql`e.system = ${indexText(value.system)}`)
   if (value.code !== undefined)
     parts.push(
       value.system === undefined
-        ? sql`(e.code = ${value.code} OR e.unit = ${value.code})`
-        : sql`e.code = ${value.code}`,
+        ? sql`(e.code = ${indexText(value.code)} OR e.unit = ${indexText(value.code)})`
+        : sql`e.code = ${indexText(value.code)}`,
     )
   return all(parts)
 }
@@ -121,12 +126,12 @@ function quantityIs(value: QuantityValue): Sql {
 function uriIs(match: 'exact' | 'below' | 'above', uri: string): Sql {
   switch (match) {
     case 'exact':
-      return sql`e.uri = ${uri}`
+      return sql`e.uri = ${indexText(uri)}`
     case 'below': {
       const under = uri.endsWith('/') ? uri : `${uri}/`
-      return sql`(e.uri = ${uri} OR (e.uri >= ${under} AND e.uri < ${under + LAST}))`
+      return sql`(e.uri = ${indexText(uri)} OR (e.uri >= ${under} AND e.uri < ${under + LAST}))`
     }
     case 'above':
-      return sql`(e.uri = ${uri} OR instr(${uri}, iif(substr(e.uri, -1) = '/', e.uri, e.uri || '/')) = 1)`
+      return sql`(e.uri = ${indexText(uri)} OR instr(${uri}, iif(substr(e.uri, -1) = '/', e.uri, e.uri || '/')) = 1)`
   }
 }

@@ -20,7 +20,7 @@ export function includesOf(
 ): readonly Hit[] | Problem {
   const known = new Set(matches.map(hit => hit.rid))
   const included: Hit[] = []
-  let room = limits.PAGE_CHARACTERS
+  let room = limits.INCLUDED_CHARACTERS
   let from = matches
   let active = rules
   for (let round = 0; active.length > 0 && from.length > 0 && round < limits.INCLUDE_ROUNDS; round++) {
@@ -45,7 +45,7 @@ export function includesOf(
 
 const TOO_MUCH = fail({
   problem: 'too-costly',
-  text: `Cannot include more than ${limits.INCLUDED_RESOURCES} resources or ${limits.PAGE_CHARACTERS} characters: ask for smaller pages`,
+  text: `Cannot include more than ${limits.INCLUDED_RESOURCES} resources or ${limits.INCLUDED_CHARACTERS} characters: ask for smaller pages`,
 })
 
 /** What any match of a query refers to and that is no match itself; of the named types, if there are some. */
@@ -65,7 +65,7 @@ export function referredTo(
     .filter(rid => !known.has(rid))
   if (rids.length > limits.INCLUDED_RESOURCES) return TOO_MUCH_REFERRED
   const hits: Hit[] = []
-  let room = limits.PAGE_CHARACTERS
+  let room = limits.INCLUDED_CHARACTERS
   for (const rid of rids) {
     const hit = loadHit(ground, rid)
     room -= hit.content.length
@@ -77,7 +77,7 @@ export function referredTo(
 
 const TOO_MUCH_REFERRED = fail({
   problem: 'too-costly',
-  text: `Cannot include more than ${limits.INCLUDED_RESOURCES} resources or ${limits.PAGE_CHARACTERS} characters: name the types by _type`,
+  text: `Cannot include more than ${limits.INCLUDED_RESOURCES} resources or ${limits.INCLUDED_CHARACTERS} characters: name the types by _type`,
 })
 
 /** The numbers of what the rule brings along. */

@@ -29,7 +29,12 @@ export interface Ground {
 }
 
 /** A page of what a query finds, in its order. Nothing out of the caller's reach is looked at. */
-export function runQuery(ground: Ground, query: Query, after: readonly SqlValue[] | undefined): Found {
+export function runQuery(
+  ground: Ground,
+  query: Query,
+  after: readonly SqlValue[] | undefined,
+  mostCharacters = limits.PAGE_CHARACTERS,
+): Found {
   const { sort, count } = query
   if (query.types.length === 0 || count === 0) return { hits: [], next: undefined }
   const keys = sort.map((_, at) => `, p.k${at}`).join('')
@@ -41,15 +46,16 @@ export function runQuery(ground: Ground, query: Query, after: readonly SqlValue[
   const hits = loadPage(
     ground,
     found.slice(0, count).map(([rid]) => Number(rid)),
+    mostCharacters,
   )
   const last = found[hits.length - 1]
   return { hits, next: found.length > hits.length && last ? [...last.slice(1), last[0] ?? null] : undefined }
 }
 
 /** The resources, as many as fit on a page; one at least. */
-function loadPage(ground: Ground, rids: readonly number[]): readonly Hit[] {
+function loadPage(ground: Ground, rids: readonly number[], mostCharacters: number): readonly Hit[] {
   const hits: Hit[] = []
-  let room = limits.PAGE_CHARACTERS
+  let room = mostCharacters
   for (const rid of rids) {
     const hit = loadHit(ground, rid)
     room -= hit.content.length

@@ -217,6 +217,26 @@ describe('search', () => {
   })
 })
 
+describe('a long value', () => {
+  it('is found as it is, and by no other', async () => {
+    const own = await startFhir()
+    const [system, code, other] = [`urn:${'s'.repeat(5_000)}`, 'c'.repeat(5_000), `${'c'.repeat(4_999)}d`]
+    const coded = (id: string, value: string) =>
+      observation(id, 'p', { code: { coding: [{ system, code: value }] } })
+    await own('PUT Observation/a', coded('a', code))
+    await own('PUT Observation/b', coded('b', other))
+    const found = async (query: string) => idsOf(await own(`GET Observation?${query}`)).join()
+    assert.equal(await found(`code=${code}`), 'a')
+    assert.equal(await found(`code=${system}|${other}`), 'b')
+    assert.equal(await found(`code=${code},${other}`), 'a,b')
+    assert.equal(await found(`code:not=${code}`), 'b')
+    assert.equal(await found(`code=${system}|`), 'a,b')
+    assert.equal(await found(`code=${code}d`), '')
+    assert.equal(await found(`code=${code.slice(0, 400)}`), '')
+    await own.close()
+  })
+})
+
 describe('_sort', () => {
   const SORTED: Readonly<Record<string, string>> = {
     'Condition?_sort=recorded-date': 'c4 c1 c2 c3',
