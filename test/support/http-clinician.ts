@@ -14,9 +14,14 @@ export class HttpClinician {
     this.#stack = stack
   }
 
+  /** The `Cookie` header of the next request. */
+  get cookie(): string {
+    return [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  }
+
   /** One request, with the cookies; a redirect is not followed. */
   async request(url: string, init: RequestInit = {}): Promise<Response> {
-    const cookie = [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const { cookie } = this
     const response = await fetch(url, { ...init, headers: { ...init.headers, cookie }, redirect: 'manual' })
     for (const line of response.headers.getSetCookie()) this.#keep(line)
     return response

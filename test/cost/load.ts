@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import type { Insertable } from 'kysely'
+import { fileOrigins } from '../../src/auth/client/origins.ts'
+import { openStore, type Schema, type Store } from '../../src/store/index.ts'
+import type { MeasuredServers } from '../support/measured-servers.ts'
+
+const OBSERVATIONS = 1_000
+const APPS = 300
+const AUDIT_RECORDS = 20_000
+/** Few enough for one statement. */
+const AT_ONCE = 500
+
+/** A patient with 1,000 Observations, each derived from the one before, with as many categories as a scope may name. */
+export async function loadResources({ fhirUrl, backEnd }: MeasuredServers): Promise<void> {
+  const subject = { reference: 'Patient/grown' }
+  const write = async (method: string, path: string, resource: object) => {
+    const headers = { ...backEnd, 'content-type': 'application/fhir+json' }
+    const sent = await fetch(fhirUrl + path, { method, headers, body: JSON.stringify(resource) })
+    assert.ok(sent.status < 300, await sent.text())
+  }
+  await write('PUT', '/Patient/grown', { resourceType: 'Patient', id: 'grown' })
+  const condition = { resourceType: 'Condition', id: 'grown', subject, code: { text: 'x' } }
+  await write('PUT', '/Condition/grown', { ...condition, note: [{ text: 'x' }] })
+  const category = [{ coding: Array.from({ length: 40 }, (_, at) => ({ system: 'urn:x', code: `c${at}` })) }]
+  const entries = Array.from({ length: OBSERVATIONS }, (_, at) => ({
+    request: { method: 'PUT', url: `Observation/chain-${at}` },
+    resource: {
+      ...{ resourceType: 'Observation', id: `chain-${at}`, status: 'final', subject, category },
+      ...{ code: { text: 'x' }, valueQuantity: { value: at + 0.5 } },
+      ...(at > 0 && { derivedFrom: [{ reference: `Observation/chain-${at - 1}` }] }),
+    },
+  }))
+  for (let from = 0; from < OBSERVATIONS; from += 100) {
+    const entry = entries.slice(from, from + 100)
+    await write('POST', '', { resourceType: 'Bundle', type: 'transaction', entry })
+  }
+  // Old versions, whose search values are not kept.
+  for (let times = 0; times < 2; times++)
+    await write('POST', '', { resourceType: 'Bundle', type: 'batch', entry: entries.slice(0, 200) })
+}
+
+/** A few hundred apps with as many URLs as they may have, which the clinician gave access, and many audit records. */
+export async function loadStore({ folder }: MeasuredServers): Promise<void> {
+  const store = await openStore(`sqlite:${join(folder, 'data/sallyport.db')}`)
+  await store.db.transaction().execute(async db => {
+    const { id: clinicianId } = await db.selectFrom('clinician').select('id').executeTakeFirstOrThrow()
+    for (let at = 0; at < APPS; at++) await addApp({ ...store, db }, at, clinicianId)
+    const records = Array.from({ length: AUDIT_RECORDS }, (_, at) => auditRecord(at))
+    for (let from = 0; from < records.length; from += AT_ONCE)
+      await db
+        .insertInto('audit_event')
+        .values(records.slice(from, from + AT_ONCE))
+        .execute()
+  })
+  await store.close()
+}
+
+async function addApp({ db }: Pick<Store, 'db'>, at: number, clinicianId: string): Promise<void> {
+  const [client_id, now] = [`seeded-${at}`, Date.now()]
+  const redirect_uris = Array.from({ length: 20 }, (_, uri) => `https://app-${at}-${uri}.example/callback`)
+  await db
+    .insertInto('client')
+    .values({
+      ...{ client_id, name: `App ${at}`, description: null, logo_url: `https://app-${at}.example/logo.png` },
+      ...{ auth_method: 'none', secret_hash: null, jwks: null, jwks_url: null, first_party: false },
+      ...{ redirect_uris: JSON.stringify(redirect_uris), launch_url: `https://app-${at}.example/launch` },
+      ...{ scope: 'launch offline_access patient/*.rs', approved: at % 2 === 0, created_at: now },
+    })
+    .execute()
+  await fileOrigins(db, client_id)
+  const grants = Array.from({ length: 5 }, (_, patient) => ({
+    ...{ id: `grant-${at}-${patient}`, client_id, clinician_id: clinicianId, login_id_hash: null },
+    ...{ scope: 'offline_access patient/*.rs', patient_id: `patient-${patient}`, encounter_id: null },
+    ...{ need_patient_banner: null, context: null, auth_time: now, created_at: now },
+    ...{ last_used_at: now, revoked_at: null },
+  }))
+  await db.insertInto('grant').values(grants).execute()
+}
+
+function auditRecord(at: number): Insertable<Schema['audit_event']> {
+  return {
+    ...{ at: Date.now() - at, server: 'fhir', kind: 'fhir', interaction: 'read', allowed: at % 3 > 0 },
+    ...{ status: at % 3 > 0 ? 200 : 403, method: 'GET', request: `Observation/${at}`, resource_id: `${at}` },
+    ...{ resource_type: 'Observation', patient_id: `patient-${at % 50}`, client_id: `seeded-${at % APPS}` },
+    ...{ patients: null, subject: null, fhir_user: null, decided_by: null, reason: null, launch_id: null },
+    ...{ request_id: null, address: null, repeats: null, delivery_id: null },
+  }
+}

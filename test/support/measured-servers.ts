@@ -1,0 +1,226 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { join, resolve } from 'node:path'
+import { SigningClient } from '../../src/auth/testing/signing-client.ts'
+import { startUpstream } from '../../src/gateway/testing/start-gateway.ts'
+import { sallyport } from './command-line.ts'
+import type { Cost } from './cost-probe.ts'
+import { json, send } from './hostile-client.ts'
+import { HttpClinician } from './http-clinician.ts'
+import { newPlace, type Place } from './started.ts'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+
+const granular = (count: number, query: (at: number) => string) =>
+  Array.from({ length: count }, (_, at) => `patient/Observation.rs?${query(at)}`).join(' ')
+
+/** Public clients with as many granular scopes as a client may have. */
+export const APPS = {
+  'by-category': {
+    redirectUri: 'https://app.example/by-category',
+    scope: `launch launch/patient openid offline_access ${granular(96, at => `category=c${at}`)}`,
+  },
+  'by-pair': {
+    redirectUri: 'https://app.example/by-pair',
+    scope: `launch launch/patient openid offline_access ${granular(25, at => `category=c${at}&code=d${at}`)}`,
+  },
+} as const
+
+export type AppId = keyof typeof APPS
+
+export interface Sent {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Buffer
+}
+
+export interface Received {
+  readonly status: number
+  readonly location: string
+  readonly text: string
+}
+
+export interface Measured extends Received {
+  readonly cost: Cost
+}
+
+/** The servers of `sallyport start` in a process of their own, which tells what a request costs it. */
+export interface MeasuredServers extends Place {
+  /** Sends one request and waits for its response. */
+  measure(url: string, sent?: Sent): Promise<Measured>
+  /** The headers of a back end that may do everything. */
+  readonly backEnd: { readonly authorization: string }
+  /** A clinician who has signed in. */
+  readonly clinician: HttpClinician
+  end(): Promise<void>
+}
+
+export async function startMeasuredServers(
+  env: Readonly<Record<string, string>> = {},
+): Promise<MeasuredServers> {
+  const place = await newPlace(env)
+  for (const [id, app] of Object.entries(APPS)) await addClient(place, id, app)
+  const probe = join(ROOT, 'test/support/cost-probe.ts')
+  const child = spawn(
+    process.execPath,
+    ['--expose-gc', '--import', probe, join(ROOT, 'src/cli/main.ts'), 'start'],
+    {
+      cwd: place.folder,
+      env: { PATH: process.env.PATH, HOME: place.folder, ...place.env },
+      stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    },
+  )
+  await waitUntilRunning(child)
+  const clinician = new HttpClinician({
+    settings: { issuerUrl: place.authUrl, appUrl: place.appUrl },
+    clinician: { username: 'clinician', password: 'sallyport', name: 'Dr. Robin Ahmadi' },
+  })
+  await clinician.signIn()
+  return {
+    ...place,
+    clinician,
+    backEnd: await findBackEnd(place),
+    measure: (url, sent) => measure(child, url, sent),
+    async end() {
+      const ended = once(child, 'exit')
+      child.kill()
+      await ended
+      place.remove()
+    },
+  }
+}
+
+/** The same with the gateway in the place of the embedded FHIR server. */
+export async function startMeasuredGateway(): Promise<MeasuredServers> {
+  const upstream = await startUpstream()
+  const servers = await startMeasuredServers({ SMART_FHIR_UPSTREAM_URL: upstream.url })
+  return {
+    ...servers,
+    async end() {
+      await servers.end()
+      await upstream.end()
+    },
+  }
+}
+
+async function waitUntilRunning(child: ChildProcess): Promise<void> {
+  let printed = ''
+  for await (const chunk of child.stdout?.setEncoding('utf8') ?? []) {
+    printed += chunk
+    if (/is running/.test(printed)) break
+  }
+}
+
+async function measure(child: ChildProcess, url: string, sent: Sent = {}): Promise<Measured> {
+  await ask(child, 'begin')
+  const received = await exchange(url, sent)
+  return { ...received, cost: (await ask(child, 'end')) as Cost }
+}
+
+async function ask(child: ChildProcess, message: 'begin' | 'end'): Promise<unknown> {
+  const answered = once(child, 'message')
+  child.send(message)
+  return (await answered)[0]
+}
+
+/** Unlike `fetch`, this sends long URLs and bad paths as they are. */
+function exchange(url: string, { method = 'GET', headers, body }: Sent): Promise<Received> {
+  const { promise, resolve: done, reject } = Promise.withResolvers<Received>()
+  const { origin } = new URL(url)
+  const sending = request(origin, { path: url.slice(origin.length), method, headers }, response => {
+    const chunks: Buffer[] = []
+    response.on('data', chunk => chunks.push(chunk))
+    response.on('end', () =>
+      done({
+        status: response.statusCode ?? 0,
+        location: response.headers.location ?? '',
+        text: Buffer.concat(chunks).toString(),
+      }),
+    )
+    response.on('error', reject)
+  })
+  sending.on('error', reject)
+  sending.end(body)
+  return promise
+}
+
+async function findBackEnd(place: Place): Promise<{ readonly authorization: string }> {
+  const { authUrl } = place
+  const time = {
+    get now() {
+      return Date.now()
+    },
+  }
+  const metadata = {
+    ...{ token_endpoint_auth_method: 'private_key_jwt', grant_types: ['client_credentials'] },
+    ...{ scope: 'system/*.cruds', jwks: { keys: [new SigningClient('', time).jwk] } },
+  }
+  const registered = await send(`${authUrl}/oauth2/register`, json(metadata))
+  const client = new SigningClient(String(JSON.parse(registered.body).client_id), time)
+  const form = {
+    ...{ grant_type: 'client_credentials', scope: 'system/*.cruds' },
+    ...client.proof({ aud: `${authUrl}/oauth2/token` }),
+  }
+  const issued = await send(`${authUrl}/oauth2/token`, { method: 'POST', body: new URLSearchParams(form) })
+  return { authorization: `Bearer ${JSON.parse(issued.body).access_token}` }
+}
+
+async function addClient({ env, folder }: Place, id: string, app: (typeof APPS)[AppId]): Promise<void> {
+  const options = ['--launch-url', 'https://app.example/launch', '--public', '--first-party']
+  const { exitCode, stderr } = await sallyport(
+    ['client', 'add', '--id', id, '--redirect-uri', app.redirectUri, '--scope', app.scope, ...options],
+    { env, cwd: folder },
+  )
+  if (exitCode !== 0) throw new Error(stderr)
+}
+
+/** The authorization request of an app for a patient, up to where the clinician is asked for consent. */
+export async function askConsent(servers: MeasuredServers, appId: AppId, patientId: string): Promise<string> {
+  const parameters = { ...(await authorization(servers, appId, patientId)), prompt: 'consent' }
+  const sent = await servers.clinician.request(
+    `${servers.authUrl}/oauth2/authorize?${new URLSearchParams(parameters)}`,
+  )
+  return new URL(sent.headers.get('location') ?? '', servers.authUrl).href
+}
+
+/** The headers of an app with a token for a patient, limited by each of its scopes. */
+export async function limitedCaller(
+  servers: MeasuredServers,
+  appId: AppId,
+  patientId: string,
+): Promise<{ readonly authorization: string }> {
+  const parameters = new URLSearchParams(await authorization(servers, appId, patientId))
+  const sent = await servers.clinician.request(`${servers.authUrl}/oauth2/authorize?${parameters}`)
+  const code = new URL(sent.headers.get('location') ?? '').searchParams.get('code') ?? ''
+  const form = {
+    ...{ grant_type: 'authorization_code', code, code_verifier: VERIFIER },
+    ...{ client_id: appId, redirect_uri: APPS[appId].redirectUri },
+  }
+  const issued = await send(`${servers.authUrl}/oauth2/token`, {
+    method: 'POST',
+    body: new URLSearchParams(form),
+  })
+  return { authorization: `Bearer ${JSON.parse(issued.body).access_token}` }
+}
+
+const VERIFIER = 'a-verifier-of-43-characters-or-more-than-that'
+
+async function authorization(
+  { authUrl, fhirUrl, clinician }: MeasuredServers,
+  appId: AppId,
+  patientId: string,
+) {
+  const launched = await clinician.request(`${authUrl}/portal/launch`, {
+    method: 'POST',
+    body: new URLSearchParams({ patientId, clientId: appId }),
+  })
+  const launch = new URL(launched.headers.get('location') ?? '').searchParams.get('launch') ?? ''
+  const { redirectUri, scope } = APPS[appId]
+  return {
+    ...{ client_id: appId, redirect_uri: redirectUri, scope, aud: fhirUrl, launch },
+    ...{ response_type: 'code', state: 'x', code_challenge_method: 'S256' },
+    code_challenge: createHash('sha256').update(VERIFIER).digest('base64url'),
+  }
+}
