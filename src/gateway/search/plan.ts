@@ -39,11 +39,13 @@ export interface Plan {
 
 /** How many are asked for where most may be left out. */
 export const AT_ONCE = 100
+/** And at most: what is judged is in memory all at once. */
+const MOST_AT_ONCE = 250
 
-/** The parameters, but for large pages. */
+/** The parameters, with a page size that suits the gateway. */
 export function atOnce({ used, count }: Pick<Query, 'used' | 'count'>): Params {
   const others = used.filter(([name]) => name !== '_count')
-  return [...others, ['_count', String(Math.max(count, AT_ONCE))]]
+  return [...others, ['_count', String(Math.min(Math.max(count, AT_ONCE), MOST_AT_ONCE))]]
 }
 
 // Shaped here, counted here, or said again in a narrower way.

@@ -1,18 +1,24 @@
-import { type Params, parseSearch, type SearchClause } from '../../fhir/index.ts'
+import { limits, type Params, parseSearch, type SearchClause } from '../../fhir/index.ts'
 import type { Decision } from './decision.ts'
-import { type Case, judgeType } from './judge.ts'
+import { type Case, judgeType, refusedFor } from './judge.ts'
 
 /**
  * The decisions on the types that chained parameters look into (`subject:Patient.name`, `_has:…`): a caller must not
  * learn by them what it may not search (attacks.md 5, 8). Each link needs a type that is reached; the server limits
- * every link by that reach. A parameter that cannot be read is for the server to refuse.
+ * every link by that reach. A parameter that cannot be read is for the server to refuse, unless it takes too long to be
+ * read: all parameters of a search share the steps that it may take.
  */
 export function judgeChains(of: Case, type: string, params: Params): readonly Decision[] {
-  return params.flatMap(([name, value]) => {
-    if (!isChained(name)) return []
-    const clause = parseSearch(type, name, value, of.policy.fhirBaseUrl)
-    return clause.kind === 'error' ? [] : judgeClause(of, clause)
-  })
+  const steps = { left: limits.SEARCH_STEPS }
+  const decisions: Decision[] = []
+  for (const [name, value] of params) {
+    if (!isChained(name)) continue
+    const clause = parseSearch(type, name, value, of.policy.fhirBaseUrl, steps)
+    if (clause.kind !== 'error') decisions.push(...judgeClause(of, clause))
+    else if (clause.reason === 'too-costly')
+      return [refusedFor({ kind: 'misunderstood', status: 400, text: clause.text, isExcess: true })]
+  }
+  return decisions
 }
 
 export function isChained(name: string): boolean {

@@ -298,6 +298,15 @@ describe('decide', () => {
     assert.deepEqual(decision.access.reach('Condition', 's'), [{ patient: '1' }])
   })
 
+  it('judges no chain that it takes too long to read, and says so', () => {
+    const chains = Array(300).fill('focus.focus.focus.identifier=x').join('&')
+    for (const scope of ['patient/Observation.rs', 'patient/*.rs', 'system/*.rs'])
+      assert.match(
+        textOf(`GET /Observation?${chains}&subject:Patient.name=x`, one(scope)) ?? '',
+        /5000 steps/,
+      )
+  })
+
   it('tells the scope that decided and what it reaches', () => {
     for (const [line, scope, by, within] of [
       ['GET /Condition/1', 'openid patient/*.rs', 'patient/*.rs', [{ patient: '1' }]],
