@@ -26,7 +26,7 @@ const MOST_UNITS = 40
 const MOST_MEMORY = 64 * 1024 * 1024
 
 /** A collection of garbage, or of what earlier requests wrote, only ever adds to a measurement: the least counts. */
-const ATTEMPTS = 3
+const ATTEMPTS = 5
 
 interface RequestCost {
   readonly units: number

@@ -46,7 +46,7 @@ describe('a request that asks for too much', () => {
       const type = { 'content-type': 'application/x-www-form-urlencoded' }
       assert.match(
         issueOf(await fhir(`POST ${address}`, query, type)),
-        /^400 too-costly: .* more than 5000 steps/,
+        /^400 too-costly: .* more than 2500 steps/,
       )
     }
   })

@@ -16,7 +16,7 @@ export const SEARCH_CHARACTERS = 64 * 1024
 /** Parameters of a search and their values, together. */
 export const SEARCH_VALUES = 1_000
 /** Steps of reading a search: one for each value and each type that a chain or a search of all types leads to. */
-export const SEARCH_STEPS = 5_000
+export const SEARCH_STEPS = 2_500
 /** Links of a chain: each may widen to many types. */
 export const CHAIN_LINKS = 3
 /** Resources that a page is asked for at most. */

@@ -214,7 +214,7 @@ export const REFUSED: RefusedCases = {
     search('Patient', repeat(60, () => 'name:contains=a').join('&')),
   ],
   'steps of a search': [
-    /5000 steps/,
+    /2500 steps/,
     search('Observation', repeat(300, () => 'focus.focus.focus.identifier=x').join('&')),
   ],
   'links of a chain': [
