@@ -303,7 +303,7 @@ describe('decide', () => {
     for (const scope of ['patient/Observation.rs', 'patient/*.rs', 'system/*.rs'])
       assert.match(
         textOf(`GET /Observation?${chains}&subject:Patient.name=x`, one(scope)) ?? '',
-        /5000 steps/,
+        /2500 steps/,
       )
   })
 
