@@ -27,8 +27,10 @@ export const PAGE_CHARACTERS = 2 * 1024 * 1024
 export const INCLUDE_RULES = 1_000
 /** Characters of a narrative. */
 export const NARRATIVE_CHARACTERS = 1024 * 1024
-/** Characters of a text that searches look at. What follows is kept, and not found by. */
+/** Characters of a text in which searches by its beginning or a part of it look, and characters of their values. */
 export const SEARCHED_CHARACTERS = 1_000
+/** Characters of a value of `:below` and `:above`. */
+export const HIERARCHY_CHARACTERS = 300
 /** Resources that a page of a search brings along, and their characters. */
 export const INCLUDED_RESOURCES = 5_000
 export const INCLUDED_CHARACTERS = 4 * 1024 * 1024

@@ -321,6 +321,15 @@ describe('an upstream that ignores a parameter', () => {
       assert.deepEqual([kept.status, kept.body.id], [200, 'o1'])
     })
 
+  it('does not decide by a condition with a value that is too long to compare', async () => {
+    const query = `value-string=${'a'.repeat(1_001)}&-site-defined=x`
+    for (const who of ['ann', 'all']) {
+      const refused = await fhir.as(who)(`DELETE Observation?${query}`)
+      assert.match(issueOf(refused), /^400 too-costly: .*value-string: it has more than 1000 characters/)
+    }
+    assert.deepEqual(sent(), [])
+  })
+
   it('is not believed in a search', async () => {
     for (const line of ['GET Observation?identifier=NEW', 'GET Observation?status=cancelled&code:text=x'])
       assert.deepEqual([idsOf(await ann(line)), (await ann(line)).body.total], [[], 0], line)

@@ -13,7 +13,7 @@ import type { Names } from './names.ts'
 import { VALUE_TABLES } from './schema.ts'
 
 /** Goes up whenever the same content would be indexed differently; the index is then made anew. */
-export const INDEX_EDITION = 4
+export const INDEX_EDITION = 5
 
 /** Keeps the search values and compartments of resources. */
 export interface IndexWriter {
@@ -55,13 +55,14 @@ export function indexWriter(
   return {
     add(rid, resource) {
       const entries = indexEntries(resource, baseUrl)
-      const size = entries.reduce((sum, entry) => sum + sizeOf(entry), 0)
+      const entryRows = entries.map(rowOf)
+      const size = entryRows.reduce((sum, row) => sum + sizeOf(row), 0)
       if (size > mostRows) return false
       const displayed = displayedTexts(entries)
       rows += size
-      for (const entry of entries) {
-        if (OWN_COLUMNS.has(entry.parameter) || isToldTwice(entry, displayed)) continue
-        const { table, values } = rowOf(entry)
+      for (const [at, { table, values }] of entryRows.entries()) {
+        const entry = entries[at]
+        if (!entry || OWN_COLUMNS.has(entry.parameter) || isToldTwice(entry, displayed)) continue
         insert[table].run(rid, names.parameterId(resource.resourceType, entry.parameter), ...values)
       }
       return true
@@ -101,9 +102,14 @@ function displayedTexts(entries: readonly IndexEntry[]): ReadonlySet<string> {
   return texts
 }
 
-/** How many rows an entry counts as: a long one takes as long to write as several. */
-function sizeOf(entry: IndexEntry): number {
-  const characters = rowOf(entry).values.reduce<number>(
+interface Row {
+  readonly table: Table
+  readonly values: readonly SqlValue[]
+}
+
+/** How many rows a row counts as: a long one takes as long to write as several. */
+function sizeOf({ values }: Row): number {
+  const characters = values.reduce<number>(
     (sum, value) => sum + (typeof value === 'string' ? value.length : 0),
     0,
   )
@@ -111,7 +117,7 @@ function sizeOf(entry: IndexEntry): number {
 }
 
 /** The columns after `rid` and `nid`. What an entry has not is the empty text. */
-function rowOf(entry: IndexEntry): { readonly table: Table; readonly values: readonly SqlValue[] } {
+function rowOf(entry: IndexEntry): Row {
   switch (entry.kind) {
     case 'token':
       return { table: 'token', values: [keyOf(entry.code), keyOf(entry.system), entry.text ?? ''] }
@@ -123,7 +129,7 @@ function rowOf(entry: IndexEntry): { readonly table: Table; readonly values: rea
       }
     }
     case 'string':
-      return { table: 'string', values: [entry.normal, entry.exact] }
+      return { table: 'string', values: [entry.normal, keyOf(entry.exact)] }
     case 'date':
       return { table: 'date', values: [entry.low, entry.high] }
     case 'number':

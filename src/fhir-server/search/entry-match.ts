@@ -18,9 +18,6 @@ export interface EntryMatch {
 /** The clauses that look only at the resource itself, by its index entries. */
 export type EntryClause = Exclude<SearchClause, { kind: 'chain' | 'has' | 'missing' }>
 
-// Above every text that begins with the same characters.
-const LAST = '\u{10ffff}'
-
 /** Among the entries of all resources, or among the few of one: those are gone through, whatever is looked for. */
 export function entryMatch(clause: EntryClause, among: 'all' | 'few' = 'all'): EntryMatch {
   switch (clause.kind) {
@@ -29,7 +26,7 @@ export function entryMatch(clause: EntryClause, among: 'all' | 'few' = 'all'): E
     case 'text':
       return {
         table: name('token'),
-        where: any(clause.values.map(text => sql`e.text >= ${text} AND e.text < ${text + LAST}`)),
+        where: any(clause.values.map(text => startsWith('e.text', text))),
       }
     case 'string':
       return {
@@ -96,11 +93,11 @@ function systemAndCode({ system, code }: TokenValue, systemColumn: string, codeC
 function stringIs(match: 'starts' | 'contains' | 'exact', text: string): Sql {
   switch (match) {
     case 'starts':
-      return sql`e.normal >= ${text} AND e.normal < ${text + LAST}`
+      return startsWith('e.normal', text)
     case 'contains':
       return sql`instr(e.normal, ${text}) > 0`
     case 'exact':
-      return sql`e.normal = ${normalise(text)} AND e.exact = ${text}`
+      return sql`e.normal = ${normalise(text)} AND e.exact = ${indexText(text)}`
   }
 }
 
@@ -129,9 +126,29 @@ function uriIs(match: 'exact' | 'below' | 'above', uri: string): Sql {
       return sql`e.uri = ${indexText(uri)}`
     case 'below': {
       const under = uri.endsWith('/') ? uri : `${uri}/`
-      return sql`(e.uri = ${indexText(uri)} OR (e.uri >= ${under} AND e.uri < ${under + LAST}))`
+      return sql`(e.uri = ${indexText(uri)} OR ${startsWith('e.uri', under)})`
     }
     case 'above':
       return sql`(e.uri = ${indexText(uri)} OR instr(${uri}, iif(substr(e.uri, -1) = '/', e.uri, e.uri || '/')) = 1)`
   }
+}
+
+function startsWith(column: string, prefix: string): Sql {
+  const end = firstAfter(prefix)
+  return all([
+    sql`${name(column)} >= ${prefix}`,
+    ...(end === undefined ? [] : [sql`${name(column)} < ${end}`]),
+  ])
+}
+
+const [LAST, LAST_BEFORE_SURROGATES, FIRST_AFTER_SURROGATES] = [0x10ffff, 0xd7ff, 0xe000]
+
+/** The first text, by code points as SQLite compares, after all that begin with the prefix; undefined where there is none. */
+function firstAfter(prefix: string): string | undefined {
+  const points = Array.from(prefix, character => character.codePointAt(0) ?? 0)
+  const at = points.findLastIndex(point => point < LAST)
+  const point = points[at]
+  if (point === undefined) return undefined
+  const next = point === LAST_BEFORE_SURROGATES ? FIRST_AFTER_SURROGATES : point + 1
+  return String.fromCodePoint(...points.slice(0, at), next)
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -255,5 +256,100 @@ describe('a search in SQL', () => {
       { numRuns: 300 },
     )
     assert(found > 500, `only ${found} found: the searches say too little`)
+  })
+})
+
+describe('a search by long and unusual texts', () => {
+  const LENGTHS = [1, 2, 299, 300, 301, 335, 336, 337, 399, 400, 401, 999, 1_000, 1_001, 1_500]
+  const ENDS = ['', 'b', '/', '/b', '\u{10ffff}', '\u{10ffff}b', '😀', '😁b', '\ufffd', 'é']
+  const stems = LENGTHS.flatMap(length => ENDS.map(end => 'a'.repeat(length) + end))
+  // An index may keep a digest of a long text: no other text may pass for it.
+  const TEXTS = [
+    ...stems,
+    ...['a'.repeat(1_500), 'a'.repeat(401)].flatMap(text =>
+      [400, 1_000].map(length => text.slice(0, length - 64) + hash('sha256', text)),
+    ),
+  ]
+  const valueSets = TEXTS.map(
+    (text, at): Resource => ({
+      resourceType: 'ValueSet',
+      id: `v${at}`,
+      status: 'active',
+      url: text,
+      name: text,
+      identifier: [{ system: `urn:${text}`, value: text }],
+      jurisdiction: [{ text }],
+    }),
+  )
+  const includes = (text: string, value: string) => normal(text).includes(normal(value))
+  const isUnder = (text: string, root: string) =>
+    text === root || text.startsWith(root.endsWith('/') ? root : `${root}/`)
+  // Each parameter, and what must hold of every text that it finds.
+  const WAYS: Readonly<Record<string, (text: string, value: string) => boolean>> = {
+    name: (text, value) => normal(text).startsWith(normal(value)),
+    'name:exact': (text, value) => text === value,
+    'name:contains': includes,
+    'jurisdiction:text': (text, value) => normal(text).startsWith(normal(value)),
+    identifier: (text, value) => text === value,
+    'identifier:not': (text, value) => text !== value,
+    url: (text, value) => text === value,
+    'url:below': isUnder,
+    'url:above': (text, value) => isUnder(value, text),
+  }
+  const pair = fc.record({
+    way: fc.constantFrom(...Object.keys(WAYS)),
+    value: fc.constantFrom(...TEXTS),
+  })
+  let own: Repository
+
+  before(() => {
+    own = openRepository({ file: join(folder, 'long.db'), baseUrl: BASE })
+    assert.equal(own.load(valueSets).created, TEXTS.length)
+  })
+  after(() => own.close())
+
+  function normal(text: string): string {
+    return text.replaceAll('é', 'e')
+  }
+
+  function found(pairs: readonly Pair[], reach: Access): readonly string[] {
+    const query = parseQuery(['ValueSet'], [...pairs, ['_count', '1000']], BASE, false)
+    assert(!isProblem(query))
+    const { hits } = runQuery({ database: own.database, scene: sceneOf(own, reach, 's') }, query, undefined)
+    return hits.map(hit => hit.id).toSorted()
+  }
+
+  it('compares the whole value, in the index as on the resource alone, and in granular scopes', () => {
+    let compared = 0
+    fc.assert(
+      fc.property(pair, ({ way, value }) => {
+        const asked: Pair = [way, escapeSearchValue(value)]
+        const granular = [{ query: [asked] }]
+        const expected = valueSets.filter(it => matches(it, ...asked, BASE) === true)
+        const isTrue = WAYS[way]
+        assert(isTrue)
+        for (const { url } of expected) assert(isTrue(String(url), value), `${way} finds too much`)
+        const ids = expected.map(it => it.id).toSorted()
+        assert.deepEqual(found([], { reach: () => granular }), ids, `the scope ?${way}=${value}`)
+        assert.deepEqual(
+          valueSets
+            .filter(it => isWithin(it, granular, BASE))
+            .map(it => it.id)
+            .toSorted(),
+          ids,
+        )
+        if (parseSearch('ValueSet', ...asked, BASE).kind === 'error') return
+        assert.deepEqual(found([asked], { reach: () => 'everything' }), ids, `${way}=${value}`)
+        compared++
+      }),
+      { numRuns: 250 },
+    )
+    assert(compared > 100, `only ${compared} could be compared`)
+  })
+
+  it('compares all of a value with all of a text where it asks for equality', () => {
+    for (const way of ['name:exact', 'identifier', 'url'])
+      for (const [at, text] of TEXTS.entries())
+        assert.deepEqual(found([[way, escapeSearchValue(text)]], { reach: () => 'everything' }), [`v${at}`])
   })
 })

@@ -235,6 +235,29 @@ describe('a long value', () => {
     assert.equal(await found(`code=${code.slice(0, 400)}`), '')
     await own.close()
   })
+
+  it('is refused where only its beginning could be compared', async () => {
+    const most: Readonly<Record<string, number>> = {
+      'Patient?name': 1_000,
+      'Patient?name:contains': 1_000,
+      'Condition?code:text': 1_000,
+      'Condition?subject:Patient.name': 1_000,
+      'Patient?_has:Observation:patient:value-string': 1_000,
+      'ValueSet?url:below': 300,
+      'ValueSet?url:above': 300,
+    }
+    for (const [search, limit] of Object.entries(most)) {
+      assert.equal((await fhir(`GET ${search}=${'x'.repeat(limit)}`)).status, 200, search)
+      assert.match(
+        issueOf(await fhir(`GET ${search}=a,${'x'.repeat(limit + 1)}`)),
+        new RegExp(
+          `^400 too-costly: Cannot search by the value of .*: it has more than ${limit} characters$`,
+        ),
+      )
+    }
+    for (const search of ['Patient?name:exact', 'ValueSet?url', 'Patient?identifier'])
+      assert.equal((await fhir(`GET ${search}=${'x'.repeat(1_001)}`)).status, 200, search)
+  })
 })
 
 describe('_sort', () => {

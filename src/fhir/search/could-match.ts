@@ -1,4 +1,5 @@
 import { searchParameter } from '../definitions.ts'
+import { SEARCHED_CHARACTERS } from '../limits.ts'
 import { type CompiledPath, pathsOf } from '../path/compile.ts'
 import { evaluatePath } from '../path/evaluate.ts'
 import type { Resource, SearchParameter } from '../r4.ts'
@@ -79,8 +80,10 @@ function meetsSomehow(clause: EntryClause, { raw, entries }: Value, all: readonl
 
 /** Whether each word of one of the values stands somewhere in the texts of the parameter. */
 function hasWords({ values }: StringClause, all: readonly Value[]): boolean {
-  const texts = all.flatMap(({ entries }) => entries.flatMap(it => (it.kind === 'string' ? [it.normal] : [])))
-  const text = texts.map(lettersOf).join(' ')
+  const texts = all.flatMap(({ entries }) => entries.filter(it => it.kind === 'string'))
+  // Other servers look beyond the beginning.
+  if (texts.some(it => it.exact.length > SEARCHED_CHARACTERS)) return true
+  const text = texts.map(it => lettersOf(it.normal)).join(' ')
   const words = values.map(value => normalise(value).split(' ').map(lettersOf))
   // Other scripts are folded in other ways.
   if (![text, ...words.flat()].every(it => /^[a-z0-9 ]*$/.test(it))) return true

@@ -35,9 +35,9 @@ export interface ReferenceEntry {
 export interface StringEntry {
   readonly kind: 'string'
   readonly parameter: string
-  /** Without case and accents (see `normalise`). */
+  /** The beginning, without case and accents (see `normalise`). */
   readonly normal: string
-  /** As written, for `:exact`. */
+  /** The whole text as written, for `:exact`. */
   readonly exact: string
 }
 

@@ -285,6 +285,8 @@ describe('couldMatch', () => {
     ] as const)
       assert(could(observation, name, value), `${name}=${value}`)
     assert(could({ ...patient, meta: {} }, '_lastUpdated', 'ge2030'))
+    const long = { ...observation, valueString: `${'a'.repeat(2_000)} end` }
+    assert(could(long, 'value-string:contains', 'end'))
   })
 
   it('finds what no server can have matched', () => {
@@ -318,6 +320,8 @@ describe('couldMatch', () => {
       ['patient', 'p2'],
     ] as const)
       assert(!could(observation, name, value), `${name}=${value}`)
+    const long = { ...observation, valueString: 'a'.repeat(2_000) }
+    assert(!could(long, 'value-string:exact', `${'a'.repeat(1_999)}b`))
   })
 })
 

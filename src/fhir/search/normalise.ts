@@ -23,9 +23,11 @@ export function normalise(whole: string): string {
   return (plain.test(text) ? text.toLowerCase() : withoutAccents(text)).replace(/[\s,]+/g, ' ').trim()
 }
 
-/** As much of a text as searches look at. */
-export function searchedPart(text: string): string {
-  return text.length > SEARCHED_CHARACTERS ? text.slice(0, SEARCHED_CHARACTERS) : text
+/** The part of a text in which searches look, without half of a surrogate pair at its end: SQLite stores only whole ones. */
+function searchedPart(text: string): string {
+  return text.length > SEARCHED_CHARACTERS
+    ? text.slice(0, SEARCHED_CHARACTERS).replace(/[\ud800-\udbff]$/, '')
+    : text
 }
 
 /** Most texts, and ten times as quick. */

@@ -1,8 +1,9 @@
 import { isResourceType } from '../definitions.ts'
+import { HIERARCHY_CHARACTERS, SEARCHED_CHARACTERS } from '../limits.ts'
 import type { SearchParameter } from '../r4.ts'
 import { parseReference } from '../reference.ts'
 import type { ReferenceValue, SearchClause, SearchError } from './clause.ts'
-import { normalise, searchedPart } from './normalise.ts'
+import { normalise } from './normalise.ts'
 import { parseDate, parseNumber, parseQuantity, parseToken } from './parse-values.ts'
 import { split, unescaped } from './split.ts'
 
@@ -81,7 +82,7 @@ function parseTokens(asked: Asked): SearchClause | SearchError {
     case 'not':
       return parseEach(asked, parseToken, values => ({ kind: 'token', parameter, negated: true, values }))
     case 'text':
-      return parseEach(asked, parseNormal, values => ({ kind: 'text', parameter, values }))
+      return parseNormals(asked, values => ({ kind: 'text', parameter, values }))
     default:
       return unsupported(asked)
   }
@@ -91,24 +92,34 @@ function parseStrings(asked: Asked): SearchClause | SearchError {
   const parameter = asked.parameter.code
   switch (asked.modifier) {
     case undefined:
-      return parseEach(asked, parseNormal, values => ({ kind: 'string', parameter, match: 'starts', values }))
+      return parseNormals(asked, values => ({ kind: 'string', parameter, match: 'starts', values }))
     case 'contains':
-      return parseEach(asked, parseNormal, values => ({
-        kind: 'string',
-        parameter,
-        match: 'contains',
-        values,
-      }))
+      return parseNormals(asked, values => ({ kind: 'string', parameter, match: 'contains', values }))
     case 'exact':
       return {
         kind: 'string',
         parameter,
         match: 'exact',
-        values: asked.values.map(it => searchedPart(unescaped(it))),
+        values: asked.values.map(unescaped),
       }
     default:
       return unsupported(asked)
   }
+}
+
+/** For comparisons with the beginning of a text or a part of it. */
+function parseNormals(
+  asked: Asked,
+  clause: (values: readonly string[]) => SearchClause,
+): SearchClause | SearchError {
+  return tooLong(asked, SEARCHED_CHARACTERS) ?? parseEach(asked, parseNormal, clause)
+}
+
+/** No index keeps more than this of a text in its order. Only part of a longer value could be compared. */
+function tooLong({ parameter, values }: Asked, most: number): SearchError | undefined {
+  if (values.every(it => unescaped(it).length <= most)) return undefined
+  const text = `Cannot search by the value of ${parameter.code}: it has more than ${most} characters`
+  return { kind: 'error', reason: 'too-costly', text }
 }
 
 /** Undefined where nothing is left to compare: it would match everything. */
@@ -121,6 +132,8 @@ function parseUris(asked: Asked): SearchClause | SearchError {
   const { modifier } = asked
   if (modifier !== undefined && modifier !== 'below' && modifier !== 'above') return unsupported(asked)
   const values = asked.values.map(unescaped)
+  const long = modifier && tooLong(asked, HIERARCHY_CHARACTERS)
+  if (long) return long
   return { kind: 'uri', parameter: asked.parameter.code, match: modifier ?? 'exact', values }
 }
 

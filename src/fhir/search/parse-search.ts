@@ -66,7 +66,8 @@ function parseChain(
   const types = targetsOf(parameter, modifier)
   if (types === undefined) return failed('unsupported-modifier', `Cannot chain ${code} to ${modifier}`)
   const found = types.map(it => ({ type: it, clause: parseAt(it, rest, reading, links + 1) }))
-  if (reading.steps.left < 0) return TOO_COSTLY
+  const costly = found.find(it => it.clause.kind === 'error' && it.clause.reason === 'too-costly')?.clause
+  if (costly?.kind === 'error') return costly
   const targets = found.flatMap(it =>
     it.clause.kind === 'error' ? [] : [{ type: it.type, clause: it.clause }],
   )

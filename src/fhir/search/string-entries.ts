@@ -1,13 +1,13 @@
 import { isRecord } from '../record.ts'
 import type { StringEntry } from './entry.ts'
 import type { Found } from './index-entries.ts'
-import { normalise, searchedPart } from './normalise.ts'
+import { normalise } from './normalise.ts'
 
 const addressParts = ['text', 'line', 'city', 'district', 'state', 'postalCode', 'country']
 const nameParts = ['text', 'family', 'given', 'prefix', 'suffix']
 
 export function stringEntries(found: Found): readonly StringEntry[] {
-  const texts = [...new Set(textsOf(found).map(searchedPart))].filter(it => it !== '')
+  const texts = [...new Set(textsOf(found))].filter(it => it !== '')
   return texts.map(exact => ({ kind: 'string', parameter: found.parameter, normal: normalise(exact), exact }))
 }
 

@@ -31,11 +31,13 @@ export const primitives: ReadonlyMap<string, PrimitiveCheck> = new Map(
     decimal: value => (typeof value === 'number' && Number.isFinite(value) ? undefined : 'a number'),
     string: value => (isText(value) ? undefined : 'a text that is not empty, without control characters'),
     markdown: value => (isText(value) ? undefined : 'a text that is not empty, without control characters'),
-    code: value => (fits(patterns.code, value) ? undefined : 'a code without needless white space'),
+    code: value =>
+      isText(value) && fits(patterns.code, value) ? undefined : 'a code without needless white space',
     id: value => (fits(patterns.id, value) ? undefined : 'an id: 1 to 64 of A-Z, a-z, 0-9, - and .'),
-    uri: value => (fits(patterns.uri, value) ? undefined : 'a URI without white space'),
-    url: value => (fits(patterns.uri, value) ? undefined : 'a URL without white space'),
-    canonical: value => (fits(patterns.uri, value) ? undefined : 'a canonical URL without white space'),
+    uri: value => (isText(value) && fits(patterns.uri, value) ? undefined : 'a URI without white space'),
+    url: value => (isText(value) && fits(patterns.uri, value) ? undefined : 'a URL without white space'),
+    canonical: value =>
+      isText(value) && fits(patterns.uri, value) ? undefined : 'a canonical URL without white space',
     oid: value => (fits(patterns.oid, value) ? undefined : 'an OID: urn:oid:…'),
     uuid: value => (fits(patterns.uuid, value) ? undefined : 'a UUID: urn:uuid:…'),
     date: value => (isDay(patterns.date, value) ? undefined : 'a date: YYYY, YYYY-MM or YYYY-MM-DD'),
@@ -60,14 +62,17 @@ function isInteger(value: unknown, least: number): boolean {
   return typeof value === 'number' && Number.isInteger(value) && value >= least && value <= 2_147_483_647
 }
 
-/** R4: no characters below 32 but tab, line feed and carriage return. */
+/**
+ * R4: no characters below 32 but tab, line feed and carriage return. Half of a surrogate pair is no character: SQLite
+ * stores another in its place, by which a search would find it.
+ */
 function isText(value: unknown): boolean {
   if (typeof value !== 'string' || value === '') return false
   for (let at = 0; at < value.length; at++) {
     const code = value.charCodeAt(at)
     if (code < 32 && code !== 9 && code !== 10 && code !== 13) return false
   }
-  return true
+  return value.isWellFormed()
 }
 
 function isDay(pattern: RegExp, value: unknown): boolean {

@@ -37,7 +37,12 @@ export function hasCondition(interaction: Interaction, baseUrl: string): boolean
   const condition = conditionOf(interaction)
   if (!condition) return false
   const { type, params } = condition
-  return params.every(([name, value]) => parseSearch(type, name, value, baseUrl).kind !== 'error')
+  const errors = params.flatMap(([name, value]) => {
+    const clause = parseSearch(type, name, value, baseUrl)
+    return clause.kind === 'error' ? [clause.reason] : []
+  })
+  // A condition that exceeds a limit is refused, not left to the upstream.
+  return errors.length === 0 || errors.includes('too-costly')
 }
 
 function conditionOf(
