@@ -1,6 +1,8 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { installBinaries } from './binaries.ts'
 import { fetchDebianChromium } from './debian-chromium.ts'
 
 const INSTALLED = [
@@ -36,7 +38,10 @@ async function ofNpm(): Promise<string | undefined> {
   if (process.platform !== 'linux' || process.arch !== 'x64') return undefined
   // Makes the package bring its own system libraries as well.
   process.env.AWS_EXECUTION_ENV ??= 'AWS_Lambda_nodejs22.x'
-  const { default: chromium } = await import('@sparticuz/chromium')
+  const entry = join(installBinaries('chromium', '@sparticuz/chromium'), 'build/index.js')
+  const { default: chromium }: { default: { executablePath(): Promise<string> } } = await import(
+    pathToFileURL(entry).href
+  )
   return chromium.executablePath()
 }
 
@@ -53,7 +58,7 @@ export async function prepareBrowser(): Promise<string> {
   }
   const ignoreInstalled = process.env.TEST_IGNORE_INSTALLED_BROWSERS === 'true'
   const installed = ignoreInstalled ? undefined : [...INSTALLED, ...ofPlaywright()].find(existsSync)
-  const found = installed ?? (await ofNpm()) ?? (await fetchDebianChromium())
+  const found = installed ?? (await ofNpm()) ?? fetchDebianChromium()
   if (found === undefined)
     throw new Error('Cannot find a browser: install Chromium or Chrome, or set CHROMIUM_PATH to one')
   return found

