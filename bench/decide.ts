@@ -5,7 +5,7 @@
 import { parseInteraction } from '../src/fhir/index.ts'
 import { createInterceptor, decide } from '../src/interceptor/index.ts'
 import { authUrl, fhirBaseUrl, StandingAuthServer } from '../src/interceptor/testing/auth-server.ts'
-import { parseScopes } from '../src/scope/index.ts'
+import { parseScopes } from '../src/smart/index.ts'
 
 const ROUNDS = 7
 const TYPES = ['Account', 'Basic', 'Claim', 'Flag', 'Goal', 'List', 'Media', 'Person', 'Task', 'Consent']
@@ -20,7 +20,7 @@ const scope = TYPES.flatMap(type => [
     'patient/Condition.rs',
   )
   .join(' ')
-const policy = { fhirBaseUrl, contexts: ['patient', 'user', 'system'], searchLetter: 'r' } as const
+const policy = { fhirBaseUrl, contexts: ['patient', 'user', 'system'], searchPermission: 'r' } as const
 const request = {
   method: 'GET',
   path: '/Condition',
@@ -65,7 +65,7 @@ const cold = Array.from({ length: COLD * ROUNDS }, (_, at) => auth.bearer({ scop
 let next = 0
 
 async function admit(authorization: string): Promise<void> {
-  const caller = await guard.admit(authorization)
+  const caller = await guard.authenticate(authorization)
   const read = parseInteraction(request)
   if (!caller.allowed || read.kind === 'misunderstood' || !caller.decide(read).allowed)
     throw new Error('Cannot bench: the request was refused')

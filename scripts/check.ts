@@ -8,7 +8,7 @@ const ROOT = resolve(import.meta.dirname, '..')
 const CHECKS: readonly (readonly [name: string, command: string, ...args: string[]])[] = [
   ['lint', 'biome', 'check', '--error-on-warnings', '.'],
   ['types', 'tsc', '-p', '.'],
-  ['rooms', 'node', 'scripts/check-rooms.ts'],
+  ['modules', 'node', 'scripts/check-modules.ts'],
   ['docs', 'node', 'scripts/check-docs.ts'],
   ['unused', 'knip', '--no-config-hints'],
   ['tests', 'npm', 'test', '--silent'],

@@ -16,23 +16,23 @@ const BATCH = 80
 const QUICKLY = process.argv.includes('--quick')
 
 /**
- * The rooms that decide, and the door that asks them; what they read a request, a reference and a compartment by; and
- * where limits become SQL.
+ * The modules that decide, and the FHIR API that asks them; how a request, a reference and a compartment are read; and
+ * how access filters become SQL.
  */
 const DECIDING = [
-  'src/{scope,consent,interceptor}/**/*.ts',
-  'src/door/{admit,answer-to,call-of,interaction-of,recorded}.ts',
+  'src/{smart,interceptor}/**/*.ts',
+  'src/fhir-api/http/{authenticate,respond,read-request,find-interaction,record}.ts',
   'src/fhir/{authorization,compartment,interaction,other-patients,params,parse-*,reference,request,request-path}.ts',
   'src/fhir-server/within.ts',
   'src/fhir-server/search/{reach-condition,panel-patients,turn-page}.ts',
   'src/gateway/judge/{judge,sees-all,writable}.ts',
-  'src/gateway/roster/*.ts',
+  'src/gateway/membership/*.ts',
   'src/gateway/search/{gather,named-patients,narrow,turn-page}.ts',
 ]
 
 /** Tests that need neither keys nor sockets. */
 const QUICK = [
-  'src/{scope,consent,fhir}/**/*.test.ts',
+  'src/{smart,fhir}/**/*.test.ts',
   'src/cli/policy-file.test.ts',
   'src/gateway/judge/{judge,sees-all,writable}.test.ts',
   'src/gateway/search/{gather,named-patients,narrow,turn-page}.test.ts',
@@ -96,7 +96,7 @@ function distance(test: string, file: string): number {
 /** Tests that fail by themselves would notice everything. */
 async function needSound(): Promise<void> {
   const sound = { line: 1, start: 0, end: 0, text: '', was: '' }
-  const mutants = ['src/scope/scope.ts', 'src/fhir/request-path.ts'].map(file => ({ ...sound, file }))
+  const mutants = ['src/smart/scope.ts', 'src/fhir/request-path.ts'].map(file => ({ ...sound, file }))
   await tryAll([{ mutants, tests }], graph, ({ mutant, by, why }) => {
     if (by !== undefined)
       throw new Error(`Cannot mutate ${mutant.file}: ${by} fails without a mutant: ${why}`)

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
 import { after, before, describe, it } from 'node:test'
-import { readRights, rightsReach } from '../src/consent/index.ts'
 import type { Resource } from '../src/fhir/index.ts'
 import { fhirBaseUrl } from '../src/interceptor/testing/auth-server.ts'
+import { createUserFilter, parsePolicy } from '../src/smart/index.ts'
 import {
   ADMIN,
   type Asking,
@@ -72,9 +72,9 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
     const isEmbedded = name === 'the embedded FHIR server'
     let fhir: GuardedFhir
     before(async () => {
-      const rights = readRights({ rules: [{ clinicians: ['Practitioner/kim'], organizations: ['north'] }] })
+      const rights = parsePolicy({ rules: [{ clinicians: ['Practitioner/kim'], organizations: ['north'] }] })
       assert(!('problem' in rights))
-      fhir = await startGuardedFhir(DATA, { userReach: rightsReach(rights) }, open)
+      fhir = await startGuardedFhir(DATA, { userFilter: createUserFilter(rights) }, open)
     })
     after(() => fhir.close())
 

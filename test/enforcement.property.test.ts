@@ -4,11 +4,10 @@ import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
-import { accessOf, readRights, rightsReach } from '../src/consent/index.ts'
 import type { Resource } from '../src/fhir/index.ts'
 import { isShown, showsOf } from '../src/interceptor/host/shows.ts'
 import { fhirBaseUrl } from '../src/interceptor/testing/auth-server.ts'
-import { parseScopes } from '../src/scope/index.ts'
+import { computeAccess, createUserFilter, parsePolicy, parseScopes } from '../src/smart/index.ts'
 import {
   ADMIN,
   type Asking,
@@ -90,7 +89,7 @@ const scope = fc
     fc.constantFrom('r', 'rs', 'rs', 'cruds', 'c', 'u', 'd', 'cud', 's'),
     fc.constantFrom('', '', '', '?category=lab', '?status=final', '?category=lab&status=final'),
   )
-  .map(([level, type, letters, query]) => `${level}/${type}.${letters}${query}`)
+  .map(([level, type, permissions, query]) => `${level}/${type}.${permissions}${query}`)
   // Of a wildcard or another type the parameter may be unknown, which grants nothing: not what is tried here.
   .filter(text => !text.includes('?') || text.includes('/Observation.'))
 const asking: fc.Arbitrary<Asking> = fc
@@ -162,9 +161,9 @@ class Scene {
     )
   }
 
-  reached(by: Asking, letter: NaiveLetter, of: string, query: string): readonly string[] {
+  reached(by: Asking, permission: NaiveLetter, of: string, query: string): readonly string[] {
     return [...this.held]
-      .filter(([, it]) => it.resourceType === of && mayNaively(by, letter, it))
+      .filter(([, it]) => it.resourceType === of && mayNaively(by, permission, it))
       .filter(([, it]) => query === '' || matchesNaively(it, query))
       .map(([address]) => address)
       .sort()
@@ -226,7 +225,7 @@ function assertWithin(by: Asking, told: Told, current: ReadonlyMap<string, Resou
 async function checkWrite(
   scene: Scene,
   by: Asking,
-  letter: 'c' | 'u' | 'd',
+  permission: 'c' | 'u' | 'd',
   line: string,
   body?: Resource,
 ): Promise<void> {
@@ -240,13 +239,13 @@ async function checkWrite(
     const [old, fresh] = [before.get(address), scene.held.get(address)]
     if (JSON.stringify(old) === JSON.stringify(fresh)) continue
     assert(told.status < 300, `${line} was refused and written`)
-    if (old) assert(mayNaively(by, letter, old), `${line} wrote over ${JSON.stringify(old)}`)
-    if (fresh && letter !== 'd')
-      assert(mayWriteNaively(by, letter, fresh), `${line} wrote ${JSON.stringify(fresh)}`)
+    if (old) assert(mayNaively(by, permission, old), `${line} wrote over ${JSON.stringify(old)}`)
+    if (fresh && permission !== 'd')
+      assert(mayWriteNaively(by, permission, fresh), `${line} wrote ${JSON.stringify(fresh)}`)
   }
   const target = body?.id === undefined ? undefined : before.get(line.split(' /')[1] ?? '')
-  if (letter === 'd' || !body || !mayWriteNaively(by, letter, withId(body, String(body.id)))) return
-  if (target === undefined || mayNaively(by, letter, target))
+  if (permission === 'd' || !body || !mayWriteNaively(by, permission, withId(body, String(body.id)))) return
+  if (target === undefined || mayNaively(by, permission, target))
     assert(told.status < 300 || [412, 422].includes(told.status), `${line}: ${told.text}`)
 }
 
@@ -394,7 +393,7 @@ const CONTAINING: readonly Resource[] = [
   evidence: [{ detail: [to('#inner')] }],
 }))
 
-const RIGHTS = readRights({
+const RIGHTS = parsePolicy({
   rules: [
     { clinicians: ['Practitioner/lee'], organizations: ['org'] },
     { clinicians: ['Practitioner/kim'], patients: ['ann', 'bob'] },
@@ -410,7 +409,7 @@ const CALLERS: readonly Asking[] = [
 describe('the embedded FHIR server, the gateway and the library', () => {
   it('decide the same about the same resources, however they refer to patients', async () => {
     assert('rules' in RIGHTS)
-    const policy = { userReach: rightsReach(RIGHTS) }
+    const policy = { userFilter: createUserFilter(RIGHTS) }
     const seed = Date.now() & 0xffff
     const resources = [...CONTAINING, ...fc.sample(nested, { numRuns: 12, seed })].map((it, at) =>
       withId(it, `n${at}`),
@@ -442,9 +441,9 @@ describe('the embedded FHIR server, the gateway and the library', () => {
         await told(`POST /${resource.resourceType}`, by, content)
         await told(`PUT ${place}`, by, resource)
         if (typeof by.patient !== 'string') continue
-        const access = accessOf(
+        const access = computeAccess(
           { scopes: parseScopes(by.scope), patient: by.patient },
-          { fhirBaseUrl, contexts: ['patient'], searchLetter: 'r' },
+          { fhirBaseUrl, contexts: ['patient'], searchPermission: 'r' },
         )
         const shows = showsOf(
           { kind: 'read', type: resource.resourceType, id: `${resource.id}`, params: [] },
@@ -478,7 +477,7 @@ for (const [name, open] of SERVERS)
     after(() => fhir.close())
     const good = bearerOf({ scope: 'patient/*.cruds', patient: 'ann' })
     const bytes = fc.uint8Array({ maxLength: 60 })
-    const letters = bytes.map(it =>
+    const permissions = bytes.map(it =>
       Buffer.from(it)
         .toString('latin1')
         .replaceAll(/[^\x20-\x7e]/g, '~'),
@@ -486,10 +485,10 @@ for (const [name, open] of SERVERS)
 
     it('in the Authorization header never give a pass or a 5xx', async () => {
       const mangled = fc.oneof(
-        letters,
-        letters.map(it => `Bearer ${it}`),
+        permissions,
+        permissions.map(it => `Bearer ${it}`),
         fc
-          .tuple(fc.nat(good.length), letters)
+          .tuple(fc.nat(good.length), permissions)
           .map(([at, it]) => `${good.slice(0, at)}${it}x${good.slice(at)}`),
         fc.nat(good.length - 1).map(at => good.slice(0, at)),
       )
@@ -505,7 +504,7 @@ for (const [name, open] of SERVERS)
     it('in the address never give another patient or a 5xx', async () => {
       const origin = await fhir.app.listen({ port: 0 })
       const piece = fc.oneof(
-        letters,
+        permissions,
         fc.constantFrom('/', '?', '&', 'Patient', 'bob', '%2e', '..', '_search', '$', '=', '*'),
       )
       const url = fc.array(piece, { maxLength: 6 }).map(list => encodeURI(list.join('')).slice(0, 300))

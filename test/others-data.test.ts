@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { readRights, rightsReach } from '../src/consent/index.ts'
 import type { Resource } from '../src/fhir/index.ts'
 import { fhirServer } from '../src/fhir-server/index.ts'
 import { gateway } from '../src/gateway/index.ts'
+import { createUserFilter, parsePolicy } from '../src/smart/index.ts'
 import { freePorts } from './support/free-ports.ts'
 import { ADMIN, type Asking, type GuardedFhir, startGuardedFhir } from './support/guarded-fhir.ts'
 import type { OpenGuarded } from './support/guarded-servers.ts'
@@ -61,7 +61,7 @@ const moved = (id: string, of: string) => ({
   ...{ resourceType: 'Condition', id, subject: to(`Patient/${of}`), code: { text: 'x' } },
 })
 
-const rights = readRights({
+const rights = parsePolicy({
   rules: [
     { clinicians: ['Practitioner/lee'], organizations: ['north'], careTeams: 'own' },
     { clinicians: ['Practitioner/kim'], patients: ['ann'] },
@@ -153,7 +153,9 @@ async function startCounted(resources: readonly Resource[]) {
     app.addHook('onClose', () => upstream.close())
     return app
   }
-  const policy = { userReach: rightsReach(rights as Exclude<typeof rights, { readonly problem: string }>) }
+  const policy = {
+    userFilter: createUserFilter(rights as Exclude<typeof rights, { readonly problem: string }>),
+  }
   const fhir = await startGuardedFhir(resources, policy, open)
   return { fhir, times: () => times }
 }

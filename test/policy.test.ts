@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { readRights, rightsReach } from '../src/consent/index.ts'
 import type { Resource } from '../src/fhir/index.ts'
+import { createUserFilter, parsePolicy } from '../src/smart/index.ts'
 import {
   ADMIN,
   type Asking,
@@ -103,9 +103,9 @@ for (const [where, open] of Object.entries(SERVERS))
   describe(`user/ scopes under a policy, ${where},`, () => {
     let fhir: GuardedFhir
     before(async () => {
-      const rights = readRights(RULES)
+      const rights = parsePolicy(RULES)
       assert(!('problem' in rights))
-      fhir = await startGuardedFhir(DATA, { userReach: rightsReach(rights) }, open)
+      fhir = await startGuardedFhir(DATA, { userFilter: createUserFilter(rights) }, open)
     })
     after(() => fhir.close())
     for (const [who, seen] of Object.entries(PATIENTS)) {

@@ -71,7 +71,7 @@ async function statuses(token: string): Promise<readonly number[]> {
   const address = `${stack.settings.fhirBaseUrl}/Patient?_count=1`
   const first = await fetch(address, { headers: { authorization } })
   await first.arrayBuffer()
-  const admitted = await second.admit(authorization)
+  const admitted = await second.authenticate(authorization)
   return [first.status, admitted.allowed ? 200 : admitted.status]
 }
 
@@ -143,7 +143,7 @@ describe('a key rotation', () => {
       // A key that nobody knows takes the pace of questions away from the new one, if anything can.
       const [, ...rest] = token.split('.')
       const junk = Buffer.from(JSON.stringify({ alg: 'RS256', typ: 'at+jwt', kid: `x-${kids.length}` }))
-      await second.admit(`Bearer ${junk.toString('base64url')}.${rest.join('.')}`)
+      await second.authenticate(`Bearer ${junk.toString('base64url')}.${rest.join('.')}`)
       assert.deepEqual(await statuses(token), [200, 200], `after ${shift} ms`)
       shift += 500
     }

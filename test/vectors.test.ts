@@ -4,11 +4,11 @@ import { globSync, readFileSync } from 'node:fs'
 import { request as ask, type IncomingMessage } from 'node:http'
 import { resolve } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import type { Policy } from '../src/consent/index.ts'
 import type { Resource } from '../src/fhir/index.ts'
 import { fhirServer } from '../src/fhir-server/index.ts'
 import { createInterceptor, explain, type Question } from '../src/interceptor/index.ts'
 import { authUrl, encode, fhirBaseUrl, StandingAuthServer } from '../src/interceptor/testing/auth-server.ts'
+import type { EnforcementPolicy } from '../src/smart/index.ts'
 import {
   type Asking,
   bearerOf,
@@ -27,7 +27,7 @@ interface Vector {
   readonly request: Pick<Question, 'method' | 'url' | 'body'>
   readonly scope: string | readonly string[]
   readonly context: Pick<Question, 'patient' | 'fhirUser'>
-  readonly settings: Pick<Question, 'searchLetter' | 'contexts'>
+  readonly settings: Pick<Question, 'searchPermission' | 'contexts'>
   readonly expected: {
     readonly status: number
     readonly allowed?: boolean
@@ -63,7 +63,7 @@ describe('vectors, by the core', () => {
 
 describe('vectors, over HTTP', () => {
   const servers = new Map<string, Promise<GuardedFhir>>()
-  const serverFor = (policy: Partial<Policy>) => {
+  const serverFor = (policy: Partial<EnforcementPolicy>) => {
     const key = JSON.stringify(policy)
     const server = servers.get(key) ?? startGuardedFhir([], policy)
     servers.set(key, server)

@@ -1,4 +1,4 @@
-import type { Sources } from './rooms.ts'
+import type { Sources } from './modules.ts'
 
 /** Where the errors of each room are listed as a type, and by which field they are told apart. */
 export const ERROR_TYPES = [

@@ -1,5 +1,5 @@
 import { posix } from 'node:path'
-import type { Sources } from './rooms.ts'
+import type { Sources } from './modules.ts'
 
 const LINK = /\[[^\]]*\]\(([^)\s]+)(?:\s+"[^"]*")?\)|<img[^>]*\ssrc="([^"]+)"/g
 

@@ -1,4 +1,4 @@
-import type { Sources } from './rooms.ts'
+import type { Sources } from './modules.ts'
 
 /** A test as docs/spec.md names it: `` `src/scope/scope.test.ts` “part of its name” ``; the name may be left out. */
 const TEST = /`([^`]+\.test\.ts)`(?:\s*“([^”]+)”)?/g

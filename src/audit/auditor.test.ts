@@ -207,7 +207,7 @@ eachDatabase((_name, open) => {
       const store = await open()
       const state = { away: true, appends: 0 }
       const check = async () => {
-        if (state.away) throw new DatabaseUnavailable('Cannot reach database')
+        if (state.away) throw new DatabaseUnavailable('Cannot filter database')
       }
       const append: Store['append'] = async (table, rows) => {
         state.appends++

@@ -32,7 +32,10 @@ export type AuthSettings = Pick<
   | 'keyMaxAgeDays'
 > & {
   readonly app: Pick<Settings['app'], 'clientId' | 'scope' | 'authMethod'>
-  readonly fhir: Pick<Settings['fhir'], 'searchLetter' | 'scopeContexts' | 'upstreamUrl' | 'samplePatients'>
+  readonly fhir: Pick<
+    Settings['fhir'],
+    'searchPermission' | 'scopeContexts' | 'upstreamUrl' | 'samplePatients'
+  >
 }
 
 /** What every endpoint of the auth server works with. */

@@ -1,4 +1,4 @@
-import { LONGEST_SCOPE_LIST } from '../scope/index.ts'
+import { LONGEST_SCOPE_LIST } from '../smart/index.ts'
 
 /**
  * What one request may ask of the auth server, and what it may leave behind (docs/limits.md). Exceeding a limit of a

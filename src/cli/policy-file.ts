@@ -1,20 +1,20 @@
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import type { Settings } from '../config/index.ts'
-import { type Policy, type Rights, readRights, rightsReach } from '../consent/index.ts'
+import { type AccessPolicy, createUserFilter, type EnforcementPolicy, parsePolicy } from '../smart/index.ts'
 import { CommandFailure } from './command.ts'
 
 /**
  * What clinicians may reach by right, from the file that `smart.fhir.policy-file` names; undefined without one: then
  * every clinician may see every patient. Read once, at the start (docs/policy.md).
  */
-export function userReachOf({ fhir }: Settings): Policy['userReach'] {
+export function userReachOf({ fhir }: Settings): EnforcementPolicy['userFilter'] {
   if (fhir.policyFile === undefined) return undefined
-  return rightsReach(rightsIn(fhir.policyFile))
+  return createUserFilter(rightsIn(fhir.policyFile))
 }
 
-function rightsIn(path: string): Rights {
-  const rights = readRights(parseFile(path))
+function rightsIn(path: string): AccessPolicy {
+  const rights = parsePolicy(parseFile(path))
   if ('problem' in rights) throw new CommandFailure(`Cannot use policy file ${path}: ${rights.problem}`)
   return rights
 }

@@ -100,7 +100,7 @@ describe('readSettings', () => {
         },
         trustedIssuersFile: undefined,
         smartConfigurationUrl: undefined,
-        searchLetter: 'r',
+        searchPermission: 'r',
         versionAccess: 'current',
         scopeContexts: ['patient', 'user', 'system'],
         policyFile: undefined,

@@ -72,7 +72,7 @@ export function deriveSettings(values: SettingValues, cwd: string): Settings {
       upstream: upstreamOf(values, absolute),
       trustedIssuersFile: absolute(values.fhirTrustedIssuersFile),
       smartConfigurationUrl: values.fhirSmartConfigurationUrl,
-      searchLetter: values.fhirSearchLetter,
+      searchPermission: values.fhirSearchLetter,
       versionAccess: values.fhirVersionAccess,
       scopeContexts: values.fhirScopeContexts,
       policyFile: absolute(values.fhirPolicyFile),

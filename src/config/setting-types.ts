@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { findScopeListFault, MOST_SCOPES, parseScope, type ScopeContext } from '../scope/index.ts'
+import { findScopeListFault, MOST_SCOPES, parseScope, type ScopeContext } from '../smart/index.ts'
 import { parseDatabaseUrl } from '../store/index.ts'
 import type { LogLevel } from './settings.ts'
 

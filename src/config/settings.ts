@@ -1,4 +1,4 @@
-import type { ScopeContext } from '../scope/index.ts'
+import type { ScopeContext } from '../smart/index.ts'
 import type { UpstreamSettings } from './upstream-settings.ts'
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
@@ -71,7 +71,7 @@ export interface Settings {
     readonly upstream: UpstreamSettings
     readonly trustedIssuersFile: string | undefined
     readonly smartConfigurationUrl: string | undefined
-    readonly searchLetter: 'r' | 's'
+    readonly searchPermission: 'r' | 's'
     readonly versionAccess: 'current' | 'version'
     readonly scopeContexts: readonly ScopeContext[]
     readonly policyFile: string | undefined

@@ -197,7 +197,7 @@ export const settingsTable = {
     type: types.oneOf('r', 's'),
     initial: 'r',
     about: 'Letter that a search needs: `r` by the rule of this service, `s` as SMART has it.',
-    of: settings => settings.fhir.searchLetter,
+    of: settings => settings.fhir.searchPermission,
   }),
   fhirScopeContexts: fixed({
     name: 'smart.fhir.scope-contexts',

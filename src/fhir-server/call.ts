@@ -1,6 +1,6 @@
-import type { JudgedBefore, Roster, VersionAccess } from '../consent/index.ts'
-import type { Call as AllowedCall, Asked } from '../door/index.ts'
 import type { EntryInteraction, Interaction } from '../fhir/index.ts'
+import type { Call as AllowedCall, FhirRequest } from '../fhir-api/index.ts'
+import type { AccessCache, PanelMembership, VersionAccess } from '../smart/index.ts'
 import type { Answer } from './answer.ts'
 import type { Problem } from './problem.ts'
 import type { Repository } from './repository/repository.ts'
@@ -14,7 +14,7 @@ export interface Call<I extends Interaction = Interaction> extends AllowedCall<I
 }
 
 /** A batch or transaction. */
-export type BundleCall = Call & Pick<Asked, 'connection' | 'report'>
+export type BundleCall = Call & Pick<FhirRequest, 'connection' | 'report'>
 
 /** What the handlers work with. */
 export interface Context {
@@ -22,8 +22,8 @@ export interface Context {
   readonly baseUrl: string
   readonly pages: Pages
   /** Who is on whose panel: the rights of users (`smart.fhir.policy-file`). */
-  readonly roster: Roster
-  readonly judgedBefore: JudgedBefore
+  readonly membership: PanelMembership
+  readonly judgedBefore: AccessCache
   readonly versionAccess: VersionAccess
   /** What the transaction that this is part of writes: `Binary/1`. */
   readonly writing?: ReadonlySet<string>

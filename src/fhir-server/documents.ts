@@ -1,5 +1,5 @@
-import { conveys, isWithin } from '../consent/index.ts'
 import { binariesNamed, type ExactResource, fail, limits, parseQuery, plainOf } from '../fhir/index.ts'
+import { grantsBinary, satisfies } from '../smart/index.ts'
 import type { Call, Context } from './call.ts'
 import { isProblem, type Problem } from './problem.ts'
 import { resourceOf, type Stored } from './repository/stored.ts'
@@ -8,12 +8,12 @@ import { sceneOf } from './search/scene.ts'
 
 /** Whether a Binary that does not say whose it is may be read through a DocumentReference (`conveys`). */
 export function isConveyed(
-  { repository, baseUrl, roster }: Context,
+  { repository, baseUrl, membership }: Context,
   { access }: Call,
   stored: Stored,
 ): boolean {
   const { type, id, deleted, rid } = stored
-  if (type !== 'Binary' || deleted || access.reach('Binary', 'r').length === 0) return false
+  if (type !== 'Binary' || deleted || access.filterFor('Binary', 'r').length === 0) return false
   if (resourceOf(stored).securityContext !== undefined) return false
   const { database } = repository
   const named = [['location', `Binary/${id},${baseUrl}/Binary/${id}`]] as const
@@ -27,7 +27,8 @@ export function isConveyed(
   const lastWrite = lastWriteOf(database, rid)
   return hits.some(
     hit =>
-      lastWriteOf(database, hit.rid) > lastWrite && conveys(resourceOf(hit), id, access, baseUrl, roster),
+      lastWriteOf(database, hit.rid) > lastWrite &&
+      grantsBinary(resourceOf(hit), id, access, baseUrl, membership),
   )
 }
 
@@ -44,7 +45,7 @@ function lastWriteOf(database: Context['repository']['database'], rid: number): 
 export function documentProblem(context: Context, call: Call, content: ExactResource): Problem | undefined {
   const { repository, baseUrl, writing } = context
   if (content.resourceType !== 'DocumentReference') return undefined
-  if (call.access.reach('Binary', 'r') === 'everything') return undefined
+  if (call.access.filterFor('Binary', 'r') === 'everything') return undefined
   const named = binariesNamed(plainOf(content), baseUrl)
   if (named.size > limits.BINARIES_OF_DOCUMENT)
     return fail({
@@ -61,11 +62,11 @@ export function documentProblem(context: Context, call: Call, content: ExactReso
 
 /** Whoever may write a Binary knows what is in it, without reading it. */
 function mayTouch(context: Context, call: Call, stored: Stored): boolean {
-  const { baseUrl, roster } = context
+  const { baseUrl, membership } = context
   const binary = resourceOf(stored)
   return (
-    (['r', 'c', 'u'] as const).some(letter =>
-      isWithin(binary, call.access.reach('Binary', letter), baseUrl, roster),
+    (['r', 'c', 'u'] as const).some(permission =>
+      satisfies(binary, call.access.filterFor('Binary', permission), baseUrl, membership),
     ) || isConveyed(context, call, stored)
   )
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
-import { digestOf, type Guard, judgedBefore } from '../consent/index.ts'
-import { type DoorOptions, openDoor } from '../door/index.ts'
 import { limits } from '../fhir/index.ts'
+import { createFhirApi, type FhirApiOptions } from '../fhir-api/index.ts'
+import { type Authenticator, computeDigest, createAccessCache } from '../smart/index.ts'
 import { watchAvailability } from '../store/index.ts'
 import type { ReadyCheck } from '../web/index.ts'
 import type { Context } from './call.ts'
@@ -14,11 +14,11 @@ import { openRepository, type Repository } from './repository/repository.ts'
 import { openPages } from './search/pages.ts'
 import { rosterOf } from './search/panel-patients.ts'
 
-export interface FhirServerOptions extends Omit<DoorOptions, 'guard'> {
+export interface FhirServerOptions extends Omit<FhirApiOptions, 'guard'> {
   /** `{dataDir}/fhir.db`, or `:memory:`. */
   readonly dataFile: string
   /** Who judges requests. Without one everybody may do everything. */
-  readonly guard?: Guard
+  readonly guard?: Authenticator
   /** What `.well-known/smart-configuration` answers; `metadata` takes its addresses over. */
   readonly smartConfiguration: Readonly<Record<string, unknown>> | (() => object)
 }
@@ -32,7 +32,7 @@ export async function fhirServer(options: FhirServerOptions): Promise<FastifyIns
   const { baseUrl, dataFile, guard = unguarded, clock = Date.now, checks = [] } = options
   const repository = openRepository({ file: dataFile, baseUrl, clock, mostRows: limits.INDEX_ROWS })
   const outbox = options.audit && openOutbox(repository.database, options.audit, clock)
-  const app = await openDoor(
+  const app = await createFhirApi(
     { ...options, guard, clock, checks: [dataCheck(repository, clock), ...checks] },
     behindDoor(contextOf(options, repository, clock), outbox),
   )
@@ -54,8 +54,8 @@ function contextOf(options: FhirServerOptions, repository: Repository, clock: ()
     handle,
     versionAccess: options.versionAccess ?? 'current',
     pages: openPages(repository.database),
-    roster: rosterOf(repository),
-    judgedBefore: judgedBefore(JUDGED, text => (text.length > LONG ? digestOf(text) : text)),
+    membership: rosterOf(repository),
+    judgedBefore: createAccessCache(JUDGED, text => (text.length > LONG ? computeDigest(text) : text)),
     smartConfiguration: configuration,
     capabilities: capabilityJson(baseUrl, configuration),
   }

@@ -1,14 +1,14 @@
+import { type ExactResource, plainOf, type Resource } from '../fhir/index.ts'
 import {
   type Access,
-  hiddenProblem,
-  isWithin,
+  type AccessCache,
+  type AccessFilter,
+  failHidden,
   isWritable,
-  type JudgedBefore,
-  type Reach,
-  type Roster,
-} from '../consent/index.ts'
-import { type ExactResource, plainOf, type Resource } from '../fhir/index.ts'
-import type { Letter } from '../scope/index.ts'
+  type PanelMembership,
+  type Permission,
+  satisfies,
+} from '../smart/index.ts'
 import type { Call, Context } from './call.ts'
 import type { Problem } from './problem.ts'
 import { resourceOf, type Stored } from './repository/stored.ts'
@@ -17,42 +17,42 @@ import { resourceOf, type Stored } from './repository/stored.ts'
 interface Judge {
   readonly access: Access
   readonly baseUrl: string
-  readonly roster: Roster
-  readonly judgedBefore: JudgedBefore
+  readonly membership: PanelMembership
+  readonly judgedBefore: AccessCache
 }
 
-export function judgeOf({ baseUrl, roster, judgedBefore }: Context, { access }: Call): Judge {
-  return { access, baseUrl, roster, judgedBefore }
+export function judgeOf({ baseUrl, membership, judgedBefore }: Context, { access }: Call): Judge {
+  return { access, baseUrl, membership, judgedBefore }
 }
 
 /** Whether new content may be written. */
-export function accepts(judge: Judge, letter: 'c' | 'u', resource: ExactResource): boolean {
-  const reach = judge.access.reach(resource.resourceType, letter)
-  return reach === 'everything' || isWritable(plainOf(resource), reach, judge.baseUrl, judge.roster)
+export function accepts(judge: Judge, permission: 'c' | 'u', resource: ExactResource): boolean {
+  const filter = judge.access.filterFor(resource.resourceType, permission)
+  return filter === 'everything' || isWritable(plainOf(resource), filter, judge.baseUrl, judge.membership)
 }
 
-/** Whether content may be touched with a letter. */
-export function reaches(judge: Judge, letter: Letter, resource: Resource): boolean {
-  const reach = judge.access.reach(resource.resourceType, letter)
-  return isWithin(resource, reach, judge.baseUrl, judge.roster)
+/** Whether content may be touched with a permission. */
+export function reaches(judge: Judge, permission: Permission, resource: Resource): boolean {
+  const filter = judge.access.filterFor(resource.resourceType, permission)
+  return satisfies(resource, filter, judge.baseUrl, judge.membership)
 }
 
 /** The same of what is stored, which is parsed only where its content decides. */
-export function reachesStored(judge: Judge, letter: Letter, stored: Stored): boolean {
-  const reach = judge.access.reach(stored.type, letter)
-  if (reach === 'everything') return true
-  const { access, judgedBefore, baseUrl, roster } = judge
-  if (hasPanel(reach)) return isWithin(resourceOf(stored), reach, baseUrl, roster)
-  const place = `${letter}${stored.rid}/${stored.version}`
+export function reachesStored(judge: Judge, permission: Permission, stored: Stored): boolean {
+  const filter = judge.access.filterFor(stored.type, permission)
+  if (filter === 'everything') return true
+  const { access, judgedBefore, baseUrl, membership } = judge
+  if (hasPanel(filter)) return satisfies(resourceOf(stored), filter, baseUrl, membership)
+  const place = `${permission}${stored.rid}/${stored.version}`
   if (judgedBefore.recall(access, place, stored.content)) return true
-  const within = isWithin(resourceOf(stored), reach, baseUrl)
+  const within = satisfies(resourceOf(stored), filter, baseUrl)
   if (within) judgedBefore.remember(access, place, stored.content)
   return within
 }
 
 /** Who is on a panel changes with the data, so that nothing found by it holds for the next time. */
-function hasPanel(reach: Reach): boolean {
-  return reach !== 'everything' && reach.some(limit => limit.panel)
+function hasPanel(filter: AccessFilter): boolean {
+  return filter !== 'everything' && filter.some(limit => limit.panel)
 }
 
 /**
@@ -60,11 +60,11 @@ function hasPanel(reach: Reach): boolean {
  */
 export function found(
   judge: Judge,
-  letter: Letter,
+  permission: Permission,
   type: string,
   id: string,
   stored: Stored | undefined,
 ): Stored | Problem {
-  if (stored && reachesStored(judge, letter, stored)) return stored
-  return hiddenProblem(judge.access, letter, type, id)
+  if (stored && reachesStored(judge, permission, stored)) return stored
+  return failHidden(judge.access, permission, type, id)
 }

@@ -30,6 +30,7 @@ export {
   operationDefinition,
   operations,
   operationsOn,
+  type Permission,
   parsePassedOperation,
   unsupportedOperation,
 } from './operations.ts'

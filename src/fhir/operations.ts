@@ -1,8 +1,10 @@
-import type { Letter } from '../scope/index.ts'
 import { isResourceType } from './definitions.ts'
 import type { Interaction } from './interaction.ts'
 
 type Operation = Extract<Interaction, { readonly kind: 'operation' }>
+
+/** A permission of SMART's scopes: create, read, update, delete, search. */
+export type Permission = 'c' | 'r' | 'u' | 'd' | 's'
 
 type Level = 'system' | 'type' | 'instance'
 
@@ -17,7 +19,7 @@ export interface OperationRule {
 
 export type OperationNeeds =
   /** All, or any, of these permissions on the type. The response is limited by the grant besides. */
-  | { readonly kind: 'all' | 'any'; readonly permissions: readonly [Letter, ...Letter[]] }
+  | { readonly kind: 'all' | 'any'; readonly permissions: readonly [Permission, ...Permission[]] }
   /** To read or search all of the type: the response is not looked into. */
   | { readonly kind: 'whole-type' }
   /** To read all data and, for a POST unless the operation only reads, to write all data. */

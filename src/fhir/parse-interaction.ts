@@ -100,7 +100,7 @@ function onType(type: string, rest: readonly string[], call: Call): Answer {
     return posted(call, params => ({ kind: 'search-type', type, params, posted: true }))
   if (below.length === 0 && second.startsWith('$')) return operation(call, second, type)
   if (!isId(second))
-    return misunderstood(400, 'Cannot read id: FHIR ids have 1 to 64 letters, digits, dots and hyphens')
+    return misunderstood(400, 'Cannot read id: FHIR ids have 1 to 64 permissions, digits, dots and hyphens')
   return onInstance(type, second, below, call)
 }
 

@@ -10,7 +10,7 @@ export interface Refused {
   readonly hint?: string
   /** For the audit trail, never for the caller: why the token is no good. */
   readonly why?: string
-  /** For the audit trail: the scope that covers type and letter, but not what was asked for. */
+  /** For the audit trail: the scope that covers type and permission, but not what was asked for. */
   readonly by?: string
 }
 

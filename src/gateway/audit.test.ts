@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { createAuditor, fhirAudit, findRecords } from '../audit/index.ts'
 import { refuseRecords } from '../audit/testing/refuse-records.ts'
-import { type Access, fullAccess } from '../consent/index.ts'
 import { BASE, type Fhir, guardOf, idsOf, nextOf, patientAccess } from '../fhir-server/testing/fhir.ts'
+import { type Access, fullAccess } from '../smart/index.ts'
 import { openStore, type Store } from '../store/index.ts'
 import { startGatewayWithUpstream } from './testing/start-gateway.ts'
 
@@ -19,9 +19,9 @@ describe('the audit trail of the gateway', () => {
   let auditor: ReturnType<typeof createAuditor>
   before(async () => {
     store = await openStore(`sqlite:${join(folder, 'audit.db')}`)
-    const clinician: Access = { reach: type => (type === 'Binary' ? [] : 'everything') }
+    const clinician: Access = { filterFor: type => (type === 'Binary' ? [] : 'everything') }
     const panel = { patients: new Set<string>(), organizations: ['north'], careTeams: [] }
-    const member: Access = { reach: () => [{ panel }] }
+    const member: Access = { filterFor: () => [{ panel }] }
     const guard = guardOf({ all: fullAccess, clinician, juniper: patientAccess('juniper', 'rs'), member })
     auditor = createAuditor({ store })
     const audit = fhirAudit({ auditor, store, fhirBaseUrl: BASE })
@@ -130,7 +130,7 @@ describe('the audit trail of the gateway', () => {
     }
   })
 
-  it('lets nothing reach the upstream that cannot be announced', async () => {
+  it('lets nothing filter the upstream that cannot be announced', async () => {
     const allow = await refuseRecords(store, { table: 'audit_intent' })
     const refused = await fhir.as('all')('PUT Patient/unsent', { resourceType: 'Patient', id: 'unsent' })
     await allow()

@@ -1,6 +1,6 @@
-import type { JudgedBefore, Panel, Roster, VersionAccess } from '../consent/index.ts'
-import type { Call as AllowedCall, Asked } from '../door/index.ts'
 import type { Interaction, OperationRule } from '../fhir/index.ts'
+import type { Call as AllowedCall, FhirRequest } from '../fhir-api/index.ts'
+import type { AccessCache, Panel, PanelMembership, VersionAccess } from '../smart/index.ts'
 import type { Answer } from './answer.ts'
 import type { Problem } from './problem.ts'
 import type { IsOpaque } from './search/opaque.ts'
@@ -12,8 +12,8 @@ import type { Upstream } from './upstream/upstream.ts'
 export interface Call<I extends Interaction = Interaction> extends AllowedCall<I> {
   /** Goes to the upstream, so that both logs can be read together. */
   readonly requestId: string
-  readonly connection: Asked['connection']
-  readonly report: Asked['report']
+  readonly connection: FhirRequest['connection']
+  readonly report: FhirRequest['report']
   /** A search of our own, by whose outcome something is decided: every parameter is evaluated here. */
   readonly isStrict?: true
   /** An entry of a Bundle: its answer may not be longer than memory. */
@@ -35,7 +35,7 @@ export interface Context {
   /** Which search parameters are left to the upstream. */
   readonly isOpaque: IsOpaque
   readonly pages: Pages
-  readonly judgedBefore: JudgedBefore
+  readonly judgedBefore: AccessCache
   /** What the transaction that this is part of writes: `Binary/1`. */
   readonly writing?: ReadonlySet<string>
   readonly versionAccess: VersionAccess
@@ -45,7 +45,7 @@ export interface Context {
     call: Call,
     panels: readonly Panel[],
     patients: ReadonlySet<string>,
-  ) => Promise<Roster | Problem>
+  ) => Promise<PanelMembership | Problem>
   /** How a patient's compartment is asked for: by its path, or by a search parameter. */
   readonly narrowing: () => Promise<'compartment' | 'parameter'>
   readonly capabilities: () => Promise<object | Problem>

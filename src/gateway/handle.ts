@@ -1,5 +1,5 @@
-import { holderOf } from '../consent/index.ts'
 import { fail } from '../fhir/index.ts'
+import { grantFingerprint } from '../smart/index.ts'
 import type { Answer } from './answer.ts'
 import type { Call, Context, InteractionOf, Kind } from './call.ts'
 import { bundle } from './interactions/bundle.ts'
@@ -52,7 +52,7 @@ export function handle<K extends Kind>(
   context: Context,
   call: Call<InteractionOf<K>>,
 ): Promise<Answer | Problem> {
-  const caller = { holder: holderOf(call.admitted.grant), connection: call.connection }
+  const caller = { holder: grantFingerprint(call.admitted.grant), connection: call.connection }
   if (READS.has(call.interaction.kind))
     return perform({ ...context, upstream: onBehalfOf(context.upstream, caller) }, call)
   const upstream = withAllowance(context.upstream, allowanceFor(call.body), caller)

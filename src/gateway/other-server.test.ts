@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { fullAccess } from '../consent/index.ts'
 import { type Fhir, guardOf, idsOf, issueOf, patientAccess } from '../fhir-server/testing/fhir.ts'
+import { fullAccess } from '../smart/index.ts'
 import { startMedplum } from './testing/medplum-upstream.ts'
 import { startGateway } from './testing/start-gateway.ts'
 
@@ -16,7 +16,9 @@ describe('in front of a FHIR server that nobody here wrote', () => {
 
   before(async () => {
     upstream = await startMedplum()
-    const guard = { admit: (authorization: string | undefined) => guardOf(accesses).admit(authorization) }
+    const guard = {
+      authenticate: (authorization: string | undefined) => guardOf(accesses).authenticate(authorization),
+    }
     accesses = { all: fullAccess }
     fhir = await startGateway(upstream.url, { guard })
     all = fhir.as('all')

@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { Pool } from 'undici'
-import { judgedBefore } from '../consent/index.ts'
-import { type DoorOptions, openDoor } from '../door/index.ts'
 import { gatewayOperations, isProblem, isRecord, type OperationRule } from '../fhir/index.ts'
+import { createFhirApi, type FhirApiOptions } from '../fhir-api/index.ts'
+import { createAccessCache } from '../smart/index.ts'
 import { sealer } from '../store/index.ts'
 import type { Context } from './call.ts'
 import { gatewayStatement } from './capability-statement.ts'
 import { handle } from './handle.ts'
 import { behindDoor } from './http/behind.ts'
 import { CONNECTIONS, PROBE_CONNECTIONS, RESPONSE_BYTES } from './limits.ts'
-import { rosterOf } from './roster/roster.ts'
+import { rosterOf } from './membership/membership.ts'
 import { opaqueBy } from './search/opaque.ts'
 import { type LinkSealer, openPages } from './search/pages.ts'
 import { addressesOf } from './upstream/addresses.ts'
@@ -20,7 +20,7 @@ import type { Fetch } from './upstream/fetch.ts'
 import { openUpstream, type Upstream } from './upstream/upstream.ts'
 import { type Watch, watch } from './upstream/watch.ts'
 
-export interface GatewayOptions extends DoorOptions {
+export interface GatewayOptions extends FhirApiOptions {
   /** The FHIR base of the server behind, without a trailing slash. */
   readonly upstreamUrl: string
   /** Other bases by which that server calls itself in what it answers. */
@@ -53,7 +53,10 @@ export async function gateway(options: GatewayOptions): Promise<FastifyInstance>
   const pool = poolOf(options)
   const watching = watch(clock, logger)
   const context = contextOf(options, pool, watching, clock)
-  const app = await openDoor({ ...options, clock, checks: [watching.check, ...checks] }, behindDoor(context))
+  const app = await createFhirApi(
+    { ...options, clock, checks: [watching.check, ...checks] },
+    behindDoor(context),
+  )
   watching.start(context.upstream)
   app.addHook('onClose', async () => {
     watching.close()
@@ -90,7 +93,7 @@ function contextOf(options: GatewayOptions, pool: Pool, watching: Watch, clock: 
     handle,
     isOpaque: opaqueBy(options.searchParameters ?? []),
     operations,
-    judgedBefore: judgedBefore(),
+    judgedBefore: createAccessCache(),
     versionAccess: options.versionAccess ?? 'current',
     rosterOf,
     pages: openPages(options.sealer ?? sealer(randomBytes(32).toString('base64url'))),

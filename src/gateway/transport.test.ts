@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
-import { fullAccess } from '../consent/index.ts'
 import {
   condition,
   type Fhir,
@@ -10,6 +9,7 @@ import {
   patient,
   patientAccess,
 } from '../fhir-server/testing/fhir.ts'
+import { fullAccess } from '../smart/index.ts'
 import type { GatewayOptions } from './index.ts'
 import { type HostileUpstream, json, searchset, startHostile } from './testing/hostile-upstream.ts'
 import { startGateway } from './testing/start-gateway.ts'

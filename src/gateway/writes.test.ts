@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { type Access, fullAccess } from '../consent/index.ts'
 import {
   condition,
   type Fhir,
@@ -10,24 +9,25 @@ import {
   patient,
   patientAccess,
 } from '../fhir-server/testing/fhir.ts'
+import { type Access, fullAccess } from '../smart/index.ts'
 import { type HostileUpstream, json, startHostile } from './testing/hostile-upstream.ts'
 import { startGateway, startUpstream, type UpstreamProcess } from './testing/start-gateway.ts'
 
 const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'
 const PATCH = { 'content-type': 'application/json-patch+json' }
-const sole: Access = {
-  reach: (type, letter) =>
+const exclusive: Access = {
+  filterFor: (type, permission) =>
     type === 'Practitioner'
-      ? 'rs'.includes(letter)
+      ? 'rs'.includes(permission)
         ? 'everything'
         : []
-      : type === 'Patient' && letter === 'c'
+      : type === 'Patient' && permission === 'c'
         ? 'everything'
-        : 'cud'.includes(letter)
-          ? [{ patient: 'ann', sole: true }]
+        : 'cud'.includes(permission)
+          ? [{ patient: 'ann', exclusive: true }]
           : [{ patient: 'ann' }],
 }
-const guard = guardOf({ all: fullAccess, ann: sole, creator: patientAccess('ann', 'c') })
+const guard = guardOf({ all: fullAccess, ann: exclusive, creator: patientAccess('ann', 'c') })
 
 describe('writes through the gateway', () => {
   let upstream: UpstreamProcess

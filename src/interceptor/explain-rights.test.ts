@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { readRights, rightsReach } from '../consent/index.ts'
+import { createUserFilter, parsePolicy } from '../smart/index.ts'
 import { explain } from './explain.ts'
 import { fhirBaseUrl } from './testing/auth-server.ts'
 
-const rights = readRights({
+const rights = parsePolicy({
   rules: [
     { clinicians: ['Practitioner/kim'], organizations: ['north'] },
     { clinicians: ['Practitioner/lee'], patients: ['1', '2'] },
@@ -15,11 +15,11 @@ const rights = readRights({
   ],
 })
 assert(!('problem' in rights))
-const userReach = rightsReach(rights)
+const userFilter = createUserFilter(rights)
 
 function ask(line: string, scope: string, body?: unknown, user = 'kim') {
   const [method = '', url = ''] = line.split(' ')
-  const settings = { searchLetter: 'r', contexts: ['patient', 'user'], userReach } as const
+  const settings = { searchPermission: 'r', contexts: ['patient', 'user'], userFilter } as const
   const token = { scope, fhirUser: `Practitioner/${user}`, patient: '1' }
   return explain({ method, url, body, ...token, ...settings }, fhirBaseUrl)
 }
@@ -100,11 +100,11 @@ describe('explain, under a policy', () => {
   })
 
   it('names no compartment where there are several', () => {
-    const several = readRights({ rules: [{ clinicians: 'all', patients: ['1', '2'] }] })
+    const several = parsePolicy({ rules: [{ clinicians: 'all', patients: ['1', '2'] }] })
     assert(!('problem' in several))
     const asked = { method: 'GET', url: '/Condition', scope: 'user/*.rs', fhirUser: 'Practitioner/kim' }
-    const settings = { searchLetter: 'r', contexts: ['user'] } as const
-    const told = explain({ ...asked, ...settings, userReach: rightsReach(several) }, fhirBaseUrl)
+    const settings = { searchPermission: 'r', contexts: ['user'] } as const
+    const told = explain({ ...asked, ...settings, userFilter: createUserFilter(several) }, fhirBaseUrl)
     assert.deepEqual([told.allowed, told.within], [true, null])
   })
 

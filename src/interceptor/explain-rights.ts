@@ -1,15 +1,15 @@
-import type { Panel, Reach } from '../consent/index.ts'
 import type { Interaction } from '../fhir/index.ts'
+import type { AccessFilter, Panel } from '../smart/index.ts'
 
 /** So many patients are named one by one. */
 const MOST = 5
 
 /** Whose data a request is kept to where that is more than one patient's, in words; what only data can tell with an "if". */
-export function patientsIn(reach: Reach, interaction: Interaction | undefined): string | undefined {
-  if (reach === 'everything' || reach.length === 0) return undefined
-  if (!reach.every(limit => limit.patient !== undefined || limit.panel)) return undefined
-  const panels = reach.flatMap(({ panel }) => panel ?? [])
-  const named = reach.flatMap(({ patient }) => patient ?? [])
+export function patientsIn(filter: AccessFilter, interaction: Interaction | undefined): string | undefined {
+  if (filter === 'everything' || filter.length === 0) return undefined
+  if (!filter.every(limit => limit.patient !== undefined || limit.panel)) return undefined
+  const panels = filter.flatMap(({ panel }) => panel ?? [])
+  const named = filter.flatMap(({ patient }) => patient ?? [])
   const patients = new Set([...named, ...panels.flatMap(panel => [...panel.patients])])
   const others = [...new Set(panels.flatMap(groupsOf))]
   const asked = interaction && patientAsked(interaction)

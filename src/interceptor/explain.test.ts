@@ -5,7 +5,7 @@ import { fhirBaseUrl } from './testing/auth-server.ts'
 
 function ask(line: string, scope: string, more: Partial<Question> = {}) {
   const [method = '', url = ''] = line.split(' ')
-  const settings = { searchLetter: 'r', contexts: ['patient', 'user', 'system'] } as const
+  const settings = { searchPermission: 'r', contexts: ['patient', 'user', 'system'] } as const
   return explain({ method, url, scope, patient: '1', ...settings, ...more }, fhirBaseUrl)
 }
 
@@ -75,10 +75,10 @@ describe('explain', () => {
   })
 
   it('refuses when something throws inside', () => {
-    const userReach = () => {
+    const userFilter = () => {
       throw new Error('broken')
     }
-    const { allowed, status } = ask('GET /Condition', 'user/*.rs', { fhirUser: 'Practitioner/9', userReach })
+    const { allowed, status } = ask('GET /Condition', 'user/*.rs', { fhirUser: 'Practitioner/9', userFilter })
     assert.deepEqual([allowed, status], [false, 500])
   })
 

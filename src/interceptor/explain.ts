@@ -1,6 +1,5 @@
-import type { Policy, Reach } from '../consent/index.ts'
 import { type Interaction, type Misunderstood, parseInteraction } from '../fhir/index.ts'
-import type { ScopeContext } from '../scope/index.ts'
+import type { AccessFilter, EnforcementPolicy, ScopeContext } from '../smart/index.ts'
 import type { Decision } from './decision/decision.ts'
 import { strangerHint } from './decision/hint.ts'
 import { judgeRequest } from './decision/judge-request.ts'
@@ -18,12 +17,12 @@ export interface Question {
   readonly fhirUser?: string | undefined
   /** A JSON value; a text is a form. Of a PATCH an array is a JSON Patch, Parameters a FHIRPath Patch. */
   readonly body?: unknown
-  readonly searchLetter: 'r' | 's'
+  readonly searchPermission: 'r' | 's'
   readonly contexts: readonly ScopeContext[]
   /** The rights of users, where they are limited (`smart.fhir.policy-file`). */
-  readonly userReach?: Policy['userReach'] | undefined
+  readonly userFilter?: EnforcementPolicy['userFilter'] | undefined
   /** The operations that the server offers. */
-  readonly operations?: Policy['operations'] | undefined
+  readonly operations?: EnforcementPolicy['operations'] | undefined
 }
 
 /** The decision in words. `allowed` is true when only data can still refuse. */
@@ -43,10 +42,10 @@ export interface Explanation {
 
 /** What the interceptor would decide, and why. */
 export function explain(question: Question, fhirBaseUrl: string): Explanation {
-  const { scope, patient, fhirUser, contexts, searchLetter, userReach, operations } = question
-  const policy: Policy = {
-    ...{ fhirBaseUrl, contexts, searchLetter },
-    ...(userReach && { userReach }),
+  const { scope, patient, fhirUser, contexts, searchPermission, userFilter, operations } = question
+  const policy: EnforcementPolicy = {
+    ...{ fhirBaseUrl, contexts, searchPermission },
+    ...(userFilter && { userFilter: userFilter }),
     ...(operations && { operations }),
   }
   try {
@@ -99,16 +98,16 @@ function reasonOf(by: Extract<Decision, { allowed: true }>['by']): string {
   return by === 'fhirUser' ? 'Allowed as the own resource of the user' : `Allowed by ${by.text}`
 }
 
-function compartmentOf(reach: Reach): string | null {
-  if (reach === 'everything') return null
-  const [first, ...rest] = new Set(reach.map(limit => limit.patient))
+function compartmentOf(filter: AccessFilter): string | null {
+  if (filter === 'everything') return null
+  const [first, ...rest] = new Set(filter.map(limit => limit.patient))
   return first === undefined || rest.length > 0 ? null : `Patient/${first}`
 }
 
 // A reach is any of its limits: one without a filter leaves no filter.
-function filtersOf(reach: Reach): readonly string[] {
-  if (reach === 'everything' || !reach.every(limit => limit.query || limit.id !== undefined)) return []
-  return reach.map(({ query = [], id }) =>
+function filtersOf(filter: AccessFilter): readonly string[] {
+  if (filter === 'everything' || !filter.every(limit => limit.query || limit.id !== undefined)) return []
+  return filter.map(({ query = [], id }) =>
     [...(id === undefined ? [] : [['_id', id]]), ...query].map(pair => pair.join('=')).join('&'),
   )
 }

@@ -3,9 +3,10 @@
  * another Node FHIR server mounts (`sallyport/interceptor`). It verifies tokens, decides, and refuses; it issues no
  * token, stores nothing, and never serves a resource of its own.
  */
-export type { Access, Grant, Limit, Policy, Reach } from '../consent/index.ts'
-export { isWithin } from '../consent/index.ts'
+
 export type { Interaction, Refused } from '../fhir/index.ts'
+export type { Access, AccessFilter, Constraint, EnforcementPolicy, Grant } from '../smart/index.ts'
+export { satisfies } from '../smart/index.ts'
 export { decide } from './decision/decide.ts'
 export type { Decision } from './decision/decision.ts'
 export { type Explanation, explain, type Question } from './explain.ts'

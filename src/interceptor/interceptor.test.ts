@@ -15,7 +15,7 @@ function make(options: Partial<InterceptorOptions> = {}, server = auth) {
 const interceptor = make()
 
 async function refusalOf(authorization: string | undefined, guard = interceptor): Promise<Refused> {
-  const answer = await guard.admit(authorization)
+  const answer = await guard.authenticate(authorization)
   assert.equal(answer.allowed, false, 'the token was accepted')
   return answer
 }
@@ -23,7 +23,7 @@ async function refusalOf(authorization: string | undefined, guard = interceptor)
 describe('createInterceptor', () => {
   it('admits a good access token and tells what it grants', async () => {
     const fhirUser = `${fhirBaseUrl}/Practitioner/p1`
-    const caller = await interceptor.admit(
+    const caller = await interceptor.authenticate(
       auth.bearer({ fhirUser, scope: ['openid', 'patient/Condition.rs'] }),
     )
     assert(caller.allowed)
@@ -49,7 +49,7 @@ describe('createInterceptor', () => {
 
   it('compares the scheme without regard to case', async () => {
     for (const scheme of ['bearer', 'BEARER', 'bEaReR'])
-      assert((await interceptor.admit(`${scheme} ${auth.token()}`)).allowed, scheme)
+      assert((await interceptor.authenticate(`${scheme} ${auth.token()}`)).allowed, scheme)
   })
 
   for (const authorization of [undefined, '', 'Bearer', 'Bearer ', 'Basic YTpi', 'Bearerx abc', 'token'])
@@ -140,7 +140,7 @@ describe('createInterceptor', () => {
       [{ nbf: seconds + 4 }, {}],
     ] as const)
       assert(
-        (await interceptor.admit(auth.bearer(claims, header))).allowed,
+        (await interceptor.authenticate(auth.bearer(claims, header))).allowed,
         JSON.stringify({ claims, header }),
       )
   })
@@ -152,7 +152,7 @@ describe('createInterceptor', () => {
       { patient: '', fhirUser: '' },
       { patient: '..', fhirUser: 1 },
     ]) {
-      const caller = await interceptor.admit(auth.bearer(claims))
+      const caller = await interceptor.authenticate(auth.bearer(claims))
       assert(caller.allowed)
       assert.equal(caller.grant.patient, undefined)
       assert.equal(caller.grant.fhirUser, undefined)
@@ -178,15 +178,15 @@ describe('createInterceptor', () => {
     let verified = 0
     const counting = make({ verify: () => Boolean(++verified) })
     const authorization = auth.bearer()
-    for (let i = 0; i < 100; i++) assert((await counting.admit(authorization)).allowed)
+    for (let i = 0; i < 100; i++) assert((await counting.authenticate(authorization)).allowed)
     assert.equal(verified, 1)
   })
 
   it('verifies no signature of a token that cannot be good', async () => {
     let verified = 0
     const counting = make({ verify: () => Boolean(++verified) })
-    await counting.admit(auth.bearer({ exp: seconds - 1 }))
-    await counting.admit(auth.bearer({ iss: 'http://evil.example' }))
+    await counting.authenticate(auth.bearer({ exp: seconds - 1 }))
+    await counting.authenticate(auth.bearer({ iss: 'http://evil.example' }))
     assert.equal(verified, 0)
   })
 
@@ -195,7 +195,7 @@ describe('createInterceptor', () => {
     const guard = make({}, server)
     const authorization = server.bearer()
     server.now += 299_999
-    assert((await guard.admit(authorization)).allowed)
+    assert((await guard.authenticate(authorization)).allowed)
     server.now += 1
     assert.equal((await refusalOf(authorization, guard)).outcome.issue[0]?.code, 'expired')
     assert.equal((await refusalOf(authorization, guard)).outcome.issue[0]?.code, 'expired')
@@ -207,12 +207,18 @@ describe('createInterceptor', () => {
     const revoked = new Set<string | undefined>()
     const guard = make({ revoked: grant => revoked.has(grant.tokenId) }, server)
     const heldBy = async (authorization: string) => {
-      const answer = await guard.admit(authorization)
+      const answer = await guard.authenticate(authorization)
       assert.equal(answer.allowed, false, 'the token was accepted')
-      return answer.held && [answer.held.clientId, answer.held.subject, answer.held.tokenId]
+      return (
+        answer.rejectedGrant && [
+          answer.rejectedGrant.clientId,
+          answer.rejectedGrant.subject,
+          answer.rejectedGrant.tokenId,
+        ]
+      )
     }
     const authorization = server.bearer({ jti: 'l-1.t' })
-    assert((await guard.admit(authorization)).allowed)
+    assert((await guard.authenticate(authorization)).allowed)
     revoked.add('l-1.t')
     assert.deepEqual(await heldBy(authorization), ['app', 'c-1', 'l-1.t'])
     server.now += 300_000
@@ -230,7 +236,7 @@ describe('createInterceptor', () => {
     const revoked = new Set<string | undefined>()
     const guard = make({ revoked: grant => revoked.has(grant.tokenId) })
     const authorization = auth.bearer({ jti: 'j-9' })
-    assert((await guard.admit(authorization)).allowed)
+    assert((await guard.authenticate(authorization)).allowed)
     revoked.add('j-9')
     assert.equal((await refusalOf(authorization, guard)).status, 401)
   })
@@ -250,11 +256,13 @@ describe('createInterceptor', () => {
   it('refuses when a decision throws', async () => {
     const guard = make({
       contexts: ['user'],
-      userReach: () => {
+      userFilter: () => {
         throw new Error('policy broken')
       },
     })
-    const caller = await guard.admit(auth.bearer({ scope: 'user/Condition.rs', fhirUser: 'Practitioner/1' }))
+    const caller = await guard.authenticate(
+      auth.bearer({ scope: 'user/Condition.rs', fhirUser: 'Practitioner/1' }),
+    )
     assert(caller.allowed)
     const answer = caller.decide({ kind: 'search-type', type: 'Condition', params: [] })
     assert(!answer.allowed)
@@ -264,11 +272,11 @@ describe('createInterceptor', () => {
   it('honours only patient/ scopes unless told, but those of the portal', async () => {
     const search = { kind: 'search-type', type: 'Patient', params: [] } as const
     const claims = { scope: 'user/Patient.rs', fhirUser: 'Practitioner/1', patient: undefined }
-    const app = await interceptor.admit(auth.bearer(claims))
+    const app = await interceptor.authenticate(auth.bearer(claims))
     assert(app.allowed && !app.decide(search).allowed)
-    const portal = await interceptor.admit(auth.bearer({ ...claims, client_id: 'sallyport-portal' }))
+    const portal = await interceptor.authenticate(auth.bearer({ ...claims, client_id: 'sallyport-portal' }))
     assert(portal.allowed && portal.decide(search).allowed)
-    const told = await make({ contexts: ['patient', 'user'] }).admit(auth.bearer(claims))
+    const told = await make({ contexts: ['patient', 'user'] }).authenticate(auth.bearer(claims))
     assert(told.allowed && told.decide(search).allowed)
   })
 })

@@ -1,13 +1,13 @@
-import {
-  type Admitted,
-  accessOf,
-  type Grant,
-  type Guard,
-  type Policy,
-  type TurnedAway,
-} from '../consent/index.ts'
 import type { Interaction } from '../fhir/index.ts'
-import type { ScopeContext } from '../scope/index.ts'
+import {
+  type Authenticated,
+  type Authenticator,
+  type AuthFailure,
+  computeAccess,
+  type EnforcementPolicy,
+  type Grant,
+  type ScopeContext,
+} from '../smart/index.ts'
 import { decide } from './decision/decide.ts'
 import type { Decision } from './decision/decision.ts'
 import type { Refusal } from './refusal.ts'
@@ -28,12 +28,12 @@ export interface InterceptorOptions {
   readonly fhirBaseUrl: string
   /** The scope contexts that are honoured; only `patient` unless told (contract 5.4). */
   readonly contexts?: readonly ScopeContext[] | undefined
-  /** The letter that a search needs: `r`, the service's rule, or `s` as SMART has it (contract 5.5). */
-  readonly searchLetter?: 'r' | 's' | undefined
+  /** The permission that a search needs: `r`, the service's rule, or `s` as SMART has it (contract 5.5). */
+  readonly searchPermission?: 'r' | 's' | undefined
   /** What a user may reach whatever a `user/` scope says. */
-  readonly userReach?: Policy['userReach'] | undefined
+  readonly userFilter?: EnforcementPolicy['userFilter'] | undefined
   /** The operations that the server offers; by default those of the embedded server. */
-  readonly operations?: Policy['operations'] | undefined
+  readonly operations?: EnforcementPolicy['operations'] | undefined
   /** Whether a grant was revoked, beside what the auth server's own list says. Asked on every request. */
   readonly revoked?: ((grant: Grant) => boolean | Promise<boolean>) | undefined
   /** Told of what went wrong inside; the request itself is refused. */
@@ -46,7 +46,7 @@ export interface InterceptorOptions {
 }
 
 /** A caller whose token is good, and the decision on each of its interactions in full. */
-export interface Caller extends Admitted {
+export interface Caller extends Authenticated {
   readonly grant: Grant
   judge(interaction: Interaction): Decision
 }
@@ -54,9 +54,9 @@ export interface Caller extends Admitted {
 /** A caller, and what the auth server's list would name the token by. */
 type Known = Caller & { readonly marks: readonly string[] }
 
-export interface Interceptor extends Guard {
-  admit(authorization: string | undefined): TurnedAway | Caller | Promise<TurnedAway | Caller>
-  readonly policy: Policy
+export interface Interceptor extends Authenticator {
+  authenticate(authorization: string | undefined): AuthFailure | Caller | Promise<AuthFailure | Caller>
+  readonly policy: EnforcementPolicy
   /** Whether a key set is in the cache, of any issuer. */
   ready(): boolean
   /** Fetches the key set and what was revoked, and keeps both fresh until it is closed. Never fails: an auth server that is away is asked again. */
@@ -110,15 +110,16 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
     return { kind: 'broken' }
   }
 
-  function admitted(found: Verified<Known>): TurnedAway | Caller | Promise<TurnedAway | Caller> {
-    if (found.kind === 'late') return { ...refuse({ kind: 'expired-token' }), held: found.caller.grant }
+  function admitted(found: Verified<Known>): AuthFailure | Caller | Promise<AuthFailure | Caller> {
+    if (found.kind === 'late')
+      return { ...refuse({ kind: 'expired-token' }), rejectedGrant: found.caller.grant }
     if (found.kind !== 'caller') return refuse(found)
     const { caller } = found
-    if (revoked.isRevoked(caller.marks)) return { ...refuse(REVOKED), held: caller.grant }
+    if (revoked.isRevoked(caller.marks)) return { ...refuse(REVOKED), rejectedGrant: caller.grant }
     return options.revoked ? unlessRevoked(caller, options.revoked) : caller
   }
 
-  function admit(authorization: string | undefined): TurnedAway | Caller | Promise<TurnedAway | Caller> {
+  function admit(authorization: string | undefined): AuthFailure | Caller | Promise<AuthFailure | Caller> {
     const found = tokens.verify(authorization)
     return found instanceof Promise ? found.then(admitted) : admitted(found)
   }
@@ -132,7 +133,7 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
       await keepFresh()
     },
     close: () => clearInterval(timer),
-    admit(authorization) {
+    authenticate(authorization) {
       try {
         const judged = admit(authorization)
         return judged instanceof Promise ? judged.catch(error => refuse(broken(error))) : judged
@@ -148,23 +149,23 @@ const REVOKED = { kind: 'bad-token', why: 'it was revoked' } as const
 async function unlessRevoked(
   caller: Caller,
   revoked: NonNullable<InterceptorOptions['revoked']>,
-): Promise<TurnedAway | Caller> {
-  return (await revoked(caller.grant)) ? { ...refuse(REVOKED), held: caller.grant } : caller
+): Promise<AuthFailure | Caller> {
+  return (await revoked(caller.grant)) ? { ...refuse(REVOKED), rejectedGrant: caller.grant } : caller
 }
 
-function policyOf(options: InterceptorOptions): Policy {
-  const { fhirBaseUrl, contexts, searchLetter, userReach, operations } = options
+function policyOf(options: InterceptorOptions): EnforcementPolicy {
+  const { fhirBaseUrl, contexts, searchPermission, userFilter, operations } = options
   return {
     fhirBaseUrl: withoutSlash(fhirBaseUrl),
     contexts: contexts ?? ['patient'],
-    searchLetter: searchLetter ?? 'r',
-    ...(userReach && { userReach }),
+    searchPermission: searchPermission ?? 'r',
+    ...(userFilter && { userFilter: userFilter }),
     ...(operations && { operations }),
   }
 }
 
-function callerOf(grant: Grant, policy: Policy, broken: (error: unknown) => Refusal): Caller {
-  const access = accessOf(grant, policy)
+function callerOf(grant: Grant, policy: EnforcementPolicy, broken: (error: unknown) => Refusal): Caller {
+  const access = computeAccess(grant, policy)
   const judge = (interaction: Interaction): Decision => {
     try {
       return decide(interaction, grant, policy, access)

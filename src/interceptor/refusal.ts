@@ -1,27 +1,27 @@
 import type { Misunderstood } from '../fhir/index.ts'
-import type { Letter, ScopeContext } from '../scope/index.ts'
+import type { Permission, ScopeContext } from '../smart/index.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** No granted scope covers the type and the letter (service.md 7). */
+/** No granted scope covers the type and the permission (service.md 7). */
 export interface InsufficientScope {
   readonly kind: 'insufficient-scope'
   readonly method: Method
   /** A resource type, or `*` where the request names none. */
   readonly type: string
-  readonly letter: Letter
+  readonly permission: Permission
   /** The contexts whose scopes would reach something of the type with this token. */
   readonly contexts: readonly ScopeContext[]
   /** What the token would have to name for scopes of other contexts. */
   readonly lacking?: readonly ('patient' | 'fhirUser')[]
 }
 
-/** A scope covers type and letter, and yet the request is outside of what it reaches. */
+/** A scope covers type and permission, and yet the request is outside of what it reaches. */
 export interface NotWithin {
   readonly kind: 'not-within'
   /** What would have permitted it, told from the token and the request alone. */
   readonly hint: string
-  /** The scope that covers type and letter. */
+  /** The scope that covers type and permission. */
   readonly by?: string | undefined
 }
 

@@ -54,7 +54,7 @@ describe('refuse', () => {
 
   it('names the scopes that would have permitted it', () => {
     const insufficient = { kind: 'insufficient-scope', method: 'GET', type: 'Condition' } as const
-    assert.deepEqual(told({ ...insufficient, letter: 'r', contexts: ['patient', 'user'] }), [
+    assert.deepEqual(told({ ...insufficient, permission: 'r', contexts: ['patient', 'user'] }), [
       403,
       'forbidden',
       'Insufficient scope for GET on Condition. Required: patient/Condition.r or patient/*.rs',
@@ -62,13 +62,16 @@ describe('refuse', () => {
       'Any one of these scopes would permit it: patient/Condition.r, patient/*.rs, user/Condition.r, user/*.rs',
       ...[undefined, undefined],
     ])
-    for (const [letter, wide] of [
+    for (const [permission, wide] of [
       ['s', 'patient/*.rs'],
       ['c', 'patient/*.c'],
       ['u', 'patient/*.u'],
       ['d', 'patient/*.d'],
     ] as const)
-      assert(String(told({ ...insufficient, letter, contexts: [] })[2]).endsWith(`or ${wide}`), letter)
+      assert(
+        String(told({ ...insufficient, permission, contexts: [] })[2]).endsWith(`or ${wide}`),
+        permission,
+      )
   })
 
   it('says of what is not within only that, with a hint', () => {

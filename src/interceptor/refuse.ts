@@ -45,9 +45,9 @@ export function refuse(refusal: Refusal): Refused {
 }
 
 /** The scopes that the contracted text names: the narrowest, and the widest of patient data. */
-export function requiredScopes({ type, letter }: InsufficientScope): readonly [string, string] {
-  const letters = letter === 'r' || letter === 's' ? 'rs' : letter
-  return [`patient/${type}.${letter}`, `patient/*.${letters}`]
+export function requiredScopes({ type, permission }: InsufficientScope): readonly [string, string] {
+  const permissions = permission === 'r' || permission === 's' ? 'rs' : permission
+  return [`patient/${type}.${permission}`, `patient/*.${permissions}`]
 }
 
 const INVALID_TOKEN = 'Bearer error="invalid_token"'

@@ -1,5 +1,5 @@
 import { LIMITS } from '../../src/auth/limits.ts'
-import { LONGEST_SCOPE_LIST, MOST_SCOPE_PARAMETERS, MOST_SCOPES } from '../../src/scope/index.ts'
+import { LONGEST_SCOPE_LIST, MOST_SCOPE_PARAMETERS, MOST_SCOPES } from '../../src/smart/index.ts'
 import { BODY_BYTES, FORM_BYTES } from '../../src/web/limits.ts'
 import { APPS, askConsent, type MeasuredServers } from '../support/measured-servers.ts'
 import { type Case, type Cases, form, type MakeCase, onAuth, page, type RefusedCases } from './cases.ts'

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import type { FastifyInstance } from 'fastify'
-import type { Policy } from '../../src/consent/index.ts'
 import { gatewayOperations, isFhirPathPatch, type Resource } from '../../src/fhir/index.ts'
 import { fhirServer } from '../../src/fhir-server/index.ts'
 import { createInterceptor } from '../../src/interceptor/index.ts'
 import { authUrl, fhirBaseUrl, StandingAuthServer } from '../../src/interceptor/testing/auth-server.ts'
+import type { EnforcementPolicy } from '../../src/smart/index.ts'
 import type { OpenGuarded } from './guarded-servers.ts'
 
 /** Claims of an access token; `headers` go into the request. */
@@ -60,7 +60,7 @@ const embedded: OpenGuarded = (guard, baseUrl) =>
 /** A FHIR server, the embedded one unless told, with the real interceptor on these resources. */
 export async function startGuardedFhir(
   resources: readonly Resource[],
-  policy: Partial<Omit<Policy, 'fhirBaseUrl'>> = {},
+  policy: Partial<Omit<EnforcementPolicy, 'fhirBaseUrl'>> = {},
   open: OpenGuarded = embedded,
 ): Promise<GuardedFhir> {
   const guard = createInterceptor({

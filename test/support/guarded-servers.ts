@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify'
-import type { Guard } from '../../src/consent/index.ts'
 import { fhirServer } from '../../src/fhir-server/index.ts'
 import { gateway } from '../../src/gateway/index.ts'
 import { startUpstream } from '../../src/gateway/testing/start-gateway.ts'
+import type { Authenticator } from '../../src/smart/index.ts'
 import { freePorts } from './free-ports.ts'
 
-export type OpenGuarded = (guard: Guard, baseUrl: string) => Promise<FastifyInstance>
+export type OpenGuarded = (guard: Authenticator, baseUrl: string) => Promise<FastifyInstance>
 
 /** The two FHIR servers that a guard stands before: what holds on one holds on the other. */
 export const GUARDED_SERVERS: Readonly<Record<string, OpenGuarded>> = {

@@ -14,16 +14,16 @@ const MEMBERS: Readonly<Record<string, readonly string[]>> = {
   Encounter: ['subject'],
 }
 
-/** With the search letter `r`, which is the default. */
-export function mayNaively(asking: Asking, letter: NaiveLetter, resource: Resource): boolean {
-  if (letter === 'r' && asking.fhirUser === `${resource.resourceType}/${resource.id}`) return true
-  return asking.scope.split(' ').some(scope => scopeMay(scope, asking, letter, resource))
+/** With the search permission `r`, which is the default. */
+export function mayNaively(asking: Asking, permission: NaiveLetter, resource: Resource): boolean {
+  if (permission === 'r' && asking.fhirUser === `${resource.resourceType}/${resource.id}`) return true
+  return asking.scope.split(' ').some(scope => scopeMay(scope, asking, permission, resource))
 }
 
 /** New content, which also refers to no other patient anywhere where a `patient/` scope permits it. */
-export function mayWriteNaively(asking: Asking, letter: 'c' | 'u', resource: Resource): boolean {
+export function mayWriteNaively(asking: Asking, permission: 'c' | 'u', resource: Resource): boolean {
   return asking.scope.split(' ').some(scope => {
-    if (!scopeMay(scope, asking, letter, resource)) return false
+    if (!scopeMay(scope, asking, permission, resource)) return false
     const named = [...JSON.stringify(resource).matchAll(/"reference":"Patient\/(\w+)"/g)].map(([, id]) => id)
     return !scope.startsWith('patient/') || named.every(id => id === asking.patient)
   })
@@ -32,25 +32,25 @@ export function mayWriteNaively(asking: Asking, letter: 'c' | 'u', resource: Res
 function scopeMay(
   scope: string,
   { patient, fhirUser }: Asking,
-  letter: NaiveLetter,
+  permission: NaiveLetter,
   resource: Resource,
 ): boolean {
   const [level = '', rest = ''] = scope.split('/')
-  const [type = '', permission = ''] = rest.split('.')
-  const [letters = '', query] = permission.split('?')
-  const needed = letter === 's' ? 'r' : letter
-  if (!letters.includes(needed) || (type !== '*' && type !== resource.resourceType)) return false
+  const [type = '', tail = ''] = rest.split('.')
+  const [permissions = '', query] = tail.split('?')
+  const needed = permission === 's' ? 'r' : permission
+  if (!permissions.includes(needed) || (type !== '*' && type !== resource.resourceType)) return false
   if (query !== undefined && !matchesNaively(resource, query)) return false
   if (level === 'system') return true
   if (level === 'user') return fhirUser !== undefined
   if (level !== 'patient' || typeof patient !== 'string') return false
-  return ofPatient(patient, letter, resource)
+  return ofPatient(patient, permission, resource)
 }
 
-function ofPatient(patient: string, letter: NaiveLetter, resource: Resource): boolean {
-  const writes = letter !== 'r' && letter !== 's'
+function ofPatient(patient: string, permission: NaiveLetter, resource: Resource): boolean {
+  const writes = permission !== 'r' && permission !== 's'
   if (SHARED.includes(resource.resourceType)) return !writes
-  if (resource.resourceType === 'Patient') return letter === 'c' || resource.id === patient
+  if (resource.resourceType === 'Patient') return permission === 'c' || resource.id === patient
   const patients = (MEMBERS[resource.resourceType] ?? [])
     .flatMap(name => referencesIn(resource[name]))
     .filter(text => text.startsWith('Patient/'))

@@ -100,7 +100,7 @@ async function guardedFhirServer(
     authUrl: issuerUrl,
     fhirBaseUrl,
     contexts: fhir.scopeContexts,
-    searchLetter: fhir.searchLetter,
+    searchPermission: fhir.searchPermission,
     clock,
   })
   await guard.start()

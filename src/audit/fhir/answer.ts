@@ -1,5 +1,5 @@
-import { type Access, hiddenProblem, type Reach, type RosterOf } from '../../consent/index.ts'
 import { type AnyProblem, type FhirProblem, fail, type Interaction } from '../../fhir/index.ts'
+import { type Access, type AccessFilter, type FindPanelMembership, failHidden } from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
 import { findRecords } from '../trail/find.ts'
 import { isShown } from './is-shown.ts'
@@ -17,7 +17,7 @@ export interface AuditTrail {
 export interface AuditQuestion<P> {
   readonly interaction: Interaction
   readonly access: Access
-  readonly rosterOf: RosterOf<P>
+  readonly rosterOf: FindPanelMembership<P>
   /** `Prefer: handling=lenient` */
   readonly lenient?: boolean
 }
@@ -32,14 +32,14 @@ export function auditTrail(store: Store, fhirBaseUrl: string): AuditTrail {
     async answer({ interaction, access, rosterOf, lenient = false }) {
       switch (interaction.kind) {
         case 'read':
-          return read(store, interaction.id, access.reach('AuditEvent', 'r'), fhirBaseUrl, rosterOf)
+          return read(store, interaction.id, access.filterFor('AuditEvent', 'r'), fhirBaseUrl, rosterOf)
         case 'search-type':
         case 'search-compartment': {
           const compartment = interaction.kind === 'search-compartment' ? interaction.id : undefined
-          const reach = access.reach('AuditEvent', 's')
+          const filter = access.filterFor('AuditEvent', 's')
           const found = await searchAudit(store, {
             params: interaction.params,
-            ...{ compartment, reach, rosterOf, lenient, fhirBaseUrl },
+            ...{ compartment, filter, rosterOf, lenient, fhirBaseUrl },
           })
           return 'resourceType' in found ? { status: 200, body: JSON.stringify(found) } : found
         }
@@ -66,19 +66,19 @@ export function auditRefusal(interaction: Interaction): FhirProblem {
 async function read<P extends AnyProblem>(
   store: Store,
   id: string,
-  reach: Reach,
+  filter: AccessFilter,
   fhirBaseUrl: string,
-  rosterOf: RosterOf<P>,
+  rosterOf: FindPanelMembership<P>,
 ) {
   const number = /^\d{1,15}$/.test(id) ? Number(id) : -1
   const [record] = await findRecords(store, { id: number, limit: 1 })
   const resource = record && auditEventOf(record)
-  const known = knownPatients(reach, rosterOf)
+  const known = knownPatients(filter, rosterOf)
   const problem = record && (await known.learn([record]))
   if (problem) return problem
-  if (resource && isShown(record, resource, reach, fhirBaseUrl, known))
+  if (resource && isShown(record, resource, filter, fhirBaseUrl, known))
     return { status: 200, body: JSON.stringify(resource) } as const
-  return hiddenProblem({ reach: () => reach }, 'r', 'AuditEvent', id)
+  return failHidden({ filterFor: () => filter }, 'r', 'AuditEvent', id)
 }
 
 function unsupported(text: string, allow: readonly string[]): FhirProblem {

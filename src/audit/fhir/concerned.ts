@@ -1,5 +1,5 @@
-import type { Grant } from '../../consent/index.ts'
 import { isRecord } from '../../fhir/index.ts'
+import type { Grant } from '../../smart/index.ts'
 import { OTHERS } from '../record.ts'
 import type { Exchange } from './exchange.ts'
 import { namedPatients } from './named-patients.ts'

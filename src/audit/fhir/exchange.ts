@@ -1,4 +1,3 @@
-import type { Grant } from '../../consent/index.ts'
 import {
   type Interaction,
   isRecord,
@@ -8,6 +7,7 @@ import {
   type Refused,
   type Resource,
 } from '../../fhir/index.ts'
+import type { Grant } from '../../smart/index.ts'
 import { type AuditRecord, filedUnder } from '../record.ts'
 import { patientsConcerned } from './concerned.ts'
 import { launchIdOf } from './launch-id.ts'

@@ -58,7 +58,7 @@ describeAudited('the audit trail of a FHIR server', ({ ask, flush, newest, recor
         decided_by: 'patient/Observation.rs?code=1',
         patient_id: 'juniper',
       },
-      reason: 'A filter does not reach it',
+      reason: 'A filter does not filter it',
     })
     await ask('GET Patient/ashlar', undefined, 'juniper')
     assert.deepEqual(await last(), {
@@ -267,14 +267,14 @@ describe('a change of the embedded FHIR server', () => {
 })
 
 describe('a FHIR server whose audit store is away', () => {
-  const fail = () => Promise.reject(new DatabaseUnavailable('Cannot reach database'))
+  const fail = () => Promise.reject(new DatabaseUnavailable('Cannot filter database'))
   const away: Store = {
     dialect: 'sqlite',
     append: fail,
     ping: fail,
     close: async () => {},
     get db(): never {
-      throw new DatabaseUnavailable('Cannot reach database')
+      throw new DatabaseUnavailable('Cannot filter database')
     },
   }
 

@@ -1,4 +1,3 @@
-import type { Admitted, Grant } from '../../consent/index.ts'
 import {
   type FhirProblem,
   type Interaction,
@@ -9,6 +8,7 @@ import {
   type Refused,
   type Resource,
 } from '../../fhir/index.ts'
+import type { Authenticated, Grant } from '../../smart/index.ts'
 import { type AuditRecord, filedUnder } from '../record.ts'
 import { listOf } from './concerned.ts'
 import { type Exchange, recordOf } from './exchange.ts'
@@ -22,7 +22,7 @@ export interface Finished {
   readonly address: string
   readonly interaction: Interaction | Misunderstood
   /** The caller, once its token was found good. */
-  readonly admitted?: Admitted | undefined
+  readonly admitted?: Authenticated | undefined
   /** What the token said, where it was good once and is no more. */
   readonly held?: Grant | undefined
   /** What decided. */

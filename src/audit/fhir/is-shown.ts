@@ -1,5 +1,5 @@
-import { isWithin, type Reach, type Roster } from '../../consent/index.ts'
 import type { Resource } from '../../fhir/index.ts'
+import { type AccessFilter, type PanelMembership, satisfies } from '../../smart/index.ts'
 import type { KeptRecord } from '../trail/find.ts'
 
 /**
@@ -9,15 +9,15 @@ import type { KeptRecord } from '../trail/find.ts'
 export function isShown(
   record: KeptRecord,
   resource: Resource,
-  reach: Reach,
+  filter: AccessFilter,
   fhirBaseUrl: string,
-  roster: Roster,
+  membership: PanelMembership,
 ): boolean {
-  if (reach === 'everything') return true
-  return reach.some(limit => {
+  if (filter === 'everything') return true
+  return filter.some(limit => {
     const isNarrow = limit.patient !== undefined || limit.panel !== undefined
     if (isNarrow && record.patients !== null) return false
     if (limit.patient !== undefined && record.patient_id !== limit.patient) return false
-    return isWithin(resource, [limit], fhirBaseUrl, roster)
+    return satisfies(resource, [limit], fhirBaseUrl, membership)
   })
 }

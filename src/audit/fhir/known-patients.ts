@@ -1,20 +1,23 @@
-import type { Reach, Roster, RosterOf } from '../../consent/index.ts'
 import type { AnyProblem } from '../../fhir/index.ts'
+import type { AccessFilter, FindPanelMembership, PanelMembership } from '../../smart/index.ts'
 import type { KeptRecord } from '../trail/find.ts'
 
 /** Knows who is on the panels of a reach, of the patients of the records that it was shown. */
-export interface KnownPatients<P> extends Roster {
+export interface KnownPatients<P> extends PanelMembership {
   /** Undefined when all is known; otherwise why it cannot be told. */
   learn(records: readonly KeptRecord[]): Promise<P | undefined>
 }
 
 /** Asks about each patient once: the same few come again and again. */
-export function knownPatients<P extends AnyProblem>(reach: Reach, rosterOf: RosterOf<P>): KnownPatients<P> {
-  const panels = reach === 'everything' ? [] : reach.flatMap(({ panel }) => panel ?? [])
+export function knownPatients<P extends AnyProblem>(
+  filter: AccessFilter,
+  rosterOf: FindPanelMembership<P>,
+): KnownPatients<P> {
+  const panels = filter === 'everything' ? [] : filter.flatMap(({ panel }) => panel ?? [])
   const asked = new Set<string>()
-  const rosters: Roster[] = []
+  const rosters: PanelMembership[] = []
   return {
-    holds: (panel, patient) => rosters.some(it => it.holds(panel, patient)),
+    includes: (panel, patient) => rosters.some(it => it.includes(panel, patient)),
     async learn(records) {
       const unknown = new Set(
         records.flatMap(({ patients, patient_id: id }) =>
@@ -22,10 +25,10 @@ export function knownPatients<P extends AnyProblem>(reach: Reach, rosterOf: Rost
         ),
       )
       if (panels.length === 0 || unknown.size === 0) return undefined
-      const roster = await rosterOf(panels, unknown)
-      if (!('holds' in roster)) return roster
+      const membership = await rosterOf(panels, unknown)
+      if (!('includes' in membership)) return membership
       for (const id of unknown) asked.add(id)
-      rosters.push(roster)
+      rosters.push(membership)
       return undefined
     },
   }

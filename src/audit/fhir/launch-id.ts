@@ -1,4 +1,4 @@
-import type { Grant } from '../../consent/index.ts'
+import type { Grant } from '../../smart/index.ts'
 
 /** The launch that a token follows from: its `jti` is the grant's id, a dot, and a name of its own. */
 export function launchIdOf({ tokenId }: Pick<Grant, 'tokenId'>): string | undefined {

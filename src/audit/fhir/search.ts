@@ -1,4 +1,3 @@
-import type { Reach, RosterOf } from '../../consent/index.ts'
 import {
   type AnyProblem,
   type BadSearch,
@@ -13,6 +12,7 @@ import {
   type SearchClause,
   shapedResource,
 } from '../../fhir/index.ts'
+import type { AccessFilter, FindPanelMembership } from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
 import { type FindOptions, findRecords, type Place, type RecordFilter } from '../trail/find.ts'
 import { isShown } from './is-shown.ts'
@@ -23,8 +23,8 @@ export interface AuditSearch<P> {
   readonly params: Params
   /** `Patient/[id]/AuditEvent` */
   readonly compartment: string | undefined
-  readonly reach: Reach
-  readonly rosterOf: RosterOf<P>
+  readonly filter: AccessFilter
+  readonly rosterOf: FindPanelMembership<P>
   readonly lenient: boolean
   readonly fhirBaseUrl: string
 }
@@ -68,25 +68,25 @@ interface Collected {
 
 async function collect<P extends AnyProblem>(
   store: Store,
-  { reach, rosterOf, compartment, fhirBaseUrl }: AuditSearch<P>,
+  { filter, rosterOf, compartment, fhirBaseUrl }: AuditSearch<P>,
   clauses: readonly SearchClause[],
-  filter: Omit<FindOptions, 'limit'>,
+  recordFilter: Omit<FindOptions, 'limit'>,
   wanted: number,
   from: Place | undefined,
 ): Promise<Collected | P> {
-  const known = knownPatients(reach, rosterOf)
+  const known = knownPatients(filter, rosterOf)
   const hits: Resource[] = []
   let after = from
   let last = from
   const mostLookedAt = wanted === Infinity ? Infinity : LOOKED_AT
   for (let looked = 0; looked < mostLookedAt; looked += CHUNK) {
-    const records = await findRecords(store, { ...filter, after, limit: CHUNK })
+    const records = await findRecords(store, { ...recordFilter, after, limit: CHUNK })
     const problem = await known.learn(records)
     if (problem) return problem
     for (const record of records) {
       const resource = auditEventOf(record)
       const matches =
-        isShown(record, resource, reach, fhirBaseUrl, known) &&
+        isShown(record, resource, filter, fhirBaseUrl, known) &&
         (compartment === undefined || patientsOf(resource, fhirBaseUrl).has(compartment)) &&
         clauses.every(clause => matchesClause(resource, clause, fhirBaseUrl) === true)
       if (matches && hits.length === wanted) return { hits, next: last }
@@ -132,7 +132,7 @@ function bundleOf(
 /** What the database can tell by itself. It may let through more than the search asks for, never less. */
 function filterOf(
   clauses: readonly SearchClause[],
-  { compartment, reach }: Pick<AuditSearch<never>, 'compartment' | 'reach'>,
+  { compartment, filter }: Pick<AuditSearch<never>, 'compartment' | 'filter'>,
 ): RecordFilter {
   const dates = clauses.flatMap(clause =>
     clause.kind === 'date' && DATES.has(clause.parameter) && clause.values.length === 1 ? clause.values : [],
@@ -140,7 +140,7 @@ function filterOf(
   const since = dates.flatMap(({ prefix, low }) => (LOWER.has(prefix) ? [low] : []))
   const before = dates.flatMap(({ prefix, high }) => (UPPER.has(prefix) ? [high + 1] : []))
   const patients = compartment === undefined ? patientsIn(clauses) : [compartment]
-  const reached = reach === 'everything' ? undefined : reach.map(limit => limit.patient)
+  const reached = filter === 'everything' ? undefined : filter.map(limit => limit.patient)
   const limited = reached?.every(patient => patient !== undefined) ? reached : undefined
   return {
     since: since.length > 0 ? Math.max(...since) : undefined,

@@ -1,9 +1,8 @@
 import type { FastifyInstance } from 'fastify'
-import { type Access, fullAccess, type Grant, type Guard } from '../../consent/index.ts'
 import { outcome, outsideGrant } from '../../fhir/index.ts'
 // The server that it is made for, as a deployment has it.
 import { type FhirServerOptions, fhirServer } from '../../fhir-server/index.ts'
-import { parseScopes } from '../../scope/index.ts'
+import { type Access, type Authenticator, fullAccess, type Grant, parseScopes } from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
 import { createAuditor, fhirAudit } from '../index.ts'
 
@@ -14,18 +13,20 @@ const callers: Readonly<
 > = {
   juniper: {
     grant: { scopes: [], patient: 'juniper', clientId: 'app', subject: 'c1', tokenId: 'launch-1.token' },
-    access: { reach: () => [{ patient: 'juniper' }] },
+    access: { filterFor: () => [{ patient: 'juniper' }] },
     by: 'patient/*.cruds',
   },
   ashlar: {
     grant: { scopes: [], patient: 'ashlar', clientId: 'other', tokenId: 'launch-2.token' },
-    access: { reach: () => [{ patient: 'ashlar' }] },
+    access: { filterFor: () => [{ patient: 'ashlar' }] },
     by: 'patient/*.rs',
   },
   /** Sees the patients of one organization. */
   panelled: {
     grant: { scopes: [], clientId: 'app', fhirUser: { type: 'Practitioner', id: 'p2' } },
-    access: { reach: () => [{ panel: { patients: new Set(), organizations: ['north'], careTeams: [] } }] },
+    access: {
+      filterFor: () => [{ panel: { patients: new Set(), organizations: ['north'], careTeams: [] } }],
+    },
     by: 'user/*.rs',
   },
   /** Launched for one patient, with a scope for all. */
@@ -42,12 +43,16 @@ const callers: Readonly<
 }
 
 /** Refuses Observations, so that there is something to refuse. */
-const guard: Guard = {
-  async admit(authorization) {
+const guard: Authenticator = {
+  async authenticate(authorization) {
     const caller = callers[authorization?.replace('Bearer ', '') ?? '']
     const bad = { allowed: false, status: 401, headers: {}, outcome: outcome('login', 'Who?') } as const
     if (authorization === 'Bearer juniper-revoked')
-      return { ...bad, why: 'it was revoked', ...(callers.juniper && { held: callers.juniper.grant }) }
+      return {
+        ...bad,
+        why: 'it was revoked',
+        ...(callers.juniper && { rejectedGrant: callers.juniper.grant }),
+      }
     if (!caller) return { ...bad, why: 'it is no JWT' }
     const { grant, access, by } = caller
     return {
@@ -55,7 +60,7 @@ const guard: Guard = {
       grant,
       decide: interaction =>
         'type' in interaction && interaction.type === 'Observation'
-          ? { ...outsideGrant('A filter does not reach it'), by: 'patient/Observation.rs?code=1' }
+          ? { ...outsideGrant('A filter does not filter it'), by: 'patient/Observation.rs?code=1' }
           : { allowed: true, access, by },
     }
   },

@@ -1,4 +1,4 @@
-import { parseScopes } from '../../scope/index.ts'
+import { parseScopes } from '../../smart/index.ts'
 import type { Client } from '../client/client.ts'
 import type { AuthSettings } from '../context.ts'
 import { hasScope } from '../grant/grant.ts'
@@ -15,7 +15,7 @@ export function scopeTerms(settings: AuthSettings, client: Client, opening: Open
   return {
     ...opening,
     allowed: allowedTo(client),
-    searchLetter: settings.fhir.searchLetter,
+    searchPermission: settings.fhir.searchPermission,
     contexts: settings.fhir.scopeContexts,
   }
 }

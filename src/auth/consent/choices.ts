@@ -1,4 +1,4 @@
-import { parseScopes, type ResourceScope } from '../../scope/index.ts'
+import { parseScopes, type ResourceScope } from '../../smart/index.ts'
 import { narrowedTo, withLetters } from '../grant/narrow.ts'
 import { ScopeIndex } from '../grant/scope-index.ts'
 import { categoriesOf, offeredTypes } from './kinds.ts'
@@ -40,7 +40,7 @@ export function halvesOf(grantable: string): readonly Asking[] {
 }
 
 function halfOf(of: ResourceScope, writes: boolean): Asking | undefined {
-  const scope = withLetters(of, letter => (letter === 'r' || letter === 's') !== writes)
+  const scope = withLetters(of, permission => (permission === 'r' || permission === 's') !== writes)
   return scope && { scope, of, writes, parts: partsOf(scope, writes) }
 }
 

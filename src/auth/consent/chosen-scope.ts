@@ -1,4 +1,4 @@
-import { parseScope, parseScopes } from '../../scope/index.ts'
+import { parseScope, parseScopes } from '../../smart/index.ts'
 import { ScopeIndex } from '../grant/scope-index.ts'
 import { type Asking, askingsOf, type Choice, halvesOf } from './choices.ts'
 

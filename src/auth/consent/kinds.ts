@@ -43,7 +43,7 @@ const KINDS = {
   },
   DocumentReference: {
     title: 'Notes and documents',
-    text: 'Clinical notes, letters and scanned documents.',
+    text: 'Clinical notes, permissions and scanned documents.',
     noun: 'documents',
   },
   Encounter: { title: 'Encounters', text: 'Visits and stays, with dates and places.', noun: 'encounters' },
@@ -90,7 +90,7 @@ const EVERYTHING: Kind = {
 export function kindOf(type: string): Kind {
   if (type === '*') return EVERYTHING
   const known: Readonly<Record<string, Kind>> = KINDS
-  const plain = type.replace(/(?<=[a-z])[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
+  const plain = type.replace(/(?<=[a-z])[A-Z]/g, permission => ` ${permission.toLowerCase()}`)
   return (
     (Object.hasOwn(known, type) ? known[type] : undefined) ?? {
       title: plain,

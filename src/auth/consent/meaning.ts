@@ -1,14 +1,25 @@
-import { type Letter, parseScopes, type ResourceScope } from '../../scope/index.ts'
+import { type Permission, parseScopes, type ResourceScope } from '../../smart/index.ts'
 import { categoriesOf, kindOf } from './kinds.ts'
 
-const VERBS: Readonly<Record<Letter, string>> = { r: 'read', s: 'search', c: 'add', u: 'change', d: 'delete' }
+const VERBS: Readonly<Record<Permission, string>> = {
+  r: 'read',
+  s: 'search',
+  c: 'add',
+  u: 'change',
+  d: 'delete',
+}
 
-const ORDER: readonly Letter[] = ['r', 's', 'c', 'u', 'd']
+const ORDER: readonly Permission[] = ['r', 's', 'c', 'u', 'd']
 
 /** What may be done, as in "Read and search" or "Add, change and delete". Where `r` searches too it says so (contract 5.5). */
-export function verbsOf(letters: ReadonlySet<Letter>, searchLetter: 'r' | 's'): string {
-  const meant = searchLetter === 'r' && letters.has('r') ? new Set<Letter>([...letters, 's']) : letters
-  return capital(listed(ORDER.filter(letter => meant.has(letter)).map(letter => VERBS[letter])))
+export function verbsOf(permissions: ReadonlySet<Permission>, searchPermission: 'r' | 's'): string {
+  const meant =
+    searchPermission === 'r' && permissions.has('r')
+      ? new Set<Permission>([...permissions, 's'])
+      : permissions
+  return capital(
+    listed(ORDER.filter(permission => meant.has(permission)).map(permission => VERBS[permission])),
+  )
 }
 
 /** What a scope is about: "Conditions", or "Measurements and results: Laboratory results". */
@@ -33,7 +44,7 @@ export function summaryOf(scope: string): string {
   return told.length === 0 ? 'Knows who you are; reads no record' : capital(told.join('; '))
 }
 
-const ACTIONS: readonly (readonly [verb: string, letters: readonly Letter[]])[] = [
+const ACTIONS: readonly (readonly [verb: string, permissions: readonly Permission[]])[] = [
   ['reads', ['r', 's']],
   ['adds', ['c']],
   ['changes', ['u']],
@@ -42,14 +53,14 @@ const ACTIONS: readonly (readonly [verb: string, letters: readonly Letter[]])[] 
 
 /** "reads conditions and measurements", "adds and changes measurements": verbs about the same data stand together. */
 function actionsOf(scopes: readonly ResourceScope[]): readonly string[] {
-  const verbs = Map.groupBy(ACTIONS, ([, letters]) => listed(nounsOf(scopes, letters)))
+  const verbs = Map.groupBy(ACTIONS, ([, permissions]) => listed(nounsOf(scopes, permissions)))
   return [...verbs]
     .filter(([nouns]) => nouns !== '')
     .map(([nouns, actions]) => `${listed(actions.map(([verb]) => verb))} ${nouns}`)
 }
 
-function nounsOf(scopes: readonly ResourceScope[], letters: readonly Letter[]): readonly string[] {
-  const some = scopes.filter(scope => letters.some(letter => scope.letters.has(letter)))
+function nounsOf(scopes: readonly ResourceScope[], permissions: readonly Permission[]): readonly string[] {
+  const some = scopes.filter(scope => permissions.some(permission => scope.permissions.has(permission)))
   const all = some.find(({ type, query }) => type === '*' && query.length === 0)
   const nouns = all
     ? [kindOf('*').noun]

@@ -24,7 +24,7 @@ export interface ConsentPageOptions {
   readonly patient: { readonly id: string; readonly person: Person | undefined } | undefined
   /** Of a launch, or picked on the way here. */
   readonly encounterId: string | undefined
-  readonly searchLetter: 'r' | 's'
+  readonly searchPermission: 'r' | 's'
   readonly accessTokenTtlSeconds: number
   /** Whether a patient was picked on the way here. */
   readonly picked: boolean
@@ -80,11 +80,11 @@ ${section('stay', 'When you are away', stayRow(options))}
 
 /** One section for each way of reading; who the user is stands in the first. */
 function readSections(
-  { searchLetter, scope, login, ticked }: ConsentPageOptions,
+  { searchPermission, scope, login, ticked }: ConsentPageOptions,
   askings: readonly Asking[],
 ) {
   const reads = askings.filter(asking => !asking.writes)
-  const byVerbs = Map.groupBy(reads, asking => verbsOf(asking.scope.letters, searchLetter))
+  const byVerbs = Map.groupBy(reads, asking => verbsOf(asking.scope.permissions, searchPermission))
   const identity = identityRow(scope, login)
   if (byVerbs.size === 0) return identity && section('read0', 'Read', identity)
   return [...byVerbs].map(([verbs, some], at) =>
@@ -110,7 +110,7 @@ function identityRow(scope: string, { clinician }: Login): Html | undefined {
 }
 
 function writeHeading(writes: readonly Asking[]): string {
-  return verbsOf(new Set(writes.flatMap(({ scope }) => [...scope.letters])), 's').replace(' and ', ' or ')
+  return verbsOf(new Set(writes.flatMap(({ scope }) => [...scope.permissions])), 's').replace(' and ', ' or ')
 }
 
 function stayRow({ scope, wanted, login, accessTokenTtlSeconds, ticked }: ConsentPageOptions): Html {

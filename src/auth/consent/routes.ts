@@ -83,7 +83,7 @@ async function ask(
     sampleData: showsSampleData(settings, patient?.person ? [patient.person] : []),
     patient,
     encounterId: openedFor(situation.launch, request.picked)?.encounterId,
-    searchLetter: settings.fhir.searchLetter,
+    searchPermission: settings.fhir.searchPermission,
     accessTokenTtlSeconds: settings.accessTokenTtlSeconds,
     picked: request.picked !== undefined,
     ticked,

@@ -44,20 +44,20 @@ export function writeRow({ scope, parts }: Asking, ticked: Ticked): Html {
   return row(
     {
       value: scope.text,
-      title: html`${verbsOf(scope.letters, 's')} ${noun}${only}&ensp;${badge('Writes to the record', 'warn')}${reachBadge(scope.context)}`,
-      text: writeText(scope.letters),
+      title: html`${verbsOf(scope.permissions, 's')} ${noun}${only}&ensp;${badge('Writes to the record', 'warn')}${reachBadge(scope.context)}`,
+      text: writeText(scope.permissions),
       more: partsHtml(scope.type, parts, ticked),
     },
     ticked,
   )
 }
 
-function writeText(letters: Asking['scope']['letters']): string {
-  const added = letters.has('c') ? 'What the app adds becomes part of the record. ' : ''
-  if (letters.has('u') && letters.has('d'))
+function writeText(permissions: Asking['scope']['permissions']): string {
+  const added = permissions.has('c') ? 'What the app adds becomes part of the record. ' : ''
+  if (permissions.has('u') && permissions.has('d'))
     return `${added}The app can change and delete what is there. Earlier versions are kept.`
-  if (letters.has('u')) return `${added}The app can change what is there, and cannot delete it.`
-  if (letters.has('d')) return `${added}The app can delete what is there, and cannot change it.`
+  if (permissions.has('u')) return `${added}The app can change what is there, and cannot delete it.`
+  if (permissions.has('d')) return `${added}The app can delete what is there, and cannot change it.`
   return `${added}It cannot change or delete what is there.`
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { measureGrowth } from '../../../test/support/growth.ts'
-import { parseScopes } from '../../scope/index.ts'
+import { parseScopes } from '../../smart/index.ts'
 import { grantScope, type ScopeTerms } from './grant-scope.ts'
 import { ScopeIndex } from './scope-index.ts'
 
@@ -11,7 +11,7 @@ const terms: ScopeTerms = {
   hasPatient: true,
   hasEncounter: true,
   launched: true,
-  searchLetter: 'r',
+  searchPermission: 'r',
   contexts: ['patient', 'user', 'system'],
 }
 
@@ -64,7 +64,7 @@ const rows: readonly (readonly [
   ['patient/Patient.s', 'patient/*.cruds', ''],
   ['patient/Patient.cs', 'patient/*.cruds', 'patient/Patient.c'],
   ['patient/Patient.rs', 'patient/*.s', ''],
-  ['patient/Patient.s', 'patient/*.cruds', 'patient/Patient.s', { searchLetter: 's' }],
+  ['patient/Patient.s', 'patient/*.cruds', 'patient/Patient.s', { searchPermission: 's' }],
   // patient/ never without a patient, user/ where it is honoured, system/ never for a user.
   ['patient/*.rs openid', 'patient/*.rs openid', 'openid', { hasPatient: false }],
   ['user/*.rs openid', 'user/*.rs openid', 'openid', { contexts: ['patient'] }],
@@ -99,15 +99,15 @@ describe('grantScope', () => {
 
   const context = fc.constantFrom('patient', 'user')
   const type = fc.constantFrom('*', 'Patient', 'Condition', 'Observation')
-  const letters = fc.subarray(['c', 'r', 'u', 'd', 's'], { minLength: 1 }).map(some => some.join(''))
+  const permissions = fc.subarray(['c', 'r', 'u', 'd', 's'], { minLength: 1 }).map(some => some.join(''))
   const query = fc.constantFrom('', '?status=final', '?category=x|y&status=final')
-  const scope = fc.tuple(context, type, letters, query).map(([a, b, c, d]) => `${a}/${b}.${c}${d}`)
+  const scope = fc.tuple(context, type, permissions, query).map(([a, b, c, d]) => `${a}/${b}.${c}${d}`)
   const scopes = fc.array(scope, { minLength: 1, maxLength: 4 }).map(some => some.join(' '))
 
   it('never grants what is not covered both by the request and by the allow-list', () => {
     fc.assert(
       fc.property(scopes, scopes, (asked, allowed) => {
-        for (const one of parseScopes(grantScope(asked, { ...terms, allowed, searchLetter: 's' }))) {
+        for (const one of parseScopes(grantScope(asked, { ...terms, allowed, searchPermission: 's' }))) {
           assert.ok(new ScopeIndex(parseScopes(allowed)).covers(one), one.text)
           assert.ok(new ScopeIndex(parseScopes(asked)).covers(one), one.text)
         }
@@ -118,7 +118,7 @@ describe('grantScope', () => {
   it('grants all of what is asked when the allow-list has it', () => {
     fc.assert(
       fc.property(scopes, asked => {
-        const granted = parseScopes(grantScope(asked, { ...terms, allowed: asked, searchLetter: 's' }))
+        const granted = parseScopes(grantScope(asked, { ...terms, allowed: asked, searchPermission: 's' }))
         for (const one of parseScopes(asked)) assert.ok(new ScopeIndex(granted).covers(one), one.text)
       }),
     )

@@ -5,7 +5,7 @@ import {
   parseScopes,
   type Scope,
   type ScopeContext,
-} from '../../scope/index.ts'
+} from '../../smart/index.ts'
 import { type AllowedScopes, allowedScopes, canonical, withLetters } from './narrow.ts'
 
 /** What a granted scope depends on besides the request. */
@@ -16,7 +16,7 @@ export interface ScopeTerms {
   readonly hasEncounter: boolean
   /** Whether an EHR launch was resolved. */
   readonly launched: boolean
-  readonly searchLetter: 'r' | 's'
+  readonly searchPermission: 'r' | 's'
   /** The contexts that the FHIR server honours. */
   readonly contexts: readonly ScopeContext[]
 }
@@ -77,8 +77,10 @@ function isPlainOpen(scope: PlainScope, allowed: AllowedScopes, terms: ScopeTerm
 }
 
 // Contract 5.5: where `r` searches too, a lone `s` would buy nothing and is not granted.
-function grantable(scope: Parameters<typeof withLetters>[0], { searchLetter }: ScopeTerms) {
-  return searchLetter === 's' || scope.letters.has('r') ? scope : withLetters(scope, letter => letter !== 's')
+function grantable(scope: Parameters<typeof withLetters>[0], { searchPermission }: ScopeTerms) {
+  return searchPermission === 's' || scope.permissions.has('r')
+    ? scope
+    : withLetters(scope, permission => permission !== 's')
 }
 
 function isContextOpen(context: ScopeContext, terms: ScopeTerms): boolean {

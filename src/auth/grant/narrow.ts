@@ -1,8 +1,8 @@
 import { isResourceType, resourceTypes } from '../../fhir/index.ts'
-import { type Letter, parseScope, type ResourceScope, type Scope } from '../../scope/index.ts'
+import { type Permission, parseScope, type ResourceScope, type Scope } from '../../smart/index.ts'
 import { ScopeIndex } from './scope-index.ts'
 
-const LETTERS: readonly Letter[] = ['c', 'r', 'u', 'd', 's']
+const PERMISSIONS: readonly Permission[] = ['c', 'r', 'u', 'd', 's']
 const V1_WORDS: Readonly<Record<string, string>> = { rs: 'read', cud: 'write', cruds: '*' }
 
 const canonicalTypes: ReadonlyMap<string, string> = new Map(
@@ -13,7 +13,7 @@ const canonicalTypes: ReadonlyMap<string, string> = new Map(
 export interface AllowedScopes {
   /** Whether the allowed scopes cover all of this one. */
   covers(scope: Scope): boolean
-  /** The part of one resource scope that the allowed ones cover: fewer letters, fewer types, a tighter query. */
+  /** The part of one resource scope that the allowed ones cover: fewer permissions, fewer types, a tighter query. */
   narrow(asked: ResourceScope): readonly ResourceScope[]
 }
 
@@ -36,10 +36,14 @@ export function allowedScopes(scopes: readonly Scope[]): AllowedScopes {
     covers: scope => index.covers(scope),
     narrow(asked) {
       const covered = index.coveredLetters(asked)
-      const whole = covered.size === 0 ? [] : [{ ...asked, letters: LETTERS.filter(it => covered.has(it)) }]
-      const isWhole = covered.size === asked.letters.size
+      const whole =
+        covered.size === 0 ? [] : [{ ...asked, permissions: PERMISSIONS.filter(it => covered.has(it)) }]
+      const isWhole = covered.size === asked.permissions.size
       const rest = isWhole ? [] : candidatesFor(asked).flatMap(scope => overlap(asked, scope) ?? [])
-      const parts = [...whole, ...rest.filter(part => !part.letters.every(letter => covered.has(letter)))]
+      const parts = [
+        ...whole,
+        ...rest.filter(part => !part.permissions.every(permission => covered.has(permission))),
+      ]
       const byReach = Map.groupBy(parts, part => JSON.stringify([part.type, part.query]))
       return [...byReach.values()].flatMap(same => written(same, asked.v1) ?? [])
     },
@@ -58,13 +62,13 @@ export function canonical(scope: ResourceScope): ResourceScope | undefined {
   return text === undefined ? undefined : resourceScope(text)
 }
 
-/** The scope with only these letters of its own, or undefined when none is left. */
+/** The scope with only these permissions of its own, or undefined when none is left. */
 export function withLetters(
   scope: ResourceScope,
-  keep: (letter: Letter) => boolean,
+  keep: (permission: Permission) => boolean,
 ): ResourceScope | undefined {
-  const letters = LETTERS.filter(letter => scope.letters.has(letter) && keep(letter))
-  return letters.length === scope.letters.size ? scope : write(scope, letters, scope.v1)
+  const permissions = PERMISSIONS.filter(permission => scope.permissions.has(permission) && keep(permission))
+  return permissions.length === scope.permissions.size ? scope : write(scope, permissions, scope.v1)
 }
 
 /** The scope on one type of a wildcard, or with a query. */
@@ -74,21 +78,23 @@ export function narrowedTo(
 ): ResourceScope | undefined {
   return write(
     { ...scope, ...to },
-    LETTERS.filter(letter => scope.letters.has(letter)),
+    PERMISSIONS.filter(permission => scope.permissions.has(permission)),
     scope.v1,
   )
 }
 
 interface Part extends Pick<ResourceScope, 'context' | 'type' | 'query'> {
-  readonly letters: readonly Letter[]
+  readonly permissions: readonly Permission[]
 }
 
 /** Of two scopes of one context whose types meet. */
 function overlap(asked: ResourceScope, allowed: ResourceScope): Part | undefined {
-  const letters = LETTERS.filter(letter => asked.letters.has(letter) && allowed.letters.has(letter))
-  if (letters.length === 0) return undefined
+  const permissions = PERMISSIONS.filter(
+    permission => asked.permissions.has(permission) && allowed.permissions.has(permission),
+  )
+  if (permissions.length === 0) return undefined
   const type = asked.type === '*' ? allowed.type : asked.type
-  return { context: asked.context, type, letters, query: joined(asked.query, allowed.query) }
+  return { context: asked.context, type, permissions, query: joined(asked.query, allowed.query) }
 }
 
 // Both restrictions hold: the items of a query are ANDed (SMART 2.2, finer-grained scopes).
@@ -99,17 +105,19 @@ function joined(a: ResourceScope['query'], b: ResourceScope['query']): ResourceS
 
 function written(parts: readonly Part[], v1: boolean): ResourceScope | undefined {
   const [first] = parts
-  const letters = LETTERS.filter(letter => parts.some(part => part.letters.includes(letter)))
-  return first && write(first, letters, v1)
+  const permissions = PERMISSIONS.filter(permission =>
+    parts.some(part => part.permissions.includes(permission)),
+  )
+  return first && write(first, permissions, v1)
 }
 
 // What was asked in v1 is granted in v1, where v1 has a word for it (SMART 2.2, scopes for v1).
 function write(
   { context, type, query }: Pick<ResourceScope, 'context' | 'type' | 'query'>,
-  letters: readonly Letter[],
+  permissions: readonly Permission[],
   v1: boolean,
 ): ResourceScope | undefined {
-  const joinedLetters = letters.join('')
+  const joinedLetters = permissions.join('')
   const word = v1 && query.length === 0 ? V1_WORDS[joinedLetters] : undefined
   const suffix = query.map(([name, value]) => `${encode(name)}=${encode(value)}`).join('&')
   return resourceScope(`${context}/${type}.${word ?? joinedLetters}${suffix === '' ? '' : `?${suffix}`}`)

@@ -1,4 +1,4 @@
-import { impliedKeys, queryKey, type ResourceScope, type Scope } from '../../scope/index.ts'
+import { impliedKeys, queryKey, type ResourceScope, type Scope } from '../../smart/index.ts'
 
 /**
  * A collection of scopes that tells in constant time whether they cover another one: every scope is filed under what
@@ -24,13 +24,15 @@ export class ScopeIndex {
   covers(scope: Scope): boolean {
     return scope.kind === 'plain'
       ? this.#has(scope.text)
-      : this.coveredLetters(scope).size === scope.letters.size
+      : this.coveredLetters(scope).size === scope.permissions.size
   }
 
-  /** The letters of a scope that the others cover for all that it reaches. */
-  coveredLetters(scope: ResourceScope): ResourceScope['letters'] {
+  /** The permissions of a scope that the others cover for all that it reaches. */
+  coveredLetters(scope: ResourceScope): ResourceScope['permissions'] {
     const wider = widerReaches(scope)
-    return new Set([...scope.letters].filter(letter => wider.some(reach => this.#has(letter + reach))))
+    return new Set(
+      [...scope.permissions].filter(permission => wider.some(reach => this.#has(permission + reach))),
+    )
   }
 
   #count(scope: Scope, by: 1 | -1): void {
@@ -45,7 +47,7 @@ export class ScopeIndex {
 function keysOf(scope: Scope): readonly string[] {
   if (scope.kind === 'plain') return [scope.text]
   const reach = reachKey(scope, scope.type, queryKey(scope.query))
-  return [...scope.letters].map(letter => letter + reach)
+  return [...scope.permissions].map(permission => permission + reach)
 }
 
 /** What the scope reaches, and all that contains it: the wildcard instead of the type, fewer search parameters. */

@@ -1,4 +1,4 @@
-import { findScopeListFault, MOST_SCOPES } from '../../scope/index.ts'
+import { findScopeListFault, MOST_SCOPES } from '../../smart/index.ts'
 import { Refusal } from '../refusal.ts'
 
 /** Refuses a list of scopes that exceeds a limit, before any of them is looked at. */

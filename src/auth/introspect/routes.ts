@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { parseScopes } from '../../scope/index.ts'
+import { parseScopes } from '../../smart/index.ts'
 import { type BearerFault, isBearer, readBearer, sendBearerFault } from '../access/bearer.ts'
 import { authenticateClient } from '../client/authenticate.ts'
 import { forbidCaching, readForm, sendRefused } from '../client/request.ts'
@@ -45,6 +45,6 @@ async function sightOf(
 
 function readsAsSystem(scope: string): boolean {
   return parseScopes(scope).some(
-    one => one.kind === 'resource' && one.context === 'system' && one.letters.has('r'),
+    one => one.kind === 'resource' && one.context === 'system' && one.permissions.has('r'),
   )
 }

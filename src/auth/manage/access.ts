@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely'
-import { parseScopes } from '../../scope/index.ts'
+import { parseScopes } from '../../smart/index.ts'
 import type { Schema, Store } from '../../store/index.ts'
 import { type Client, findClient } from '../client/client.ts'
 import { hasScope } from '../grant/grant.ts'

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { parseScopes } from '../../scope/index.ts'
+import { parseScopes } from '../../smart/index.ts'
 import { errorPage, type Person } from '../../web/index.ts'
 import { ACTS } from '../authorize/acts.ts'
 import { type Interaction, keepPicked } from '../authorize/interaction.ts'

@@ -1,5 +1,5 @@
 import { isResourceType } from '../../fhir/index.ts'
-import { findScopeListFault, LONGEST_SCOPE_LIST, parseScope } from '../../scope/index.ts'
+import { findScopeListFault, LONGEST_SCOPE_LIST, parseScope } from '../../smart/index.ts'
 import { jwksUrlFault, launchUrlFault, logoUrlFault, redirectUriFault } from '../client/addresses.ts'
 import { holdsPrivateKey, keptKeySet } from '../client/assertion/client-key.ts'
 import { LIMITS } from '../limits.ts'

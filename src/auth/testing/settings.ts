@@ -32,7 +32,7 @@ export const testSettings: AuthSettings = {
       'launch openid fhirUser online_access patient/Patient.rs patient/Condition.rs patient/MedicationRequest.rs patient/Observation.rs',
   },
   fhir: {
-    searchLetter: 'r',
+    searchPermission: 'r',
     scopeContexts: ['patient', 'user', 'system'],
     upstreamUrl: undefined,
     samplePatients: 60,

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { parseScopes } from '../../scope/index.ts'
+import { parseScopes } from '../../smart/index.ts'
 import { fhirUserOf } from '../clinician/clinician.ts'
 import type { AuthSettings } from '../context.ts'
 import { type Grant, hasScope } from '../grant/grant.ts'

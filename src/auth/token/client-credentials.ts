@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { parseScopes, type ResourceScope } from '../../scope/index.ts'
+import { parseScopes, type ResourceScope } from '../../smart/index.ts'
 import type { Client } from '../client/client.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
 import { grantEach } from '../grant/grant-scope.ts'
@@ -52,14 +52,16 @@ function systemScope(asked: string, allowed: string, fhir: AuthSettings['fhir'])
       return EXTENSION_SCOPES.has(scope.text) && limits.covers(scope) ? [scope.text] : []
     if (scope.context !== 'system' || !fhir.scopeContexts.includes('system')) return []
     const known = canonical(scope)
-    return known ? limits.narrow(known).flatMap(part => searchable(part, fhir.searchLetter)) : []
+    return known ? limits.narrow(known).flatMap(part => searchable(part, fhir.searchPermission)) : []
   })
 }
 
 // Contract 5.5: where `r` searches too, a lone `s` would buy nothing and is not granted.
-function searchable(scope: ResourceScope, searchLetter: 'r' | 's'): readonly string[] {
+function searchable(scope: ResourceScope, searchPermission: 'r' | 's'): readonly string[] {
   const kept =
-    searchLetter === 's' || scope.letters.has('r') ? scope : withLetters(scope, letter => letter !== 's')
+    searchPermission === 's' || scope.permissions.has('r')
+      ? scope
+      : withLetters(scope, permission => permission !== 's')
   return kept ? [kept.text] : []
 }
 

@@ -1,5 +1,5 @@
 import type { Kysely, Selectable } from 'kysely'
-import { parseScopes } from '../../scope/index.ts'
+import { parseScopes } from '../../smart/index.ts'
 import { type Schema, type Sealer, sha256 } from '../../store/index.ts'
 import type { Client } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'

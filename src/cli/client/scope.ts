@@ -1,5 +1,5 @@
 import { readSettings } from '../../config/index.ts'
-import { findScopeListFault, parseScope } from '../../scope/index.ts'
+import { findScopeListFault, parseScope } from '../../smart/index.ts'
 import { type Io, misuse } from '../command.ts'
 
 /** Scopes of the SMART grammar, on types that FHIR R4 has, each once. */
@@ -22,11 +22,12 @@ export async function checkScope(text: string): Promise<string> {
 
 /** Says which scopes are not granted as they stand (contract 5.5). */
 export function noteScopes(scope: string, io: Io): void {
-  if (readSettings(io.env, io.cwd).fhir.searchLetter === 's') return
+  if (readSettings(io.env, io.cwd).fhir.searchPermission === 's') return
   for (const text of scope.split(' ')) {
     const parsed = parseScope(text)
-    if (parsed?.kind !== 'resource' || !parsed.letters.has('s') || parsed.letters.has('r')) continue
-    const what = parsed.letters.size === 1 ? `${text} is never granted` : `${text} is granted without its s`
+    if (parsed?.kind !== 'resource' || !parsed.permissions.has('s') || parsed.permissions.has('r')) continue
+    const what =
+      parsed.permissions.size === 1 ? `${text} is never granted` : `${text} is granted without its s`
     io.stderr.write(`Note: ${what}: here a search needs r (smart.fhir.search-letter), so ask for rs\n`)
   }
 }

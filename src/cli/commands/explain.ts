@@ -1,6 +1,6 @@
 import { readSettings, type Settings } from '../../config/index.ts'
 import { type Explanation, explain as explainRequest, type Question } from '../../interceptor/index.ts'
-import type { ScopeContext } from '../../scope/index.ts'
+import type { ScopeContext } from '../../smart/index.ts'
 import { isSet, optional, required } from '../arguments.ts'
 import { type Arguments, type Command, type Io, misuse } from '../command.ts'
 import { explainLines } from '../explain/lines.ts'
@@ -28,7 +28,7 @@ Usage: npm run -s sallyport -- explain --method GET --url "/Condition?patient=1"
   --jsonl           read one JSON object a line from standard input, and write one a line
 
 Allowed means that only data can still refuse. Exit code 0: allowed; 3: refused; with --jsonl always 0.
-A line has id, method, url, scope, and if need be patient, fhirUser, body, searchLetter, contexts (a list). The answer
+A line has id, method, url, scope, and if need be patient, fhirUser, body, searchPermission, contexts (a list). The answer
 has id, allowed, status, by, within, limits, text.`,
   options: {
     method: { type: 'string' },
@@ -70,9 +70,9 @@ function questionOf(args: Arguments, settings: Settings): Question {
     patient: optional(args, 'patient'),
     fhirUser: fhirUserOf(optional(args, 'fhir-user'), settings.fhirBaseUrl),
     body: bodyOf(optional(args, 'body')),
-    searchLetter: searchLetterOf(args) ?? settings.fhir.searchLetter,
+    searchPermission: readSearchPermission(args) ?? settings.fhir.searchPermission,
     contexts: contextsOf(args) ?? settings.fhir.scopeContexts,
-    userReach: userReachOf(settings),
+    userFilter: userReachOf(settings),
     operations: offeredOperations(settings),
   }
 }
@@ -101,11 +101,12 @@ function bodyOf(text: string | undefined): unknown {
   }
 }
 
-function searchLetterOf(args: Arguments): 'r' | 's' | undefined {
+function readSearchPermission(args: Arguments): 'r' | 's' | undefined {
   const text = optional(args, 'search-letter')
-  const letter = readSearchLetter(text)
-  if (text !== undefined && letter === undefined) throw misuse('Cannot use --search-letter: expected r or s')
-  return letter
+  const permission = readSearchLetter(text)
+  if (text !== undefined && permission === undefined)
+    throw misuse('Cannot use --search-letter: expected r or s')
+  return permission
 }
 
 function contextsOf(args: Arguments): readonly ScopeContext[] | undefined {

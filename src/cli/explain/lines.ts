@@ -19,9 +19,9 @@ const UNREADABLE: Answer = {
 
 /** Answers each line of standard input with one of standard output, in order. */
 export async function explainLines(io: Io, settings: Settings): Promise<void> {
-  const { searchLetter, scopeContexts: contexts } = settings.fhir
+  const { searchPermission, scopeContexts: contexts } = settings.fhir
   const operations = offeredOperations(settings)
-  const defaults = { searchLetter, contexts, userReach: userReachOf(settings), operations }
+  const defaults = { searchPermission, contexts, userFilter: userReachOf(settings), operations }
   const answer = (line: string) => answerTo(line, defaults, settings.fhirBaseUrl)
   const decoder = new StringDecoder('utf8')
   let rest = ''

@@ -1,8 +1,8 @@
 import type { Question } from '../../interceptor/index.ts'
-import type { ScopeContext } from '../../scope/index.ts'
+import type { ScopeContext } from '../../smart/index.ts'
 
 /** What is left out of a line comes from the settings. */
-export type Defaults = Pick<Question, 'searchLetter' | 'contexts' | 'userReach' | 'operations'>
+export type Defaults = Pick<Question, 'searchPermission' | 'contexts' | 'userFilter' | 'operations'>
 
 /** One line of `explain --jsonl`. */
 export interface Line {
@@ -25,11 +25,12 @@ export function readLine(text: string, defaults: Defaults): Line {
 function readQuestion(members: Readonly<Record<string, unknown>>, defaults: Defaults): Question | undefined {
   const { method, url, patient, fhirUser, body } = members
   const scope = members.scope ?? ''
-  const searchLetter =
-    members.searchLetter == null ? defaults.searchLetter : readSearchLetter(members.searchLetter)
+  const searchPermission =
+    members.searchPermission == null ? defaults.searchPermission : readSearchLetter(members.searchPermission)
   const contexts = members.contexts == null ? defaults.contexts : readContexts(members.contexts)
   if (typeof method !== 'string' || typeof url !== 'string' || !isScope(scope)) return undefined
-  if (!isOptionalText(patient) || !isOptionalText(fhirUser) || !searchLetter || !contexts) return undefined
+  if (!isOptionalText(patient) || !isOptionalText(fhirUser) || !searchPermission || !contexts)
+    return undefined
   return {
     method,
     url,
@@ -37,9 +38,9 @@ function readQuestion(members: Readonly<Record<string, unknown>>, defaults: Defa
     patient: patient ?? undefined,
     fhirUser: fhirUser ?? undefined,
     body: body ?? undefined,
-    searchLetter,
+    searchPermission,
     contexts,
-    userReach: defaults.userReach,
+    userFilter: defaults.userFilter,
     operations: defaults.operations,
   }
 }

@@ -24,7 +24,7 @@ export interface OpenedFhir {
 /** What is opened or read before the FHIR server. */
 export interface FhirGiven {
   readonly keeping: Promise<Keeping>
-  readonly userReach: ReturnType<typeof userReachOf>
+  readonly userFilter: ReturnType<typeof userReachOf>
 }
 
 /**
@@ -33,7 +33,7 @@ export interface FhirGiven {
  */
 export async function openFhir(
   parts: Parts,
-  { keeping, userReach }: FhirGiven,
+  { keeping, userFilter }: FhirGiven,
   closing: Closing,
 ): Promise<OpenedFhir> {
   const { settings, logger } = parts
@@ -51,8 +51,8 @@ export async function openFhir(
     trustedIssuers: readTrustedIssuers(settings),
     fhirBaseUrl: settings.fhirBaseUrl,
     contexts: settings.fhir.scopeContexts,
-    searchLetter: settings.fhir.searchLetter,
-    userReach,
+    searchPermission: settings.fhir.searchPermission,
+    userFilter,
     operations: offeredOperations(settings),
     fetch: tellingFetch(fetch, logger),
     onUnusableKeySet: (url, reason) => logger.warn({ url, reason }, 'Cannot use key set'),

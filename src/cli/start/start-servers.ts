@@ -41,12 +41,12 @@ export async function startServers(names: readonly ServerName[], parts: Parts): 
 
 async function openServers(names: readonly ServerName[], parts: Parts, closing: Closing) {
   // A file that a setting names is read before anything is made.
-  const userReach = names.includes('fhir') ? userReachOf(parts.settings) : undefined
+  const userFilter = names.includes('fhir') ? userReachOf(parts.settings) : undefined
   const keeping = openKeeping(parts, closing)
   // Side by side: the first start makes an RSA key in one thread and the sample patients in another.
   const [auth, fhir, app] = await Promise.all([
     names.includes('auth') ? keeping.then(kept => openAuth(parts, kept)) : undefined,
-    names.includes('fhir') ? openFhir(parts, { keeping, userReach }, closing) : undefined,
+    names.includes('fhir') ? openFhir(parts, { keeping, userFilter }, closing) : undefined,
     names.includes('app') ? keeping.then(kept => openApp(parts, kept)) : undefined,
   ])
   const apps = new Map<ServerName, FastifyInstance>()

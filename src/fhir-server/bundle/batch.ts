@@ -1,5 +1,5 @@
-import { failedEntry } from '../../door/index.ts'
 import { type Entry, isWriting, limits, openBundleBudget, RESPONSE_TOO_LARGE } from '../../fhir/index.ts'
+import { describeFailedEntry } from '../../fhir-api/index.ts'
 import type { Answer } from '../answer.ts'
 import { bundleJson } from '../bundle-json.ts'
 import type { BundleCall, Context } from '../call.ts'
@@ -55,7 +55,7 @@ export async function batch(
       // Nothing of this turn is kept. Entries of earlier turns are, and must not be reported as failed.
       if (kept === 0) throw error
       bundle.report(error)
-      const failed = entryAnswer(failedEntry(error))
+      const failed = entryAnswer(describeFailedEntry(error))
       answers.splice(kept, answers.length, ...entries.slice(kept).map(() => failed))
     }
   }

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { request as httpRequest } from 'node:http'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { type Access, fullAccess } from '../../consent/index.ts'
 import { limits } from '../../fhir/index.ts'
+import { type Access, fullAccess } from '../../smart/index.ts'
 import {
   BASE,
   condition,
@@ -80,7 +80,7 @@ describe('batch', () => {
     assert.equal(found?.resource?.total, 1)
   })
 
-  it('judges each entry by the reach of the caller', async () => {
+  it('judges each entry by the filter of the caller', async () => {
     const reply = await run(
       'batch',
       [
@@ -123,7 +123,7 @@ describe('transaction', () => {
 
   it('stores a patient of an organization before the Binaries and documents of the patient', async () => {
     const panel = { patients: new Set<string>(), organizations: ['north'], careTeams: [] }
-    const lee: Access = { reach: () => [{ panel, sole: true }] }
+    const lee: Access = { filterFor: () => [{ panel, exclusive: true }] }
     const server = await startFhir({ guard: guardOf({ lee }) })
     const reference = 'urn:uuid:p'
     const document = { resourceType: 'DocumentReference', status: 'current', subject: { reference } }

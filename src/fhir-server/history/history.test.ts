@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { fullAccess } from '../../consent/index.ts'
 import { limits } from '../../fhir/index.ts'
+import { fullAccess } from '../../smart/index.ts'
 import {
   BASE,
   type Fhir,
@@ -110,7 +110,7 @@ describe('history of a type and of the system', () => {
 
 describe('a history within a granular scope', () => {
   it('looks into old versions and deletions, and says so where these are too many', async () => {
-    const limited = { reach: () => [{ patient: 'p', query: [['category', 'lab'] as const] }] }
+    const limited = { filterFor: () => [{ patient: 'p', query: [['category', 'lab'] as const] }] }
     const own = await startFhir({ guard: guardOf({ all: fullAccess, limited }) })
     const [all, app] = [own.as('all'), own.as('limited')]
     const lab = { category: [{ coding: [{ code: 'lab' }] }] }

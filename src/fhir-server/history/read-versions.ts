@@ -1,4 +1,4 @@
-import { isWithin, type Reach } from '../../consent/index.ts'
+import { type AccessFilter, satisfies } from '../../smart/index.ts'
 import type { Context } from '../call.ts'
 import { resourceOf } from '../repository/stored.ts'
 import { sql } from '../search/sql.ts'
@@ -34,7 +34,7 @@ export function* readVersions(
   seqs: readonly number[],
 ): Generator<ReadVersion> {
   const { database, names } = context.repository
-  const reaches = new Map(parts.map(({ type, reach }) => [type, reach]))
+  const reaches = new Map(parts.map(({ type, filter }) => [type, filter]))
   const { text, values } = sql`SELECT v.seq, v.tid, r.id, v.version, v.updated, v.method,
       v.version = 1 OR (SELECT p.method FROM version p WHERE p.rid = v.rid AND p.version = v.version - 1) = 'DELETE',
       v.content,
@@ -45,8 +45,8 @@ export function* readVersions(
     const [seq, tid, id, version, updated, method, isCreation, old, current, isDeleted] = row
     const type = names.typeOf(Number(tid))
     const content = String(old ?? current)
-    const reach = reaches.get(type) ?? []
-    const isJudged = hasQuery(reach) && (old !== null || isDeleted === 1)
+    const filter = reaches.get(type) ?? []
+    const isJudged = hasQuery(filter) && (old !== null || isDeleted === 1)
     // While the resource lives, its search values have told that the current version is within the reach.
     const judged = isJudged
       ? new Set([
@@ -57,7 +57,7 @@ export function* readVersions(
     yield {
       seq: Number(seq),
       isSeen: [...judged].every(it =>
-        isWithin(resourceOf({ content: it }), reach, context.baseUrl, context.roster),
+        satisfies(resourceOf({ content: it }), filter, context.baseUrl, context.membership),
       ),
       version: {
         ...{
@@ -73,6 +73,6 @@ export function* readVersions(
   }
 }
 
-function hasQuery(reach: Reach): boolean {
-  return reach !== 'everything' && reach.some(({ query }) => query !== undefined)
+function hasQuery(filter: AccessFilter): boolean {
+  return filter !== 'everything' && filter.some(({ query }) => query !== undefined)
 }

@@ -1,5 +1,5 @@
-import { groupLimits, type LimitGroup, type Reach } from '../../consent/index.ts'
 import { fail, type HistoryQuery, limits } from '../../fhir/index.ts'
+import { type AccessFilter, type ConstraintGroup, groupConstraints } from '../../smart/index.ts'
 import type { Context } from '../call.ts'
 import { VERSIONS_JUDGED } from '../limits.ts'
 import type { Problem } from '../problem.ts'
@@ -11,7 +11,7 @@ import { readVersions, type Version } from './read-versions.ts'
 
 /** Which versions a history is of: of types, each within a reach; of one resource, if `rid` says so. */
 export interface HistoryGround {
-  readonly parts: readonly { readonly type: string; readonly reach: Reach }[]
+  readonly parts: readonly { readonly type: string; readonly filter: AccessFilter }[]
   readonly rid?: number | undefined
 }
 
@@ -80,7 +80,9 @@ export function countVersions(
  * deleted: a granular limit has to look into the content of others.
  */
 function isDecidedByIndex({ parts }: HistoryGround): boolean {
-  return parts.every(({ reach }) => reach === 'everything' || reach.every(({ query }) => query === undefined))
+  return parts.every(
+    ({ filter }) => filter === 'everything' || filter.every(({ query }) => query === undefined),
+  )
 }
 
 /** The versions that are within the reach as far as the tables tell. */
@@ -90,13 +92,15 @@ function candidates(
   query: HistoryQuery,
   columns: Sql,
 ): Sql {
-  const scene = { names: repository.names, baseUrl, reach: () => [] }
-  const parts = ground.parts.map(({ type, reach }) => {
+  const scene = { names: repository.names, baseUrl, filter: () => [] }
+  const parts = ground.parts.map(({ type, filter }) => {
     const tid = repository.names.typeId(type)
-    const start = startOf(scene, type, reach, ground.rid)
+    const start = startOf(scene, type, filter, ground.rid)
     return sql`SELECT ${columns} FROM version v JOIN resource r ON r.rid = v.rid WHERE ${all([
       start ? sql`${start} AND +v.tid = ${tid}` : sql`v.tid = ${tid}`,
-      ...(reach === 'everything' ? [] : reachConditions(scene, type, groupLimits(reach), versionAccess)),
+      ...(filter === 'everything'
+        ? []
+        : reachConditions(scene, type, groupConstraints(filter), versionAccess)),
       ...(query.since === undefined ? [] : [sql`v.updated >= ${query.since}`]),
       ...(query.at === undefined ? [] : [wasCurrent(query.at)]),
     ])}`
@@ -104,9 +108,9 @@ function candidates(
   return joined(parts, ' UNION ALL ')
 }
 
-function startOf(scene: Scene, type: string, reach: Reach, rid: number | undefined): Sql | undefined {
+function startOf(scene: Scene, type: string, filter: AccessFilter, rid: number | undefined): Sql | undefined {
   if (rid !== undefined) return sql`v.rid = ${rid}`
-  const members = compartmentRids(scene, type, reach)
+  const members = compartmentRids(scene, type, filter)
   return members && sql`v.rid IN (${members})`
 }
 
@@ -114,7 +118,7 @@ function startOf(scene: Scene, type: string, reach: Reach, rid: number | undefin
 function reachConditions(
   scene: Scene,
   type: string,
-  groups: readonly LimitGroup[],
+  groups: readonly ConstraintGroup[],
   versionAccess: Context['versionAccess'],
 ): readonly Sql[] {
   const within = (row: 'v' | 'r', hasIndex: Sql) =>

@@ -1,14 +1,14 @@
 import type { FastifyReply } from 'fastify'
 import { auditRefusal, type Delivery, isAboutAudit } from '../../audit/index.ts'
+import { type EntryInteraction, isRecord, isWriting, type Resource } from '../../fhir/index.ts'
 import {
-  type Asked,
   type Audited,
   type Behind,
+  type FhirRequest,
   type PerformedChange,
   sendBody,
   sendContent,
-} from '../../door/index.ts'
-import { type EntryInteraction, isRecord, isWriting, type Resource } from '../../fhir/index.ts'
+} from '../../fhir-api/index.ts'
 import { type Answer, headersOf } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { handle } from '../handle.ts'
@@ -25,7 +25,7 @@ export function behindDoor(context: Context, outbox: Outbox | undefined): Behind
       performRecorded: (asked, audited) => performRecorded(context, outbox, asked, audited),
     }),
     answerOf,
-    rosterOf: () => context.roster,
+    rosterOf: () => context.membership,
     answerFrom: trail => trail,
     told: ({ status, body, location, removed }) => ({ status, answer: body, location: location ?? removed }),
     kept: (type, id, version) => keptIn(context, type, id, version),
@@ -34,7 +34,7 @@ export function behindDoor(context: Context, outbox: Outbox | undefined): Behind
 }
 
 /** Answers when everything that the answer tells of is on the disk. */
-function perform(context: Context, asked: Asked): Answer | Problem | Promise<Answer | Problem> {
+function perform(context: Context, asked: FhirRequest): Answer | Problem | Promise<Answer | Problem> {
   const { database } = context.repository
   if (!isOne(asked)) return bundle(context, asked)
   const { interaction } = asked
@@ -51,7 +51,7 @@ function perform(context: Context, asked: Asked): Answer | Problem | Promise<Ans
 async function performRecorded(
   context: Context,
   outbox: Outbox,
-  asked: Asked,
+  asked: FhirRequest,
   { recordsOf, begun }: Audited<Answer | Problem>,
 ): Promise<PerformedChange<Answer | Problem>> {
   const { database } = context.repository
@@ -83,12 +83,12 @@ async function performRecorded(
   return { outcome, recorded: deliveries !== undefined }
 }
 
-function isBatch(asked: Asked): boolean {
+function isBatch(asked: FhirRequest): boolean {
   return !isOne(asked) && isRecord(asked.body) && asked.body.type === 'batch'
 }
 
 /** Whether it is not a Bundle. */
-function isOne(asked: Asked): asked is Asked & Call<EntryInteraction> {
+function isOne(asked: FhirRequest): asked is FhirRequest & Call<EntryInteraction> {
   return asked.interaction.kind !== 'bundle'
 }
 

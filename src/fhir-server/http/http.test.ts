@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
-import { fullAccess } from '../../consent/index.ts'
+import { fullAccess } from '../../smart/index.ts'
 import { type Fhir, guardOf, issueOf, patient, startFhir } from '../testing/fhir.ts'
 
 /** Sends the path as it is; everything else on the way tidies it up. */

@@ -1,9 +1,9 @@
-import { type Admitted, fullAccess, type Guard } from '../../consent/index.ts'
+import { type Authenticated, type Authenticator, fullAccess } from '../../smart/index.ts'
 
-const everybody: Admitted = {
+const everybody: Authenticated = {
   allowed: true,
   decide: () => ({ allowed: true, access: fullAccess, by: 'public' }),
 }
 
 /** Lets everybody do everything. */
-export const unguarded: Guard = { admit: () => everybody }
+export const unguarded: Authenticator = { authenticate: () => everybody }

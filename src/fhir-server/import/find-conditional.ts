@@ -1,5 +1,5 @@
-import { fullAccess } from '../../consent/index.ts'
 import { isResourceType, type Params, parseQuery } from '../../fhir/index.ts'
+import { fullAccess } from '../../smart/index.ts'
 import { isProblem } from '../problem.ts'
 import type { Repository } from '../repository/repository.ts'
 import { runQuery } from '../search/run-query.ts'
@@ -10,8 +10,8 @@ export function findConditional(reference: string, repository: Repository): stri
   if (!isResourceType(type)) return undefined
   const query = parseQuery([type], params, repository.baseUrl, false)
   if (isProblem(query)) return undefined
-  const reach = (of: string) => fullAccess.reach(of, 's')
-  const scene = { names: repository.names, baseUrl: repository.baseUrl, reach }
+  const filter = (of: string) => fullAccess.filterFor(of, 's')
+  const scene = { names: repository.names, baseUrl: repository.baseUrl, filter }
   const { hits, next } = runQuery(
     { database: repository.database, scene },
     { ...query, sort: [], count: 1 },

@@ -19,7 +19,7 @@ export const historyOfInstance: Handler<'history-instance'> = (context, call) =>
   if (isProblem(judged) && (context.versionAccess === 'current' || judged.problem === 'absent' || !current))
     return judged
   const answer = history(context, call, `${type}/${id}/_history`, turned => ({
-    parts: [{ type, reach: turned.access.reach(type, 'r') }],
+    parts: [{ type, filter: turned.access.filterFor(type, 'r') }],
     rid: current?.rid,
   }))
   // If no version is visible, nothing is revealed, not even that the history is long.
@@ -29,7 +29,7 @@ export const historyOfInstance: Handler<'history-instance'> = (context, call) =>
 export const historyOfType: Handler<'history-type'> = (context, call) => {
   const { type } = call.interaction
   return history(context, call, `${type}/_history`, turned => ({
-    parts: [{ type, reach: turned.access.reach(type, 's') }],
+    parts: [{ type, filter: turned.access.filterFor(type, 's') }],
   }))
 }
 
@@ -38,7 +38,7 @@ export const historyOfSystem: Handler<'history-system'> = (context, call) =>
   history(context, call, '_history', turned => ({
     parts: typesIn(context.repository).map(type => ({
       type,
-      reach: turned.access.reach(type, 's'),
+      filter: turned.access.filterFor(type, 's'),
     })),
   }))
 

@@ -1,4 +1,3 @@
-import { patchProblem } from '../../consent/index.ts'
 import {
   applyPatch,
   type ExactResource,
@@ -7,6 +6,7 @@ import {
   plainOf,
   resourceBodyWithId,
 } from '../../fhir/index.ts'
+import { checkPatch } from '../../smart/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
@@ -41,8 +41,8 @@ function patchStored(context: Context, call: Call, stored: Stored): Answer | Pro
   const judge = judgeOf(context, call)
   const resource = resultOf(stored, call.body)
   const result = isProblem(resource) ? resource : plainOf(resource)
-  const problem = patchProblem(call.body, resourceOf(stored), result, (letter, content) =>
-    reaches(judge, letter, content),
+  const problem = checkPatch(call.body, resourceOf(stored), result, (permission, content) =>
+    reaches(judge, permission, content),
   )
   if (problem) return problem
   return isProblem(resource) ? resource : replace(context, call, resource, stored.id, stored)

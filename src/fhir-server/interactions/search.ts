@@ -1,4 +1,3 @@
-import { hasCompartment } from '../../consent/index.ts'
 import {
   careRangeIn,
   fail,
@@ -10,6 +9,7 @@ import {
   resourceTypes,
   shaped,
 } from '../../fhir/index.ts'
+import { hasCompartment } from '../../smart/index.ts'
 import type { Answer } from '../answer.ts'
 import { addressOf, bundleJson, entryJson, type Link } from '../bundle-json.ts'
 import type { Call, Context, Handler, InteractionOf } from '../call.ts'
@@ -146,7 +146,8 @@ function typesOf({ interaction, access }: Call<Search>): readonly string[] | Pro
   if (isProblem(named) || named.length > 0) return named
   return resourceTypes.filter(
     type =>
-      access.reach(type, 's').length > 0 && (interaction.kind === 'search-system' || hasCompartment(type)),
+      access.filterFor(type, 's').length > 0 &&
+      (interaction.kind === 'search-system' || hasCompartment(type)),
   )
 }
 

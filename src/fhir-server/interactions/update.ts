@@ -1,5 +1,5 @@
-import { updateConflict } from '../../consent/index.ts'
 import { type ExactResource, fail, resourceBody, resourceBodyWithId } from '../../fhir/index.ts'
+import { findUpdateConflict } from '../../smart/index.ts'
 import { type Answer, currentVersion } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
 import { documentProblem } from '../documents.ts'
@@ -52,7 +52,7 @@ export function replace(
   if (!accepts(judge, 'u', before ? { ...resource, id } : resource)) return fail({ problem: 'out-of-reach' })
   const current = before ? (currentVersion(before) ?? 'deleted') : 'absent'
   const place = { type: resource.resourceType, id }
-  const conflict = updateConflict(call.access, place, current, call.preconditions)
+  const conflict = findUpdateConflict(call.access, place, current, call.preconditions)
   if (conflict) return conflict
   const hidden = documentProblem(context, call, resource)
   if (hidden) return hidden

@@ -1,5 +1,5 @@
-import type { Access } from '../../consent/index.ts'
 import { fail, type IncludeRule, limits, type Query } from '../../fhir/index.ts'
+import type { Access } from '../../smart/index.ts'
 import type { Problem } from '../problem.ts'
 import type { Database } from '../repository/database.ts'
 import { reachCondition } from './reach-condition.ts'
@@ -9,7 +9,7 @@ import { list, name, type Sql, sql } from './sql.ts'
 
 /**
  * What the rules bring along with what was found. Along a reference a resource is read (`r`), against one it is
- * searched (`s`): each is within the caller's reach for its type and letter.
+ * searched (`s`): each is within the caller's reach for its type and permission.
  */
 export function includesOf(
   database: Database,
@@ -27,7 +27,7 @@ export function includesOf(
     const fresh: Hit[] = []
     for (const rule of active)
       for (const rid of rule.direction === 'forward'
-        ? forward(database, { ...scene, reach: type => access.reach(type, 'r') }, rule, from)
+        ? forward(database, { ...scene, filter: type => access.filterFor(type, 'r') }, rule, from)
         : reverse(database, scene, rule, from)) {
         if (known.has(rid)) continue
         known.add(rid)
@@ -58,7 +58,7 @@ export function referredTo(
   const { database, scene } = ground
   const matching = matchingRids(ground, query)
   const known = new Set(matching)
-  const readable = { ...scene, reach: (type: string) => access.reach(type, 'r') }
+  const readable = { ...scene, filter: (type: string) => access.filterFor(type, 'r') }
   const rids = targetsOf(database, matching)
     .filter(([type]) => types.length === 0 || types.includes(type))
     .flatMap(([type, ids]) => reached(database, readable, type, isOneOf(ids)))
@@ -135,8 +135,8 @@ function reverse(
 }
 
 function reached(database: Database, scene: Scene, type: string, which: Sql): readonly number[] {
-  const reach = scene.reach(type)
-  const within = reach === 'everything' ? name('1') : reachCondition(scene, type, reach, 'r')
+  const filter = scene.filter(type)
+  const within = filter === 'everything' ? name('1') : reachCondition(scene, type, filter, 'r')
   const { text, values } = sql`SELECT r.rid FROM resource r
     WHERE r.tid = ${scene.names.typeId(type)} AND ${which} AND r.deleted = 0 AND ${within} ORDER BY r.rid LIMIT ${limits.INCLUDED_RESOURCES + 1}`
   return database.rows(text, values).map(([rid]) => Number(rid))

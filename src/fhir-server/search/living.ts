@@ -19,7 +19,7 @@ export function living(
 ): Sql {
   const inside = compartment === undefined ? undefined : [{ patient: compartment }]
   const lead = leadOf(scene, type, clauses)
-  const start = lead ? ridsOf(scene, type, lead) : compartmentRids(scene, type, inside ?? scene.reach(type))
+  const start = lead ? ridsOf(scene, type, lead) : compartmentRids(scene, type, inside ?? scene.filter(type))
   const tid = scene.names.typeId(type)
   return sql`SELECT ${columns} FROM resource ${name(row)} WHERE ${all([
     // With a start the plus keeps SQLite from beginning with all resources of the type.
@@ -33,11 +33,11 @@ export function living(
 
 /** Whether the resource in a row of the type lives, is reached by the caller, and all clauses hold for it. */
 export function isLiving(scene: Scene, type: string, clauses: readonly SearchClause[], row: string): Sql {
-  const reach = scene.reach(type)
+  const filter = scene.filter(type)
   return all([
     sql`${name(row)}.deleted = 0`,
     ...clauses.map(clause => condition(scene, type, clause, row)),
-    ...(reach === 'everything' ? [] : [reachCondition(scene, type, reach, row)]),
+    ...(filter === 'everything' ? [] : [reachCondition(scene, type, filter, row)]),
   ])
 }
 
@@ -46,8 +46,8 @@ export function isLiving(scene: Scene, type: string, clauses: readonly SearchCla
  * tells: whether a clause holds for few is a matter of everybody's data.
  */
 export function isBounded(scene: Scene, type: string, clauses: readonly SearchClause[]): boolean {
-  const reach = scene.reach(type)
-  if (reach !== 'everything') return compartmentRids(scene, type, reach) !== undefined
+  const filter = scene.filter(type)
+  if (filter !== 'everything') return compartmentRids(scene, type, filter) !== undefined
   return clauses.length === 0 || leadOf(scene, type, clauses) !== undefined
 }
 

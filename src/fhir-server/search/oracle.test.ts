@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
-import { type Access, isWithin, type Limit } from '../../consent/index.ts'
 import {
   couldMatch,
   escapeSearchValue,
@@ -17,6 +16,7 @@ import {
   patientsOf,
   type Resource,
 } from '../../fhir/index.ts'
+import { type Access, type Constraint, satisfies } from '../../smart/index.ts'
 import { isProblem } from '../problem.ts'
 import { openRepository, type Repository } from '../repository/repository.ts'
 import { samplePatients } from '../sample/index.ts'
@@ -43,7 +43,7 @@ before(async () => {
   const { created, refused } = repository.load(resources)
   assert.deepEqual([created, refused], [resources.length, []])
   for (const it of resources) byType.set(it.resourceType, [...(byType.get(it.resourceType) ?? []), it])
-  const guard = guardOf({ any: { reach: (type, letter) => access.reach(type, letter) } })
+  const guard = guardOf({ any: { filterFor: (type, permission) => access.filterFor(type, permission) } })
   fhir = (await startFhir({ dataFile: file, guard })).as('any')
 })
 after(async () => {
@@ -158,7 +158,11 @@ const asked = fc
     }
   })
 
-function limitsOf(resource: Resource, kind: string, pair: Pair | undefined): readonly Limit[] | undefined {
+function limitsOf(
+  resource: Resource,
+  kind: string,
+  pair: Pair | undefined,
+): readonly Constraint[] | undefined {
   const [patient = 'none'] = patientsOf(resource, BASE)
   const query = pair ? { query: [pair] } : {}
   switch (kind) {
@@ -213,8 +217,8 @@ describe('a chain in SQL', () => {
 
   it('finds the same, whether it begins the search or is looked up for each resource', () => {
     let found = 0
-    for (const reach of ['everything', [{ patient: byType.get('Patient')?.[0]?.id ?? '' }]] as const) {
-      access = { reach: type => (type === 'Practitioner' ? 'everything' : reach) }
+    for (const filter of ['everything', [{ patient: byType.get('Patient')?.[0]?.id ?? '' }]] as const) {
+      access = { filterFor: type => (type === 'Practitioner' ? 'everything' : filter) }
       for (const [type, pairs] of Object.entries(CHAINS))
         for (const pair of pairs) {
           const leading = search(type, [pair], () => true)
@@ -233,14 +237,14 @@ describe('a chain in SQL', () => {
 })
 
 describe('a search in SQL', () => {
-  it('finds what matches and is within reach, and counts no more', async () => {
+  it('finds what matches and is within filter, and counts no more', async () => {
     let found = 0
     await fc.assert(
       fc.asyncProperty(asked, async ({ type, pairs, limits }) => {
-        const reach = limits ?? 'everything'
-        access = { reach: () => reach }
+        const filter = limits ?? 'everything'
+        access = { filterFor: () => filter }
         const expected = (byType.get(type) ?? [])
-          .filter(it => isWithin(it, reach, BASE))
+          .filter(it => satisfies(it, filter, BASE))
           .filter(it => pairs.every(pair => isMatch(it, pair)))
           .map(it => it.id)
           .toSorted()

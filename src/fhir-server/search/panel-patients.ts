@@ -1,4 +1,4 @@
-import type { Panel, Roster } from '../../consent/index.ts'
+import type { Panel, PanelMembership } from '../../smart/index.ts'
 import type { Names } from '../repository/names.ts'
 import type { Repository } from '../repository/repository.ts'
 import { joined, type Sql, sql } from './sql.ts'
@@ -23,9 +23,9 @@ export function panelPatients(names: Names, panel: Panel): Sql {
 }
 
 /** Tells of one patient at a time what `panelPatients` tells of all. */
-export function rosterOf({ database, names }: Repository): Roster {
+export function rosterOf({ database, names }: Repository): PanelMembership {
   return {
-    holds(panel, patient) {
+    includes(panel, patient) {
       const { text, values } =
         sql`SELECT 1 FROM (${panelPatients(names, panel)}) WHERE id = ${patient} LIMIT 1`
       return database.rows(text, values).length > 0

@@ -1,5 +1,5 @@
-import { groupLimits, type LimitGroup, type Panel, type Reach } from '../../consent/index.ts'
 import { parseSearch } from '../../fhir/index.ts'
+import { type AccessFilter, type ConstraintGroup, groupConstraints, type Panel } from '../../smart/index.ts'
 import { condition } from './conditions.ts'
 import { panelPatients } from './panel-patients.ts'
 import type { Scene } from './scene.ts'
@@ -9,20 +9,20 @@ import { all, any, list, name, type Sql, sql } from './sql.ts'
 export function reachCondition(
   scene: Scene,
   type: string,
-  reach: Exclude<Reach, 'everything'>,
+  filter: Exclude<AccessFilter, 'everything'>,
   row: string,
 ): Sql {
   return any(
-    groupLimits(reach).map(group =>
+    groupConstraints(filter).map(group =>
       all([subjectCondition(scene, type, group.subject, row), queriesCondition(scene, type, group, row)]),
     ),
   )
 }
 
 /** Where every limit is a patient's compartment, its members: few, and a good begin of a search. */
-export function compartmentRids(scene: Scene, type: string, reach: Reach): Sql | undefined {
-  if (reach === 'everything' || !reach.every(limit => limit.patient !== undefined)) return undefined
-  const patients = [...new Set(reach.flatMap(limit => limit.patient ?? []))]
+export function compartmentRids(scene: Scene, type: string, filter: AccessFilter): Sql | undefined {
+  if (filter === 'everything' || !filter.every(limit => limit.patient !== undefined)) return undefined
+  const patients = [...new Set(filter.flatMap(limit => limit.patient ?? []))]
   return sql`SELECT c.rid FROM compartment c WHERE c.patient IN (${list(patients)}) AND c.tid = ${scene.names.typeId(type)}`
 }
 
@@ -42,7 +42,7 @@ function compartmentCondition(scene: Scene, type: string, patient: string, row: 
 /** Whether the version in the row contains nothing about a patient outside the limit (`isWithin` in consent). */
 function containsNoOther(
   scene: Scene,
-  { patient, panel }: LimitGroup['subject'],
+  { patient, panel }: ConstraintGroup['subject'],
   row: string,
 ): Sql | undefined {
   const at = name(row)
@@ -59,12 +59,12 @@ function containsNoOther(
 export function subjectCondition(
   scene: Scene,
   type: string,
-  limit: LimitGroup['subject'],
+  limit: ConstraintGroup['subject'],
   row: string,
   resourceRow = row,
 ): Sql {
   // Only of writes, which are judged by their content and not by a query.
-  if (limit.sole) return name('0')
+  if (limit.exclusive) return name('0')
   const parts: Sql[] = []
   if (limit.patient !== undefined) parts.push(compartmentCondition(scene, type, limit.patient, row))
   if (limit.panel) parts.push(panelCondition(scene, type, limit.panel, row))
@@ -75,7 +75,7 @@ export function subjectCondition(
 }
 
 /** Whether the search values of the resource in the row, which lives, meet one of the queries. */
-export function queriesCondition(scene: Scene, type: string, { queries }: LimitGroup, row: string): Sql {
+export function queriesCondition(scene: Scene, type: string, { queries }: ConstraintGroup, row: string): Sql {
   return any(
     queries.map(query =>
       all(query.map(([parameter, value]) => granularCondition(scene, type, parameter, value, row))),

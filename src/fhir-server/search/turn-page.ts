@@ -1,5 +1,5 @@
-import { holderOf } from '../../consent/index.ts'
 import { fail, type Interaction, type Params, paramsOfPage } from '../../fhir/index.ts'
+import { grantFingerprint } from '../../smart/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
 import type { SqlValue } from '../repository/database.ts'
@@ -28,7 +28,7 @@ export function turnPage<I extends Paged>(context: Context, call: Call<I>, of: s
       code: 'invalid',
       text: 'Cannot read page: follow the link as it was given',
     })
-  if (place.holder !== holderOf(call.admitted.grant)) return fail({ problem: 'out-of-reach' })
+  if (place.holder !== grantFingerprint(call.admitted.grant)) return fail({ problem: 'out-of-reach' })
   const interaction: I = { ...call.interaction, params }
   const decision = call.admitted.decide(interaction)
   if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
@@ -46,7 +46,7 @@ export function nextLink(
   of: string,
   after: readonly SqlValue[],
 ): { readonly relation: 'next'; readonly url: string } {
-  const holder = holderOf(admitted.grant)
+  const holder = grantFingerprint(admitted.grant)
   const page = context.pages.seal({ of, params: interaction.params, after, holder })
   return { relation: 'next', url: `${address}?${PAGE}=${page}` }
 }

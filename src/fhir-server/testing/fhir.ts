@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { FastifyInstance } from 'fastify'
-import type { Access, Guard, VersionAccess } from '../../consent/index.ts'
 import { outcome, type Resource } from '../../fhir/index.ts'
+import type { Access, Authenticator, VersionAccess } from '../../smart/index.ts'
 import { type FhirServerOptions, fhirServer } from '../index.ts'
 
 export const BASE = 'http://fhir.test/fhir'
@@ -55,7 +55,7 @@ export interface Fhir {
 
 /** Starts a server on data of its own: the embedded one, or one behind the gateway. */
 export type StartFhir = (options?: {
-  readonly guard?: Guard
+  readonly guard?: Authenticator
   readonly versionAccess?: VersionAccess
 }) => Promise<Fhir>
 
@@ -90,9 +90,9 @@ export function client(app: FastifyInstance, standing: Readonly<Record<string, s
 }
 
 /** A guard that knows its callers by name and lets each interaction through within a fixed access. */
-export function guardOf(accesses: Readonly<Record<string, Access>>): Guard {
+export function guardOf(accesses: Readonly<Record<string, Access>>): Authenticator {
   return {
-    async admit(authorization) {
+    async authenticate(authorization) {
       const access = accesses[authorization?.replace('Bearer ', '') ?? '']
       if (!access)
         return {
@@ -107,11 +107,12 @@ export function guardOf(accesses: Readonly<Record<string, Access>>): Guard {
 }
 
 /** What one patient's own app may do: everything in that compartment, and reading who is shared. */
-export function patientAccess(patient: string, letters = 'cruds'): Access {
+export function patientAccess(patient: string, permissions = 'cruds'): Access {
   return {
-    reach(type, letter) {
-      if (!letters.includes(letter)) return []
-      if (type === 'Practitioner' || type === 'Organization') return 'rs'.includes(letter) ? 'everything' : []
+    filterFor(type, permission) {
+      if (!permissions.includes(permission)) return []
+      if (type === 'Practitioner' || type === 'Organization')
+        return 'rs'.includes(permission) ? 'everything' : []
       return [{ patient }]
     },
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { fullAccess } from '../../consent/index.ts'
 import { outcome } from '../../fhir/index.ts'
+import { fullAccess } from '../../smart/index.ts'
 import { BASE, condition, type Fhir, guardOf, issueOf, patientAccess, type StartFhir } from './fhir.ts'
 import { startTwoPatients } from './two-patients.ts'
 
@@ -45,7 +45,7 @@ export function reachSuite(start: StartFhir): void {
     it('passes the refusal of the guard on, for each entry too', async () => {
       const refusing = await start({
         guard: {
-          admit: async () => ({
+          authenticate: async () => ({
             allowed: true,
             decide: interaction =>
               interaction.kind === 'bundle' || interaction.kind === 'read'

@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict'
-import { type Access, fullAccess, type VersionAccess } from '../../consent/index.ts'
+import { type Access, fullAccess, type VersionAccess } from '../../smart/index.ts'
 import { condition, type Fhir, guardOf, observation, patient, patientAccess, type StartFhir } from './fhir.ts'
 
 const category = (code: string) => ({
   category: [{ coding: [{ system: 'http://terminology.hl7.org/CodeSystem/observation-category', code }] }],
 })
 const vitals: Access = {
-  reach: type => (type === 'Observation' ? [{ patient: 'ann', query: [['category', 'vital-signs']] }] : []),
+  filterFor: type =>
+    type === 'Observation' ? [{ patient: 'ann', query: [['category', 'vital-signs']] }] : [],
 }
-const noPatients: Access = { reach: type => (type === 'Patient' ? [] : 'everything') }
+const noPatients: Access = { filterFor: type => (type === 'Patient' ? [] : 'everything') }
 const unreadable: Access = {
-  reach: () => [{ query: [['nothing', 'x']] }, { query: [['patient.name', 'x']] }],
+  filterFor: () => [{ query: [['nothing', 'x']] }, { query: [['patient.name', 'x']] }],
 }
 
 const DATA = [
@@ -59,7 +60,10 @@ export async function startTwoPatients(
       vitals,
       noPatients,
       unreadable,
-      user: { reach: (type, letter) => (type === 'Practitioner' && letter === 'r' ? [{ id: 'dr' }] : []) },
+      user: {
+        filterFor: (type, permission) =>
+          type === 'Practitioner' && permission === 'r' ? [{ id: 'dr' }] : [],
+      },
     }),
   })
   const all = fhir.as('all')

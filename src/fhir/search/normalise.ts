@@ -1,6 +1,6 @@
 import { SEARCHED_CHARACTERS } from '../limits.ts'
 
-/** Letters that Unicode does not take apart into a base letter and an accent. */
+/** Letters that Unicode does not take apart into a base permission and an accent. */
 const folded: Readonly<Record<string, string>> = {
   ß: 'ss',
   æ: 'ae',
@@ -38,6 +38,6 @@ function withoutAccents(text: string): string {
     .normalize('NFKD')
     .replace(/\p{M}+/gu, '')
     .toLowerCase()
-    .replace(/[ßæœøłđðþıħ]/g, letter => folded[letter] ?? letter)
+    .replace(/[ßæœøłđðþıħ]/g, permission => folded[permission] ?? permission)
     .replace(/\p{M}+/gu, '')
 }

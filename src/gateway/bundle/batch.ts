@@ -1,4 +1,3 @@
-import { failedEntry, openTurns } from '../../door/index.ts'
 import {
   type BundleBudget,
   isProblem,
@@ -6,6 +5,7 @@ import {
   openBundleBudget,
   RESPONSE_TOO_LARGE,
 } from '../../fhir/index.ts'
+import { createTurns, describeFailedEntry } from '../../fhir-api/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { answerOf, type Problem } from '../problem.ts'
@@ -22,7 +22,7 @@ export async function batch(
   calls: readonly (Call | Problem)[],
 ): Promise<Answer> {
   const budget = openBundleBudget(bundle.connection)
-  const takeTurns = openTurns()
+  const takeTurns = createTurns()
   const entries: string[] = []
   for (const call of calls) {
     entries.push(await processEntry(context, budget, call))
@@ -41,7 +41,7 @@ async function processEntry(context: Context, budget: BundleBudget, call: Call |
       : fit(budget, outcome, isWriting(allowed.interaction))
   } catch (error) {
     allowed.report(error)
-    return entryAnswer({ ...failedEntry(error), headers: {} })
+    return entryAnswer({ ...describeFailedEntry(error), headers: {} })
   }
 }
 

@@ -1,4 +1,3 @@
-import { hiddenProblem } from '../../consent/index.ts'
 import {
   type ExactResource,
   fail,
@@ -7,6 +6,7 @@ import {
   type Params,
   staleness,
 } from '../../fhir/index.ts'
+import { failHidden } from '../../smart/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, InteractionOf } from '../call.ts'
 import { patched } from '../interactions/patch.ts'
@@ -29,7 +29,7 @@ export type Step =
   | {
       readonly kind: 'write'
       readonly call: Call
-      readonly letter: 'c' | 'u' | 'd'
+      readonly permission: 'c' | 'u' | 'd'
       readonly identity: string
       readonly request: Readonly<Record<string, string>>
       readonly resource?: ExactResource
@@ -96,21 +96,21 @@ async function createStep(
     const answer = await unchanged(context, call, match.resource, match.exact)
     return { kind: 'answered', answer, identity: `${type}/${match.resource.id}` }
   }
-  const narrowing = found?.isTrusted && exactParams(type, call.access.reach(type, 's'))
+  const narrowing = found?.isTrusted && exactParams(type, call.access.filterFor(type, 's'))
   const ifNoneExist = narrowing ? queryOf([...(condition ?? []), ...narrowing], context.addresses) : undefined
   return newStep(call, 'c', type, resource, ifNoneExist)
 }
 
 function newStep(
   call: Call,
-  letter: 'c' | 'u',
+  permission: 'c' | 'u',
   type: string,
   resource: ExactResource,
   ifNoneExist?: string,
 ): Step {
   const { id: _, ...content } = resource
   return {
-    ...{ kind: 'write', call, letter, identity: newIdentity(type) },
+    ...{ kind: 'write', call, permission, identity: newIdentity(type) },
     request: { method: 'POST', url: type, ...(ifNoneExist !== undefined && { ifNoneExist }) },
     resource: { ...content, resourceType: type },
   }
@@ -147,7 +147,7 @@ async function updateStep(context: Context, call: Call, type: string, id: string
   const bound = bindingTo(living)
   if (!bound) return fail({ problem: 'no-version', type })
   return {
-    ...{ kind: 'write', call, letter: 'u', identity: `${type}/${id}`, resource },
+    ...{ kind: 'write', call, permission: 'u', identity: `${type}/${id}`, resource },
     request: { method: 'PUT', url: `${type}/${id}`, ...inEntry(bound) },
   }
 }
@@ -163,7 +163,7 @@ async function patchStep(context: Context, call: Call, type: string, id: string)
   const bound = bindingTo(found)
   if (!bound) return fail({ problem: 'no-version', type })
   return {
-    ...{ kind: 'write', call, letter: 'u', identity: `${type}/${id}`, resource: next },
+    ...{ kind: 'write', call, permission: 'u', identity: `${type}/${id}`, resource: next },
     request: { method: 'PUT', url: `${type}/${id}`, ...inEntry(bound) },
   }
 }
@@ -173,13 +173,13 @@ async function deleteStep(context: Context, call: Call, type: string, id: string
   if (isProblem(before)) return before
   if (before.kind === 'deleted') return { kind: 'answered', answer: NO_CONTENT }
   if (before.kind !== 'living') {
-    const problem = hiddenProblem(call.access, 'd', type, id)
+    const problem = failHidden(call.access, 'd', type, id)
     return problem.problem === 'absent' ? { kind: 'answered', answer: NO_CONTENT } : problem
   }
   const bound = bindingTo(before) ?? {}
   return (
     staleness(currentVersion(before), call.preconditions) ?? {
-      ...{ kind: 'write', call, letter: 'd', identity: `${type}/${id}` },
+      ...{ kind: 'write', call, permission: 'd', identity: `${type}/${id}` },
       request: { method: 'DELETE', url: `${type}/${id}`, ...inEntry(bound) },
     }
   )
@@ -197,7 +197,7 @@ export async function stepProblem(
   step: Step,
   identities: Identities,
 ): Promise<Problem | undefined> {
-  if (step.kind !== 'write' || !step.resource || step.letter === 'd') return undefined
+  if (step.kind !== 'write' || !step.resource || step.permission === 'd') return undefined
   const content = linked(step.resource, identities) as ExactResource
-  return contentProblem(context, step.call, step.letter, content)
+  return contentProblem(context, step.call, step.permission, content)
 }

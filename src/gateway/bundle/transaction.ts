@@ -1,4 +1,3 @@
-import { openTurns } from '../../door/index.ts'
 import {
   type BundleBudget,
   type Entry,
@@ -11,6 +10,7 @@ import {
   parseExact,
   RESPONSE_TOO_LARGE,
 } from '../../fhir/index.ts'
+import { createTurns } from '../../fhir-api/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { mayShow } from '../interactions/written.ts'
@@ -40,7 +40,7 @@ export async function transaction(
   const misnamed = fullUrlProblem(entries, context.baseUrl)
   if (misnamed) return misnamed
   const steps: Step[] = []
-  const takeTurns = openTurns()
+  const takeTurns = createTurns()
   const reads = openBundleBudget(bundle.connection)
   for (const [entry, call] of calls.entries()) {
     const step = reads.problem() ?? (isProblem(call) ? call : await judgedStep(context, call, reads))
@@ -88,7 +88,9 @@ async function problemAmong(
   const identities = identitiesOf(steps, entries)
   const writing = {
     ...context,
-    writing: new Set(steps.flatMap(it => (it.kind === 'write' && it.letter !== 'd' ? [it.identity] : []))),
+    writing: new Set(
+      steps.flatMap(it => (it.kind === 'write' && it.permission !== 'd' ? [it.identity] : [])),
+    ),
   }
   const written = new Set<string>()
   for (const [entry, step] of steps.entries()) {
@@ -162,7 +164,7 @@ async function answersIn(
   if (!Array.isArray(answered) || !Array.isArray(exact) || answered.length !== writes.length)
     return fail({ problem: 'upstream-broken', why: 'it did not answer every entry of a transaction' })
   const answers = new Map<Step, WrittenEntry>()
-  const takeTurns = openTurns()
+  const takeTurns = createTurns()
   for (const [at, step] of writes.entries()) {
     answers.set(step, await writtenEntry(context, step, answered[at], exact[at]))
     await takeTurns()

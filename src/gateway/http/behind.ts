@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { type Behind, sendBody, sendContent } from '../../door/index.ts'
+import { type Behind, sendBody, sendContent } from '../../fhir-api/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Context } from '../call.ts'
 import { handle } from '../handle.ts'

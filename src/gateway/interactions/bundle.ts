@@ -1,5 +1,5 @@
-import type { Access } from '../../consent/index.ts'
 import { type Entry, fail, isProblem, parseEntries, resourceTypes } from '../../fhir/index.ts'
+import type { Access } from '../../smart/index.ts'
 import { batch } from '../bundle/batch.ts'
 import { entryCall } from '../bundle/entry-call.ts'
 import { transaction } from '../bundle/transaction.ts'
@@ -51,7 +51,7 @@ function isPlain(call: Call | Problem, baseUrl: string): boolean {
 }
 
 function doesAll(access: Access): boolean {
-  const isAll = (letter: 'c' | 'u' | 'd') =>
-    resourceTypes.every(type => access.reach(type, letter) === 'everything')
+  const isAll = (permission: 'c' | 'u' | 'd') =>
+    resourceTypes.every(type => access.filterFor(type, permission) === 'everything')
   return seesAll(access) && isAll('c') && isAll('u') && isAll('d')
 }

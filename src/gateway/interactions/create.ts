@@ -26,13 +26,13 @@ export async function createNew(
   context: Context,
   call: Call,
   type: string,
-  letter: 'c' | 'u',
+  permission: 'c' | 'u',
   condition?: Params,
 ): Promise<Answer | Problem> {
-  const resource = bodyOf(call, letter, type)
+  const resource = bodyOf(call, permission, type)
   if (isProblem(resource)) return resource
   const { id: _, ...content } = resource
-  const problem = await contentProblem(context, call, letter, { ...content, resourceType: type })
+  const problem = await contentProblem(context, call, permission, { ...content, resourceType: type })
   if (problem) return problem
   const header = condition && conditionHeader(context, call, type, condition)
   return written(
@@ -44,6 +44,6 @@ export async function createNew(
 
 /** So that two at the same time do not both create it; as far as parameters say what the caller reaches. */
 function conditionHeader({ addresses }: Context, { access }: Call, type: string, condition: Params) {
-  const narrowing = exactParams(type, access.reach(type, 's'))
+  const narrowing = exactParams(type, access.filterFor(type, 's'))
   return narrowing ? { 'if-none-exist': queryOf([...condition, ...narrowing], addresses) } : {}
 }

@@ -1,5 +1,5 @@
-import { hiddenProblem } from '../../consent/index.ts'
 import { isProblem, staleness } from '../../fhir/index.ts'
+import { failHidden } from '../../smart/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
 import { currentVersion, look } from '../judge/find.ts'
@@ -30,7 +30,7 @@ async function removeOne(context: Context, call: Call, type: string, id: string)
   if (isProblem(before)) return before
   if (before.kind === 'deleted') return staleness(undefined, call.preconditions) ?? NO_CONTENT
   if (before.kind !== 'living') {
-    const problem = hiddenProblem(call.access, 'd', type, id)
+    const problem = failHidden(call.access, 'd', type, id)
     // What the caller may know to be absent is as deleted as it can be (R4 http.html#delete).
     return problem.problem === 'absent' ? (staleness(undefined, call.preconditions) ?? NO_CONTENT) : problem
   }

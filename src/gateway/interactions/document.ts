@@ -15,8 +15,8 @@ import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { find } from '../judge/find.ts'
 import { judgeOf } from '../judge/judge.ts'
+import { spelledOut } from '../membership/spelled-out.ts'
 import type { Problem } from '../problem.ts'
-import { spelledOut } from '../roster/spelled-out.ts'
 import { bundleText } from '../search/bundle-text.ts'
 import { turnPage } from '../search/turn-page.ts'
 import { declined } from '../upstream/declined.ts'
@@ -105,8 +105,8 @@ function entriesIn(bundle: unknown): readonly Entry[] | undefined {
  */
 function readsRecord({ access }: Call): boolean {
   return resourceTypes.every(type => {
-    const reach = compartmentParameters(type).length === 0 ? 'everything' : access.reach(type, 'r')
-    return reach === 'everything' || reach.some(limit => !limit.query && limit.id === undefined)
+    const filter = compartmentParameters(type).length === 0 ? 'everything' : access.filterFor(type, 'r')
+    return filter === 'everything' || filter.some(limit => !limit.query && limit.id === undefined)
   })
 }
 
@@ -141,8 +141,8 @@ function patientIn(params: Params, baseUrl: string): string | undefined {
 }
 
 async function mayHaveDocuments(context: Context, call: Call, patient: string): Promise<boolean> {
-  const reach = call.access.reach('DocumentReference', 's')
-  const spelled = await spelledOut(context, call, 'DocumentReference', reach, [patient])
+  const filter = call.access.filterFor('DocumentReference', 's')
+  const spelled = await spelledOut(context, call, 'DocumentReference', filter, [patient])
   return (
     spelled === 'everything' ||
     spelled.some(limit => limit.patient === patient || (limit.patient === undefined && !limit.panel))

@@ -1,6 +1,5 @@
-import { hiddenProblem } from '../../consent/index.ts'
 import { isProblem, type Params, parseHistory } from '../../fhir/index.ts'
-import type { Letter } from '../../scope/index.ts'
+import { failHidden, type Permission } from '../../smart/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler, InteractionOf } from '../call.ts'
 import { hiddenNow, unjudged } from '../judge/find.ts'
@@ -25,9 +24,9 @@ export const historyOfInstance: Handler<'history-instance'> = async (context, ca
   const answer = await history(context, call, 'r')
   if (answer !== 'nothing' && isProblem(answer)) {
     const unseen = await unjudged(context, call, 'r', type, id, answer)
-    return isProblem(unseen) ? unseen : hiddenProblem(call.access, 'r', type, id)
+    return isProblem(unseen) ? unseen : failHidden(call.access, 'r', type, id)
   }
-  return answer === 'nothing' ? hiddenProblem(call.access, 'r', type, id) : answer
+  return answer === 'nothing' ? failHidden(call.access, 'r', type, id) : answer
 }
 
 export const historyOfType: Handler<'history-type'> = async (context, call) => {
@@ -44,7 +43,7 @@ export const historyOfSystem: Handler<'history-system'> = async (context, call) 
 async function history(
   context: Context,
   asked: Call<History>,
-  letter: Letter,
+  permission: Permission,
 ): Promise<Answer | 'nothing' | Problem> {
   const path = pathOf(asked.interaction)
   if (isPassed(asked)) return historyAll(context, asked)
@@ -54,7 +53,7 @@ async function history(
   if (spot && isPassed(call)) return historyAll(context, call, spot.link)
   const query = parseHistory(call.interaction.params, call.preferences.lenient)
   if (isProblem(query)) return query
-  const page = await scanVersions(context, call, letter, {
+  const page = await scanVersions(context, call, permission, {
     ...{ first: withQuery(context, path, atOnce(query)), count: query.count, from: spot },
     ...(call.interaction.kind === 'history-instance' && { of: call.interaction }),
   })

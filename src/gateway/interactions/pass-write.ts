@@ -1,5 +1,5 @@
 import { exactText, type Interaction, type Params, parseSearch } from '../../fhir/index.ts'
-import type { Letter } from '../../scope/index.ts'
+import type { Permission } from '../../smart/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, InteractionOf } from '../call.ts'
 import { seesAll } from '../judge/sees-all.ts'
@@ -26,10 +26,14 @@ const METHODS = {
  * Whether a write may go by as it is: the caller may do it to all of a type, and see whatever is answered. What is
  * recorded is read before it is changed, so that it is filed under whose it was; a new resource was nobody's.
  */
-export function isPassed({ isRecorded, baseUrl }: Context, call: Call<Write>, letter: Letter): boolean {
+export function isPassed(
+  { isRecorded, baseUrl }: Context,
+  call: Call<Write>,
+  permission: Permission,
+): boolean {
   if (isRecorded && call.interaction.kind !== 'create') return false
   if (hasCondition(call.interaction, baseUrl)) return false
-  return seesAll(call.access) && call.access.reach(call.interaction.type, letter) === 'everything'
+  return seesAll(call.access) && call.access.filterFor(call.interaction.type, permission) === 'everything'
 }
 
 /** Whether a write has a condition whose matches can be compared with it: then the upstream does not decide alone. */

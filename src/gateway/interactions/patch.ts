@@ -1,4 +1,3 @@
-import { patchProblem } from '../../consent/index.ts'
 import {
   applyPatch,
   type ExactResource,
@@ -9,6 +8,7 @@ import {
   plainOf,
   resourceBodyWithId,
 } from '../../fhir/index.ts'
+import { checkPatch } from '../../smart/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
 import { find, type Living } from '../judge/find.ts'
@@ -53,7 +53,7 @@ export function patched(context: Context, call: Call, type: string, id: string):
     const judge = await judgeOf(context, call, after ? [before.resource, after] : [before.resource])
     if (isProblem(judge)) return judge
     return (
-      patchProblem(call.body, before.resource, isProblem(next) ? next : plainOf(next), judge.reaches) ?? next
+      checkPatch(call.body, before.resource, isProblem(next) ? next : plainOf(next), judge.reaches) ?? next
     )
   }
 }

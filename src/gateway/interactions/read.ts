@@ -34,8 +34,8 @@ export const read: Handler<'read'> = async (context, call) => {
 
 /** Whether a Binary may be one that can be read through a DocumentReference. */
 function isLimitedBinary({ interaction, access }: Call<Read>): boolean {
-  const reach = access.reach('Binary', 'r')
-  return interaction.type === 'Binary' && reach !== 'everything' && reach.length > 0
+  const filter = access.filterFor('Binary', 'r')
+  return interaction.type === 'Binary' && filter !== 'everything' && filter.length > 0
 }
 
 /**

@@ -1,5 +1,5 @@
-import { updateConflict } from '../../consent/index.ts'
 import { type ExactResource, fail, isProblem } from '../../fhir/index.ts'
+import { findUpdateConflict } from '../../smart/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
 import { currentVersion, type Deleted, type Living, look, type Unseen } from '../judge/find.ts'
@@ -85,7 +85,7 @@ export function conflictWith(
 ): Problem | undefined {
   const unseen = before.kind === 'deleted' ? 'deleted' : 'absent'
   const current = before.kind === 'living' ? currentVersion(before) : unseen
-  return updateConflict(access, { type, id }, current, preconditions)
+  return findUpdateConflict(access, { type, id }, current, preconditions)
 }
 
 /** The precondition under which what was judged is still what is stored. */

@@ -58,7 +58,7 @@ export async function documentProblem(
   resource: Resource,
 ): Promise<Problem | undefined> {
   if (resource.resourceType !== 'DocumentReference') return undefined
-  if (call.access.reach('Binary', 'r') === 'everything') return undefined
+  if (call.access.filterFor('Binary', 'r') === 'everything') return undefined
   const named = binariesNamed(asStored(context, resource), context.baseUrl)
   if (named.size > limits.BINARIES_OF_DOCUMENT)
     return fail({
@@ -78,9 +78,9 @@ function asStored({ addresses }: Context, resource: Resource): Resource {
 
 /** Whoever may write a Binary knows what is in it, without reading it. */
 async function mayTouch(context: Context, call: Call, id: string): Promise<boolean> {
-  for (const letter of ['r', 'c', 'u'] as const) {
-    if (call.access.reach('Binary', letter).length === 0) continue
-    const seen = await look(context, call, letter, 'Binary', id)
+  for (const permission of ['r', 'c', 'u'] as const) {
+    if (call.access.filterFor('Binary', permission).length === 0) continue
+    const seen = await look(context, call, permission, 'Binary', id)
     if (!isProblem(seen) && seen.kind === 'living') return true
   }
   return (await findConveyed(context, call, id)) !== undefined

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { hiddenProblem, type Judged, tellsAbsence } from '../../consent/index.ts'
 import {
   type CurrentVersion,
   fail,
@@ -8,7 +7,7 @@ import {
   isResource,
   type Resource,
 } from '../../fhir/index.ts'
-import type { Letter } from '../../scope/index.ts'
+import { type CachedAccess, failHidden, mayRevealAbsence, type Permission } from '../../smart/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
 import { declined } from '../upstream/declined.ts'
@@ -43,16 +42,16 @@ export interface Unseen {
   readonly kind: 'absent' | 'outside'
 }
 
-/** Looks a resource up with a letter, for who may see it, and tells the caller nothing about the rest. */
+/** Looks a resource up with a permission, for who may see it, and tells the caller nothing about the rest. */
 export async function find(
   context: Context,
   call: Call,
-  letter: Letter,
+  permission: Permission,
   type: string,
   id: string,
   version?: string,
 ): Promise<Living | Deleted | Problem> {
-  return told(await look(context, call, letter, type, id, version), call, letter, type, id)
+  return told(await look(context, call, permission, type, id, version), call, permission, type, id)
 }
 
 /**
@@ -65,7 +64,8 @@ export async function hiddenNow(
   type: string,
   id: string,
 ): Promise<Problem | undefined> {
-  if (context.versionAccess === 'version' || call.access.reach(type, 'r') === 'everything') return undefined
+  if (context.versionAccess === 'version' || call.access.filterFor(type, 'r') === 'everything')
+    return undefined
   const current = await find(context, call, 'r', type, id)
   return isProblem(current) ? current : undefined
 }
@@ -74,12 +74,12 @@ export async function hiddenNow(
 export function told(
   seen: Living | Deleted | Unseen | Problem,
   call: Call,
-  letter: Letter,
+  permission: Permission,
   type: string,
   id: string,
 ): Living | Deleted | Problem {
   if (isProblem(seen) || seen.kind === 'living' || seen.kind === 'deleted') return seen
-  return hiddenProblem(call.access, letter, type, id)
+  return failHidden(call.access, permission, type, id)
 }
 
 /**
@@ -89,26 +89,27 @@ export function told(
 export async function look(
   context: Context,
   call: Call,
-  letter: Letter,
+  permission: Permission,
   type: string,
   id: string,
   version?: string,
 ): Promise<Living | Deleted | Unseen | Problem> {
   const path = `/${type}/${id}${version === undefined ? '' : `/_history/${version}`}`
   const answer = await context.upstream.ask(getting(call, path))
-  if (isProblem(answer)) return unjudged(context, call, letter, type, id, answer)
+  if (isProblem(answer)) return unjudged(context, call, permission, type, id, answer)
   const { status } = answer
   if (status !== 200 && status !== 404 && status !== 410)
-    return unjudged(context, call, letter, type, id, declined(answer, call.access))
-  const seen = status === 200 ? judged(context, call, letter, answer, type, id) : undefined
+    return unjudged(context, call, permission, type, id, declined(answer, call.access))
+  const seen = status === 200 ? judged(context, call, permission, answer, type, id) : undefined
   const living = seen instanceof Promise ? await seen : seen
-  if (living && isProblem(living)) return unjudged(context, call, letter, type, id, living)
+  if (living && isProblem(living)) return unjudged(context, call, permission, type, id, living)
   if (living) return living
-  if (call.access.reach(type, letter) === 'everything') return { kind: status === 410 ? 'deleted' : 'absent' }
-  if (status !== 200) await within(context, call, letter, undefined, type, id)
+  if (call.access.filterFor(type, permission) === 'everything')
+    return { kind: status === 410 ? 'deleted' : 'absent' }
+  if (status !== 200) await within(context, call, permission, undefined, type, id)
   const last = await lastVersion(context, call, type, id)
   if (last && isProblem(last)) return last
-  const wasWithin = await within(context, call, letter, last, type, id)
+  const wasWithin = await within(context, call, permission, last, type, id)
   if (typeof wasWithin === 'object') return wasWithin
   if (status === 410 && wasWithin) return { kind: 'deleted' }
   return { kind: status === 404 ? 'absent' : 'outside' }
@@ -122,17 +123,20 @@ export async function look(
 export async function unjudged(
   context: Context,
   call: Call,
-  letter: Letter,
+  permission: Permission,
   type: string,
   id: string,
   problem: Problem,
 ): Promise<Unseen | Problem> {
-  if (!OF_ONE_RESPONSE.has(problem.problem) || tellsAbsence(call.access.reach(type, letter), type, id))
+  if (
+    !OF_ONE_RESPONSE.has(problem.problem) ||
+    mayRevealAbsence(call.access.filterFor(type, permission), type, id)
+  )
     return problem
-  await within(context, call, letter, undefined, type, id)
+  await within(context, call, permission, undefined, type, id)
   const other = await context.upstream.ask(getting(call, `/${type}/${randomUUID()}`))
   const isOfServer = isProblem(other) || (other.status !== 404 && other.status !== 410)
-  const judge = await within(context, call, letter, undefined, type, id)
+  const judge = await within(context, call, permission, undefined, type, id)
   return isOfServer ? problem : typeof judge === 'object' ? judge : { kind: 'outside' }
 }
 
@@ -143,14 +147,14 @@ const OF_ONE_RESPONSE: ReadonlySet<Problem['problem']> = new Set(['upstream-brok
 async function within(
   context: Context,
   call: Call,
-  letter: Letter,
+  permission: Permission,
   content: Resource | undefined,
   type: string,
   id: string,
 ): Promise<boolean | Problem> {
   const judge = await judgeOf(context, call, [content ?? { resourceType: type }], id)
   if (isProblem(judge)) return judge
-  return content !== undefined && judge.reaches(letter, content)
+  return content !== undefined && judge.reaches(permission, content)
 }
 
 /**
@@ -177,23 +181,23 @@ export async function lastVersion(
 function judged(
   context: Context,
   call: Call,
-  letter: Letter,
+  permission: Permission,
   answer: UpstreamAnswer,
   type: string,
   id: string,
 ): Living | Problem | Promise<Living | Problem | undefined> {
   const { text, headers } = answer
-  const place = `${letter}${type}/${id}`
+  const place = `${permission}${type}/${id}`
   const before = isJson(headers['content-type'])
     ? context.judgedBefore.recall(call.access, place, text)
     : undefined
-  return before ? new Seen(answer, before) : judgedAnew(context, call, letter, answer, type, id)
+  return before ? new Seen(answer, before) : judgedAnew(context, call, permission, answer, type, id)
 }
 
 async function judgedAnew(
   context: Context,
   call: Call,
-  letter: Letter,
+  permission: Permission,
   answer: UpstreamAnswer,
   type: string,
   id: string,
@@ -205,9 +209,9 @@ async function judgedAnew(
     return fail({ problem: 'upstream-broken', why: 'it answered with a different resource' })
   const judge = await judgeOf(context, call, [resource], id)
   if (isProblem(judge)) return judge
-  if (!judge.reaches(letter, resource)) return undefined
+  if (!judge.reaches(permission, resource)) return undefined
   if (judge.lasts)
-    context.judgedBefore.remember(call.access, `${letter}${type}/${id}`, text, resource.meta ?? {})
+    context.judgedBefore.remember(call.access, `${permission}${type}/${id}`, text, resource.meta ?? {})
   return { kind: 'living', resource, text, ...versionOf(answer, resource.meta) }
 }
 
@@ -218,7 +222,7 @@ class Seen implements Living {
   readonly etag: string | undefined
   readonly lastModified: string | undefined
 
-  constructor(answer: UpstreamAnswer, judged: Judged) {
+  constructor(answer: UpstreamAnswer, judged: CachedAccess) {
     this.text = answer.text
     const { etag, lastModified } = versionOf(answer, judged)
     this.etag = etag
@@ -233,7 +237,7 @@ class Seen implements Living {
 /** By its headers, else by what the resource says of itself. */
 export function versionOf(
   { headers }: Pick<UpstreamAnswer, 'headers'>,
-  version: Judged = {},
+  version: CachedAccess = {},
 ): Pick<Living, 'etag' | 'lastModified'> {
   const { versionId, lastUpdated } = version
   return {

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
-import { type Access, fullAccess } from '../../consent/index.ts'
 import { BASE, condition, guardOf, issueOf } from '../../fhir-server/testing/fhir.ts'
+import { type Access, fullAccess } from '../../smart/index.ts'
 import { NOT_WITHIN } from '../testing/hostile-gateway.ts'
 import { json, searchset, startHostile } from '../testing/hostile-upstream.ts'
 import { startGateway } from '../testing/start-gateway.ts'
 
 /** A clinician of one patient, who may do everything with what is nobody's. */
 const clinician: Access = {
-  reach: type => (['Practitioner', 'Organization'].includes(type) ? 'everything' : [{ patient: 'ann' }]),
+  filterFor: type => (['Practitioner', 'Organization'].includes(type) ? 'everything' : [{ patient: 'ann' }]),
 }
 
 const upstream = await startHostile()
@@ -45,7 +45,7 @@ const UNREADABLE = ['Patient/?name=Bob', 'patient?name=Bob', '?name=Bob', 'Organ
 
 describe('a reference that is a search', () => {
   for (const reference of HIDDEN)
-    it(`is not sent where it looks beyond the reach: ${reference}`, async () => {
+    it(`is not sent where it looks beyond the filter: ${reference}`, async () => {
       const from = upstream.seen.length
       upstream.answer((_request, response) => json(response, {}, 201))
       assert.equal(issueOf(await as('POST Condition', referring(reference))), NOT_WITHIN)
@@ -71,7 +71,7 @@ describe('a reference that is a search', () => {
     assert.equal((await fhir.as('all')('POST Practitioner', told('Patient?name=Bob'))).status, 201)
   })
 
-  it('is looked up within reach in a transaction, along its chain too', async () => {
+  it('is looked up within filter in a transaction, along its chain too', async () => {
     const from = upstream.seen.length
     upstream.answer((request, response) =>
       request.method === 'POST'

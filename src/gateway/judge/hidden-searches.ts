@@ -1,5 +1,5 @@
-import type { Access } from '../../consent/index.ts'
 import { isRecord, isResourceType, type Params, parseParams, parseSearch } from '../../fhir/index.ts'
+import type { Access } from '../../smart/index.ts'
 import { seesAll } from './sees-all.ts'
 
 const CONDITIONAL = /^([A-Z][A-Za-z]+)\?(.+)$/
@@ -24,7 +24,7 @@ export function conditionalOf(reference: string): Conditional | undefined {
 export function isOpen({ type, params }: Conditional, access: Access, baseUrl: string): boolean {
   const isOwn = ([name, value]: readonly [string, string]) =>
     !['error', 'chain', 'has'].includes(parseSearch(type, name, value, baseUrl).kind)
-  return access.reach(type, 's') === 'everything' && params.every(isOwn)
+  return access.filterFor(type, 's') === 'everything' && params.every(isOwn)
 }
 
 /**

@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type Access, fullAccess, type Panel } from '../../consent/index.ts'
 import { fail } from '../../fhir/index.ts'
 import { condition, patient } from '../../fhir-server/testing/fhir.ts'
-import type { Letter } from '../../scope/index.ts'
+import { type Access, fullAccess, type Panel, type Permission } from '../../smart/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
 import { type Judge, judgeOf } from './judge.ts'
 
 const panel: Panel = { patients: new Set(['zoe']), organizations: ['north'], careTeams: [] }
-const panelled: Access = { reach: () => [{ panel }] }
-const ann: Access = { reach: () => [{ patient: 'ann' }] }
+const panelled: Access = { filterFor: () => [{ panel }] }
+const ann: Access = { filterFor: () => [{ patient: 'ann' }] }
 
 /** A judge for one who has this access, where Ann is on the panel; and whom it asked about. */
 async function judging(access: Access, resources: Parameters<typeof judgeOf>[2], standIn?: string) {
@@ -19,7 +18,7 @@ async function judging(access: Access, resources: Parameters<typeof judgeOf>[2],
     baseUrl: 'http://fhir.test/fhir',
     async rosterOf(_context: unknown, _call: unknown, _panels: readonly Panel[], patients: Set<string>) {
       asked.push([...patients])
-      return { holds: (_panel: Panel, id: string) => id === 'ann' }
+      return { includes: (_panel: Panel, id: string) => id === 'ann' }
     },
   } as unknown as Context
   const judge = (await judgeOf(context, { access } as Call, resources, standIn)) as Judge
@@ -36,13 +35,13 @@ describe('the judge of what the upstream gives', () => {
     assert(!judge.reaches('r', condition('c', 'bob')))
   })
 
-  for (const letter of ['c', 'r', 'u', 'd', 's'] as const)
-    it(`asks where a panel decides about ${letter} alone`, async () => {
-      const access: Access = { reach: (_type, it: Letter) => (it === letter ? [{ panel }] : []) }
+  for (const permission of ['c', 'r', 'u', 'd', 's'] as const)
+    it(`asks where a panel decides about ${permission} alone`, async () => {
+      const access: Access = { filterFor: (_type, it: Permission) => (it === permission ? [{ panel }] : []) }
       const { judge, asked } = await judging(access, [condition('c', 'ann')])
       assert.deepEqual([asked, judge.lasts], [[['ann']], false])
-      assert(judge.reaches(letter, condition('c', 'ann')))
-      assert(!judge.reaches(letter, condition('c', 'bob')))
+      assert(judge.reaches(permission, condition('c', 'ann')))
+      assert(!judge.reaches(permission, condition('c', 'bob')))
     })
 
   it('asks once, about all whom the resources name, also inside, and about a stand-in only where they name nobody', async () => {

@@ -1,4 +1,3 @@
-import { type Access, conveys, isWithin, isWritable, type Panel, type Roster } from '../../consent/index.ts'
 import {
   containedPatients,
   isProblem,
@@ -8,7 +7,15 @@ import {
   referredPatients,
   UNKNOWN_PATIENT,
 } from '../../fhir/index.ts'
-import type { Letter } from '../../scope/index.ts'
+import {
+  type Access,
+  grantsBinary,
+  isWritable,
+  type Panel,
+  type PanelMembership,
+  type Permission,
+  satisfies,
+} from '../../smart/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
 import { KEPT_ELSEWHERE } from './kept-elsewhere.ts'
@@ -16,9 +23,9 @@ import { KEPT_ELSEWHERE } from './kept-elsewhere.ts'
 /** Judges the content that it was made for; of other content it may know too little, and then it reaches less. */
 export interface Judge {
   /** Whether content from the upstream may be shown, or changed. */
-  reaches(letter: Letter, resource: Resource): boolean
+  reaches(permission: Permission, resource: Resource): boolean
   /** Whether new content may be sent to it. */
-  accepts(letter: Letter, resource: Resource): boolean
+  accepts(permission: Permission, resource: Resource): boolean
   /** Whether a DocumentReference lets the caller read a Binary. */
   conveys(document: Resource, binaryId: string): boolean
   /** Whether it would say the same tomorrow: it did not have to ask who is on a panel. */
@@ -49,24 +56,24 @@ async function askedJudge(
   panels: readonly Panel[],
   patients: ReadonlySet<string>,
 ): Promise<Judge | Problem> {
-  const roster = await context.rosterOf(context, call, panels, patients)
-  return isProblem(roster) ? roster : judgeBy(call.access, context.baseUrl, roster)
+  const membership = await context.rosterOf(context, call, panels, patients)
+  return isProblem(membership) ? membership : judgeBy(call.access, context.baseUrl, membership)
 }
 
-function judgeBy(access: Access, baseUrl: string, roster?: Roster): Judge {
+function judgeBy(access: Access, baseUrl: string, membership?: PanelMembership): Judge {
   return {
-    lasts: roster === undefined,
-    reaches: (letter, resource) =>
+    lasts: membership === undefined,
+    reaches: (permission, resource) =>
       !KEPT_ELSEWHERE.has(resource.resourceType) &&
-      isWithin(resource, access.reach(resource.resourceType, letter), baseUrl, roster),
-    conveys: (document, binaryId) => conveys(document, binaryId, access, baseUrl, roster),
-    accepts: (letter, resource) =>
+      satisfies(resource, access.filterFor(resource.resourceType, permission), baseUrl, membership),
+    conveys: (document, binaryId) => grantsBinary(document, binaryId, access, baseUrl, membership),
+    accepts: (permission, resource) =>
       !KEPT_ELSEWHERE.has(resource.resourceType) &&
-      isWritable(resource, access.reach(resource.resourceType, letter), baseUrl, roster),
+      isWritable(resource, access.filterFor(resource.resourceType, permission), baseUrl, membership),
   }
 }
 
-const LETTERS = ['c', 'r', 'u', 'd', 's'] as const satisfies readonly Letter[]
+const PERMISSIONS = ['c', 'r', 'u', 'd', 's'] as const satisfies readonly Permission[]
 
 /** The panels that may decide about the resources. */
 function panelsAmong(access: Access, resources: readonly Resource[]): ReadonlySet<Panel> {
@@ -84,9 +91,9 @@ function panelsOf(access: Access, type: string): readonly Panel[] {
   known.set(access, types)
   let panels = types.get(type)
   if (!panels) {
-    panels = LETTERS.flatMap(letter => {
-      const reach = access.reach(type, letter)
-      return reach === 'everything' ? [] : reach.flatMap(({ panel }) => panel ?? [])
+    panels = PERMISSIONS.flatMap(permission => {
+      const filter = access.filterFor(type, permission)
+      return filter === 'everything' ? [] : filter.flatMap(({ panel }) => panel ?? [])
     })
     types.set(type, panels)
   }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type Access, fullAccess, noAccess } from '../../consent/index.ts'
+import { type Access, fullAccess, noAccess } from '../../smart/index.ts'
 import { seesAll } from './sees-all.ts'
 
-/** Everything but one letter, or one type. */
+/** Everything but one permission, or one type. */
 const allBut = (missing: string): Access => ({
-  reach: (type, letter) => (letter === missing || type === missing ? [] : 'everything'),
+  filterFor: (type, permission) => (permission === missing || type === missing ? [] : 'everything'),
 })
 
 describe('seesAll', () => {

@@ -1,5 +1,5 @@
-import type { Access } from '../../consent/index.ts'
 import { resourceTypes } from '../../fhir/index.ts'
+import type { Access } from '../../smart/index.ts'
 
 const known = new WeakMap<Access, boolean>()
 
@@ -8,7 +8,7 @@ export function seesAll(access: Access): boolean {
   let answer = known.get(access)
   if (answer === undefined) {
     answer = resourceTypes.every(
-      type => access.reach(type, 'r') === 'everything' && access.reach(type, 's') === 'everything',
+      type => access.filterFor(type, 'r') === 'everything' && access.filterFor(type, 's') === 'everything',
     )
     known.set(access, answer)
   }

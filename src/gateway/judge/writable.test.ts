@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { fullAccess } from '../../consent/index.ts'
 import { condition, patientAccess } from '../../fhir-server/testing/fhir.ts'
+import { fullAccess } from '../../smart/index.ts'
 import type { Call } from '../call.ts'
 import { bodyOf } from './writable.ts'
 

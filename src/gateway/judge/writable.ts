@@ -6,18 +6,18 @@ import {
   resourceBody,
   resourceBodyWithId,
 } from '../../fhir/index.ts'
-import type { Letter } from '../../scope/index.ts'
+import type { Permission } from '../../smart/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
 import { documentProblem } from './documents.ts'
 import { hidesSearch } from './hidden-searches.ts'
 import { judgeOf, patientsWritten } from './judge.ts'
 
-/** Why content must not be written with a letter, if so. */
+/** Why content must not be written with a permission, if so. */
 export async function contentProblem(
   context: Context,
   call: Call,
-  letter: Letter,
+  permission: Permission,
   content: ExactResource,
 ): Promise<Problem | undefined> {
   const { access } = call
@@ -25,10 +25,10 @@ export async function contentProblem(
   if (hidesSearch(resource, access, context.baseUrl)) return fail({ problem: 'out-of-reach' })
   const hidden = await documentProblem(context, call, resource)
   if (hidden) return hidden
-  if (access.reach(resource.resourceType, letter) === 'everything') return undefined
+  if (access.filterFor(resource.resourceType, permission) === 'everything') return undefined
   const judge = await judgeOf(context, call, [resource], undefined, patientsWritten)
   if (isProblem(judge)) return judge
-  return judge.accepts(letter, resource) ? undefined : fail({ problem: 'out-of-reach' })
+  return judge.accepts(permission, resource) ? undefined : fail({ problem: 'out-of-reach' })
 }
 
 /**
@@ -37,12 +37,12 @@ export async function contentProblem(
  */
 export function bodyOf(
   { body, access }: Call,
-  letter: Letter,
+  permission: Permission,
   type: string,
   id?: string,
 ): ExactResource | Problem {
   const resource = id === undefined ? resourceBody(body, type) : resourceBodyWithId(body, type, id)
-  const isJudged = access.reach(type, letter) !== 'everything'
+  const isJudged = access.filterFor(type, permission) !== 'everything'
   if (isProblem(resource) && resource.problem === 'invalid-resource' && !isJudged)
     return body as ExactResource
   return resource

@@ -48,7 +48,7 @@ function isLimited({ interaction, access }: Call): boolean {
     case 'search-compartment':
     case 'history-type':
     case 'history-instance':
-      return access.reach(interaction.type, 's') !== 'everything'
+      return access.filterFor(interaction.type, 's') !== 'everything'
     default:
       return !seesAll(access)
   }

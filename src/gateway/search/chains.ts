@@ -1,4 +1,3 @@
-import type { Access } from '../../consent/index.ts'
 import {
   indexEntries,
   isId,
@@ -7,6 +6,7 @@ import {
   parseSearch,
   type SearchClause,
 } from '../../fhir/index.ts'
+import type { Access } from '../../smart/index.ts'
 import type { Call, Context } from '../call.ts'
 import { find } from '../judge/find.ts'
 import { CHAIN_MATCHES } from '../limits.ts'
@@ -114,10 +114,10 @@ async function resolveHas(
 /** Whether all that a chain looks into may be seen. */
 function isWholly(clause: SearchClause, access: Access): boolean {
   if (clause.kind === 'has')
-    return access.reach(clause.type, 's') === 'everything' && isWholly(clause.clause, access)
+    return access.filterFor(clause.type, 's') === 'everything' && isWholly(clause.clause, access)
   if (clause.kind !== 'chain') return true
   return clause.targets.every(
-    it => access.reach(it.type, 's') === 'everything' && isWholly(it.clause, access),
+    it => access.filterFor(it.type, 's') === 'everything' && isWholly(it.clause, access),
   )
 }
 

@@ -1,8 +1,8 @@
 import { isProblem, type Resource } from '../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import { lastVersion } from '../judge/find.ts'
+import { found } from '../membership/membership.ts'
 import type { Problem } from '../problem.ts'
-import { found } from '../roster/roster.ts'
 
 /** So many ids fit into the URL of one search. */
 const IDS_AT_ONCE = 50

@@ -1,5 +1,5 @@
-import { openTurns } from '../../door/index.ts'
 import { exactTwin, fail, isProblem, isRecord, isResource, type Resource } from '../../fhir/index.ts'
+import { createTurns } from '../../fhir-api/index.ts'
 import type { Call, Context } from '../call.ts'
 import { type Judge, judgeOf } from '../judge/judge.ts'
 import type { Problem } from '../problem.ts'
@@ -62,7 +62,7 @@ export async function fetchPage(
   if (isProblem(asked)) return asked
   if (asked.kind === 'declined') return declined(asked.answer, call.access)
   const { bundle } = asked
-  const takeTurns = openTurns()
+  const takeTurns = createTurns()
   const entries = entriesIn(bundle)
   if (!entries) return fail({ problem: 'upstream-broken', why: 'it did not answer a search with a Bundle' })
   const links = linksIn(context, bundle)

@@ -6,13 +6,13 @@ import { gather } from './gather.ts'
 
 type Trouble = AnyProblem
 
-/** Pages of letters, of which capitals may be seen; the link of each is its number, and of the first nothing. */
+/** Pages of permissions, of which capitals may be seen; the link of each is its number, and of the first nothing. */
 function pagesOf(...pages: readonly string[]) {
   const asked: string[] = []
   const fetch = async (link: string) => {
     asked.push(link)
     const at = Number(link)
-    const items = [...(pages[at] ?? '')].filter(letter => letter === letter.toUpperCase())
+    const items = [...(pages[at] ?? '')].filter(permission => permission === permission.toUpperCase())
     return { items, next: at + 1 < pages.length ? { link: String(at + 1) } : undefined }
   }
   const page = async (count: number, from?: Spot) => {

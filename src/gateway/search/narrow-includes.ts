@@ -1,6 +1,5 @@
-import type { Access } from '../../consent/index.ts'
 import { type IncludeRule, type Params, searchParameter } from '../../fhir/index.ts'
-import type { Letter } from '../../scope/index.ts'
+import type { Access, Permission } from '../../smart/index.ts'
 import { KEPT_ELSEWHERE } from '../judge/kept-elsewhere.ts'
 
 /** The includes that can bring something that the caller reaches, each to those types alone; a star as it is. */
@@ -39,6 +38,6 @@ function nameOf({ direction, iterate }: IncludeRule): string {
   return iterate ? `${name}:iterate` : name
 }
 
-export function isReached(access: Access, type: string, letter: Letter): boolean {
-  return access.reach(type, letter).length > 0 && !KEPT_ELSEWHERE.has(type)
+export function isReached(access: Access, type: string, permission: Permission): boolean {
+  return access.filterFor(type, permission).length > 0 && !KEPT_ELSEWHERE.has(type)
 }

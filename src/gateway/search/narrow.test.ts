@@ -1,26 +1,31 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Limit, Panel, Reach } from '../../consent/index.ts'
+import type { AccessFilter, Constraint, Panel } from '../../smart/index.ts'
 import { exactParams, isAllOf, type Narrowing, narrow } from './narrow.ts'
 
 const panel: Panel = { patients: new Set(), organizations: ['north'], careTeams: [] }
-const lab: Limit['query'] = [['category', 'lab']]
-const vital: Limit['query'] = [['category', 'vital']]
-const a: Limit = { patient: 'a' }
-const b: Limit = { patient: 'b' }
+const lab: Constraint['query'] = [['category', 'lab']]
+const vital: Constraint['query'] = [['category', 'vital']]
+const a: Constraint = { patient: 'a' }
+const b: Constraint = { patient: 'b' }
 
 /** As `path?name=value&…`, with a star where it is not all of the limit. */
-function sent(type: string, reach: Reach, narrowing: Narrowing = 'parameter', compartment?: string): string {
-  const { path, params, isExact } = narrow(type, reach, narrowing, compartment)
+function sent(
+  type: string,
+  filter: AccessFilter,
+  narrowing: Narrowing = 'parameter',
+  compartment?: string,
+): string {
+  const { path, params, isExact } = narrow(type, filter, narrowing, compartment)
   return `${path}?${params.map(pair => pair.join('=')).join('&')}${isExact ? '' : ' *'}`
 }
 
 describe('a search that is narrowed', () => {
-  const table: readonly (readonly [string, Reach, string, string])[] = [
+  const table: readonly (readonly [string, AccessFilter, string, string])[] = [
     ['Condition', 'everything', '/Condition?', '/Condition?'],
     ['Condition', [a], '/Condition?patient=Patient/a', '/Patient/a/Condition?'],
     ['Condition', [a, b], '/Condition?patient=Patient/a,Patient/b', '/Condition?patient=Patient/a,Patient/b'],
-    ['Condition', [a, { ...a, sole: true }], '/Condition?patient=Patient/a', '/Patient/a/Condition?'],
+    ['Condition', [a, { ...a, exclusive: true }], '/Condition?patient=Patient/a', '/Patient/a/Condition?'],
     ['Patient', [a], '/Patient?_id=a', '/Patient?_id=a'],
     ['Patient', [a, b], '/Patient?_id=a,b', '/Patient?_id=a,b'],
     ['Device', [a], '/Device?patient=Patient/a', '/Device?patient=Patient/a'],
@@ -67,10 +72,10 @@ describe('a search that is narrowed', () => {
     ['Condition', [{ panel, query: lab }], '/Condition?category=lab *', '/Condition?category=lab *'],
     ['Condition', [a, { panel }], '/Condition? *', '/Condition? *'],
   ]
-  for (const [type, reach, byParameter, byPath] of table)
+  for (const [type, filter, byParameter, byPath] of table)
     it(`is ${byParameter}`, () => {
-      assert.equal(sent(type, reach), byParameter)
-      if (byPath !== '') assert.equal(sent(type, reach, 'compartment'), byPath)
+      assert.equal(sent(type, filter), byParameter)
+      if (byPath !== '') assert.equal(sent(type, filter, 'compartment'), byPath)
     })
 
   it('in a compartment is narrowed to both', () => {
@@ -105,7 +110,7 @@ describe('isAllOf', () => {
   it('is of everything, or of the one compartment without a filter', () => {
     assert(isAllOf('everything', undefined))
     assert(isAllOf([b, a], 'a'))
-    for (const reach of [[], [b], [{ ...a, query: lab }], [{ panel }], [{}]]) assert(!isAllOf(reach, 'a'))
+    for (const filter of [[], [b], [{ ...a, query: lab }], [{ panel }], [{}]]) assert(!isAllOf(filter, 'a'))
     assert(!isAllOf([a], undefined))
     assert(!isAllOf([{}], undefined))
   })
@@ -121,12 +126,12 @@ describe('exactParams', () => {
     ])
     assert.deepEqual(exactParams('Observation', [{ query: lab }]), [['category', 'lab']])
     assert.deepEqual(exactParams('Practitioner', [{ id: 'p' }]), [['_id', 'p']])
-    for (const [type, reach] of [
+    for (const [type, filter] of [
       ['Condition', []],
       ['Condition', [a, b]],
       ['Condition', [{ panel }]],
       ['Binary', [a]],
     ] as const)
-      assert.equal(exactParams(type, reach), undefined)
+      assert.equal(exactParams(type, filter), undefined)
   })
 })

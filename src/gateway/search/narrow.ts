@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Limit, Reach } from '../../consent/index.ts'
 import { compartmentParameters, type Params, searchParameter } from '../../fhir/index.ts'
+import type { AccessFilter, Constraint } from '../../smart/index.ts'
 import { LIMIT_VALUES_SENT } from '../limits.ts'
 
 /** How a search of one type is sent, so that the upstream looks no further than it has to. */
@@ -24,12 +24,12 @@ const BY_PARAMETER: ReadonlySet<string> = new Set(['Patient', 'Binary', 'Device'
  */
 export function narrow(
   type: string,
-  reach: Reach,
+  filter: AccessFilter,
   narrowing: Narrowing,
   compartment: string | undefined,
 ): Narrowed {
-  const patients = patientsIn(reach)
-  const params = reach === 'everything' ? [] : limitParams(type, reach)
+  const patients = patientsIn(filter)
+  const params = filter === 'everything' ? [] : limitParams(type, filter)
   const inPath = narrowing === 'compartment' && !BY_PARAMETER.has(type)
   const [patient, another] = patients ?? []
   const single = another === undefined ? patient : undefined
@@ -37,40 +37,40 @@ export function narrow(
   const ofCompartment = of === undefined && compartment !== undefined ? membership(type, [compartment]) : []
   const isInPath = of !== undefined && of === single
   const ofLimit = patients && !isInPath ? membership(type, patients) : []
-  const isLimited = patients ? isInPath || ofLimit.length > 0 : isSent(type, reach)
+  const isLimited = patients ? isInPath || ofLimit.length > 0 : isSent(type, filter)
   return {
     path: of === undefined ? `/${type}` : `/Patient/${of}/${type}`,
     params: [...ofCompartment, ...ofLimit, ...params],
-    isExact: isLimited && isOneQuery(reach),
+    isExact: isLimited && isOneQuery(filter),
   }
 }
 
 /** Whether a reach is everything, or all of one compartment. */
-export function isAllOf(reach: Reach, compartment: string | undefined): boolean {
+export function isAllOf(filter: AccessFilter, compartment: string | undefined): boolean {
   return (
-    reach === 'everything' ||
-    (compartment !== undefined && reach.some(({ patient, query }) => patient === compartment && !query))
+    filter === 'everything' ||
+    (compartment !== undefined && filter.some(({ patient, query }) => patient === compartment && !query))
   )
 }
 
 /** The same where only parameters can be sent (a condition); undefined when they do not say all of it. */
-export function exactParams(type: string, reach: Reach): Params | undefined {
-  if (reach === 'everything') return []
-  const [limit, another] = reach
-  if (!limit || another || limit.panel || !isOneQuery(reach)) return undefined
-  if (limit.patient === undefined) return limitParams(type, reach)
+export function exactParams(type: string, filter: AccessFilter): Params | undefined {
+  if (filter === 'everything') return []
+  const [limit, another] = filter
+  if (!limit || another || limit.panel || !isOneQuery(filter)) return undefined
+  if (limit.patient === undefined) return limitParams(type, filter)
   const ofPatient = membership(type, [limit.patient])
-  return ofPatient.length === 0 ? undefined : [...ofPatient, ...limitParams(type, reach)]
+  return ofPatient.length === 0 ? undefined : [...ofPatient, ...limitParams(type, filter)]
 }
 
 /** The patients in whose compartments all of a reach is, or undefined when some of it is in none. */
-function patientsIn(reach: Reach): readonly string[] | undefined {
-  if (reach === 'everything') return undefined
-  const patients = reach.map(limit => limit.patient)
+function patientsIn(filter: AccessFilter): readonly string[] | undefined {
+  if (filter === 'everything') return undefined
+  const patients = filter.map(limit => limit.patient)
   return patients.every(it => it !== undefined) ? [...new Set(patients)] : undefined
 }
 
-function limitParams(type: string, limits: readonly Limit[]): Params {
+function limitParams(type: string, limits: readonly Constraint[]): Params {
   const ids = limits.map(limit => limit.id)
   const query = isOneQuery(limits) ? (limits[0]?.query ?? []) : []
   const byId: Params =
@@ -79,18 +79,18 @@ function limitParams(type: string, limits: readonly Limit[]): Params {
 }
 
 /** Whether all limits have the same parameters, so that they can be sent: not so many that an upstream would refuse them. */
-function isOneQuery(reach: Reach): boolean {
-  if (reach === 'everything') return true
-  const [first] = reach
+function isOneQuery(filter: AccessFilter): boolean {
+  if (filter === 'everything') return true
+  const [first] = filter
   const values = first?.query?.reduce((sum, [, value]) => sum + value.split(',').length, 0) ?? 0
-  return values <= LIMIT_VALUES_SENT && reach.every(({ query }) => isDeepStrictEqual(query, first?.query))
+  return values <= LIMIT_VALUES_SENT && filter.every(({ query }) => isDeepStrictEqual(query, first?.query))
 }
 
 /** Whether limits that are not all to patients are said by their ids and parameters. */
-function isSent(type: string, reach: Reach): boolean {
-  if (reach === 'everything') return true
-  const [limit, another] = reach
-  return another ? type !== 'Patient' && reach.every(({ id }) => id !== undefined) : !limit?.panel
+function isSent(type: string, filter: AccessFilter): boolean {
+  if (filter === 'everything') return true
+  const [limit, another] = filter
+  return another ? type !== 'Patient' && filter.every(({ id }) => id !== undefined) : !limit?.panel
 }
 
 function membership(type: string, patients: readonly string[]): Params {

@@ -1,4 +1,3 @@
-import type { Access } from '../../consent/index.ts'
 import {
   couldMatch,
   fail,
@@ -11,9 +10,10 @@ import {
   type Resource,
   resourceTypes,
 } from '../../fhir/index.ts'
+import type { Access } from '../../smart/index.ts'
 import type { Call, Context, InteractionOf } from '../call.ts'
+import { spelledOut } from '../membership/spelled-out.ts'
 import type { Problem } from '../problem.ts'
-import { spelledOut } from '../roster/spelled-out.ts'
 import type { UpstreamRequest } from '../upstream/exchange.ts'
 import { searching, strictly } from '../upstream/request-of.ts'
 import { connected } from './connected.ts'
@@ -98,14 +98,14 @@ async function narrowed(
   const compartment = interaction.kind === 'search-compartment' ? interaction.id : undefined
   if (type === undefined) {
     const params: Params = [['_type', types.join(',')]]
-    const isExact = types.every(it => isAllOf(access.reach(it, 's'), compartment))
+    const isExact = types.every(it => isAllOf(access.filterFor(it, 's'), compartment))
     if (compartment === undefined) return { path: '', params, isExact }
     const of = await wholeCompartment(context, call, types, compartment)
     return of === undefined ? undefined : { path: `/Patient/${of}/*`, params, isExact }
   }
-  const reach = access.reach(type, 's')
+  const filter = access.filterFor(type, 's')
   const named = namedPatients(interaction, type, context.baseUrl)
-  const spelled = await spelledOut(context, call, type, reach, named)
+  const spelled = await spelledOut(context, call, type, filter, named)
   return spelled.length === 0 ? undefined : narrow(type, spelled, await context.narrowing(), compartment)
 }
 

@@ -1,5 +1,5 @@
 import { isProblem } from '../../fhir/index.ts'
-import type { Letter } from '../../scope/index.ts'
+import type { Permission } from '../../smart/index.ts'
 import type { Call, Context } from '../call.ts'
 import { judgeOf } from '../judge/judge.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
@@ -29,11 +29,11 @@ export interface VersionsAsked {
 export async function scanVersions(
   context: Context,
   call: Call,
-  letter: Letter,
+  permission: Permission,
   { first, count, from, of }: VersionsAsked,
 ): Promise<Gathered<object> | 'nothing' | Problem> {
   const page = await gather(from, count, link =>
-    fetchVersions(context, call, letter, link === '' ? first : link, of),
+    fetchVersions(context, call, permission, link === '' ? first : link, of),
   )
   if (isProblem(page)) return page
   const { items, links, isEndless } = page
@@ -47,7 +47,7 @@ export async function scanVersions(
 async function fetchVersions(
   context: Context,
   call: Call,
-  letter: Letter,
+  permission: Permission,
   link: string,
   of: VersionsAsked['of'],
 ): Promise<Part<object> | Problem> {
@@ -61,7 +61,7 @@ async function fetchVersions(
   const links = linksIn(context, asked.bundle)
   if (isProblem(links)) return links
   if (asked.kind === 'unjudged') return { items: [], next: links.get('next') }
-  const items = await shownVersions(context, call, letter, asked.bundle, asked.text, of)
+  const items = await shownVersions(context, call, permission, asked.bundle, asked.text, of)
   return isProblem(items)
     ? (items as Problem)
     : { items: items as readonly object[], next: links.get('next') }

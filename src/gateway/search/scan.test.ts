@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
-import type { Access } from '../../consent/index.ts'
 import {
   condition,
   guardOf,
@@ -10,12 +9,13 @@ import {
   patientAccess,
   type Reply,
 } from '../../fhir-server/testing/fhir.ts'
+import type { Access } from '../../smart/index.ts'
 import { json, searchset, startHostile } from '../testing/hostile-upstream.ts'
 import { startGateway } from '../testing/start-gateway.ts'
 
 /** Two granular scopes: no parameter says `or`. */
 const either: Access = {
-  reach: type =>
+  filterFor: type =>
     type === 'Observation'
       ? ['lab', 'vital'].map(code => ({ patient: 'ann', query: [['category', code]] as const }))
       : [],
@@ -23,7 +23,7 @@ const either: Access = {
 
 /** The same, and the patient. */
 const chart: Access = {
-  reach: (type, letter) => (type === 'Patient' ? [{ patient: 'ann' }] : either.reach(type, letter)),
+  filterFor: (type, letter) => (type === 'Patient' ? [{ patient: 'ann' }] : either.filterFor(type, letter)),
 }
 
 const upstream = await startHostile()
@@ -112,7 +112,7 @@ describe('a search that cannot be told to the upstream', () => {
       performer: [{ reference: `Practitioner/${by}` }],
     })
     const access: Access = {
-      reach: (type, letter) => (type === 'Practitioner' ? 'everything' : either.reach(type, letter)),
+      filterFor: (type, letter) => (type === 'Practitioner' ? 'everything' : either.filterFor(type, letter)),
     }
     const app = await startGateway(upstream.url, { guard: guardOf({ one: access }), narrowing: 'parameter' })
     upstream.answerJson(
@@ -144,8 +144,8 @@ describe('a search that cannot be told to the upstream', () => {
   it('goes on where it was, though the upstream can be told all by then', async () => {
     let isTold = false
     const access: Access = {
-      reach: (type, letter) =>
-        isTold && type === 'Observation' ? [{ patient: 'ann' }] : either.reach(type, letter),
+      filterFor: (type, letter) =>
+        isTold && type === 'Observation' ? [{ patient: 'ann' }] : either.filterFor(type, letter),
     }
     const app = await startGateway(upstream.url, { guard: guardOf({ one: access }), narrowing: 'parameter' })
     holds(['lv', 'l'])

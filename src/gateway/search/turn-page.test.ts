@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { holderOf, noAccess } from '../../consent/index.ts'
 import { fail, outcome, type Params, type Refused } from '../../fhir/index.ts'
+import { grantFingerprint, noAccess } from '../../smart/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Place } from './pages.ts'
 import { turnPage } from './turn-page.ts'
@@ -12,7 +12,7 @@ const place: Place = {
   of: '/Condition',
   params: [['code', 'x']],
   spot: { link: '?more', skip: 2 },
-  holder: holderOf(grant),
+  holder: grantFingerprint(grant),
 }
 
 function turn(params: Params, { opened = place, isAllowed = true, by = grant } = {}) {

@@ -7,7 +7,7 @@ import {
   parseReference,
   type Resource,
 } from '../../fhir/index.ts'
-import type { Letter } from '../../scope/index.ts'
+import type { Permission } from '../../smart/index.ts'
 import type { Call, Context } from '../call.ts'
 import { lastVersion } from '../judge/find.ts'
 import { judgeOf } from '../judge/judge.ts'
@@ -28,7 +28,7 @@ interface Version {
 export async function shownVersions(
   context: Context,
   call: Call,
-  letter: Letter,
+  permission: Permission,
   bundle: Resource,
   text: string,
   of?: { readonly id: string },
@@ -42,10 +42,10 @@ export async function shownVersions(
   if (isProblem(judge)) return judge
   const within = versions.filter(version => {
     const content = contents.get(version)
-    return content && judge.reaches(letter, content)
+    return content && judge.reaches(permission, content)
   })
   // Of one resource, the current version was judged before.
-  const shown = of ? within : await currentlyWithin(context, call, letter, within)
+  const shown = of ? within : await currentlyWithin(context, call, permission, within)
   return isProblem(shown) ? (shown as Problem) : (shown as readonly Version[]).map(it => entryOf(context, it))
 }
 
@@ -53,10 +53,10 @@ export async function shownVersions(
 async function currentlyWithin(
   context: Context,
   call: Call,
-  letter: Letter,
+  permission: Permission,
   versions: readonly Version[],
 ): Promise<readonly Version[] | Problem> {
-  const isLimited = ({ type }: Version) => call.access.reach(type, letter) !== 'everything'
+  const isLimited = ({ type }: Version) => call.access.filterFor(type, permission) !== 'everything'
   if (context.versionAccess === 'version' || !versions.some(isLimited)) return versions
   const current = await currentContents(context, call, versions.filter(isLimited))
   if (isProblem(current)) return current as Problem
@@ -65,7 +65,7 @@ async function currentlyWithin(
   if (isProblem(judge)) return judge
   return versions.filter(version => {
     const content = contents.get(`${version.type}/${version.id}`)
-    return !isLimited(version) || (content !== undefined && judge.reaches(letter, content))
+    return !isLimited(version) || (content !== undefined && judge.reaches(permission, content))
   })
 }
 

@@ -1,6 +1,6 @@
-import { hasCompartment, type Limit, type Panel, type Reach } from '../../consent/index.ts'
+import { type AccessFilter, type Constraint, hasCompartment, type Panel } from '../../smart/index.ts'
 import type { Call, Context } from '../call.ts'
-import { spelledOut } from '../roster/spelled-out.ts'
+import { spelledOut } from '../membership/spelled-out.ts'
 
 /**
  * Whose compartment is looked through for all of one patient's. A caller of one patient's data is shown what is in both
@@ -13,15 +13,15 @@ export async function wholeCompartment(
   types: readonly string[],
   compartment: string,
 ): Promise<string | undefined> {
-  const limits = types.filter(hasCompartment).flatMap(type => limitsOf(call.access.reach(type, 's')))
+  const limits = types.filter(hasCompartment).flatMap(type => limitsOf(call.access.filterFor(type, 's')))
   const panels = new Set<Panel>()
   const patients = new Set<string | undefined>()
   for (const { panel, patient } of limits)
     if (panel) panels.add(panel)
     else patients.add(patient)
   if (patients.size === 0) {
-    const reach = [...panels].map(panel => ({ panel }))
-    const spelled = await spelledOut(context, call, '*', reach, [compartment])
+    const filter = [...panels].map(panel => ({ panel }))
+    const spelled = await spelledOut(context, call, '*', filter, [compartment])
     return spelled.length === 0 ? undefined : compartment
   }
   // One of them may be undefined: everybody's data of a type.
@@ -29,6 +29,6 @@ export async function wholeCompartment(
   return single ?? compartment
 }
 
-function limitsOf(reach: Reach): readonly Limit[] {
-  return reach === 'everything' ? [{}] : reach
+function limitsOf(filter: AccessFilter): readonly Constraint[] {
+  return filter === 'everything' ? [{}] : filter
 }

@@ -1,6 +1,6 @@
 import { after, beforeEach } from 'node:test'
-import { type Access, fullAccess } from '../../consent/index.ts'
 import { type Fhir, guardOf, patientAccess } from '../../fhir-server/testing/fhir.ts'
+import { type Access, fullAccess } from '../../smart/index.ts'
 import type { GatewayOptions } from '../index.ts'
 import { type HostileUpstream, startHostile } from './hostile-upstream.ts'
 import { startGateway } from './start-gateway.ts'
@@ -9,7 +9,8 @@ export const NOT_WITHIN = '403 forbidden: Not within the granted patient, user o
 export const BROKEN = '502 transient: The upstream FHIR server sent an invalid response.'
 
 const vitals: Access = {
-  reach: type => (type === 'Observation' ? [{ patient: 'ann', query: [['category', 'vital-signs']] }] : []),
+  filterFor: type =>
+    type === 'Observation' ? [{ patient: 'ann', query: [['category', 'vital-signs']] }] : [],
 }
 
 export interface HostileGateway {
@@ -31,7 +32,9 @@ export async function useHostileGateway(more: Partial<GatewayOptions> = {}): Pro
       ann: patientAccess('ann'),
       bob: patientAccess('bob'),
       vitals,
-      reader: { reach: (_type, letter) => (letter === 'r' || letter === 's' ? 'everything' : []) },
+      reader: {
+        filterFor: (_type, permission) => (permission === 'r' || permission === 's' ? 'everything' : []),
+      },
     }),
     timeoutMs: 800,
     responseLimit: 100_000,

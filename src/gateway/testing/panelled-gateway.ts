@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, beforeEach } from 'node:test'
-import type { Access, Panel } from '../../consent/index.ts'
 import { type Fhir, guardOf, patient, patientAccess } from '../../fhir-server/testing/fhir.ts'
+import type { Access, Panel } from '../../smart/index.ts'
 import { type Handler, type HostileUpstream, json, searchset, startHostile } from './hostile-upstream.ts'
 import { startGateway } from './start-gateway.ts'
 
@@ -12,10 +12,10 @@ const limitsOf = (more: Partial<Panel>) => [
 const panelOf = (more: Partial<Panel>): Access => {
   const [{ panel } = assert.fail()] = limitsOf(more)
   return {
-    reach: (type, letter) =>
+    filterFor: (type, permission) =>
       type === 'Practitioner'
         ? 'everything'
-        : [{ panel, ...(letter !== 'r' && letter !== 's' && { sole: true }) }],
+        : [{ panel, ...(permission !== 'r' && permission !== 's' && { exclusive: true }) }],
   }
 }
 
@@ -51,9 +51,9 @@ export async function usePanelledGateway(): Promise<PanelledGateway> {
       mixed: panelOf({ patients: new Set(['zoe']), organizations: ['north'], member: kim }),
       north: panelOf({ organizations: ['north'] }),
       teamed: panelOf({ organizations: ['north'], careTeams: ['t1'] }),
-      launched: { reach: () => [{ patient: 'zoe' }, ...limitsOf({ member: kim })] },
+      launched: { filterFor: () => [{ patient: 'zoe' }, ...limitsOf({ member: kim })] },
       several: {
-        reach: () => [
+        filterFor: () => [
           ...limitsOf({ patients: new Set(['zoe']) }).map(it => ({ ...it, query: [['code', 'x']] as const })),
           ...limitsOf({ organizations: ['north'] }),
         ],
@@ -61,7 +61,8 @@ export async function usePanelledGateway(): Promise<PanelledGateway> {
       nobody: panelOf({}),
       ann: patientAccess('ann'),
       conditions: {
-        reach: (type, letter) => (type === 'Condition' ? panelOf({ member: kim }).reach(type, letter) : []),
+        filterFor: (type, permission) =>
+          type === 'Condition' ? panelOf({ member: kim }).filterFor(type, permission) : [],
       },
     }),
     timeoutMs: 800,

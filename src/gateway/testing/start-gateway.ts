@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { fullAccess, type Guard } from '../../consent/index.ts'
 import { BASE, client, type Fhir, guardOf } from '../../fhir-server/testing/fhir.ts'
+import { type Authenticator, fullAccess } from '../../smart/index.ts'
 import { type GatewayOptions, gateway } from '../index.ts'
 
 export interface UpstreamProcess {
@@ -31,7 +31,7 @@ export async function startGateway(
   upstreamUrl: string,
   options: Partial<GatewayOptions> = {},
 ): Promise<Fhir> {
-  const guard: Guard = guardOf({ all: fullAccess })
+  const guard: Authenticator = guardOf({ all: fullAccess })
   const app = await gateway({ baseUrl: BASE, upstreamUrl, guard, smartConfiguration: {}, ...options })
   return client(app)
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { judgedBefore } from '../../consent/index.ts'
 import { fail, isProblem, limits, RESPONSE_TOO_LARGE } from '../../fhir/index.ts'
 import { type Body, condition, patientAccess } from '../../fhir-server/testing/fhir.ts'
+import { createAccessCache } from '../../smart/index.ts'
 import { batch } from '../bundle/batch.ts'
 import type { Call, Context } from '../call.ts'
 import { handle } from '../handle.ts'
@@ -38,7 +38,7 @@ function endless(resources: readonly object[] = []) {
     operations: [],
     isOpaque: () => false,
     pages: { seal: () => '', open: () => undefined },
-    judgedBefore: judgedBefore(),
+    judgedBefore: createAccessCache(),
     versionAccess: 'current',
     narrowing: async () => 'parameter',
     ...{ rosterOf: nothing, capabilities: nothing, smartConfiguration: () => ({}), handle },

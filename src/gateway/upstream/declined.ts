@@ -1,4 +1,3 @@
-import type { Access } from '../../consent/index.ts'
 import {
   fail,
   findJsonExcess,
@@ -8,6 +7,7 @@ import {
   type OutcomeIssue,
   outcome,
 } from '../../fhir/index.ts'
+import type { Access } from '../../smart/index.ts'
 import { seesAll } from '../judge/sees-all.ts'
 import type { Problem } from '../problem.ts'
 import type { UpstreamAnswer } from './upstream.ts'

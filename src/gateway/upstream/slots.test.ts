@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { fullAccess, type Guard } from '../../consent/index.ts'
 import { condition, type Fhir, patient } from '../../fhir-server/testing/fhir.ts'
+import { type Authenticator, fullAccess } from '../../smart/index.ts'
 import { UPSTREAM_WAITING_PER_GRANT } from '../limits.ts'
 import { type HostileUpstream, json, startHostile } from '../testing/hostile-upstream.ts'
 import { startGateway } from '../testing/start-gateway.ts'
@@ -61,8 +61,8 @@ describe('openSlots', () => {
 })
 
 describe('a grant that holds all the connections that it may', () => {
-  const guard: Guard = {
-    admit: authorization => ({
+  const guard: Authenticator = {
+    authenticate: authorization => ({
       allowed: true,
       grant: { scopes: [], subject: authorization ?? '' },
       decide: () => ({ allowed: true, access: fullAccess }),

@@ -176,7 +176,7 @@ function observe(answer: RawAnswer | Failure, circuit: Breaker, { credentials }:
 function problemOn(failure: Failure, options: UpstreamOptions): Problem {
   switch (failure.failure) {
     case 'away':
-      options.warn(`Cannot reach the upstream: ${failure.cause}`)
+      options.warn(`Cannot filter the upstream: ${failure.cause}`)
       return fail({ problem: 'upstream-away' })
     case 'late':
       options.warn(`Cannot wait for the upstream any longer: ${options.timeoutMs} ms have passed`)

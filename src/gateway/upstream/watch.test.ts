@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it, mock } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { fullAccess } from '../../consent/index.ts'
 import { type Fhir, guardOf, patient, patientAccess } from '../../fhir-server/testing/fhir.ts'
+import { fullAccess } from '../../smart/index.ts'
 import { createLogger } from '../../web/index.ts'
 import type { GatewayOptions } from '../index.ts'
 import {

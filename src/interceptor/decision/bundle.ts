@@ -1,5 +1,5 @@
-import type { Access, Grant } from '../../consent/index.ts'
 import { type Interaction, isProblem, type Misunderstood, parseEntries } from '../../fhir/index.ts'
+import type { Access, Grant } from '../../smart/index.ts'
 import { isJsonObject, type JsonObject } from './json.ts'
 
 /** One request inside a batch or transaction. */
@@ -43,8 +43,8 @@ const NEW_PATIENT = 'http://new.invalid/Patient/new'
 /** `Patient?identifier=…`: a search, which under a limited grant can find no patient but that of the token. */
 function matched(text: string, { patient }: Grant, access: Access): string | undefined {
   if (!text.startsWith('Patient?') || patient === undefined) return undefined
-  const reach = access.reach('Patient', 's')
-  const own = reach !== 'everything' && reach.length > 0 && reach.every(limit => limit.patient === patient)
+  const filter = access.filterFor('Patient', 's')
+  const own = filter !== 'everything' && filter.length > 0 && filter.every(limit => limit.patient === patient)
   return own ? `Patient/${patient}` : undefined
 }
 

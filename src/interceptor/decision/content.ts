@@ -1,4 +1,3 @@
-import { type Access, isWritable } from '../../consent/index.ts'
 import {
   type Interaction,
   isResource,
@@ -6,6 +5,7 @@ import {
   type Resource,
   referredPatients,
 } from '../../fhir/index.ts'
+import { type Access, isWritable } from '../../smart/index.ts'
 import type { Refusal } from '../refusal.ts'
 import { patchedParts } from './patched-parts.ts'
 
@@ -18,26 +18,38 @@ export function contentRefusal(
 ): Refusal | undefined {
   switch (interaction.kind) {
     case 'create':
-      return writtenRefusal(body, interaction.type, undefined, access.reach(interaction.type, 'c'), baseUrl)
+      return writtenRefusal(
+        body,
+        interaction.type,
+        undefined,
+        access.filterFor(interaction.type, 'c'),
+        baseUrl,
+      )
     case 'update':
       return writtenRefusal(
         body,
         interaction.type,
         interaction.id,
-        access.reach(interaction.type, 'u'),
+        access.filterFor(interaction.type, 'u'),
         baseUrl,
       )
     case 'update-conditional':
-      return writtenRefusal(body, interaction.type, undefined, access.reach(interaction.type, 'u'), baseUrl)
+      return writtenRefusal(
+        body,
+        interaction.type,
+        undefined,
+        access.filterFor(interaction.type, 'u'),
+        baseUrl,
+      )
     case 'patch':
     case 'patch-conditional':
-      return patchRefusal(body, interaction.type, access.reach(interaction.type, 'u'), baseUrl)
+      return patchRefusal(body, interaction.type, access.filterFor(interaction.type, 'u'), baseUrl)
     default:
       return undefined
   }
 }
 
-type Reach = ReturnType<Access['reach']>
+type Reach = ReturnType<Access['filterFor']>
 
 const OUTSIDE: Refusal = { kind: 'not-within', hint: 'The content of the write is not within the grant' }
 
@@ -45,26 +57,26 @@ function writtenRefusal(
   body: unknown,
   type: string,
   id: string | undefined,
-  reach: Reach,
+  filter: Reach,
   baseUrl: string,
 ): Refusal | undefined {
   if (!isResource(body)) return misread('Cannot read body: it is no resource')
   if (body.resourceType !== type) return misread('Cannot write: the body is of another type than the address')
   if (id !== undefined && body.id !== id)
     return misread('Cannot write: the body has another id than the address')
-  return isWritable(body, reach, baseUrl) ? undefined : OUTSIDE
+  return isWritable(body, filter, baseUrl) ? undefined : OUTSIDE
 }
 
 /** A patch is judged on its result, by the server; what it says of other patients is refused before. */
-function patchRefusal(body: unknown, type: string, reach: Reach, baseUrl: string): Refusal | undefined {
+function patchRefusal(body: unknown, type: string, filter: Reach, baseUrl: string): Refusal | undefined {
   const patched = patchedParts(body, type)
   if (!patched) return misread('Cannot read body: it is no JSON Patch or FHIRPath Patch')
-  if (reach === 'everything') return undefined
+  if (filter === 'everything') return undefined
   const parts: Resource = { ...patched, resourceType: type }
   const referred = [...referredPatients(parts, baseUrl)]
-  const allows = reach.some(
-    ({ patient, sole }) =>
-      !sole ||
+  const allows = filter.some(
+    ({ patient, exclusive }) =>
+      !exclusive ||
       patient === undefined ||
       (!namesOtherPatient(parts, patient, baseUrl) && referred.every(id => id === patient)),
   )

@@ -1,5 +1,5 @@
 import { findOperation, type Interaction, operations, resourceTypes } from '../../fhir/index.ts'
-import type { Letter } from '../../scope/index.ts'
+import type { Permission } from '../../smart/index.ts'
 import type { Decision } from './decision.ts'
 import { allOf, type Case, judgeType, refusedFor } from './judge.ts'
 
@@ -16,7 +16,7 @@ export function decideOperation(of: Case, operation: Operation): Decision {
   if (needs.kind === 'whole-type') return judgeWholeType(of, type)
   const [head, ...tail] = needs.permissions
   const first = judgeType(of, type, head, { id })
-  const rest = tail.map(letter => judgeType(of, type, letter, { id }))
+  const rest = tail.map(permission => judgeType(of, type, permission, { id }))
   return needs.kind === 'all' ? allOf(first, ...rest) : anyOf(first, ...rest)
 }
 
@@ -30,13 +30,13 @@ function judgeWholeType(of: Case, type: string): Decision {
   return refusedFor({ kind: 'not-within', hint: `This operation needs a scope without a filter for ${type}` })
 }
 
-const READING: readonly Letter[] = ['r', 's']
-const ALL: readonly Letter[] = ['r', 's', 'c', 'u', 'd']
+const READING: readonly Permission[] = ['r', 's']
+const ALL: readonly Permission[] = ['r', 's', 'c', 'u', 'd']
 
 /** The response is not looked into, and what the operation does is not known: only who may do all of it may call it. */
 function judgeAllData(of: Case, writes: boolean): Decision {
-  const isWhole = (letter: Letter) =>
-    resourceTypes.every(type => of.access.reach(type, letter) === 'everything')
+  const isWhole = (permission: Permission) =>
+    resourceTypes.every(type => of.access.filterFor(type, permission) === 'everything')
   if ((writes ? ALL : READING).every(isWhole)) return judgeType(of, 'Patient', 'r')
   const scope = writes ? 'system/*.cruds' : 'system/*.rs'
   return refusedFor({

@@ -1,18 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { accessOf, isWithin } from '../../consent/index.ts'
-import type { ScopeContext } from '../../scope/index.ts'
+import { computeAccess, type ScopeContext, satisfies } from '../../smart/index.ts'
 import { ask, type Context, grant, policy } from '../testing/ask.ts'
 import { fhirBaseUrl } from '../testing/auth-server.ts'
 
 const TYPES = ['Patient', 'Condition', 'Observation', 'Practitioner', 'Group', 'Questionnaire'] as const
-const LETTERS = ['c', 'r', 'u', 'd', 's'] as const
+const PERMISSIONS = ['c', 'r', 'u', 'd', 's'] as const
 
 interface Asked {
   readonly line: string
   readonly type: string
-  /** Every one is needed; `search` is the letter of the settings. */
+  /** Every one is needed; `search` is the permission of the settings. */
   readonly needs: readonly ('c' | 'r' | 'u' | 'd' | 'search')[]
   readonly id?: string
   readonly compartment?: string
@@ -66,7 +65,7 @@ const scope = fc
     ),
     fc.constantFrom('', '', '', '?category=lab', '?category=lab&code=x', '?foo=1', '?'),
   )
-  .map(([context, type, letters, query]) => `${context}/${type}.${letters}${query}`)
+  .map(([context, type, permissions, query]) => `${context}/${type}.${permissions}${query}`)
 const every: ScopeContext[] = ['patient', 'user', 'system']
 const contexts = fc.oneof(fc.constant(every), fc.subarray(every))
 const context = fc
@@ -75,7 +74,7 @@ const context = fc
     patient: fc.option(id, { nil: undefined }),
     fhirUser: fc.option(fc.constantFrom('Practitioner/p1', 'Patient/2'), { nil: undefined }),
     contexts,
-    searchLetter: fc.constantFrom('r' as const, 's' as const),
+    searchPermission: fc.constantFrom('r' as const, 's' as const),
   })
   .map(
     ({ scopes, patient, fhirUser, ...policy }): Context => ({
@@ -92,14 +91,17 @@ function naively(
   { scope, patient, fhirUser, policy = {} }: Context,
 ): string {
   for (const need of needs) {
-    const letter = need === 'search' ? (policy.searchLetter ?? 'r') : need
+    const permission = need === 'search' ? (policy.searchPermission ?? 'r') : need
     let covered = false
     let reached = need === 'r' && fhirUser === `${type}/${id}`
     for (const text of scope.split(' ')) {
       const [level = '', rest = ''] = split(text, '/')
-      const [name = '', permission = ''] = split(rest, '.')
-      const [letters = '', query] = split(permission, '?')
-      if (!['patient', 'user', 'system'].includes(level) || !lettersOf(letters, query).includes(letter))
+      const [name = '', tail = ''] = split(rest, '.')
+      const [permissions = '', query] = split(tail, '?')
+      if (
+        !['patient', 'user', 'system'].includes(level) ||
+        !lettersOf(permissions, query).includes(permission)
+      )
         continue
       if (query === '' || !(policy.contexts ?? []).includes(level as ScopeContext)) continue
       if (name !== '*' && name.toLowerCase() !== type.toLowerCase()) continue
@@ -125,7 +127,7 @@ function lettersOf(text: string, query: string | undefined): string {
   if (text === 'read') return query === undefined ? 'rs' : ''
   if (text === 'write') return query === undefined ? 'cud' : ''
   if (text === '*') return query === undefined ? 'cruds' : ''
-  return LETTERS.filter(letter => text.includes(letter)).join('') === text ? text : ''
+  return PERMISSIONS.filter(permission => text.includes(permission)).join('') === text ? text : ''
 }
 
 function evaluable(query: string, type: string): boolean {
@@ -181,7 +183,7 @@ describe('decide, over random scopes and requests', () => {
     )
   })
 
-  it('never takes from the reach what another scope adds to', () => {
+  it('never takes from the filter what another scope adds to', () => {
     const reference = fc.constantFrom(
       'Patient/1',
       'Patient/2',
@@ -195,12 +197,12 @@ describe('decide, over random scopes and requests', () => {
       subject: fc.record({ reference }),
       category: fc.constantFrom([{ coding: [{ code: 'lab' }] }], [{ coding: [{ code: 'vital' }] }], []),
     })
-    const letter = fc.constantFrom(...LETTERS)
+    const permission = fc.constantFrom(...PERMISSIONS)
     fc.assert(
-      fc.property(resource, letter, context, scope, (held, by, given, more) => {
+      fc.property(resource, permission, context, scope, (held, by, given, more) => {
         const sees = (scopes: string) => {
-          const access = accessOf(grant({ ...given, scope: scopes }), { ...policy, ...given.policy })
-          return isWithin(held, access.reach(held.resourceType, by), fhirBaseUrl)
+          const access = computeAccess(grant({ ...given, scope: scopes }), { ...policy, ...given.policy })
+          return satisfies(held, access.filterFor(held.resourceType, by), fhirBaseUrl)
         }
         if (sees(given.scope)) assert(sees(`${given.scope} ${more}`))
       }),
@@ -225,9 +227,9 @@ describe('decide, over random scopes and requests', () => {
       { resourceType: 'Group', id: '1', member: [{ entity: { reference: 'Patient/1' } }] },
     )
     fc.assert(
-      fc.property(wide, held, fc.constantFrom('r', 'u', 'd', 's'), (scopes, resource, letter) => {
-        const access = accessOf(grant({ scope: scopes.join(' '), patient: '1' }), policy)
-        assert(!isWithin(resource, access.reach(resource.resourceType, letter), fhirBaseUrl))
+      fc.property(wide, held, fc.constantFrom('r', 'u', 'd', 's'), (scopes, resource, permission) => {
+        const access = computeAccess(grant({ scope: scopes.join(' '), patient: '1' }), policy)
+        assert(!satisfies(resource, access.filterFor(resource.resourceType, permission), fhirBaseUrl))
       }),
       { numRuns: 5_000 },
     )

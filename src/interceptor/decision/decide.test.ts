@@ -42,7 +42,7 @@ describe('decide', () => {
     })
 
   it('wants s for a search, and r for a read, where the consent component tells them apart', () => {
-    const smart = { searchLetter: 's' } as const
+    const smart = { searchPermission: 's' } as const
     for (const line of [
       'GET /Condition',
       'POST /Condition/_search',
@@ -86,7 +86,7 @@ describe('decide', () => {
 
   it('names the search letter that is set', () => {
     assert.equal(
-      textOf('POST /Condition/_search', { ...one('openid'), policy: { searchLetter: 's' } }),
+      textOf('POST /Condition/_search', { ...one('openid'), policy: { searchPermission: 's' } }),
       'Insufficient scope for POST on Condition. Required: patient/Condition.s or patient/*.rs',
     )
   })
@@ -294,8 +294,8 @@ describe('decide', () => {
       one('patient/Condition.rs'),
     )
     assert(decision.allowed)
-    assert.deepEqual(decision.access.reach('Patient', 's'), [])
-    assert.deepEqual(decision.access.reach('Condition', 's'), [{ patient: '1' }])
+    assert.deepEqual(decision.access.filterFor('Patient', 's'), [])
+    assert.deepEqual(decision.access.filterFor('Condition', 's'), [{ patient: '1' }])
   })
 
   it('judges no chain that it takes too long to read, and says so', () => {
@@ -396,7 +396,7 @@ describe('decide', () => {
   })
 
   it('takes any of several rights of a user', () => {
-    const rights = { userReach: () => [{ patient: '1' }, { patient: '2' }] }
+    const rights = { userFilter: () => [{ patient: '1' }, { patient: '2' }] }
     const context: Context = { scope: 'user/*.rs', fhirUser: 'Practitioner/p1', policy: rights }
     for (const id of ['1', '2']) assert(ask(`GET /Patient/${id}`, context).allowed)
     assert.equal(textOf('GET /Patient/3', context), NOT_WITHIN)
@@ -408,7 +408,7 @@ describe('decide', () => {
       const decision = ask(line, { scope: '' })
       assert(decision.allowed)
       assert.equal(decision.by, 'public')
-      assert.deepEqual(decision.access.reach('Patient', 'r'), [])
+      assert.deepEqual(decision.access.filterFor('Patient', 'r'), [])
     }
   })
 

@@ -1,5 +1,11 @@
-import { accessOf, type Grant, type GrantedAccess, noAccess, type Policy } from '../../consent/index.ts'
 import type { Interaction, Params } from '../../fhir/index.ts'
+import {
+  computeAccess,
+  type EnforcementPolicy,
+  type Grant,
+  type GrantedAccess,
+  noAccess,
+} from '../../smart/index.ts'
 import type { Method } from '../refusal.ts'
 import { judgeChains } from './chains.ts'
 import { decideOperation } from './decide-operation.ts'
@@ -17,8 +23,8 @@ type Of<Kind extends Interaction['kind']> = Extract<Interaction, { kind: Kind }>
 export function decide(
   interaction: Interaction,
   grant: Grant,
-  policy: Policy,
-  access: GrantedAccess = accessOf(grant, policy),
+  policy: EnforcementPolicy,
+  access: GrantedAccess = computeAccess(grant, policy),
 ): Decision {
   const from = (method: Method): Case => ({ method, grant, policy, access })
   switch (interaction.kind) {
@@ -71,10 +77,10 @@ function decideSearch(
 function decideWrite(
   of: Case,
   type: string,
-  letter: 'c' | 'u' | 'd',
+  permission: 'c' | 'u' | 'd',
   criteria: Params | undefined,
 ): Decision {
-  const write = judgeType(of, type, letter)
+  const write = judgeType(of, type, permission)
   return criteria === undefined
     ? write
     : allOf(write, judgeType(of, type, 's'), ...judgeChains(of, type, criteria))

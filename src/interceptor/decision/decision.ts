@@ -1,5 +1,4 @@
-import type { Access, Reach } from '../../consent/index.ts'
-import type { ResourceScope } from '../../scope/index.ts'
+import type { Access, AccessFilter, ResourceScope } from '../../smart/index.ts'
 import type { Refusal } from '../refusal.ts'
 
 /** Allowed by a granted scope within what it reaches, or refused for a reason that the caller may be told. */
@@ -11,6 +10,6 @@ export type Decision =
       /** What the caller may touch, for the server to keep to. */
       readonly access: Access
       /** What the request reaches of the type it is about: what only the stored content can still refuse. */
-      readonly within: Reach
+      readonly within: AccessFilter
     }
   | { readonly allowed: false; readonly refusal: Refusal }

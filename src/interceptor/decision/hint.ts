@@ -1,14 +1,24 @@
-import { isClinician, isOfNamedOnly, type Limit } from '../../consent/index.ts'
 import { type Interaction, parseReference } from '../../fhir/index.ts'
-import type { Letter, ResourceScope } from '../../scope/index.ts'
+import {
+  type Constraint,
+  isClinician,
+  isOfNamedOnly,
+  type Permission,
+  type ResourceScope,
+} from '../../smart/index.ts'
 import type { Case } from './judge.ts'
 
 /** What keeps the covering scopes from reaching the request, told from the token and the request alone. */
-export function hint(of: Case, type: string, letter: Letter, covering: readonly ResourceScope[]): string {
-  if (covering.every(scope => scope.context === 'patient')) return patientHint(of, type, letter)
+export function hint(
+  of: Case,
+  type: string,
+  permission: Permission,
+  covering: readonly ResourceScope[],
+): string {
+  if (covering.every(scope => scope.context === 'patient')) return patientHint(of, type, permission)
   if (covering.every(scope => scope.context === 'user') && !of.grant.fhirUser)
-    return 'The token names no fhirUser, so its user/ scopes reach nothing'
-  const byRights = rightsHint(of, type, letter, covering)
+    return 'The token names no fhirUser, so its user/ scopes filter nothing'
+  const byRights = rightsHint(of, type, permission, covering)
   if (byRights !== undefined) return byRights
   return 'No granted scope reaches this one; a scope without a filter, or of a wider context, might'
 }
@@ -17,27 +27,27 @@ export function hint(of: Case, type: string, letter: Letter, covering: readonly 
 function rightsHint(
   { grant: { fhirUser }, policy, access }: Case,
   type: string,
-  letter: Letter,
+  permission: Permission,
   covering: readonly ResourceScope[],
 ): string | undefined {
   if (!fhirUser || !isClinician(fhirUser) || !covering.some(scope => scope.context === 'user'))
     return undefined
-  const reach = policy.userReach?.(fhirUser, type, letter) ?? 'everything'
-  if (reach === 'everything') return undefined
+  const filter = policy.userFilter?.(fhirUser, type, permission) ?? 'everything'
+  if (filter === 'everything') return undefined
   const user = `${fhirUser.type}/${fhirUser.id}`
-  if (reach.length === 0) return `The policy gives ${user} nothing of ${type}, which may tell of any patient`
-  const isNobody = ({ panel }: Limit) => panel && isOfNamedOnly(panel) && panel.patients.size === 0
-  if (reach.every(isNobody)) return `The policy gives ${user} no patient`
-  return access.reach(type, letter).length > 0 ? `The policy gives ${user} other patients` : undefined
+  if (filter.length === 0) return `The policy gives ${user} nothing of ${type}, which may tell of any patient`
+  const isNobody = ({ panel }: Constraint) => panel && isOfNamedOnly(panel) && panel.patients.size === 0
+  if (filter.every(isNobody)) return `The policy gives ${user} no patient`
+  return access.filterFor(type, permission).length > 0 ? `The policy gives ${user} other patients` : undefined
 }
 
-function patientHint({ grant, access }: Case, type: string, letter: Letter): string {
-  if (grant.patient === undefined) return 'The token names no patient, so its patient/ scopes reach nothing'
-  const { reach } = access.reached(type, letter)
-  if (reach === 'everything' || reach.length > 0)
+function patientHint({ grant, access }: Case, type: string, permission: Permission): string {
+  if (grant.patient === undefined) return 'The token names no patient, so its patient/ scopes filter nothing'
+  const { filter } = access.explainFilter(type, permission)
+  if (filter === 'everything' || filter.length > 0)
     return 'A patient/ scope reaches only the patient of the token'
-  const readable = access.reach(type, 'r')
-  if (letter !== 'r' && letter !== 's' && (readable === 'everything' || readable.length > 0))
+  const readable = access.filterFor(type, 'r')
+  if (permission !== 'r' && permission !== 's' && (readable === 'everything' || readable.length > 0))
     return `A patient/ scope may read ${type}, which is shared, and never write it`
   return `No patient/ scope reaches ${type}, or its filter cannot be evaluated`
 }

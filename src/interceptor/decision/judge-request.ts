@@ -1,5 +1,5 @@
-import { accessOf, type Grant, type GrantedAccess, type Policy } from '../../consent/index.ts'
 import type { Interaction } from '../../fhir/index.ts'
+import { computeAccess, type EnforcementPolicy, type Grant, type GrantedAccess } from '../../smart/index.ts'
 import { readEntries } from './bundle.ts'
 import { contentRefusal } from './content.ts'
 import { decide } from './decide.ts'
@@ -14,8 +14,8 @@ export function judgeRequest(
   interaction: Interaction,
   body: unknown,
   grant: Grant,
-  policy: Policy,
-  access: GrantedAccess = accessOf(grant, policy),
+  policy: EnforcementPolicy,
+  access: GrantedAccess = computeAccess(grant, policy),
 ): Decision {
   const decision = decide(interaction, grant, policy, access)
   if (!decision.allowed || body === undefined) return decision
@@ -28,7 +28,7 @@ function judgeBundle(
   bundle: Decision,
   body: unknown,
   grant: Grant,
-  policy: Policy,
+  policy: EnforcementPolicy,
   access: GrantedAccess,
 ): Decision {
   const entries = readEntries(body, policy.fhirBaseUrl, grant, access)

@@ -1,5 +1,5 @@
-import { hasCompartment } from '../../consent/index.ts'
 import { isResourceType, type Params, resourceTypes } from '../../fhir/index.ts'
+import { hasCompartment } from '../../smart/index.ts'
 import { isChained } from './chains.ts'
 import type { Decision } from './decision.ts'
 import { allOf, type Case, insufficient, judgeType, refusedFor, type Target } from './judge.ts'

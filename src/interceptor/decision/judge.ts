@@ -1,6 +1,17 @@
-import type { Grant, GrantedAccess, Limit, Part, Policy, Reach } from '../../consent/index.ts'
-import { accessOf, isEverything, isOfNamedOnly } from '../../consent/index.ts'
-import { type Letter, parseScopes, type ScopeContext } from '../../scope/index.ts'
+import {
+  type AccessFilter,
+  type Constraint,
+  computeAccess,
+  type EnforcementPolicy,
+  type FilterSource,
+  type Grant,
+  type GrantedAccess,
+  isOfNamedOnly,
+  isUnrestricted,
+  type Permission,
+  parseScopes,
+  type ScopeContext,
+} from '../../smart/index.ts'
 import type { Method, Refusal } from '../refusal.ts'
 import type { Decision } from './decision.ts'
 import { hint } from './hint.ts'
@@ -9,7 +20,7 @@ import { hint } from './hint.ts'
 export interface Case {
   readonly method: Method
   readonly grant: Grant
-  readonly policy: Policy
+  readonly policy: EnforcementPolicy
   readonly access: GrantedAccess
 }
 
@@ -19,14 +30,14 @@ export interface Target {
   readonly patient?: string | undefined
 }
 
-/** Whether a grant reaches anything of a type with a letter; of a target, as far as can be told without data. */
-export function judgeType(of: Case, type: string, letter: Letter, target: Target = {}): Decision {
-  const { limits, parts, covering } = of.access.reached(type, letter)
+/** Whether a grant reaches anything of a type with a permission; of a target, as far as can be told without data. */
+export function judgeType(of: Case, type: string, permission: Permission, target: Target = {}): Decision {
+  const { unmerged: limits, sources: parts, covering } = of.access.explainFilter(type, permission)
   const within = limits === 'everything' ? limits : limits.filter(limit => mayHold(limit, type, target))
   const by = decidedBy(parts, within)
   if (by !== undefined) return { allowed: true, by, access: of.access, within }
-  if (covering.length === 0) return refusedFor(insufficient(of, type, letter))
-  return refusedFor({ kind: 'not-within', hint: hint(of, type, letter, covering), by: covering[0]?.text })
+  if (covering.length === 0) return refusedFor(insufficient(of, type, permission))
+  return refusedFor({ kind: 'not-within', hint: hint(of, type, permission, covering), by: covering[0]?.text })
 }
 
 /** All must allow: the first that refuses decides, else the first. */
@@ -38,7 +49,7 @@ export function refusedFor(refusal: Refusal): Decision {
   return { allowed: false, refusal }
 }
 
-export function insufficient(of: Case, type: string, letter: Letter): Refusal {
+export function insufficient(of: Case, type: string, permission: Permission): Refusal {
   const { grant, policy } = of
   const lacking = [
     ...(policy.contexts.includes('patient') && grant.patient === undefined ? (['patient'] as const) : []),
@@ -48,19 +59,26 @@ export function insufficient(of: Case, type: string, letter: Letter): Refusal {
     kind: 'insufficient-scope',
     method: of.method,
     type,
-    letter: letter === 's' ? policy.searchLetter : letter,
-    contexts: policy.contexts.filter(context => wouldReach(of, context, type, letter)),
+    permission: permission === 's' ? policy.searchPermission : permission,
+    contexts: policy.contexts.filter(context => wouldReach(of, context, type, permission)),
     ...(lacking.length > 0 && { lacking }),
   }
 }
 
 /** Whether a scope of a context would reach anything of a type with this token. */
-function wouldReach({ grant, policy }: Case, context: ScopeContext, type: string, letter: Letter): boolean {
-  const access = accessOf({ ...grant, scopes: parseScopes(`${context}/*.cruds`) }, policy)
-  return access.reached(type === '*' ? 'Patient' : type, letter).parts.some(({ by }) => by !== 'fhirUser')
+function wouldReach(
+  { grant, policy }: Case,
+  context: ScopeContext,
+  type: string,
+  permission: Permission,
+): boolean {
+  const access = computeAccess({ ...grant, scopes: parseScopes(`${context}/*.cruds`) }, policy)
+  return access
+    .explainFilter(type === '*' ? 'Patient' : type, permission)
+    .sources.some(({ by }) => by !== 'fhirUser')
 }
 
-function mayHold(limit: Limit, type: string, target: Target): boolean {
+function mayHold(limit: Constraint, type: string, target: Target): boolean {
   const { id, patient } = target
   if (id !== undefined && limit.id !== undefined && limit.id !== id) return false
   if (limit.panel && isOfNamedOnly(limit.panel)) return mayBeOf(limit.panel.patients, limit, type, target)
@@ -72,18 +90,18 @@ function mayHold(limit: Limit, type: string, target: Target): boolean {
 /** A search of one who has no patients is answered, with nothing; what is of one resource, or writes, is refused. */
 function mayBeOf(
   patients: ReadonlySet<string>,
-  limit: Limit,
+  limit: Constraint,
   type: string,
   { id, patient }: Target,
 ): boolean {
   const asked = patient ?? (type === 'Patient' ? id : undefined)
   if (asked !== undefined) return patients.has(asked)
-  return patients.size > 0 || (id === undefined && !limit.sole)
+  return patients.size > 0 || (id === undefined && !limit.exclusive)
 }
 
 /** The first part of the grant among whose limits is one that is left. */
-function decidedBy(parts: readonly Part[], within: Reach): Part['by'] | undefined {
+function decidedBy(parts: readonly FilterSource[], within: AccessFilter): FilterSource['by'] | undefined {
   const left = within === 'everything' ? undefined : new Set(within)
-  const decides = (limit: Limit) => left?.has(limit) ?? isEverything(limit)
-  return parts.find(part => part.limits.some(decides))?.by
+  const decides = (limit: Constraint) => left?.has(limit) ?? isUnrestricted(limit)
+  return parts.find(part => part.constraints.some(decides))?.by
 }

@@ -46,7 +46,7 @@ export function hostGuard(options: HostOptions): HostGuard {
           onError,
         })
 
-  const callerOf = (request: IncomingMessage) => interceptor.admit(authorizationOf(request.rawHeaders))
+  const callerOf = (request: IncomingMessage) => interceptor.authenticate(authorizationOf(request.rawHeaders))
 
   async function admit(request: IncomingMessage, url: string): Promise<Refused | undefined> {
     if (isPreflight(request) || isPublic(interactionOf(request, url, undefined, base))) return undefined

@@ -1,18 +1,19 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Access, Reach } from '../../consent/index.ts'
 import { parseInteraction } from '../../fhir/index.ts'
+import type { Access, AccessFilter } from '../../smart/index.ts'
 import { fhirBaseUrl } from '../testing/auth-server.ts'
 import { conditionalTypes } from './conditional-references.ts'
 import { hostRefusal } from './host-rules.ts'
 
-const OWN: Reach = [{ patient: '1' }]
+const OWN: AccessFilter = [{ patient: '1' }]
 const panel = { patients: new Set(['1']), organizations: [], careTeams: [] }
 
-/** All is reached but what is named: `s` for all types, `Patient` for all letters. */
+/** All is reached but what is named: `s` for all types, `Patient` for all permissions. */
 function without(...limited: readonly string[]): Access {
   return {
-    reach: (type, letter) => (limited.includes(type) || limited.includes(letter) ? OWN : 'everything'),
+    filterFor: (type, permission) =>
+      limited.includes(type) || limited.includes(permission) ? OWN : 'everything',
   }
 }
 
@@ -65,12 +66,12 @@ describe('hostRefusal', () => {
 
   it('refuses a conditional write where the write or the search is limited', () => {
     const ifNoneExist = { 'if-none-exist': 'code=1' }
-    for (const [line, letter] of [
+    for (const [line, permission] of [
       ['PUT /Condition?code=1', 'u'],
       ['PATCH /Condition?code=1', 'u'],
       ['DELETE /Condition?code=1', 'd'],
     ] as const)
-      for (const limited of [letter, 's']) assert.equal(isRefused(line, without(limited)), true, line)
+      for (const limited of [permission, 's']) assert.equal(isRefused(line, without(limited)), true, line)
     for (const limited of ['c', 's'])
       assert.equal(isRefused('POST /Condition', without(limited), ifNoneExist), true, limited)
     assert.equal(isRefused('POST /Condition', without('d', 'u'), ifNoneExist), false)
@@ -79,16 +80,16 @@ describe('hostRefusal', () => {
   })
 
   it('takes a search that asks for no more than one of the limits', () => {
-    const reach = (...limits: Exclude<Reach, 'everything'>): Access => ({ reach: () => limits })
+    const filter = (...limits: Exclude<AccessFilter, 'everything'>): Access => ({ filterFor: () => limits })
     const line = 'GET /Condition?patient=1'
-    assert.equal(isRefused(line, reach({ patient: '2' }, { patient: '1' })), false)
-    assert.equal(isRefused(line, reach({ patient: '2' })), true)
-    assert.equal(isRefused(line, reach({ patient: '1', id: '5' })), true)
-    assert.equal(isRefused(line, reach({ patient: '1', panel })), true)
-    assert.equal(isRefused(line, reach({ patient: '1', query: [['code', 'x']] })), true)
-    assert.equal(isRefused(`${line}&code=x`, reach({ patient: '1', query: [['code', 'x']] })), false)
-    assert.equal(isRefused('GET /Schedule?date=2020', reach({ patient: '1' })), true)
-    assert.equal(isRefused('GET /Schedule?actor=Patient/1', reach({ patient: '1' })), false)
+    assert.equal(isRefused(line, filter({ patient: '2' }, { patient: '1' })), false)
+    assert.equal(isRefused(line, filter({ patient: '2' })), true)
+    assert.equal(isRefused(line, filter({ patient: '1', id: '5' })), true)
+    assert.equal(isRefused(line, filter({ patient: '1', panel })), true)
+    assert.equal(isRefused(line, filter({ patient: '1', query: [['code', 'x']] })), true)
+    assert.equal(isRefused(`${line}&code=x`, filter({ patient: '1', query: [['code', 'x']] })), false)
+    assert.equal(isRefused('GET /Schedule?date=2020', filter({ patient: '1' })), true)
+    assert.equal(isRefused('GET /Schedule?actor=Patient/1', filter({ patient: '1' })), false)
   })
 
   it('refuses a chain of which any type is limited', () => {

@@ -1,4 +1,3 @@
-import type { Access, Limit, Reach } from '../../consent/index.ts'
 import {
   compartmentParameters,
   type Interaction,
@@ -9,6 +8,7 @@ import {
   type SearchClause,
   searchParameter,
 } from '../../fhir/index.ts'
+import type { Access, AccessFilter, Constraint } from '../../smart/index.ts'
 import { isChained } from '../decision/chains.ts'
 import type { Refusal } from '../refusal.ts'
 
@@ -56,13 +56,13 @@ export function hostRefusal(interaction: Interaction, access: Access, baseUrl: s
   }
 }
 
-export function isWhole(reach: Reach): boolean {
-  return reach === 'everything'
+export function isWhole(filter: AccessFilter): boolean {
+  return filter === 'everything'
 }
 
 /** A patch is judged on its result, which only the host knows; and by it one may read, or make readable, what is stored. */
 function patchRefusal(type: string, access: Access): Refusal | undefined {
-  return isWhole(access.reach(type, 'u')) && isWhole(access.reach(type, 'r'))
+  return isWhole(access.filterFor(type, 'u')) && isWhole(access.filterFor(type, 'r'))
     ? undefined
     : refused('a patch is judged on its result')
 }
@@ -71,16 +71,16 @@ function conditionalRefusal(
   type: string,
   params: Params,
   access: Access,
-  letter: 'c' | 'u' | 'd',
+  permission: 'c' | 'u' | 'd',
   baseUrl: string,
 ) {
-  if (!isWhole(access.reach(type, letter)) || !isWhole(access.reach(type, 's')))
+  if (!isWhole(access.filterFor(type, permission)) || !isWhole(access.filterFor(type, 's')))
     return refused('what a condition matches may be outside the grant')
   return chainRefusal(type, params, access, baseUrl)
 }
 
 function wholeRefusal(access: Access, types: readonly string[]): Refusal | undefined {
-  return types.every(type => isWhole(access.reach(type, 's')))
+  return types.every(type => isWhole(access.filterFor(type, 's')))
     ? undefined
     : refused('an answer from all data cannot be narrowed')
 }
@@ -92,8 +92,8 @@ function searchRefusal(
   baseUrl: string,
   inCompartment: boolean,
 ): Refusal | undefined {
-  const reach = access.reach(type, 's')
-  if (reach === 'everything' || reach.some(limit => narrows(type, params, limit, baseUrl, inCompartment)))
+  const filter = access.filterFor(type, 's')
+  if (filter === 'everything' || filter.some(limit => narrows(type, params, limit, baseUrl, inCompartment)))
     return chainRefusal(type, params, access, baseUrl)
   return refused('the search must name the patient of the token, and every filter of the scope')
 }
@@ -102,7 +102,7 @@ function searchRefusal(
 function narrows(
   type: string,
   params: Params,
-  limit: Limit,
+  limit: Constraint,
   baseUrl: string,
   inCompartment: boolean,
 ): boolean {
@@ -140,7 +140,9 @@ function chainRefusal(type: string, params: Params, access: Access, baseUrl: str
   const isKept = ([name, value]: Params[number]) => {
     if (!isChained(name)) return true
     const clause = parseSearch(type, name, value, baseUrl)
-    return clause.kind !== 'error' && linkedTypes(clause).every(linked => isWhole(access.reach(linked, 's')))
+    return (
+      clause.kind !== 'error' && linkedTypes(clause).every(linked => isWhole(access.filterFor(linked, 's')))
+    )
   }
   return params.every(isKept) ? undefined : refused('a chain looks into data outside the grant')
 }

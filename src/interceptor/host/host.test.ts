@@ -94,7 +94,11 @@ for (const [name, start] of Object.entries(leakyHosts))
       let told: unknown
       host.handler = (request, response) => {
         const smart = smartOf(request)
-        told = [smart?.grant.patient, smart?.interaction.kind, smart?.decision.access.reach('Condition', 's')]
+        told = [
+          smart?.grant.patient,
+          smart?.interaction.kind,
+          smart?.decision.access.filterFor('Condition', 's'),
+        ]
         response.end('{}')
       }
       assert.equal((await host.ask('GET /Condition', undefined, undefined, applying)).status, 200)

@@ -1,5 +1,5 @@
-import type { VersionAccess } from '../../consent/index.ts'
 import type { Resource } from '../../fhir/index.ts'
+import type { VersionAccess } from '../../smart/index.ts'
 import type { InterceptorOptions } from '../interceptor.ts'
 
 export interface HostOptions extends InterceptorOptions {
@@ -18,7 +18,7 @@ export interface HostOptions extends InterceptorOptions {
   /** What old versions are judged by: `version` for their own content alone; by default by the current content too. */
   readonly versionAccess?: VersionAccess | undefined
   /**
-   * The host keeps to `decision.access` itself, in its queries and writes (see `smartOf`). Then only type and letter
+   * The host keeps to `decision.access` itself, in its queries and writes (see `smartOf`). Then only type and permission
    * are judged here, and answers are not looked into.
    */
   readonly appliesAccess?: boolean | undefined

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type Access, fullAccess, type Reach } from '../../consent/index.ts'
 import type { Interaction } from '../../fhir/index.ts'
+import { type Access, type AccessFilter, fullAccess } from '../../smart/index.ts'
 import { bundle, condition } from '../testing/asked-host.ts'
 import { fhirBaseUrl } from '../testing/auth-server.ts'
 import { answerJudge } from './judge-answer.ts'
 
-const OWN: Reach = [{ patient: '1' }]
-const limited: Access = { reach: () => OWN }
+const OWN: AccessFilter = [{ patient: '1' }]
+const limited: Access = { filterFor: () => OWN }
 const read: Interaction = { kind: 'read', type: 'Condition', id: '1', params: [] }
 const search: Interaction = { kind: 'search-type', type: 'Condition', params: [] }
 const create: Interaction = { kind: 'create', type: 'Condition' }
@@ -25,7 +25,7 @@ describe('answerJudge', () => {
   it('has nothing to judge where all that can be answered is reached', () => {
     assert.equal(answerJudge(search, [], fullAccess, fhirBaseUrl), undefined)
     const reads: Access = {
-      reach: (type, letter) => (type === 'Condition' && letter === 'r' ? 'everything' : OWN),
+      filterFor: (type, permission) => (type === 'Condition' && permission === 'r' ? 'everything' : OWN),
     }
     for (const interaction of [
       read,
@@ -33,9 +33,9 @@ describe('answerJudge', () => {
       { kind: 'history-instance', type: 'Condition', id: '1', params: [] },
     ] as const)
       assert.equal(answerJudge(interaction, [], reads, fhirBaseUrl), undefined, interaction.kind)
-    for (const letter of ['r', 's']) {
-      const half: Access = { reach: (_, asked) => (asked === letter ? 'everything' : OWN) }
-      assert(answerJudge(search, [], half, fhirBaseUrl), letter)
+    for (const permission of ['r', 's']) {
+      const half: Access = { filterFor: (_, asked) => (asked === permission ? 'everything' : OWN) }
+      assert(answerJudge(search, [], half, fhirBaseUrl), permission)
     }
   })
 

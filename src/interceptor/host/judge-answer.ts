@@ -1,4 +1,3 @@
-import type { Access } from '../../consent/index.ts'
 import {
   findJsonExcess,
   type Interaction,
@@ -8,6 +7,7 @@ import {
   type Refused,
   resourceTypes,
 } from '../../fhir/index.ts'
+import type { Access } from '../../smart/index.ts'
 import { isJsonObject } from '../decision/json.ts'
 import { isShown, showsOf } from './shows.ts'
 
@@ -50,10 +50,10 @@ function isPlain(interaction: Interaction, access: Access): boolean {
     case 'read':
     case 'vread':
     case 'history-instance':
-      return access.reach(interaction.type, 'r') === 'everything'
+      return access.filterFor(interaction.type, 'r') === 'everything'
     default:
       return resourceTypes.every(
-        type => access.reach(type, 'r') === 'everything' && access.reach(type, 's') === 'everything',
+        type => access.filterFor(type, 'r') === 'everything' && access.filterFor(type, 's') === 'everything',
       )
   }
 }

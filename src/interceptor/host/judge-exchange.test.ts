@@ -2,14 +2,13 @@ import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, it } from 'node:test'
-import type { Policy } from '../../consent/index.ts'
 import { type Interaction, outsideGrant } from '../../fhir/index.ts'
-import { parseScopes } from '../../scope/index.ts'
+import { type EnforcementPolicy, parseScopes } from '../../smart/index.ts'
 import { authUrl, fhirBaseUrl } from '../testing/auth-server.ts'
 import { judgeExchange } from './judge-exchange.ts'
 import { sendRefused } from './send-refused.ts'
 
-const policy: Policy = { fhirBaseUrl, contexts: ['patient', 'system'], searchLetter: 'r' }
+const policy: EnforcementPolicy = { fhirBaseUrl, contexts: ['patient', 'system'], searchPermission: 'r' }
 const everything: Interaction = {
   kind: 'operation',
   name: '$everything',

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type Access, type Grant, isWithin, type Policy } from '../../consent/index.ts'
 import type { Interaction, Misunderstood } from '../../fhir/index.ts'
+import { type Access, type EnforcementPolicy, type Grant, satisfies } from '../../smart/index.ts'
 import { type Entry, readEntries } from '../decision/bundle.ts'
 import type { Decision } from '../decision/decision.ts'
 import { judgeRequest } from '../decision/judge-request.ts'
@@ -41,7 +41,7 @@ export async function judgeExchange(
   exchange: Exchange,
   interaction: Interaction,
   grant: Grant,
-  policy: Policy,
+  policy: EnforcementPolicy,
   options: HostOptions,
 ): Promise<Refusal | undefined> {
   const body = jsonOf(interaction, exchange.body)
@@ -57,7 +57,7 @@ export async function judgeExchange(
   if ('posted' in interaction && exchange.body === undefined && hasBody(exchange.request))
     return refused('its body was not read')
   // The host resolves them from all of its data.
-  if (!conditionalTypes(body).every(type => isWhole(decision.access.reach(type, 's'))))
+  if (!conditionalTypes(body).every(type => isWhole(decision.access.filterFor(type, 's'))))
     return refused('what a conditional reference matches may be outside the grant')
   for (const part of [{ interaction, body }, ...entries]) {
     const refusal = await partRefusal(part.interaction, part.body, decision.access, policy, options)
@@ -91,7 +91,7 @@ async function partRefusal(
   interaction: Interaction,
   body: unknown,
   access: Access,
-  { fhirBaseUrl }: Policy,
+  { fhirBaseUrl }: EnforcementPolicy,
   { stored, versionAccess = 'current' }: HostOptions,
 ): Promise<Refusal | undefined> {
   const refusal = hostRefusal(interaction, access, fhirBaseUrl)
@@ -99,20 +99,23 @@ async function partRefusal(
   const { kind } = interaction
   // The versions themselves are judged in the answer.
   if ((kind === 'vread' || kind === 'history-instance') && versionAccess === 'current') {
-    const reach = access.reach(interaction.type, 'r')
-    if (isWhole(reach)) return undefined
+    const filter = access.filterFor(interaction.type, 'r')
+    if (isWhole(filter)) return undefined
     if (!stored) return refused('it does not tell what is stored')
     const current = await stored(interaction.type, interaction.id)
-    return current && isWithin(current, reach, fhirBaseUrl) ? undefined : STORED_OUTSIDE
+    return current && satisfies(current, filter, fhirBaseUrl) ? undefined : STORED_OUTSIDE
   }
   if (kind !== 'create' && kind !== 'update' && kind !== 'delete') return undefined
-  const reach = access.reach(interaction.type, ({ create: 'c', update: 'u', delete: 'd' } as const)[kind])
-  if (isWhole(reach)) return undefined
+  const filter = access.filterFor(
+    interaction.type,
+    ({ create: 'c', update: 'u', delete: 'd' } as const)[kind],
+  )
+  if (isWhole(filter)) return undefined
   if (kind !== 'delete' && body === undefined) return refused('its body was not read')
   if (kind === 'create') return undefined
   if (!stored) return refused('it does not tell what is stored')
   const current = await stored(interaction.type, interaction.id)
-  const within = current ? isWithin(current, reach, fhirBaseUrl) : kind === 'update'
+  const within = current ? satisfies(current, filter, fhirBaseUrl) : kind === 'update'
   return within ? undefined : STORED_OUTSIDE
 }
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Access } from '../../consent/index.ts'
 import { type Interaction, parseInteraction } from '../../fhir/index.ts'
+import type { Access } from '../../smart/index.ts'
 import { condition } from '../testing/asked-host.ts'
 import { fhirBaseUrl } from '../testing/auth-server.ts'
 import { isShown, showsOf } from './shows.ts'
 
-/** Tells the letter that was asked for. */
-const access: Access = { reach: (_, letter) => [{ id: letter }] }
+/** Tells the permission that was asked for. */
+const access: Access = { filterFor: (_, permission) => [{ id: permission }] }
 
 function interactionOf(line: string): Interaction {
   const [method = '', url = ''] = line.split(' ')
@@ -42,15 +42,15 @@ const SHOWN: Readonly<Record<string, string>> = {
 describe('showsOf', () => {
   for (const [line, expected] of Object.entries(SHOWN))
     it(`tells what ${line} shows`, () => {
-      const { reach, many, written } = showsOf(interactionOf(line), access)
-      const [limit] = reach('Condition')
+      const { filter, many, written } = showsOf(interactionOf(line), access)
+      const [limit] = filter('Condition')
       assert(typeof limit === 'object')
       assert.equal([limit.id, many ? 'many' : 'one', ...(written ? ['written'] : [])].join(' '), expected)
     })
 })
 
 describe('isShown', () => {
-  const own = { reach: () => [{ patient: '1' }], written: false }
+  const own = { filter: () => [{ patient: '1' }], written: false }
   const bundle = (entry: unknown) => ({ resourceType: 'Bundle', entry })
 
   it('looks into a Bundle where many are shown, and only there', () => {

@@ -1,27 +1,27 @@
-import { type Access, isWithin, type Reach } from '../../consent/index.ts'
 import { type Interaction, isResource, type Resource } from '../../fhir/index.ts'
+import { type Access, type AccessFilter, satisfies } from '../../smart/index.ts'
 import { isJsonObject } from '../decision/json.ts'
 
 /** What the answer to an interaction may show. */
 export interface Shows {
-  readonly reach: (type: string) => Reach
+  readonly filter: (type: string) => AccessFilter
   /** One resource, or a Bundle of them. */
   readonly many: boolean
   /** It answers a write, which is done whatever may be shown of it. */
   readonly written: boolean
 }
 
-/** By which letter an interaction shows resources. The answer to a write shows what may be read. */
+/** By which permission an interaction shows resources. The answer to a write shows what may be read. */
 export function showsOf(interaction: Interaction, access: Access): Shows {
-  const by = (letter: 'r' | 's') => (type: string) => access.reach(type, letter)
+  const by = (permission: 'r' | 's') => (type: string) => access.filterFor(type, permission)
   switch (interaction.kind) {
     case 'capabilities':
     case 'smart-configuration':
     case 'read':
     case 'vread':
-      return { reach: by('r'), many: false, written: false }
+      return { filter: by('r'), many: false, written: false }
     case 'history-instance':
-      return { reach: by('r'), many: true, written: false }
+      return { filter: by('r'), many: true, written: false }
     case 'history-type':
     case 'history-system':
     case 'search-type':
@@ -29,7 +29,7 @@ export function showsOf(interaction: Interaction, access: Access): Shows {
     case 'search-compartment':
     case 'operation':
     case 'bundle':
-      return { reach: by('s'), many: true, written: false }
+      return { filter: by('s'), many: true, written: false }
     case 'create':
     case 'update':
     case 'update-conditional':
@@ -37,7 +37,7 @@ export function showsOf(interaction: Interaction, access: Access): Shows {
     case 'patch-conditional':
     case 'delete':
     case 'delete-conditional':
-      return { reach: by('r'), many: false, written: true }
+      return { filter: by('r'), many: false, written: true }
   }
 }
 
@@ -55,8 +55,9 @@ function isEntryShown(resource: unknown, shows: Shows, baseUrl: string): boolean
   return resource === undefined || (isResource(resource) && isOneShown(resource, shows, baseUrl))
 }
 
-function isOneShown(resource: Resource, { reach }: Shows, baseUrl: string): boolean {
+function isOneShown(resource: Resource, { filter }: Shows, baseUrl: string): boolean {
   return (
-    resource.resourceType === 'OperationOutcome' || isWithin(resource, reach(resource.resourceType), baseUrl)
+    resource.resourceType === 'OperationOutcome' ||
+    satisfies(resource, filter(resource.resourceType), baseUrl)
   )
 }

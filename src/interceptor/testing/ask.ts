@@ -1,6 +1,5 @@
-import type { Grant, Policy } from '../../consent/index.ts'
 import { parseInteraction, parseReference } from '../../fhir/index.ts'
-import { parseScopes } from '../../scope/index.ts'
+import { type EnforcementPolicy, type Grant, parseScopes } from '../../smart/index.ts'
 import { decide } from '../decision/decide.ts'
 import type { Decision } from '../decision/decision.ts'
 import { fhirBaseUrl } from './auth-server.ts'
@@ -9,11 +8,15 @@ export interface Context {
   readonly scope: string
   readonly patient?: string
   readonly fhirUser?: string
-  readonly policy?: Partial<Policy>
+  readonly policy?: Partial<EnforcementPolicy>
   readonly headers?: Readonly<Record<string, string>>
 }
 
-export const policy: Policy = { fhirBaseUrl, contexts: ['patient', 'user', 'system'], searchLetter: 'r' }
+export const policy: EnforcementPolicy = {
+  fhirBaseUrl,
+  contexts: ['patient', 'user', 'system'],
+  searchPermission: 'r',
+}
 
 export function grant({ scope, patient, fhirUser }: Context): Grant {
   const user = fhirUser === undefined ? undefined : parseReference(fhirUser, fhirBaseUrl)

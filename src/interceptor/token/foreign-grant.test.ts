@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { PORTAL_CLIENT } from '../../consent/index.ts'
+import { PORTAL_CLIENT } from '../../smart/index.ts'
 import { fhirBaseUrl } from '../testing/auth-server.ts'
 import { foreignGrantOf, type TrustedIssuer } from './trusted-issuer.ts'
 

@@ -1,6 +1,5 @@
-import type { Grant } from '../../consent/index.ts'
 import { isId, parseReference } from '../../fhir/index.ts'
-import { parseScopes } from '../../scope/index.ts'
+import { type Grant, parseScopes } from '../../smart/index.ts'
 
 const USERS: ReadonlySet<string> = new Set([
   'Practitioner',

@@ -10,7 +10,7 @@ function stand() {
   const auth = new StandingAuthServer()
   const guard = createInterceptor({ authUrl, fhirBaseUrl, fetch: auth.fetch, clock: auth.clock })
   const status = async (authorization = auth.bearer()) => {
-    const answer = await guard.admit(authorization)
+    const answer = await guard.authenticate(authorization)
     return answer.allowed ? 200 : answer.status
   }
   return { auth, guard, status }

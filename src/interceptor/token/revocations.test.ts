@@ -11,7 +11,7 @@ function stand() {
   const auth = new StandingAuthServer()
   const guard = createInterceptor({ authUrl, fhirBaseUrl, fetch: auth.fetch, clock: auth.clock })
   const status = async (jti: string) => {
-    const answer = await guard.admit(auth.bearer({ jti }))
+    const answer = await guard.authenticate(auth.bearer({ jti }))
     return answer.allowed ? 200 : answer.status
   }
   return { auth, guard, status }

@@ -32,11 +32,11 @@ function stand(trusted: Partial<TrustedIssuer> = {}) {
   const bearer = (claims: object = {}, header: object = {}) =>
     `Bearer ${auth.token({ iss: idp, ...claims }, { ...header }, theirs.keys.at(-1))}`
   const status = async (authorization: string) => {
-    const answer = await guard.admit(authorization)
+    const answer = await guard.authenticate(authorization)
     return answer.allowed ? 200 : answer.status
   }
   const grant = async (authorization: string) => {
-    const answer = await guard.admit(authorization)
+    const answer = await guard.authenticate(authorization)
     return answer.allowed ? answer.grant : undefined
   }
   return { auth, theirs, guard, bearer, status, grant }
@@ -46,17 +46,20 @@ describe('a trusted issuer', () => {
   it('may grant up to 150 granular scopes; the response to a token with more names the limit', async () => {
     const { bearer, guard } = stand()
     const granular = (count: number) => Array.from({ length: count }, (_, at) => `patient/A.r?code=${at}`)
-    assert.equal((await guard.admit(bearer({ scope: [...granular(150), 'patient/*.rs'] }))).allowed, true)
-    const refused = await guard.admit(bearer({ scope: granular(151) }))
+    assert.equal(
+      (await guard.authenticate(bearer({ scope: [...granular(150), 'patient/*.rs'] }))).allowed,
+      true,
+    )
+    const refused = await guard.authenticate(bearer({ scope: granular(151) }))
     assert.ok(!refused.allowed && refused.status === 401)
     assert.match(JSON.stringify(refused.outcome), /has more than 150 granular scopes/)
     const combined = (count: number) =>
       Array.from({ length: count }, (_, at) => `patient/A.r?code=${at}&status=${at}`)
-    assert.equal((await guard.admit(bearer({ scope: combined(25) }))).allowed, true)
-    const tooMany = await guard.admit(bearer({ scope: combined(26) }))
+    assert.equal((await guard.authenticate(bearer({ scope: combined(25) }))).allowed, true)
+    const tooMany = await guard.authenticate(bearer({ scope: combined(26) }))
     assert.ok(!tooMany.allowed && tooMany.status === 401)
     assert.match(JSON.stringify(tooMany.outcome), /more than 50 search parameters in scopes that combine/)
-    const long = await guard.admit(`Bearer ${'a'.repeat(12_289)}`)
+    const long = await guard.authenticate(`Bearer ${'a'.repeat(12_289)}`)
     assert.match(JSON.stringify(!long.allowed && long.outcome), /is longer than 12288 characters/)
   })
 
@@ -122,8 +125,8 @@ describe('a trusted issuer', () => {
     const { auth, guard, bearer } = stand()
     const claims = { client_id: 'sallyport-portal', scope: 'user/Patient.rs', fhirUser: 'Practitioner/p' }
     const search = { kind: 'search-type', type: 'Patient', params: [] } as const
-    const portal = await guard.admit(auth.bearer(claims))
-    const other = await guard.admit(bearer(claims))
+    const portal = await guard.authenticate(auth.bearer(claims))
+    const other = await guard.authenticate(bearer(claims))
     assert(portal.allowed && other.allowed)
     assert.equal(portal.decide(search).allowed, true)
     assert.equal(other.decide(search).allowed, false)

@@ -1,5 +1,4 @@
-import type { Grant } from '../../consent/index.ts'
-import { PORTAL_CLIENT } from '../../consent/index.ts'
+import { type Grant, PORTAL_CLIENT } from '../../smart/index.ts'
 import { grantOf } from './grant-of.ts'
 import type { Jwt } from './jwt.ts'
 

@@ -1,7 +1,6 @@
 import { type KeyObject, verify as verifySignature } from 'node:crypto'
-import type { Grant } from '../../consent/index.ts'
 import { GRANULAR_SCOPES, TOKEN_CHARACTERS } from '../../fhir/index.ts'
-import { hasTooManyCombined, MOST_COMBINED_PARAMETERS, type Scope } from '../../scope/index.ts'
+import { type Grant, hasTooManyCombined, MOST_COMBINED_PARAMETERS, type Scope } from '../../smart/index.ts'
 import type { Refusal } from '../refusal.ts'
 import { type Bearer, readBearer } from './bearer.ts'
 import { bad, checkClaims, type Expected, tooLarge } from './check-claims.ts'

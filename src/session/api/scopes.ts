@@ -1,8 +1,8 @@
-import { type Letter, parseScope, parseScopes, permits, type Scope } from '../../scope/index.ts'
+import { type Permission, parseScope, parseScopes, permits, type Scope } from '../../smart/index.ts'
 
 /**
  * Which of the required scopes are not covered by what was granted. They are compared by meaning (contract 4): both
- * letters, each by any `patient/` or `user/` scope that covers the type, v1 and granular ones as well.
+ * permissions, each by any `patient/` or `user/` scope that covers the type, v1 and granular ones as well.
  */
 export function missingScopes(required: readonly string[], granted: string): readonly string[] {
   const scopes = parseScopes(granted)
@@ -12,10 +12,12 @@ export function missingScopes(required: readonly string[], granted: string): rea
 function isCovered(text: string, granted: readonly Scope[]): boolean {
   const needed = parseScope(text)
   if (needed?.kind !== 'resource') return granted.some(scope => scope.text === text)
-  return [...needed.letters].every(letter => granted.some(scope => covers(scope, needed.type, letter)))
+  return [...needed.permissions].every(permission =>
+    granted.some(scope => covers(scope, needed.type, permission)),
+  )
 }
 
 /** `system/` is for programs without a user: it gives a session nothing. */
-function covers(scope: Scope, type: string, letter: Letter): boolean {
-  return permits(scope, type, letter) && scope.context !== 'system'
+function covers(scope: Scope, type: string, permission: Permission): boolean {
+  return permits(scope, type, permission) && scope.context !== 'system'
 }

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { findModuleFaults } from './modules.ts'
+
+function faults(...files: readonly (readonly [path: string, text: string])[]): readonly string[] {
+  return findModuleFaults(new Map(files))
+}
+
+describe('findModuleFaults', () => {
+  it('finds nothing in a file that keeps to the rules', () => {
+    const text =
+      "import { permits } from '../smart/index.ts'\nimport { x } from './x.ts'\nimport pg from 'pg'\n"
+    assert.deepEqual(faults(['src/auth/server.ts', text]), [])
+  })
+
+  const wrong: readonly (readonly [file: string, text: string, fault: RegExp])[] = [
+    ['src/auth/a.ts', "import { x } from '../session/index.ts'", /auth may not import session/],
+    ['src/session/a.ts', "import type { X } from '../auth/index.ts'", /session may not import auth/],
+    ['src/store/a.ts', "import { x } from '../fhir/index.ts'", /store may not import fhir/],
+    ['src/web/a.ts', "import { x } from '../audit/index.ts'", /web may not import audit/],
+    ['src/interceptor/a.ts', "import { x } from '../web/index.ts'", /interceptor may not import web/],
+    [
+      'src/fhir-server/a.ts',
+      "import { x } from '../interceptor/index.ts'",
+      /fhir-server may not import interceptor/,
+    ],
+    [
+      'src/fhir-api/a.ts',
+      "import { x } from '../interceptor/index.ts'",
+      /fhir-api may not import interceptor/,
+    ],
+    ['src/auth/a.ts', "import { x } from '../fhir-api/index.ts'", /auth may not import fhir-api/],
+    ['src/fhir/a.ts', "import { x } from '../smart/index.ts'", /fhir may not import smart/],
+    ['src/fhir/a.ts', "import type { X } from '../smart/index.ts'", /fhir may not import smart/],
+    ['src/auth/a.ts', "import {\n  a,\n  b,\n} from '../cli/index.ts'", /auth may not import cli/],
+    ['src/auth/a.ts', "export { x } from '../cli/index.ts'", /auth may not import cli/],
+    ['src/auth/a.ts', "export * from '../cli/index.ts'", /auth may not import cli/],
+    ['src/auth/a.ts', "import '../cli/index.ts'", /auth may not import cli/],
+    ['src/auth/a.ts', "const x = await import('../cli/index.ts')", /auth may not import cli/],
+    ['src/auth/login/a.ts', "import { x } from '../../store/store.ts'", /imports src\/store\/store.ts, not/],
+    ['src/auth/a.test.ts', "import { x } from '../store/store.ts'", /not src\/store\/index.ts/],
+    ['src/auth/a.ts', "import { x } from '../store/sqlite/index.ts'", /not src\/store\/index.ts/],
+    ['src/auth/a.ts', "import { x } from '../store/testing/suite.ts'", /not src\/store\/index.ts/],
+    ['src/cli/a.ts', "import { x } from '../store/store.ts'", /not src\/store\/index.ts/],
+    ['src/cli/a.ts', 'run(process.env)', /only config reads process.env/],
+    ['src/auth/a.ts', "import { x } from '../../test/support/x.ts'", /which is not source code/],
+    ['src/attic/a.ts', '', /attic is not a module/],
+    ['src/auth/a.ts', 'const x = process.env.HOME', /only config reads process.env/],
+    ['src/auth/a.ts', "console.log('x')", /only cli prints/],
+    ['src/store/a.ts', "process.stdout.write('x')", /only cli prints/],
+    ['src/auth/index.ts', "export { a } from './a.ts'", /does not begin with a comment/],
+    ['src/auth/a.ts', 'f = () => 1\n'.repeat(321), /321 lines are too many/],
+  ]
+  for (const [file, text, fault] of wrong) {
+    it(`finds ${fault.source} in ${JSON.stringify(text.slice(0, 60))}`, () => {
+      const found = faults([file, text])
+      assert.equal(found.length, 1)
+      assert.match(found[0] ?? '', fault)
+    })
+  }
+
+  const right: readonly (readonly [file: string, text: string])[] = [
+    ['src/gateway/a.ts', "import type { X } from '../interceptor/index.ts'"],
+    ['src/gateway/a.ts', "import { x } from '../fhir-api/index.ts'"],
+    ['src/cli/a.ts', "import { x } from '../auth/index.ts'\nconsole.log('x')"],
+    ['src/cli/main.ts', 'run(process.env)'],
+    ['src/cli/a.ts', "import { x } from '../fhir-server/sample/index.ts'"],
+    ['src/config/a.ts', 'const x = process.env.HOME'],
+    ['src/auth/a.test.ts', "import { x } from '../interceptor/index.ts'\nprocess.env.HOME"],
+    ['src/auth/a.test.ts', "import { x } from '../../test/support/x.ts'"],
+    ['src/auth/a.ts', "// like console.log, or process.env\n/* import { x } from '../cli/index.ts' */"],
+    ['src/gateway/a.test.ts', "import { x } from '../fhir-server/testing/suite.ts'"],
+    ['src/auth/table.ts', "'row',\n".repeat(900)],
+    ['test/a.test.ts', "import { x } from '../src/auth/server.ts'"],
+  ]
+  for (const [file, text] of right) {
+    it(`allows ${JSON.stringify(text.slice(0, 60))} in ${file}`, () => {
+      assert.deepEqual(faults([file, text]), [])
+    })
+  }
+})

@@ -1,0 +1,133 @@
+import { posix } from 'node:path'
+
+/** Source files by their path from the root (`src/auth/server.ts`). */
+export type Sources = ReadonlyMap<string, string>
+
+interface ModuleRule {
+  /** Modules that it may import, by their `index.ts`. */
+  readonly imports: readonly string[]
+  /** Modules of which it may import types only. */
+  readonly importsTypesOf?: readonly string[]
+}
+
+const DOMAIN = ['fhir', 'smart']
+const SHARED = [...DOMAIN, 'web', 'store', 'config', 'audit']
+const SERVERS = ['interceptor', 'gateway', 'fhir-server', 'auth', 'session']
+
+/** Imports go one way: cli, servers, shared modules, domain modules. Servers meet over HTTP only. */
+const MODULES: Readonly<Record<string, ModuleRule>> = {
+  fhir: { imports: [] },
+  smart: { imports: ['fhir'] },
+  web: { imports: ['fhir', 'store'] },
+  store: { imports: [] },
+  config: { imports: ['smart', 'store'] },
+  audit: { imports: [...DOMAIN, 'store'] },
+  'fhir-api': { imports: [...DOMAIN, 'web', 'audit'] },
+  // A library that other FHIR servers mount: it brings no server and no database.
+  interceptor: { imports: DOMAIN },
+  gateway: { imports: [...SHARED, 'fhir-api'], importsTypesOf: ['interceptor'] },
+  'fhir-server': { imports: [...SHARED, 'fhir-api'] },
+  auth: { imports: SHARED },
+  session: { imports: SHARED },
+  cli: { imports: [...SHARED, ...SERVERS] },
+}
+
+const LONGEST_FILE = 320
+
+/** Passes the environment to config. */
+const ENVIRONMENT_READER = 'src/cli/main.ts'
+
+interface Import {
+  readonly path: string
+  readonly typeOnly: boolean
+}
+
+const IMPORT = /^\s*(?:import|export)\s+(type\s+)?(?:[^'";]*?\sfrom\s+)?'([^']+)'/gm
+const DYNAMIC_IMPORT = /\bimport\('([^']+)'\)/g
+
+function findImports(text: string): readonly Import[] {
+  const code = text.replace(/\/\*[\s\S]*?\*\//g, '')
+  return [
+    ...[...code.matchAll(IMPORT)].map(([, type, path = '']) => ({ path, typeOnly: type !== undefined })),
+    ...[...code.matchAll(DYNAMIC_IMPORT)].map(([, path = '']) => ({ path, typeOnly: false })),
+  ]
+}
+
+function findModule(file: string): string | undefined {
+  const [top, module] = file.split('/')
+  return top === 'src' ? module : undefined
+}
+
+function isTest(file: string): boolean {
+  return file.endsWith('.test.ts') || file.includes('/testing/')
+}
+
+/** Everything that breaks a rule; nothing when all is well. */
+export function findModuleFaults(sources: Sources): readonly string[] {
+  return [...sources]
+    .filter(([file]) => findModule(file) !== undefined)
+    .flatMap(([file, text]) => [
+      ...findFileFaults(file, text),
+      ...findImports(text).flatMap(found => findImportFaults(file, found)),
+      ...findUsageFaults(file, text),
+    ])
+}
+
+function findFileFaults(file: string, text: string): readonly string[] {
+  const module = findModule(file)
+  const lines = text.split('\n').length - 1
+  return [
+    ...(module !== undefined && !(module in MODULES) ? [`${file}: ${module} is not a module`] : []),
+    ...(file === `src/${module}/index.ts` && !text.startsWith('/**')
+      ? [`${file}: it does not begin with a comment that says what the module does`]
+      : []),
+    ...(lines > LONGEST_FILE && !isTest(file) && hasCode(text)
+      ? [`${file}: ${lines} lines are too many for one idea`]
+      : []),
+  ]
+}
+
+/** A table may be as long as what it lists. */
+function hasCode(text: string): boolean {
+  return /\bfunction\b|=>/.test(text)
+}
+
+function findImportFaults(file: string, { path, typeOnly }: Import): readonly string[] {
+  if (!path.startsWith('.')) return []
+  const target = posix.join(posix.dirname(file), path)
+  const [from, to] = [findModule(file), findModule(target)]
+  if (from === to) return []
+  if (to === undefined) return isTest(file) ? [] : [`${file}: imports ${target}, which is not source code`]
+  // Tests of several modules may share a suite.
+  if (isTest(file) && isTest(target)) return []
+  if (!isEntryPoint(target, from, to)) return [`${file}: imports ${target}, not src/${to}/index.ts`]
+  return isTest(file) || mayImport(from, to, typeOnly) ? [] : [`${file}: ${from} may not import ${to}`]
+}
+
+/** The module's `index.ts`; for cli, which loads code when it needs it, also that of a folder in the module. */
+function isEntryPoint(target: string, from: string | undefined, to: string): boolean {
+  return target === `src/${to}/index.ts` || (from === 'cli' && /^src\/[^/]+\/[^/]+\/index\.ts$/.test(target))
+}
+
+function mayImport(from: string | undefined, to: string, typeOnly: boolean): boolean {
+  const module = MODULES[from ?? '']
+  return (
+    module !== undefined &&
+    (module.imports.includes(to) || (typeOnly && (module.importsTypesOf ?? []).includes(to)))
+  )
+}
+
+/** Only some modules read the environment, or print. */
+function findUsageFaults(file: string, text: string): readonly string[] {
+  if (isTest(file)) return []
+  const code = text.replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '')
+  const module = findModule(file)
+  return [
+    ...(module !== 'config' && file !== ENVIRONMENT_READER && /\bprocess\.env\b/.test(code)
+      ? [`${file}: only config reads process.env`]
+      : []),
+    ...(module !== 'cli' && /\bconsole\.|\bprocess\.(stdout|stderr|exit)\b/.test(code)
+      ? [`${file}: only cli prints and exits`]
+      : []),
+  ]
+}

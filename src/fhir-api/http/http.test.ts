@@ -1,0 +1,295 @@
+import assert from 'node:assert/strict'
+import { type IncomingMessage, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
+import { describe, it } from 'node:test'
+import type { FastifyInstance, InjectOptions } from 'fastify'
+import { AuditUnavailable, type FhirAudit, type Finished } from '../../audit/index.ts'
+import { exactText, type FhirProblem, fail, outcome, type Refused, turndownOf } from '../../fhir/index.ts'
+import { type Authenticated, type Authenticator, fullAccess, noAccess } from '../../smart/index.ts'
+import { createFhirApi, type FhirRequest } from '../index.ts'
+
+interface Answer {
+  readonly status: number
+  readonly body: string
+}
+
+interface Scene {
+  readonly app: FastifyInstance
+  /** What happened, in its order. */
+  readonly events: string[]
+  readonly asked: FhirRequest[]
+  readonly finished: Finished[]
+  ask(line: string, more?: InjectOptions): Promise<string>
+}
+
+interface Setting {
+  readonly guard?: Authenticator
+  /** Of a trail that keeps everything, what is different; `none` for no trail. */
+  readonly audit?: Partial<FhirAudit> | 'none'
+  readonly perform?: (asked: FhirRequest) => Promise<Answer | FhirProblem>
+}
+
+const unknown: Refused = { allowed: false, status: 401, headers: {}, outcome: outcome('login', 'Who?') }
+
+/** Lets `all` do everything but read Observations. */
+const caller: Authenticated = {
+  allowed: true,
+  decide: interaction =>
+    'type' in interaction && interaction.type === 'Observation'
+      ? { allowed: false, status: 403, headers: {}, outcome: outcome('forbidden', 'Not this') }
+      : { allowed: true, access: fullAccess, by: 'user/*.cruds' },
+}
+
+const judge = (authorization: string | undefined) => (authorization === 'Bearer all' ? caller : unknown)
+
+/** A door with nothing behind it but what says that it was reached. */
+async function open(setting: Setting = {}): Promise<Scene> {
+  const { guard = { authenticate: judge }, audit = {}, perform = answer } = setting
+  const [events, asked, finished]: [string[], FhirRequest[], Finished[]] = [[], [], []]
+  const admit: Authenticator['authenticate'] = authorization => {
+    events.push('judged')
+    return guard.authenticate(authorization)
+  }
+  const trail: FhirAudit = {
+    answer: async () => ({ status: 200, body: '"from the trail"' }),
+    prepare: async () => void events.push('prepared'),
+    deliver: async () => true,
+    redeliver: async () => {},
+    recordsOf: () => [],
+    begun: () => [],
+    async intend() {
+      events.push('announced')
+      return 'intent'
+    },
+    async complete(_intent, it) {
+      events.push(`completed ${it.status}`)
+      finished.push(it)
+    },
+    async record(it) {
+      events.push(`recorded ${it.status}`)
+      finished.push(it)
+    },
+  }
+  const app = await createFhirApi<Answer, FhirProblem>(
+    {
+      baseUrl: 'http://fhir.test/fhir',
+      guard: { authenticate: admit },
+      audit: audit === 'none' ? undefined : { ...trail, ...audit },
+      clock: () => 7,
+      bodyLimit: 100,
+    },
+    {
+      perform(it) {
+        events.push('performed')
+        asked.push(it)
+        return perform(it)
+      },
+      answerOf(problem) {
+        const { status, outcome: body } = turndownOf(problem)
+        return { status, body: JSON.stringify(body) }
+      },
+      rosterOf: () => ({ includes: () => false }),
+      answerFrom: ({ status, body }) => ({ status, body }),
+      told: ({ status, body }) => ({ status, answer: body }),
+      send(reply, it) {
+        events.push(`sent ${it.status}`)
+        return reply.code(it.status).send(it.body)
+      },
+    },
+  )
+  const ask: Scene['ask'] = async (line, more) => {
+    const [method = '', path = ''] = line.split(' ')
+    events.length = 0
+    const reply = await app.inject({
+      method: method as 'GET',
+      url: `/fhir${path}`,
+      headers: { authorization: 'Bearer all', 'content-type': 'application/json' },
+      ...more,
+    })
+    return `${events.join(', ')}; ${reply.statusCode}`
+  }
+  return { app, events, asked, finished, ask }
+}
+
+async function answer(): Promise<Answer> {
+  return { status: 200, body: '"done"' }
+}
+
+const nobody: InjectOptions = { headers: {} }
+
+describe('the door', () => {
+  it('judges, decides, performs and records, and only then sends', async () => {
+    const { ask, asked, finished } = await open()
+    assert.equal(await ask('GET /Patient/1'), 'judged, performed, recorded 200, sent 200; 200')
+    const [{ interaction, access, by, admitted } = assert.fail()] = asked
+    assert.deepEqual([interaction.kind, access, by, admitted], ['read', fullAccess, 'user/*.cruds', caller])
+    const [{ at, method, address, admitted: told, status, answer: body } = assert.fail()] = finished
+    assert.deepEqual(
+      [at, method, address, told, status, body],
+      [7, 'GET', '/Patient/1', caller, 200, '"done"'],
+    )
+  })
+
+  it('announces a change before it is made, and completes it before it is answered', async () => {
+    const { ask, asked } = await open()
+    const line = 'judged, announced, performed, completed 200, sent 200; 200'
+    assert.equal(await ask('POST /Patient', { payload: '{"a":1.0}' }), line)
+    assert.equal(exactText(asked[0]?.body), '{"a":1.0}')
+    const refuse = async () => {
+      throw new AuditUnavailable('away')
+    }
+    assert.equal(await (await open({ audit: { intend: refuse } })).ask('DELETE /Patient/1'), 'judged; 503')
+    const fail = () => Promise.reject(new Error('Cannot work'))
+    const failing = 'judged, announced, performed, completed 500; 500'
+    assert.equal(await (await open({ perform: fail })).ask('DELETE /Patient/1'), failing)
+  })
+
+  it('answers the same without an audit trail', async () => {
+    const { ask } = await open({ audit: 'none' })
+    assert.equal(await ask('GET /Patient/1'), 'judged, performed, sent 200; 200')
+    assert.equal(await ask('GET /AuditEvent/1'), 'judged, performed, sent 200; 200')
+    assert.equal(await ask('GET /Patient/1', nobody), 'judged, sent 401; 401')
+    const absent = async () => fail({ problem: 'absent', type: 'Patient', id: '1' })
+    const { ask: miss } = await open({ audit: 'none', perform: absent })
+    assert.equal(await miss('GET /Patient/1'), 'judged, performed, sent 404; 404')
+  })
+
+  it('lets nobody in whom the guard does not admit, at once or after a while', async () => {
+    for (const admit of [judge, async (it?: string) => judge(it)]) {
+      const { ask, finished } = await open({ guard: { authenticate: admit } })
+      assert.equal(await ask('GET /Patient/1', nobody), 'judged, recorded 401, sent 401; 401')
+      assert.equal(await ask('POST /Patient', nobody), 'judged, recorded 401, sent 401; 401')
+      assert.deepEqual(
+        finished.map(it => [it.interaction.kind, it.problem?.problem, it.admitted]),
+        [
+          ['read', 'refused', undefined],
+          ['create', 'refused', undefined],
+        ],
+      )
+      assert.equal(await ask('GET /Patient/1'), 'judged, performed, recorded 200, sent 200; 200')
+    }
+  })
+
+  it('lets nobody in by a guard that fails', async () => {
+    const rejects = await open({ guard: { authenticate: () => Promise.reject(new Error('Cannot judge')) } })
+    assert.equal(await rejects.ask('GET /Patient/1'), 'judged; 500')
+    assert.equal(await rejects.ask('POST /Patient', { payload: '{}' }), 'judged; 500')
+  })
+
+  it('turns away before a byte of the body is there', async () => {
+    const { app, events } = await open()
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    const { port } = app.server.address() as AddressInfo
+    const reply = await new Promise<IncomingMessage>((resolve, reject) => {
+      const headers = { 'content-type': 'application/json', 'content-length': 50 }
+      const signal = AbortSignal.timeout(5_000)
+      const url = `http://127.0.0.1:${port}/fhir/Patient`
+      const sent = request(url, { method: 'POST', headers, signal, agent: false })
+      sent.once('response', resolve).once('error', reject).flushHeaders()
+    })
+    const { resourceType } = (await json(reply)) as { readonly resourceType: string }
+    reply.destroy()
+    await app.close()
+    assert.deepEqual([reply.statusCode, resourceType], [401, 'OperationOutcome'])
+    assert.deepEqual(events, ['judged', 'recorded 401', 'sent 401'])
+  })
+
+  it('asks for no token where nobody has one yet, and gives no access there', async () => {
+    const { ask, asked } = await open()
+    const line = 'performed, recorded 200, sent 200; 200'
+    assert.equal(await ask('GET /metadata', nobody), line)
+    assert.equal(await ask('GET /.well-known/smart-configuration'), line)
+    assert.deepEqual(
+      asked.map(it => [it.access, it.by, it.admitted.grant]),
+      [
+        [noAccess, 'public', undefined],
+        [noAccess, 'public', undefined],
+      ],
+    )
+    assert.equal(await ask('OPTIONS /Patient/1', nobody), '; 204')
+  })
+
+  it('performs nothing that is refused, not understood, or asked for or sent in another format', async () => {
+    const { ask, finished } = await open()
+    const cases: readonly (readonly [line: string, status: number, problem: string, more?: InjectOptions])[] =
+      [
+        ['GET /Observation/1', 403, 'refused'],
+        ['GET /Nothing/1', 404, 'misunderstood'],
+        ['GET /Patient/1?_format=xml', 406, 'not-acceptable'],
+        ['POST /Patient', 400, 'malformed-body', { payload: '{' }],
+      ]
+    for (const [line, status, problem, more] of cases) {
+      assert.equal(await ask(line, more), `judged, recorded ${status}, sent ${status}; ${status}`)
+      assert.equal(finished.at(-1)?.problem?.problem, problem)
+    }
+    assert.equal(await ask('POST /Patient', { payload: '1'.repeat(101) }), 'judged; 413')
+  })
+
+  it('tells what a form asks for when the form has been read', async () => {
+    const { ask, asked } = await open()
+    const headers = { authorization: 'Bearer all', 'content-type': 'application/x-www-form-urlencoded' }
+    await ask('POST /Patient/_search', { headers, payload: 'name=x' })
+    assert.deepEqual(asked[0]?.interaction, {
+      ...{ kind: 'search-type', type: 'Patient', posted: true },
+      params: [['name', 'x']],
+    })
+  })
+
+  it('asks the audit trail itself for AuditEvents, and never what is behind', async () => {
+    const { ask, app } = await open()
+    assert.equal(await ask('GET /AuditEvent/1'), 'judged, recorded 200, sent 200; 200')
+    assert.equal(await ask('POST /AuditEvent', { payload: '{}' }), 'judged, recorded 200, sent 200; 200')
+    const reply = await app.inject({ url: '/fhir/AuditEvent', headers: { authorization: 'Bearer all' } })
+    assert.equal(reply.body, '"from the trail"')
+    const refused = await open({ audit: { answer: async () => fail({ problem: 'out-of-reach' }) } })
+    assert.equal(await refused.ask('GET /AuditEvent/1'), 'judged, recorded 403, sent 403; 403')
+    assert.equal(refused.finished[0]?.problem?.problem, 'out-of-reach')
+  })
+
+  it('sends nothing that cannot be recorded', async () => {
+    const record = async () => {
+      throw new AuditUnavailable('away')
+    }
+    const { ask } = await open({ audit: { record } })
+    assert.equal(await ask('GET /Patient/1'), 'judged, performed; 503')
+    assert.equal(await ask('GET /Patient/1', nobody), 'judged; 503')
+    assert.equal(await ask('GET /Nothing/1'), 'judged; 503')
+  })
+
+  it('records that the work failed, or that what came of it could not be told', async () => {
+    const fail = async () => {
+      throw new Error('Cannot work')
+    }
+    const failing = await open({ perform: fail })
+    assert.equal(await failing.ask('GET /Patient/1'), 'judged, performed, recorded 500; 500')
+    const statuses: number[] = []
+    const record = async ({ status }: Finished) => {
+      statuses.push(status)
+      if (status === 200) throw new Error('Cannot read the answer')
+    }
+    const untold = await open({ audit: { record } })
+    assert.equal(await untold.ask('GET /Patient/1'), 'judged, performed; 500')
+    assert.deepEqual(statuses, [200, 500])
+  })
+
+  it('says of a database that cannot be used that it is worth trying again', async () => {
+    const full = Object.assign(new Error('database or disk is full'), { errcode: 13 })
+    const { app, ask } = await open({ perform: () => Promise.reject(full) })
+    assert.equal(await ask('GET /Patient/1'), 'judged, performed, recorded 503; 503')
+    assert.equal(await ask('DELETE /Patient/1'), 'judged, announced, performed, completed 503; 503')
+    const reply = await app.inject({ url: '/fhir/Patient/1', headers: { authorization: 'Bearer all' } })
+    assert.ok(reply.headers['retry-after'])
+    const { ask: askBug } = await open({ perform: () => Promise.reject(new Error('a bug')) })
+    assert.equal(await askBug('GET /Patient/1'), 'judged, performed, recorded 500; 500')
+  })
+
+  it('stands below the base alone', async () => {
+    const { app, events } = await open()
+    assert.equal((await app.inject({ url: '/healthz' })).statusCode, 200)
+    assert.equal((await app.inject({ url: '/Patient/1' })).statusCode, 404)
+    assert.equal((await app.inject({ url: '/fhirs/Patient/1' })).statusCode, 404)
+    assert.deepEqual(events, [])
+    assert.equal((await app.inject({ url: '/fhir' })).statusCode, 401)
+  })
+})

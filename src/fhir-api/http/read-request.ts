@@ -1,0 +1,47 @@
+import type { FastifyRequest } from 'fastify'
+import {
+  acceptsJson,
+  type FhirProblem,
+  fail,
+  type Interaction,
+  isProblem,
+  isPublic,
+  preconditionsOf,
+  preferencesOf,
+  readBody,
+  wantsContent,
+} from '../../fhir/index.ts'
+import { type Authenticated, noAccess } from '../../smart/index.ts'
+import type { FhirRequest } from '../call.ts'
+import { readBytes } from './find-interaction.ts'
+
+// What is public is answered to everybody alike, and touches nobody's data.
+const nobody: Authenticated = {
+  allowed: true,
+  decide: () => ({ allowed: true, access: noAccess, by: 'public' }),
+}
+
+/** What a request asks for, decided before it is read. */
+export function readRequest(interaction: Interaction, request: FastifyRequest): FhirRequest | FhirProblem {
+  const { headers } = request
+  const admitted = isPublic(interaction) ? nobody : request.admitted
+  if (!admitted) throw new Error('Cannot decide: the caller was not admitted')
+  const decision = admitted.decide(interaction)
+  if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
+  const content = wantsContent(headers, interaction)
+  if (!content && !acceptsJson(headers, interaction)) return fail({ problem: 'not-acceptable' })
+  const read = readBody(interaction, headers, readBytes(request))
+  if (isProblem(read)) return read
+  return {
+    interaction,
+    body: read.body,
+    preconditions: preconditionsOf(headers),
+    preferences: content ? { ...preferencesOf(headers), content } : preferencesOf(headers),
+    access: decision.access,
+    by: decision.by,
+    admitted,
+    requestId: String(request.id),
+    connection: request.raw.socket,
+    report: error => request.log.error({ err: error }, 'Entry of a batch failed'),
+  }
+}

@@ -1,0 +1,366 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Resource } from '../fhir/index.ts'
+import {
+  type Access,
+  type AccessFilter,
+  computeAccess,
+  type EnforcementPolicy,
+  type Grant,
+  grantsBinary,
+  type Permission,
+  parseScopes,
+  satisfies,
+} from '../smart/index.ts'
+
+const fhirBaseUrl = 'http://localhost:8080/fhir'
+const policy: EnforcementPolicy = {
+  fhirBaseUrl,
+  contexts: ['patient', 'user', 'system'],
+  searchPermission: 'r',
+}
+const user = { type: 'Practitioner', id: 'p1' }
+
+function filter(
+  scope: string,
+  type: string,
+  permission: Permission,
+  more: Partial<Grant> = { patient: '1' },
+  rules = policy,
+): AccessFilter {
+  return computeAccess({ scopes: parseScopes(scope), ...more }, rules).filterFor(type, permission)
+}
+
+describe('accessOf', () => {
+  it('limits patient/ to the patient of the token', () => {
+    assert.deepEqual(filter('patient/Condition.rs', 'Condition', 'r'), [{ patient: '1' }])
+    assert.deepEqual(filter('patient/*.rs', 'Patient', 's'), [{ patient: '1' }])
+    assert.deepEqual(filter('patient/Device.r', 'Device', 'r'), [{ patient: '1' }])
+    assert.deepEqual(filter('patient/Binary.r', 'Binary', 'r'), [{ patient: '1' }])
+  })
+
+  it('wants a write to be about no other patient', () => {
+    for (const permission of ['c', 'u', 'd'] as const)
+      assert.deepEqual(filter('patient/*.cruds', 'Condition', permission), [
+        { patient: '1', exclusive: true },
+      ])
+  })
+
+  it('reaches nothing by patient/ without a patient', () => {
+    for (const type of ['Condition', 'Patient', 'Practitioner'])
+      assert.deepEqual(filter('patient/*.cruds', type, 'r', {}), [])
+    assert.deepEqual(filter('patient/Patient.c', 'Patient', 'c', {}), [])
+  })
+
+  it('reaches nothing by user/ without a fhirUser, and all with one', () => {
+    assert.deepEqual(filter('user/*.cruds', 'Condition', 'r', { patient: '1' }), [])
+    assert.equal(filter('user/*.cruds', 'Condition', 'd', { fhirUser: user }), 'everything')
+  })
+
+  it('reads and searches what is shared by nature under patient/, and never writes it', () => {
+    for (const type of [
+      'Practitioner',
+      'PractitionerRole',
+      'Organization',
+      'Location',
+      'Medication',
+      'HealthcareService',
+    ]) {
+      assert.equal(filter('patient/*.cruds', type, 'r'), 'everything')
+      assert.equal(filter('patient/*.cruds', type, 's'), 'everything')
+      for (const permission of ['c', 'u', 'd'] as const)
+        assert.deepEqual(filter('patient/*.cruds', type, permission), [])
+      assert.deepEqual(filter('patient/Condition.rs', type, 'r'), [])
+    }
+  })
+
+  it('reads and searches conformance resources, which hold no patient data, under patient/', () => {
+    for (const type of [
+      'CapabilityStatement',
+      'CodeSystem',
+      'ConceptMap',
+      'NamingSystem',
+      'OperationDefinition',
+      'Questionnaire',
+      'SearchParameter',
+      'StructureDefinition',
+      'ValueSet',
+    ])
+      for (const scope of ['patient/*.cruds', `patient/${type}.cruds`]) {
+        for (const permission of ['r', 's'] as const)
+          assert.equal(filter(scope, type, permission), 'everything', type)
+        for (const permission of ['c', 'u', 'd'] as const)
+          assert.deepEqual(filter(scope, type, permission), [], type)
+        assert.deepEqual(filter('patient/QuestionnaireResponse.rs', type, 'r'), [])
+      }
+    assert.deepEqual(filter('patient/*.rs', 'QuestionnaireResponse', 'r'), [{ patient: '1' }])
+  })
+
+  it('reaches nothing of other types outside the compartment, Group included', () => {
+    for (const type of [
+      'Group',
+      'ImplementationGuide',
+      'Library',
+      'Bundle',
+      'Subscription',
+      'Substance',
+      'Slot',
+    ])
+      for (const permission of ['c', 'r', 'u', 'd', 's'] as const)
+        assert.deepEqual(filter('patient/*.cruds', type, permission), [], type)
+  })
+
+  it('lets patient/Patient.c create a Patient, and write only its own', () => {
+    assert.deepEqual(filter('patient/Patient.c', 'Patient', 'c'), [{ refersTo: '1' }])
+    assert.deepEqual(filter('patient/Patient.cruds', 'Patient', 'u'), [{ patient: '1', exclusive: true }])
+  })
+
+  it('lets a token read its own user resource, and only read it', () => {
+    assert.deepEqual(filter('openid', 'Practitioner', 'r', { fhirUser: user }), [{ id: 'p1' }])
+    for (const permission of ['c', 'u', 'd', 's'] as const)
+      assert.deepEqual(filter('openid', 'Practitioner', permission, { fhirUser: user }), [])
+    assert.deepEqual(filter('openid', 'Patient', 'r', { fhirUser: user }), [])
+  })
+
+  it('searches by r alone, or by s alone, as it is set', () => {
+    const smart: EnforcementPolicy = { ...policy, searchPermission: 's' }
+    assert.deepEqual(filter('patient/Condition.r', 'Condition', 's'), [{ patient: '1' }])
+    assert.deepEqual(filter('patient/Condition.s', 'Condition', 's'), [])
+    assert.deepEqual(filter('patient/Condition.s', 'Condition', 'r'), [])
+    assert.deepEqual(filter('patient/Condition.r', 'Condition', 's', { patient: '1' }, smart), [])
+    assert.deepEqual(filter('patient/Condition.s', 'Condition', 's', { patient: '1' }, smart), [
+      { patient: '1' },
+    ])
+    assert.deepEqual(filter('patient/Condition.s', 'Condition', 'r', { patient: '1' }, smart), [])
+  })
+
+  it('honours only the contexts that are set, but the portal its user/ scopes', () => {
+    const narrow: EnforcementPolicy = { ...policy, contexts: ['patient'] }
+    assert.deepEqual(filter('user/*.rs system/*.rs', 'Patient', 'r', { fhirUser: user }, narrow), [])
+    const portal = { fhirUser: user, clientId: 'sallyport-portal' }
+    assert.equal(filter('user/Patient.rs', 'Patient', 's', portal, narrow), 'everything')
+    assert.deepEqual(filter('system/Patient.rs', 'Patient', 's', portal, narrow), [])
+  })
+
+  it('joins granular scopes by or, and their parameters by and', () => {
+    assert.deepEqual(
+      filter(
+        'patient/Observation.rs?category=a&status=final patient/Observation.rs?code=b',
+        'Observation',
+        'r',
+      ),
+      [
+        {
+          patient: '1',
+          query: [
+            ['category', 'a'],
+            ['status', 'final'],
+          ],
+        },
+        { patient: '1', query: [['code', 'b']] },
+      ],
+    )
+    assert.deepEqual(filter('system/Observation.rs?category=a', 'Observation', 'r', {}), [
+      { query: [['category', 'a']] },
+    ])
+  })
+
+  it('is not narrowed by a granular scope beside an unrestricted one, in either order', () => {
+    for (const scope of [
+      'patient/Observation.rs patient/Observation.rs?category=a',
+      'patient/Observation.rs?category=a patient/Observation.rs',
+    ])
+      assert.deepEqual(filter(scope, 'Observation', 'r'), [{ patient: '1' }])
+    assert.equal(
+      filter('patient/Observation.rs user/Observation.rs', 'Observation', 'r', {
+        patient: '1',
+        fhirUser: user,
+      }),
+      'everything',
+    )
+  })
+
+  it('gains nothing by a parameter that cannot be evaluated', () => {
+    for (const query of [
+      'foo=a',
+      'category=a&foo=b',
+      'code:in=http://x',
+      'subject.name=a',
+      '_has:Provenance:target:agent=a',
+      '_count=5',
+      '_filter=a',
+      '_include=Observation:subject',
+      'date=yesterday',
+      '_sort=date',
+      '_elements=id',
+      'combo-code-value-quantity=a$1',
+    ])
+      assert.deepEqual(filter(`patient/Observation.rs?${query}`, 'Observation', 'r'), [], query)
+    assert.deepEqual(filter('patient/*.rs?category=a', 'Immunization', 'r'), [])
+  })
+
+  it('keeps a user within the rights that the policy gives', () => {
+    const rights: EnforcementPolicy = {
+      ...policy,
+      userFilter: ({ id }, type) => (id === 'p1' && type === 'Condition' ? [{ patient: '7' }] : []),
+    }
+    assert.deepEqual(filter('user/*.rs', 'Condition', 'r', { fhirUser: user }, rights), [{ patient: '7' }])
+    assert.deepEqual(filter('user/Condition.rs?code=a', 'Condition', 'r', { fhirUser: user }, rights), [
+      { patient: '7', query: [['code', 'a']] },
+    ])
+    assert.deepEqual(filter('user/*.rs', 'Observation', 'r', { fhirUser: user }, rights), [])
+    assert.deepEqual(filter('user/*.rs', 'Condition', 'r', { fhirUser: { ...user, id: 'p2' } }, rights), [])
+  })
+})
+
+describe('isWithin', () => {
+  const read: AccessFilter = [{ patient: '1' }]
+  const write: AccessFilter = [{ patient: '1', exclusive: true }]
+  const within = (resource: Resource, constraints: AccessFilter = read) =>
+    satisfies(resource, constraints, fhirBaseUrl)
+  const condition = (reference: string) => ({ resourceType: 'Condition', subject: { reference } })
+
+  it('takes the patient and the compartment, however the reference is written', () => {
+    assert(within({ resourceType: 'Patient', id: '1' }))
+    assert(!within({ resourceType: 'Patient', id: '2' }))
+    for (const reference of ['Patient/1', 'Patient/1/_history/3', `${fhirBaseUrl}/Patient/1`])
+      assert(within(condition(reference)), reference)
+  })
+
+  for (const reference of [
+    'Patient/2',
+    'Patient/11',
+    'patient/1',
+    '#1',
+    'urn:uuid:1',
+    'http://other.example/fhir/Patient/1',
+    'Group/1',
+    '1',
+    '',
+  ])
+    it(`does not take ${reference || 'an empty text'} for Patient/1`, () =>
+      assert(!within(condition(reference))))
+
+  it('is not fooled by references that confer nothing', () => {
+    assert(
+      !within({
+        resourceType: 'Observation',
+        focus: [{ reference: 'Patient/1' }],
+        subject: { reference: 'Patient/2' },
+      }),
+    )
+    assert(
+      !within({
+        resourceType: 'Patient',
+        id: '2',
+        link: [{ other: { reference: 'Patient/1' }, type: 'seealso' }],
+      }),
+    )
+    assert(!within({ resourceType: 'Group', member: [{ entity: { reference: 'Patient/1' } }] }))
+    assert(!within({ resourceType: 'Condition', subject: { identifier: { value: '1' } } }))
+    assert(!within({ resourceType: 'Condition' }))
+    assert(
+      !within({
+        resourceType: 'Condition',
+        contained: [{ resourceType: 'Patient', id: '1' }],
+        subject: { reference: '#1' },
+      }),
+    )
+  })
+
+  it('knows Device by patient and Binary by securityContext', () => {
+    assert(within({ resourceType: 'Device', patient: { reference: 'Patient/1' } }))
+    assert(!within({ resourceType: 'Device' }))
+    assert(within({ resourceType: 'Binary', securityContext: { reference: 'Patient/1' } }))
+    assert(!within({ resourceType: 'Binary', securityContext: { reference: 'Patient/2' } }))
+  })
+
+  it('reads what is of two patients, and does not write it', () => {
+    const actors = (...references: string[]) => ({
+      resourceType: 'Appointment',
+      participant: references.map(reference => ({ actor: { reference } })),
+    })
+    assert(within(actors('Patient/1', 'Patient/2')))
+    for (const other of [
+      'Patient/2',
+      'http://other.example/fhir/Patient/2',
+      'urn:uuid:2',
+      'Patient?identifier=2',
+    ])
+      assert(!within(actors('Patient/1', other), write), other)
+    for (const other of [
+      'Patient/1',
+      'Practitioner/2',
+      'http://other.example/fhir/Practitioner/2',
+      '#contained',
+    ])
+      assert(within(actors('Patient/1', other), write), other)
+  })
+
+  it('wants every parameter of a constraint, and any constraint of a reach', () => {
+    const observation = (status: string, code: string) => ({
+      resourceType: 'Observation',
+      status,
+      category: [{ coding: [{ system: 'http://c', code }] }],
+      subject: { reference: 'Patient/1' },
+    })
+    const constraints: AccessFilter = [
+      {
+        patient: '1',
+        query: [
+          ['category', 'http://c|lab'],
+          ['status', 'final'],
+        ],
+      },
+      { patient: '1', query: [['category', 'http://c|vital']] },
+    ]
+    assert(within(observation('final', 'lab'), constraints))
+    assert(within(observation('preliminary', 'vital'), constraints))
+    assert(!within(observation('preliminary', 'lab'), constraints))
+    assert(!within(observation('final', 'survey'), constraints))
+    assert(!within({ ...observation('final', 'lab'), subject: { reference: 'Patient/2' } }, constraints))
+    assert(!within(observation('final', 'lab'), [{ query: [['foo', 'x']] }]))
+  })
+
+  it('takes everything, nothing, and one id', () => {
+    const practitioner = { resourceType: 'Practitioner', id: 'p1' }
+    assert(within(practitioner, 'everything'))
+    assert(!within(practitioner, []))
+    assert(within(practitioner, [{ id: 'p1' }]))
+    assert(!within(practitioner, [{ id: 'p2' }]))
+    assert(!within({ resourceType: 'Practitioner' }, [{ id: 'p1' }]))
+  })
+})
+
+describe('conveys', () => {
+  const document = {
+    ...{ resourceType: 'DocumentReference', id: 'd' },
+    ...{ status: 'current', subject: { reference: 'Patient/1' }, category: [{ text: 'x' }] },
+    content: [{ attachment: { url: 'Binary/b' } }],
+  }
+  const test = (scopes: Readonly<Record<string, AccessFilter>>, of: Resource = document) => {
+    const access: Access = {
+      filterFor: (type, permission) => (permission === 'r' ? (scopes[type] ?? []) : []),
+    }
+    return grantsBinary(of, 'b', access, 'http://fhir.test/fhir')
+  }
+  const both = { Binary: [{ patient: '1' }], DocumentReference: [{ patient: '1' }] }
+
+  it('needs both types of one patient', () => {
+    assert.equal(test(both), true)
+    assert.equal(test({ ...both, DocumentReference: 'everything' }), true)
+    assert.equal(test({ Binary: both.Binary }), false)
+    assert.equal(test({ DocumentReference: both.DocumentReference }), false)
+    assert.equal(test({ ...both, Binary: [{ patient: '2' }] }), false)
+    assert.equal(test({ ...both, DocumentReference: [{ patient: '2' }] }), false)
+    assert.equal(test(both, { ...document, content: [{ attachment: { url: 'Binary/c' } }] }), false)
+  })
+
+  it('heeds filters: on the document by its content, and those on Binaries let nothing through', () => {
+    const filtered = (query: string) => ({ patient: '1', query: [['category:text', query]] as const })
+    assert.equal(test({ ...both, DocumentReference: [filtered('x')] }), true)
+    assert.equal(test({ ...both, DocumentReference: [filtered('y')] }), false)
+    assert.equal(test({ ...both, Binary: [{ patient: '1', query: [['_id', 'b']] }] }), false)
+    assert.equal(test({ ...both, Binary: [{ id: 'b' }] }), false)
+  })
+})

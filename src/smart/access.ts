@@ -1,0 +1,133 @@
+import { matches, type ResourceReference } from '../fhir/index.ts'
+import { type Permission, permits, type ResourceScope } from '../smart/index.ts'
+import type { Access, AccessFilter, Constraint } from './access-filter.ts'
+import { narrow, uniteConstraints } from './constraint.ts'
+import { type EnforcementPolicy, type Grant, PORTAL_CLIENT } from './grant.ts'
+import { mergeValues } from './merge-values.ts'
+import { findPatientConstraint } from './patient-constraint.ts'
+
+/** One thing of a grant that reaches something: a scope, or the `fhirUser` of the token for its own resource. */
+export interface FilterSource {
+  readonly by: ResourceScope | 'fhirUser'
+  readonly constraints: readonly Constraint[]
+}
+
+/** What a grant reaches of a type with a permission, and by what. */
+export interface ExplainedFilter {
+  readonly filter: AccessFilter
+  /** The same as limits of the parts, of which `reach` may have made one out of several. */
+  readonly unmerged: AccessFilter
+  readonly sources: readonly FilterSource[]
+  /** Scopes that cover type and permission in a context that is honoured, whatever they reach. */
+  readonly covering: readonly ResourceScope[]
+}
+
+export interface GrantedAccess extends Access {
+  explainFilter(type: string, permission: Permission): ExplainedFilter
+}
+
+/** What a grant may touch under a policy; each type and permission is worked out when first asked for. */
+export function computeAccess(grant: Grant, policy: EnforcementPolicy): GrantedAccess {
+  const known = new Map<string, ExplainedFilter>()
+  const reached = (type: string, permission: Permission) => {
+    const key = permission + type
+    let answer = known.get(key)
+    if (!answer) {
+      answer = explainFilter(grant, policy, type, permission)
+      known.set(key, answer)
+    }
+    return answer
+  }
+  return { explainFilter: reached, filterFor: (type, permission) => reached(type, permission).filter }
+}
+
+function explainFilter(
+  grant: Grant,
+  policy: EnforcementPolicy,
+  type: string,
+  permission: Permission,
+): ExplainedFilter {
+  // Contract 5.5: with the service's own rule `r` reads and searches.
+  const needed = permission === 's' ? policy.searchPermission : permission
+  const covering: ResourceScope[] = []
+  const parts: FilterSource[] = []
+  for (const scope of grant.scopes) {
+    if (!permits(scope, type, needed) || !isHonoured(scope, grant, policy)) continue
+    covering.push(scope)
+    const constraints = findScopeConstraints(scope, grant, policy, type, permission)
+    if (constraints.length > 0) parts.push({ by: scope, constraints: constraints })
+  }
+  // Contract 5.3: a token with `fhirUser` may always read its own user resource.
+  const own = grant.fhirUser
+  if (permission === 'r' && own?.type === type) parts.push({ by: 'fhirUser', constraints: [{ id: own.id }] })
+  const constraints = uniteConstraints(parts.flatMap(part => part.constraints))
+  return {
+    filter: constraints === 'everything' ? constraints : mergeValues(constraints),
+    unmerged: constraints,
+    sources: parts,
+    covering,
+  }
+}
+
+function isHonoured(scope: ResourceScope, grant: Grant, policy: EnforcementPolicy): boolean {
+  return (
+    policy.contexts.includes(scope.context) || (grant.clientId === PORTAL_CLIENT && scope.context === 'user')
+  )
+}
+
+function findScopeConstraints(
+  scope: ResourceScope,
+  grant: Grant,
+  policy: EnforcementPolicy,
+  type: string,
+  permission: Permission,
+): readonly Constraint[] {
+  if (!scope.query.every(pair => isEvaluable(type, pair, policy.fhirBaseUrl))) return []
+  return findContextConstraints(scope, grant, policy, type, permission).map(constraint =>
+    narrow(constraint, scope.query),
+  )
+}
+
+function findContextConstraints(
+  scope: ResourceScope,
+  grant: Grant,
+  policy: EnforcementPolicy,
+  type: string,
+  permission: Permission,
+): readonly Constraint[] {
+  switch (scope.context) {
+    case 'patient': {
+      const constraint =
+        grant.patient === undefined ? undefined : findPatientConstraint(grant.patient, type, permission)
+      return constraint ? [constraint] : []
+    }
+    case 'user': {
+      const rights = grant.fhirUser ? findUserFilter(grant.fhirUser, policy, type, permission) : []
+      return rights === 'everything' ? [{}] : rights
+    }
+    case 'system':
+      return [{}]
+  }
+}
+
+/** What a user may reach by right. "Every clinician may see every patient" (contract 3) is said of clinicians. */
+function findUserFilter(
+  user: ResourceReference,
+  policy: EnforcementPolicy,
+  type: string,
+  permission: Permission,
+): AccessFilter {
+  if (isClinician(user)) return policy.userFilter?.(user, type, permission) ?? 'everything'
+  const constraint = user.type === 'Patient' ? findPatientConstraint(user.id, type, permission) : undefined
+  return constraint ? [constraint] : []
+}
+
+/** Whether it is one of whom the policy of a site speaks. */
+export function isClinician({ type }: ResourceReference): boolean {
+  return type === 'Practitioner' || type === 'PractitionerRole'
+}
+
+// A parameter that cannot be evaluated grants nothing; asked of an empty resource, it tells whether it can be.
+function isEvaluable(type: string, [name, value]: readonly [string, string], baseUrl: string): boolean {
+  return matches({ resourceType: type }, name, value, baseUrl) !== undefined
+}

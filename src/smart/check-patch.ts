@@ -1,0 +1,23 @@
+import { type FhirProblem, fail, isProblem, type Resource, readsStored } from '../fhir/index.ts'
+import type { Permission } from '../smart/index.ts'
+
+/**
+ * Why a patch is refused to a caller who may update a resource, if so. A caller who may not read the resource must not
+ * learn its content from the patch (`test`, `copy`, `move`, the reason of a failure), nor make it readable: a patch of
+ * the one element that a granular scope filters by would reveal all the others.
+ */
+export function checkPatch(
+  patch: unknown,
+  stored: Resource,
+  result: Resource | FhirProblem,
+  reaches: (permission: Permission, resource: Resource) => boolean,
+): FhirProblem | undefined {
+  const failure = isProblem(result) ? result : undefined
+  if (reaches('r', stored)) return failure
+  if (readsStored(patch)) return fail({ problem: 'out-of-reach' })
+  if (failure) return failure.problem === 'malformed-body' ? failure : UNUSABLE
+  const becomesReadable = !isProblem(result) && (reaches('r', result) || reaches('s', result))
+  return becomesReadable ? fail({ problem: 'out-of-reach' }) : undefined
+}
+
+const UNUSABLE: FhirProblem = fail({ problem: 'unusable-patch', text: 'Cannot apply patch' })

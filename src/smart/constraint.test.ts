@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { measureGrowth } from '../../test/support/growth.ts'
+import type { Constraint } from './access-filter.ts'
+import { uniteConstraints } from './constraint.ts'
+import { satisfies } from './satisfies.ts'
+
+const lab: Constraint = { patient: '1', query: [['category', 'lab']] }
+const finalLab: Constraint = {
+  patient: '1',
+  query: [
+    ['category', 'lab'],
+    ['status', 'final'],
+  ],
+}
+
+describe('union', () => {
+  it('is everything when one constraint leaves nothing out', () => {
+    assert.equal(uniteConstraints([{ patient: '1' }, {}, { id: 'a' }]), 'everything')
+    assert.deepEqual(uniteConstraints([]), [])
+  })
+
+  const KEPT: [name: string, constraints: Constraint[], kept: number[]][] = [
+    ['different patients', [{ patient: '1' }, { patient: '2' }], [0, 1]],
+    ['different ids', [{ id: 'a' }, { id: 'b' }], [0, 1]],
+    ['a patient and an id', [{ patient: '1' }, { id: 'a' }], [0, 1]],
+    ['an id, and the same for one patient', [{ id: 'a', patient: '1' }, { id: 'a' }], [1]],
+    ['a patient, and a filter of that patient', [lab, { patient: '1' }], [1]],
+    ['a patient, and a filter of another', [lab, { patient: '2' }], [0, 1]],
+    ['a filter and a narrower one', [finalLab, lab], [1]],
+    ['different values of a filter', [lab, { patient: '1', query: [['category', 'vital']] }], [0, 1]],
+    ['the same value of different filters', [lab, { patient: '1', query: [['code', 'lab']] }], [0, 1]],
+    ['a filter of everybody, and of one patient', [lab, { query: [['category', 'lab']] }], [1]],
+    ['the same twice', [lab, { ...lab }], [0]],
+    [
+      'a patient alone, and that patient with others',
+      [{ patient: '1', exclusive: true }, { patient: '1' }],
+      [1],
+    ],
+  ]
+  for (const [name, constraints, kept] of KEPT)
+    it(`keeps what is needed of ${name}, in either order`, () => {
+      const expected = kept.map(at => constraints[at])
+      assert.deepEqual(uniteConstraints(constraints), expected)
+      const turned = uniteConstraints(constraints.toReversed())
+      assert(turned !== 'everything')
+      assert.deepEqual(
+        new Set(turned.map(constraint => JSON.stringify(constraint))),
+        new Set(expected.map(constraint => JSON.stringify(constraint))),
+      )
+    })
+  it('costs no more than the number of limits', () => {
+    const constraints = (count: number): Constraint[] =>
+      Array.from({ length: count }, (_, at) => ({ patient: '1', query: [['code', String(at)]] }))
+    const grown = measureGrowth(count => uniteConstraints(constraints(count)), 100)
+    assert.ok(grown < 8, `four times the constraints cost ${grown.toFixed(1)} times as much`)
+  })
+})
+
+describe('isWithin', () => {
+  it('looks at the resource once, however many granular constraints there are', () => {
+    const resource = {
+      resourceType: 'Observation',
+      subject: { reference: 'Patient/1' },
+      code: { coding: Array.from({ length: 20 }, (_, at) => ({ system: 's', code: `c${at}` })) },
+    }
+    const filter = (count: number): Constraint[] =>
+      Array.from({ length: count }, (_, at) => ({ patient: '1', query: [['code', `s|x${at}`]] }))
+    const reaches = new Map([1, 4, 148].map(count => [count, filter(count)]))
+    const test = (count: number) => satisfies(resource, reaches.get(count) ?? [], 'http://localhost/fhir')
+    assert.equal(test(148), false)
+    // Four times the limits cost less than four times as much: most of it is the resource.
+    const grown = measureGrowth(count => {
+      for (let round = 0; round < 50; round++) test(count)
+    }, 1)
+    assert.ok(grown < 2.5, `four constraints cost ${grown.toFixed(1)} times as much as one`)
+  })
+})

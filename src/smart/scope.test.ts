@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { type Permission, parseScope, parseScopes, permits } from '../smart/index.ts'
+
+const PERMISSIONS = ['c', 'r', 'u', 'd', 's'] as const
+
+function lettersOf(text: string, type = 'Observation'): string {
+  const scope = parseScope(text)
+  return scope === undefined
+    ? ''
+    : PERMISSIONS.filter(permission => permits(scope, type, permission)).join('')
+}
+
+// service.md 5.2, and what reading it as plain text would grant (contract 5.1).
+const PERMITTED: Record<string, string> = {
+  'patient/Observation.rs': 'rs',
+  'patient/Observation.cruds': 'cruds',
+  'patient/*.rs': 'rs',
+  'patient/*.cruds': 'cruds',
+  'patient/observation.rs': 'rs',
+  'patient/OBSERVATION.c': 'c',
+  'user/Observation.u': 'u',
+  'system/*.d': 'd',
+  'patient/Observation.read': 'rs',
+  'patient/Observation.write': 'cud',
+  'patient/Observation.*': 'cruds',
+  'patient/Observation.rs?category=http://terminology.hl7.org/CodeSystem/observation-category|laboratory':
+    'rs',
+  'patient/Observation.rs?category=http://terminology.hl7.org/CodeSystem/observation-category|survey': 'rs',
+  'patient/Observation.s?code=http://loinc.org|4548-4': 's',
+  'patient/Observation.r?_security=R': 'r',
+  'patient/Patient.rs': '',
+  'patient/ObservationX.rs': '',
+  'patient/Obs.rs': '',
+}
+
+const OUTSIDE_THE_GRAMMAR = [
+  '',
+  'patient',
+  'patient/',
+  'patient/Observation',
+  'patient/Observation.',
+  'patient/.rs',
+  'patient/Observation.dus',
+  'patient/Observation.sr',
+  'patient/Observation.rrs',
+  'patient/Observation.RS',
+  'patient/Observation.readonly',
+  'patient/Observation.read-only',
+  'patient/Observation.rsXYZ',
+  'patient/Observation.rs.c',
+  'patient/Observation.rs?',
+  'patient/Observation.rs?category',
+  'patient/Observation.rs?=laboratory',
+  'patient/Observation.rs?category=',
+  'patient/Observation.rs?category=a&',
+  'patient/Observation.rs?category=a?status=b',
+  'patient/Observation.rs?category=%',
+  'patient/Observation.read?category=a',
+  'patient/Observation.*?category=a',
+  'patient/Obser*.rs',
+  'patient/Observation/1.rs',
+  'Patient/Observation.rs',
+  'patients/Observation.rs',
+  'xpatient/Observation.rs',
+  'patient/Observation.rs\n',
+  'patient/Observation.rs"',
+  'patient\\Observation.rs',
+]
+
+describe('parseScope and permits', () => {
+  for (const [text, permissions] of Object.entries(PERMITTED))
+    it(`reads ${text} as ${permissions || 'nothing'} on Observation`, () =>
+      assert.equal(lettersOf(text), permissions))
+
+  for (const text of OUTSIDE_THE_GRAMMAR)
+    it(`reads ${JSON.stringify(text)} as nothing`, () => assert.equal(parseScope(text), undefined))
+
+  it('keeps the granular query apart, decoded', () => {
+    const scope = parseScope('patient/Observation.rs?category=a%7Cb&status=final')
+    assert.deepEqual(scope?.kind === 'resource' && scope.query, [
+      ['category', 'a|b'],
+      ['status', 'final'],
+    ])
+  })
+
+  it('takes a parameter of one permission, and knows what was written as v1', () => {
+    const read = (text: string) => {
+      const scope = parseScope(text)
+      return scope?.kind === 'resource' ? [scope.query, scope.v1] : undefined
+    }
+    assert.deepEqual(read('patient/Observation.rs?x=1'), [[['x', '1']], false])
+    assert.deepEqual(read('patient/Observation.read'), [[], true])
+  })
+
+  it('knows the scopes that are not about resources, and they permit nothing', () => {
+    for (const text of [
+      'openid',
+      'fhirUser',
+      'launch',
+      'launch/patient',
+      'online_access',
+      '__private',
+      'http://a.b/c',
+    ])
+      assert.deepEqual(parseScope(text), { kind: 'plain', text })
+    assert.equal(lettersOf('launch/patient', 'Patient'), '')
+  })
+
+  it('agrees with a second reading of the grammar, letter by letter', () => {
+    const suffix = fc.oneof(
+      fc.constantFrom('read', 'write', '*', 'rs', 'cruds', 'c', 's', 'cud', 'rr', 'sr', ''),
+      fc.string({ unit: fc.constantFrom(...PERMISSIONS), maxLength: 6 }),
+      fc.string({ maxLength: 6 }),
+    )
+    const scope = fc.tuple(
+      fc.constantFrom('patient', 'user', 'system', 'Patient', ''),
+      fc.constantFrom('Observation', 'observation', '*', 'Patient', 'Observations', ''),
+      suffix,
+      fc.constantFrom('', '?category=a', '?category', '?'),
+    )
+    fc.assert(
+      fc.property(
+        scope,
+        fc.constantFrom(...PERMISSIONS),
+        ([context, type, permissions, query], permission) => {
+          const text = `${context}/${type}.${permissions}${query}`
+          assert.equal(
+            lettersOf(text).includes(permission),
+            naively(context, type, permissions, query, permission),
+            text,
+          )
+        },
+      ),
+      { numRuns: 20_000 },
+    )
+  })
+})
+
+/** The rules of contract 5.1 on Observation, written anew without a regular expression. */
+function naively(
+  context: string,
+  type: string,
+  permissions: string,
+  query: string,
+  permission: Permission,
+): boolean {
+  if (!['patient', 'user', 'system'].includes(context)) return false
+  if (type !== '*' && type.toLowerCase() !== 'observation') return false
+  const v1: Record<string, string> = { read: 'rs', write: 'cud', '*': 'cruds' }
+  if (Object.hasOwn(v1, permissions)) return query === '' && (v1[permissions] ?? '').includes(permission)
+  const sorted = PERMISSIONS.filter(it => permissions.includes(it)).join('')
+  return (
+    permissions !== '' &&
+    sorted === permissions &&
+    (query === '' || query === '?category=a') &&
+    permissions.includes(permission)
+  )
+}
+
+describe('parseScopes', () => {
+  it('splits a string on spaces, or takes an array of strings', () => {
+    const texts = (claim: unknown) => parseScopes(claim).map(scope => scope.text)
+    assert.deepEqual(texts('openid  patient/*.rs patient/*.rs'), ['openid', 'patient/*.rs'])
+    assert.deepEqual(texts(['openid', 'patient/*.rs', 1, null, 'a b']), ['openid', 'patient/*.rs'])
+    for (const claim of [undefined, null, 1, {}, '', 'patient/*.rs\tpatient/*.c', 'patient/*.rs,patient/*.c'])
+      assert.deepEqual(texts(claim), [])
+  })
+})
