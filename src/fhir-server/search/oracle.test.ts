@@ -25,7 +25,7 @@ import { runQuery } from './run-query.ts'
 import { sceneOf } from './scene.ts'
 
 /**
- * What SQL finds is what the search language says of each resource alone (`matches`), and nothing out of reach: over
+ * What SQL finds is what the search language says of each resource alone (`matches`), and nothing out of filterFor: over
  * the sample patients, with parameters, modifiers and values taken at random from what is there.
  */
 let folder: string
@@ -316,10 +316,14 @@ describe('a search by long and unusual texts', () => {
     return text.replaceAll('é', 'e')
   }
 
-  function found(pairs: readonly Pair[], reach: Access): readonly string[] {
+  function found(pairs: readonly Pair[], filterFor: Access): readonly string[] {
     const query = parseQuery(['ValueSet'], [...pairs, ['_count', '1000']], BASE, false)
     assert(!isProblem(query))
-    const { hits } = runQuery({ database: own.database, scene: sceneOf(own, reach, 's') }, query, undefined)
+    const { hits } = runQuery(
+      { database: own.database, scene: sceneOf(own, filterFor, 's') },
+      query,
+      undefined,
+    )
     return hits.map(hit => hit.id).toSorted()
   }
 
@@ -334,16 +338,16 @@ describe('a search by long and unusual texts', () => {
         assert(isTrue)
         for (const { url } of expected) assert(isTrue(String(url), value), `${way} finds too much`)
         const ids = expected.map(it => it.id).toSorted()
-        assert.deepEqual(found([], { reach: () => granular }), ids, `the scope ?${way}=${value}`)
+        assert.deepEqual(found([], { filterFor: () => granular }), ids, `the scope ?${way}=${value}`)
         assert.deepEqual(
           valueSets
-            .filter(it => isWithin(it, granular, BASE))
+            .filter(it => satisfies(it, granular, BASE))
             .map(it => it.id)
             .toSorted(),
           ids,
         )
         if (parseSearch('ValueSet', ...asked, BASE).kind === 'error') return
-        assert.deepEqual(found([asked], { reach: () => 'everything' }), ids, `${way}=${value}`)
+        assert.deepEqual(found([asked], { filterFor: () => 'everything' }), ids, `${way}=${value}`)
         compared++
       }),
       { numRuns: 250 },
@@ -354,6 +358,8 @@ describe('a search by long and unusual texts', () => {
   it('compares all of a value with all of a text where it asks for equality', () => {
     for (const way of ['name:exact', 'identifier', 'url'])
       for (const [at, text] of TEXTS.entries())
-        assert.deepEqual(found([[way, escapeSearchValue(text)]], { reach: () => 'everything' }), [`v${at}`])
+        assert.deepEqual(found([[way, escapeSearchValue(text)]], { filterFor: () => 'everything' }), [
+          `v${at}`,
+        ])
   })
 })
