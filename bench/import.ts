@@ -7,9 +7,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import { samplePatients } from '../sample-patients/index.ts'
 import { findFiles, importFiles } from '../src/fhir-server/import/index.ts'
 import { openRepository } from '../src/fhir-server/index.ts'
-import { samplePatients } from '../src/fhir-server/sample/index.ts'
 
 const PATIENTS = 160
 const now = Date.UTC(2026, 10, 13)

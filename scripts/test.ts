@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util'
 import { report } from './test-report.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
-const FOLDERS = ['src', 'test', 'scripts', 'examples']
+const FOLDERS = ['src', 'sample-patients', 'test', 'scripts', 'examples']
 
 function filesOf(path: string): readonly string[] {
   const whole = resolve(path)

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
+import { samplePatients } from '../../sample-patients/index.ts'
 import {
   type Auditor,
   type CountingAuditor,
@@ -12,7 +13,6 @@ import {
 import { authServer, initialize, smartConfiguration } from '../../src/auth/index.ts'
 import { createHostCheck, ensureSecret, readSettings, type Settings } from '../../src/config/index.ts'
 import { fhirServer, openRepository } from '../../src/fhir-server/index.ts'
-import { samplePatients } from '../../src/fhir-server/sample/index.ts'
 import { createInterceptor } from '../../src/interceptor/index.ts'
 import { appServer } from '../../src/session/index.ts'
 import { openStore, type Store, sealer } from '../../src/store/index.ts'

@@ -8,9 +8,9 @@ import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { gzipSync } from 'node:zlib'
+import { samplePatients } from '../../../sample-patients/index.ts'
 import { sallyport } from '../../../test/support/command-line.ts'
 import { fhirServer, openRepository } from '../../fhir-server/index.ts'
-import { samplePatients } from '../../fhir-server/sample/index.ts'
 
 const baseUrl = 'http://localhost:8080/fhir'
 const sample = [...samplePatients({ now: Date.UTC(2026, 10, 13), count: 6 })]

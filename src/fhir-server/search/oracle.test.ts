@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
+import { samplePatients } from '../../../sample-patients/index.ts'
 import {
   couldMatch,
   escapeSearchValue,
@@ -19,7 +20,6 @@ import {
 import { type Access, type Constraint, satisfies } from '../../smart/index.ts'
 import { isProblem } from '../problem.ts'
 import { openRepository, type Repository } from '../repository/repository.ts'
-import { samplePatients } from '../sample/index.ts'
 import { BASE, type Fhir, guardOf, startFhir } from '../testing/fhir.ts'
 import { runQuery } from './run-query.ts'
 import { sceneOf } from './scene.ts'

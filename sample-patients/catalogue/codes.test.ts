@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Resource } from '../../../fhir/index.ts'
+import type { Resource } from '../../src/fhir/index.ts'
 import { systems } from '../coding.ts'
 import { samplePatients } from '../index.ts'
 import { allergens, noKnownAllergy, reactions } from './allergens.ts'

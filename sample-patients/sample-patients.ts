@@ -1,5 +1,5 @@
 import type { Resource as R4Resource } from 'fhir/r4.js'
-import type { Resource } from '../../fhir/index.ts'
+import type { Resource } from '../src/fhir/index.ts'
 import { todayOf } from './calendar.ts'
 import { type Chart, createNumbering, type Numbering, type Visit } from './chart.ts'
 import { makeChart } from './make-chart.ts'

@@ -1,5 +1,5 @@
 import type { FhirResource } from 'fhir/r4.js'
-import type { Resource } from '../../../fhir/index.ts'
+import type { Resource } from '../../src/fhir/index.ts'
 import { type SampleOptions, samplePatients } from '../index.ts'
 
 type Typed<T extends string> = Extract<FhirResource, { resourceType: T }> & { id: string }
