@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
 import type { AuditRecord } from '../audit/index.ts'
+import { decodeJwt } from '../jwt/index.ts'
 import type { Schema } from '../store/index.ts'
 import type { Clinician } from './clinician/clinician.ts'
 import type { AuthContext } from './context.ts'
@@ -79,10 +80,11 @@ export async function auditTokens(
 ): Promise<void> {
   const kind = readParameters(request.body).get('grant_type') === 'refresh_token' ? 'refresh' : 'token'
   if (answer instanceof Refusal) return auditRefusedTokens(context, request, kind, answer, trx)
-  const { client_id, sub, patient, jti } = claimsOf(answer.response.access_token)
+  const { client_id, sub, patient, jti } = decodeJwt(answer.response.access_token)?.claims ?? {}
   const event: Event = {
-    ...{ kind, status: 200, clinician: answer.grant?.clinician, client: client_id, subject: sub, patient },
-    launch: jti?.includes('.') ? jti.split('.')[0] : undefined,
+    ...{ kind, status: 200, clinician: answer.grant?.clinician },
+    ...{ client: readText(client_id), subject: readText(sub), patient: readText(patient) },
+    launch: typeof jti === 'string' && jti.includes('.') ? jti.split('.')[0] : undefined,
     by: answer.response.scope,
   }
   return auditEvent(context, request, event, trx)
@@ -109,6 +111,6 @@ async function auditRefusedTokens(
     : keep(context, trx, recordOf(context, request, { ...of, kind: 'revoke', status: 200, reason }), refused)
 }
 
-function claimsOf(token: string): Readonly<Partial<Record<'client_id' | 'sub' | 'patient' | 'jti', string>>> {
-  return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'))
+function readText(claim: unknown): string | undefined {
+  return typeof claim === 'string' ? claim : undefined
 }

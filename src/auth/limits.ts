@@ -40,10 +40,9 @@ export const LIMITS = {
   urlCharacters: 2_000,
   urls: 20,
   nameCharacters: 200,
-  /** Keys of a client's key set, their characters where it is registered with them, and bits of an RSA key. */
+  /** Keys of a client's key set, and its characters where the client is registered with it. */
   keys: 50,
   keySetCharacters: 64_000,
-  rsaBits: 8_192,
   /** Characters of a client assertion. */
   assertionCharacters: 8_192,
   /** The launch context that an EHR gives: `intent` and `tenant`, and the items, URLs and JSON of `fhirContext`. */

@@ -1,4 +1,5 @@
 import type { Interaction } from '../fhir/index.ts'
+import type { Algorithm } from '../jwt/index.ts'
 import {
   type Authenticated,
   type Authenticator,
@@ -16,7 +17,7 @@ import { withoutSlash } from './token/check-claims.ts'
 import { grantOf } from './token/grant-of.ts'
 import { type Fetch, keySet } from './token/key-set.ts'
 import { marksOf, revocations } from './token/revocations.ts'
-import { foreignGrantOf, type TrustedIssuer } from './token/trusted-issuer.ts'
+import { foreignGrantOf, TRUSTED_ALGORITHMS, type TrustedIssuer } from './token/trusted-issuer.ts'
 import { type Issuer, type Verified, type Verify, verifier } from './token/verifier.ts'
 
 export interface InterceptorOptions {
@@ -64,6 +65,7 @@ export interface Interceptor extends Authenticator {
   close(): void
 }
 
+const OWN_ALGORITHMS: readonly Algorithm[] = ['RS256']
 const TICK_MS = 500
 // As often as the list of what was revoked: a key that was withdrawn because it leaked is gone as soon.
 const OWN_KEYS_MS = 1_500
@@ -74,9 +76,9 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
   const clock = options.clock ?? Date.now
   const { fhirBaseUrl } = policy
   const fetchKeys: Fetch = options.fetch ?? ((url, init) => fetch(url, init))
-  const keysAt = (url: string, refreshMs?: number) =>
+  const keysAt = (url: string, algorithms: readonly Algorithm[], refreshMs?: number) =>
     keySet({
-      ...{ url, fetch: fetchKeys, clock, refreshMs },
+      ...{ url, algorithms, fetch: fetchKeys, clock, refreshMs },
       onRemoval: () => tokens.forget(),
       onUnusable: reason => options.onUnusableKeySet?.(url, reason),
     })
@@ -85,7 +87,8 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
   const own: Issuer<Known> = {
     issuer: authUrl,
     audiences: [fhirBaseUrl],
-    keys: keysAt(`${authUrl}/oauth2/jwks`, OWN_KEYS_MS),
+    algorithms: OWN_ALGORITHMS,
+    keys: keysAt(`${authUrl}/oauth2/jwks`, OWN_ALGORITHMS, OWN_KEYS_MS),
     grantOf: claims => grantOf(claims, fhirBaseUrl),
     callerOf: grant => ({ ...callerOf(grant, policy, broken), marks: marksOf(grant.tokenId) }),
   }
@@ -94,7 +97,8 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
       issuer: trusted.issuer,
       audiences: trusted.audiences?.map(withoutSlash) ?? [fhirBaseUrl],
       types: trusted.types,
-      keys: keysAt(trusted.jwksUrl),
+      algorithms: TRUSTED_ALGORITHMS,
+      keys: keysAt(trusted.jwksUrl, TRUSTED_ALGORITHMS),
       grantOf: claims => foreignGrantOf(claims, trusted, fhirBaseUrl),
       callerOf: grant => ({ ...callerOf(grant, policy, broken), marks: [] }),
     }),

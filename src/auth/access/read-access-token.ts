@@ -1,7 +1,7 @@
 import { findClient } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'
 import { findLiveGrant, type Grant } from '../grant/grant.ts'
-import { readOwnJwt } from '../keys/jwt.ts'
+import { verifyOwnJwt } from '../keys/own-jwt.ts'
 import { isRevoked } from '../revoke/revocation.ts'
 
 /** An access token of ours that is good at this moment. */
@@ -25,7 +25,7 @@ export async function readAccessToken(context: AuthContext, token: string): Prom
 /** The same, or which check the token did not pass, for the log. */
 export async function checkAccessToken(context: AuthContext, token: string): Promise<AccessToken | string> {
   const { settings, keys, clock, store } = context
-  const claims = readOwnJwt(token, 'at+jwt', await keys.published())
+  const claims = verifyOwnJwt(token, 'at+jwt', await keys.published())
   if (!claims) return 'it is not an access token that this server signed'
   if (claims.iss !== settings.issuerUrl) return `iss, expected ${settings.issuerUrl}`
   if (claims.aud !== settings.fhirBaseUrl) return `aud, expected ${settings.fhirBaseUrl}`

@@ -1,5 +1,5 @@
-import { readOwnJwt } from '../keys/jwt.ts'
 import type { KeyRing } from '../keys/key-ring.ts'
+import { verifyOwnJwt } from '../keys/own-jwt.ts'
 import { Refusal } from '../refusal.ts'
 import { type Asked, type Finding, PROMPTS, type Prompt } from './request.ts'
 
@@ -29,7 +29,7 @@ export async function checkIdTokenHint(
 ): Promise<Finding | Refusal> {
   const hint = parameters.get('id_token_hint')
   if (hint === undefined) return {}
-  const { iss, sub } = readOwnJwt(hint, 'JWT', await keys.published()) ?? {}
+  const { iss, sub } = verifyOwnJwt(hint, 'JWT', await keys.published()) ?? {}
   return iss === issuer && typeof sub === 'string'
     ? { expectedSubject: sub }
     : new Refusal('invalid_request', 'The id_token_hint is not an id_token of this server.')

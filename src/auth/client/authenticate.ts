@@ -3,8 +3,12 @@ import { type Schema, type Store, sameText, sha256 } from '../../store/index.ts'
 import type { AuthContext } from '../context.ts'
 import type { Parameters } from '../parameters.ts'
 import { Refusal } from '../refusal.ts'
-import { checkAssertion, type ProvenByAssertion, useAssertion } from './assertion/check-assertion.ts'
-import { readAssertion } from './assertion/read-assertion.ts'
+import {
+  checkAssertion,
+  decodeAssertion,
+  type ProvenByAssertion,
+  useAssertion,
+} from './assertion/check-assertion.ts'
 import { type Client, findClient } from './client.ts'
 import { type Credentials, readCredentials } from './credentials.ts'
 
@@ -96,6 +100,6 @@ function notProven(detail: string, named?: Client): Refusal {
 }
 
 function namedIn(assertion: string): string | undefined {
-  const iss = readAssertion(assertion)?.claims.iss
+  const iss = decodeAssertion(assertion)?.claims.iss
   return typeof iss === 'string' && !iss.includes('\0') ? iss : undefined
 }

@@ -1,7 +1,7 @@
 import { checkLengths } from '../authorize/check-parameters.ts'
 import { type Client, findClient } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'
-import { readOwnJwt } from '../keys/jwt.ts'
+import { verifyOwnJwt } from '../keys/own-jwt.ts'
 import type { Parameters } from '../parameters.ts'
 import { Refusal } from '../refusal.ts'
 
@@ -38,7 +38,7 @@ export async function readEndRequest(
 // It may have expired: the session that it came from need not have.
 async function readHint({ keys, settings }: AuthContext, hint: string | undefined) {
   if (hint === undefined) return undefined
-  const { iss, sub, aud } = readOwnJwt(hint, 'JWT', await keys.published()) ?? {}
+  const { iss, sub, aud } = verifyOwnJwt(hint, 'JWT', await keys.published()) ?? {}
   return iss === settings.issuerUrl && typeof sub === 'string' && typeof aud === 'string'
     ? { subject: sub, clientId: aud }
     : new Refusal('invalid_request', 'The id_token_hint is not an id_token of this server.')

@@ -4,8 +4,8 @@ import { decodeProtectedHeader, importJWK, jwtVerify } from 'jose'
 import { type Store, sealer } from '../../store/index.ts'
 import { AuthHouse } from '../testing/auth-house.ts'
 import { oneStore } from '../testing/one-store.ts'
-import { readOwnJwt, signJwt } from './jwt.ts'
 import { createKeyRing, type KeyRing } from './key-ring.ts'
+import { signOwnJwt, verifyOwnJwt } from './own-jwt.ts'
 import { makeFirstSigningKey, makeNextSigningKey, withdrawSigningKey } from './signing-key.ts'
 
 describe('GET /oauth2/jwks', () => {
@@ -146,7 +146,7 @@ describe('createKeyRing', () => {
   })
 })
 
-describe('signJwt and readOwnJwt', () => {
+describe('signOwnJwt and verifyOwnJwt', () => {
   const open = oneStore()
 
   it('makes what jose verifies, and reads back only what our keys signed, of the right kind', async () => {
@@ -155,10 +155,10 @@ describe('signJwt and readOwnJwt', () => {
     await makeFirstSigningKey(store, seal, 1)
     const ring = createKeyRing({ store, sealer: seal, clock: () => 1, publishedForMs: 1 })
     const [key, published] = [await ring.signing(), await ring.published()]
-    const token = signJwt(key, 'JWT', { sub: 'ü', exp: 1 })
+    const token = signOwnJwt(key, 'JWT', { sub: 'ü', exp: 1 })
     await jwtVerify(token, await importJWK(key.publicJwk), { currentDate: new Date(0) })
     assert.deepEqual(decodeProtectedHeader(token), { alg: 'RS256', typ: 'JWT', kid: key.publicJwk.kid })
-    assert.deepEqual(readOwnJwt(token, 'JWT', published), { sub: 'ü', exp: 1 })
+    assert.deepEqual(verifyOwnJwt(token, 'JWT', published), { sub: 'ü', exp: 1 })
     const [header = '', payload = '', signature = ''] = token.split('.')
     const none = Buffer.from('{"alg":"none","typ":"JWT"}').toString('base64url')
     for (const forged of [
@@ -169,8 +169,8 @@ describe('signJwt and readOwnJwt', () => {
       'nonsense',
       '',
     ])
-      assert.equal(readOwnJwt(forged, 'JWT', published), undefined, forged)
-    assert.equal(readOwnJwt(token, 'at+jwt', published), undefined)
-    assert.equal(readOwnJwt(token, 'JWT', []), undefined)
+      assert.equal(verifyOwnJwt(forged, 'JWT', published), undefined, forged)
+    assert.equal(verifyOwnJwt(token, 'at+jwt', published), undefined)
+    assert.equal(verifyOwnJwt(token, 'JWT', []), undefined)
   })
 })

@@ -1,7 +1,8 @@
 import { createPrivateKey, generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Kysely, Transaction } from 'kysely'
-import { type Schema, type Sealer, type Store, sha256 } from '../../store/index.ts'
+import { computeThumbprint } from '../../jwt/index.ts'
+import type { Schema, Sealer, Store } from '../../store/index.ts'
 
 /** The public part of an RSA key, as it is published (RFC 7517). */
 export interface PublicJwk {
@@ -156,7 +157,6 @@ export function openSigningKey(sealed: string, publicJwk: PublicJwk, sealer: Sea
 }
 
 function publicPart({ n = '', e = '' }: JsonWebKey): PublicJwk {
-  // RFC 7638: the required members in lexicographic order, without white space.
-  const kid = sha256(JSON.stringify({ e, kty: 'RSA', n }))
+  const kid = computeThumbprint({ kty: 'RSA', n, e })
   return { kty: 'RSA', n, e, kid, use: 'sig', alg: 'RS256' }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Clinician, fhirUserOf } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
-import { signJwt } from '../keys/jwt.ts'
+import { signOwnJwt } from '../keys/own-jwt.ts'
 import { LIFETIME } from '../lifetimes.ts'
 
 /** The portal's own token for one clinician (contract 5.4): short-lived, and for what the portal shows only. */
@@ -10,7 +10,7 @@ export async function portalToken(
   clinician: Clinician,
 ): Promise<string> {
   const issuedAt = Math.floor(clock() / 1000)
-  return signJwt(await keys.signing(), 'at+jwt', {
+  return signOwnJwt(await keys.signing(), 'at+jwt', {
     iss: settings.issuerUrl,
     sub: clinician.id,
     aud: settings.fhirBaseUrl,

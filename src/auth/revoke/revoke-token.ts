@@ -5,7 +5,7 @@ import type { Client } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'
 import { revokeGrant } from '../grant/grant.ts'
 import { type GrantBehind, grantBehind } from '../grant/grant-behind.ts'
-import { readOwnJwt } from '../keys/jwt.ts'
+import { verifyOwnJwt } from '../keys/own-jwt.ts'
 import type { PublicJwk } from '../keys/signing-key.ts'
 import { revoke } from './revocation.ts'
 
@@ -39,7 +39,7 @@ export async function revokeToken(
     return (await revokeGrant(trx, found.grant_id, clock()))
       ? grantBehind(trx, { code: undefined, refreshToken: token })
       : undefined
-  const { client_id, jti, exp, sub, patient } = readOwnJwt(token, 'at+jwt', keys) ?? {}
+  const { client_id, jti, exp, sub, patient } = verifyOwnJwt(token, 'at+jwt', keys) ?? {}
   if (client_id !== client.id || typeof jti !== 'string') return undefined
   if (typeof exp !== 'number' || exp * 1000 <= clock()) return undefined
   if (!(await revoke(trx, jti, clock(), exp * 1000))) return undefined

@@ -3,7 +3,7 @@ import { parseScopes } from '../../smart/index.ts'
 import { fhirUserOf } from '../clinician/clinician.ts'
 import type { AuthSettings } from '../context.ts'
 import { type Grant, hasScope } from '../grant/grant.ts'
-import { signJwt } from '../keys/jwt.ts'
+import { signOwnJwt } from '../keys/own-jwt.ts'
 import type { SigningKey } from '../keys/signing-key.ts'
 
 export interface AccessTokenOptions {
@@ -20,7 +20,7 @@ export function accessToken(
   { grant, scope, now, lifetimeSeconds }: AccessTokenOptions,
 ): string {
   const issuedAt = Math.floor(now / 1000)
-  return signJwt(key, 'at+jwt', {
+  return signOwnJwt(key, 'at+jwt', {
     iss: settings.issuerUrl,
     sub: grant.clinician.id,
     aud: settings.fhirBaseUrl,

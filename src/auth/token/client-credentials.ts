@@ -5,7 +5,7 @@ import type { AuthContext, AuthSettings } from '../context.ts'
 import { grantEach } from '../grant/grant-scope.ts'
 import { allowedScopes, canonical, withLetters } from '../grant/narrow.ts'
 import { checkAskedScope, checkGrantedScope } from '../grant/scope-refusals.ts'
-import { signJwt } from '../keys/jwt.ts'
+import { signOwnJwt } from '../keys/own-jwt.ts'
 import type { SigningKey } from '../keys/signing-key.ts'
 import { Refusal } from '../refusal.ts'
 import { clientTokens } from '../revoke/revocation.ts'
@@ -75,7 +75,7 @@ function backEndToken(
   }: { readonly client: Client; readonly scope: string; readonly lifetimeSeconds: number },
 ): string {
   const issuedAt = Math.floor(clock() / 1000)
-  return signJwt(key, 'at+jwt', {
+  return signOwnJwt(key, 'at+jwt', {
     iss: settings.issuerUrl,
     sub: client.id,
     aud: settings.fhirBaseUrl,

@@ -1,7 +1,7 @@
 import { fhirUserOf } from '../clinician/clinician.ts'
 import type { AuthSettings } from '../context.ts'
 import { hasScope } from '../grant/grant.ts'
-import { signJwt } from '../keys/jwt.ts'
+import { signOwnJwt } from '../keys/own-jwt.ts'
 import type { SigningKey } from '../keys/signing-key.ts'
 import type { AccessTokenOptions } from './access-token.ts'
 
@@ -15,7 +15,7 @@ export function idToken(
   const issuedAt = Math.floor(now / 1000)
   const { id, fhirUserId, displayName } = grant.clinician
   const fhirUser = hasScope(scope, 'fhirUser')
-  return signJwt(key, 'JWT', {
+  return signOwnJwt(key, 'JWT', {
     iss: settings.issuerUrl,
     sub: id,
     aud: grant.clientId,

@@ -4,7 +4,11 @@ import { checkClaims, type Expected, withoutSlash } from './check-claims.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 const seconds = NOW / 1000
-const expected: Expected = { issuer: 'http://auth.test', audiences: ['http://fhir.test/fhir'] }
+const expected: Expected = {
+  issuer: 'http://auth.test',
+  audiences: ['http://fhir.test/fhir'],
+  algorithms: ['RS256'],
+}
 const HEADER = { alg: 'RS256', typ: 'at+jwt', kid: 'k' }
 const CLAIMS = { iss: 'http://auth.test', aud: 'http://fhir.test/fhir', exp: seconds + 1 }
 
@@ -29,6 +33,8 @@ describe('checkClaims', () => {
   it('wants RS256, the type of an access token, a key, and nothing that it does not understand', () => {
     for (const alg of ['none', 'HS256', 'RS384', 'rs256', undefined])
       assert.equal(fault({ alg }, {}), 'alg is not RS256')
+    assert.equal(fault({ alg: 'ES256' }, {}, { algorithms: ['RS256', 'ES256'] }), undefined)
+    assert.equal(fault({ alg: 'PS256' }, {}, { algorithms: ['RS256', 'ES256'] }), 'alg is not RS256 or ES256')
     for (const typ of ['JWT', 'at+jwt ', '', undefined, 5, ['at+jwt'], 'text/at+jwt', 'x/application/at+jwt'])
       assert.equal(fault({ typ }, {}), 'typ is not at+jwt')
     assert.equal(fault({ typ: 'JWT' }, {}, { types: ['jwt', 'at+jwt'] }), undefined)

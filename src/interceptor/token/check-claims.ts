@@ -1,5 +1,5 @@
+import type { Algorithm, Jwt } from '../../jwt/index.ts'
 import type { Refusal } from '../refusal.ts'
-import type { Jwt } from './jwt.ts'
 
 /** Whose tokens are honoured, and where. */
 export interface Expected {
@@ -8,6 +8,8 @@ export interface Expected {
   readonly audiences: readonly string[]
   /** The `typ` of an access token; `at+jwt` unless told. */
   readonly types?: readonly string[] | undefined
+  /** The algorithms that may sign its tokens. */
+  readonly algorithms: readonly Algorithm[]
 }
 
 export type Fault = Extract<Refusal, { kind: 'bad-token' | 'expired-token' }>
@@ -17,18 +19,15 @@ const LEEWAY_SECONDS = 5
 
 /** Contract 5.7: a token is more than a signature. Header and claims are checked first, since that costs nothing. */
 export function checkClaims(jwt: Jwt, expected: Expected, now: number): Fault | undefined {
-  return (
-    checkHeader(jwt.header, expected.types ?? ACCESS_TOKEN) ??
-    checkIssued(jwt.claims, expected) ??
-    checkTime(jwt.claims, now)
-  )
+  return checkHeader(jwt.header, expected) ?? checkIssued(jwt.claims, expected) ?? checkTime(jwt.claims, now)
 }
 
 // RFC 9068, 2.1: otherwise an id_token, signed by the same key, would do.
 const ACCESS_TOKEN: readonly string[] = ['at+jwt']
 
-function checkHeader({ alg, typ, kid, crit }: Jwt['header'], types: readonly string[]): Fault | undefined {
-  if (alg !== 'RS256') return bad('alg is not RS256')
+function checkHeader({ alg, typ, kid, crit }: Jwt['header'], expected: Expected): Fault | undefined {
+  const { algorithms, types = ACCESS_TOKEN } = expected
+  if (!algorithms.some(it => it === alg)) return bad(`alg is not ${algorithms.join(' or ')}`)
   const named = typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : ''
   if (!types.some(it => it.toLowerCase() === named)) return bad(`typ is not ${types.join(' or ')}`)
   if (typeof kid !== 'string' || kid === '') return bad('kid is missing')

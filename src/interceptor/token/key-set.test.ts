@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
-import { generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { createInterceptor } from '../interceptor.ts'
 import { authUrl, fhirBaseUrl, makeKey, StandingAuthServer } from '../testing/auth-server.ts'
 import { keySet } from './key-set.ts'
-import { readKeys } from './read-keys.ts'
 
 function stand() {
   const auth = new StandingAuthServer()
@@ -48,12 +46,18 @@ describe('keySet', () => {
     let answer = () => new Response('no', { status: 404 })
     let now = 0
     const keys = keySet({
-      ...{ url: `${authUrl}/jwks`, fetch: async () => answer(), clock: () => now, onRemoval: () => {} },
+      ...{
+        url: `${authUrl}/jwks`,
+        algorithms: ['RS256'],
+        fetch: async () => answer(),
+        clock: () => now,
+        onRemoval: () => {},
+      },
       onUnusable: reason => told.push(reason),
     })
     const seek = async () => {
       now += 60_000
-      return keys.find('kid')
+      return keys.find('kid', 'RS256')
     }
     const small = { kty: 'EC', kid: 'kid', crv: 'P-256', x: 'x', y: 'y' }
     for (const next of [
@@ -66,9 +70,9 @@ describe('keySet', () => {
       assert.equal(await seek(), 'unavailable')
     }
     assert.deepEqual(told, [
-      'it was answered with 404',
-      'it is not JSON',
-      'it has no RSA key of at least 2048 bits for RS256 with a kid',
+      'the response status is 404',
+      'the response is not JSON',
+      'it has no key with a kid for RS256 (RSA keys: at least 2048 bits)',
     ])
   })
 
@@ -108,6 +112,7 @@ describe('keySet', () => {
     const inits: (RequestInit | undefined)[] = []
     const keys = keySet({
       url: `${authUrl}/oauth2/jwks`,
+      algorithms: ['RS256'],
       fetch: (url, init) => {
         inits.push(init)
         return auth.fetch(url)
@@ -124,6 +129,8 @@ describe('keySet', () => {
       [[first, second, third], 0],
       [[second, third], 1],
       [[first], 2],
+      // Another key under the same `kid`.
+      [[{ ...second, kid: first.kid }], 3],
     ] as const) {
       auth.keys = [...set]
       auth.now += 5_000
@@ -138,7 +145,13 @@ describe('keySet', () => {
   it('is refreshed every five minutes where nobody says otherwise', async () => {
     const { auth } = stand()
     const url = `${authUrl}/oauth2/jwks`
-    const keys = keySet({ url, fetch: auth.fetch, clock: auth.clock, onRemoval: () => {} })
+    const keys = keySet({
+      url,
+      algorithms: ['RS256'],
+      fetch: auth.fetch,
+      clock: auth.clock,
+      onRemoval: () => {},
+    })
     for (const [passed, requests] of [
       [0, 1],
       [299_999, 1],
@@ -179,41 +192,5 @@ describe('keySet', () => {
     assert(guard.ready())
     auth.now += 5_000
     assert.equal(await status(), 200)
-  })
-})
-
-describe('readKeys', () => {
-  const jwk = {
-    ...generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' }),
-    kid: 'a',
-  }
-  const small = {
-    ...generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'jwk' }),
-    kid: 'b',
-  }
-  const curve = {
-    ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }),
-    kid: 'c',
-  }
-
-  it('takes RSA keys for RS256 signatures', () => {
-    assert.deepEqual(
-      [...readKeys({ keys: [jwk, { ...jwk, kid: 'd', use: 'sig', alg: 'RS256' }] }).keys()],
-      ['a', 'd'],
-    )
-  })
-
-  it('passes over all else', () => {
-    const others = [
-      small,
-      curve,
-      { ...jwk, use: 'enc' },
-      { ...jwk, alg: 'PS256' },
-      { ...jwk, kid: 1 },
-      { ...jwk, n: '' },
-    ]
-    assert.equal(readKeys({ keys: [...others, null, 'x'] }).size, 0)
-    for (const document of [undefined, null, [], 'x', {}, { keys: {} }])
-      assert.equal(readKeys(document).size, 0)
   })
 })

@@ -1,10 +1,11 @@
-import type { KeyObject } from 'node:crypto'
-import { readKeys } from './read-keys.ts'
+import { type Algorithm, readKeySet, type VerificationKey } from '../../jwt/index.ts'
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
 export interface KeySetOptions {
   readonly url: string
+  /** Keys for other algorithms are ignored. */
+  readonly algorithms: readonly Algorithm[]
   readonly fetch: Fetch
   readonly clock: () => number
   /** Called when a key that was there is gone: what it signed is to be verified anew. */
@@ -15,10 +16,10 @@ export interface KeySetOptions {
   readonly refreshMs?: number | undefined
 }
 
-/** The auth server's public keys (contract 5.7). */
+/** The public keys of an issuer. */
 export interface KeySet {
-  /** The key of a `kid`; `unknown` when the auth server has none, `unavailable` while no set was ever fetched. */
-  find(kid: string): Promise<KeyObject | 'unknown' | 'unavailable'>
+  /** The key with this `kid` for this `alg`; `unavailable` until a set has been fetched. */
+  find(kid: string, alg: unknown): Promise<VerificationKey | 'unknown' | 'unavailable'>
   /** Whether a set is in the cache. */
   ready(): boolean
   /** Fetches the set when it is time to. The kept one stays in use while the auth server is away. */
@@ -33,7 +34,7 @@ const TIMEOUT_MS = 5_000
 
 export function keySet(options: KeySetOptions): KeySet {
   const { url, fetch, clock, onRemoval, refreshMs = REFRESH_MS } = options
-  let keys: ReadonlyMap<string, KeyObject> | undefined
+  let keys: readonly VerificationKey[] | undefined
   let askedAt = Number.NEGATIVE_INFINITY
   let soughtAt = Number.NEGATIVE_INFINITY
   let fetchedAt = Number.NEGATIVE_INFINITY
@@ -46,13 +47,13 @@ export function keySet(options: KeySetOptions): KeySet {
       redirect: 'error',
       signal: AbortSignal.timeout(TIMEOUT_MS),
     })
-    const fetched = await readResponse(response)
+    const fetched = await readResponse(response, options.algorithms)
     complain(typeof fetched === 'string' ? fetched : undefined)
     if (typeof fetched === 'string') return
     const previous = keys
     keys = fetched
     fetchedAt = clock()
-    if (previous && [...previous.keys()].some(kid => !fetched.has(kid))) onRemoval()
+    if (previous?.some(old => !fetched.some(key => isSameKey(key, old)))) onRemoval()
   }
 
   function complain(reason: string | undefined): void {
@@ -80,23 +81,36 @@ export function keySet(options: KeySetOptions): KeySet {
     async keepFresh() {
       if (clock() - fetchedAt >= refreshMs && isDue(askedAt, Math.min(AGAIN_MS, refreshMs))) await ask()
     },
-    async find(kid) {
-      const known = keys?.get(kid)
+    async find(kid, alg) {
+      const known = findKey(keys, kid, alg)
       if (known) return known
       if (isDue(soughtAt, AGAIN_MS)) {
         soughtAt = clock()
         await ask()
       }
-      return keys ? (keys.get(kid) ?? 'unknown') : 'unavailable'
+      return keys ? (findKey(keys, kid, alg) ?? 'unknown') : 'unavailable'
     },
   }
 }
 
-/** The keys of a response, or why it has none that can be used. */
-async function readResponse(response: Response): Promise<ReadonlyMap<string, KeyObject> | string> {
-  if (!response.ok) return `it was answered with ${response.status}`
+function findKey(keys: readonly VerificationKey[] | undefined, kid: string, alg: unknown) {
+  return keys?.findLast(key => key.kid === kid && key.algorithms.some(it => it === alg))
+}
+
+function isSameKey(one: VerificationKey, other: VerificationKey): boolean {
+  return one.kid === other.kid && one.publicKey.equals(other.publicKey)
+}
+
+/** The keys of a response, or why it has no usable ones. */
+async function readResponse(
+  response: Response,
+  algorithms: readonly Algorithm[],
+): Promise<readonly VerificationKey[] | string> {
+  if (!response.ok) return `the response status is ${response.status}`
   const document: unknown = await response.json().catch(() => undefined)
-  if (document === undefined) return 'it is not JSON'
-  const keys = readKeys(document)
-  return keys.size > 0 ? keys : 'it has no RSA key of at least 2048 bits for RS256 with a kid'
+  if (document === undefined) return 'the response is not JSON'
+  const keys = readKeySet(document, algorithms) ?? []
+  return keys.length > 0
+    ? keys
+    : `it has no key with a kid for ${algorithms.join(', ')} (RSA keys: at least 2048 bits)`
 }

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
+import { decodeJwt, signJwt } from '../../jwt/index.ts'
 import { createInterceptor, type TrustedIssuer } from '../index.ts'
 import { authUrl, fhirBaseUrl, makeKey, StandingAuthServer } from '../testing/auth-server.ts'
 
@@ -93,6 +95,29 @@ describe('a trusted issuer', () => {
     const strict = stand()
     assert.equal(await strict.status(strict.bearer({}, { typ: 'JWT' })), 401)
     assert.equal(await strict.status(strict.bearer({ aud: 'api://fhir' })), 401)
+  })
+
+  it('may sign with RS256, RS384, PS256, ES256 and ES384; our auth server with RS256 only', async () => {
+    const { auth, theirs, status } = stand()
+    const rsa = makeKey()
+    const p256 = { kid: 'p256', ...generateKeyPairSync('ec', { namedCurve: 'P-256' }) }
+    const p384 = { kid: 'p384', ...generateKeyPairSync('ec', { namedCurve: 'P-384' }) }
+    theirs.keys = [rsa, p256, p384]
+    auth.keys = [rsa, p256, p384]
+    for (const [alg, { kid, privateKey }, expected] of [
+      ['RS256', rsa, [200, 200]],
+      ['RS384', rsa, [200, 401]],
+      ['PS256', rsa, [200, 401]],
+      ['ES256', p256, [200, 401]],
+      ['ES384', p384, [200, 401]],
+    ] as const) {
+      const sign = (iss: string) => {
+        const claims = decodeJwt(auth.token({ iss }, {}, rsa))?.claims ?? {}
+        return `Bearer ${signJwt({ alg, typ: 'at+jwt', kid }, claims, privateKey)}`
+      }
+      assert.deepEqual([await status(sign(idp)), await status(sign(authUrl))], expected, alg)
+    }
+    assert.deepEqual([theirs.requests, auth.requests], [1, 1])
   })
 
   it('names patient, user and scope by its own claims', async () => {

@@ -1,6 +1,6 @@
+import type { Algorithm, Jwt } from '../../jwt/index.ts'
 import { type Grant, PORTAL_CLIENT } from '../../smart/index.ts'
 import { grantOf } from './grant-of.ts'
-import type { Jwt } from './jwt.ts'
 
 /** Another issuer than our auth server whose access tokens are honoured (contract 5.7). */
 export interface TrustedIssuer {
@@ -20,6 +20,9 @@ export interface TrustedIssuer {
   readonly fhirUserClaim?: string | undefined
   readonly scopeClaim?: string | undefined
 }
+
+/** The algorithms that a trusted issuer may sign with. */
+export const TRUSTED_ALGORITHMS: readonly Algorithm[] = ['RS256', 'RS384', 'PS256', 'ES256', 'ES384']
 
 /** What a verified token of the issuer grants. */
 export function foreignGrantOf(claims: Jwt['claims'], trusted: TrustedIssuer, fhirBaseUrl: string): Grant {

@@ -1,14 +1,13 @@
-import { type KeyObject, verify as verifySignature } from 'node:crypto'
 import { GRANULAR_SCOPES, TOKEN_CHARACTERS } from '../../fhir/index.ts'
+import { decodeJwt, type Jwt, verifySignature } from '../../jwt/index.ts'
 import { type Grant, hasTooManyCombined, MOST_COMBINED_PARAMETERS, type Scope } from '../../smart/index.ts'
 import type { Refusal } from '../refusal.ts'
 import { type Bearer, readBearer } from './bearer.ts'
 import { bad, checkClaims, type Expected, tooLarge } from './check-claims.ts'
-import { type Jwt, readJwt } from './jwt.ts'
 import type { KeySet } from './key-set.ts'
 import { TokenCache } from './token-cache.ts'
 
-export type Verify = (input: Buffer, key: KeyObject, signature: Buffer) => boolean
+export type Verify = typeof verifySignature
 
 /** An issuer, its keys, and what its tokens mean. */
 export interface Issuer<Caller> extends Expected {
@@ -46,22 +45,22 @@ const REMEMBERED_TOKENS = 5_000
  * new one costs one; one that cannot be good costs none.
  */
 export function verifier<Caller>(options: VerifierOptions<Caller>): Verifier<Caller> {
-  const { issuers, clock, verify = verifyRs256 } = options
+  const { issuers, clock, verify = verifySignature } = options
   const [first] = issuers
   const known = new Map(issuers.map(it => [it.issuer, it]))
   const seen = new TokenCache<{ readonly kind: 'caller'; readonly caller: Caller }>(REMEMBERED_TOKENS)
 
   async function verifyNew(token: string): Promise<Verified<Caller>> {
-    const jwt = readJwt(token)
+    const jwt = decodeJwt(token)
     if (!jwt) return bad('it is no JWT')
     // Not believed yet: it says by whose rules the token is judged, and so whose key must have signed it.
     const issuer = (typeof jwt.claims.iss === 'string' ? known.get(jwt.claims.iss) : undefined) ?? first
     const fault = checkClaims(jwt, issuer, clock())
     if (fault) return fault
-    const key = await issuer.keys.find(String(jwt.header.kid))
+    const key = await issuer.keys.find(String(jwt.header.kid), jwt.header.alg)
     if (key === 'unavailable') return { kind: 'no-keys' }
     if (key === 'unknown') return bad('kid is no key of the issuer')
-    if (!verify(jwt.input, key, jwt.signature)) return bad('the signature is wrong')
+    if (!verify(jwt, key)) return bad('the signature is wrong')
     const grant = issuer.grantOf(jwt.claims)
     const excess = findExcess(grant.scopes)
     if (excess !== undefined) return tooLarge(excess)
@@ -91,8 +90,4 @@ function findExcess(scopes: readonly Scope[]): string | undefined {
   return hasTooManyCombined(counts)
     ? `has more than ${MOST_COMBINED_PARAMETERS} search parameters in scopes that combine several`
     : undefined
-}
-
-function verifyRs256(input: Buffer, key: KeyObject, signature: Buffer): boolean {
-  return verifySignature('RSA-SHA256', input, key, signature)
 }

@@ -1,6 +1,7 @@
 import { generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'
-import { type Sealer, type Store, sha256 } from '../../store/index.ts'
+import { computeThumbprint } from '../../jwt/index.ts'
+import type { Sealer, Store } from '../../store/index.ts'
 
 /** The public part of the app's key, as it is published (RFC 7517). */
 export interface PublicJwk {
@@ -105,7 +106,6 @@ async function makeNext(
 }
 
 function publicPart({ x = '', y = '' }: JsonWebKey): PublicJwk {
-  // RFC 7638: the required members in lexicographic order, without white space.
-  const kid = sha256(JSON.stringify({ crv: 'P-384', kty: 'EC', x, y }))
+  const kid = computeThumbprint({ kty: 'EC', crv: 'P-384', x, y })
   return { kty: 'EC', crv: 'P-384', x, y, kid, use: 'sig', alg: 'ES384' }
 }

@@ -1,13 +1,12 @@
 import type { Kysely } from 'kysely'
+import { decodeJwt, type Jwt, verifySignature } from '../../../jwt/index.ts'
 import { type Schema, sha256 } from '../../../store/index.ts'
 import type { AuthContext } from '../../context.ts'
 import { LIMITS } from '../../limits.ts'
 import { paths } from '../../paths.ts'
 import { type Client, findClient } from '../client.ts'
 import { type Claims, checkClaims } from './check-claims.ts'
-import { isSignedBy } from './client-key.ts'
 import { findKey } from './find-key.ts'
-import { readAssertion } from './read-assertion.ts'
 
 /** The client that an assertion proves, and the claims by which it is known again. */
 export interface ProvenByAssertion {
@@ -23,7 +22,7 @@ export async function checkAssertion(
   context: AuthContext,
   sent: { readonly assertion: string; readonly clientId: string | undefined },
 ): Promise<ProvenByAssertion | string> {
-  const assertion = readAssertion(sent.assertion)
+  const assertion = decodeAssertion(sent.assertion)
   if (!assertion) return `it is not a JWT of at most ${LIMITS.assertionCharacters} characters`
   const { iss, sub } = assertion.claims
   // A NUL is in no id, and no database takes one.
@@ -32,12 +31,17 @@ export async function checkAssertion(
   if (sent.clientId !== undefined && sent.clientId !== iss) return 'iss is not the client_id of the request'
   const client = await findClient(context.store, iss)
   if (client?.authMethod !== 'private_key_jwt') return 'the client is not registered for private_key_jwt'
-  const claims = checkClaims(assertion, audiencesOf(context), context.clock())
+  const claims = checkClaims(assertion.claims, audiencesOf(context), context.clock())
   if (typeof claims === 'string') return claims
   const key = await findKey(context.keySets, client, assertion.header)
   if (typeof key === 'string') return key
-  if (!isSignedBy(key, assertion.input, assertion.signature)) return 'the signature does not match'
+  if (!verifySignature(assertion, key)) return 'the signature does not match'
   return { client, claims }
+}
+
+/** Do not trust anything in it before its signature is verified. */
+export function decodeAssertion(assertion: string): Jwt | undefined {
+  return assertion.length <= LIMITS.assertionCharacters ? decodeJwt(assertion) : undefined
 }
 
 // RFC 7523, 3 names the token endpoint, which SMART asks for; newer OAuth the issuer. Both are ours alone.

@@ -1,4 +1,4 @@
-import type { Assertion } from './read-assertion.ts'
+import type { Claims as JwtClaims } from '../../../jwt/index.ts'
 
 // SMART 2.2, asymmetric authentication: at most five minutes ahead. Clocks of two hosts differ by some seconds.
 const LONGEST_SECONDS = 300
@@ -12,11 +12,7 @@ export interface Claims {
 }
 
 /** Checks what needs no key (RFC 7523, 3): audience, times and id. A text says what is wrong. */
-export function checkClaims(
-  { claims }: Assertion,
-  audiences: readonly string[],
-  now: number,
-): Claims | string {
+export function checkClaims(claims: JwtClaims, audiences: readonly string[], now: number): Claims | string {
   const { aud, exp, nbf, iat, jti } = claims
   const seconds = now / 1000
   if (!isForUs(aud, audiences)) return 'aud is not this server'

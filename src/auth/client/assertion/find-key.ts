@@ -1,5 +1,6 @@
+import type { VerificationKey } from '../../../jwt/index.ts'
 import type { Client } from '../client.ts'
-import { type ClientKey, isAssertionAlgorithm, readClientKeys } from './client-key.ts'
+import { assertionAlgorithms, readClientKeys } from './client-key.ts'
 import type { KeySets } from './key-sets.ts'
 
 type Header = Readonly<Record<string, unknown>>
@@ -8,9 +9,14 @@ type Header = Readonly<Record<string, unknown>>
  * The one key of the client that an assertion names (SMART 2.2): `jku` only where it is the registered address; then
  * exactly one key with that `kid` for that `alg`. A text says why there is none.
  */
-export async function findKey(keySets: KeySets, client: Client, header: Header): Promise<ClientKey | string> {
+export async function findKey(
+  keySets: KeySets,
+  client: Client,
+  header: Header,
+): Promise<VerificationKey | string> {
   const { alg, kid, typ, jku, crit } = header
-  if (!isAssertionAlgorithm(alg)) return 'alg is neither RS384 nor ES384'
+  const algorithm = assertionAlgorithms.find(it => it === alg)
+  if (algorithm === undefined) return 'alg is neither RS384 nor ES384'
   if (typeof kid !== 'string' || kid === '') return 'kid is missing'
   if (typ !== undefined && !(typeof typ === 'string' && /^(client-authentication\+)?jwt$/i.test(typ)))
     return 'typ is not JWT'
@@ -18,7 +24,7 @@ export async function findKey(keySets: KeySets, client: Client, header: Header):
   if (jku !== undefined && jku !== client.jwksUrl) return 'jku is not the registered jwks_uri'
   const keys = await keysOf(keySets, client, kid)
   if (keys === 'unavailable') return 'the key set of the client is not available'
-  const fitting = keys.filter(key => key.kid === kid && key.algorithm === alg)
+  const fitting = keys.filter(key => key.kid === kid && key.algorithms.includes(algorithm))
   const [key] = fitting
   if (!key) return 'no key of the client has this kid and alg'
   return fitting.length === 1 ? key : 'several keys of the client have this kid and alg'
@@ -28,17 +34,17 @@ async function keysOf(
   keySets: KeySets,
   client: Client,
   kid: string,
-): Promise<readonly ClientKey[] | 'unavailable'> {
+): Promise<readonly VerificationKey[] | 'unavailable'> {
   const { jwksUrl, approved } = client
   if (jwksUrl !== undefined) return keySets.find({ jwksUrl, approved }, kid)
   return client.jwks === undefined ? 'unavailable' : inlineKeys(client.jwks)
 }
 
-const inline = new Map<string, readonly ClientKey[]>()
+const inline = new Map<string, readonly VerificationKey[]>()
 const MOST_INLINE = 1_000
 
 // By its text: a key set that is registered anew is another one.
-function inlineKeys(jwks: string): readonly ClientKey[] {
+function inlineKeys(jwks: string): readonly VerificationKey[] {
   const known = inline.get(jwks)
   if (known) return known
   const keys = readClientKeys(JSON.parse(jwks)) ?? []

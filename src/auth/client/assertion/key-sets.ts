@@ -1,6 +1,7 @@
+import type { VerificationKey } from '../../../jwt/index.ts'
 import { LIMITS } from '../../limits.ts'
 import type { FetchDocument } from '../../outgoing/fetch-document.ts'
-import { type ClientKey, readClientKeys } from './client-key.ts'
+import { readClientKeys } from './client-key.ts'
 
 /** The key sets that clients publish, cached as their headers say. */
 export interface KeySets {
@@ -8,12 +9,12 @@ export interface KeySets {
   find(
     client: { readonly jwksUrl: string; readonly approved: boolean },
     kid: string,
-  ): Promise<readonly ClientKey[] | 'unavailable'>
+  ): Promise<readonly VerificationKey[] | 'unavailable'>
 }
 
 interface Entry {
   /** Undefined when the last fetch failed. */
-  readonly keys: readonly ClientKey[] | undefined
+  readonly keys: readonly VerificationKey[] | undefined
   readonly freshUntil: number
   readonly askedAt: number
 }

@@ -1,0 +1,8 @@
+/**
+ * JSON Web Tokens (RFC 7515, 7517, 7519) for every module: sign, decode and verify, and read the public keys of a JWK
+ * Set. It checks signatures and nothing else: what `typ`, `iss`, `aud` and `exp` must be is up to the caller, because
+ * it differs between access tokens, ID tokens and client assertions.
+ */
+export type { Algorithm } from './algorithms.ts'
+export { computeThumbprint, LARGEST_RSA_KEY_BITS, readKeySet, type VerificationKey } from './key-set.ts'
+export { type Claims, decodeJwt, type Jwt, signJwt, verifySignature } from './token.ts'

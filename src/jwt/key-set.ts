@@ -1,0 +1,73 @@
+import { createPublicKey, hash, type KeyObject } from 'node:crypto'
+import { type Algorithm, SIGNATURE_SCHEMES } from './algorithms.ts'
+
+/** A public key of a JWK Set. */
+export interface VerificationKey {
+  readonly kid: string
+  /** The algorithms of the signatures that the key may verify. */
+  readonly algorithms: readonly Algorithm[]
+  readonly publicKey: KeyObject
+}
+
+// RFC 7518, 3.3.
+const SMALLEST_RSA_KEY_BITS = 2_048
+/** A larger key takes too long to verify a signature. */
+export const LARGEST_RSA_KEY_BITS = 8_192
+
+type Jwk = Readonly<Record<string, unknown>>
+
+/**
+ * Reads the keys of a JWK Set (RFC 7517, 5) that have a `kid` and may verify signatures with one of the algorithms;
+ * ignores all others. Undefined when the document is not a JWK Set.
+ */
+export function readKeySet(
+  document: unknown,
+  algorithms: readonly Algorithm[],
+): readonly VerificationKey[] | undefined {
+  if (typeof document !== 'object' || document === null || !('keys' in document)) return undefined
+  const { keys } = document
+  return Array.isArray(keys) ? keys.flatMap((jwk: unknown) => readKey(jwk, algorithms) ?? []) : undefined
+}
+
+function readKey(jwk: unknown, algorithms: readonly Algorithm[]): VerificationKey | undefined {
+  if (!isObject(jwk) || typeof jwk.kid !== 'string' || jwk.kid === '') return undefined
+  const fitting = algorithms.filter(it => mayVerify(jwk, it))
+  const publicKey = fitting.length === 0 ? undefined : importKey(jwk)
+  return publicKey && { kid: jwk.kid, algorithms: fitting, publicKey }
+}
+
+// RFC 7517, 4.2 to 4.4.
+function mayVerify({ kty, crv, use, alg, key_ops: operations }: Jwk, algorithm: Algorithm): boolean {
+  const scheme = SIGNATURE_SCHEMES[algorithm]
+  if (kty !== scheme.kty || ('crv' in scheme && crv !== scheme.crv)) return false
+  if ((use ?? 'sig') !== 'sig' || (alg ?? algorithm) !== algorithm) return false
+  return operations === undefined || (Array.isArray(operations) && operations.includes('verify'))
+}
+
+// A private key is never held here.
+const PUBLIC_MEMBERS: ReadonlySet<string> = new Set(['kty', 'n', 'e', 'crv', 'x', 'y'])
+
+function importKey(jwk: Jwk): KeyObject | undefined {
+  try {
+    const key = Object.fromEntries(Object.entries(jwk).filter(isPublicMember))
+    const publicKey = createPublicKey({ key, format: 'jwk' })
+    const bits = publicKey.asymmetricKeyDetails?.modulusLength ?? SMALLEST_RSA_KEY_BITS
+    return bits >= SMALLEST_RSA_KEY_BITS && bits <= LARGEST_RSA_KEY_BITS ? publicKey : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isPublicMember(member: readonly [string, unknown]): member is [string, string] {
+  return PUBLIC_MEMBERS.has(member[0]) && typeof member[1] === 'string'
+}
+
+function isObject(value: unknown): value is Jwk {
+  return typeof value === 'object' && value !== null
+}
+
+/** Computes the JWK thumbprint (RFC 7638). Pass only the required members of the key's type. */
+export function computeThumbprint(members: Readonly<Record<string, string>>): string {
+  const sorted = Object.fromEntries(Object.entries(members).sort(([a], [b]) => (a < b ? -1 : 1)))
+  return hash('sha256', JSON.stringify(sorted), 'base64url')
+}
