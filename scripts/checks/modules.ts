@@ -11,12 +11,13 @@ interface ModuleRule {
 }
 
 const DOMAIN = ['fhir', 'smart']
-const SHARED = [...DOMAIN, 'jwt', 'web', 'store', 'config', 'audit']
+const SHARED = [...DOMAIN, 'cache', 'jwt', 'web', 'store', 'config', 'audit']
 const SERVERS = ['interceptor', 'gateway', 'fhir-server', 'auth', 'session']
 
 /** Imports go one way: cli, servers, shared modules, domain modules. Servers meet over HTTP only. */
 const MODULES: Readonly<Record<string, ModuleRule>> = {
   fhir: { imports: [] },
+  cache: { imports: [] },
   jwt: { imports: [] },
   smart: { imports: ['fhir'] },
   web: { imports: ['fhir', 'store'] },
@@ -25,7 +26,7 @@ const MODULES: Readonly<Record<string, ModuleRule>> = {
   audit: { imports: [...DOMAIN, 'store'] },
   'fhir-api': { imports: [...DOMAIN, 'web', 'audit'] },
   // A library that other FHIR servers mount: it brings no server and no database.
-  interceptor: { imports: [...DOMAIN, 'jwt'] },
+  interceptor: { imports: [...DOMAIN, 'cache', 'jwt'] },
   gateway: { imports: [...SHARED, 'fhir-api'], importsTypesOf: ['interceptor'] },
   'fhir-server': { imports: [...SHARED, 'fhir-api'] },
   auth: { imports: SHARED },

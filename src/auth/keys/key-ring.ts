@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely'
+import { createCachedFetch } from '../../cache/index.ts'
 import type { Schema, Sealer, Store } from '../../store/index.ts'
 import { NotReady } from '../../web/index.ts'
 import { makeNextSigningKey, openSigningKey, type PublicJwk, type SigningKey } from './signing-key.ts'
@@ -38,24 +39,23 @@ type Row = Selectable<Schema['signing_key']>
 /** Reads the keys now and then. While the database is away the keys that were read last go on being used. */
 export function createKeyRing(options: KeyRingOptions): KeyRing {
   const opened = new Map<string, SigningKey>()
-  let loaded: { readonly at: number; readonly rows: readonly Row[] } | undefined
-  let loading: Promise<readonly Row[]> | undefined
   let rotating = false
 
-  async function current(): Promise<readonly Row[]> {
-    const now = options.clock()
-    if (loaded && now - loaded.at < FRESH_MS) return loaded.rows
-    loading ??= load(options, now).finally(() => {
-      loading = undefined
-    })
-    try {
-      loaded = { at: now, rows: await loading }
-      rotateIfDue(loaded.rows, now)
-    } catch (error) {
-      if (!loaded) throw error
-    }
-    return loaded.rows
-  }
+  const cache = createCachedFetch<readonly Row[]>({
+    clock: options.clock,
+    async fetch(_key, previous) {
+      const now = options.clock()
+      try {
+        const rows = await load(options, now)
+        rotateIfDue(rows, now)
+        return { value: rows, freshForMs: FRESH_MS }
+      } catch (error) {
+        if (!previous) throw error
+        return { value: previous.value, freshForMs: 0 }
+      }
+    },
+  })
+  const current = () => cache.get('signing keys')
 
   function rotateIfDue([newest]: readonly Row[], now: number): void {
     const { maxAgeMs, store, sealer } = options

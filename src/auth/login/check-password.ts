@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
+import { createCachedFetch } from '../../cache/index.ts'
 import type { Store } from '../../store/index.ts'
 import { costOf, hashPassword, isPasswordOf, PASSWORD_COST } from '../clinician/password.ts'
 import { LIMITS } from '../limits.ts'
@@ -57,18 +58,16 @@ export function createPasswordCheck({
 }): CheckPassword {
   const queue = new PasswordQueue({ atOnce: LIMITS.passwordsAtOnce, longest: LIMITS.loginsWaiting })
   const waiting = new Map<string, number>()
-  let costliest = { cost, until: Number.NEGATIVE_INFINITY }
   let lastMs = 0
 
-  async function findCostliest(): Promise<number> {
-    if (clock() >= costliest.until)
-      costliest = { cost: (await costliestStored(store)) ?? cost, until: clock() + COST_KEPT_MS }
-    return costliest.cost
-  }
+  const costliest = createCachedFetch({
+    clock,
+    fetch: async () => ({ value: (await costliestStored(store)) ?? cost, freshForMs: COST_KEPT_MS }),
+  })
 
   async function compare({ passwordHash, password, enabled }: PasswordAttempt): Promise<PasswordResult> {
     const start = performance.now()
-    const target = await findCostliest()
+    const target = await costliest.get('cost')
     const isRight = await isPasswordOf(passwordHash, password, target)
     lastMs = performance.now() - start
     if (!isRight || !enabled) return { kind: 'wrong', queueIsFull: queue.isFull }

@@ -1,3 +1,4 @@
+import { createCachedFetch } from '../../cache/index.ts'
 import { NotReady } from '../../web/index.ts'
 
 /** The SMART configuration of another identity provider, as it tells it itself. */
@@ -21,27 +22,29 @@ const TIMEOUT_MS = 5_000
 
 /** For a site whose tokens come from elsewhere: apps that read `.well-known/smart-configuration` are led there. */
 export function relayedConfiguration({ url, fetch, clock, warn }: RelayedOptions): RelayedConfiguration {
-  let held: object | undefined
-  let due = Number.NEGATIVE_INFINITY
-
-  async function refresh(): Promise<void> {
-    due = clock() + RETRY_MS
-    try {
-      const init = { redirect: 'error', signal: AbortSignal.timeout(TIMEOUT_MS) } as const
-      held = configurationIn(await (await fetch(url, init)).json())
-      due = clock() + FRESH_MS
-    } catch (error) {
-      warn(
-        `Cannot read the SMART configuration at ${url}: ${error instanceof Error ? error.message : String(error)}`,
-      )
-    }
-  }
+  const cache = createCachedFetch<object | undefined>({
+    clock,
+    async fetch(_url, previous) {
+      try {
+        const init = { redirect: 'error', signal: AbortSignal.timeout(TIMEOUT_MS) } as const
+        const response = await fetch(url, init)
+        return { value: configurationIn(await response.json()), freshForMs: FRESH_MS }
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error)
+        warn(`Cannot read the SMART configuration at ${url}: ${reason}`)
+        return { value: previous?.value, freshForMs: RETRY_MS }
+      }
+    },
+  })
 
   return {
-    refresh,
+    async refresh() {
+      await cache.refresh(url)
+    },
     current() {
-      if (clock() >= due) void refresh()
-      if (held) return held
+      void cache.get(url)
+      const cached = cache.peek(url)?.value
+      if (cached) return cached
       throw Object.assign(new NotReady('The identity provider was not reached yet'), { statusCode: 503 })
     },
   }

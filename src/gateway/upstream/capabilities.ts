@@ -1,3 +1,4 @@
+import { createCachedFetch } from '../../cache/index.ts'
 import { fail, findJsonExcess, isProblem, isRecord } from '../../fhir/index.ts'
 import type { Problem } from '../problem.ts'
 import type { Upstream } from './upstream.ts'
@@ -10,30 +11,17 @@ export interface UpstreamCapabilities {
 const FRESH_MS = 60_000
 
 export function upstreamCapabilities(upstream: Upstream, clock: () => number): UpstreamCapabilities {
-  let held: { readonly statement: Readonly<Record<string, unknown>>; readonly at: number } | undefined
-  let flight: Promise<Readonly<Record<string, unknown>> | Problem> | undefined
-
-  async function fetchStatement(): Promise<Readonly<Record<string, unknown>> | Problem> {
-    const answer = await upstream.ask({
-      method: 'GET',
-      path: '/metadata',
-      headers: { accept: 'application/fhir+json' },
-    })
-    const statement = isProblem(answer) ? answer : statementOf(answer.status, answer.text)
-    if (isProblem(statement)) return held?.statement ?? (statement as Problem)
-    held = { statement, at: clock() }
-    return statement
-  }
-
-  return {
-    async get() {
-      if (held && clock() - held.at < FRESH_MS) return held.statement
-      flight ??= fetchStatement().finally(() => {
-        flight = undefined
-      })
-      return flight
+  const cache = createCachedFetch<Readonly<Record<string, unknown>> | Problem>({
+    clock,
+    async fetch(path, previous) {
+      const answer = await upstream.ask({ method: 'GET', path, headers: { accept: 'application/fhir+json' } })
+      const statement = isProblem(answer) ? answer : statementOf(answer.status, answer.text)
+      if (!isProblem(statement)) return { value: statement, freshForMs: FRESH_MS }
+      const value = previous && !isProblem(previous.value) ? previous.value : statement
+      return { value, freshForMs: 0 }
     },
-  }
+  })
+  return { get: async () => cache.get('/metadata') }
 }
 
 function statementOf(status: number, text: string): Readonly<Record<string, unknown>> | Problem {

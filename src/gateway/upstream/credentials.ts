@@ -1,3 +1,4 @@
+import { createCachedFetch, type Fetched } from '../../cache/index.ts'
 import { isRecord } from '../../fhir/index.ts'
 import type { Fetch } from './fetch.ts'
 
@@ -57,10 +58,7 @@ function clientCredentials(
   auth: ClientCredentials,
   { fetch, clock, timeoutMs }: CredentialsOptions,
 ): Credentials {
-  let held: { readonly header: string; readonly until: number } | undefined
-  let flight: Promise<string> | undefined
-
-  async function fetchToken(): Promise<string> {
+  async function fetchToken(): Promise<Fetched<string>> {
     const form = new URLSearchParams({ grant_type: 'client_credentials' })
     if (auth.scope !== undefined) form.set('scope', auth.scope)
     const response = await fetch(auth.tokenUrl, {
@@ -75,21 +73,13 @@ function clientCredentials(
     if (!response.ok || typeof access_token !== 'string')
       throw new Error(`Cannot get an access token for the upstream: ${describeFault(response, body, error)}`)
     const seconds = typeof expires_in === 'number' ? expires_in : DEFAULT_SECONDS
-    held = { header: `Bearer ${access_token}`, until: clock() + seconds * 1000 - SPARE_MS }
-    return held.header
+    return { value: `Bearer ${access_token}`, freshForMs: seconds * 1000 - SPARE_MS }
   }
 
+  const cache = createCachedFetch({ fetch: fetchToken, clock })
   return {
-    authorization() {
-      if (held && clock() < held.until) return held.header
-      flight ??= fetchToken().finally(() => {
-        flight = undefined
-      })
-      return flight
-    },
-    forget() {
-      held = undefined
-    },
+    authorization: () => cache.get(auth.tokenUrl),
+    forget: () => cache.forget(auth.tokenUrl),
   }
 }
 

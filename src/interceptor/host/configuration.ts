@@ -1,3 +1,4 @@
+import { createCachedFetch } from '../../cache/index.ts'
 import type { Refused } from '../../fhir/index.ts'
 import { refuse } from '../refuse.ts'
 import type { Fetch } from '../token/key-set.ts'
@@ -38,33 +39,38 @@ const TIMEOUT_MS = 5_000
  */
 export function configuration(options: ConfigurationOptions): () => Promise<Configured | Refused> {
   const { authUrl, given, fetch, clock, onError } = options
-  let held: Configured | undefined = given && { allowed: true, body: JSON.stringify(given) }
-  let due = held ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY
-  let flight: Promise<void> | undefined
-
-  async function refresh(): Promise<void> {
-    due = clock() + RETRY_MS
-    try {
-      const url = `${authUrl}/.well-known/smart-configuration`
-      const response = await fetch(url, {
-        headers: { accept: 'application/json' },
-        redirect: 'error',
-        signal: AbortSignal.timeout(TIMEOUT_MS),
-      })
-      if (!response.ok) throw new Error(`Cannot read ${url}: it answers ${response.status}`)
-      held = { allowed: true, body: JSON.stringify(ofIssuer(authUrl, await response.json())) }
-      due = clock() + FRESH_MS
-    } catch (error) {
-      onError?.(error)
-    } finally {
-      flight = undefined
-    }
+  const url = `${authUrl}/.well-known/smart-configuration`
+  if (given) {
+    const configured: Configured = { allowed: true, body: JSON.stringify(given) }
+    return async () => configured
   }
 
+  async function requestConfiguration(): Promise<Configured> {
+    const response = await fetch(url, {
+      headers: { accept: 'application/json' },
+      redirect: 'error',
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    })
+    if (!response.ok) throw new Error(`Cannot read ${url}: the response status is ${response.status}`)
+    return { allowed: true, body: JSON.stringify(ofIssuer(authUrl, await response.json())) }
+  }
+
+  const cache = createCachedFetch<Configured | undefined>({
+    clock,
+    async fetch(_url, previous) {
+      try {
+        return { value: await requestConfiguration(), freshForMs: FRESH_MS }
+      } catch (error) {
+        onError?.(error)
+        return { value: previous?.value, freshForMs: RETRY_MS }
+      }
+    },
+  })
+
   return async () => {
-    if (clock() >= due) flight ??= refresh()
-    if (!held) await flight
-    return held ?? refuse({ kind: 'no-configuration' })
+    // A caller waits only for the first one.
+    const current = cache.get(url)
+    return cache.peek(url)?.value ?? (await current) ?? refuse({ kind: 'no-configuration' })
   }
 }
 

@@ -1,3 +1,4 @@
+import { type Cached, createCachedFetch, type Fetched } from '../../cache/index.ts'
 import { type Algorithm, readKeySet, type VerificationKey } from '../../jwt/index.ts'
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
@@ -34,26 +35,31 @@ const TIMEOUT_MS = 5_000
 
 export function keySet(options: KeySetOptions): KeySet {
   const { url, fetch, clock, onRemoval, refreshMs = REFRESH_MS } = options
-  let keys: readonly VerificationKey[] | undefined
-  let askedAt = Number.NEGATIVE_INFINITY
   let soughtAt = Number.NEGATIVE_INFINITY
-  let fetchedAt = Number.NEGATIVE_INFINITY
-  let flight: Promise<void> | undefined
   let complaint: string | undefined
 
-  async function fetchKeys(): Promise<void> {
+  async function fetchKeys(_url: string, previous: Cached<Keys> | undefined): Promise<Fetched<Keys>> {
+    // While the auth server is unreachable the previous keys stay in use.
+    const fetched = await requestKeys().catch(() => undefined)
+    if (typeof fetched === 'object') {
+      if (previous?.value?.some(old => !fetched.some(key => isSameKey(key, old)))) onRemoval()
+      return { value: fetched, freshForMs: refreshMs }
+    }
+    return {
+      value: previous?.value,
+      freshForMs: previous?.value ? Math.min(AGAIN_MS, refreshMs) : RETRY_MS,
+    }
+  }
+
+  async function requestKeys(): Promise<readonly VerificationKey[] | string> {
     const response = await fetch(url, {
       headers: { accept: 'application/json' },
       redirect: 'error',
       signal: AbortSignal.timeout(TIMEOUT_MS),
     })
-    const fetched = await readResponse(response, options.algorithms)
-    complain(typeof fetched === 'string' ? fetched : undefined)
-    if (typeof fetched === 'string') return
-    const previous = keys
-    keys = fetched
-    fetchedAt = clock()
-    if (previous?.some(old => !fetched.some(key => isSameKey(key, old)))) onRemoval()
+    const found = await readResponse(response, options.algorithms)
+    complain(typeof found === 'string' ? found : undefined)
+    return found
   }
 
   function complain(reason: string | undefined): void {
@@ -61,39 +67,31 @@ export function keySet(options: KeySetOptions): KeySet {
     complaint = reason
   }
 
-  function ask(): Promise<void> {
-    if (flight) return flight
-    askedAt = clock()
-    flight = fetchKeys()
-      // The auth server is away: what was fetched before stays in use.
-      .catch(() => undefined)
-      .finally(() => {
-        flight = undefined
-      })
-    return flight
-  }
-
-  const isDue = (since: number, pause: number) =>
-    flight !== undefined || clock() - since >= (keys ? pause : RETRY_MS)
+  const cache = createCachedFetch<Keys>({ fetch: fetchKeys, clock })
+  const cachedKeys = () => cache.peek(url)?.value
 
   return {
-    ready: () => keys !== undefined,
+    ready: () => cachedKeys() !== undefined,
     async keepFresh() {
-      if (clock() - fetchedAt >= refreshMs && isDue(askedAt, Math.min(AGAIN_MS, refreshMs))) await ask()
+      await cache.get(url)
     },
     async find(kid, alg) {
-      const known = findKey(keys, kid, alg)
+      const known = findKey(cachedKeys(), kid, alg)
       if (known) return known
-      if (isDue(soughtAt, AGAIN_MS)) {
+      if (cache.isFetching(url) || clock() - soughtAt >= (cachedKeys() ? AGAIN_MS : RETRY_MS)) {
         soughtAt = clock()
-        await ask()
+        await cache.refresh(url)
       }
+      const keys = cachedKeys()
       return keys ? (findKey(keys, kid, alg) ?? 'unknown') : 'unavailable'
     },
   }
 }
 
-function findKey(keys: readonly VerificationKey[] | undefined, kid: string, alg: unknown) {
+/** Undefined until a set has been fetched. */
+type Keys = readonly VerificationKey[] | undefined
+
+function findKey(keys: Keys, kid: string, alg: unknown) {
   return keys?.findLast(key => key.kid === kid && key.algorithms.some(it => it === alg))
 }
 

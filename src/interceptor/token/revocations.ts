@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { createCachedFetch } from '../../cache/index.ts'
 import type { Fetch } from './key-set.ts'
 
 /** What the auth server has revoked, as far as its tokens could still be alive. */
@@ -24,8 +25,6 @@ export function revocations(options: {
   const { url, fetch, clock } = options
   const revoked = new Map<string, number>()
   let since = 0
-  let askedAt = Number.NEGATIVE_INFINITY
-  let flight: Promise<void> | undefined
 
   async function ask(): Promise<void> {
     const response = await fetch(`${url}?since=${since}`, {
@@ -40,18 +39,19 @@ export function revocations(options: {
     for (const mark of feed.revoked) revoked.set(mark, clock() + feed.lifetime * 1000)
   }
 
+  const cache = createCachedFetch({
+    clock,
+    async fetch() {
+      // The auth server may be unreachable, or have no such list.
+      await ask().catch(() => undefined)
+      return { value: undefined, freshForMs: PAUSE_MS }
+    },
+  })
+
   return {
     isRevoked: marks => revoked.size > 0 && marks.some(mark => revoked.has(mark)),
     async keepFresh() {
-      if (!flight && clock() - askedAt < PAUSE_MS) return
-      askedAt = clock()
-      flight ??= ask()
-        // Away, or an auth server without such a list.
-        .catch(() => undefined)
-        .finally(() => {
-          flight = undefined
-        })
-      await flight
+      await cache.get(url)
     },
   }
 }

@@ -1,3 +1,4 @@
+import { LruMap } from '../../cache/index.ts'
 import { GRANULAR_SCOPES, TOKEN_CHARACTERS } from '../../fhir/index.ts'
 import { decodeJwt, type Jwt, verifySignature } from '../../jwt/index.ts'
 import { type Grant, hasTooManyCombined, MOST_COMBINED_PARAMETERS, type Scope } from '../../smart/index.ts'
@@ -5,7 +6,6 @@ import type { Refusal } from '../refusal.ts'
 import { type Bearer, readBearer } from './bearer.ts'
 import { bad, checkClaims, type Expected, tooLarge } from './check-claims.ts'
 import type { KeySet } from './key-set.ts'
-import { TokenCache } from './token-cache.ts'
 
 export type Verify = typeof verifySignature
 
@@ -38,6 +38,12 @@ export interface Verifier<Caller> {
   forget(): void
 }
 
+interface SeenToken<Caller> {
+  readonly verified: { readonly kind: 'caller'; readonly caller: Caller }
+  /** In milliseconds since 1970. */
+  readonly expiresAt: number
+}
+
 const REMEMBERED_TOKENS = 5_000
 
 /**
@@ -48,7 +54,9 @@ export function verifier<Caller>(options: VerifierOptions<Caller>): Verifier<Cal
   const { issuers, clock, verify = verifySignature } = options
   const [first] = issuers
   const known = new Map(issuers.map(it => [it.issuer, it]))
-  const seen = new TokenCache<{ readonly kind: 'caller'; readonly caller: Caller }>(REMEMBERED_TOKENS)
+  // The keys are the tokens themselves: computing a digest would be most of the cost of a token that was seen before.
+  // Only verified tokens get in, and stay after they expire, so that the audit trail knows whose they were.
+  const seen = new LruMap<SeenToken<Caller>>(REMEMBERED_TOKENS)
 
   async function verifyNew(token: string): Promise<Verified<Caller>> {
     const jwt = decodeJwt(token)
@@ -64,9 +72,9 @@ export function verifier<Caller>(options: VerifierOptions<Caller>): Verifier<Cal
     const grant = issuer.grantOf(jwt.claims)
     const excess = findExcess(grant.scopes)
     if (excess !== undefined) return tooLarge(excess)
-    const found = { kind: 'caller', caller: issuer.callerOf(grant) } as const
-    seen.set(token, found, Number(jwt.claims.exp) * 1000)
-    return found
+    const verified = { kind: 'caller', caller: issuer.callerOf(grant) } as const
+    seen.set(token, { verified, expiresAt: Number(jwt.claims.exp) * 1000 })
+    return verified
   }
 
   return {
@@ -76,7 +84,7 @@ export function verifier<Caller>(options: VerifierOptions<Caller>): Verifier<Cal
       if (bearer.kind === 'too-long') return tooLarge(`is longer than ${TOKEN_CHARACTERS} characters`)
       const found = seen.get(bearer.token)
       if (!found) return verifyNew(bearer.token)
-      return clock() < found.until ? found.value : { kind: 'late', caller: found.value.caller }
+      return clock() < found.expiresAt ? found.verified : { kind: 'late', caller: found.verified.caller }
     },
     forget: () => seen.clear(),
   }

@@ -1,4 +1,5 @@
 import type { ServerMetadata } from 'openid-client'
+import { createCachedFetch } from '../../cache/index.ts'
 import { plainOf } from '../../fhir/index.ts'
 import { fail, type Result, succeed } from '../failure.ts'
 import { fetchJson } from '../fetch-json.ts'
@@ -12,36 +13,29 @@ export interface Discovery {
   find(fhirBaseUrl: string): Promise<Result<ServerMetadata>>
 }
 
-interface Found {
-  readonly metadata: ServerMetadata
-  readonly at: number
-}
-
 /** Reads `{iss}/.well-known/smart-configuration`, and keeps what it found: fresh for 5 minutes, and longer while it is away. */
 export function createDiscovery(options: {
   readonly fetch: typeof fetch
   readonly clock: () => number
   readonly timeoutMs: number
 }): Discovery {
-  const found = new Map<string, Found>()
-  const asking = new Map<string, Promise<Result<ServerMetadata>>>()
-
-  async function ask(fhirBaseUrl: string): Promise<Result<ServerMetadata>> {
-    const answer = await readConfiguration(fhirBaseUrl, options)
-    if (answer.ok) found.set(fhirBaseUrl, { metadata: answer.value, at: options.clock() })
-    const kept = found.get(fhirBaseUrl)
-    return kept && options.clock() - kept.at < STALE_MS ? succeed(kept.metadata) : answer
-  }
-
-  return {
-    find: async fhirBaseUrl => {
-      const kept = found.get(fhirBaseUrl)
-      if (kept && options.clock() - kept.at < FRESH_MS) return succeed(kept.metadata)
-      const running = asking.get(fhirBaseUrl) ?? ask(fhirBaseUrl).finally(() => asking.delete(fhirBaseUrl))
-      asking.set(fhirBaseUrl, running)
-      return running
+  const cache = createCachedFetch<Found>({
+    clock: options.clock,
+    async fetch(fhirBaseUrl, previous) {
+      const result = await readConfiguration(fhirBaseUrl, options)
+      const now = options.clock()
+      if (result.ok) return { value: { result, at: now }, freshForMs: FRESH_MS }
+      const isUsable = previous?.value.result.ok && now - previous.value.at < STALE_MS
+      return { value: isUsable ? previous.value : { result, at: now }, freshForMs: 0 }
     },
-  }
+  })
+  return { find: async fhirBaseUrl => (await cache.get(fhirBaseUrl)).result }
+}
+
+/** The last configuration that could be read, or why there is none. */
+interface Found {
+  readonly result: Result<ServerMetadata>
+  readonly at: number
 }
 
 async function readConfiguration(

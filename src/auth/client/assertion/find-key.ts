@@ -1,4 +1,6 @@
+import { LruMap } from '../../../cache/index.ts'
 import type { VerificationKey } from '../../../jwt/index.ts'
+import { LIMITS } from '../../limits.ts'
 import type { Client } from '../client.ts'
 import { assertionAlgorithms, readClientKeys } from './client-key.ts'
 import type { KeySets } from './key-sets.ts'
@@ -40,16 +42,13 @@ async function keysOf(
   return client.jwks === undefined ? 'unavailable' : inlineKeys(client.jwks)
 }
 
-const inline = new Map<string, readonly VerificationKey[]>()
-const MOST_INLINE = 1_000
+const inline = new LruMap<readonly VerificationKey[]>(LIMITS.keySetsKept)
 
-// By its text: a key set that is registered anew is another one.
+// The key is the text of the key set: a key set that is registered again is another one.
 function inlineKeys(jwks: string): readonly VerificationKey[] {
   const known = inline.get(jwks)
   if (known) return known
   const keys = readClientKeys(JSON.parse(jwks)) ?? []
-  const [oldest] = inline.keys()
-  if (inline.size >= MOST_INLINE && oldest !== undefined) inline.delete(oldest)
   inline.set(jwks, keys)
   return keys
 }

@@ -1,3 +1,4 @@
+import { createCachedFetch } from '../../../cache/index.ts'
 import type { VerificationKey } from '../../../jwt/index.ts'
 import { LIMITS } from '../../limits.ts'
 import type { FetchDocument } from '../../outgoing/fetch-document.ts'
@@ -12,13 +13,6 @@ export interface KeySets {
   ): Promise<readonly VerificationKey[] | 'unavailable'>
 }
 
-interface Entry {
-  /** Undefined when the last fetch failed. */
-  readonly keys: readonly VerificationKey[] | undefined
-  readonly freshUntil: number
-  readonly askedAt: number
-}
-
 /**
  * A key set is kept as long as its Cache-Control says (SMART 2.2). Whoever sends an assertion has not proven anything
  * yet, so nobody sets the pace of our requests: a key set is fetched once at a time and not again for
@@ -30,47 +24,44 @@ export function createKeySets(options: {
   /** Told which key set was fetched and cannot be used. */
   readonly onUnusable?: (url: string, reason: string) => void
 }): KeySets {
-  const entries = new Map<string, Entry>()
-  const flights = new Map<string, Promise<Entry>>()
-
-  async function ask(url: string): Promise<Entry> {
-    const askedAt = options.clock()
-    const document = await options.fetchDocument(url)
-    const keys = document && readClientKeys(document.json)
-    if (document && !keys?.length)
-      options.onUnusable?.(
-        url,
-        keys ? 'no key for RS384 or ES384 with a kid' : 'no JSON object with an array keys',
-      )
-    // What is still fresh stays in use while its server does not answer.
-    const kept = entries.get(url)
-    const entry =
-      !keys && kept?.keys && askedAt < kept.freshUntil
-        ? { ...kept, askedAt }
-        : { keys, freshUntil: askedAt + (document?.freshForMs ?? 0), askedAt }
-    entries.delete(url)
-    entries.set(url, entry)
-    const [oldest] = entries.keys()
-    if (entries.size > LIMITS.keySetsKept && oldest !== undefined) entries.delete(oldest)
-    return entry
-  }
-
-  function askOnce(url: string): Promise<Entry> {
-    const flight = flights.get(url) ?? ask(url).finally(() => flights.delete(url))
-    flights.set(url, flight)
-    return flight
-  }
+  const cache = createCachedFetch<readonly VerificationKey[] | 'unavailable'>({
+    clock: options.clock,
+    maxEntries: LIMITS.keySetsKept,
+    async fetch(url, previous) {
+      const document = await options.fetchDocument(url)
+      const keys = document && readClientKeys(document.json)
+      if (document && !keys?.length)
+        options.onUnusable?.(
+          url,
+          keys ? 'no key for RS384 or ES384 with a kid' : 'no JSON object with an array keys',
+        )
+      if (keys) return { value: keys, freshForMs: Math.max(document.freshForMs, LIMITS.keySetPauseMs) }
+      const remainingMs = (previous?.freshUntil ?? 0) - options.clock()
+      // A key set that is still fresh stays in use while its server does not respond.
+      return previous && remainingMs > 0
+        ? { value: previous.value, freshForMs: remainingMs }
+        : { value: 'unavailable', freshForMs: LIMITS.keySetPauseMs }
+    },
+  })
 
   return {
     async find({ jwksUrl: url, approved }, kid) {
+      const cached = cache.peek(url)
       const now = options.clock()
-      const kept = entries.get(url)
-      const isUsable = kept && now < kept.freshUntil && kept.keys?.some(key => key.kid === kid)
-      if (kept && (isUsable || now - kept.askedAt < LIMITS.keySetPauseMs)) return kept.keys ?? 'unavailable'
-      // A stranger's server may answer as slowly as it likes: it must not take the place of the others.
+      if (cached && now < cached.freshUntil && (hasKey(cached.value, kid) || isRecent(cached, now)))
+        return cached.value
+      // The server of a client that nobody approved may respond slowly: it must not hold up the others.
       const most = approved ? LIMITS.keySetFetches : LIMITS.keySetFetchesOfStrangers
-      if (!flights.has(url) && flights.size >= most) return 'unavailable'
-      return (await askOnce(url)).keys ?? 'unavailable'
+      if (!cache.isFetching(url) && cache.countFetches() >= most) return 'unavailable'
+      return cache.refresh(url)
     },
   }
+}
+
+function hasKey(keys: readonly VerificationKey[] | 'unavailable', kid: string): boolean {
+  return keys !== 'unavailable' && keys.some(key => key.kid === kid)
+}
+
+function isRecent({ fetchedAt }: { readonly fetchedAt: number }, now: number): boolean {
+  return now - fetchedAt < LIMITS.keySetPauseMs
 }

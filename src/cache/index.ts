@@ -1,0 +1,6 @@
+/**
+ * Bounded caches for every module: a map that drops its least recently used entry, and values that are fetched from
+ * elsewhere. It knows no protocol: the caller fetches, and says how long a value or a failure may be kept.
+ */
+export { type Cached, type CachedFetch, createCachedFetch, type Fetched } from './cached-fetch.ts'
+export { LruMap } from './lru-map.ts'
