@@ -9,7 +9,7 @@ import { SignJWT } from 'jose'
 import { Pool } from 'undici'
 import { samplePatients } from '../sample-patients/index.ts'
 import { type Auditor, createAuditor, fhirAudit, noAudit } from '../src/audit/index.ts'
-import { fhirServer, openRepository } from '../src/fhir-server/index.ts'
+import { fhirServer, openRepository } from '../src/backends/sqlite/index.ts'
 import { createInterceptor } from '../src/interceptor/index.ts'
 import { openStore } from '../src/store/index.ts'
 

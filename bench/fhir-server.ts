@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Pool } from 'undici'
 import { samplePatients } from '../sample-patients/index.ts'
-import { fhirServer, openRepository } from '../src/fhir-server/index.ts'
+import { fhirServer, openRepository } from '../src/backends/sqlite/index.ts'
 
 /**
  * The embedded FHIR server: CPU of the server's process per request over HTTP, unguarded, for a read, a search by

@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { samplePatients } from '../sample-patients/index.ts'
-import { findFiles, importFiles } from '../src/fhir-server/import/index.ts'
-import { openRepository } from '../src/fhir-server/index.ts'
+import { findFiles, importFiles } from '../src/backends/sqlite/import/index.ts'
+import { openRepository } from '../src/backends/sqlite/index.ts'
 
 const PATIENTS = 160
 const now = Date.UTC(2026, 10, 13)

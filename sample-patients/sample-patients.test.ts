@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { openRepository } from '../src/backends/sqlite/index.ts'
 import { validate } from '../src/fhir/index.ts'
-import { openRepository } from '../src/fhir-server/index.ts'
 import { samplePatients } from './index.ts'
 import { referencesOf, sampleOf } from './testing/sample.ts'
 

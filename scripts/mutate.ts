@@ -23,19 +23,19 @@ const DECIDING = [
   'src/{smart,interceptor}/**/*.ts',
   'src/fhir-api/http/{authenticate,respond,read-request,find-interaction,record}.ts',
   'src/fhir/{authorization,compartment,interaction,other-patients,params,parse-*,reference,request,request-path}.ts',
-  'src/fhir-server/within.ts',
-  'src/fhir-server/search/{reach-condition,panel-patients,turn-page}.ts',
-  'src/gateway/judge/{judge,sees-all,writable}.ts',
-  'src/gateway/membership/*.ts',
-  'src/gateway/search/{gather,named-patients,narrow,turn-page}.ts',
+  'src/backends/sqlite/within.ts',
+  'src/backends/sqlite/search/{reach-condition,panel-patients,turn-page}.ts',
+  'src/backends/upstream/judge/{judge,sees-all,writable}.ts',
+  'src/backends/upstream/membership/*.ts',
+  'src/backends/upstream/search/{gather,named-patients,narrow,turn-page}.ts',
 ]
 
 /** Tests that need neither keys nor sockets. */
 const QUICK = [
   'src/{smart,fhir}/**/*.test.ts',
   'src/cli/policy-file.test.ts',
-  'src/gateway/judge/{judge,sees-all,writable}.test.ts',
-  'src/gateway/search/{gather,named-patients,narrow,turn-page}.test.ts',
+  'src/backends/upstream/judge/{judge,sees-all,writable}.test.ts',
+  'src/backends/upstream/search/{gather,named-patients,narrow,turn-page}.test.ts',
   'src/interceptor/explain*.test.ts',
   'src/interceptor/decision/*.test.ts',
 ]
@@ -43,9 +43,9 @@ const QUICK = [
 /** The others, for what nothing else notices, and is not known to change nothing. */
 const SLOW = [
   'src/{interceptor,door}/**/*.test.ts',
-  'src/fhir-server/{reach,search/paging}.test.ts',
-  'src/gateway/{hostile-*,writes}.test.ts',
-  'src/gateway/{judge,roster,search}/*.test.ts',
+  'src/backends/sqlite/{reach,search/paging}.test.ts',
+  'src/backends/upstream/{hostile-*,writes}.test.ts',
+  'src/backends/upstream/{judge,membership,search}/*.test.ts',
   'test/{oracles,policy,attacks*}.test.ts',
 ]
 

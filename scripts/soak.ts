@@ -5,7 +5,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { InjectOptions } from 'fastify'
-import { fhirServer } from '../src/fhir-server/index.ts'
+import { fhirServer } from '../src/backends/sqlite/index.ts'
 import { createInterceptor } from '../src/interceptor/index.ts'
 import { authUrl, fhirBaseUrl, StandingAuthServer } from '../src/interceptor/testing/auth-server.ts'
 

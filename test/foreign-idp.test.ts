@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
-import { startUpstream, type UpstreamProcess } from '../src/gateway/testing/start-gateway.ts'
+import { startUpstream, type UpstreamProcess } from '../src/backends/upstream/testing/start-gateway.ts'
 import { newPlace, type Place, type Started, startProcess } from './support/started.ts'
 
 describe('a start of the gateway alone, with another identity provider', async () => {

@@ -20,9 +20,9 @@ describe('findModuleFaults', () => {
     ['src/web/a.ts', "import { x } from '../audit/index.ts'", /web may not import audit/],
     ['src/interceptor/a.ts', "import { x } from '../web/index.ts'", /interceptor may not import web/],
     [
-      'src/fhir-server/a.ts',
-      "import { x } from '../interceptor/index.ts'",
-      /fhir-server may not import interceptor/,
+      'src/backends/sqlite/a.ts',
+      "import { x } from '../../interceptor/index.ts'",
+      /backends\/sqlite may not import interceptor/,
     ],
     [
       'src/fhir-api/a.ts',
@@ -62,17 +62,16 @@ describe('findModuleFaults', () => {
   }
 
   const right: readonly (readonly [file: string, text: string])[] = [
-    ['src/gateway/a.ts', "import type { X } from '../interceptor/index.ts'"],
-    ['src/gateway/a.ts', "import { x } from '../fhir-api/index.ts'"],
+    ['src/backends/upstream/a.ts', "import { x } from '../../fhir-api/index.ts'"],
     ['src/cli/a.ts', "import { x } from '../auth/index.ts'\nconsole.log('x')"],
     ['src/cli/main.ts', 'run(process.env)'],
-    ['src/cli/a.ts', "import { x } from '../fhir-server/import/index.ts'"],
+    ['src/cli/a.ts', "import { x } from '../backends/sqlite/import/index.ts'"],
     ['src/cli/a.ts', "import { x } from '../../sample-patients/index.ts'"],
     ['src/config/a.ts', 'const x = process.env.HOME'],
     ['src/auth/a.test.ts', "import { x } from '../interceptor/index.ts'\nprocess.env.HOME"],
     ['src/auth/a.test.ts', "import { x } from '../../test/support/x.ts'"],
     ['src/auth/a.ts', "// like console.log, or process.env\n/* import { x } from '../cli/index.ts' */"],
-    ['src/gateway/a.test.ts', "import { x } from '../fhir-server/testing/suite.ts'"],
+    ['src/backends/upstream/a.test.ts', "import { x } from '../sqlite/testing/suite.ts'"],
     ['src/auth/table.ts', "'row',\n".repeat(900)],
     ['test/a.test.ts', "import { x } from '../src/auth/server.ts'"],
   ]

@@ -12,7 +12,7 @@ interface ModuleRule {
 
 const DOMAIN = ['fhir', 'smart']
 const SHARED = [...DOMAIN, 'cache', 'jwt', 'web', 'store', 'config', 'audit']
-const SERVERS = ['interceptor', 'gateway', 'fhir-server', 'auth', 'session']
+const SERVERS = ['interceptor', 'fhir-api', 'backends/sqlite', 'backends/upstream', 'auth', 'session']
 
 /** Imports go one way: cli, servers, shared modules, domain modules. Servers meet over HTTP only. */
 const MODULES: Readonly<Record<string, ModuleRule>> = {
@@ -27,8 +27,8 @@ const MODULES: Readonly<Record<string, ModuleRule>> = {
   'fhir-api': { imports: [...DOMAIN, 'web', 'audit'] },
   // A library that other FHIR servers mount: it brings no server and no database.
   interceptor: { imports: [...DOMAIN, 'cache', 'jwt'] },
-  gateway: { imports: [...SHARED, 'fhir-api'], importsTypesOf: ['interceptor'] },
-  'fhir-server': { imports: [...SHARED, 'fhir-api'] },
+  'backends/sqlite': { imports: [...SHARED, 'fhir-api'] },
+  'backends/upstream': { imports: [...SHARED, 'fhir-api'] },
   auth: { imports: SHARED },
   session: { imports: SHARED },
   cli: { imports: [...SHARED, ...SERVERS] },
@@ -59,8 +59,8 @@ function findImports(text: string): readonly Import[] {
 }
 
 function findModule(file: string): string | undefined {
-  const [top, module] = file.split('/')
-  return top === 'src' ? module : undefined
+  const [, module] = /^src\/((?:backends\/)?[^/]+)\//.exec(file) ?? []
+  return module
 }
 
 function isTest(file: string): boolean {
@@ -114,7 +114,10 @@ function findImportFaults(file: string, { path, typeOnly }: Import): readonly st
 
 /** The module's `index.ts`; for cli, which loads code when it needs it, also that of a folder in the module. */
 function isEntryPoint(target: string, from: string | undefined, to: string): boolean {
-  return target === `src/${to}/index.ts` || (from === 'cli' && /^src\/[^/]+\/[^/]+\/index\.ts$/.test(target))
+  return (
+    target === `src/${to}/index.ts` ||
+    (from === 'cli' && new RegExp(`^src/${to}/[^/]+/index\\.ts$`).test(target))
+  )
 }
 
 function mayImport(from: string | undefined, to: string, typeOnly: boolean): boolean {

@@ -11,7 +11,7 @@ import {
   type Permission,
   parseScopes,
   satisfies,
-} from '../smart/index.ts'
+} from './index.ts'
 
 const fhirBaseUrl = 'http://localhost:8080/fhir'
 const policy: EnforcementPolicy = {

@@ -1,8 +1,8 @@
 import { matches, type ResourceReference } from '../fhir/index.ts'
-import { type Permission, permits, type ResourceScope } from '../smart/index.ts'
 import type { Access, AccessFilter, Constraint } from './access-filter.ts'
 import { narrow, uniteConstraints } from './constraint.ts'
 import { type EnforcementPolicy, type Grant, PORTAL_CLIENT } from './grant.ts'
+import { type Permission, permits, type ResourceScope } from './index.ts'
 import { mergeValues } from './merge-values.ts'
 import { findPatientConstraint } from './patient-constraint.ts'
 

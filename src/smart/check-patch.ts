@@ -1,5 +1,5 @@
 import { type FhirProblem, fail, isProblem, type Resource, readsStored } from '../fhir/index.ts'
-import type { Permission } from '../smart/index.ts'
+import type { Permission } from './index.ts'
 
 /**
  * Why a patch is refused to a caller who may update a resource, if so. A caller who may not read the resource must not

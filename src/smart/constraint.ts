@@ -1,5 +1,5 @@
-import { impliedKeys, queryKey } from '../smart/index.ts'
 import type { AccessFilter, Constraint } from './access-filter.ts'
+import { impliedKeys, queryKey } from './index.ts'
 import type { Panel } from './policy/panel.ts'
 
 /** The limit, and all of these search parameters match too. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type Grant, grantFingerprint, parseScopes } from '../smart/index.ts'
+import { type Grant, grantFingerprint, parseScopes } from './index.ts'
 
 const grant: Grant = {
   scopes: parseScopes('patient/Condition.rs patient/Patient.rs'),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type AccessFilter, type Constraint, mayRevealAbsence } from '../smart/index.ts'
+import { type AccessFilter, type Constraint, mayRevealAbsence } from './index.ts'
 
 const own: Constraint = { id: '1' }
 const patient: Constraint = { patient: '1' }

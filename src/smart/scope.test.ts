@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { type Permission, parseScope, parseScopes, permits } from '../smart/index.ts'
+import { type Permission, parseScope, parseScopes, permits } from './index.ts'
 
 const PERMISSIONS = ['c', 'r', 'u', 'd', 's'] as const
 

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
+import { INCLUDES, QUERY_VALUES, SORT_KEYS } from '../../src/backends/sqlite/limits.ts'
 import * as LIMITS from '../../src/fhir/limits.ts'
-import { INCLUDES, QUERY_VALUES, SORT_KEYS } from '../../src/fhir-server/limits.ts'
 import {
   bundle,
   type Cases,

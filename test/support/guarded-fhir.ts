@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { FastifyInstance } from 'fastify'
+import { fhirServer } from '../../src/backends/sqlite/index.ts'
 import { gatewayOperations, isFhirPathPatch, type Resource } from '../../src/fhir/index.ts'
-import { fhirServer } from '../../src/fhir-server/index.ts'
 import { createInterceptor } from '../../src/interceptor/index.ts'
 import { authUrl, fhirBaseUrl, StandingAuthServer } from '../../src/interceptor/testing/auth-server.ts'
 import type { EnforcementPolicy } from '../../src/smart/index.ts'

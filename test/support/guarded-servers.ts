@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
-import { fhirServer } from '../../src/fhir-server/index.ts'
-import { gateway } from '../../src/gateway/index.ts'
-import { startUpstream } from '../../src/gateway/testing/start-gateway.ts'
+import { fhirServer } from '../../src/backends/sqlite/index.ts'
+import { gateway } from '../../src/backends/upstream/index.ts'
+import { startUpstream } from '../../src/backends/upstream/testing/start-gateway.ts'
 import type { Authenticator } from '../../src/smart/index.ts'
 import { freePorts } from './free-ports.ts'
 

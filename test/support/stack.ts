@@ -11,8 +11,8 @@ import {
   noAudit,
 } from '../../src/audit/index.ts'
 import { authServer, initialize, smartConfiguration } from '../../src/auth/index.ts'
+import { fhirServer, openRepository } from '../../src/backends/sqlite/index.ts'
 import { createHostCheck, ensureSecret, readSettings, type Settings } from '../../src/config/index.ts'
-import { fhirServer, openRepository } from '../../src/fhir-server/index.ts'
 import { createInterceptor } from '../../src/interceptor/index.ts'
 import { appServer } from '../../src/session/index.ts'
 import { openStore, type Store, sealer } from '../../src/store/index.ts'

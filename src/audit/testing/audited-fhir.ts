@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
-import { outcome, outsideGrant } from '../../fhir/index.ts'
 // The server that it is made for, as a deployment has it.
-import { type FhirServerOptions, fhirServer } from '../../fhir-server/index.ts'
+import { type FhirServerOptions, fhirServer } from '../../backends/sqlite/index.ts'
+import { outcome, outsideGrant } from '../../fhir/index.ts'
 import { type Access, type Authenticator, fullAccess, type Grant, parseScopes } from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
 import { createAuditor, fhirAudit } from '../index.ts'

@@ -58,7 +58,7 @@ async function noteAbsent(id: string, { env, cwd, stderr }: Io): Promise<void> {
   const settings = readSettings(env, cwd)
   const file = join(settings.dataDir, 'fhir.db')
   if (settings.fhir.upstreamUrl !== undefined || !existsSync(file)) return
-  const { openRepository } = await import('../../fhir-server/index.ts')
+  const { openRepository } = await import('../../backends/sqlite/index.ts')
   try {
     const repository = openRepository({ file, baseUrl: settings.fhirBaseUrl })
     const found = repository.find('Practitioner', id)

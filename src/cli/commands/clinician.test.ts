@@ -6,7 +6,7 @@ import { describe, it } from 'node:test'
 import { verify } from '@node-rs/bcrypt'
 import { sallyport, terminal } from '../../../test/support/command-line.ts'
 import { eachDatabase } from '../../../test/support/databases.ts'
-import { openRepository } from '../../fhir-server/index.ts'
+import { openRepository } from '../../backends/sqlite/index.ts'
 import { openStore, type Store } from '../../store/index.ts'
 
 const ADA = [

@@ -10,7 +10,7 @@ import { Worker } from 'node:worker_threads'
 import { gzipSync } from 'node:zlib'
 import { samplePatients } from '../../../sample-patients/index.ts'
 import { sallyport } from '../../../test/support/command-line.ts'
-import { fhirServer, openRepository } from '../../fhir-server/index.ts'
+import { fhirServer, openRepository } from '../../backends/sqlite/index.ts'
 
 const baseUrl = 'http://localhost:8080/fhir'
 const sample = [...samplePatients({ now: Date.UTC(2026, 10, 13), count: 6 })]
@@ -236,7 +236,7 @@ async function startWriter(file: string) {
     parentPort.postMessage(written)
     parentPort.close()`
   const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(code)}`), {
-    workerData: { file, baseUrl, module: new URL('../../fhir-server/index.ts', import.meta.url).href },
+    workerData: { file, baseUrl, module: new URL('../../backends/sqlite/index.ts', import.meta.url).href },
   })
   await once(worker, 'message')
   return {

@@ -1,5 +1,5 @@
+import type { FoundFiles, ImportReport } from '../../backends/sqlite/import/index.ts'
 import type { Settings } from '../../config/index.ts'
-import type { FoundFiles, ImportReport } from '../../fhir-server/import/index.ts'
 import { type Command, CommandFailure } from '../command.ts'
 import { dataFileOf } from '../data-file.ts'
 import { createProgress, type Progress } from '../import/progress.ts'
@@ -35,7 +35,7 @@ Example:
       throw new CommandFailure(
         'Cannot import: SMART_FHIR_UPSTREAM_URL is set, so the data are kept by that server; name it with --to',
       )
-    const { findFiles } = await import('../../fhir-server/import/index.ts')
+    const { findFiles } = await import('../../backends/sqlite/import/index.ts')
     const found = await findFiles(args.positionals, io.cwd)
     if (found.files.length === 0) throw new CommandFailure(nothingToRead(found))
     const started = performance.now()
@@ -50,8 +50,8 @@ Example:
 }
 
 async function importInto(settings: Settings, found: FoundFiles, progress: Progress): Promise<ImportReport> {
-  const { openRepository } = await import('../../fhir-server/index.ts')
-  const { importFiles } = await import('../../fhir-server/import/index.ts')
+  const { openRepository } = await import('../../backends/sqlite/index.ts')
+  const { importFiles } = await import('../../backends/sqlite/import/index.ts')
   const file = dataFileOf(settings)
   try {
     const repository = openRepository({ file, baseUrl: settings.fhirBaseUrl })

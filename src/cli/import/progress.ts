@@ -1,4 +1,4 @@
-import type { ImportProgress } from '../../fhir-server/import/index.ts'
+import type { ImportProgress } from '../../backends/sqlite/import/index.ts'
 import type { Output } from '../command.ts'
 import { counted } from './report-text.ts'
 

@@ -1,4 +1,4 @@
-import type { ImportReport, Place, Reason, Unreadable } from '../../fhir-server/import/index.ts'
+import type { ImportReport, Place, Reason, Unreadable } from '../../backends/sqlite/import/index.ts'
 
 /** Reasons that are printed; the rest is a sum. */
 const reasonsShown = 20

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { FoundFiles, ImportReport } from '../../backends/sqlite/import/index.ts'
 import type { Settings } from '../../config/index.ts'
-import type { FoundFiles, ImportReport } from '../../fhir-server/import/index.ts'
 import { CommandFailure } from '../command.ts'
 import { authOf } from '../start/gateway.ts'
 import type { Progress } from './progress.ts'
@@ -20,8 +20,8 @@ export async function importTo(
   const to = URL.parse(address)
   if (!to || !/^https?:$/.test(to.protocol) || to.search !== '' || to.hash !== '')
     throw new CommandFailure('Cannot import: --to is no http or https address')
-  const { openRepository } = await import('../../fhir-server/index.ts')
-  const { BatchRefused, importFiles, sendAll } = await import('../../fhir-server/import/index.ts')
+  const { openRepository } = await import('../../backends/sqlite/index.ts')
+  const { BatchRefused, importFiles, sendAll } = await import('../../backends/sqlite/import/index.ts')
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-import-'))
   const baseUrl = to.href.replace(/\/+$/, '')
   const repository = openRepository({ file: join(folder, 'fhir.db'), baseUrl })
@@ -46,14 +46,14 @@ export async function importTo(
 /** The credentials of the gateway, where it is the gateway's upstream; none for any other server. */
 async function authorizationFor(to: string, { fhir }: Settings) {
   if (to !== fhir.upstreamUrl) return () => undefined
-  const { credentials } = await import('../../gateway/index.ts')
+  const { credentials } = await import('../../backends/upstream/index.ts')
   const timeoutMs = fhir.upstream.timeoutSeconds * 1000
   return credentials({ auth: authOf(fhir.upstream), fetch, clock: Date.now, timeoutMs }).authorization
 }
 
 function joined(
   read: ImportReport,
-  sent: Awaited<ReturnType<typeof import('../../fhir-server/import/index.ts').sendAll>>,
+  sent: Awaited<ReturnType<typeof import('../../backends/sqlite/import/index.ts').sendAll>>,
   found: FoundFiles,
 ): ImportReport {
   const byStatus = Map.groupBy(

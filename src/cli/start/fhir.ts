@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { fhirAudit } from '../../audit/index.ts'
+import type { FhirServerOptions } from '../../backends/sqlite/index.ts'
 import { createHostCheck, type Settings } from '../../config/index.ts'
-import type { FhirServerOptions } from '../../fhir-server/index.ts'
 import { NotReady } from '../../web/index.ts'
 import { CommandFailure } from '../command.ts'
 import { dataFileOf } from '../data-file.ts'
@@ -114,7 +114,7 @@ async function openEmbedded(
   settings: Settings,
   given: Omit<FhirServerOptions, 'baseUrl' | 'dataFile'>,
 ): Promise<FastifyInstance> {
-  const { fhirServer } = await import('../../fhir-server/index.ts')
+  const { fhirServer } = await import('../../backends/sqlite/index.ts')
   const dataFile = dataFileOf(settings)
   return naming(dataFile, () => fhirServer({ ...given, baseUrl: settings.fhirBaseUrl, dataFile }))
 }

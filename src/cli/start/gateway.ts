@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
+import type { GatewayOptions, UpstreamAuth } from '../../backends/upstream/index.ts'
 import { ensureSecret, type Settings } from '../../config/index.ts'
-import type { GatewayOptions, UpstreamAuth } from '../../gateway/index.ts'
 import { sealer } from '../../store/index.ts'
 import { CommandFailure } from '../command.ts'
 import { offeredOperations } from '../offered-operations.ts'
@@ -17,7 +17,7 @@ export async function openGateway(
   upstreamUrl: string,
   given: Given,
 ): Promise<FastifyInstance> {
-  const { gateway } = await import('../../gateway/index.ts')
+  const { gateway } = await import('../../backends/upstream/index.ts')
   const { upstream } = settings.fhir
   return gateway({
     ...given,

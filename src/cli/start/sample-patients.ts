@@ -31,7 +31,7 @@ export async function loadSamplePatients(
 }
 
 async function isEmpty({ dataFile, baseUrl }: SampleOrder): Promise<boolean> {
-  const { openRepository } = await import('../../fhir-server/index.ts')
+  const { openRepository } = await import('../../backends/sqlite/index.ts')
   const repository = openRepository({ file: dataFile, baseUrl })
   try {
     return repository.count() === 0

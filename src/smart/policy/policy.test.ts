@@ -12,7 +12,7 @@ import {
   parsePolicy,
   parseScopes,
   satisfies,
-} from '../../smart/index.ts'
+} from '../index.ts'
 
 const base = 'http://localhost/fhir'
 const kim = { type: 'Practitioner', id: 'kim' }

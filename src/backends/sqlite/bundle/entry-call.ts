@@ -1,0 +1,21 @@
+import { auditRefusal, isAboutAudit } from '../../../audit/index.ts'
+import { type Entry, type EntryInteraction, fail } from '../../../fhir/index.ts'
+import type { Call } from '../call.ts'
+import type { Problem } from '../problem.ts'
+
+/** An entry as a request of its own: judged by itself, whatever the Bundle was judged (contract 5.2). */
+export function entryCall(bundle: Call, entry: Entry): Call<EntryInteraction> | Problem {
+  const { interaction, body, preconditions } = entry
+  if (interaction.kind === 'misunderstood') return fail({ ...interaction, problem: 'misunderstood' })
+  const decision = bundle.admitted.decide(interaction)
+  if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
+  if (isAboutAudit(interaction)) return auditRefusal(interaction)
+  return {
+    interaction,
+    body,
+    preconditions,
+    preferences: bundle.preferences,
+    access: decision.access,
+    admitted: bundle.admitted,
+  }
+}

@@ -1,0 +1,99 @@
+import {
+  operationDefinition,
+  operations,
+  operationsOn,
+  resourceTypes,
+  searchParametersOf,
+  securitySection,
+} from '../../../fhir/index.ts'
+import { version } from '../../../web/index.ts'
+
+const INTERACTIONS = [
+  'read',
+  'vread',
+  'update',
+  'patch',
+  'delete',
+  'history-instance',
+  'history-type',
+  'create',
+  'search-type',
+]
+const SYSTEM_INTERACTIONS = ['transaction', 'batch', 'search-system', 'history-system']
+
+// The statement changes with the version, so it has the date of none but this one.
+const WRITTEN = '2026-01-01'
+
+/** The statement as JSON, made anew only when the SMART configuration has changed. */
+export function capabilityJson(baseUrl: string, smartConfiguration: () => object): () => string {
+  let made: { readonly from: string; readonly json: string } | undefined
+  return () => {
+    const configuration = smartConfiguration()
+    const from = JSON.stringify(configuration)
+    if (made?.from !== from)
+      made = { from, json: JSON.stringify(capabilityStatement(baseUrl, configuration)) }
+    return made.json
+  }
+}
+
+/** What `metadata` answers: all types alike but AuditEvent, each with the search parameters that are really indexed. */
+export function capabilityStatement(baseUrl: string, smartConfiguration: object): object {
+  return {
+    resourceType: 'CapabilityStatement',
+    status: 'active',
+    date: WRITTEN,
+    kind: 'instance',
+    software: { name: 'Sallyport', version },
+    implementation: { description: 'Sallyport FHIR R4 server', url: baseUrl },
+    fhirVersion: '4.0.1',
+    format: ['application/fhir+json', 'json'],
+    patchFormat: ['application/json-patch+json', 'application/fhir+json'],
+    rest: [
+      {
+        mode: 'server',
+        security: securitySection(smartConfiguration),
+        resource: resourceTypes.map(resourceSection),
+        interaction: SYSTEM_INTERACTIONS.map(code => ({ code })),
+        searchParam: searchParams('Basic').filter(({ name }) => name.startsWith('_')),
+        compartment: ['http://hl7.org/fhir/CompartmentDefinition/patient'],
+      },
+    ],
+  }
+}
+
+// Contract 5.8: written by the server alone, and of one version.
+const AUDIT = {
+  type: 'AuditEvent',
+  interaction: [{ code: 'read' }, { code: 'search-type' }],
+  versioning: 'no-version',
+  searchParam: searchParams('AuditEvent'),
+}
+
+function resourceSection(type: string): object {
+  if (type === AUDIT.type) return AUDIT
+  const references = searchParametersOf(type).filter(it => it.type === 'reference')
+  return {
+    type,
+    interaction: INTERACTIONS.map(code => ({ code })),
+    versioning: 'versioned-update',
+    readHistory: true,
+    updateCreate: true,
+    conditionalCreate: true,
+    conditionalRead: 'full-support',
+    conditionalUpdate: true,
+    conditionalDelete: 'single',
+    referencePolicy: ['literal', 'local'],
+    ...(references.length > 0 && { searchInclude: references.map(({ code }) => `${type}:${code}`) }),
+    searchParam: searchParams(type),
+    operation: operationsOn(operations, type).map(name => ({
+      name,
+      definition: operationDefinition(type, name),
+    })),
+  }
+}
+
+function searchParams(type: string): readonly { readonly name: string; readonly type: string }[] {
+  return searchParametersOf(type)
+    .filter(it => it.type !== 'composite' && it.type !== 'special')
+    .map(({ code, type: kind }) => ({ name: code, type: kind }))
+}

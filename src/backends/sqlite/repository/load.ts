@@ -1,0 +1,85 @@
+import {
+  type ExactResource,
+  type Fault,
+  isProblem,
+  isResourceType,
+  plainOf,
+  validate,
+} from '../../../fhir/index.ts'
+import type { Repository } from './repository.ts'
+import { contentOf, type Stored } from './stored.ts'
+
+/** What became of the resources of a load. */
+export interface LoadReport {
+  readonly created: number
+  readonly updated: number
+  /** The same content was there already; no version was written. */
+  readonly unchanged: number
+  readonly refused: readonly RefusedResource[]
+}
+
+/** A resource that was not written, and why. */
+export interface RefusedResource {
+  /** Its place in the load, from 0. */
+  readonly index: number
+  readonly type: string | undefined
+  readonly id: string | undefined
+  readonly faults: readonly Fault[]
+}
+
+// AuditEvents are answered from the audit trail alone, so that one that is loaded here could never be read.
+const UNREADABLE: Fault = {
+  path: 'AuditEvent',
+  code: 'structure',
+  text: 'Not imported: the server serves AuditEvents from its own audit trail, so nobody could read this one',
+}
+
+const ID = /^[A-Za-z0-9\-.]{1,64}$/
+
+/** Writes valid resources under their own ids (one without an id gets a new one) in one transaction. */
+export function load(repository: Repository, resources: Iterable<unknown>): LoadReport {
+  const counts = { created: 0, updated: 0, unchanged: 0 }
+  const refused: RefusedResource[] = []
+  let index = 0
+  repository.transaction(() => {
+    for (const candidate of resources) {
+      const judged = judge(candidate)
+      if ('faults' in judged) refused.push({ index, ...judged })
+      else counts[put(repository, judged.resource)]++
+      index++
+    }
+  })
+  return { ...counts, refused }
+}
+
+function judge(candidate: unknown): { resource: ExactResource } | Omit<RefusedResource, 'index'> {
+  const { resourceType, id } = (
+    typeof candidate === 'object' && candidate ? candidate : {}
+  ) as Partial<ExactResource>
+  const type = typeof resourceType === 'string' && isResourceType(resourceType) ? resourceType : undefined
+  const named = typeof id === 'string' ? id : undefined
+  const refuse = (faults: readonly Fault[]) => ({ type, id: named, faults })
+  if (type === undefined)
+    return refuse([{ path: 'resourceType', code: 'structure', text: 'Not an R4 resource type' }])
+  if (type === 'AuditEvent') return refuse([UNREADABLE])
+  if (id !== undefined && !ID.test(String(id)))
+    return refuse([
+      { path: `${type}.id`, code: 'value', text: 'Not an id: 1 to 64 letters, digits, dots, hyphens' },
+    ])
+  const faults = validate(plainOf(candidate as ExactResource))
+  return faults.length > 0 ? refuse(faults) : { resource: candidate as ExactResource }
+}
+
+function put(repository: Repository, resource: ExactResource): 'created' | 'updated' | 'unchanged' {
+  const id = resource.id ?? repository.newId()
+  const before = resource.id === undefined ? undefined : repository.find(resource.resourceType, id)
+  if (before && isSame(before, resource)) return 'unchanged'
+  const saved = repository.save(resource, id, before, 'PUT')
+  if (isProblem(saved))
+    throw new Error(`Cannot load ${resource.resourceType}/${id}: it has too many search values`)
+  return before ? 'updated' : 'created'
+}
+
+function isSame(before: Stored, resource: ExactResource): boolean {
+  return !before.deleted && before.content === contentOf(resource, before.id, before.version, before.updated)
+}

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, it } from 'node:test'
+import { isDatabaseUnavailable } from '../../../store/index.ts'
+import { type Database, openDatabase } from './database.ts'
+
+let folder: string
+let database: Database
+/** Another connection to the same file: it sees what is committed, and nothing else. */
+let other: Database
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'fhir-group-'))
+  database = openDatabase(join(folder, 'fhir.db'))
+  database.exec('CREATE TABLE note (text TEXT PRIMARY KEY)')
+  other = openDatabase(join(folder, 'fhir.db'))
+})
+afterEach(() => {
+  database.close()
+  other.close()
+  rmSync(folder, { recursive: true })
+})
+
+const add = (text: string) => database.rows('INSERT INTO note VALUES (?)', [text])
+const notesIn = (where: Database) => where.rows('SELECT text FROM note ORDER BY 1', []).flat()
+
+describe('transaction', () => {
+  it('is undone by a throw or a denied result, also inside another', () => {
+    database.transaction(() => {
+      add('1')
+      database.transaction(
+        () => add('2'),
+        () => false,
+      )
+      assert.throws(() =>
+        database.transaction(() => {
+          add('3')
+          throw new Error('no')
+        }),
+      )
+      database.transaction(() => database.transaction(() => add('4')))
+    })
+    assert.deepEqual(notesIn(other), ['1', '4'])
+    database.transaction(
+      () => add('5'),
+      () => false,
+    )
+    assert.throws(() => database.transaction(() => database.rows('nonsense', [])))
+    assert.deepEqual(notesIn(database), ['1', '4'])
+  })
+})
+
+describe('group', () => {
+  it('makes what is written in one turn durable at once, and says so only then', async () => {
+    const told: string[] = []
+    const write = (text: string) =>
+      database.group(() => database.transaction(() => add(text))).then(() => told.push(text))
+    const writes = [write('a'), write('b')]
+    const read = database.beside(() => notesIn(database))
+    assert(read instanceof Promise, 'a read beside a group waits for it')
+    await Promise.resolve()
+    assert.deepEqual([told, notesIn(other)], [[], []])
+    assert.deepEqual(await read, ['a', 'b'])
+    assert.deepEqual(notesIn(other), ['a', 'b'])
+    await Promise.all(writes)
+    assert.deepEqual(told, ['a', 'b'])
+    assert.deepEqual(
+      database.beside(() => notesIn(database)),
+      ['a', 'b'],
+    )
+  })
+
+  it('undoes the work that fails, and none beside it', async () => {
+    const works = [
+      database.group(() => database.transaction(() => add('a'))),
+      database.group(() => database.transaction(() => add('a'))),
+      database.group(() =>
+        database.transaction(
+          () => add('c'),
+          () => false,
+        ),
+      ),
+      database.group(() => database.transaction(() => add('d'))),
+    ]
+    const settled = await Promise.allSettled(works)
+    assert.deepEqual(
+      settled.map(it => it.status),
+      ['fulfilled', 'rejected', 'fulfilled', 'fulfilled'],
+    )
+    assert.deepEqual(notesIn(other), ['a', 'd'])
+  })
+
+  it('acknowledges nothing when the commit fails', async () => {
+    database.exec(`PRAGMA foreign_keys = ON;
+      CREATE TABLE child (text TEXT REFERENCES note (text) DEFERRABLE INITIALLY DEFERRED)`)
+    const works = [
+      database.group(() => database.transaction(() => add('a'))),
+      database.group(() =>
+        database.transaction(() => database.rows(`INSERT INTO child VALUES ('none')`, [])),
+      ),
+    ]
+    const settled = await Promise.allSettled(works)
+    assert.deepEqual(
+      settled.map(it => it.status),
+      ['rejected', 'rejected'],
+    )
+    assert.deepEqual(notesIn(other), [])
+    await database.group(() => database.transaction(() => add('b')))
+    assert.deepEqual(notesIn(other), ['b'])
+  })
+
+  it('acknowledges what it keeps and nothing else when the disk is full in the middle', async () => {
+    const [pages] = database.rows('PRAGMA page_count', []).flat()
+    database.exec(`PRAGMA max_page_count = ${Number(pages) + 2}`)
+    const texts = ['a', 'b'.repeat(100_000), 'c']
+    const settled = await Promise.allSettled(
+      texts.map(text => database.group(() => database.transaction(() => add(text)))),
+    )
+    assert.deepEqual(
+      notesIn(other),
+      texts.filter((_, at) => settled[at]?.status === 'fulfilled'),
+    )
+    const reasons = settled.flatMap(it => (it.status === 'rejected' ? [it.reason] : []))
+    assert.ok(reasons.length > 0 && reasons.every(isDatabaseUnavailable), String(reasons))
+  })
+
+  it('is durable when the file is closed in the middle', async () => {
+    const write = database.group(() => database.transaction(() => add('a')))
+    database.settle()
+    assert.deepEqual(notesIn(other), ['a'])
+    await write
+  })
+})

@@ -1,0 +1,113 @@
+import { careDateParameters, type DateRange, limits, type Query } from '../../../fhir/index.ts'
+import type { Database, SqlValue } from '../repository/database.ts'
+import { isBounded, living } from './living.ts'
+import type { Scene } from './scene.ts'
+import { isAfter, orderOf, sortValue } from './sort.ts'
+import { joined, list, name, type Sql, sql } from './sql.ts'
+
+/** A resource that was found. */
+export interface Hit {
+  readonly rid: number
+  readonly type: string
+  readonly id: string
+  readonly content: string
+}
+
+export interface Found {
+  readonly hits: readonly Hit[]
+  /** Where the next page begins, if there is one. */
+  readonly next: readonly SqlValue[] | undefined
+}
+
+/** Where a search looks: the whole server, or what is in a patient's compartment (`Patient/1/Condition`). */
+export interface Ground {
+  readonly scene: Scene
+  readonly database: Database
+  readonly compartment?: string | undefined
+  /** The range that a date of care must be in, where there is one. */
+  readonly care?: DateRange | undefined
+}
+
+/** A page of what a query finds, in its order. Nothing out of the caller's reach is looked at. */
+export function runQuery(
+  ground: Ground,
+  query: Query,
+  after: readonly SqlValue[] | undefined,
+  mostCharacters = limits.PAGE_CHARACTERS,
+): Found {
+  const { sort, count } = query
+  if (query.types.length === 0 || count === 0) return { hits: [], next: undefined }
+  const keys = sort.map((_, at) => `, p.k${at}`).join('')
+  const order = orderOf(sort)
+  const from = after ? sql` WHERE ${isAfter(sort, after)}` : sql``
+  const { text, values } = sql`SELECT p.rid${name(keys)} FROM (${rows(ground, query)}) p${from}
+    ORDER BY ${order} LIMIT ${count + 1}`
+  const found = ground.database.rows(text, values)
+  const hits = loadPage(
+    ground,
+    found.slice(0, count).map(([rid]) => Number(rid)),
+    mostCharacters,
+  )
+  const last = found[hits.length - 1]
+  return { hits, next: found.length > hits.length && last ? [...last.slice(1), last[0] ?? null] : undefined }
+}
+
+/** The resources, as many as fit on a page; one at least. */
+function loadPage(ground: Ground, rids: readonly number[], mostCharacters: number): readonly Hit[] {
+  const hits: Hit[] = []
+  let room = mostCharacters
+  for (const rid of rids) {
+    const hit = loadHit(ground, rid)
+    room -= hit.content.length
+    if (room < 0 && hits.length > 0) break
+    hits.push(hit)
+  }
+  return hits
+}
+
+export function loadHit({ database, scene }: Pick<Ground, 'database' | 'scene'>, rid: number): Hit {
+  const [row] = database.rows('SELECT tid, id, content FROM resource WHERE rid = ?', [rid])
+  const [tid, id, content] = row ?? []
+  return { rid, type: scene.names.typeOf(Number(tid)), id: String(id), content: String(content) }
+}
+
+/** The numbers of all resources that a query finds. */
+export function matchingRids(ground: Ground, query: Query): readonly number[] {
+  if (query.types.length === 0) return []
+  const { text, values } = rows(ground, { ...query, sort: [] })
+  return ground.database.rows(text, values).map(([rid]) => Number(rid))
+}
+
+/** How many there are; with a limit, undefined when there are more. */
+export function countQuery(ground: Ground, query: Query, limit?: number): number | undefined {
+  if (query.types.length === 0) return 0
+  const counted = rows(ground, { ...query, sort: [] })
+  const bound = limit === undefined ? sql`` : sql` LIMIT ${limit + 1}`
+  const { text, values } = sql`SELECT count(*) FROM (${counted}${bound})`
+  const count = Number(ground.database.rows(text, values)[0]?.[0])
+  return limit !== undefined && count > limit ? undefined : count
+}
+
+/** Whether a count up to a limit is cheap: the query begins with few resources, or finds all of them. */
+export function isCountable({ scene, compartment }: Ground, query: Query): boolean {
+  return query.types.every(
+    ({ type, clauses }) => compartment !== undefined || isBounded(scene, type, clauses),
+  )
+}
+
+function rows({ scene, compartment, care }: Ground, { types, sort }: Query): Sql {
+  const parts = types.map(({ type, clauses }) => {
+    const keys = sort.map((key, at) => sql`, ${sortValue(scene, type, key, 'r')} AS ${name(`k${at}`)}`)
+    const found = living(scene, type, clauses, sql`r.rid AS rid${joined(keys, '')}`, 'r', compartment)
+    const dates = care ? careDateParameters(type) : []
+    return care && dates.length > 0 ? sql`${found} AND ${isInRange(scene, type, dates, care)}` : found
+  })
+  return joined(parts, ' UNION ALL ')
+}
+
+/** As `isInCareRange`. */
+function isInRange(scene: Scene, type: string, dates: readonly string[], { low, high }: DateRange): Sql {
+  const nids = list(dates.map(code => scene.names.parameterId(type, code)))
+  const entry = sql`SELECT 1 FROM date e WHERE e.rid = r.rid AND e.nid IN (${nids})`
+  return sql`(EXISTS (${entry} AND e.low <= ${high} AND e.high >= ${low}) OR NOT EXISTS (${entry}))`
+}

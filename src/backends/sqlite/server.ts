@@ -1,0 +1,71 @@
+import type { FastifyInstance } from 'fastify'
+import { limits } from '../../fhir/index.ts'
+import { createFhirApi, type FhirApiOptions } from '../../fhir-api/index.ts'
+import { type Authenticator, computeDigest, createAccessCache } from '../../smart/index.ts'
+import { watchAvailability } from '../../store/index.ts'
+import type { ReadyCheck } from '../../web/index.ts'
+import type { Context } from './call.ts'
+import { capabilityJson } from './capabilities/capability-statement.ts'
+import { handle } from './handle.ts'
+import { behindDoor } from './http/behind.ts'
+import { unguarded } from './http/unguarded.ts'
+import { openOutbox } from './repository/outbox.ts'
+import { openRepository, type Repository } from './repository/repository.ts'
+import { openPages } from './search/pages.ts'
+import { rosterOf } from './search/panel-patients.ts'
+
+export interface FhirServerOptions extends Omit<FhirApiOptions, 'guard'> {
+  /** `{dataDir}/fhir.db`, or `:memory:`. */
+  readonly dataFile: string
+  /** Who judges requests. Without one everybody may do everything. */
+  readonly guard?: Authenticator
+  /** What `.well-known/smart-configuration` answers; `metadata` takes its addresses over. */
+  readonly smartConfiguration: Readonly<Record<string, unknown>> | (() => object)
+}
+
+// The data are our own, so that most are known again by themselves: a digest of each would take longer.
+const JUDGED = 2_000
+const LONG = 8_192
+
+/** The FHIR server on its data, not yet listening. Closing it closes the data. */
+export async function fhirServer(options: FhirServerOptions): Promise<FastifyInstance> {
+  const { baseUrl, dataFile, guard = unguarded, clock = Date.now, checks = [] } = options
+  const repository = openRepository({ file: dataFile, baseUrl, clock, mostRows: limits.INDEX_ROWS })
+  const outbox = options.audit && openOutbox(repository.database, options.audit, clock)
+  const app = await createFhirApi(
+    { ...options, guard, clock, checks: [dataCheck(repository, clock), ...checks] },
+    behindDoor(contextOf(options, repository, clock), outbox),
+  )
+  app.addHook('onClose', async () => {
+    await outbox?.close()
+    repository.close()
+  })
+  return app
+}
+
+function contextOf(options: FhirServerOptions, repository: Repository, clock: () => number): Context {
+  const { baseUrl, smartConfiguration } = options
+  const configuration =
+    typeof smartConfiguration === 'function' ? smartConfiguration : () => smartConfiguration
+  return {
+    repository,
+    baseUrl,
+    clock,
+    handle,
+    versionAccess: options.versionAccess ?? 'current',
+    pages: openPages(repository.database),
+    membership: rosterOf(repository),
+    judgedBefore: createAccessCache(JUDGED, text => (text.length > LONG ? computeDigest(text) : text)),
+    smartConfiguration: configuration,
+    capabilities: capabilityJson(baseUrl, configuration),
+  }
+}
+
+function dataCheck({ database }: Repository, clock: () => number): ReadyCheck {
+  const tryWrite = () => {
+    database.exec("INSERT INTO audit_outbox VALUES ('probe', '')")
+    database.exec("DELETE FROM audit_outbox WHERE id = 'probe'")
+  }
+  const { probe } = watchAvailability({ tryWrite: () => database.group(tryWrite), clock })
+  return { name: 'data', check: probe }
+}

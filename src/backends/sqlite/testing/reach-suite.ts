@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { outcome } from '../../../fhir/index.ts'
+import { fullAccess } from '../../../smart/index.ts'
+import { BASE, condition, type Fhir, guardOf, issueOf, patientAccess, type StartFhir } from './fhir.ts'
+import { startTwoPatients } from './two-patients.ts'
+
+const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'
+
+/** What a grant reaches by reading and writing, of any server that is guarded: the embedded one, and the gateway. */
+export function reachSuite(start: StartFhir): void {
+  let fhir: Fhir
+  let ann: Fhir
+  let all: Fhir
+  before(async () => {
+    ;({ fhir, ann, all } = await startTwoPatients(start))
+  })
+  after(() => fhir.close())
+
+  describe('a guarded server', () => {
+    it('asks for a token first, before it reads path or body', async () => {
+      for (const line of [
+        'GET Patient/ann',
+        'GET nothing',
+        'POST ',
+        'DELETE Patient/ann',
+        'GET _history',
+        'PUT a/b/c',
+      ])
+        assert.equal(
+          issueOf(await fhir(line, line.startsWith('P') ? 'not json' : undefined)),
+          '401 login: Who?',
+          line,
+        )
+      assert.equal((await fhir('GET Patient/ann')).headers['www-authenticate'], 'Bearer')
+    })
+
+    it('answers what is public without one (contract 5.6)', async () => {
+      for (const line of ['GET metadata', 'GET .well-known/smart-configuration', 'HEAD metadata'])
+        assert.equal((await fhir(line)).status, 200, line)
+      assert.equal((await fhir('OPTIONS Patient')).status, 204)
+      assert.equal((await fhir('POST metadata', {})).status, 401)
+    })
+
+    it('passes the refusal of the guard on, for each entry too', async () => {
+      const refusing = await start({
+        guard: {
+          authenticate: async () => ({
+            allowed: true,
+            decide: interaction =>
+              interaction.kind === 'bundle' || interaction.kind === 'read'
+                ? { allowed: true, access: fullAccess }
+                : {
+                    allowed: false,
+                    status: 403,
+                    headers: { 'www-authenticate': 'Bearer error="insufficient_scope"' },
+                    outcome: outcome('forbidden', 'No'),
+                  },
+          }),
+        },
+      })
+      const refused = await refusing('POST Patient', { resourceType: 'Patient' })
+      assert.equal(issueOf(refused), '403 forbidden: No')
+      assert.equal(refused.headers['www-authenticate'], 'Bearer error="insufficient_scope"')
+      const entry = [
+        { resource: { resourceType: 'Patient' }, request: { method: 'POST', url: 'Patient' } },
+        { request: { method: 'GET', url: 'Patient/1' } },
+      ]
+      const batch = await refusing('POST ', { resourceType: 'Bundle', type: 'batch', entry })
+      assert.deepEqual(
+        batch.body.entry?.map(it => it.response?.status),
+        ['403 Forbidden', '404 Not Found'],
+      )
+      const whole = await refusing('POST ', { resourceType: 'Bundle', type: 'transaction', entry })
+      assert.equal(issueOf(whole), '403 forbidden: No')
+      await refusing.close()
+    })
+  })
+
+  describe('a read within a compartment', () => {
+    it('answers what is inside', async () => {
+      for (const line of [
+        'GET Patient/ann',
+        'GET Condition/ca',
+        'GET Practitioner/dr',
+        'GET Observation/about-ob',
+      ])
+        assert.equal((await ann(line)).status, 200, line)
+      assert.equal((await fhir.as('user')('GET Practitioner/dr')).status, 200)
+    })
+
+    it('answers what is outside, what never was, and what was deleted outside in one way', async () => {
+      const lines = ['GET Condition/cb', 'GET Condition/none', 'GET Condition/gone-b', 'GET Condition/moved']
+      const replies = await Promise.all(
+        [...lines, 'GET Patient/bob', 'GET Observation/ob'].map(line => ann(line)),
+      )
+      assert.deepEqual(
+        replies.map(issueOf),
+        replies.map(() => NOT_WITHIN),
+      )
+      assert.equal(new Set(replies.map(it => it.text)).size, 1)
+      assert.equal(issueOf(await fhir.as('user')('GET Practitioner/none')), NOT_WITHIN)
+    })
+
+    it('answers 410 for what was deleted inside, 404 for what the grant itself names', async () => {
+      assert.equal((await ann('GET Condition/gone-a')).status, 410)
+      const lonely = await start({ guard: guardOf({ ann: patientAccess('ann') }) })
+      assert.equal((await lonely.as('ann')('GET Patient/ann')).status, 404)
+      assert.equal(issueOf(await lonely.as('ann')('GET Patient/bob')), NOT_WITHIN)
+      await lonely.close()
+    })
+
+    it('judges each version by its own content and by the current version', async () => {
+      for (const version of [1, 2, 3, 4])
+        assert.equal(issueOf(await ann(`GET Condition/moved/_history/${version}`)), NOT_WITHIN)
+      for (const [version, status] of [200, 403, 200, 403].entries())
+        assert.equal((await fhir.as('bob')(`GET Condition/moved/_history/${version + 1}`)).status, status)
+      assert.equal((await ann('GET Condition/ca/_history/1')).status, 200)
+      assert.equal((await ann('GET Condition/gone-a/_history/1')).status, 200)
+    })
+
+    it('heeds a granular limit', async () => {
+      const limited = fhir.as('vitals')
+      assert.equal((await limited('GET Observation/oa')).status, 200)
+      for (const line of [
+        'GET Observation/oa-lab',
+        'GET Observation/ob',
+        'GET Patient/ann',
+        'GET Observation/none',
+      ])
+        assert.equal(issueOf(await limited(line)), NOT_WITHIN, line)
+      assert.equal(issueOf(await fhir.as('unreadable')('GET Observation/oa')), NOT_WITHIN)
+    })
+  })
+
+  describe('a write within a compartment', () => {
+    it('takes new content inside, and refuses it outside', async () => {
+      assert.equal((await ann('POST Condition', condition('', 'ann'))).status, 422, 'an empty id is invalid')
+      const { id: _, ...mine } = condition('x', 'ann')
+      const { id: __, ...other } = condition('x', 'bob')
+      assert.equal((await ann('POST Condition', mine)).status, 201)
+      assert.equal(issueOf(await ann('POST Condition', other)), NOT_WITHIN)
+      assert.equal(issueOf(await ann('PUT Condition/new', condition('new', 'bob'))), NOT_WITHIN)
+      assert.equal((await all('GET Condition/new')).status, 404)
+    })
+
+    it('moves nothing into the compartment and nothing out of it', async () => {
+      await all('PUT Condition/w', condition('w', 'bob'))
+      assert.equal(issueOf(await ann('PUT Condition/w', condition('w', 'ann'))), NOT_WITHIN)
+      await all('PUT Condition/w', condition('w', 'ann'))
+      assert.equal(issueOf(await ann('PUT Condition/w', condition('w', 'bob'))), NOT_WITHIN)
+      const patch = [{ op: 'replace', path: '/subject/reference', value: 'Patient/bob' }]
+      const type = { 'content-type': 'application/json-patch+json' }
+      assert.equal(issueOf(await ann('PATCH Condition/w', patch, type)), NOT_WITHIN)
+      assert.equal(issueOf(await ann('PATCH Condition/cb', [], type)), NOT_WITHIN)
+      assert.equal(issueOf(await ann('PATCH Condition/none', [], type)), NOT_WITHIN)
+      assert.equal(
+        ((await all('GET Condition/w')).body.subject as { reference: string }).reference,
+        'Patient/ann',
+      )
+    })
+
+    it('deletes only inside, and answers one way outside', async () => {
+      await all('PUT Condition/x', condition('x', 'ann'))
+      assert.equal((await ann('DELETE Condition/x')).status, 204)
+      assert.equal((await ann('DELETE Condition/x')).status, 204)
+      for (const id of ['cb', 'none', 'gone-b'])
+        assert.equal(issueOf(await ann(`DELETE Condition/${id}`)), NOT_WITHIN)
+      assert.equal((await all('GET Condition/cb')).status, 200)
+    })
+
+    it('uses no condition as an oracle', async () => {
+      const header = { 'if-none-exist': 'recorded-date=2021' }
+      const { id: _, ...mine } = condition('x', 'ann')
+      assert.equal((await ann('POST Condition', mine, header)).status, 201, 'a match outside is no match')
+      assert.equal((await ann('DELETE Condition?recorded-date=2021')).status, 204)
+      assert.equal((await all('GET Condition/cb')).status, 200)
+      assert.equal(issueOf(await ann('PUT Condition?recorded-date=2021', condition('cb', 'ann'))), NOT_WITHIN)
+    })
+
+    it('takes a condition as HAPI writes it, for the posted type of this server alone', async () => {
+      const { id: _, ...mine } = condition('x', 'ann', { recordedDate: '2019-07-01' })
+      const post = (value: string) => ann('POST Condition', mine, { 'if-none-exist': value })
+      const made = await post(`${BASE}/Condition?recorded-date=2019-07-01`)
+      assert.equal(made.status, 201, made.text)
+      const entry = (ifNoneExist: string) => ({
+        resource: mine,
+        request: { method: 'POST', url: 'Condition', ifNoneExist },
+      })
+      for (const value of ['', 'Condition?', `${BASE}/Condition?`].map(
+        it => `${it}recorded-date=2019-07-01`,
+      )) {
+        const again = await post(value)
+        assert.deepEqual([again.status, again.body.id], [200, made.body.id], value)
+        for (const type of ['batch', 'transaction']) {
+          const reply = await ann('POST ', { resourceType: 'Bundle', type, entry: [entry(value)] })
+          assert.match(
+            reply.body.entry?.[0]?.response?.status ?? '',
+            /^200/,
+            `${type} ${value} ${reply.text}`,
+          )
+        }
+      }
+      for (const it of [
+        'Patient?',
+        `${BASE}/Patient?`,
+        `${BASE}x/Condition?`,
+        'http://other.test/Condition?',
+        '?',
+      ]) {
+        const value = `${it}recorded-date=2019-07-01`
+        assert.equal((await post(value)).status, 400, value)
+        const reply = await ann('POST ', { resourceType: 'Bundle', type: 'batch', entry: [entry(value)] })
+        assert.match(reply.body.entry?.[0]?.response?.status ?? '', /^400/, value)
+      }
+      await all(`DELETE Condition/${made.body.id}`)
+    })
+
+    it('is answered with the minimum where the caller may not read', async () => {
+      const { id: _, ...mine } = condition('x', 'ann')
+      const reply = await fhir.as('creator')('POST Condition', mine)
+      assert.deepEqual([reply.status, reply.text], [201, ''])
+      assert.match(String(reply.headers.location), /Condition\/[\w-]+\/_history\/1$/)
+    })
+  })
+}

@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { createAuditor, fhirAudit, findRecords } from '../../audit/index.ts'
+import { refuseRecords } from '../../audit/testing/refuse-records.ts'
+import { type Access, fullAccess } from '../../smart/index.ts'
+import { openStore, type Store } from '../../store/index.ts'
+import { BASE, type Fhir, guardOf, idsOf, nextOf, patientAccess } from '../sqlite/testing/fhir.ts'
+import { startGatewayWithUpstream } from './testing/start-gateway.ts'
+
+const LIMIT = 200_000
+
+describe('the audit trail of the gateway', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
+  let store: Store
+  let fhir: Fhir
+  let auditor: ReturnType<typeof createAuditor>
+  before(async () => {
+    store = await openStore(`sqlite:${join(folder, 'audit.db')}`)
+    const clinician: Access = { filterFor: type => (type === 'Binary' ? [] : 'everything') }
+    const panel = { patients: new Set<string>(), organizations: ['north'], careTeams: [] }
+    const member: Access = { filterFor: () => [{ panel }] }
+    const guard = guardOf({ all: fullAccess, clinician, juniper: patientAccess('juniper', 'rs'), member })
+    auditor = createAuditor({ store })
+    const audit = fhirAudit({ auditor, store, fhirBaseUrl: BASE })
+    fhir = await startGatewayWithUpstream({ guard, audit, responseLimit: LIMIT })
+  })
+  after(async () => {
+    await fhir.close()
+    await store.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  it('has what was asked through it, allowed and refused', async () => {
+    await fhir.as('all')('PUT Patient/juniper', { resourceType: 'Patient', id: 'juniper' })
+    await fhir.as('all')('PUT Patient/ashlar', { resourceType: 'Patient', id: 'ashlar' })
+    await fhir.as('juniper')('GET Patient/juniper')
+    await fhir.as('juniper')('GET Patient/ashlar')
+    await fhir('GET Patient/juniper')
+    await fhir.as('juniper')('GET Patient//x')
+    const records = await findRecords(store, { order: 'oldest', limit: 100 })
+    assert.deepEqual(
+      records.map(it => `${it.method} ${it.request} ${it.allowed} ${it.status}`),
+      [
+        'PUT Patient/juniper true 201',
+        'PUT Patient/ashlar true 201',
+        'GET Patient/juniper true 200',
+        'GET Patient/ashlar false 403',
+        'GET Patient/juniper false 401',
+        'GET Patient//x false 400',
+      ],
+    )
+  })
+
+  it('is filed under whose data went through it', async () => {
+    const subject = { reference: 'Patient/ashlar' }
+    await fhir.as('all')('PUT Condition/c2', { resourceType: 'Condition', id: 'c2', subject })
+    for (const line of ['GET Condition/c2', 'GET Condition?_id=c2', 'GET Condition/c2/_history']) {
+      assert.equal((await fhir.as('all')(line)).status, 200)
+      assert.equal((await findRecords(store, { limit: 1 }))[0]?.patient_id, 'ashlar', line)
+    }
+    const moved = { resourceType: 'Condition', id: 'c2', subject: { reference: 'Patient/juniper' } }
+    await fhir.as('clinician')('PUT Condition/c2', moved)
+    assert.equal((await findRecords(store, { limit: 1 }))[0]?.patients, ' juniper ashlar ')
+    assert.equal((await fhir.as('clinician')('DELETE Condition/c2')).status, 204)
+    assert.equal((await findRecords(store, { limit: 1 }))[0]?.patient_id, 'juniper')
+    await fhir.as('all')('PUT Condition/c3', { resourceType: 'Condition', id: 'c3', subject })
+    await fhir.as('all')('PUT Condition/c3', { ...moved, id: 'c3' })
+    assert.equal((await findRecords(store, { limit: 1 }))[0]?.patients, ' juniper ashlar ')
+    assert.equal((await fhir.as('all')('DELETE Condition/c3')).status, 204)
+    assert.equal((await findRecords(store, { limit: 1 }))[0]?.patient_id, 'juniper')
+  })
+
+  it("files what is too long to be looked into as anybody's, and lets it pass by", async () => {
+    const note = [{ text: 'x'.repeat(LIMIT) }]
+    const short = { resourceType: 'Condition', id: 'short', subject: { reference: 'Patient/ashlar' } }
+    assert.equal((await fhir.as('all')('PUT Condition/short', short)).status, 201)
+    await fhir.as('all')('POST Condition', { ...short, id: undefined, note })
+    const reply = await fhir.as('all')('GET Condition?patient=ashlar')
+    assert.equal(reply.status, 200)
+    assert.equal(reply.body.entry?.length, 2)
+    assert.equal((await findRecords(store, { limit: 1 }))[0]?.patients, ' * ')
+    // One who may not see everything is never answered unseen.
+    const first = await fhir.as('clinician')('GET Condition?patient=ashlar')
+    assert.deepEqual(idsOf(first), ['short'])
+    assert.equal((await fhir.as('clinician')(`GET ${nextOf(first)}`)).status, 400)
+  })
+
+  it('answers AuditEvents from its own store, never from the upstream, and lets nobody write one', async () => {
+    const { status, body } = await fhir.as('all')('GET AuditEvent?subtype=update')
+    assert.equal(status, 200)
+    assert.equal(body.total, 7)
+    const id = body.entry?.[0]?.resource?.id
+    assert.equal((await fhir.as('all')(`GET AuditEvent/${id}`)).status, 200)
+    assert.equal((await fhir.as('all')('POST AuditEvent', { resourceType: 'AuditEvent' })).status, 405)
+  })
+
+  it('asks the upstream about the patients of events for who is limited to a panel', async () => {
+    const seen = async () => (await fhir.as('member')('GET AuditEvent?_count=1000')).body
+    assert.equal((await seen()).total, 0)
+    const managingOrganization = { reference: 'Organization/north' }
+    await fhir.as('all')('PUT Patient/ashlar', {
+      resourceType: 'Patient',
+      id: 'ashlar',
+      managingOrganization,
+    })
+    const events = (await seen()).entry ?? []
+    assert.ok(events.length > 3)
+    for (const { resource } of events) assert.match(JSON.stringify(resource), /"Patient\/ashlar"/)
+  })
+
+  it('has the id of the created resource, alone and in Bundles', async () => {
+    const patient = { resourceType: 'Patient', active: true }
+    const created = await fhir.as('all')('POST Patient', patient)
+    assert.equal(created.status, 201)
+    const ids = async (count: number) =>
+      (await findRecords(store, { limit: 20 }))
+        .filter(({ interaction }) => interaction === 'create')
+        .slice(0, count)
+        .map(({ resource_id }) => resource_id)
+    assert.deepEqual(await ids(1), [created.body.id])
+    for (const type of ['batch', 'transaction']) {
+      const entry = [1, 2].map(() => ({ resource: patient, request: { method: 'POST', url: 'Patient' } }))
+      const { body } = await fhir.as('all')('POST ', { resourceType: 'Bundle', type, entry })
+      const made = (body.entry ?? []).map(it => JSON.stringify(it.response).match(/Patient\/([^/"]+)/)?.[1])
+      assert.equal(made.length, 2)
+      assert.deepEqual((await ids(2)).toSorted(), made.toSorted(), type)
+    }
+  })
+
+  it('lets nothing filter the upstream that cannot be announced', async () => {
+    const allow = await refuseRecords(store, { table: 'audit_intent' })
+    const refused = await fhir.as('all')('PUT Patient/unsent', { resourceType: 'Patient', id: 'unsent' })
+    await allow()
+    assert.equal(refused.status, 503)
+    assert.equal((await fhir.as('all')('GET Patient/unsent')).status, 404)
+  })
+
+  it('answers what the upstream answered when the completion must wait, and completes it later', async () => {
+    const allow = await refuseRecords(store)
+    const written = await fhir.as('all')('PUT Patient/sent', { resourceType: 'Patient', id: 'sent' })
+    assert.equal(written.status, 201)
+    assert.equal((await fhir.as('all')('GET Patient/sent')).status, 503)
+    await allow()
+    await auditor.flush()
+    const kept = (await findRecords(store, { limit: 100 })).filter(it => it.resource_id === 'sent')
+    assert.deepEqual(
+      kept.map(it => `${it.method} ${it.request} ${it.status}`),
+      ['PUT Patient/sent 201'],
+    )
+    const { count } = await store.db
+      .selectFrom('audit_intent')
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .executeTakeFirstOrThrow()
+    assert.equal(Number(count), 0)
+  })
+})

@@ -1,0 +1,62 @@
+import type { Interaction, OperationRule } from '../../fhir/index.ts'
+import type { Call as AllowedCall, FhirRequest } from '../../fhir-api/index.ts'
+import type { AccessCache, Panel, PanelMembership, VersionAccess } from '../../smart/index.ts'
+import type { Answer } from './answer.ts'
+import type { Problem } from './problem.ts'
+import type { IsOpaque } from './search/opaque.ts'
+import type { Pages } from './search/pages.ts'
+import type { Addresses } from './upstream/addresses.ts'
+import type { Upstream } from './upstream/upstream.ts'
+
+/** A call as the handlers take it. */
+export interface Call<I extends Interaction = Interaction> extends AllowedCall<I> {
+  /** Goes to the upstream, so that both logs can be read together. */
+  readonly requestId: string
+  readonly connection: FhirRequest['connection']
+  readonly report: FhirRequest['report']
+  /** A search of our own, by whose outcome something is decided: every parameter is evaluated here. */
+  readonly isStrict?: true
+  /** An entry of a Bundle: its answer may not be longer than memory. */
+  readonly isEntry?: true
+}
+
+/** What the handlers work with. */
+export interface Context {
+  /** The FHIR base as clients know it. */
+  readonly baseUrl: string
+  readonly addresses: Addresses
+  readonly upstream: Upstream
+  /** The largest answer that is looked into, in bytes. */
+  readonly responseLimit: number
+  /** Whether an audit trail has to know whose data are read and written, so that they are looked into. */
+  readonly isRecorded: boolean
+  /** The operations that are offered. */
+  readonly operations: readonly OperationRule[]
+  /** Which search parameters are left to the upstream. */
+  readonly isOpaque: IsOpaque
+  readonly pages: Pages
+  readonly judgedBefore: AccessCache
+  /** What the transaction that this is part of writes: `Binary/1`. */
+  readonly writing?: ReadonlySet<string>
+  readonly versionAccess: VersionAccess
+  /** Asks the upstream who of these patients is on the panels of a policy (`smart.fhir.policy-file`). */
+  readonly rosterOf: (
+    context: Context,
+    call: Call,
+    panels: readonly Panel[],
+    patients: ReadonlySet<string>,
+  ) => Promise<PanelMembership | Problem>
+  /** How a patient's compartment is asked for: by its path, or by a search parameter. */
+  readonly narrowing: () => Promise<'compartment' | 'parameter'>
+  readonly capabilities: () => Promise<object | Problem>
+  readonly smartConfiguration: () => object
+  /** `handle` of this room: the entries of a Bundle go the way of requests. */
+  readonly handle: (context: Context, call: Call) => Promise<Answer | Problem>
+}
+
+export type Kind = Interaction['kind']
+export type InteractionOf<K extends Kind> = Extract<Interaction, { readonly kind: K }>
+export type Handler<K extends Kind> = (
+  context: Context,
+  call: Call<InteractionOf<K>>,
+) => Promise<Answer | Problem>

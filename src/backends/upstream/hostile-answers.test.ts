@@ -1,0 +1,277 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import type { Resource } from '../../fhir/index.ts'
+import { condition, issueOf, nextOf, patient } from '../sqlite/testing/fhir.ts'
+import { BROKEN, NOT_WITHIN, useHostileGateway } from './testing/hostile-gateway.ts'
+import { json, searchset } from './testing/hostile-upstream.ts'
+
+const { all, ann, fhir, upstream } = await useHostileGateway()
+
+describe('a read that the upstream answers with something else', () => {
+  const REPLIES: Readonly<Record<string, [body: unknown, expected: string]>> = {
+    "another patient's": [condition('ca', 'bob'), NOT_WITHIN],
+    'another id': [condition('other', 'ann'), BROKEN],
+    'another type': [patient('ca'), BROKEN],
+    'a Bundle': [searchset([condition('ca', 'ann')]), BROKEN],
+    'an array': [[condition('ca', 'ann')], BROKEN],
+    nothing: [null, BROKEN],
+  }
+  for (const [name, [body, expected]] of Object.entries(REPLIES))
+    it(`is refused with ${name}`, async () => {
+      upstream.answerJson(body)
+      assert.equal(issueOf(await ann('GET Condition/ca')), expected)
+    })
+
+  it('is shown in a batch without a time that is none', async () => {
+    const headers = { 'last-modified': 'yesterday', etag: 'W/"1"' }
+    upstream.answer((_request, response) => json(response, condition('ca', 'ann'), 200, headers))
+    const entry = [{ request: { method: 'GET', url: 'Condition/ca' } }]
+    const reply = await ann('POST', { resourceType: 'Bundle', type: 'batch', entry })
+    assert.deepEqual(reply.body.entry?.[0]?.response, { status: '200 OK', etag: 'W/"1"' })
+  })
+
+  it('is not told apart by status, body or requests from what is absent', async () => {
+    const shown: string[] = []
+    for (const handler of [
+      () => upstream.answerJson(condition('ca', 'bob')),
+      () => upstream.answerJson({}, 404),
+      () => upstream.answerJson({}, 410),
+    ]) {
+      handler()
+      const before = upstream.seen.length
+      const reply = await ann('GET Condition/ca')
+      shown.push(`${reply.text} ${upstream.seen.length - before}`)
+    }
+    assert.equal(new Set(shown).size, 1)
+  })
+})
+
+describe('an id for which the upstream gives nothing that can be judged', () => {
+  const ODD: Readonly<Record<string, (response: import('node:http').ServerResponse) => void>> = {
+    'raw content': it => it.writeHead(200, { 'content-type': 'application/pdf' }).end('%PDF'),
+    XML: it => it.writeHead(200, { 'content-type': 'application/fhir+xml' }).end('<Condition/>'),
+    'broken JSON': it =>
+      it.writeHead(200, { 'content-type': 'application/fhir+json' }).end('{"resourceType":'),
+    'another resource': it => json(it, condition('else', 'ann')),
+    'a redirect': it => it.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
+    'too much': it => json(it, condition('odd', 'ann', { note: [{ text: 'x'.repeat(200_000) }] })),
+    ...Object.fromEntries(
+      [400, 403, 406, 429, 500, 501].map(status => [
+        `its own ${status}`,
+        (it: import('node:http').ServerResponse) => json(it, {}, status, { 'retry-after': '7' }),
+      ]),
+    ),
+  }
+  const LINES: readonly (readonly [string, unknown?, Readonly<Record<string, string>>?])[] = [
+    ['GET Condition/ID'],
+    ['GET Condition/ID/_history/1'],
+    ['GET Condition/ID/_history'],
+    ['DELETE Condition/ID'],
+    ['PATCH Condition/ID', [], { 'content-type': 'application/json-patch+json' }],
+    ['GET Patient/ID/$everything'],
+  ]
+
+  for (const [name, odd] of Object.entries(ODD))
+    it(`is as one that nobody has: ${name}`, async () => {
+      upstream.answer((request, response) =>
+        request.url?.includes('/odd') ? odd(response) : json(response, {}, 404),
+      )
+      for (const [line, body, headers] of LINES) {
+        const answers = []
+        for (const id of ['odd', 'none']) {
+          const before = upstream.seen.length
+          const { status, text } = await ann(line.replace('ID', id), body, headers)
+          answers.push(`${status} ${text.replaceAll(id, 'ID')} after ${upstream.seen.length - before}`)
+        }
+        assert.equal(answers[0], answers[1], line)
+        assert.match(answers[0] ?? '', /^403 /)
+      }
+    })
+
+  it('is passed on if the upstream responds like this for every id, or if the grant names this id', async () => {
+    upstream.answerJson({}, 429, { 'retry-after': '7' })
+    const busy = await ann('GET Condition/odd')
+    assert.deepEqual([busy.status, busy.headers['retry-after']], [429, '7'])
+    upstream.answer((request, response) =>
+      request.url?.endsWith('/Patient/ann') ? json(response, {}, 429) : json(response, {}, 404),
+    )
+    assert.equal((await ann('GET Patient/ann')).status, 429)
+    assert.equal((await all('GET Condition/odd')).status, 404)
+  })
+})
+
+// Made before: it takes longer than the gateway waits.
+const BOMB = gzipSync(' '.repeat(10_000_000))
+
+describe('a broken upstream', () => {
+  const AWAY = '503 transient'
+  const BREAKS: Readonly<Record<string, [(response: import('node:http').ServerResponse) => void, string]>> = {
+    'broken JSON': [
+      it => it.writeHead(200, { 'content-type': 'application/fhir+json' }).end('{"resourceType":'),
+      '502',
+    ],
+    'a page': [it => it.writeHead(200, { 'content-type': 'text/html' }).end('<p>'), '502'],
+    'a redirect': [it => it.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(), '502'],
+    'its own 401': [it => json(it, {}, 401), '502'],
+    'its own 403': [it => json(it, {}, 403), '502'],
+    'a stack trace': [it => it.writeHead(500).end('at com.bob.Patient'), '502'],
+    'no headers': [() => undefined, '504'],
+    'slow bytes': [
+      it => {
+        it.writeHead(200, { 'content-type': 'application/fhir+json' })
+        const timer = setInterval(() => it.write(' '), 20)
+        it.on('close', () => clearInterval(timer))
+      },
+      '504',
+    ],
+    'an endless body': [
+      it => {
+        it.writeHead(200, { 'content-type': 'application/fhir+json' })
+        const more = () => {
+          while (!it.destroyed && it.write('x'.repeat(10_000)));
+        }
+        it.on('drain', more)
+        more()
+      },
+      '502',
+    ],
+    'a bomb': [
+      it =>
+        it.writeHead(200, { 'content-type': 'application/fhir+json', 'content-encoding': 'gzip' }).end(BOMB),
+      '502',
+    ],
+    'broken gzip': [
+      it =>
+        it.writeHead(200, { 'content-type': 'application/fhir+json', 'content-encoding': 'gzip' }).end('no'),
+      '502',
+    ],
+    'a cut': [
+      it => {
+        it.writeHead(200, { 'content-type': 'application/fhir+json', 'content-length': '1000' }).write('{')
+        setTimeout(() => it.destroy(), 10)
+      },
+      AWAY,
+    ],
+    'another 503': [it => json(it, {}, 503), AWAY],
+  }
+  for (const [name, [answer, expected]] of Object.entries(BREAKS))
+    it(`that gives ${name} is a ${expected} with an OperationOutcome, and nothing of it is shown`, async () => {
+      upstream.answer((_request, response) => answer(response))
+      const reply = await ann('GET Condition/ca')
+      assert(issueOf(reply).startsWith(expected), issueOf(reply))
+      assert.equal(reply.body.issue?.[0]?.code, 'transient')
+      assert.doesNotMatch(reply.text, /bob|127\.0\.0\.1/)
+      // The next request finds it well again, whatever the breaker thought.
+      upstream.answerJson(condition('ca', 'ann'))
+      assert.equal((await ann('GET Condition/ca')).status, 200)
+    })
+
+  it('has only its codes passed on to a limited caller', async () => {
+    const said = {
+      resourceType: 'OperationOutcome',
+      issue: [
+        {
+          severity: 'error',
+          code: 'duplicate',
+          details: { text: 'Patient/bob has it' },
+          diagnostics: 'bob',
+          expression: ['Condition.code', 'bob is here'],
+        },
+      ],
+    }
+    upstream.answerJson(said, 422)
+    const limited = await ann('POST Condition', condition('x', 'ann'))
+    assert.equal(issueOf(limited), '422 duplicate: The FHIR server does not accept this content.')
+    assert.deepEqual(limited.body.issue?.[0]?.expression, ['Condition.code'])
+    assert.doesNotMatch(limited.text, /bob/)
+    assert.match((await all('POST Condition', condition('x', 'ann'))).text, /Patient\/bob has it/)
+  })
+})
+
+describe('a read of the same bytes', () => {
+  it('is judged anew for everybody who asks, and when the bytes are others', async () => {
+    upstream.answerJson(condition('ca', 'ann'))
+    for (let at = 0; at < 3; at++) assert.equal((await ann('GET Condition/ca')).status, 200)
+    assert.equal(issueOf(await fhir.as('bob')('GET Condition/ca')), NOT_WITHIN)
+    assert.equal(issueOf(await ann('GET Condition/cb')), BROKEN, 'they are another resource')
+    upstream.answerJson(condition('ca', 'bob'))
+    assert.equal(issueOf(await ann('GET Condition/ca')), NOT_WITHIN)
+    assert.equal((await fhir.as('bob')('GET Condition/ca')).status, 200)
+  })
+
+  it('is no pass for what is not JSON', async () => {
+    const body = JSON.stringify(condition('cc', 'ann'))
+    upstream.answer((_request, response) =>
+      response.writeHead(200, { 'content-type': 'application/fhir+json' }).end(body),
+    )
+    assert.equal((await ann('GET Condition/cc')).status, 200)
+    upstream.answer((_request, response) =>
+      response.writeHead(200, { 'content-type': 'text/html' }).end(body),
+    )
+    assert.equal(issueOf(await ann('GET Condition/cc')), BROKEN)
+  })
+
+  it('has the version that it came with', async () => {
+    const first = { ...condition('cd', 'ann'), meta: { versionId: '7', lastUpdated: '2026-01-02T03:04:05Z' } }
+    upstream.answerJson(first)
+    const replies = [await ann('GET Condition/cd'), await ann('GET Condition/cd')]
+    for (const { headers } of replies)
+      assert.deepEqual([headers.etag, headers['last-modified']], ['W/"7"', 'Fri, 02 Jan 2026 03:04:05 GMT'])
+    upstream.answerJson(first, 200, { etag: 'W/"8"' })
+    assert.equal((await ann('GET Condition/cd')).headers.etag, 'W/"8"')
+  })
+})
+
+describe('a page that is too large to be looked into', () => {
+  const large = condition('large', 'ann', { note: [{ text: 'x'.repeat(100_000) }] })
+  const some = ['a', 'b', 'c'].map(id => condition(id, 'ann', { note: [{ text: 'x'.repeat(30_000) }] }))
+
+  /** Answers with as many as `_count` says, from where the link says. */
+  function serve(resources: readonly Resource[], heedsCount = true) {
+    upstream.answer((request, response) => {
+      const { searchParams } = new URL(request.url ?? '', upstream.url)
+      const ids = searchParams.get('_id')?.split(',')
+      const found = resources.filter(({ id = '' }) => !ids || ids.includes(id))
+      const from = Number(searchParams.get('from'))
+      const to = from + (heedsCount ? Number(searchParams.get('_count') ?? 10) : found.length)
+      const next = `${upstream.url}/Condition?from=${to}&_count=${to - from}`
+      const entry = found
+        .slice(from, to)
+        .map(resource => ({ fullUrl: 'urn:x', resource, search: { mode: 'match' } }))
+      json(
+        response,
+        searchset([], { entry, ...(to < found.length && { link: [{ relation: 'next', url: next }] }) }),
+      )
+    })
+  }
+
+  async function everyPage(first: string): Promise<readonly (string | undefined)[]> {
+    const ids: (string | undefined)[] = []
+    for (let url: string | undefined = first; url !== undefined; ) {
+      const reply = await ann(`GET ${url}`)
+      assert.equal(reply.status, 200, reply.text.slice(0, 500))
+      ids.push(...(reply.body.entry ?? []).map(it => it.resource?.id))
+      url = nextOf(reply)
+    }
+    return ids
+  }
+
+  for (const path of ['Condition?_count=10', 'Condition', 'Condition/_history?_count=10'])
+    it(`is asked for again with fewer resources: ${path}`, async () => {
+      serve([...some, condition('d', 'ann'), condition('e', 'bob')])
+      assert.deepEqual(await everyPage(path), ['a', 'b', 'c', 'd'])
+    })
+
+  it('leaves out the one resource that cannot be judged, for who may not see everything', async () => {
+    serve([condition('first', 'ann'), large, ...some])
+    assert.deepEqual(await everyPage('Condition'), ['first', 'a', 'b', 'c'])
+  })
+
+  it('is a problem where the upstream heeds no _count', async () => {
+    serve([condition('first', 'ann'), large], false)
+    const text =
+      '400 too-costly: Cannot use a page of the upstream FHIR server, even with _count=1: it is larger than 100000 bytes'
+    assert.equal(issueOf(await ann('GET Condition')), text)
+  })
+})

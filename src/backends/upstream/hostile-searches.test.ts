@@ -1,0 +1,366 @@
+import assert from 'node:assert/strict'
+import { beforeEach, describe, it } from 'node:test'
+import { BASE, condition, idsOf, issueOf, nextOf, observation, patient } from '../sqlite/testing/fhir.ts'
+import { BROKEN, useHostileGateway } from './testing/hostile-gateway.ts'
+import { json, searchset } from './testing/hostile-upstream.ts'
+
+const { ann, asked, fhir, upstream } = await useHostileGateway()
+const PATCH = { 'content-type': 'application/json-patch+json' }
+
+describe('a search that the upstream answers with more than was asked', () => {
+  const mixed = [condition('ca', 'ann'), condition('cb', 'bob'), patient('bob'), observation('oa', 'ann')]
+
+  it('is narrowed before it is sent, by a parameter of its own beside those of the caller', async () => {
+    upstream.answerJson(searchset([]))
+    await ann('GET Condition?patient=bob&_sort=-recorded-date')
+    assert.equal(asked(), 'GET /up/Condition?patient=bob&_sort=-recorded-date&patient=Patient/ann')
+    await ann('GET Patient?_id=ann,bob')
+    assert.equal(asked(), 'GET /up/Patient?_id=ann,bob&_id=ann')
+    await fhir.as('vitals')('GET Observation?code=x')
+    assert.equal(asked(), 'GET /up/Observation?code=x&patient=Patient/ann&category=vital-signs')
+    await ann('GET Patient/ann/Condition')
+    assert.equal(asked(), 'GET /up/Condition?patient=Patient/ann&patient=Patient/ann')
+  })
+
+  it('is posted where it was posted', async () => {
+    upstream.answerJson(searchset([]))
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    await ann('POST Condition/_search?code=a', 'patient=bob', form)
+    assert.equal(upstream.seen.at(-1)?.line, 'POST /up/Condition/_search')
+    assert.equal(
+      decodeURIComponent(upstream.seen.at(-1)?.body ?? ''),
+      'code=a&patient=bob&patient=Patient/ann',
+    )
+  })
+
+  it('is filtered, and counts what is left unless the upstream says that there is more', async () => {
+    upstream.answerJson(searchset(mixed, { total: 9999, id: 'x', meta: { tag: [{ code: 'bob' }] } }))
+    const reply = await ann('GET Condition')
+    assert.deepEqual([reply.status, idsOf(reply), reply.body.total], [200, ['ca'], undefined])
+    assert.doesNotMatch(reply.text, /bob|9999/)
+    upstream.answerJson(searchset(mixed, { total: 4 }))
+    assert.equal((await ann('GET Condition')).body.total, 1)
+  })
+
+  it('loses what is of no type at all', async () => {
+    const odd = ['constructor', '__proto__', 'toString', ''].map(resourceType => ({ resourceType, id: 'x' }))
+    upstream.answerJson(searchset([...odd, condition('ca', 'ann', { contained: odd })]))
+    for (const line of ['GET Condition', 'GET Condition/_history', 'GET ?_type=Condition'])
+      assert.deepEqual(
+        (await ann(line)).body.entry?.map(it => it.resource?.id),
+        ['ca'],
+        line,
+      )
+  })
+
+  it('gives no total of which it has not seen all', async () => {
+    const link = [{ relation: 'next', url: `${upstream.url}?_getpages=abc` }]
+    upstream.answerJson(searchset([condition('ca', 'ann')], { total: 9999, link }))
+    const reply = await ann('GET Condition')
+    assert.deepEqual([idsOf(reply), reply.body.total], [['ca'], undefined])
+  })
+
+  it('is counted here where a count was asked for, and the count of the upstream thrown away', async () => {
+    upstream.answerJson(searchset(mixed, { total: 9999 }))
+    const reply = await ann('GET Condition?_summary=count')
+    assert.deepEqual([reply.body.total, reply.body.entry], [1, undefined])
+    assert.doesNotMatch(asked(), /_summary/)
+  })
+
+  it('loses includes that nothing shown leads to, and outcomes', async () => {
+    const own = observation('oa', 'ann', { performer: [{ reference: 'Practitioner/seen' }] })
+    upstream.answerJson(
+      searchset([], {
+        entry: [
+          { resource: own, search: { mode: 'match' } },
+          { resource: { resourceType: 'Practitioner', id: 'seen' }, search: { mode: 'include' } },
+          { resource: { resourceType: 'Practitioner', id: 'of-bob' }, search: { mode: 'include' } },
+          { resource: patient('bob'), search: { mode: 'include' } },
+          { resource: { resourceType: 'OperationOutcome', issue: [] }, search: { mode: 'outcome' } },
+        ],
+      }),
+    )
+    const reply = await ann('GET Observation?_include=Observation:performer')
+    assert.deepEqual([idsOf(reply), idsOf(reply, 'include')], [['oa'], ['seen']])
+    // What can bring nothing that is reached is not asked for.
+    await fhir.as('vitals')('GET Observation?_include=Observation:subject')
+    assert.doesNotMatch(asked(), /_include/)
+  })
+
+  it('brings nothing along that was not asked for', async () => {
+    const entry = [{ resource: condition('ca', 'ann'), search: { mode: 'include' } }]
+    upstream.answerJson(searchset([], { entry }))
+    assert.deepEqual(idsOf(await ann('GET Observation'), 'include'), [])
+  })
+
+  it('does not trust _elements: the whole resource is judged, and then cut', async () => {
+    upstream.answerJson(searchset([condition('ca', 'ann'), { resourceType: 'Condition', id: 'bare' }]))
+    const reply = await ann('GET Condition?_elements=code')
+    assert.doesNotMatch(asked(), /_elements/)
+    assert.deepEqual(idsOf(reply), ['ca'])
+    assert.deepEqual(Object.keys(reply.body.entry?.[0]?.resource ?? {}), [
+      'resourceType',
+      'id',
+      'code',
+      'meta',
+    ])
+  })
+
+  it('hides what contains another patient', async () => {
+    const contained = [{ ...condition('inner', 'bob') }]
+    upstream.answerJson(searchset([condition('ca', 'ann', { contained }), condition('cc', 'ann')]))
+    assert.deepEqual(idsOf(await ann('GET Condition')), ['cc'])
+  })
+
+  it('refuses a parameter that it does not know, which might switch the narrowing off', async () => {
+    const before = upstream.seen.length
+    for (const query of ['_getpages=1', '_query=x', '_filter=a eq b', '_nothing=1'])
+      assert.equal((await ann(`GET Condition?${query}`)).status, 400, query)
+    assert.equal(upstream.seen.length, before)
+  })
+})
+
+describe('paging links', () => {
+  const page = (next: string) =>
+    searchset([condition('ca', 'ann')], { link: [{ relation: 'next', url: next }] })
+  const last = searchset([condition('cc', 'ann'), condition('cb', 'bob')])
+
+  it('of any make are followed by the grant that got them, and judged anew', async () => {
+    for (const next of [
+      `${upstream.url}?_getpages=secret-id&_bundletype=searchset`,
+      '/up?page=2',
+      `${upstream.url}/x/y/z`,
+    ]) {
+      upstream.answerJson(page(next))
+      const first = await ann('GET Condition?_sort=code')
+      const link = nextOf(first) ?? ''
+      assert(link.startsWith(`${BASE}/Condition?_gateway-page=`), link)
+      assert.doesNotMatch(first.text, /_getpages|secret-id|page=2|127/)
+      upstream.answerJson(last)
+      const second = await ann(`GET ${link}`)
+      assert.deepEqual([second.status, idsOf(second)], [200, ['cc']])
+      assert.equal(
+        upstream.seen.at(-1)?.line,
+        `GET ${new URL(next, upstream.url).href.slice(new URL(upstream.url).origin.length)}`,
+      )
+    }
+  })
+
+  it('that lead elsewhere are not followed', async () => {
+    upstream.answerJson(page('http://169.254.169.254/latest'))
+    assert.equal(issueOf(await ann('GET Condition')), BROKEN)
+  })
+
+  it('that lead elsewhere are not handed on to a caller who may see everything', async () => {
+    const everyone = fhir.as('all')
+    upstream.answerJson(page('http://169.254.169.254/latest'))
+    const entry = [{ request: { method: 'GET', url: 'Condition' } }]
+    const batch = await fhir.as('reader')('POST ', { resourceType: 'Bundle', type: 'batch', entry })
+    for (const line of ['GET Condition', 'GET Condition/_history']) {
+      const reply = await everyone(line)
+      assert.doesNotMatch(reply.text + batch.text, /169\.254/, line)
+      assert.deepEqual([reply.status, (await everyone(`GET ${nextOf(reply)}`)).status], [200, 400], line)
+    }
+    assert.equal(issueOf(await everyone('GET ?_type=Condition')), BROKEN)
+  })
+
+  it('are of no use when changed, or at another address', async () => {
+    upstream.answerJson(page(`${upstream.url}?_getpages=1`))
+    const link = nextOf(await ann('GET Condition')) ?? ''
+    assert.equal((await ann(`GET ${link.replace('/Condition?', '/Observation?')}`)).status, 400)
+    assert.equal((await ann(`GET ${link}&patient=bob`)).status, 400)
+    assert.equal((await ann(`GET ${link.slice(0, -3)}AAA`)).status, 400)
+    assert.equal((await ann('GET Condition?_gateway-page=junk')).status, 400)
+  })
+})
+
+describe('a search parameter that cannot be evaluated here', () => {
+  const mixed = () =>
+    upstream.answerJson(searchset([observation('oa', 'ann'), observation('ob', 'bob')], { total: 2 }))
+
+  for (const query of [
+    'code-value-quantity=http://loinc.org|1$gt5',
+    'component-code-value-quantity=x$5',
+    'code:in=http://example.org/ValueSet/x',
+    'code:not-in=ValueSet/x',
+    'code:below=http://snomed.info/sct|1',
+    'identifier:of-type=http://x|MR|1',
+    '_text=fever',
+    '_content=fever',
+    '_list=$current-problems',
+    'site-code=7',
+    'site-code:exact=7',
+  ])
+    it(`passes ${query}, and what comes back is judged, counted and paged as ever`, async () => {
+      mixed()
+      const reply = await ann(`GET Observation?${query}&_count=5`)
+      assert.equal(asked(), `GET /up/Observation?${query}&_count=5&patient=Patient/ann`)
+      assert.deepEqual([reply.status, idsOf(reply), reply.body.total], [200, ['oa'], 1])
+      assert.doesNotMatch(reply.text, /"ob"|bob/)
+      const self = reply.body.link?.find(({ relation }) => relation === 'self')?.url ?? ''
+      assert.equal(decodeURIComponent(self), `${BASE}/Observation?${query}&_count=5`)
+      assert.equal((await ann(`GET Observation?${query}&_summary=count`)).body.total, 1)
+    })
+
+  it('passes on the types that it is listed for', async () => {
+    upstream.answerJson(searchset([patient('ann'), patient('bob')]))
+    assert.deepEqual(idsOf(await ann('GET Patient?mrn=1')), ['ann'])
+    assert.equal(asked(), 'GET /up/Patient?mrn=1&_id=ann')
+    assert.equal((await ann('GET Condition?mrn=1')).status, 400)
+  })
+
+  it('does not pass where it may look into other resources, or steer the upstream', async () => {
+    mixed()
+    const before = upstream.seen.length
+    for (const query of [
+      'unknown=1',
+      '_filter=subject.name eq "Bob"',
+      '_query=x',
+      '_getpages=1',
+      'subject:below=Patient/bob',
+      'encounter:above=Encounter/1',
+      'subject:Patient.mrn=1',
+      'patient.mrn=1',
+      'site-code.mrn=1',
+      'site-code:Patient=1',
+      'code-value-quantity:not=x',
+      '_text:x=1',
+      '_has:Condition:patient:site-code=1',
+    ])
+      assert.equal((await ann(`GET Observation?${encodeURI(query)}`)).status, 400, query)
+    assert.equal((await ann('GET ?_type=Observation&site-code=1')).status, 400)
+    assert.equal((await ann('DELETE Observation?site-code=1')).status, 400)
+    const { status } = await ann('POST Observation', observation('', 'ann'), { 'if-none-exist': 'code:in=x' })
+    assert.equal(status, 400)
+    assert.equal(upstream.seen.length, before)
+  })
+
+  it('finds by a List only where the caller may read it', async () => {
+    const list = (id: string, of: string) => ({
+      ...{
+        resourceType: 'List',
+        id,
+        status: 'current',
+        mode: 'working',
+        subject: { reference: `Patient/${of}` },
+      },
+    })
+    upstream.answer((request, response) => {
+      const url = request.url ?? ''
+      if (url.startsWith('/up/List/la')) return json(response, list('la', 'ann'))
+      if (url.startsWith('/up/List/lb')) return json(response, list('lb', 'bob'))
+      return json(response, searchset([observation('oa', 'ann')]))
+    })
+    assert.deepEqual(idsOf(await ann('GET Observation?_list=la')), ['oa'])
+    assert.equal(asked(), 'GET /up/Observation?_list=la&patient=Patient/ann')
+    assert.deepEqual(idsOf(await ann('GET Observation?_list=la,lb')), ['oa'])
+    assert.equal(asked(), 'GET /up/Observation?_list=la&patient=Patient/ann')
+    for (const value of ['lb', 'no/id', 'lb,lb']) {
+      const reply = await ann(`GET Observation?_list=${value}`)
+      assert.deepEqual([reply.status, idsOf(reply), reply.body.total], [200, [], 0], value)
+      assert(!asked().includes('_list'), value)
+    }
+  })
+})
+
+describe('an upstream that ignores a parameter', () => {
+  const only = { ...observation('o1', 'ann', { identifier: [{ value: 'OLD' }] }), meta: { versionId: '1' } }
+  const body = {
+    resourceType: 'Observation',
+    status: 'final',
+    code: { text: 'x' },
+    subject: { reference: 'Patient/ann' },
+  }
+  const writes = () => upstream.seen.filter(it => !it.line.startsWith('GET') && !it.line.includes('_search'))
+  let from = 0
+  const sent = () => writes().slice(from)
+  beforeEach(() => {
+    from = writes().length
+    upstream.answer((request, response) => {
+      const path = (request.url ?? '').replace('/up', '')
+      if (request.method === 'POST' && path === '')
+        return json(response, {
+          resourceType: 'Bundle',
+          type: 'transaction-response',
+          entry: [{ response: { status: '201' } }],
+        })
+      if (request.method !== 'GET') return json(response, { ...body, id: 'new' }, 201)
+      json(
+        response,
+        path.startsWith('/Observation?') || path.startsWith('/Patient/') ? searchset([only]) : only,
+      )
+    })
+  })
+
+  for (const who of ['ann', 'all'])
+    it(`has nothing written over or lost by a condition of ${who}`, async () => {
+      const by = fhir.as(who)
+      const gone = await by('DELETE Observation?identifier=NEW')
+      assert.deepEqual([gone.status, sent()], [204, []])
+      assert.match(String(upstream.seen.at(-1)?.headers.prefer), /handling=strict/)
+      assert.equal((await by('PATCH Observation?identifier=NEW', [], PATCH)).status, 404)
+      assert.equal((await by('PUT Observation?identifier=NEW', body)).status, 201)
+      assert.equal((await by('POST Observation', body, { 'if-none-exist': 'identifier=NEW' })).status, 201)
+      assert.deepEqual(
+        sent().map(it => [it.line, it.headers['if-none-exist']]),
+        [
+          ['POST /up/Observation', undefined],
+          ['POST /up/Observation', undefined],
+        ],
+      )
+      const request = { method: 'POST', url: 'Observation', ifNoneExist: 'identifier=NEW' }
+      const bundle = { resourceType: 'Bundle', type: 'transaction', entry: [{ resource: body, request }] }
+      assert.equal((await by('POST ', bundle)).status, 200)
+      assert.deepEqual(JSON.parse(sent().at(-1)?.body ?? '').entry[0].request, {
+        method: 'POST',
+        url: 'Observation',
+      })
+      assert.equal((await by('DELETE Observation?identifier=OLD')).status, 204)
+      assert.equal(sent().at(-1)?.line, 'DELETE /up/Observation/o1')
+      const kept = await by('POST Observation', body, { 'if-none-exist': 'identifier=old' })
+      assert.deepEqual([kept.status, kept.body.id], [200, 'o1'])
+    })
+
+  it('does not decide by a condition with a value that is too long to compare', async () => {
+    const query = `value-string=${'a'.repeat(1_001)}&-site-defined=x`
+    for (const who of ['ann', 'all']) {
+      const refused = await fhir.as(who)(`DELETE Observation?${query}`)
+      assert.match(issueOf(refused), /^400 too-costly: .*value-string: it has more than 1000 characters/)
+    }
+    assert.deepEqual(sent(), [])
+  })
+
+  it('is not believed in a search', async () => {
+    for (const line of ['GET Observation?identifier=NEW', 'GET Observation?status=cancelled&code:text=x'])
+      assert.deepEqual([idsOf(await ann(line)), (await ann(line)).body.total], [[], 0], line)
+    assert.deepEqual(idsOf(await ann('GET Observation?identifier=old&code:text=anything')), ['o1'])
+    assert.equal((await ann('GET Observation?identifier=NEW&_summary=count')).body.total, 0)
+    assert.deepEqual(idsOf(await fhir.as('all')('GET ?_type=Observation&identifier=NEW')), [])
+  })
+
+  it('does not show by short pages how much it found beside, whether or not it says what is a match', async () => {
+    const all = Array.from({ length: 6 }, (_, at) =>
+      observation(`o${at}`, at === 2 ? 'bob' : 'ann', { identifier: [{ value: at % 2 ? 'OTHER' : 'MINE' }] }),
+    )
+    const plain = (resources: readonly object[], more: object) =>
+      searchset([], { entry: resources.map(resource => ({ resource })), ...more })
+    for (const [bundleOf, query] of [
+      [searchset, ''],
+      [plain, ''],
+      [plain, '&_include=Observation:encounter'],
+      [plain, '&_include=Observation:has-member'],
+    ] as const) {
+      upstream.answer((request, response) => {
+        const { searchParams } = new URL(request.url ?? '', upstream.url)
+        const [at, count] = [Number(searchParams.get('at') ?? 0), Number(searchParams.get('_count') ?? 2)]
+        const url = `${upstream.url}/Observation?at=${at + count}&_count=${count}`
+        const more = at + count < all.length ? { link: [{ relation: 'next', url }] } : {}
+        json(response, bundleOf(all.slice(at, at + count), more))
+      })
+      const first = await ann(`GET Observation?identifier=MINE&_count=1${query}`)
+      assert.deepEqual(idsOf(first), ['o0'])
+      const second = await ann(`GET ${nextOf(first)}`)
+      assert.deepEqual([idsOf(second), nextOf(second)], [['o4'], undefined], query)
+    }
+  })
+})

@@ -1,0 +1,56 @@
+import { exactText, fail, isProblem, isRecord } from '../../../fhir/index.ts'
+import type { Answer } from '../answer.ts'
+import type { Call, Context } from '../call.ts'
+import type { Problem } from '../problem.ts'
+import { declined } from '../upstream/declined.ts'
+import type { UpstreamRequest } from '../upstream/exchange.ts'
+import { passThrough } from '../upstream/pass-through.ts'
+import { headersFor, pathOf, queryOf } from '../upstream/request-of.ts'
+import { resourceIn } from '../upstream/resource-in.ts'
+import type { Operation } from './operation.ts'
+
+/** An operation that the site lets pass (`smart.fhir.upstream-operations`), for a caller who may see everything. */
+export function passOperation(context: Context, call: Call<Operation>): Promise<Answer | Problem> {
+  return passThrough(context, call, requestFor(context, call))
+}
+
+const TERMINOLOGY: ReadonlySet<string> = new Set(['CodeSystem', 'ConceptMap', 'Parameters', 'ValueSet'])
+
+/** A terminology operation. Its response holds definitions and codes; one that holds anything else is not released. */
+export async function passTerminology(context: Context, call: Call<Operation>): Promise<Answer | Problem> {
+  const answer = await context.upstream.ask(requestFor(context, call))
+  if (isProblem(answer)) return answer
+  if (answer.status !== 200) return declined(answer, call.access)
+  const resource = resourceIn(answer)
+  if (isProblem(resource)) return resource
+  if (!holdsOnlyTerminology(resource))
+    return fail({ problem: 'upstream-broken', why: 'its terminology service answered with other resources' })
+  return { status: 200, headers: {}, body: answer.text }
+}
+
+function holdsOnlyTerminology(value: unknown): boolean {
+  if (Array.isArray(value)) return value.every(holdsOnlyTerminology)
+  if (!isRecord(value)) return true
+  const { resourceType } = value
+  if (resourceType !== undefined && !TERMINOLOGY.has(String(resourceType))) return false
+  return Object.values(value).every(holdsOnlyTerminology)
+}
+
+function requestFor(context: Context, call: Call<Operation>): UpstreamRequest {
+  const { interaction, body, preferences } = call
+  const query = queryOf(
+    interaction.params.filter(([name]) => name !== '_format' && name !== '_pretty'),
+    context.addresses,
+  )
+  const path = pathOf(interaction)
+  return {
+    method: interaction.posted ? 'POST' : 'GET',
+    path: query === '' ? path : `${path}?${query}`,
+    headers: {
+      ...headersFor(call),
+      ...(preferences.respondAsync && { prefer: 'respond-async' }),
+      ...(body !== undefined && { 'content-type': 'application/fhir+json; charset=utf-8' }),
+    },
+    ...(body !== undefined && { body: context.addresses.inward(exactText(body)) }),
+  }
+}

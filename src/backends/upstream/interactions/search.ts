@@ -1,0 +1,191 @@
+import {
+  couldMatch,
+  isProblem,
+  type Params,
+  parseSearch,
+  type Query,
+  type Resource,
+  type Shape,
+  shapedResource,
+} from '../../../fhir/index.ts'
+import type { Answer } from '../answer.ts'
+import type { Call, Context, Handler } from '../call.ts'
+import { KEPT_ELSEWHERE } from '../judge/kept-elsewhere.ts'
+import { seesAll } from '../judge/sees-all.ts'
+import { COUNTED } from '../limits.ts'
+import type { Problem } from '../problem.ts'
+import { bundleText } from '../search/bundle-text.ts'
+import { resolveChains } from '../search/chains.ts'
+import { countOf } from '../search/collect.ts'
+import { fetchPage, type Page, type Released } from '../search/fetch-page.ts'
+import { linkSealing, linksOf } from '../search/links.ts'
+import { PAGE } from '../search/pages.ts'
+import { oneType, planSearch, type Search } from '../search/plan.ts'
+import { scan } from '../search/scan.ts'
+import { turnPage } from '../search/turn-page.ts'
+import { passThrough } from '../upstream/pass-through.ts'
+import { getting, pathOf, searching, strictly } from '../upstream/request-of.ts'
+
+/** Searches a type, several types, or a compartment. */
+export const search: Handler<Search['kind']> = async (context, asked) => {
+  if (isPassed(asked)) return searchAll(context, asked)
+  const path = pathOf(asked.interaction)
+  const turned = turnPage(context, asked, path)
+  if (isProblem(turned)) return turned
+  const { call, spot } = turned
+  if (spot && isPassed(call)) return searchAll(context, call, spot.link)
+  if (seesAll(call.access)) return searchOverTypes(context, call, path, spot?.link)
+  const resolved = await resolveChains(context, call)
+  if (resolved !== 'nothing' && isProblem(resolved)) return resolved as Problem
+  const plan = await planSearch(context, resolved === 'nothing' ? call : resolved)
+  if (isProblem(plan)) return plan
+  const { query } = plan
+  const used = usedBy(query, call)
+  const answer = (page: Page, total: number | undefined) =>
+    bundle(context, call, path, used, page, query.shape, total)
+  if (resolved === 'nothing' || !plan.request) return answer(NONE, 0)
+  if (query.shape.summary === 'count' || query.count === 0) {
+    const count = await countOf(context, counting(call), COUNTED)
+    return typeof count === 'object' ? count : answer(NONE, count)
+  }
+  // What was begun here goes on here, though the upstream can be told by now.
+  const isTheirs = plan.isExact && spot?.link !== '' && spot?.skip === undefined
+  const theirs = isTheirs
+    ? await fetchPage(context, call, spot ? getting(call, spot.link) : plan.request, plan.judge)
+    : undefined
+  if (theirs && isProblem(theirs)) return theirs
+  const request = (theirs && plan.wide()) ?? plan.request
+  // By a page that is short of what was left out one could count it, where another page follows.
+  const page =
+    theirs && (theirs.lost === 0 || !theirs.links.has('next'))
+      ? theirs
+      : await scan(context, call, { ...plan, request, count: query.count, from: spot })
+  if (isProblem(page)) return page
+  const total = await totalOf(context, call, query, page)
+  return typeof total === 'object' ? total : answer(page, total)
+}
+
+const NONE: Page = { matches: [], includes: [], links: new Map(), strays: 0, lost: 0, isWhole: true }
+
+/**
+ * What the upstream counted cannot be checked, so it is not passed on: a search that is all on one page has its own
+ * total, any other one only where it was asked for.
+ */
+async function totalOf(
+  context: Context,
+  call: Call<Search>,
+  { total }: Query,
+  { matches, isWhole }: Page,
+): Promise<number | undefined | Problem> {
+  if (total === 'none') return undefined
+  if (isWhole) return matches.length
+  if (total !== 'accurate') return undefined
+  return countOf(context, counting(call), COUNTED)
+}
+
+// As large pages as the upstream gives, and nothing but what is counted.
+const NOT_COUNTED = /^(?:_count|_summary|_elements|_sort|_total|_(?:rev)?include(?::.*)?)$/
+
+function counting(call: Call<Search>): Call<Search> {
+  const params = call.interaction.params.filter(([name]) => !NOT_COUNTED.test(name))
+  return { ...call, interaction: { ...call.interaction, params: [...params, ['_count', '500']] } }
+}
+
+function bundle(
+  context: Context,
+  call: Call<Search>,
+  path: string,
+  used: Query['used'],
+  { matches, includes, links }: Page,
+  shape: Shape,
+  total: number | undefined,
+): Answer {
+  const entryOf = (mode: 'match' | 'include') => (released: Released) => ({
+    fullUrl: `${context.baseUrl}/${released.resource.resourceType}/${released.resource.id}`,
+    resource: shapedResource(released.exact, shape),
+    search: { mode },
+  })
+  const { params } = call.interaction
+  return {
+    status: 200,
+    headers: {},
+    isOwn: true,
+    body: bundleText({
+      type: 'searchset',
+      total,
+      link: linksOf(context, call, path, { params, used }, links),
+      entry: [...matches.map(entryOf('match')), ...includes.map(entryOf('include'))],
+    }),
+  }
+}
+
+/** What was understood, as it was said: a chain that was looked up stands in the self link as it was. */
+function usedBy(query: Query, { interaction }: Call<Search>): Query['used'] {
+  const names = new Set(query.used.map(([name]) => name))
+  return interaction.params.filter(
+    ([name]) => names.has(name) || name.includes('.') || name.startsWith('_has:') || name === '_type',
+  )
+}
+
+/**
+ * Whether the answer passes by unseen. Not where it may bring what is never taken from the upstream (contract 5.8):
+ * over several types, or by an include of anything.
+ */
+function isPassed({ interaction, access }: Call<Search>): boolean {
+  return (
+    oneType(interaction) !== undefined &&
+    seesAll(access) &&
+    !interaction.params.some(
+      ([name, value]) => name === PAGE || (/^_(?:rev)?include/.test(name) && value.includes('*')),
+    )
+  )
+}
+
+/**
+ * A search over several types, or a page of the upstream's own making, for a caller who may see everything. What the
+ * parameters mean is then the upstream's business.
+ */
+async function searchOverTypes(
+  context: Context,
+  call: Call<Search>,
+  path: string,
+  link: string | undefined,
+): Promise<Answer | Problem> {
+  const { params, posted } = call.interaction
+  const request =
+    link === undefined
+      ? searching(call, path, plain(params), posted === true, context.addresses)
+      : getting(call, link)
+  const seen = (resource: Resource) => !KEPT_ELSEWHERE.has(resource.resourceType)
+  const page = await fetchPage(context, call, strictly(request), {
+    isAsked: resource => params.every(pair => couldBeAsked(resource, pair, context.baseUrl)),
+    isMatch: seen,
+    isInclude: seen,
+    includes: (_matches, candidates) => candidates,
+  })
+  if (isProblem(page)) return page
+  const total = page.isWhole ? page.matches.length : undefined
+  return bundle(context, call, path, plain(params), page, WHOLE, total)
+}
+
+function couldBeAsked(resource: Resource, [name, value]: Params[number], baseUrl: string): boolean {
+  const clause = parseSearch(resource.resourceType, name, value, baseUrl)
+  return clause.kind === 'error' || couldMatch(resource, clause, baseUrl)
+}
+
+const WHOLE: Shape = { summary: 'false', elements: [] }
+
+function plain(params: Params): Params {
+  return params.filter(([name]) => name !== '_format' && name !== '_pretty')
+}
+
+function searchAll(context: Context, call: Call<Search>, link?: string): Promise<Answer | Problem> {
+  const { interaction } = call
+  const path = pathOf(interaction)
+  const params = plain(interaction.params)
+  const request =
+    link === undefined
+      ? searching(call, path, params, interaction.posted === true, context.addresses)
+      : getting(call, link)
+  return passThrough(context, call, request, linkSealing(context, call, path, params))
+}

@@ -1,0 +1,256 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import {
+  type Asking,
+  type GuardedFhir,
+  NOT_WITHIN,
+  startGuardedFhir,
+} from '../../../test/support/guarded-fhir.ts'
+import { gatewayOperations, parsePassedOperation, type Resource } from '../../fhir/index.ts'
+import { gateway } from './server.ts'
+import { type HostileUpstream, json, METADATA, searchset, startHostile } from './testing/hostile-upstream.ts'
+
+const ann = (scope = 'patient/*.rs'): Asking => ({ scope, patient: 'ann' })
+const all: Asking = { scope: 'system/*.rs', patient: null }
+const to = (reference: string) => ({ reference })
+const patient = (id: string) => ({ resourceType: 'Patient', id })
+const condition = (id: string, of: string): Resource => ({
+  ...{ resourceType: 'Condition', id, subject: to(`Patient/${of}`) },
+})
+
+let upstream: HostileUpstream
+let fhir: GuardedFhir
+const passed = ['$meta', 'Patient/$match:read', '$export'].flatMap(it => parsePassedOperation(it) ?? [])
+const operations = gatewayOperations(passed)
+
+before(async () => {
+  upstream = await startHostile()
+  fhir = await startGuardedFhir([], { operations }, (guard, baseUrl) =>
+    gateway({ ...{ baseUrl, guard, operations }, upstreamUrl: upstream.url, smartConfiguration: {} }),
+  )
+})
+after(async () => {
+  await fhir.close()
+  await upstream.close()
+})
+beforeEach(() => upstream.answerJson({}, 404))
+
+const ask = (line: string, asking: Asking = ann(), body?: unknown) => fhir.ask(line, asking, body)
+const asked = () => decodeURIComponent(upstream.seen.at(-1)?.line ?? '')
+
+/** Answers reads of the resources, and everything else with the answer. */
+function serve(resources: readonly Resource[], answer: unknown): void {
+  upstream.answer((request, response) => {
+    const path = (request.url ?? '').slice('/up/'.length)
+    const found = resources.find(it => path === `${it.resourceType}/${it.id}`)
+    json(response, found ?? answer)
+  })
+}
+
+describe('a document of the upstream', () => {
+  const composition = (of: string) => ({
+    ...{ resourceType: 'Composition', id: 'c', status: 'final', subject: to(`Patient/${of}`) },
+    section: [{ title: 'Problems', text: { status: 'generated', div: '<div>Secret diagnosis</div>' } }],
+  })
+  const entry = (resource: object, fullUrl?: string) => ({ resource, ...(fullUrl && { fullUrl }) })
+  const summary = () => ({
+    ...{ resourceType: 'Bundle', id: 'x', type: 'document', timestamp: '2024-01-01T00:00:00Z' },
+    identifier: { system: 'urn:ietf:rfc:3986', value: 'urn:uuid:1' },
+    signature: { data: 'x' },
+    entry: [
+      entry(composition('ann'), 'urn:uuid:c'),
+      entry(patient('ann'), `${upstream.url}/Patient/ann`),
+      entry(condition('ca', 'ann')),
+      entry(condition('cb', 'bob')),
+      entry({ resourceType: 'Group', id: 'g' }),
+    ],
+  })
+  const typesIn = (told: Awaited<ReturnType<typeof ask>>) =>
+    told.body.entry?.map(({ resource }) => `${resource?.resourceType}/${resource?.id}`)
+
+  it('is shown as far as the grant reaches', async () => {
+    serve([patient('ann')], summary())
+    const told = await ask('GET /Patient/ann/$summary?profile=x')
+    assert.equal(asked(), 'GET /up/Patient/ann/$summary?profile=x')
+    assert.deepEqual(typesIn(told), ['Composition/c', 'Patient/ann', 'Condition/ca'])
+    const { type, identifier, timestamp, id, signature } = told.body
+    assert.deepEqual([type, identifier, timestamp], ['document', summary().identifier, summary().timestamp])
+    assert.deepEqual([id, signature], [undefined, undefined])
+    assert.match(told.text, /"fullUrl":"urn:uuid:c"/)
+    assert.doesNotMatch(told.text, /bob|\/up\//)
+  })
+
+  it('has no Composition for who may not read all that its text is made of', async () => {
+    serve([patient('ann')], summary())
+    const told = await ask(
+      'GET /Patient/ann/$summary',
+      ann('patient/Patient.rs patient/Composition.rs patient/Condition.rs'),
+    )
+    assert.deepEqual([told.body.type, typesIn(told)], ['collection', ['Patient/ann', 'Condition/ca']])
+    assert.doesNotMatch(told.text, /Secret/)
+  })
+
+  it('is of a Composition that may be read', async () => {
+    serve([composition('ann')], summary())
+    const told = await ask('GET /Composition/c/$document', ann('patient/Composition.rs'))
+    assert.deepEqual([told.body.type, typesIn(told)], ['document', ['Composition/c']])
+    serve([composition('bob')], summary())
+    assert.equal((await ask('GET /Composition/c/$document')).why, NOT_WITHIN)
+    assert(!asked().includes('$document'))
+    assert.equal((await ask('GET /Patient/bob/$summary')).why, NOT_WITHIN)
+  })
+
+  it('is not stored, and nothing else is asked of the upstream with it', async () => {
+    serve([composition('ann'), patient('ann')], summary())
+    assert.equal((await ask('GET /Composition/c/$document?persist=true')).status, 400)
+    assert.equal((await ask('GET /Composition/c/$document?persist=false')).status, 200)
+    assert.equal((await ask('GET /Patient/ann/$summary?identifier=x')).status, 400)
+  })
+
+  it('is a Bundle, or broken', async () => {
+    for (const answer of [patient('ann'), { resourceType: 'Bundle', entry: ['x'] }, 'x']) {
+      serve([composition('ann')], answer)
+      assert.equal((await ask('GET /Composition/c/$document')).status, 502)
+    }
+  })
+})
+
+describe('$docref', () => {
+  const document = (id: string, of: string) => ({
+    ...{ resourceType: 'DocumentReference', id, status: 'current', subject: to(`Patient/${of}`) },
+  })
+
+  it('is asked for the patient of the token, and every document is judged', async () => {
+    upstream.answerJson(searchset([document('da', 'ann'), document('db', 'bob'), patient('bob')]))
+    const told = await ask(
+      'GET /DocumentReference/$docref?patient=ann&start=2020',
+      ann('patient/DocumentReference.rs'),
+    )
+    assert.equal(asked(), 'GET /up/DocumentReference/$docref?patient=ann&start=2020')
+    assert.deepEqual(
+      told.body.entry?.map(({ resource }) => resource?.id),
+      ['da'],
+    )
+    const body = { resourceType: 'Parameters', parameter: [{ name: 'patient', valueId: 'Patient/ann' }] }
+    assert.equal((await ask('POST /DocumentReference/$docref', ann(), body)).status, 200)
+    assert.equal((await ask('GET /DocumentReference/$docref?patient=bob', all)).status, 200)
+  })
+
+  it('is not asked for another, nor with what it does not take', async () => {
+    const before = upstream.seen.length
+    for (const query of ['patient=bob', 'patient=Patient/bob'])
+      assert.equal((await ask(`GET /DocumentReference/$docref?${query}`)).why, NOT_WITHIN)
+    for (const query of ['', 'patient=ann&patient=bob', 'patient=ann&_include=x', 'patient=Group/ann'])
+      assert.equal((await ask(`GET /DocumentReference/$docref?${query}`)).status, 400, query)
+    assert.equal(upstream.seen.length, before)
+  })
+})
+
+describe('a terminology operation', () => {
+  const expansion = { resourceType: 'ValueSet', status: 'active', expansion: { contains: [{ code: 'x' }] } }
+
+  it('passes with a scope that covers its type', async () => {
+    upstream.answerJson(expansion)
+    const told = await ask('GET /ValueSet/$expand?url=http://x&_format=json', ann('patient/ValueSet.rs'))
+    assert.equal(asked(), 'GET /up/ValueSet/$expand?url=http://x')
+    assert.deepEqual([told.status, told.body], [200, expansion])
+    upstream.answerJson({ resourceType: 'Parameters', parameter: [{ name: 'result', valueBoolean: true }] })
+    const body = { resourceType: 'Parameters', parameter: [{ name: 'code', valueCode: 'x' }] }
+    assert.equal((await ask('POST /CodeSystem/$validate-code', ann(), body)).status, 200)
+    assert.deepEqual(JSON.parse(upstream.seen.at(-1)?.body ?? ''), body)
+    assert.equal((await ask('GET /ConceptMap/1/$translate?code=x')).status, 200)
+    assert.equal((await ask('GET /CodeSystem/$lookup', ann('patient/Patient.rs'))).status, 403)
+  })
+
+  it('brings no other resources along', async () => {
+    for (const answer of [
+      patient('bob'),
+      { resourceType: 'Parameters', parameter: [{ name: 'x', resource: patient('bob') }] },
+      { ...expansion, contained: [patient('bob')] },
+    ]) {
+      upstream.answerJson(answer)
+      assert.equal((await ask('GET /ValueSet/$expand?url=x')).status, 502)
+    }
+    upstream.answerJson({ resourceType: 'OperationOutcome', issue: [{ diagnostics: 'bob' }] }, 422)
+    const told = await ask('GET /ValueSet/$expand?url=x')
+    assert.equal(told.status, 422)
+    assert.doesNotMatch(told.text, /bob/)
+  })
+})
+
+describe('an operation that the site lets pass', () => {
+  it('passes as it is for who may see everything', async () => {
+    upstream.answerJson({ resourceType: 'Parameters', parameter: [{ name: 'return', valueMeta: {} }] })
+    assert.equal((await ask('GET /Patient/1/$meta?x=y', all)).status, 200)
+    assert.equal(asked(), 'GET /up/Patient/1/$meta?x=y')
+    const body = { resourceType: 'Parameters', parameter: [{ name: 'n', valueDecimal: 1.5 }] }
+    assert.equal((await ask('POST /Patient/$match', all, body)).status, 200)
+    assert.deepEqual([asked(), upstream.seen.at(-1)?.body], ['POST /up/Patient/$match', JSON.stringify(body)])
+  })
+
+  it('passes for nobody else, and no other operation does', async () => {
+    const before = upstream.seen.length
+    for (const line of ['GET /$meta', 'GET /Patient/ann/$meta', 'POST /Patient/$match'])
+      assert.equal((await ask(line, ann('patient/*.cruds'))).why, NOT_WITHIN, line)
+    assert.equal((await ask('POST /$meta', all)).why, NOT_WITHIN)
+    for (const line of ['GET /$meta-add', 'GET /Practitioner/$match', 'POST /Patient/$expunge'])
+      assert.equal((await ask(line, { scope: 'system/*.cruds' })).status, 404, line)
+    assert.equal(upstream.seen.length, before)
+  })
+
+  it('may answer later, from another address', async () => {
+    upstream.answer((_request, response) =>
+      response
+        .writeHead(202, {
+          'content-location': `${upstream.url}/$export-poll-status?_jobId=1`,
+          'content-length': '0',
+        })
+        .end(),
+    )
+    const told = await ask('GET /$export', { ...all, headers: { prefer: 'respond-async' } })
+    assert.equal(upstream.seen.at(-1)?.headers.prefer, 'respond-async')
+    assert.equal(told.status, 202)
+    assert.match(String(told.headers['content-location']), /\/fhir\/\$export-poll-status\?_jobId=1$/)
+  })
+
+  it('does not write within a transaction, which could not undo it', async () => {
+    const admin: Asking = { scope: 'system/*.cruds', patient: null }
+    const entry = [{ request: { method: 'POST', url: '$meta' }, resource: { resourceType: 'Parameters' } }]
+    const told = await ask('POST /', admin, { resourceType: 'Bundle', type: 'transaction', entry })
+    assert.equal(told.status, 404)
+    upstream.answerJson({ resourceType: 'Parameters' })
+    const batch = await ask('POST /', admin, { resourceType: 'Bundle', type: 'batch', entry })
+    assert.equal(batch.body.entry?.[0]?.response?.status.slice(0, 3), '200')
+  })
+})
+
+describe('metadata', () => {
+  it('lists of the upstream’s operations those that pass, and our own', async () => {
+    const operation = ['summary', '$match', 'merge'].map(name => ({ name, definition: 'http://x' }))
+    const [rest] = METADATA.rest
+    upstream.answerMetadata((_request, response) =>
+      json(response, {
+        ...METADATA,
+        rest: [
+          {
+            ...rest,
+            operation: ['export', 'reindex'].map(name => ({ name, definition: 'http://x' })),
+            resource: [
+              { type: 'Patient', operation },
+              { type: 'ValueSet', operation: [{ name: 'expand' }] },
+            ],
+          },
+        ],
+      }),
+    )
+    const { body } = await ask('GET /metadata')
+    const [section] = body.rest as readonly {
+      operation: readonly { name: string }[]
+      resource: readonly { operation: readonly { name: string }[] }[]
+    }[]
+    const names = (list: readonly { name: string }[] | undefined) => list?.map(({ name }) => name)
+    assert.deepEqual(names(section?.operation), ['export'])
+    assert.deepEqual(names(section?.resource[0]?.operation), ['validate', 'summary', '$match'])
+    assert.deepEqual(names(section?.resource[1]?.operation), ['validate', 'expand'])
+  })
+})

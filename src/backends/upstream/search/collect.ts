@@ -1,0 +1,48 @@
+import { isProblem, type Params } from '../../../fhir/index.ts'
+import type { Call, Context } from '../call.ts'
+import type { Problem } from '../problem.ts'
+import { resolveChains } from './chains.ts'
+import { everyPage } from './every-page.ts'
+import type { Page, Released } from './fetch-page.ts'
+import { planSearch, type Search } from './plan.ts'
+
+/** All that a search finds within reach; a problem when it is more than `most`. */
+export async function collect(
+  context: Context,
+  call: Call<Search>,
+  most: number,
+): Promise<readonly Released[] | Problem> {
+  const found: Released[] = []
+  const count = await eachFound(context, call, most, ({ matches }) => found.push(...matches))
+  return typeof count === 'object' ? count : found
+}
+
+/** How many that are. Nothing of them is kept meanwhile. */
+export function countOf(context: Context, call: Call<Search>, most: number): Promise<number | Problem> {
+  return eachFound(context, call, most, () => undefined)
+}
+
+export async function eachFound(
+  context: Context,
+  call: Call<Search>,
+  most: number,
+  take: (page: Page) => void,
+): Promise<number | Problem> {
+  const resolved = await resolveChains(context, call)
+  if (resolved === 'nothing') return 0
+  if (isProblem(resolved)) return resolved
+  const plan = await planSearch(context, resolved)
+  if (isProblem(plan)) return plan
+  return plan.request ? everyPage(context, call, plan.request, plan.judge, most, take) : 0
+}
+
+/** A search of one type for the gateway's own use, as the caller would be answered. */
+export function searchFor(call: Call, type: string, params: Params): Call<Search> {
+  return {
+    ...call,
+    interaction: { kind: 'search-type', type, params },
+    // A parameter that is ignored, or that the upstream may ignore, would make a condition match more.
+    isStrict: true,
+    preferences: { ...call.preferences, lenient: false },
+  }
+}

@@ -1,0 +1,139 @@
+import { exactTwin, fail, isProblem, isRecord, isResource, type Resource } from '../../../fhir/index.ts'
+import { createTurns } from '../../../fhir-api/index.ts'
+import type { Call, Context } from '../call.ts'
+import { type Judge, judgeOf } from '../judge/judge.ts'
+import type { Problem } from '../problem.ts'
+import { declined } from '../upstream/declined.ts'
+import type { UpstreamRequest } from '../upstream/exchange.ts'
+import { askPage } from './ask-page.ts'
+
+/** A resource that is released, and the same with all digits of its decimals. */
+export interface Released {
+  readonly resource: Resource
+  readonly exact: Resource
+}
+
+/** What may be in a page. */
+export interface PageJudge {
+  /** Whether a match has what was searched for, as far as can be told: an upstream may ignore a parameter. */
+  isAsked?(resource: Resource): boolean
+  isMatch(resource: Resource, judge: Judge): boolean
+  isInclude(resource: Resource, judge: Judge): boolean
+  /** Of what may be included, what is. */
+  includes(matches: readonly Released[], candidates: readonly Released[]): readonly Released[]
+}
+
+/** A page of a search as far as it may be seen. */
+export interface Page {
+  readonly matches: readonly Released[]
+  readonly includes: readonly Released[]
+  /** Where there are other pages. */
+  readonly links: Links
+  /** How many matches the caller may see, and yet did not ask for. */
+  readonly strays: number
+  /** How many matches of the upstream's are left out: by what is missing from a page, one could count them. */
+  readonly lost: number
+  /** Whether there is nothing beside this page, as far as the upstream tells. */
+  readonly isWhole: boolean
+}
+
+/** A place in what the upstream has. */
+export interface Spot {
+  /** Its own link, below its base; empty for the begin. */
+  readonly link: string
+  /** How many of that page were shown already. */
+  readonly skip?: number
+  /** Which included resources pages before this one have shown (`keyOf` of each). */
+  readonly shown?: readonly string[]
+}
+
+const RELATIONS = ['next', 'previous', 'first', 'last'] as const
+export type Relation = (typeof RELATIONS)[number]
+export type Links = ReadonlyMap<Relation, Spot>
+
+/** Asks for a page and leaves out what the caller must not see. */
+export async function fetchPage(
+  context: Context,
+  call: Call,
+  request: UpstreamRequest,
+  may: PageJudge,
+): Promise<Page | Problem> {
+  const asked = await askPage(context, call, request)
+  if (isProblem(asked)) return asked
+  if (asked.kind === 'declined') return declined(asked.answer, call.access)
+  const { bundle } = asked
+  const takeTurns = createTurns()
+  const entries = entriesIn(bundle)
+  if (!entries) return fail({ problem: 'upstream-broken', why: 'it did not answer a search with a Bundle' })
+  const links = linksIn(context, bundle)
+  if (isProblem(links)) return links
+  if (asked.kind === 'unjudged')
+    return { matches: [], includes: [], links, strays: 0, lost: 1, isWhole: isWhole(bundle, entries, links) }
+  const judge = await judgeOf(
+    context,
+    call,
+    entries.flatMap(({ resource }) => (isResource(resource) ? [resource] : [])),
+  )
+  if (isProblem(judge)) return judge
+  await takeTurns()
+  const exact = entriesIn(exactTwin(bundle, asked.text) as Resource) ?? []
+  await takeTurns()
+  return { ...pick(entries, exact, may, judge), links, isWhole: isWhole(bundle, entries, links) }
+}
+
+interface Entry {
+  readonly resource?: unknown
+  readonly search?: unknown
+}
+
+function entriesIn(bundle: Resource): readonly Entry[] | undefined {
+  const { resourceType, entry = [] } = bundle
+  return resourceType === 'Bundle' && Array.isArray(entry) && entry.every(isRecord) ? entry : undefined
+}
+
+/** Not where it links to another page, nor where it counts more than it shows and does not say where the rest is. */
+function isWhole({ total }: Resource, entries: readonly Entry[], links: Links): boolean {
+  return (
+    !links.has('next') && !links.has('previous') && !(typeof total === 'number' && total > entries.length)
+  )
+}
+
+function pick(entries: readonly Entry[], exact: readonly Entry[], may: PageJudge, judge: Judge) {
+  const matches: Released[] = []
+  const candidates: Released[] = []
+  let strays = 0
+  let lost = 0
+  for (const [at, { resource, search }] of entries.entries()) {
+    const twin = exact[at]?.resource
+    if (!isResource(resource) || !isResource(twin)) continue
+    const released = { resource, exact: twin }
+    const mode = isRecord(search) ? search.mode : undefined
+    const isMatch = mode !== 'include' && mode !== 'outcome' && may.isMatch(resource, judge)
+    const isStray = isMatch && may.isAsked?.(resource) === false
+    if (isStray) strays += 1
+    if (isMatch && !isStray) matches.push(released)
+    else {
+      const isCandidate = mode !== 'match' && mode !== 'outcome' && may.isInclude(resource, judge)
+      if (isCandidate) candidates.push(released)
+      // `search.mode` is optional: what may have been a match counts as one.
+      if (mode !== 'include' && mode !== 'outcome' && (isStray || !isCandidate)) lost += 1
+    }
+  }
+  return { matches, strays, lost, includes: may.includes(matches, candidates) }
+}
+
+export function linksIn(context: Context, { link = [] }: Resource): Links | Problem {
+  const links = new Map<Relation, Spot>()
+  for (const it of Array.isArray(link) ? link.filter(isRecord) : []) {
+    const relation = RELATIONS.find(
+      known => known === it.relation || (known === 'previous' && it.relation === 'prev'),
+    )
+    if (!relation || typeof it.url !== 'string') continue
+    // The text has our base already in the place of the upstream's own.
+    const below = context.addresses.below(context.addresses.inward(it.url))
+    if (below === undefined)
+      return fail({ problem: 'upstream-broken', why: 'its paging links are not below its base' })
+    links.set(relation, { link: below })
+  }
+  return links
+}

@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { AccessFilter, Constraint, Panel } from '../../../smart/index.ts'
+import { exactParams, isAllOf, type Narrowing, narrow } from './narrow.ts'
+
+const panel: Panel = { patients: new Set(), organizations: ['north'], careTeams: [] }
+const lab: Constraint['query'] = [['category', 'lab']]
+const vital: Constraint['query'] = [['category', 'vital']]
+const a: Constraint = { patient: 'a' }
+const b: Constraint = { patient: 'b' }
+
+/** As `path?name=value&…`, with a star where it is not all of the limit. */
+function sent(
+  type: string,
+  filter: AccessFilter,
+  narrowing: Narrowing = 'parameter',
+  compartment?: string,
+): string {
+  const { path, params, isExact } = narrow(type, filter, narrowing, compartment)
+  return `${path}?${params.map(pair => pair.join('=')).join('&')}${isExact ? '' : ' *'}`
+}
+
+describe('a search that is narrowed', () => {
+  const table: readonly (readonly [string, AccessFilter, string, string])[] = [
+    ['Condition', 'everything', '/Condition?', '/Condition?'],
+    ['Condition', [a], '/Condition?patient=Patient/a', '/Patient/a/Condition?'],
+    ['Condition', [a, b], '/Condition?patient=Patient/a,Patient/b', '/Condition?patient=Patient/a,Patient/b'],
+    ['Condition', [a, { ...a, exclusive: true }], '/Condition?patient=Patient/a', '/Patient/a/Condition?'],
+    ['Patient', [a], '/Patient?_id=a', '/Patient?_id=a'],
+    ['Patient', [a, b], '/Patient?_id=a,b', '/Patient?_id=a,b'],
+    ['Device', [a], '/Device?patient=Patient/a', '/Device?patient=Patient/a'],
+    ['Binary', [a], '/Binary? *', '/Binary? *'],
+    ['Group', [a], '/Group? *', '/Group? *'],
+    ['Task', [a], '/Task?patient=Patient/a', '/Task?patient=Patient/a'],
+    ['AdverseEvent', [a], '/AdverseEvent?subject=Patient/a', '/Patient/a/AdverseEvent?'],
+    // It has a parameter `patient`, and is in no compartment.
+    ['Contract', [a], '/Contract? *', '/Patient/a/Contract?'],
+    ['Condition', [], '/Condition? *', '/Condition? *'],
+    ['Practitioner', [{ id: 'p' }, a], '/Practitioner? *', '/Practitioner? *'],
+    ['Schedule', [a], '/Schedule?actor=Patient/a', '/Patient/a/Schedule?'],
+    ['Account', [a], '/Account?patient=Patient/a', '/Patient/a/Account?'],
+    ['Communication', [a], '/Communication?patient=Patient/a', '/Patient/a/Communication?'],
+    [
+      'Observation',
+      [{ ...a, query: lab }],
+      '/Observation?patient=Patient/a&category=lab',
+      '/Patient/a/Observation?category=lab',
+    ],
+    [
+      'Observation',
+      ['a', 'b'].map(patient => ({ patient, query: [...lab] })),
+      '/Observation?patient=Patient/a,Patient/b&category=lab',
+      '/Observation?patient=Patient/a,Patient/b&category=lab',
+    ],
+    [
+      'Observation',
+      [
+        { ...a, query: lab },
+        { ...a, query: vital },
+      ],
+      '/Observation?patient=Patient/a *',
+      '/Patient/a/Observation? *',
+    ],
+    ['Observation', [{ ...a, query: lab }, b], '/Observation?patient=Patient/a,Patient/b *', ''],
+    ['Observation', [{ query: lab }], '/Observation?category=lab', '/Observation?category=lab'],
+    ['Observation', [a, { query: lab }], '/Observation? *', '/Observation? *'],
+    ['Practitioner', [{ id: 'p' }], '/Practitioner?_id=p', '/Practitioner?_id=p'],
+    ['Practitioner', [{ id: 'p' }, { id: 'q' }], '/Practitioner?_id=p,q', '/Practitioner?_id=p,q'],
+    ['Practitioner', [{ id: 'p' }, { query: [] }], '/Practitioner? *', '/Practitioner? *'],
+    ['Patient', [{ id: 'a' }, { id: 'b' }], '/Patient? *', '/Patient? *'],
+    ['Condition', [{ panel }], '/Condition? *', '/Condition? *'],
+    ['Condition', [{ panel, query: lab }], '/Condition?category=lab *', '/Condition?category=lab *'],
+    ['Condition', [a, { panel }], '/Condition? *', '/Condition? *'],
+  ]
+  for (const [type, filter, byParameter, byPath] of table)
+    it(`is ${byParameter}`, () => {
+      assert.equal(sent(type, filter), byParameter)
+      if (byPath !== '') assert.equal(sent(type, filter, 'compartment'), byPath)
+    })
+
+  it('in a compartment is narrowed to both', () => {
+    assert.equal(sent('Condition', [a], 'compartment', 'a'), '/Patient/a/Condition?')
+    assert.equal(sent('Condition', [b], 'compartment', 'a'), '/Patient/a/Condition?patient=Patient/b')
+    assert.equal(
+      sent('Condition', [a, b], 'compartment', 'a'),
+      '/Patient/a/Condition?patient=Patient/a,Patient/b',
+    )
+    assert.equal(sent('Condition', 'everything', 'compartment', 'a'), '/Patient/a/Condition?')
+    assert.equal(sent('Condition', [{ panel }], 'compartment', 'a'), '/Patient/a/Condition? *')
+    assert.equal(sent('Condition', [b], 'parameter', 'a'), '/Condition?patient=Patient/a&patient=Patient/b')
+    assert.equal(sent('Condition', 'everything', 'parameter', 'a'), '/Condition?patient=Patient/a')
+    assert.equal(sent('Device', [b], 'compartment', 'a'), '/Device?patient=Patient/a&patient=Patient/b')
+  })
+})
+
+describe('a limit to many values', () => {
+  it('is sent with up to 200 of them, and no more', () => {
+    const to = (count: number) => [
+      { patient: '1', query: [['code', Array(count).fill('x').join(',')] as const] },
+    ]
+    assert.equal(narrow('Observation', to(200), 'parameter', undefined).isExact, true)
+    const wide = narrow('Observation', to(201), 'parameter', undefined)
+    assert.deepEqual([wide.isExact, wide.params], [false, [['patient', 'Patient/1']]])
+    assert.equal(exactParams('Observation', to(200))?.length, 2)
+    assert.equal(exactParams('Observation', to(201)), undefined)
+  })
+})
+
+describe('isAllOf', () => {
+  it('is of everything, or of the one compartment without a filter', () => {
+    assert(isAllOf('everything', undefined))
+    assert(isAllOf([b, a], 'a'))
+    for (const filter of [[], [b], [{ ...a, query: lab }], [{ panel }], [{}]]) assert(!isAllOf(filter, 'a'))
+    assert(!isAllOf([a], undefined))
+    assert(!isAllOf([{}], undefined))
+  })
+})
+
+describe('exactParams', () => {
+  it('says all of a limit, or nothing', () => {
+    assert.deepEqual(exactParams('Condition', 'everything'), [])
+    assert.deepEqual(exactParams('Condition', [a]), [['patient', 'Patient/a']])
+    assert.deepEqual(exactParams('Observation', [{ ...a, query: lab }]), [
+      ['patient', 'Patient/a'],
+      ['category', 'lab'],
+    ])
+    assert.deepEqual(exactParams('Observation', [{ query: lab }]), [['category', 'lab']])
+    assert.deepEqual(exactParams('Practitioner', [{ id: 'p' }]), [['_id', 'p']])
+    for (const [type, filter] of [
+      ['Condition', []],
+      ['Condition', [a, b]],
+      ['Condition', [{ panel }]],
+      ['Binary', [a]],
+    ] as const)
+      assert.equal(exactParams(type, filter), undefined)
+  })
+})

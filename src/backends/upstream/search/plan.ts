@@ -1,0 +1,154 @@
+import {
+  couldMatch,
+  fail,
+  isProblem,
+  isResourceType,
+  type Params,
+  parseQuery,
+  patientsOf,
+  type Query,
+  type Resource,
+  resourceTypes,
+} from '../../../fhir/index.ts'
+import type { Access } from '../../../smart/index.ts'
+import type { Call, Context, InteractionOf } from '../call.ts'
+import { spelledOut } from '../membership/spelled-out.ts'
+import type { Problem } from '../problem.ts'
+import type { UpstreamRequest } from '../upstream/exchange.ts'
+import { searching, strictly } from '../upstream/request-of.ts'
+import { connected } from './connected.ts'
+import type { PageJudge } from './fetch-page.ts'
+import { namedPatients } from './named-patients.ts'
+import { isAllOf, type Narrowed, narrow } from './narrow.ts'
+import { isReached, narrowedIncludes } from './narrow-includes.ts'
+import { wholeCompartment } from './whole-compartment.ts'
+
+export type Search = InteractionOf<'search-type' | 'search-system' | 'search-compartment'>
+
+/** What is sent to the upstream for a search, and how what comes back is judged. */
+export interface Plan {
+  readonly query: Query
+  /** Undefined when there is nobody whose data could be found. */
+  readonly request: UpstreamRequest | undefined
+  /** The same for large pages, where matches turn out to be left out. */
+  readonly wide: () => UpstreamRequest | undefined
+  readonly judge: PageJudge
+  /** Whether what is sent says all that the caller may see. */
+  readonly isExact: boolean
+}
+
+/** How many are asked for where most may be left out. */
+export const AT_ONCE = 100
+/** And at most: what is judged is in memory all at once. */
+const MOST_AT_ONCE = 250
+
+/** The parameters, with a page size that suits the gateway. */
+export function atOnce({ used, count }: Pick<Query, 'used' | 'count'>): Params {
+  const others = used.filter(([name]) => name !== '_count')
+  return [...others, ['_count', String(Math.min(Math.max(count, AT_ONCE), MOST_AT_ONCE))]]
+}
+
+// Shaped here, counted here, or said again in a narrower way.
+const REPLACED = /^(?:_summary|_elements|_total|_contained|_type|_(?:rev)?include(?::.*)?)$/
+
+export async function planSearch(context: Context, call: Call<Search>): Promise<Plan | Problem> {
+  const { interaction, access } = call
+  const types = typesOf(interaction, access)
+  if (isProblem(types)) return types
+  const single = oneType(interaction)
+  const params =
+    single === undefined ? interaction.params.filter(([name]) => name !== '_type') : interaction.params
+  const isOpaque = ([name]: Params[number]) =>
+    single !== undefined && !call.isStrict && context.isOpaque(single, name)
+  const read = parseQuery(
+    types,
+    params.filter(pair => !isOpaque(pair)),
+    context.baseUrl,
+    call.preferences.lenient,
+  )
+  if (isProblem(read)) return read
+  const understood = new Set(read.used)
+  const query = { ...read, used: params.filter(pair => understood.has(pair) || isOpaque(pair)) }
+  const within = await narrowed(context, call, types)
+  const isExact = within?.isExact ?? true
+  const requestFor = (params: Params) => {
+    const own = params.filter(([name]) => !REPLACED.test(name))
+    const sent = [...own, ...(within?.params ?? []), ...narrowedIncludes(query.includes, access)]
+    return (
+      within && strictly(searching(call, within.path, sent, interaction.posted === true, context.addresses))
+    )
+  }
+  return {
+    query,
+    request: requestFor(isExact ? query.used : atOnce(query)),
+    wide: () => requestFor(atOnce(query)),
+    judge: judgeOf(context, call, new Set(types), query),
+    isExact,
+  }
+}
+
+/** Undefined when there is nobody whose data could be found. */
+async function narrowed(
+  context: Context,
+  call: Call<Search>,
+  types: readonly string[],
+): Promise<Narrowed | undefined> {
+  const { interaction, access } = call
+  const type = oneType(interaction)
+  const compartment = interaction.kind === 'search-compartment' ? interaction.id : undefined
+  if (type === undefined) {
+    const params: Params = [['_type', types.join(',')]]
+    const isExact = types.every(it => isAllOf(access.filterFor(it, 's'), compartment))
+    if (compartment === undefined) return { path: '', params, isExact }
+    const of = await wholeCompartment(context, call, types, compartment)
+    return of === undefined ? undefined : { path: `/Patient/${of}/*`, params, isExact }
+  }
+  const filter = access.filterFor(type, 's')
+  const named = namedPatients(interaction, type, context.baseUrl)
+  const spelled = await spelledOut(context, call, type, filter, named)
+  return spelled.length === 0 ? undefined : narrow(type, spelled, await context.narrowing(), compartment)
+}
+
+export function judgeOf(
+  { baseUrl }: Context,
+  { interaction }: Call<Search>,
+  types: ReadonlySet<string>,
+  { includes, types: asked }: Pick<Query, 'includes' | 'types'>,
+): PageJudge {
+  const [along, against] = [
+    includes.some(it => it.direction === 'forward'),
+    includes.some(it => it.direction === 'reverse'),
+  ]
+  const inCompartment = (resource: Resource) =>
+    interaction.kind !== 'search-compartment' || patientsOf(resource, baseUrl).has(interaction.id)
+  const clauses = new Map(asked.map(it => [it.type, it.clauses]))
+  return {
+    isAsked: resource =>
+      (clauses.get(resource.resourceType) ?? []).every(clause => couldMatch(resource, clause, baseUrl)),
+    isMatch: (resource, judge) =>
+      types.has(resource.resourceType) && inCompartment(resource) && judge.reaches('s', resource),
+    isInclude: (resource, judge) =>
+      (along && judge.reaches('r', resource)) || (against && judge.reaches('s', resource)),
+    includes: (matches, candidates) => connected(matches, candidates, includes, baseUrl),
+  }
+}
+
+export function oneType(interaction: Search): string | undefined {
+  return interaction.kind === 'search-system' || interaction.type === '*' ? undefined : interaction.type
+}
+
+/** The types that are searched: the one of the address, those that `_type` names, else all that are reached. */
+export function typesOf(interaction: Search, access: Access): readonly string[] | Problem {
+  const type = oneType(interaction)
+  if (type !== undefined) return [type]
+  const named = interaction.params
+    .filter(([name]) => name === '_type')
+    .flatMap(([, value]) => value.split(','))
+  if (!named.every(isResourceType))
+    return fail({
+      problem: 'bad-search',
+      code: 'invalid',
+      text: 'Cannot read _type: expected resource types of R4',
+    })
+  return named.length > 0 ? [...new Set(named)] : resourceTypes.filter(it => isReached(access, it, 's'))
+}

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { condition, issueOf, nextOf, type Reply } from '../../sqlite/testing/fhir.ts'
+import { NOT_WITHIN, useHostileGateway } from '../testing/hostile-gateway.ts'
+import { json } from '../testing/hostile-upstream.ts'
+
+const { ann, upstream } = await useHostileGateway({ versionAccess: 'version' })
+
+/** Versions of one resource, one page of the upstream each word: a letter stands for whose it was then. */
+function holds(pages: readonly string[]): void {
+  const patients: Readonly<Record<string, string>> = { a: 'ann', b: 'bob' }
+  const link = (page: number) => [
+    { relation: 'next', url: `${upstream.url}/Condition/c/_history?page=${page}` },
+  ]
+  upstream.answer((request, response) => {
+    const at = Number(/page=(\d+)/.exec(request.url ?? '')?.[1] ?? 0)
+    json(response, {
+      resourceType: 'Bundle',
+      type: 'history',
+      ...(at + 1 < pages.length && { link: link(at + 1) }),
+      entry: [...(pages[at] ?? '')].map((letter, place) => ({
+        resource: condition('c', patients[letter] ?? '', { meta: { versionId: `${letter}${at}${place}` } }),
+      })),
+    })
+  })
+}
+
+const TOO_COSTLY = '400 too-costly: Cannot check more than 5000 resources for this request: request less data'
+const versions = ({ body }: Reply) => body.entry?.map(it => it.resource?.meta?.versionId) ?? []
+const asksFor = async (line: string) => {
+  const from = upstream.seen.length
+  const reply = await ann(line)
+  return { reply, asked: upstream.seen.slice(from).map(it => it.line.replace(/.*\/up/, '')) }
+}
+
+describe('the history of a resource', () => {
+  it('of another patient is as that of none, however many versions and pages it has', async () => {
+    for (const pages of [['b'], ['b', 'b'], ['bb', 'bb', 'bb'], ['']]) {
+      holds(pages)
+      for (const count of ['', '?_count=1', '?_count=0'])
+        assert.equal(issueOf(await ann(`GET Condition/c/_history${count}`)), NOT_WITHIN, `${pages} ${count}`)
+    }
+  })
+
+  it('is shown in pages of what may be seen, and none beside', async () => {
+    holds(['ba', 'bb', 'aab', 'b'])
+    const first = await ann('GET Condition/c/_history?_count=2')
+    assert.deepEqual([versions(first), first.body.total], [['a01', 'a20'], undefined])
+    const second = await ann(`GET ${nextOf(first)}`)
+    assert.deepEqual([versions(second), nextOf(second)], [['a21'], undefined])
+    const whole = await ann('GET Condition/c/_history')
+    assert.deepEqual(
+      [versions(whole), whole.body.total, nextOf(whole)],
+      [['a01', 'a20', 'a21'], 3, undefined],
+    )
+    const none = await ann('GET Condition/c/_history?_count=0')
+    assert.deepEqual([none.status, versions(none), nextOf(none)], [200, [], undefined])
+  })
+
+  it('is asked for in large pages, and not without end', async () => {
+    holds(['b', 'b'])
+    const { asked } = await asksFor('GET Condition/c/_history?_count=1&_since=2020')
+    assert.deepEqual(asked, ['/Condition/c/_history?_since=2020&_count=100', '/Condition/c/_history?page=1'])
+    holds(Array.from({ length: 99 }, () => 'b'))
+    const endless = await asksFor('GET Condition/c/_history')
+    assert.deepEqual([issueOf(endless.reply), endless.asked.length], [NOT_WITHIN, 50])
+    holds(['a', ...Array.from({ length: 99 }, () => 'b')])
+    const begun = await asksFor('GET Condition/c/_history')
+    assert.deepEqual([issueOf(begun.reply), begun.asked.length], [TOO_COSTLY, 50])
+  })
+})
+
+describe('the history of a type', () => {
+  it('is shown in pages of what may be seen too, and never in a page that is short of the rest', async () => {
+    holds(['ba', 'bb', 'aab', 'b'])
+    const first = await ann('GET Condition/_history?_count=2')
+    assert.deepEqual([versions(first), first.body.total], [['a01', 'a20'], undefined])
+    const second = await ann(`GET ${nextOf(first)}`)
+    assert.deepEqual([versions(second), nextOf(second)], [['a21'], undefined])
+    holds(['b', 'b'])
+    const none = await ann('GET Condition/_history?_count=1')
+    assert.deepEqual([versions(none), none.body.total, nextOf(none)], [[], 0, undefined])
+    holds([...Array.from({ length: 50 }, () => 'b'), 'a'])
+    assert.equal(issueOf(await ann('GET Condition/_history?_count=1')), TOO_COSTLY)
+    holds(['a', ...Array.from({ length: 50 }, () => 'b')])
+    assert.equal(issueOf(await ann('GET Condition/_history?_count=2')), TOO_COSTLY)
+    const full = await ann('GET Condition/_history?_count=1')
+    assert.deepEqual([versions(full), nextOf(full) !== undefined], [['a00'], true])
+  })
+})

@@ -1,0 +1,68 @@
+import { isProblem } from '../../../fhir/index.ts'
+import type { Permission } from '../../../smart/index.ts'
+import type { Call, Context } from '../call.ts'
+import { judgeOf } from '../judge/judge.ts'
+import { UPSTREAM_PAGES } from '../limits.ts'
+import { type Problem, tooCostly } from '../problem.ts'
+import { declined } from '../upstream/declined.ts'
+import { getting } from '../upstream/request-of.ts'
+import { askPage } from './ask-page.ts'
+import { linksIn, type Spot } from './fetch-page.ts'
+import { type Gathered, gather, type Part } from './gather.ts'
+import { AT_ONCE } from './plan.ts'
+import { shownVersions } from './versions.ts'
+
+export interface VersionsAsked {
+  /** The upstream's own address of the begin. */
+  readonly first: string
+  readonly count: number
+  readonly from: Spot | undefined
+  /** Whose versions, where they are of one resource. */
+  readonly of?: { readonly type: string; readonly id: string }
+}
+
+/**
+ * A page made here of the versions that may be seen: by the upstream's own pages one could tell that there is a resource
+ * of which none may. `nothing` where there is none to show. No page is short of what was left out, by which one could
+ * count it: where too much has to be looked through, less must be asked for.
+ */
+export async function scanVersions(
+  context: Context,
+  call: Call,
+  permission: Permission,
+  { first, count, from, of }: VersionsAsked,
+): Promise<Gathered<object> | 'nothing' | Problem> {
+  const page = await gather(from, count, link =>
+    fetchVersions(context, call, permission, link === '' ? first : link, of),
+  )
+  if (isProblem(page)) return page
+  const { items, links, isEndless } = page
+  const isSeen = from !== undefined || items.length > 0 || (links.size > 0 && !isEndless)
+  if (!isSeen && (of || !isEndless)) return 'nothing'
+  if (isEndless && items.length < count) return tooCostly(UPSTREAM_PAGES * AT_ONCE)
+  return count > 0 ? page : { ...page, links: new Map(), isWhole: false }
+}
+
+/** Asks for a page of a history. That the upstream has none takes as long as that none may be seen. */
+async function fetchVersions(
+  context: Context,
+  call: Call,
+  permission: Permission,
+  link: string,
+  of: VersionsAsked['of'],
+): Promise<Part<object> | Problem> {
+  const asked = await askPage(context, call, getting(call, link))
+  if (isProblem(asked)) return asked
+  if (asked.kind === 'declined' && (asked.answer.status === 404 || asked.answer.status === 410)) {
+    const judge = of && (await judgeOf(context, call, [{ resourceType: of.type }], of.id))
+    return judge && isProblem(judge) ? judge : { items: [], next: undefined }
+  }
+  if (asked.kind === 'declined') return declined(asked.answer, call.access)
+  const links = linksIn(context, asked.bundle)
+  if (isProblem(links)) return links
+  if (asked.kind === 'unjudged') return { items: [], next: links.get('next') }
+  const items = await shownVersions(context, call, permission, asked.bundle, asked.text, of)
+  return isProblem(items)
+    ? (items as Problem)
+    : { items: items as readonly object[], next: links.get('next') }
+}

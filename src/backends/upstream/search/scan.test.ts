@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict'
+import { after, describe, it } from 'node:test'
+import type { Access } from '../../../smart/index.ts'
+import {
+  condition,
+  guardOf,
+  idsOf,
+  nextOf,
+  observation,
+  patientAccess,
+  type Reply,
+} from '../../sqlite/testing/fhir.ts'
+import { json, searchset, startHostile } from '../testing/hostile-upstream.ts'
+import { startGateway } from '../testing/start-gateway.ts'
+
+/** Two granular scopes: no parameter says `or`. */
+const either: Access = {
+  filterFor: type =>
+    type === 'Observation'
+      ? ['lab', 'vital'].map(code => ({ patient: 'ann', query: [['category', code]] as const }))
+      : [],
+}
+
+/** The same, and the patient. */
+const chart: Access = {
+  filterFor: (type, letter) => (type === 'Patient' ? [{ patient: 'ann' }] : either.filterFor(type, letter)),
+}
+
+const upstream = await startHostile()
+const fhir = await startGateway(upstream.url, {
+  guard: guardOf({ either, ann: patientAccess('ann'), chart }),
+  narrowing: 'parameter',
+})
+after(async () => {
+  await fhir.close()
+  await upstream.close()
+})
+
+const of = (category: string, id: string) =>
+  observation(id, 'ann', { category: [{ coding: [{ code: category }] }] })
+
+/** Pages of the upstream: letters stand for a category each, in the order of what is there. */
+function holds(pages: readonly string[]): void {
+  const codes: Readonly<Record<string, string>> = { l: 'lab', v: 'vital', x: 'other' }
+  upstream.answer((request, response) => {
+    if (/\/Patient\/ann$/.test(request.url ?? ''))
+      return json(response, { resourceType: 'Patient', id: 'ann' })
+    const at = Number(/page=(\d+)/.exec(request.url ?? '')?.[1] ?? 0)
+    const found = [...(pages[at] ?? '')].map((letter, place) =>
+      of(codes[letter] ?? '', `${letter}${at}${place}`),
+    )
+    const link =
+      at + 1 < pages.length ? [{ relation: 'next', url: `${upstream.url}/Observation?page=${at + 1}` }] : []
+    json(response, searchset(found, { link }))
+  })
+}
+
+/** All pages, from the first. */
+async function pagesOf(line: string): Promise<readonly Reply[]> {
+  const replies: Reply[] = []
+  for (let next: string | undefined = line; next !== undefined; ) {
+    const reply: Reply = await fhir.as('either')(next)
+    replies.push(reply)
+    next = nextOf(reply) && `GET ${nextOf(reply)}`
+  }
+  return replies
+}
+
+const idsIn = (replies: readonly Reply[]) => replies.map(reply => idsOf(reply).join(' '))
+
+describe('a search that cannot be told to the upstream', () => {
+  it('has full pages of what may be seen, in the order of the upstream', async () => {
+    holds(['xlxxv', 'xxxxx', 'lvl', 'x'])
+    assert.deepEqual(idsIn(await pagesOf('GET Observation?_count=2')), ['l01 v04', 'l20 v21', 'l22'])
+    assert.deepEqual(idsIn(await pagesOf('GET Observation?_count=3')), ['l01 v04 l20', 'v21 l22'])
+    assert.deepEqual(idsIn(await pagesOf('GET Observation')), ['l01 v04 l20 v21 l22'])
+  })
+
+  it('asks for many at once, however few are to be shown', async () => {
+    holds(['l'])
+    await fhir.as('either')('GET Observation?_count=1&code=y')
+    const line = decodeURIComponent(upstream.seen.at(-1)?.line ?? '')
+    assert.equal(line, 'GET /up/Observation?code=y&_count=100&patient=Patient/ann')
+  })
+
+  it('tells by no link or total what is left out', async () => {
+    const told = async (pages: readonly string[]) => {
+      holds(pages)
+      const { body } = await fhir.as('either')('GET Observation?_count=1')
+      return [body.total, body.link?.map(it => it.relation), body.entry?.length]
+    }
+    for (const pages of [['l'], ['lx'], ['xl', 'xx', 'x'], ['l', 'x', 'x']])
+      assert.deepEqual(await told(pages), [1, ['self'], 1], pages.join())
+    for (const pages of [[''], ['xx'], ['x', 'x']])
+      assert.deepEqual(await told(pages), [0, ['self'], undefined], pages.join())
+    assert.deepEqual(await told(['xx', 'lx', 'v']), [undefined, ['self', 'next'], 1])
+  })
+
+  it('ends with a clear word where there is no end of what is left out', async () => {
+    const link = [{ relation: 'next', url: `${upstream.url}/Observation?more` }]
+    upstream.answerJson(searchset([of('other', 'x')], { link }))
+    const before = upstream.seen.length
+    const reply = await fhir.as('either')('GET Observation')
+    assert.deepEqual([reply.status, reply.body.issue?.[0]?.code], [400, 'too-costly'])
+    assert.equal(upstream.seen.length - before, 50)
+  })
+
+  it('shows what is included by what is shown, and nothing else', async () => {
+    const included = (id: string) => ({ resourceType: 'Practitioner', id })
+    const shown = (id: string, by: string) => ({
+      ...of('lab', id),
+      performer: [{ reference: `Practitioner/${by}` }],
+    })
+    const access: Access = {
+      filterFor: (type, letter) => (type === 'Practitioner' ? 'everything' : either.filterFor(type, letter)),
+    }
+    const app = await startGateway(upstream.url, { guard: guardOf({ one: access }), narrowing: 'parameter' })
+    upstream.answerJson(
+      searchset([shown('a', 'p'), shown('b', 'q')], {
+        entry: [
+          { resource: shown('a', 'p'), search: { mode: 'match' } },
+          { resource: shown('b', 'q'), search: { mode: 'match' } },
+          { resource: included('p'), search: { mode: 'include' } },
+          { resource: included('q'), search: { mode: 'include' } },
+        ],
+      }),
+    )
+    const reply = await app.as('one')('GET Observation?_count=1&_include=Observation:performer')
+    assert.deepEqual([idsOf(reply), idsOf(reply, 'include')], [['a'], ['p']])
+    upstream.answer((request, response) => {
+      const isFirst = !request.url?.includes('more')
+      const link = isFirst ? [{ relation: 'next', url: `${upstream.url}/Observation?more` }] : []
+      const match = { resource: shown(isFirst ? 'a' : 'b', 'p'), search: { mode: 'match' } }
+      json(
+        response,
+        searchset([], { entry: [match, { resource: included('p'), search: { mode: 'include' } }], link }),
+      )
+    })
+    const both = await app.as('one')('GET Observation?_include=Observation:performer')
+    assert.deepEqual([idsOf(both), idsOf(both, 'include')], [['a', 'b'], ['p']])
+    await app.close()
+  })
+
+  it('goes on where it was, though the upstream can be told all by then', async () => {
+    let isTold = false
+    const access: Access = {
+      filterFor: (type, letter) =>
+        isTold && type === 'Observation' ? [{ patient: 'ann' }] : either.filterFor(type, letter),
+    }
+    const app = await startGateway(upstream.url, { guard: guardOf({ one: access }), narrowing: 'parameter' })
+    holds(['lv', 'l'])
+    const first = await app.as('one')('GET Observation?_count=1&_sort=status')
+    isTold = true
+    const before = upstream.seen.length
+    const second = await app.as('one')(`GET ${nextOf(first)}`)
+    assert.match(upstream.seen[before]?.line ?? '', /Observation\?_count=1&_sort=status/)
+    assert.deepEqual([idsOf(first), idsOf(second)], [['l00'], ['v01']])
+    await app.close()
+  })
+})
+
+describe('a search over several types', () => {
+  it('has pages of its own too', async () => {
+    upstream.answer((request, response) => {
+      const isFirst = !request.url?.includes('more')
+      const found = isFirst ? [condition('cb', 'bob')] : [condition('ca', 'ann')]
+      const link = isFirst ? [{ relation: 'next', url: `${upstream.url}?more` }] : []
+      json(response, searchset(found, { link }))
+    })
+    const reply = await fhir.as('ann')('GET ?_type=Condition&_count=1')
+    assert.deepEqual([idsOf(reply), nextOf(reply)], [['ca'], undefined])
+  })
+})
+
+describe('a page that is longer than any asked for', () => {
+  it('is too much, and no mistake of ours', async () => {
+    // More than a function takes as arguments.
+    const entry = Array(130_000).fill(
+      '{"resource":{"resourceType":"Condition","subject":{"reference":"Patient/ann"}}}',
+    )
+    const body = `{"resourceType":"Bundle","entry":[${entry}]}`
+    upstream.answer((_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/fhir+json' }).end(body)
+    })
+    assert.equal((await fhir.as('ann')('DELETE Condition?code=x')).status, 412)
+  })
+})
+
+describe('$everything', () => {
+  it('has pages of its own, by which what is left out cannot be counted', async () => {
+    const told = async (pages: readonly string[], query = '?_count=2') => {
+      holds(pages)
+      const { body, status } = await fhir.as('chart')(`GET Patient/ann/$everything${query}`)
+      return [status, body.entry?.map(it => it.resource?.id), body.link?.map(it => it.relation), body.total]
+    }
+    for (const pages of [['lv'], ['xl', 'x', 'vx'], ['lx', 'v', 'x']])
+      assert.deepEqual((await told(pages)).slice(2), [['self'], 2], pages.join())
+    assert.deepEqual(await told(['xl', 'xv', 'l']), [200, ['l01', 'v11'], ['self', 'next'], undefined])
+    assert.deepEqual((await told(['l'], '?_count=x'))[0], 400)
+  })
+
+  it('shows an included Patient once, however many pages are hidden by a granular scope', async () => {
+    const ann = { resource: { resourceType: 'Patient', id: 'ann' }, search: { mode: 'include' } }
+    const told = async (pages: number) => {
+      upstream.answer((request, response) => {
+        const at = Number(/page=(\d+)/.exec(request.url ?? '')?.[1] ?? 0)
+        if (/Patient\/ann$/.test(request.url ?? '')) return json(response, ann.resource)
+        const match = { resource: of(at === 0 ? 'lab' : 'other', `o${at}`), search: { mode: 'match' } }
+        const link = at + 1 < pages ? [{ relation: 'next', url: `${upstream.url}?page=${at + 1}` }] : []
+        return json(response, searchset([], { entry: [match, ann], link }))
+      })
+      const { body } = await fhir.as('chart')('GET Patient/ann/$everything')
+      return [body.entry?.map(it => it.resource?.id), body.link?.map(it => it.relation), body.total]
+    }
+    for (const pages of [1, 2, 5]) assert.deepEqual(await told(pages), [['o0', 'ann'], ['self'], 1])
+  })
+
+  it('shows what an upstream includes on every page once, and only the types that are named', async () => {
+    const entry = (resource: object, mode: string) => ({ resource, search: { mode } })
+    upstream.answer((request, response) => {
+      const page = Number(/page=(\d)/.exec(request.url ?? '')?.[1] ?? 0)
+      if (/Patient\/ann$/.test(request.url ?? ''))
+        return json(response, { resourceType: 'Patient', id: 'ann' })
+      const link = page < 3 ? [{ relation: 'next', url: `${upstream.url}?page=${page + 1}` }] : []
+      const shown = [
+        entry(condition(`c${page}`, 'ann'), 'match'),
+        entry({ resourceType: 'Practitioner', id: 'dr' }, 'include'),
+        entry({ resourceType: 'Organization', id: `org${page}` }, 'include'),
+      ]
+      return json(response, searchset([], { entry: shown, link }))
+    })
+    const all = async (query: string) => {
+      const ids: (string | undefined)[] = []
+      for (let next: string | undefined = `Patient/ann/$everything?${query}`; next !== undefined; ) {
+        const page: Reply = await fhir.as('ann')(`GET ${next}`)
+        assert.equal(page.status, 200, page.text)
+        ids.push(...(page.body.entry ?? []).map(it => it.resource?.id))
+        next = nextOf(page)
+      }
+      return ids.toSorted().join(' ')
+    }
+    for (const count of [1, 2, 3, 5, 50])
+      assert.equal(await all(`_count=${count}`), 'c0 c1 c2 c3 dr org0 org1 org2 org3', String(count))
+    assert.equal(await all('_type=Condition&_count=2'), 'c0 c1 c2 c3')
+    assert.equal(await all('_type=Condition,Practitioner&_count=2'), 'c0 c1 c2 c3 dr')
+  })
+})

@@ -1,0 +1,149 @@
+import { randomBytes } from 'node:crypto'
+import type { FastifyInstance } from 'fastify'
+import { Pool } from 'undici'
+import { gatewayOperations, isProblem, isRecord, type OperationRule } from '../../fhir/index.ts'
+import { createFhirApi, type FhirApiOptions } from '../../fhir-api/index.ts'
+import { createAccessCache } from '../../smart/index.ts'
+import { sealer } from '../../store/index.ts'
+import type { Context } from './call.ts'
+import { gatewayStatement } from './capability-statement.ts'
+import { handle } from './handle.ts'
+import { behindDoor } from './http/behind.ts'
+import { CONNECTIONS, PROBE_CONNECTIONS, RESPONSE_BYTES } from './limits.ts'
+import { rosterOf } from './membership/membership.ts'
+import { opaqueBy } from './search/opaque.ts'
+import { type LinkSealer, openPages } from './search/pages.ts'
+import { addressesOf } from './upstream/addresses.ts'
+import { upstreamCapabilities } from './upstream/capabilities.ts'
+import { credentials, type UpstreamAuth } from './upstream/credentials.ts'
+import type { Fetch } from './upstream/fetch.ts'
+import { openUpstream, type Upstream } from './upstream/upstream.ts'
+import { type Watch, watch } from './upstream/watch.ts'
+
+export interface GatewayOptions extends FhirApiOptions {
+  /** The FHIR base of the server behind, without a trailing slash. */
+  readonly upstreamUrl: string
+  /** Other bases by which that server calls itself in what it answers. */
+  readonly upstreamAliases?: readonly string[]
+  /** What `.well-known/smart-configuration` answers; `metadata` takes its addresses over. */
+  readonly smartConfiguration: object | (() => object)
+  readonly auth?: UpstreamAuth
+  /** The certificate that the gateway shows, and the authorities that it trusts, for the upstream. */
+  readonly upstreamTls?: { readonly cert?: string; readonly key?: string; readonly ca?: string }
+  /** How a patient's compartment is asked for; by default as the upstream's CapabilityStatement suggests. */
+  readonly narrowing?: 'auto' | 'compartment' | 'parameter'
+  /** The operations that are offered; by default none that the site would have to let pass. */
+  readonly operations?: readonly OperationRule[]
+  /** Search parameters of the site that depend only on the resource itself: `Patient.mrn`, or `mrn` for every type. */
+  readonly searchParameters?: readonly string[]
+  readonly timeoutMs?: number
+  /** The largest answer that is looked into, in bytes. */
+  readonly responseLimit?: number
+  readonly connections?: number
+  /** Seals paging links. Gateways with the same secret take each other's; by default it is this process's own. */
+  readonly sealer?: LinkSealer
+  readonly fetch?: Fetch
+}
+
+const TIMEOUT_MS = 10_000
+
+/** The gateway in front of a FHIR server, not yet listening. */
+export async function gateway(options: GatewayOptions): Promise<FastifyInstance> {
+  const { logger, clock = Date.now, checks = [] } = options
+  const pool = poolOf(options)
+  const watching = watch(clock, logger)
+  const context = contextOf(options, pool, watching, clock)
+  const app = await createFhirApi(
+    { ...options, clock, checks: [watching.check, ...checks] },
+    behindDoor(context),
+  )
+  watching.start(context.upstream)
+  app.addHook('onClose', async () => {
+    watching.close()
+    await pool.destroy()
+  })
+  return app
+}
+
+function poolOf({ upstreamUrl, upstreamTls, connections = CONNECTIONS }: GatewayOptions): Pool {
+  return new Pool(new URL(upstreamUrl).origin, {
+    connections: connections + PROBE_CONNECTIONS,
+    keepAliveTimeout: 30_000,
+    // Time is kept by the exchange itself.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    ...(upstreamTls && { connect: { ...upstreamTls } }),
+  })
+}
+
+function contextOf(options: GatewayOptions, pool: Pool, watching: Watch, clock: () => number): Context {
+  const { baseUrl, upstreamUrl, upstreamAliases = [], smartConfiguration, narrowing = 'auto' } = options
+  const { operations = gatewayOperations() } = options
+  const addresses = addressesOf(baseUrl, [upstreamUrl, ...upstreamAliases])
+  const upstream = upstreamOf(options, pool, addresses, watching, clock)
+  const statement = upstreamCapabilities(upstream, clock)
+  const configuration = () =>
+    typeof smartConfiguration === 'function' ? smartConfiguration() : smartConfiguration
+  return {
+    baseUrl,
+    addresses,
+    upstream,
+    responseLimit: options.responseLimit ?? RESPONSE_BYTES,
+    isRecorded: options.audit !== undefined,
+    handle,
+    isOpaque: opaqueBy(options.searchParameters ?? []),
+    operations,
+    judgedBefore: createAccessCache(),
+    versionAccess: options.versionAccess ?? 'current',
+    rosterOf,
+    pages: openPages(options.sealer ?? sealer(randomBytes(32).toString('base64url'))),
+    smartConfiguration: configuration,
+    async capabilities() {
+      const found = await statement.get()
+      return isProblem(found) ? found : gatewayStatement(found, baseUrl, configuration(), operations)
+    },
+    async narrowing() {
+      if (narrowing !== 'auto') return narrowing
+      const found = await statement.get()
+      return !isProblem(found) && hasCompartments(found) ? 'compartment' : 'parameter'
+    },
+  }
+}
+
+function upstreamOf(
+  options: GatewayOptions,
+  pool: Pool,
+  addresses: Context['addresses'],
+  watching: Watch,
+  clock: () => number,
+): Upstream {
+  const { timeoutMs = TIMEOUT_MS, auth = { kind: 'none' }, logger } = options
+  return openUpstream({
+    pool,
+    connections: options.connections ?? CONNECTIONS,
+    basePath: new URL(options.upstreamUrl).pathname.replace(/\/$/, ''),
+    addresses,
+    credentials: credentials({
+      auth,
+      clock,
+      timeoutMs,
+      fetch: options.fetch ?? ((url, init) => fetch(url, init)),
+    }),
+    timeoutMs,
+    responseLimit: options.responseLimit ?? RESPONSE_BYTES,
+    clock,
+    onExchange: answer => watching.saw(answer),
+    warn: text => logger?.warn(text),
+  })
+}
+
+const PATIENT_COMPARTMENT = 'http://hl7.org/fhir/CompartmentDefinition/patient'
+
+function hasCompartments({ rest }: Readonly<Record<string, unknown>>): boolean {
+  return (
+    Array.isArray(rest) &&
+    rest.some(
+      it => isRecord(it) && Array.isArray(it.compartment) && it.compartment.includes(PATIENT_COMPARTMENT),
+    )
+  )
+}

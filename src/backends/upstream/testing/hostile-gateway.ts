@@ -1,0 +1,57 @@
+import { after, beforeEach } from 'node:test'
+import { type Access, fullAccess } from '../../../smart/index.ts'
+import { type Fhir, guardOf, patientAccess } from '../../sqlite/testing/fhir.ts'
+import type { GatewayOptions } from '../index.ts'
+import { type HostileUpstream, startHostile } from './hostile-upstream.ts'
+import { startGateway } from './start-gateway.ts'
+
+export const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'
+export const BROKEN = '502 transient: The upstream FHIR server sent an invalid response.'
+
+const vitals: Access = {
+  filterFor: type =>
+    type === 'Observation' ? [{ patient: 'ann', query: [['category', 'vital-signs']] }] : [],
+}
+
+export interface HostileGateway {
+  readonly upstream: HostileUpstream
+  readonly fhir: Fhir
+  /** One who may touch Ann's data, and one who may touch everything. */
+  readonly ann: Fhir
+  readonly all: Fhir
+  /** The last request that the upstream saw. */
+  asked(): string
+}
+
+/** A gateway in front of a server that does as it likes, for the tests of a file. */
+export async function useHostileGateway(more: Partial<GatewayOptions> = {}): Promise<HostileGateway> {
+  const upstream = await startHostile()
+  const fhir = await startGateway(upstream.url, {
+    guard: guardOf({
+      all: fullAccess,
+      ann: patientAccess('ann'),
+      bob: patientAccess('bob'),
+      vitals,
+      reader: {
+        filterFor: (_type, permission) => (permission === 'r' || permission === 's' ? 'everything' : []),
+      },
+    }),
+    timeoutMs: 800,
+    responseLimit: 100_000,
+    narrowing: 'parameter',
+    searchParameters: ['Patient.mrn', 'site-code'],
+    ...more,
+  })
+  after(async () => {
+    await fhir.close()
+    await upstream.close()
+  })
+  beforeEach(() => upstream.answerJson({}, 404))
+  return {
+    upstream,
+    fhir,
+    ann: fhir.as('ann'),
+    all: fhir.as('all'),
+    asked: () => decodeURIComponent(upstream.seen.at(-1)?.line ?? ''),
+  }
+}

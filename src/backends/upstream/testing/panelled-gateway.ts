@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { after, beforeEach } from 'node:test'
+import type { Access, Panel } from '../../../smart/index.ts'
+import { type Fhir, guardOf, patient, patientAccess } from '../../sqlite/testing/fhir.ts'
+import { type Handler, type HostileUpstream, json, searchset, startHostile } from './hostile-upstream.ts'
+import { startGateway } from './start-gateway.ts'
+
+const kim = { type: 'Practitioner', id: 'kim' }
+const limitsOf = (more: Partial<Panel>) => [
+  { panel: { patients: new Set<string>(), organizations: [], careTeams: [], ...more } },
+]
+const panelOf = (more: Partial<Panel>): Access => {
+  const [{ panel } = assert.fail()] = limitsOf(more)
+  return {
+    filterFor: (type, permission) =>
+      type === 'Practitioner'
+        ? 'everything'
+        : [{ panel, ...(permission !== 'r' && permission !== 's' && { exclusive: true }) }],
+  }
+}
+
+export const managedBy = (id: string, organization: string) =>
+  patient(id, { managingOrganization: { reference: organization } })
+export const team = (id: string, of: string, more: object = {}) => ({
+  resourceType: 'CareTeam',
+  id,
+  status: 'active',
+  subject: { reference: `Patient/${of}` },
+  participant: [{ member: { reference: 'Practitioner/kim' } }],
+  ...more,
+})
+
+export interface PanelledGateway {
+  readonly fhir: Fhir
+  readonly upstream: HostileUpstream
+  /** From now on what is asked is answered by how it begins; whatever else is asked is not there. */
+  tells(answers: Readonly<Record<string, unknown>>): void
+  /** What the upstream was asked in this test, or since `forget`. */
+  asked(): readonly string[]
+  forget(): void
+}
+
+/** A gateway for clinicians who are limited by panels of all kinds, for the tests of a file. */
+export async function usePanelledGateway(): Promise<PanelledGateway> {
+  const upstream = await startHostile()
+  const fhir = await startGateway(upstream.url, {
+    guard: guardOf({
+      managed: panelOf({ organizations: ['north', 'east'] }),
+      member: panelOf({ member: kim }),
+      team: panelOf({ careTeams: ['t1'] }),
+      mixed: panelOf({ patients: new Set(['zoe']), organizations: ['north'], member: kim }),
+      north: panelOf({ organizations: ['north'] }),
+      teamed: panelOf({ organizations: ['north'], careTeams: ['t1'] }),
+      launched: { filterFor: () => [{ patient: 'zoe' }, ...limitsOf({ member: kim })] },
+      several: {
+        filterFor: () => [
+          ...limitsOf({ patients: new Set(['zoe']) }).map(it => ({ ...it, query: [['code', 'x']] as const })),
+          ...limitsOf({ organizations: ['north'] }),
+        ],
+      },
+      nobody: panelOf({}),
+      ann: patientAccess('ann'),
+      conditions: {
+        filterFor: (type, permission) =>
+          type === 'Condition' ? panelOf({ member: kim }).filterFor(type, permission) : [],
+      },
+    }),
+    timeoutMs: 800,
+    narrowing: 'parameter',
+  })
+  after(async () => {
+    await fhir.close()
+    await upstream.close()
+  })
+
+  function tells(answers: Readonly<Record<string, unknown>>): void {
+    const handler: Handler = (request, response) => {
+      const line = decodeURIComponent(request.url ?? '').slice('/up/'.length)
+      const [, told] = Object.entries(answers).find(([begin]) => line.startsWith(begin)) ?? []
+      const answer = typeof told === 'function' ? told(line) : told
+      if (typeof answer === 'number') json(response, {}, answer)
+      else if (answer === 'broken') response.writeHead(200, { 'content-type': 'text/html' }).end('<p>')
+      else if (answer === undefined) json(response, {}, 404)
+      else json(response, Array.isArray(answer) ? searchset(answer) : answer)
+    }
+    upstream.answer(handler)
+  }
+
+  let from = 0
+  const forget = () => {
+    from = upstream.seen.length
+  }
+  beforeEach(forget)
+  const asked = () => upstream.seen.slice(from).map(it => decodeURIComponent(it.line).replace(' /up', ' '))
+  return { fhir, upstream, tells, asked, forget }
+}

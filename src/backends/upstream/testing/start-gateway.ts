@@ -1,0 +1,47 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { type Authenticator, fullAccess } from '../../../smart/index.ts'
+import { BASE, client, type Fhir, guardOf } from '../../sqlite/testing/fhir.ts'
+import { type GatewayOptions, gateway } from '../index.ts'
+
+export interface UpstreamProcess {
+  readonly url: string
+  end(): Promise<unknown>
+}
+
+/** The embedded server, unguarded, in a second process. */
+export async function startUpstream(): Promise<UpstreamProcess> {
+  const script = fileURLToPath(new URL('./upstream.ts', import.meta.url))
+  const child = spawn(process.execPath, [script], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const [url] = (await once(createInterface(child.stdout), 'line')) as [string]
+  return {
+    url,
+    end() {
+      const ended = once(child, 'exit')
+      child.kill()
+      return ended
+    },
+  }
+}
+
+/** A gateway at `BASE` in front of an upstream; everybody may do everything unless a guard says otherwise. */
+export async function startGateway(
+  upstreamUrl: string,
+  options: Partial<GatewayOptions> = {},
+): Promise<Fhir> {
+  const guard: Authenticator = guardOf({ all: fullAccess })
+  const app = await gateway({ baseUrl: BASE, upstreamUrl, guard, smartConfiguration: {}, ...options })
+  return client(app)
+}
+
+/** The same with an upstream of its own, which ends with it. */
+export async function startGatewayWithUpstream(options: Partial<GatewayOptions> = {}): Promise<Fhir> {
+  const upstream = await startUpstream()
+  const fhir = await startGateway(upstream.url, options)
+  fhir.app.addHook('onClose', async () => {
+    await upstream.end()
+  })
+  return fhir
+}

@@ -1,0 +1,273 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
+import { fullAccess } from '../../smart/index.ts'
+import { condition, type Fhir, guardOf, issueOf, patient, patientAccess } from '../sqlite/testing/fhir.ts'
+import type { GatewayOptions } from './index.ts'
+import { type HostileUpstream, json, searchset, startHostile } from './testing/hostile-upstream.ts'
+import { startGateway } from './testing/start-gateway.ts'
+
+const guard = guardOf({ all: fullAccess, ann: patientAccess('ann') })
+
+let upstream: HostileUpstream
+before(async () => {
+  upstream = await startHostile()
+})
+after(() => upstream.close())
+
+async function withGateway(
+  options: Partial<GatewayOptions>,
+  work: (fhir: Fhir) => Promise<void>,
+): Promise<void> {
+  const fhir = await startGateway(upstream.url, { guard, ...options })
+  try {
+    await work(fhir)
+  } finally {
+    await fhir.close()
+  }
+}
+
+describe('credentials for the upstream', () => {
+  const sent = () => upstream.seen.at(-1)?.headers.authorization
+
+  it('are none, a bearer token, or a username and password', async () => {
+    upstream.answerJson(patient('ann'))
+    const kinds: readonly [GatewayOptions['auth'], string | undefined][] = [
+      [undefined, undefined],
+      [{ kind: 'none' }, undefined],
+      [{ kind: 'bearer', token: 'abc' }, 'Bearer abc'],
+      [{ kind: 'basic', username: 'me', password: 'p:w' }, `Basic ${btoa('me:p:w')}`],
+    ]
+    for (const [auth, expected] of kinds)
+      await withGateway(auth ? { auth } : {}, async fhir => {
+        assert.equal((await fhir.as('ann')('GET Patient/ann')).status, 200)
+        assert.equal(sent(), expected)
+        assert.equal((await fhir.as('all')('GET Patient/ann')).status, 200)
+        assert.equal(sent(), expected)
+      })
+  })
+
+  it('are a token of its own, fetched once, renewed before it ends and when the upstream does not take it', async () => {
+    let now = 0
+    let issued = 0
+    const asked: string[] = []
+    const auth = {
+      kind: 'client-credentials',
+      tokenUrl: 'https://idp.test/token',
+      clientId: 'gate way',
+      clientSecret: 's:e',
+      scope: 'system/*.rs',
+    } as const
+    const fetch: GatewayOptions['fetch'] = async (url, init) => {
+      issued += 1
+      asked.push(`${url} ${new Headers(init.headers).get('authorization')} ${init.body}`)
+      return Response.json({ access_token: `t${issued}`, expires_in: 300 })
+    }
+    await withGateway({ auth, fetch, clock: () => now }, async fhir => {
+      const ann = fhir.as('ann')
+      upstream.answerJson(patient('ann'))
+      await Promise.all([ann('GET Patient/ann'), ann('GET Patient/ann')])
+      assert.deepEqual([sent(), issued], ['Bearer t1', 1])
+      assert.deepEqual(asked, [
+        `https://idp.test/token Basic ${btoa('gate%20way:s%3Ae')} grant_type=client_credentials&scope=system%2F*.rs`,
+      ])
+      now += 271_000
+      await ann('GET Patient/ann')
+      assert.deepEqual([sent(), issued], ['Bearer t2', 2])
+      upstream.answer((request, response) =>
+        request.headers.authorization === 'Bearer t3'
+          ? json(response, patient('ann'))
+          : json(response, {}, 401),
+      )
+      assert.equal((await ann('GET Patient/ann')).status, 200)
+      assert.equal(issued, 3)
+    })
+  })
+
+  it('that cannot be had are a 503, and their reason is not told', async () => {
+    const auth = {
+      kind: 'client-credentials',
+      tokenUrl: 'https://idp.test',
+      clientId: 'a',
+      clientSecret: 'b',
+    } as const
+    await withGateway({ auth, fetch: async () => new Response('no', { status: 400 }) }, async fhir => {
+      const reply = await fhir.as('ann')('GET Patient/ann')
+      assert.equal(reply.status, 503)
+      assert.doesNotMatch(reply.text, /idp|token/)
+    })
+  })
+})
+
+describe('packing', () => {
+  const many = searchset(Array.from({ length: 100 }, (_, at) => condition(`c${at}`, 'ann')))
+
+  it('of the upstream is undone, whether the answer is looked into or not', async () => {
+    upstream.answer((_request, response) =>
+      response
+        .writeHead(200, { 'content-type': 'application/fhir+json', 'content-encoding': 'gzip' })
+        .end(gzipSync(JSON.stringify(many))),
+    )
+    await withGateway({}, async fhir => {
+      for (const reader of [fhir.as('ann'), fhir.as('all')])
+        assert.equal((await reader('GET Condition')).body.entry?.length, 100)
+    })
+  })
+
+  it('is done for who takes it', async () => {
+    upstream.answerJson(many)
+    await withGateway({}, async fhir => {
+      for (const token of ['ann', 'all'])
+        for (const [accepted, unpack, encoding] of [
+          ['gzip, deflate', gunzipSync, 'gzip'],
+          ['gzip, br', brotliDecompressSync, 'br'],
+          ['br;q=0, gzip', gunzipSync, 'gzip'],
+        ] as const) {
+          const headers = { authorization: `Bearer ${token}`, 'accept-encoding': accepted }
+          const reply = await fhir.app.inject({ url: '/fhir/Condition', headers })
+          assert.equal(reply.headers['content-encoding'], encoding)
+          assert.match(String(reply.headers.vary), /Accept-Encoding/)
+          assert.equal(JSON.parse(String(unpack(reply.rawPayload))).entry.length, 100)
+        }
+    })
+  })
+})
+
+describe('a compressed body', () => {
+  it('reaches the upstream as it was before, within the limit', async () => {
+    const { id: _, ...mine } = condition('x', 'ann')
+    upstream.answer((_request, response) => json(response, condition('new', 'ann'), 201))
+    await withGateway({ bodyLimit: 10_000 }, async fhir => {
+      const post = (payload: Buffer) => {
+        const headers = { 'content-type': 'application/fhir+json', 'content-encoding': 'gzip' }
+        return fhir.app.inject({
+          ...{ method: 'POST', url: '/fhir/Condition', payload: gzipSync(payload) },
+          headers: { ...headers, authorization: 'Bearer all' },
+        })
+      }
+      assert.equal((await post(Buffer.from(JSON.stringify(mine)))).statusCode, 201)
+      assert.equal(upstream.seen.at(-1)?.headers['content-encoding'], undefined)
+      assert.deepEqual(JSON.parse(upstream.seen.at(-1)?.body ?? ''), mine)
+      assert.equal((await post(Buffer.alloc(20_000, ' '))).statusCode, 413)
+    })
+  })
+})
+
+describe('an answer that passes by', () => {
+  it('may be longer than memory holds, and one that is looked into may not', async () => {
+    upstream.answer((_request, response) => {
+      response
+        .writeHead(200, { 'content-type': 'application/fhir+json' })
+        .write('{"resourceType":"Bundle","x":"')
+      for (let at = 0; at < 50; at++) response.write('x'.repeat(10_000))
+      response.end('"}')
+    })
+    await withGateway({ responseLimit: 100_000 }, async fhir => {
+      const whole = await fhir.as('all')('GET Condition')
+      assert.deepEqual([whole.status, whole.text.length], [200, 500_032])
+      assert.equal((await fhir.as('ann')('GET Condition')).status, 400)
+    })
+  })
+
+  it('is asked for again where nothing came', async () => {
+    let asked = 0
+    upstream.answer((_request, response) => {
+      asked += 1
+      if (asked < 3) response.destroy()
+      else json(response, patient('ann'))
+    })
+    await withGateway({}, async fhir =>
+      assert.deepEqual([(await fhir.as('all')('GET Patient/ann')).status, asked], [200, 3]),
+    )
+  })
+
+  it('is cut where the upstream cuts it, and never ends as if it were whole', async () => {
+    upstream.answer((_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/fhir+json' }).write('{"resourceType":"Bundle"')
+      setTimeout(() => response.destroy(), 20)
+    })
+    await withGateway({}, async fhir => {
+      const url = await fhir.app.listen({ port: 0, host: '127.0.0.1' })
+      const reading = fetch(`${url}/fhir/Condition`, { headers: { authorization: 'Bearer all' } })
+      await assert.rejects(reading.then(reply => reply.text()))
+    })
+  })
+})
+
+describe('HEAD, OPTIONS and other origins', () => {
+  it('are answered as on the embedded server', async () => {
+    upstream.answerJson(patient('ann'), 200, {
+      etag: 'W/"7"',
+      'last-modified': 'Sun, 01 Mar 2026 10:00:00 GMT',
+    })
+    await withGateway({}, async fhir => {
+      for (const reader of [fhir.as('ann'), fhir.as('all')]) {
+        const head = await reader('HEAD Patient/ann')
+        assert.deepEqual([head.status, head.text, head.headers.etag], [200, '', 'W/"7"'])
+        assert.equal(head.headers['last-modified'], 'Sun, 01 Mar 2026 10:00:00 GMT')
+        const reply = await reader('GET Patient/ann', undefined, { origin: 'https://app.test' })
+        assert.equal(reply.headers['access-control-allow-origin'], '*')
+        assert.equal(reply.headers['content-type'], 'application/fhir+json; charset=utf-8')
+      }
+      assert.equal((await fhir('OPTIONS Patient/ann', undefined, { origin: 'https://app.test' })).status, 204)
+      assert.equal((await fhir('GET Patient/ann')).status, 401)
+      assert.equal(
+        (await fhir.as('ann')('GET Patient/ann', undefined, { accept: 'application/fhir+xml' })).status,
+        406,
+      )
+      // SMART 2.2: JSON whatever is accepted.
+      const xml = { accept: 'application/fhir+xml' }
+      const smart = await fhir('GET .well-known/smart-configuration', undefined, xml)
+      assert.deepEqual(
+        [smart.status, smart.headers['content-type']],
+        [200, 'application/json; charset=utf-8'],
+      )
+    })
+  })
+
+  it('know what the caller has already', async () => {
+    upstream.answerJson(patient('ann'), 200, { etag: 'W/"7"' })
+    await withGateway({}, async fhir => {
+      const read = (tag: string) => fhir.as('ann')('GET Patient/ann', undefined, { 'if-none-match': tag })
+      assert.equal((await read('W/"7"')).status, 304)
+      assert.equal((await read('"7"')).status, 304)
+      assert.equal((await read('W/"6"')).status, 200)
+      assert.equal(upstream.seen.at(-1)?.headers['if-none-match'], undefined)
+      upstream.answer((request, response) =>
+        request.headers['if-none-match'] === 'W/"7"'
+          ? response.writeHead(304).end()
+          : json(response, patient('ann')),
+      )
+      const full = await fhir.as('all')('GET Patient/ann', undefined, { 'if-none-match': 'W/"7"' })
+      assert.deepEqual([full.status, full.text], [304, ''])
+    })
+  })
+})
+
+describe('an upstream that goes away', () => {
+  it('is left alone after some failures, told by readiness, and back as soon as it answers', async () => {
+    const away = await startHostile()
+    away.answerJson(patient('ann'))
+    let now = 0
+    const fhir = await startGateway(away.url, { guard, clock: () => now, timeoutMs: 500 })
+    const ann = fhir.as('ann')
+    const ready = async () => {
+      now += 1_000
+      return (await fhir.app.inject({ url: '/readyz' })).statusCode
+    }
+    assert.deepEqual([(await ann('GET Patient/ann')).status, await ready()], [200, 200])
+    await away.close()
+    for (let at = 0; at < 5; at++) assert.equal((await ann('GET Patient/ann')).status, 503)
+    assert.equal(await ready(), 503)
+    const reply = await ann('GET Patient/ann')
+    assert.equal(issueOf(reply), '503 transient: The upstream FHIR server does not answer. Try again soon.')
+    assert.equal(reply.headers['retry-after'], '2')
+    await away.reopen()
+    assert.equal((await ann('GET Patient/ann')).status, 503, 'it is left alone for a while')
+    now += 2_000
+    assert.equal((await ann('GET Patient/ann')).status, 200)
+    assert.equal(await ready(), 200)
+    await fhir.close()
+    await away.close()
+  })
+})

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { fail, isProblem, limits, RESPONSE_TOO_LARGE } from '../../../fhir/index.ts'
+import { createAccessCache } from '../../../smart/index.ts'
+import { type Body, condition, patientAccess } from '../../sqlite/testing/fhir.ts'
+import { batch } from '../bundle/batch.ts'
+import type { Call, Context } from '../call.ts'
+import { handle } from '../handle.ts'
+import { searchset } from '../testing/hostile-upstream.ts'
+import { addressesOf } from './addresses.ts'
+import { allowanceFor } from './allowance.ts'
+
+const baseUrl = 'http://fhir.test/fhir'
+const upstreamUrl = 'http://up.test'
+const access = patientAccess('ann')
+
+/** A context before an upstream without end, which counts how often it is asked. */
+function endless(resources: readonly object[] = []) {
+  const page = searchset(resources, {
+    ...(resources.length === 0 && { link: [{ relation: 'next', url: `${baseUrl}/Condition?x` }] }),
+  })
+  const answer = {
+    status: 200,
+    headers: { 'content-type': 'application/fhir+json' },
+    text: JSON.stringify(page),
+  }
+  const seen = { times: 0 }
+  const nothing = () => Promise.reject(new Error('not asked for'))
+  const context: Context = {
+    ...{ baseUrl, addresses: addressesOf(baseUrl, [upstreamUrl]), responseLimit: 1e6, isRecorded: false },
+    upstream: {
+      ask: async () => {
+        seen.times += 1
+        return answer
+      },
+      ...{ pass: nothing, probe: nothing },
+    },
+    operations: [],
+    isOpaque: () => false,
+    pages: { seal: () => '', open: () => undefined },
+    judgedBefore: createAccessCache(),
+    versionAccess: 'current',
+    narrowing: async () => 'parameter',
+    ...{ rosterOf: nothing, capabilities: nothing, smartConfiguration: () => ({}), handle },
+  }
+  return { context, seen }
+}
+
+function bundleOf(entries: number, type = 'batch', url = 'Condition?_summary=count'): Call {
+  const get = { request: { method: 'GET', url } }
+  const body = { resourceType: 'Bundle', type, entry: Array.from({ length: entries }, () => get) }
+  return {
+    ...{ interaction: { kind: 'bundle' }, body, preconditions: {}, access },
+    preferences: { answer: 'representation', lenient: false },
+    admitted: { allowed: true, decide: () => ({ allowed: true, access }) },
+    ...{ requestId: '1', connection: { destroyed: false }, report: () => {} },
+  }
+}
+
+const answeredIn = (answer: object) => {
+  const { body } = answer as { readonly body: string }
+  const { entry } = JSON.parse(body) as { entry: { response: { status: string } }[] }
+  return entry.length
+}
+
+describe('how often the upstream is asked for one request', () => {
+  it('grows with the entries of a Bundle, but not with what each of them looks through', async () => {
+    assert.deepEqual([allowanceFor(undefined), allowanceFor(bundleOf(70).body)], [2000, 3400])
+    const { context, seen } = endless()
+    assert.equal(answeredIn(await handle(context, bundleOf(70))), 70)
+    assert.equal(seen.times, 3400)
+    await handle(context, bundleOf(1))
+    assert.equal(seen.times, 3400 + 50)
+  })
+
+  it('ends when the caller has gone', async () => {
+    const { context, seen } = endless()
+    const connection = {
+      get destroyed() {
+        return seen.times >= 7
+      },
+    }
+    assert.equal(answeredIn(await handle(context, { ...bundleOf(3), connection })), 3)
+    assert.equal(seen.times, 7)
+  })
+})
+
+describe('what the response to a Bundle may hold', () => {
+  const large = { ...condition('large', 'ann'), note: [{ text: 'x'.repeat(1_000_000) }] }
+
+  it('is 4 MB: in a batch the rest is too costly, and the upstream is not asked for it', async () => {
+    const { context, seen } = endless([large])
+    const answer = await handle(context, bundleOf(1_000, 'batch', 'Condition'))
+    assert.ok(!isProblem(answer) && typeof answer.body === 'string')
+    const { entry } = JSON.parse(answer.body) as Body
+    const statuses = (entry ?? []).map(it => it.response?.status)
+    assert.deepEqual(statuses, [...Array(4).fill('200 OK'), ...Array(996).fill('400 Bad Request')])
+    assert.match(entry?.at(-1)?.response?.outcome?.issue?.[0]?.details.text ?? '', /exceed 4194304 bytes$/)
+    assert.equal(seen.times, 5)
+    assert.ok(answer.body.length < limits.BUNDLE_RESPONSE_BYTES + 400 * 1_000)
+  })
+
+  it('fails a transaction before anything is sent', async () => {
+    const { context, seen } = endless([large])
+    const answer = await handle(context, bundleOf(1_000, 'transaction', 'Condition'))
+    assert.ok(isProblem(answer) && answer.problem === 'gateway-entry-failed')
+    assert.equal(answer.cause, RESPONSE_TOO_LARGE)
+    assert.equal(seen.times, 5)
+  })
+
+  it('is not read from the upstream without end', async () => {
+    const { context, seen } = endless([{ ...large, note: [{ text: 'x'.repeat(9_000_000) }] }])
+    await handle(context, bundleOf(1_000, 'batch', 'Condition?_summary=count'))
+    assert.equal(seen.times, 8)
+  })
+
+  it('has an answer to every entry where one fails by an error, which is reported', async () => {
+    const { context } = endless()
+    const reported: unknown[] = []
+    const error = new Error('a bug')
+    let at = 0
+    const failing = {
+      ...context,
+      handle: () => (at++ === 1 ? Promise.reject(error) : Promise.resolve({ status: 201, headers: {} })),
+    }
+    const call = { ...bundleOf(0), report: (it: unknown) => reported.push(it) }
+    const { body } = await batch(failing, call, [call, call, call])
+    assert.deepEqual(String(body).match(/(?<="status":")\d+/g), ['201', '500', '201'])
+    assert.deepEqual(reported, [error])
+  })
+
+  it('lets others have their turn between entries that need no upstream', async () => {
+    const { context } = endless()
+    let turns = 0
+    const counting = setInterval(() => {
+      turns += 1
+    }, 0)
+    const slow = {
+      ...context,
+      async handle() {
+        busyFor(1)
+        return fail({ problem: 'out-of-reach' })
+      },
+    }
+    await batch(
+      slow,
+      bundleOf(0),
+      Array.from({ length: 100 }, () => bundleOf(0)),
+    )
+    clearInterval(counting)
+    assert.ok(turns > 1, `${turns} turns`)
+  })
+})
+
+function busyFor(ms: number): void {
+  const end = performance.now() + ms
+  while (performance.now() < end);
+}

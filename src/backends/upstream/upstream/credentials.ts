@@ -1,0 +1,97 @@
+import { createCachedFetch, type Fetched } from '../../../cache/index.ts'
+import { isRecord } from '../../../fhir/index.ts'
+import type { Fetch } from './fetch.ts'
+
+/** How the gateway shows itself to the upstream. A certificate of its own (mTLS) goes beside any of these. */
+export type UpstreamAuth =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'bearer'; readonly token: string }
+  | { readonly kind: 'basic'; readonly username: string; readonly password: string }
+  | {
+      readonly kind: 'client-credentials'
+      readonly tokenUrl: string
+      readonly clientId: string
+      readonly clientSecret: string
+      readonly scope?: string | undefined
+    }
+
+export interface Credentials {
+  /** The Authorization header, or undefined for none. Rejects when there should be one and it cannot be had. */
+  authorization(): string | undefined | Promise<string>
+  /** The upstream does not accept it any more: the next one is fetched anew. */
+  forget(): void
+}
+
+export interface CredentialsOptions {
+  readonly auth: UpstreamAuth
+  readonly fetch: Fetch
+  readonly clock: () => number
+  readonly timeoutMs: number
+}
+
+// A token that ends on the way is of no use.
+const SPARE_MS = 30_000
+const DEFAULT_SECONDS = 60
+
+export function credentials(options: CredentialsOptions): Credentials {
+  const { auth } = options
+  switch (auth.kind) {
+    case 'none':
+      return fixed(undefined)
+    case 'bearer':
+      return fixed(`Bearer ${auth.token}`)
+    case 'basic':
+      return fixed(`Basic ${Buffer.from(`${auth.username}:${auth.password}`).toString('base64')}`)
+    case 'client-credentials':
+      return clientCredentials(auth, options)
+  }
+}
+
+function fixed(header: string | undefined): Credentials {
+  return { authorization: () => header, forget: () => undefined }
+}
+
+type ClientCredentials = Extract<UpstreamAuth, { readonly kind: 'client-credentials' }>
+
+/** RFC 6749, 4.4: one token for all requests, fetched once however many need it. */
+function clientCredentials(
+  auth: ClientCredentials,
+  { fetch, clock, timeoutMs }: CredentialsOptions,
+): Credentials {
+  async function fetchToken(): Promise<Fetched<string>> {
+    const form = new URLSearchParams({ grant_type: 'client_credentials' })
+    if (auth.scope !== undefined) form.set('scope', auth.scope)
+    const response = await fetch(auth.tokenUrl, {
+      method: 'POST',
+      redirect: 'error',
+      headers: { accept: 'application/json', authorization: basicOf(auth) },
+      body: form,
+      signal: AbortSignal.timeout(timeoutMs),
+    })
+    const body: unknown = await response.json().catch(() => undefined)
+    const { access_token, expires_in, error } = isRecord(body) ? body : {}
+    if (!response.ok || typeof access_token !== 'string')
+      throw new Error(`Cannot get an access token for the upstream: ${describeFault(response, body, error)}`)
+    const seconds = typeof expires_in === 'number' ? expires_in : DEFAULT_SECONDS
+    return { value: `Bearer ${access_token}`, freshForMs: seconds * 1000 - SPARE_MS }
+  }
+
+  const cache = createCachedFetch({ fetch: fetchToken, clock })
+  return {
+    authorization: () => cache.get(auth.tokenUrl),
+    forget: () => cache.forget(auth.tokenUrl),
+  }
+}
+
+/** Names what is wrong with an answer of the token endpoint, and the OAuth error (RFC 6749, 5.2), never more of it. */
+function describeFault({ ok, status }: Response, body: unknown, error: unknown): string {
+  if (ok) return isRecord(body) ? 'its token response has no access_token' : 'its token response is not JSON'
+  const code = typeof error === 'string' && /^[\w-]{1,64}$/.test(error) ? ` with ${error}` : ''
+  return `its token endpoint answered ${status}${code}`
+}
+
+// RFC 6749, 2.3.1: both are form-encoded before they are joined.
+function basicOf({ clientId, clientSecret }: ClientCredentials): string {
+  const encoded = `${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`
+  return `Basic ${Buffer.from(encoded).toString('base64')}`
+}

@@ -1,0 +1,113 @@
+import { exactText, type Interaction, type Params } from '../../../fhir/index.ts'
+import type { Call } from '../call.ts'
+import type { Addresses } from './addresses.ts'
+import type { UpstreamRequest } from './exchange.ts'
+
+const JSON_TYPE = 'application/fhir+json; charset=utf-8'
+
+/** The headers of every request to the upstream: our own. Nothing of the caller's goes by unless it is named. */
+export function headersFor({ requestId }: Pick<Call, 'requestId'>): Readonly<Record<string, string>> {
+  return { accept: 'application/fhir+json', 'accept-encoding': 'gzip, br', 'x-request-id': requestId }
+}
+
+/** A read of an address below the base. */
+export function getting(call: Pick<Call, 'requestId'>, path: string): UpstreamRequest {
+  return { method: 'GET', path, headers: headersFor(call) }
+}
+
+/** A write of what was judged. */
+export function sending(
+  call: Pick<Call, 'requestId'>,
+  method: 'POST' | 'PUT',
+  path: string,
+  body: unknown,
+  addresses: Addresses,
+  more: Readonly<Record<string, string>> = {},
+): UpstreamRequest {
+  return {
+    method,
+    path,
+    headers: {
+      ...headersFor(call),
+      'content-type': JSON_TYPE,
+      prefer: `return=representation, ${STRICT}`,
+      ...more,
+    },
+    body: addresses.inward(exactText(body)),
+  }
+}
+
+// Many servers take addresses of 8 kB and no longer.
+const LONGEST = 6000
+
+/**
+ * A search by GET, or by POST where it was posted: then its parameters are in no log of the upstream. What many patients
+ * make too long for an address is posted too.
+ */
+export function searching(
+  call: Pick<Call, 'requestId'>,
+  path: string,
+  params: Params,
+  posted: boolean,
+  addresses: Addresses,
+): UpstreamRequest {
+  const query = queryOf(params, addresses)
+  if (!posted && query.length <= LONGEST) return getting(call, query === '' ? path : `${path}?${query}`)
+  return {
+    method: 'POST',
+    path: `${path}/_search`,
+    headers: { ...headersFor(call), 'content-type': 'application/x-www-form-urlencoded' },
+    body: query,
+  }
+}
+
+/** R4 http.html#Prefer: a parameter that the upstream does not know is an error, and not ignored. */
+export const STRICT = 'handling=strict'
+
+export function strictly(request: UpstreamRequest): UpstreamRequest {
+  return { ...request, headers: { ...request.headers, prefer: STRICT } }
+}
+
+export function queryOf(params: Params, addresses: Addresses): string {
+  return params
+    .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(addresses.inward(value))}`)
+    .join('&')
+}
+
+/** Where an interaction is, below the base. Made from what was understood, never from what was sent. */
+export function pathOf(interaction: Interaction): string {
+  switch (interaction.kind) {
+    case 'capabilities':
+      return '/metadata'
+    case 'smart-configuration':
+      return '/.well-known/smart-configuration'
+    case 'read':
+    case 'update':
+    case 'patch':
+    case 'delete':
+      return `/${interaction.type}/${interaction.id}`
+    case 'vread':
+      return `/${interaction.type}/${interaction.id}/_history/${interaction.version}`
+    case 'history-instance':
+      return `/${interaction.type}/${interaction.id}/_history`
+    case 'history-type':
+      return `/${interaction.type}/_history`
+    case 'history-system':
+      return '/_history'
+    case 'search-type':
+    case 'create':
+    case 'update-conditional':
+    case 'patch-conditional':
+    case 'delete-conditional':
+      return `/${interaction.type}`
+    case 'search-system':
+    case 'bundle':
+      return ''
+    case 'search-compartment':
+      return `/${interaction.compartment}/${interaction.id}/${interaction.type}`
+    case 'operation': {
+      const { type, id, name } = interaction
+      return `${type === undefined ? '' : `/${type}`}${id === undefined ? '' : `/${id}`}/${name}`
+    }
+  }
+}

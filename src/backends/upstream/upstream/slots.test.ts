@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { type Authenticator, fullAccess } from '../../../smart/index.ts'
+import { condition, type Fhir, patient } from '../../sqlite/testing/fhir.ts'
+import { UPSTREAM_WAITING_PER_GRANT } from '../limits.ts'
+import { type HostileUpstream, json, startHostile } from '../testing/hostile-upstream.ts'
+import { startGateway } from '../testing/start-gateway.ts'
+import { deadlines } from './deadlines.ts'
+import { type Caller, openSlots, type Release } from './slots.ts'
+
+const callerOf = (holder: string, destroyed = false): Caller => ({ holder, connection: { destroyed } })
+
+describe('openSlots', () => {
+  it('gives a grant its share, and the rest to others', () => {
+    const slots = openSlots(4, 2, deadlines())
+    const taken = ['a', 'a', 'b', 'b'].map(it => slots.take(callerOf(it), 1_000))
+    assert.ok(taken.every(it => typeof it === 'function'))
+    assert.ok(slots.take(callerOf('c'), 1_000) instanceof Promise)
+    const others = openSlots(4, 2, deadlines())
+    const third = ['a', 'a', 'a'].map(it => others.take(callerOf(it), 1_000))[2]
+    assert.ok(third instanceof Promise)
+    assert.equal(typeof others.take(callerOf('b'), 1_000), 'function')
+  })
+
+  it('serves what waits in turns, one of each grant', async () => {
+    const slots = openSlots(1, 1, deadlines())
+    const first = slots.take(callerOf('a'), 1_000)
+    assert.ok(typeof first === 'function')
+    const served: string[] = []
+    const all = ['a', 'a', 'a', 'b', 'b', 'c'].map(async (holder, at) => {
+      const release = await slots.take(callerOf(holder), 1_000)
+      assert.ok(typeof release === 'function')
+      served.push(`${holder}${at}`)
+      release()
+    })
+    first()
+    await Promise.all(all)
+    assert.deepEqual(served.map(it => it[0]).join(''), 'abcaba')
+  })
+
+  it('never sends a request that has waited too long or whose caller has disconnected', async () => {
+    const slots = openSlots(1, 1, deadlines())
+    const first = slots.take(callerOf('a'), 1_000)
+    assert.equal(await slots.take(callerOf('b'), 1), 'late')
+    const gone = slots.take(callerOf('c', true), 1_000)
+    const staying = slots.take(callerOf('d'), 1_000)
+    if (typeof first === 'function') first()
+    assert.equal(await gone, 'late')
+    assert.equal(typeof (await staying), 'function')
+  })
+
+  it('refuses at once where too many of a grant wait', () => {
+    const slots = openSlots(1, 1, deadlines())
+    const taken = Array.from({ length: UPSTREAM_WAITING_PER_GRANT + 2 }, () =>
+      slots.take(callerOf('a'), 1_000),
+    )
+    assert.deepEqual([typeof taken[0], taken.at(-1)], ['function' satisfies string, 'crowded'])
+    const other: Release | unknown = slots.take(callerOf('b'), 1_000)
+    assert.ok(other instanceof Promise)
+  })
+})
+
+describe('a grant that holds all the connections that it may', () => {
+  const guard: Authenticator = {
+    authenticate: authorization => ({
+      allowed: true,
+      grant: { scopes: [], subject: authorization ?? '' },
+      decide: () => ({ allowed: true, access: fullAccess }),
+    }),
+  }
+  let upstream: HostileUpstream
+  let fhir: Fhir
+  before(async () => {
+    upstream = await startHostile()
+    fhir = await startGateway(upstream.url, { guard, connections: 4, timeoutMs: 800 })
+    // A search is never answered, anything else at once.
+    upstream.answer((request, response) => {
+      if (request.url?.includes('?')) return
+      json(response, request.url?.includes('Condition') ? condition('c', 'ann') : patient('ann'))
+    })
+  })
+  after(async () => {
+    await fhir.close()
+    await upstream.close()
+  })
+
+  it('leaves the others theirs; what it was answered is never sent; /readyz stays good', async () => {
+    const puts = () => upstream.seen.filter(it => it.line.startsWith('PUT')).length
+    const slow = Array.from({ length: 30 }, () => fhir.as('slow')('GET Condition?code=x'))
+    const sent = fhir.as('slow')('PUT Condition/c', condition('c', 'ann')).then(puts)
+    const read = await fhir.as('other')('GET Patient/ann')
+    assert.equal(read.status, 200)
+    assert.deepEqual(new Set((await Promise.all(slow)).map(it => it.status)), new Set([504]))
+    assert.equal((await fhir.app.inject('/readyz')).statusCode, 200)
+    // Whatever was left to be sent goes before this.
+    assert.equal((await fhir.as('slow')('GET Patient/ann')).status, 200)
+    assert.equal((await fhir.as('other')('GET Condition/c')).status, 200)
+    assert.equal(puts(), await sent)
+    assert.ok(upstream.seen.filter(it => it.line.includes('?')).length < 30)
+  })
+})

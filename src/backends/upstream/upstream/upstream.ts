@@ -1,0 +1,207 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Readable } from 'node:stream'
+import { fail } from '../../../fhir/index.ts'
+import { SHARE_OF_GRANT, UPSTREAM_WAITING_PER_GRANT, WAITING_TIME } from '../limits.ts'
+import type { Problem } from '../problem.ts'
+import type { Addresses } from './addresses.ts'
+import { type Breaker, breaker } from './breaker.ts'
+import { deadlines } from './deadlines.ts'
+import { decoded, decodedStream, joined } from './decode.ts'
+import { type Failure, isFailing, isUnauthorized, type RawAnswer, type UpstreamRequest } from './exchange.ts'
+import { type Passing, passOnce, type Sending, sendOnce } from './send-once.ts'
+import { type Caller, type NoSlot, openSlots } from './slots.ts'
+
+/** What the upstream answered: unpacked, and with our addresses in the place of its own. */
+export interface UpstreamAnswer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+}
+
+export interface StreamedAnswer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: Readable
+}
+
+/** The FHIR server that the gateway stands in front of. */
+export interface Upstream {
+  /** The whole answer, in memory. Without a caller it is a question of the gateway's own. */
+  ask(request: UpstreamRequest, caller?: Caller): Promise<UpstreamAnswer | Problem>
+  /** The answer as it comes, for what has not to be looked at. */
+  pass(request: UpstreamRequest, caller?: Caller): Promise<StreamedAnswer | Problem>
+  /** Asks without regard to earlier failures, and lets others go on when it is there again. */
+  probe(path: string, timeoutMs: number): Promise<RawAnswer | Failure>
+}
+
+export interface UpstreamOptions extends Sending {
+  readonly connections: number
+  readonly addresses: Addresses
+  readonly timeoutMs: number
+  readonly clock: () => number
+  /** Told how every exchange went, but for probes. */
+  readonly onExchange: (answer: RawAnswer | Failure) => void
+  /** Told what is wrong with an answer of the upstream. */
+  readonly warn: (text: string) => void
+}
+
+const TRIES = 3
+
+export function openUpstream(options: UpstreamOptions): Upstream {
+  const { clock, timeoutMs } = options
+  const circuit = breaker(clock)
+  const time = deadlines()
+  const send = (request: UpstreamRequest, ms: number) => sendOnce(request, ms, time, options)
+  const { connections } = options
+  // What is sent has some time left to be answered in.
+  const waitingMs = timeoutMs * WAITING_TIME
+  const slots = openSlots(connections, Math.max(1, Math.floor(connections * SHARE_OF_GRANT)), time)
+
+  function heard<A extends RawAnswer | Failure>(answer: A): A {
+    observe(answer, circuit, options)
+    options.onExchange(answer)
+    return answer
+  }
+
+  /** Asks again, as long as it may help. */
+  async function insist<A extends RawAnswer | Failure>(
+    request: UpstreamRequest,
+    first: A | Failure,
+    deadline: number,
+    attempt: (request: UpstreamRequest, ms: number) => Promise<A | Failure>,
+  ): Promise<A | Failure> {
+    let answer = first
+    let renewed = false
+    for (let tries = 1; ; tries++) {
+      // Its own credentials may have ended early: they are renewed once.
+      if (isUnauthorized(answer) && !renewed) renewed = true
+      else if (!isWorthAnother(request, answer) || tries >= TRIES || clock() >= deadline) return answer
+      answer = heard(await attempt(request, Math.max(deadline - clock(), 1)))
+    }
+  }
+
+  function problemOf(failure: Failure): Problem {
+    // What goes on failing is said by the watch, once.
+    const warn = circuit.isOpen() ? () => undefined : options.warn
+    return problemOn(failure, { ...options, warn })
+  }
+
+  return {
+    async ask(request, caller = GATEWAY) {
+      if (!circuit.admits()) return fail({ problem: 'upstream-away' })
+      const began = clock()
+      const taken = slots.take(caller, waitingMs)
+      const release = taken instanceof Promise ? await taken : taken
+      if (typeof release === 'string') return NO_SLOT[release]
+      try {
+        const deadline = began + timeoutMs
+        const first = heard(await send(request, Math.max(deadline - clock(), 1)))
+        // Mostly it is well, and there is nothing more to wait for.
+        const isFinal = !isUnauthorized(first) && !isWorthAnother(request, first)
+        const answer = isFinal ? first : await insist(request, first, deadline, send)
+        return 'failure' in answer ? problemOf(answer) : read(answer, options)
+      } finally {
+        release()
+      }
+    },
+    async pass(request, caller = GATEWAY) {
+      if (!circuit.admits()) return fail({ problem: 'upstream-away' })
+      const deadline = clock() + timeoutMs
+      const release = await slots.take(caller, waitingMs)
+      if (typeof release === 'string') return NO_SLOT[release]
+      const attempt = (it: UpstreamRequest, ms: number) => passOnce(it, ms, options)
+      const first = heard(await attempt(request, Math.max(deadline - clock(), 1)))
+      const answer = await insist(request, first, deadline, attempt)
+      if ('failure' in answer) {
+        release()
+        return problemOf(answer)
+      }
+      answer.stream.once('close', release)
+      return unpacked(answer, options)
+    },
+    async probe(path, ms) {
+      const answer = await send({ method: 'GET', path, headers: { accept: 'application/fhir+json' } }, ms)
+      observe(answer, circuit, options)
+      return answer
+    },
+  }
+}
+
+const GATEWAY: Caller = { holder: '', connection: { destroyed: false } }
+
+const NO_SLOT = {
+  late: fail({ problem: 'upstream-late' }),
+  crowded: fail({ problem: 'too-many-waiting', limit: UPSTREAM_WAITING_PER_GRANT }),
+} satisfies Record<NoSlot, Problem>
+
+function unpacked({ status, headers, stream }: Passing, options: UpstreamOptions): StreamedAnswer | Problem {
+  const body = decodedStream(stream, encodingOf(headers))
+  if (body) return { status, headers, body: joined(body, options.addresses.outwardStream()) }
+  stream.destroy()
+  return broken('its body is packed in a way that cannot be read', options)
+}
+
+function read(
+  answer: RawAnswer,
+  options: UpstreamOptions,
+): UpstreamAnswer | Problem | Promise<UpstreamAnswer | Problem> {
+  const encoding = encodingOf(answer.headers)
+  // Mostly it is not packed, and there is nothing to wait for.
+  return encoding === ''
+    ? readable(answer, answer.body, options)
+    : decoded(answer.body, encoding, options.responseLimit).then(body => readable(answer, body, options))
+}
+
+function readable(
+  { status, headers }: RawAnswer,
+  body: Buffer | 'too-large' | undefined,
+  options: UpstreamOptions,
+): UpstreamAnswer | Problem {
+  if (body === 'too-large') return tooLarge(options)
+  if (!body) return broken('its body is packed in a way that cannot be read', options)
+  return { status, headers, text: options.addresses.outward(body.toString('utf8')) }
+}
+
+/** Only what changes nothing is sent again, and only where nothing came back. */
+function isWorthAnother({ method }: UpstreamRequest, answer: RawAnswer | Failure): boolean {
+  return method === 'GET' && 'failure' in answer && answer.failure === 'away'
+}
+
+function observe(answer: RawAnswer | Failure, circuit: Breaker, { credentials }: UpstreamOptions): void {
+  if (isFailing(answer)) circuit.failed()
+  else circuit.succeeded()
+  if (isUnauthorized(answer)) credentials.forget()
+}
+
+function problemOn(failure: Failure, options: UpstreamOptions): Problem {
+  switch (failure.failure) {
+    case 'away':
+      options.warn(`Cannot filter the upstream: ${failure.cause}`)
+      return fail({ problem: 'upstream-away' })
+    case 'late':
+      options.warn(`Cannot wait for the upstream any longer: ${options.timeoutMs} ms have passed`)
+      return fail({ problem: 'upstream-late' })
+    case 'unsigned':
+      options.warn(failure.cause)
+      return fail({ problem: 'upstream-away' })
+    case 'too-large':
+      return tooLarge(options)
+  }
+}
+
+function broken(why: string, { warn }: UpstreamOptions): Problem {
+  warn(`Cannot use an answer of the upstream: ${why}`)
+  return fail({ problem: 'upstream-broken', why })
+}
+
+function tooLarge({ warn, responseLimit }: UpstreamOptions): Problem {
+  const excess = `it is larger than ${responseLimit} bytes`
+  warn(`Cannot use an answer of the upstream: ${excess}`)
+  return fail({ problem: 'upstream-broken', why: excess, excess })
+}
+
+function encodingOf(headers: IncomingHttpHeaders): string {
+  return String(headers['content-encoding'] ?? '')
+    .trim()
+    .toLowerCase()
+}

@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict'
+import { afterEach, beforeEach, describe, it, mock } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { fullAccess } from '../../../smart/index.ts'
+import { createLogger } from '../../../web/index.ts'
+import { type Fhir, guardOf, patient, patientAccess } from '../../sqlite/testing/fhir.ts'
+import type { GatewayOptions } from '../index.ts'
+import {
+  type Handler,
+  type HostileUpstream,
+  json,
+  METADATA,
+  startHostile,
+} from '../testing/hostile-upstream.ts'
+import { startGateway } from '../testing/start-gateway.ts'
+
+const guard = guardOf({ all: fullAccess, ann: patientAccess('ann') })
+const AWAY = 'Upstream FHIR server unavailable: it does not answer'
+const REFUSED = 'Upstream FHIR server unavailable: it does not accept the credentials of the gateway'
+const WELL = 'Upstream FHIR server recovered'
+
+interface Watched {
+  readonly upstream: HostileUpstream
+  readonly fhir: Fhir
+  /** Lets time pass until readiness says so; the text of the reason. */
+  until(status: 200 | 503): Promise<string>
+  /** What the log said of the upstream at all. */
+  log(): readonly string[]
+  readonly raw: () => string
+}
+
+async function watched(
+  options: Partial<GatewayOptions>,
+  work: (it: Watched) => Promise<void>,
+): Promise<void> {
+  const upstream = await startHostile()
+  const lines: string[] = []
+  // As the command line has it unless told.
+  const logger = createLogger({ level: 'warn', destination: { write: line => lines.push(line) } })
+  let now = 0
+  const fhir = await startGateway(upstream.url, { guard, logger, clock: () => now, ...options })
+  async function until(status: number): Promise<string> {
+    for (const started = performance.now(); performance.now() - started < 5_000; ) {
+      now += 1_000
+      mock.timers.tick(1_000)
+      await setImmediate()
+      const reply = await fhir.app.inject({ url: '/readyz' })
+      if (reply.statusCode === status) return reply.json().checks[0].reason
+    }
+    throw new Error(`Readiness never said ${status}`)
+  }
+  const log = () =>
+    lines.map(line => JSON.parse(line).msg).filter(text => text.startsWith('Upstream FHIR server'))
+  try {
+    await work({ upstream, fhir, until, log, raw: () => lines.join('') })
+  } finally {
+    await fhir.close()
+    await upstream.close()
+  }
+}
+
+describe('the watch over the upstream', () => {
+  beforeEach(() => mock.timers.enable({ apis: ['setInterval'] }))
+  afterEach(() => mock.timers.reset())
+
+  it('logs one line when the upstream goes away, however often it is asked, and one when it is back', () =>
+    watched({}, async ({ upstream, fhir, until, log, raw }) => {
+      await until(200)
+      assert.deepEqual(log(), [])
+      await upstream.close()
+      assert.equal(await until(503), 'the upstream FHIR server is unavailable: it does not answer')
+      for (let at = 0; at < 10; at++) await Promise.all([until(503), fhir.as('ann')('GET Patient/ann')])
+      assert.deepEqual(log(), [AWAY])
+      assert.match(raw(), /ECONNREFUSED/)
+      await upstream.reopen()
+      await until(200)
+      assert.deepEqual(log(), [AWAY, WELL])
+    }))
+
+  it('logs one line when the upstream does not accept the credentials, and never what they are', () =>
+    watched({ auth: { kind: 'bearer', token: 'of-the-gateway' } }, async ({ upstream, until, log, raw }) => {
+      for (const status of [401, 403]) {
+        upstream.answerMetadata((_request, response) => json(response, {}, status))
+        assert.match(await until(503), /it does not accept the credentials of the gateway$/)
+        for (let at = 0; at < 10; at++) await until(503)
+        upstream.answerMetadata((_request, response) => json(response, METADATA))
+        await until(200)
+      }
+      assert.deepEqual(log(), [REFUSED, WELL, REFUSED, WELL])
+      assert.doesNotMatch(raw(), /of-the-gateway/)
+    }))
+
+  it('is not misled by requests that are refused as well, nor by metadata that are open to everybody', () =>
+    watched({}, async ({ upstream, fhir, until, log }) => {
+      let isRight = false
+      upstream.answer((_request, response) => json(response, {}, isRight ? 200 : 401))
+      await until(200)
+      for (const token of ['ann', 'all']) assert.equal((await fhir.as(token)('GET Patient/ann')).status, 502)
+      await until(503)
+      for (let at = 0; at < 5; at++) {
+        await fhir.as('ann')('GET Patient/ann')
+        await until(503)
+      }
+      isRight = true
+      await until(200)
+      assert.deepEqual(log(), [REFUSED, WELL])
+    }))
+
+  describe('where the gateway has a token of its own', () => {
+    const auth = { kind: 'client-credentials', tokenUrl: 'https://idp.test/t', clientId: 'a' } as const
+    let answer: () => Response
+    let taken: string
+    const own = (work: (it: Watched) => Promise<void>) =>
+      watched({ auth: { ...auth, clientSecret: 'hidden' }, fetch: async () => answer() }, async it => {
+        const handler: Handler = ({ headers }, response) =>
+          json(response, patient('ann'), headers.authorization === `Bearer ${taken}` ? 200 : 401)
+        it.upstream.answerMetadata(handler)
+        it.upstream.answer(handler)
+        await work(it)
+        assert.doesNotMatch(it.raw(), /hidden|first|second/)
+      })
+    const token = (access_token: string) => () => Response.json({ access_token, expires_in: 3600 })
+
+    it('says once that it gets none, and once that it does', () =>
+      own(async ({ until, log, raw }) => {
+        answer = () => new Response('no', { status: 401 })
+        taken = 'first'
+        assert.match(await until(503), /: the gateway gets no access token for it$/)
+        for (let at = 0; at < 10; at++) await until(503)
+        answer = token('first')
+        await until(200)
+        const none = 'Upstream FHIR server unavailable: the gateway gets no access token for it'
+        assert.deepEqual(log(), [none, WELL])
+        assert.match(raw(), /its token endpoint answered 401/)
+      }))
+
+    for (const [what, given, reason] of [
+      [
+        'an OAuth error',
+        () => Response.json({ error: 'invalid_scope' }, { status: 400 }),
+        /answered 400 with invalid_scope"/,
+      ],
+      ['no access token', () => Response.json({ token: 'first' }), /its token response has no access_token"/],
+      ['no JSON', () => new Response('first'), /its token response is not JSON"/],
+    ] as const)
+      it(`says that its token endpoint answers with ${what}`, () =>
+        own(async ({ until, raw }) => {
+          answer = given
+          await until(503)
+          assert.match(raw(), reason)
+        }))
+
+    it('says why its token endpoint is not reached', () =>
+      own(async ({ until, raw }) => {
+        answer = () => {
+          throw new TypeError('fetch failed', { cause: new Error('self-signed certificate') })
+        }
+        await until(503)
+        assert.match(raw(), /"cause":"fetch failed: self-signed certificate"/)
+      }))
+
+    it('gets another when one is not taken any more, whether it is asked for something or not', () =>
+      own(async ({ fhir, until, log }) => {
+        answer = token('first')
+        taken = 'first'
+        await until(200)
+        taken = 'second'
+        await until(503)
+        answer = token('second')
+        await until(200)
+        assert.deepEqual(log(), [REFUSED, WELL])
+        for (const [next, caller] of [
+          ['third', 'all'],
+          ['fourth', 'ann'],
+        ] as const) {
+          taken = next
+          answer = token(next)
+          assert.equal((await fhir.as(caller)('GET Patient/ann')).status, 200)
+        }
+      }))
+  })
+
+  it('does not take one request that fails for an upstream that is away', () =>
+    watched({}, async ({ upstream, fhir, until, log }) => {
+      upstream.answer((request, response) =>
+        request.url?.includes('/Patient/ann') ? json(response, {}, 503) : json(response, patient('x')),
+      )
+      await until(200)
+      assert.equal((await fhir.as('ann')('GET Patient/ann')).status, 503)
+      await until(200)
+      assert.deepEqual(log(), [])
+    }))
+})
