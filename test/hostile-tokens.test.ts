@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test'
 import { openSigningKey } from '../src/auth/keys/signing-key.ts'
 import { encode } from '../src/auth/testing/signing-client.ts'
 import { ensureSecret } from '../src/config/index.ts'
-import { sealer } from '../src/store/index.ts'
+import { createSealer } from '../src/store/index.ts'
 import { HostileClient, json, send } from './support/hostile-client.ts'
 import { type Stack, startStack } from './support/stack.ts'
 
@@ -27,7 +27,7 @@ before(async () => {
   claims = JSON.parse(Buffer.from(body, 'base64url').toString())
   const [row] = await stack.store.db.selectFrom('signing_key').selectAll().execute()
   assert.ok(row)
-  const seal = sealer(ensureSecret(stack.settings))
+  const seal = createSealer(ensureSecret(stack.settings))
   privateKey = openSigningKey(row.private_jwk_sealed, JSON.parse(row.public_jwk), seal).privateKey
 })
 after(() => stack?.close())

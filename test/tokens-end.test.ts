@@ -9,7 +9,7 @@ import { SigningClient } from '../src/auth/testing/signing-client.ts'
 import { ensureSecret } from '../src/config/index.ts'
 import { createInterceptor, type Interceptor } from '../src/interceptor/index.ts'
 import { AUTH_SERVER_TIMEOUT_MS, renewalClaimMs } from '../src/session/limits.ts'
-import { sealer } from '../src/store/index.ts'
+import { createSealer } from '../src/store/index.ts'
 import { type Stack, startStack } from './support/stack.ts'
 
 let stack: Stack
@@ -111,7 +111,7 @@ describe('a key that leaked', () => {
     const token = await buy()
     assert.deepEqual(await statuses(token), [200, 200])
     const { kid = '' } = decodeProtectedHeader(token)
-    assert.ok(await withdrawSigningKey(store, sealer(ensureSecret(settings)), { kid, now: clock() }))
+    assert.ok(await withdrawSigningKey(store, createSealer(ensureSecret(settings)), { kid, now: clock() }))
     await refusedInTime(token)
     assert.deepEqual(await statuses(await buy()), [200, 200])
   })
@@ -149,7 +149,7 @@ describe('a key rotation', () => {
     }
     await step()
     const now = clock()
-    const secret = sealer(ensureSecret(settings))
+    const secret = createSealer(ensureSecret(settings))
     assert.ok(await makeNextSigningKey(store, secret, { now, signsFrom: now + 8_000 }))
     for (let i = 0; i < 24; i++) await step()
     assert.equal(new Set(kids).size, 2)

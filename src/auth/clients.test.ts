@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import * as oauth from 'oauth4webapi'
 import * as oidc from 'openid-client'
-import { sealer, sha256 } from '../store/index.ts'
+import { createSealer, sha256 } from '../store/index.ts'
 import { initialize } from './initialize.ts'
 import { authServer } from './server.ts'
 import { encounter, fhirStandIn, patient } from './testing/fhir-stand-in.ts'
@@ -22,7 +22,7 @@ describe('client libraries', () => {
   let close: () => Promise<void>
   before(async () => {
     const store = await open()
-    const seal = sealer('secret')
+    const seal = createSealer('secret')
     const port = await freePort()
     issuer = new URL(`http://localhost:${port}`)
     const settings = { ...testSettings, issuerUrl: issuer.origin }

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { eachDatabase } from '../../test/support/databases.ts'
-import { openStore, sealer } from '../store/index.ts'
+import { createSealer, openStore } from '../store/index.ts'
 import { isPasswordOf } from './clinician/password.ts'
 import { initialize } from './initialize.ts'
 import { testSettings } from './testing/settings.ts'
 
 eachDatabase((_name, open, create) => {
   describe('initialize', () => {
-    const seal = sealer('secret')
+    const seal = createSealer('secret')
 
     it('makes a sealed signing key, the app’s own client and the test clinician', async () => {
       const store = await open()
@@ -85,7 +85,7 @@ eachDatabase((_name, open, create) => {
       const store = await open()
       await initialize({ settings: testSettings, store, sealer: seal })
       await assert.rejects(
-        initialize({ settings: testSettings, store, sealer: sealer('another secret') }),
+        initialize({ settings: testSettings, store, sealer: createSealer('another secret') }),
         /^Error: Cannot open sealed signing_key\.private_jwk_sealed: it was changed, moved, or sealed with another SMART_SECRET$/,
       )
     })

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { eachDatabase } from '../../test/support/databases.ts'
-import { openSealer, sealer } from './index.ts'
+import { createSealer, openSealer } from './index.ts'
 
-const earlier = sealer('the secret of these tests')
+const earlier = createSealer('the secret of these tests')
 const key = { public_jwk: '{}', created_at: 1 }
 const launch = {
   browser_hash: 'b',
@@ -18,7 +18,7 @@ eachDatabase((_, open) => {
   describe('openSealer', () => {
     it('binds what an earlier version sealed to its row, once, and leaves what another secret sealed', async () => {
       const store = await open()
-      const foreign = sealer('another').seal('x', 'app launch code verifier')
+      const foreign = createSealer('another').seal('x', 'app launch code verifier')
       await store.db
         .insertInto('app_key')
         .values({ ...key, generation: 7, private_jwk_sealed: earlier.seal('a key', 'app key') })

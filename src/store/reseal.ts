@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type SealedCell, type Sealer, sealer } from './sealer.ts'
+import { createSealer, type SealedCell, type Sealer } from './sealer.ts'
 import type { Store } from './store.ts'
 
 /** Every sealed column, with the column that names its row and the purpose that an earlier version sealed it for. */
@@ -21,7 +21,7 @@ const SEALED: readonly (Omit<SealedCell, 'row'> & { readonly id: string; readonl
  * another secret sealed stays as it is, and does not open.
  */
 export async function openSealer(store: Store, secret: string): Promise<Sealer> {
-  const seal = sealer(secret)
+  const seal = createSealer(secret)
   for (const column of SEALED) await reseal(store, seal, column)
   return seal
 }

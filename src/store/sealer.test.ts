@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { sealer } from './index.ts'
+import { createSealer } from './index.ts'
 
-const { seal, open } = sealer('the secret of these tests')
+const { seal, open } = createSealer('the secret of these tests')
 
-describe('sealer', () => {
+describe('createSealer', () => {
   it('opens what it sealed', () => {
     assert.equal(open(seal('Ärztin 🩺', 'tokens'), 'tokens'), 'Ärztin 🩺')
     assert.equal(open(seal('', 'tokens'), 'tokens'), '')
@@ -39,7 +39,7 @@ describe('sealer', () => {
   })
 
   it('does not open what was sealed with another secret', () => {
-    assert.throws(() => sealer('another').open(seal('x', 'tokens'), 'tokens'), /SMART_SECRET/)
+    assert.throws(() => createSealer('another').open(seal('x', 'tokens'), 'tokens'), /SMART_SECRET/)
   })
 
   it('does not open what was changed in any byte, cut short or never sealed', () => {
@@ -50,7 +50,11 @@ describe('sealer', () => {
       changed.writeUInt8(changed.readUInt8(i) ^ 1, i)
       assert.throws(() => open(`v1.${changed.toString('base64url')}`, 'tokens'), /it was changed/)
     }
-    for (const text of ['', 'v1.', 'v1.AAAA', sealed.slice(0, -4), content.toString('base64url')]) {
+    for (const text of [
+      ...['', 'v1.', 'v1.AAAA', sealed.slice(0, -4), content.toString('base64url')],
+      // Another spelling of the same bytes.
+      ...[`${sealed}=`, `${sealed} `, `v1. ${sealed.slice(3)}`, `${sealed}.`],
+    ]) {
       assert.throws(() => open(text, 'tokens'), /Cannot open sealed tokens/)
     }
   })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { after, before, beforeEach } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { type AppServerOptions, appServer } from '../../src/session/index.ts'
-import { openStore, type Store, sealer } from '../../src/store/index.ts'
+import { createSealer, openStore, type Store } from '../../src/store/index.ts'
 import { createLogger } from '../../src/web/index.ts'
 import { AppBrowser } from './app-browser.ts'
 import { type ScriptedEhr, startScriptedEhr } from './scripted-ehr.ts'
@@ -55,7 +55,7 @@ export async function sessionApp(
     bind: ['127.0.0.1'],
     allowedHosts: [],
     store,
-    sealer: sealer('a secret of the tests, long enough'),
+    sealer: createSealer('a secret of the tests, long enough'),
     fhir: { upstreamUrl: undefined, samplePatients: 60 },
     app: {
       clientId: 'sallyport-app',

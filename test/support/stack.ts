@@ -15,7 +15,7 @@ import { fhirServer, openRepository } from '../../src/backends/sqlite/index.ts'
 import { createHostCheck, ensureSecret, readSettings, type Settings } from '../../src/config/index.ts'
 import { createInterceptor } from '../../src/interceptor/index.ts'
 import { appServer } from '../../src/session/index.ts'
-import { openStore, type Store, sealer } from '../../src/store/index.ts'
+import { createSealer, openStore, type Store } from '../../src/store/index.ts'
 import { createLogger, type Logger, listen } from '../../src/web/index.ts'
 import { freePorts } from './free-ports.ts'
 
@@ -46,7 +46,7 @@ export async function startStack({ env = {}, clock = Date.now }: StackOptions = 
   const settings = await settingsFor(folder, env)
   const store = await openStore(settings.databaseUrl)
   const { logger, log } = collectedLog()
-  const seal = sealer(ensureSecret(settings))
+  const seal = createSealer(ensureSecret(settings))
   const counting = createAuditor({ store, failure: settings.audit.failure, clock })
   const audit = settings.audit.kept ? counting : noAudit
   await initialize({ settings, store, sealer: seal, clock })

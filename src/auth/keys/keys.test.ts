@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { decodeProtectedHeader, importJWK, jwtVerify } from 'jose'
-import { type Store, sealer } from '../../store/index.ts'
+import { createSealer, type Store } from '../../store/index.ts'
 import { AuthHouse } from '../testing/auth-house.ts'
 import { oneStore } from '../testing/one-store.ts'
 import { createKeyRing, type KeyRing } from './key-ring.ts'
@@ -27,7 +27,7 @@ describe('GET /oauth2/jwks', () => {
 
 describe('createKeyRing', () => {
   const open = oneStore()
-  const seal = sealer('secret')
+  const seal = createSealer('secret')
 
   async function ringOn(store: Store, time: { now: number }): Promise<KeyRing> {
     await makeFirstSigningKey(store, seal, time.now)
@@ -141,7 +141,7 @@ describe('createKeyRing', () => {
     const store = await open()
     const options = { store, sealer: seal, clock: () => 1, publishedForMs: 1 }
     await assert.rejects(createKeyRing(options).signing(), /there is no signing key/)
-    await makeFirstSigningKey(store, sealer('another'), 1)
+    await makeFirstSigningKey(store, createSealer('another'), 1)
     await assert.rejects(createKeyRing(options).signing(), /Cannot open sealed signing_key/)
   })
 })
@@ -151,7 +151,7 @@ describe('signOwnJwt and verifyOwnJwt', () => {
 
   it('makes what jose verifies, and reads back only what our keys signed, of the right kind', async () => {
     const store = await open()
-    const seal = sealer('secret')
+    const seal = createSealer('secret')
     await makeFirstSigningKey(store, seal, 1)
     const ring = createKeyRing({ store, sealer: seal, clock: () => 1, publishedForMs: 1 })
     const [key, published] = [await ring.signing(), await ring.published()]

@@ -5,7 +5,7 @@ import type { Insertable } from 'kysely'
 import { rsaPair } from '../../../test/support/rsa-pair.ts'
 import type { Auditor } from '../../audit/index.ts'
 import type { Resource } from '../../fhir/index.ts'
-import { randomToken, type Schema, type Store, sealer } from '../../store/index.ts'
+import { createSealer, randomToken, type Schema, type Store } from '../../store/index.ts'
 import type { Logger } from '../../web/index.ts'
 import { fileOrigins } from '../client/origins.ts'
 import type { AuthSettings } from '../context.ts'
@@ -63,7 +63,7 @@ export class AuthHouse {
   static async open(store: Store, options: HouseOptions = {}): Promise<AuthHouse> {
     const settings = { ...testSettings, ...options.settings }
     const fhir = fhirStandIn(settings.fhirBaseUrl, options.resources ?? RESOURCES)
-    const keySealer = sealer('test secret')
+    const keySealer = createSealer('test secret')
     const time = { now: Date.UTC(2026, 10, 13, 14, 0, 0) }
     const clock = () => time.now
     await keepFirstSigningKey(store, keySealer, privateKey, time.now)

@@ -1,10 +1,9 @@
-import { randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { Pool } from 'undici'
 import { gatewayOperations, isProblem, isRecord, type OperationRule } from '../../fhir/index.ts'
 import { createFhirApi, type FhirApiOptions } from '../../fhir-api/index.ts'
 import { createAccessCache } from '../../smart/index.ts'
-import { sealer } from '../../store/index.ts'
+import { createSealer, randomToken, type Sealer } from '../../store/index.ts'
 import type { Context } from './call.ts'
 import { gatewayStatement } from './capability-statement.ts'
 import { handle } from './handle.ts'
@@ -12,7 +11,7 @@ import { behindDoor } from './http/behind.ts'
 import { CONNECTIONS, PROBE_CONNECTIONS, RESPONSE_BYTES } from './limits.ts'
 import { rosterOf } from './membership/membership.ts'
 import { opaqueBy } from './search/opaque.ts'
-import { type LinkSealer, openPages } from './search/pages.ts'
+import { openPages } from './search/pages.ts'
 import { addressesOf } from './upstream/addresses.ts'
 import { upstreamCapabilities } from './upstream/capabilities.ts'
 import { credentials, type UpstreamAuth } from './upstream/credentials.ts'
@@ -41,7 +40,7 @@ export interface GatewayOptions extends FhirApiOptions {
   readonly responseLimit?: number
   readonly connections?: number
   /** Seals paging links. Gateways with the same secret take each other's; by default it is this process's own. */
-  readonly sealer?: LinkSealer
+  readonly sealer?: Sealer
   readonly fetch?: Fetch
 }
 
@@ -96,7 +95,7 @@ function contextOf(options: GatewayOptions, pool: Pool, watching: Watch, clock: 
     judgedBefore: createAccessCache(),
     versionAccess: options.versionAccess ?? 'current',
     rosterOf,
-    pages: openPages(options.sealer ?? sealer(randomBytes(32).toString('base64url'))),
+    pages: openPages(options.sealer ?? createSealer(randomToken())),
     smartConfiguration: configuration,
     async capabilities() {
       const found = await statement.get()

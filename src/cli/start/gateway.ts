@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import type { GatewayOptions, UpstreamAuth } from '../../backends/upstream/index.ts'
 import { ensureSecret, type Settings } from '../../config/index.ts'
-import { sealer } from '../../store/index.ts'
+import { createSealer } from '../../store/index.ts'
 import { CommandFailure } from '../command.ts'
 import { offeredOperations } from '../offered-operations.ts'
 
@@ -32,7 +32,7 @@ export async function openGateway(
     timeoutMs: upstream.timeoutSeconds * 1000,
     responseLimit: upstream.responseLimitMegabytes * 1024 * 1024,
     connections: upstream.connections,
-    sealer: sealer(ensureSecret(settings)),
+    sealer: createSealer(ensureSecret(settings)),
   })
 }
 

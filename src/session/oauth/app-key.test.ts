@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { eachDatabase } from '../../../test/support/databases.ts'
-import { sealer } from '../../store/index.ts'
+import { createSealer } from '../../store/index.ts'
 import { createAppKeys } from './app-key.ts'
 
 const PUBLIC = ['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']
@@ -10,7 +10,7 @@ eachDatabase((_name, open) => {
   describe('createAppKeys', () => {
     it('makes one key for all instances, sealed, and publishes its public part only', async () => {
       const store = await open()
-      const options = { store, sealer: sealer('a secret of the tests'), clock: () => 1 }
+      const options = { store, sealer: createSealer('a secret of the tests'), clock: () => 1 }
       const keys = await Promise.all([1, 2, 3].map(() => createAppKeys(options).signing()))
       assert.equal(new Set(keys.map(key => key.kid)).size, 1)
       const published = await createAppKeys(options).published()
@@ -26,7 +26,7 @@ eachDatabase((_name, open) => {
 
     it('makes another when the secret was changed, and publishes both', async () => {
       const store = await open()
-      const of = (secret: string) => createAppKeys({ store, sealer: sealer(secret), clock: () => 1 })
+      const of = (secret: string) => createAppKeys({ store, sealer: createSealer(secret), clock: () => 1 })
       const before = await of('the secret of before').signing()
       const after = await of('the secret of now').signing()
       assert.notEqual(before.kid, after.kid)

@@ -3,7 +3,7 @@ import { after, beforeEach, describe, it } from 'node:test'
 import type { AppBrowser } from '../../../test/support/app-browser.ts'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { launched, sessionApp, useAppHouse } from '../../../test/support/session-app.ts'
-import { openStore, sealer, sweep } from '../../store/index.ts'
+import { createSealer, openStore, sweep } from '../../store/index.ts'
 
 eachDatabase((name, _open, create) => {
   let databaseUrl = ''
@@ -211,7 +211,7 @@ eachDatabase((name, _open, create) => {
     it('is over', async () => {
       const other = await sessionApp(house.store, [house.ehr.fhirBaseUrl], {
         clock: house.clock,
-        sealer: sealer('another secret, long enough'),
+        sealer: createSealer('another secret, long enough'),
       })
       const cookies = Object.fromEntries(browser.cookies)
       const response = await other.inject({ method: 'GET', url: '/api/patient', cookies })

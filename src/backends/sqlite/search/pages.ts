@@ -1,5 +1,6 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { Params } from '../../../fhir/index.ts'
+import { createSealer } from '../../../store/index.ts'
 import type { Database, SqlValue } from '../repository/database.ts'
 
 /** Where a search or a history goes on: what was asked, and the place of the last thing shown. */
@@ -26,30 +27,16 @@ export interface Pages {
 /** The name of the parameter that carries a page. */
 export const PAGE = '_page'
 
-const ALGORITHM = 'aes-256-gcm'
-const [IV, TAG] = [12, 16]
+const PURPOSE = 'paging link of the embedded server'
 
 /** The key is made once and kept with the data, so that links outlive a restart. */
 export function openPages(database: Database): Pages {
-  const key = keyOf(database)
+  const sealer = createSealer(Buffer.from(keyOf(database)).toString('base64url'))
   return {
-    seal(place) {
-      const iv = randomBytes(IV)
-      const cipher = createCipheriv(ALGORITHM, key, iv)
-      const sealed = Buffer.concat([iv, cipher.update(JSON.stringify(place), 'utf8'), cipher.final()])
-      return Buffer.concat([sealed, cipher.getAuthTag()]).toString('base64url')
-    },
+    seal: place => sealer.seal(JSON.stringify(place), PURPOSE),
     open(text) {
-      const sealed = Buffer.from(text, 'base64url')
-      if (sealed.length <= IV + TAG || sealed.toString('base64url') !== text) return undefined
-      const decipher = createDecipheriv(ALGORITHM, key, sealed.subarray(0, IV))
-      decipher.setAuthTag(sealed.subarray(-TAG))
-      try {
-        const opened = Buffer.concat([decipher.update(sealed.subarray(IV, -TAG)), decipher.final()])
-        return JSON.parse(opened.toString('utf8')) as Place
-      } catch {
-        return undefined
-      }
+      const opened = sealer.tryOpen(text, PURPOSE)
+      return opened === undefined ? undefined : JSON.parse(opened)
     },
   }
 }

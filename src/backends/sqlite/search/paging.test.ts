@@ -31,7 +31,7 @@ describe('paging', () => {
     const first = await fhir('GET Patient?_count=2&_sort=family')
     assert.deepEqual([idsOf(first).length, first.body.total], [2, 3])
     const next = nextOf(first) ?? ''
-    assert.match(next, new RegExp(`^${BASE}/Patient\\?_page=[\\w-]+$`))
+    assert.match(next, new RegExp(`^${BASE}/Patient\\?_page=[\\w.-]+$`))
     const second = await fhir(`GET ${next}`)
     assert.deepEqual([idsOf(second).join(), second.body.total, nextOf(second)], ['cy', 3, undefined])
   })

@@ -1,4 +1,5 @@
 import type { Params } from '../../../fhir/index.ts'
+import type { Sealer } from '../../../store/index.ts'
 import type { Spot } from './fetch-page.ts'
 
 /** Where a search or a history goes on at the upstream, and whose it is. */
@@ -27,21 +28,13 @@ export const PAGE = '_gateway-page'
 
 const PURPOSE = 'paging link of the gateway'
 
-/** `sealer` of the store; gateways that share a secret share their links. */
-export interface LinkSealer {
-  seal(text: string, purpose: string): string
-  open(sealed: string, purpose: string): string
-}
-
-export function openPages(sealer: LinkSealer): Pages {
+/** Gateways that share a secret share their links. */
+export function openPages(sealer: Sealer): Pages {
   return {
     seal: place => sealer.seal(JSON.stringify(place), PURPOSE),
     open(text) {
-      try {
-        return JSON.parse(sealer.open(text, PURPOSE)) as Place
-      } catch {
-        return undefined
-      }
+      const opened = sealer.tryOpen(text, PURPOSE)
+      return opened === undefined ? undefined : JSON.parse(opened)
     },
   }
 }
