@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import type { Insertable } from 'kysely'
 import { fileOrigins } from '../../src/auth/client/origins.ts'
 import { openStore, type Schema, type Store } from '../../src/store/index.ts'
-import type { MeasuredServers } from '../support/measured-servers.ts'
+import { APPS, type MeasuredServers } from '../support/measured-servers.ts'
 
 const OBSERVATIONS = 1_000
-const APPS = 300
+const SEEDED_APPS = 300
 const AUDIT_RECORDS = 20_000
 /** Few enough for one statement. */
 const AT_ONCE = 500
@@ -45,7 +45,9 @@ export async function loadStore({ folder }: MeasuredServers): Promise<void> {
   const store = await openStore(`sqlite:${join(folder, 'data/sallyport.db')}`)
   await store.db.transaction().execute(async db => {
     const { id: clinicianId } = await db.selectFrom('clinician').select('id').executeTakeFirstOrThrow()
-    for (let at = 0; at < APPS; at++) await addApp({ ...store, db }, at, clinicianId)
+    for (const [id, app] of Object.entries(APPS))
+      await addClient(db, id, { redirect_uris: [app.redirectUri], scope: app.scope, first_party: true })
+    for (let at = 0; at < SEEDED_APPS; at++) await addSeededApp(db, at, clinicianId)
     const records = Array.from({ length: AUDIT_RECORDS }, (_, at) => auditRecord(at))
     for (let from = 0; from < records.length; from += AT_ONCE)
       await db
@@ -56,19 +58,13 @@ export async function loadStore({ folder }: MeasuredServers): Promise<void> {
   await store.close()
 }
 
-async function addApp({ db }: Pick<Store, 'db'>, at: number, clinicianId: string): Promise<void> {
+type Db = Store['db']
+
+async function addSeededApp(db: Db, at: number, clinicianId: string): Promise<void> {
   const [client_id, now] = [`seeded-${at}`, Date.now()]
   const redirect_uris = Array.from({ length: 20 }, (_, uri) => `https://app-${at}-${uri}.example/callback`)
-  await db
-    .insertInto('client')
-    .values({
-      ...{ client_id, name: `App ${at}`, description: null, logo_url: `https://app-${at}.example/logo.png` },
-      ...{ auth_method: 'none', secret_hash: null, jwks: null, jwks_url: null, first_party: false },
-      ...{ redirect_uris: JSON.stringify(redirect_uris), launch_url: `https://app-${at}.example/launch` },
-      ...{ scope: 'launch offline_access patient/*.rs', approved: at % 2 === 0, created_at: now },
-    })
-    .execute()
-  await fileOrigins(db, client_id)
+  const scope = 'launch offline_access patient/*.rs'
+  await addClient(db, client_id, { redirect_uris, scope, first_party: false, approved: at % 2 === 0 })
   const grants = Array.from({ length: 5 }, (_, patient) => ({
     ...{ id: `grant-${at}-${patient}`, client_id, clinician_id: clinicianId, login_id_hash: null },
     ...{ scope: 'offline_access patient/*.rs', patient_id: `patient-${patient}`, encounter_id: null },
@@ -78,11 +74,41 @@ async function addApp({ db }: Pick<Store, 'db'>, at: number, clinicianId: string
   await db.insertInto('grant').values(grants).execute()
 }
 
+async function addClient(
+  db: Db,
+  client_id: string,
+  {
+    redirect_uris,
+    approved = true,
+    ...app
+  }: {
+    readonly redirect_uris: readonly string[]
+    readonly scope: string
+    readonly first_party: boolean
+    readonly approved?: boolean
+  },
+): Promise<void> {
+  await db
+    .insertInto('client')
+    .values({
+      ...{ client_id, name: client_id, description: null, logo_url: `https://${client_id}.example/logo.png` },
+      ...{ auth_method: 'none', secret_hash: null, jwks: null, jwks_url: null, ...app, approved },
+      ...{ redirect_uris: JSON.stringify(redirect_uris), launch_url: `https://${client_id}.example/launch` },
+      created_at: Date.now(),
+    })
+    .execute()
+  await fileOrigins(db, client_id)
+}
+
 function auditRecord(at: number): Insertable<Schema['audit_event']> {
   return {
     ...{ at: Date.now() - at, server: 'fhir', kind: 'fhir', interaction: 'read', allowed: at % 3 > 0 },
     ...{ status: at % 3 > 0 ? 200 : 403, method: 'GET', request: `Observation/${at}`, resource_id: `${at}` },
-    ...{ resource_type: 'Observation', patient_id: `patient-${at % 50}`, client_id: `seeded-${at % APPS}` },
+    ...{
+      resource_type: 'Observation',
+      patient_id: `patient-${at % 50}`,
+      client_id: `seeded-${at % SEEDED_APPS}`,
+    },
     ...{ patients: null, subject: null, fhir_user: null, decided_by: null, reason: null, launch_id: null },
     ...{ request_id: null, address: null, repeats: null, delivery_id: null },
   }

@@ -1,8 +1,11 @@
 /**
- * Loaded into a server's process (`--import`). Tells the parent process how much processor time the event loop spent
- * without a pause since it was asked to begin, beside a fixed piece of work in the same process: the ratio of the two
- * is the same on a fast and on a slow machine.
+ * Loaded into a server's process (`--import`). Tells the parent process what a request cost the server since it was
+ * asked to begin: the most processor time that the event loop spent without a pause, beside a fixed piece of work in the
+ * same process (the ratio of the two is the same on a fast and on a slow machine), and the most memory.
  */
+import { getHeapStatistics } from 'node:v8'
+
+/** Like a FHIR server, the fixed piece of work parses and writes JSON, and leaves garbage behind. */
 const WORK = JSON.stringify(
   Array.from({ length: 2_000 }, (_, at) => ({
     resourceType: 'Observation',
@@ -19,57 +22,103 @@ const WORK = JSON.stringify(
   })),
 )
 
+/**
+ * - `roughly`: quick, and never less than the truth. Time is in the shortest unit seen so far, memory is all that was
+ *   allocated, collected or not.
+ * - `carefully`: garbage of earlier requests is collected before, and the unit is measured before and after. Memory
+ *   includes the garbage of the request that was not yet collected.
+ * - `collecting`: garbage is also collected between the turns of the event loop. Memory is what the request keeps, and
+ *   all garbage of the turn that is under way. Time is not measured.
+ */
+export type Measurement = 'roughly' | 'carefully' | 'collecting'
+
 export interface Cost {
-  /** The longest stretch, in milliseconds of processor time. */
-  readonly busy: number
-  /** The fixed piece of work, likewise. */
-  readonly unit: number
-  /** Most memory beyond what was used at the beginning, in bytes, garbage that was not yet collected included. */
+  /** The longest stretch of processor time, in units of the fixed piece of work. */
+  readonly units: number
+  /** Bytes. */
   readonly memory: number
 }
+
+/** How much a turn allocates before a collection after it is worth its time. */
+const COLLECTED = 8 * 1024 * 1024
 
 function processorTime(): number {
   const { user, system } = process.threadCpuUsage()
   return (user + system) / 1000
 }
 
-function memory(): number {
+function usedMemory(): number {
   const { heapUsed, external } = process.memoryUsage()
   return heapUsed + external
 }
 
-/** The median of five. */
-function measureUnit(): number {
-  const times = Array.from({ length: 5 }, () => {
-    const began = processorTime()
-    for (let at = 0; at < 2; at++) JSON.stringify(JSON.parse(WORK))
-    return processorTime() - began
-  })
-  return times.sort((a, b) => a - b)[2] ?? 0
+function allocated(): number {
+  return getHeapStatistics().total_allocated_bytes
 }
 
-let [last, longest, used, most, unit] = [processorTime(), 0, 0, 0, 0]
+function timeWork(): number {
+  const began = processorTime()
+  for (let at = 0; at < 2; at++) JSON.stringify(JSON.parse(WORK))
+  return processorTime() - began
+}
+
+/** The median of five. */
+function measureUnit(): number {
+  const times = Array.from({ length: 5 }, timeWork).sort((a, b) => a - b)
+  quickest = Math.min(quickest, ...times)
+  return times[2] ?? 0
+}
+
+let quickest = Number.POSITIVE_INFINITY
+let measurement: Measurement = 'roughly'
+let [unit, last, longest] = [0, 0, 0]
+let [usedBefore, usedLast, mostUsed] = [0, 0, 0]
+let [allocatedBefore, leastExternal, mostExternal] = [0, 0, 0]
+
+function begin(asked: Measurement): void {
+  measurement = asked
+  if (asked !== 'roughly') globalThis.gc?.()
+  if (asked === 'carefully' || quickest === Number.POSITIVE_INFINITY) unit = measureUnit()
+  usedBefore = usedLast = mostUsed = usedMemory()
+  allocatedBefore = allocated()
+  leastExternal = process.memoryUsage().external
+  mostExternal = 0
+  longest = 0
+  last = processorTime()
+}
 
 function look(): void {
   longest = Math.max(longest, processorTime() - last)
-  most = Math.max(most, memory())
+  lookAtMemory()
   last = processorTime()
+}
+
+function lookAtMemory(): void {
+  const { heapUsed, external } = process.memoryUsage()
+  mostUsed = Math.max(mostUsed, heapUsed + external)
+  leastExternal = Math.min(leastExternal, external)
+  mostExternal = Math.max(mostExternal, external - leastExternal)
+  if (measurement !== 'collecting' || heapUsed + external - usedLast < COLLECTED) return
+  globalThis.gc?.()
+  usedLast = usedMemory()
+}
+
+function end(): Cost {
+  look()
+  if (measurement === 'roughly')
+    return { units: longest / quickest, memory: allocated() - allocatedBefore + mostExternal }
+  const memory = mostUsed - usedBefore
+  if (measurement === 'collecting') return { units: 0, memory }
+  // Before and after: other processes may have slowed this one down in between.
+  return { units: longest / Math.max(unit, measureUnit()), memory }
 }
 
 setInterval(look, 2).unref()
 
-process.on('message', message => {
-  if (message === 'begin') {
-    globalThis.gc?.()
-    unit = measureUnit()
-    ;[used, most] = [memory(), memory()]
-    ;[last, longest] = [processorTime(), 0]
-    process.send?.('began')
-  } else {
-    look()
-    // Before and after: other processes may have slowed this one down in between.
-    const cost: Cost = { busy: longest, unit: Math.max(unit, measureUnit()), memory: most - used }
-    process.send?.(cost)
-  }
+process.on('message', (message: Measurement | 'end') => {
+  if (message === 'end') return process.send?.(end())
+  begin(message)
+  return process.send?.('began')
 })
+process.on('disconnect', () => process.exit())
 process.channel?.unref()

@@ -5,8 +5,7 @@ import { request } from 'node:http'
 import { join, resolve } from 'node:path'
 import { SigningClient } from '../../src/auth/testing/signing-client.ts'
 import { startUpstream } from '../../src/backends/upstream/testing/start-gateway.ts'
-import { sallyport } from './command-line.ts'
-import type { Cost } from './cost-probe.ts'
+import type { Cost, Measurement } from './cost-probe.ts'
 import { json, send } from './hostile-client.ts'
 import { HttpClinician } from './http-clinician.ts'
 import { newPlace, type Place } from './started.ts'
@@ -49,7 +48,7 @@ export interface Measured extends Received {
 /** The servers of `sallyport start` in a process of their own, which tells what a request costs it. */
 export interface MeasuredServers extends Place {
   /** Sends one request and waits for its response. */
-  measure(url: string, sent?: Sent): Promise<Measured>
+  measure(measurement: Measurement, url: string, sent?: Sent): Promise<Measured>
   /** The headers of a back end that may do everything. */
   readonly backEnd: { readonly authorization: string }
   /** A clinician who has signed in. */
@@ -61,7 +60,6 @@ export async function startMeasuredServers(
   env: Readonly<Record<string, string>> = {},
 ): Promise<MeasuredServers> {
   const place = await newPlace(env)
-  for (const [id, app] of Object.entries(APPS)) await addClient(place, id, app)
   const probe = join(ROOT, 'test/support/cost-probe.ts')
   const child = spawn(
     process.execPath,
@@ -82,7 +80,7 @@ export async function startMeasuredServers(
     ...place,
     clinician,
     backEnd: await findBackEnd(place),
-    measure: (url, sent) => measure(child, url, sent),
+    measure: (measurement, url, sent) => measure(child, measurement, url, sent),
     async end() {
       const ended = once(child, 'exit')
       child.kill()
@@ -113,13 +111,18 @@ async function waitUntilRunning(child: ChildProcess): Promise<void> {
   }
 }
 
-async function measure(child: ChildProcess, url: string, sent: Sent = {}): Promise<Measured> {
-  await ask(child, 'begin')
+async function measure(
+  child: ChildProcess,
+  measurement: Measurement,
+  url: string,
+  sent: Sent = {},
+): Promise<Measured> {
+  await ask(child, measurement)
   const received = await exchange(url, sent)
   return { ...received, cost: (await ask(child, 'end')) as Cost }
 }
 
-async function ask(child: ChildProcess, message: 'begin' | 'end'): Promise<unknown> {
+async function ask(child: ChildProcess, message: Measurement | 'end'): Promise<unknown> {
   const answered = once(child, 'message')
   child.send(message)
   return (await answered)[0]
@@ -165,15 +168,6 @@ async function findBackEnd(place: Place): Promise<{ readonly authorization: stri
   }
   const issued = await send(`${authUrl}/oauth2/token`, { method: 'POST', body: new URLSearchParams(form) })
   return { authorization: `Bearer ${JSON.parse(issued.body).access_token}` }
-}
-
-async function addClient({ env, folder }: Place, id: string, app: (typeof APPS)[AppId]): Promise<void> {
-  const options = ['--launch-url', 'https://app.example/launch', '--public', '--first-party']
-  const { exitCode, stderr } = await sallyport(
-    ['client', 'add', '--id', id, '--redirect-uri', app.redirectUri, '--scope', app.scope, ...options],
-    { env, cwd: folder },
-  )
-  if (exitCode !== 0) throw new Error(stderr)
 }
 
 /** The authorization request of an app for a patient, up to where the clinician is asked for consent. */
