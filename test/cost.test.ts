@@ -4,7 +4,7 @@
  * process of their own with default settings. Time is processor time in units of a fixed piece of work that the same
  * process does just before (test/support/cost-probe.ts), so that a slow or busy machine changes nothing.
  *
- * `COST_REPORT=1` prints what each case costs.
+ * `COST_REPORT=1 npm test -- --verbose test/cost.test.ts` prints what each case costs.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'

@@ -19,6 +19,7 @@ import {
   codings,
   condition,
   created,
+  NO_NOTES,
   narrative,
   nest,
   notes,
@@ -42,6 +43,7 @@ const SORTED = [
 const REPLACE_CODE = `[{"name":"type","valueCode":"replace"},{"name":"path","valueString":"Condition.code.text"},{"name":"value","valueString":"x"}]`
 const longPath = (characters: number) =>
   `[{"name":"type","valueCode":"delete"},{"name":"path","valueString":"Condition.${'a'.repeat(characters - 10)}"}]`
+const ADD_NOTES = repeat(LIMITS.PATCH_OPERATIONS - 1, () => ADD_NOTE)
 const large = (operations: number, operation: string) => [
   `{"op":"add","path":"/note","value":[${repeat(40_000, () => '{"text":"x"}').join(',')}]}`,
   ...repeat(operations - 1, () => operation),
@@ -57,7 +59,7 @@ export const ACCEPTED: Cases = {
     '/Binary',
     `{"resourceType":"Binary","contentType":"text/plain","data":"${'AAAA'.repeat(LIMITS.BODY_BYTES / 4 - 50)}"}`,
   ),
-  'bytes of a body: raw content': send('POST', '/Binary', 'x'.repeat(6_000_000), {
+  'bytes of a body: raw content': send('POST', '/Binary', 'x'.repeat(3_900_000), {
     'content-type': 'text/plain',
   }),
   'bytes of a body after decompression': send(
@@ -110,28 +112,28 @@ export const ACCEPTED: Cases = {
   'a page of AuditEvents': get('/AuditEvent?_count=1000'),
   'Observations that $lastn returns': get('/Observation/$lastn?patient=grown&code:missing=true&max=1000'),
   'metadata, compressed': get('/metadata', { 'accept-encoding': 'br' }),
-  'operations of a JSON Patch': jsonPatch(repeat(LIMITS.PATCH_OPERATIONS, () => ADD_NOTE)),
+  'operations of a JSON Patch': jsonPatch([NO_NOTES, ...ADD_NOTES]),
   'operations of a JSON Patch on a large value': jsonPatch(large(LIMITS.PATCH_OPERATIONS, ADD_NOTE)),
   'operations of a FHIRPath Patch': fhirPathPatch(repeat(LIMITS.PATCH_OPERATIONS, () => REPLACE_CODE)),
-  'entries of a batch: reads': gets('batch', 'Patient/grown', LIMITS.BUNDLE_ENTRIES),
+  'entries of a batch: reads': gets('batch', 'Patient/grown', LIMITS.BATCH_ENTRIES),
   'entries of a batch: creates': bundle(
     'batch',
-    repeat(LIMITS.BUNDLE_ENTRIES, at => created(condition(), at)),
+    repeat(LIMITS.BATCH_ENTRIES, at => created(condition(), at)),
   ),
   'entries of a transaction: creates': bundle(
     'transaction',
-    repeat(LIMITS.BUNDLE_ENTRIES, at => created(condition(), at)),
+    repeat(LIMITS.TRANSACTION_ENTRIES, at => created(condition(), at)),
   ),
   'JSON Patches of a batch': bundle(
     'batch',
-    repeat(14, () => patched(1_000)),
+    repeat(14, at => patched([at === 0 ? NO_NOTES : ADD_NOTE, ...ADD_NOTES])),
   ),
-  'response of a batch: pages': gets('batch', 'Observation?_count=1000', LIMITS.BUNDLE_ENTRIES),
-  'response of a batch: histories': gets('batch', '_history?_count=1000', LIMITS.BUNDLE_ENTRIES),
+  'response of a batch: pages': gets('batch', 'Observation?_count=1000', LIMITS.BATCH_ENTRIES),
+  'response of a batch: histories': gets('batch', '_history?_count=1000', LIMITS.BATCH_ENTRIES),
   'response of a batch: $everything': gets(
     'batch',
     'Patient/grown/$everything?_count=1000',
-    LIMITS.BUNDLE_ENTRIES,
+    LIMITS.BATCH_ENTRIES,
   ),
   'a long list in Prefer and If-None-Match': get('/Patient/grown', {
     prefer: repeat(2_000, () => 'a=b').join(','),
@@ -149,12 +151,12 @@ export const REFUSED: RefusedCases = {
     }),
   ],
   'bytes of a body': [
-    /8388608 bytes/,
+    /5242880 bytes/,
     post('/Observation', observation(`"valueString":"${'x'.repeat(9_000_000)}"`)),
   ],
-  'bytes of a form': [/8388608 bytes/, search('Observation', `code=${'x'.repeat(15_000_000)}`)],
+  'bytes of a form': [/5242880 bytes/, search('Observation', `code=${'x'.repeat(15_000_000)}`)],
   'bytes of a body after decompression': [
-    /8388608 bytes/,
+    /5242880 bytes/,
     send('POST', '/Observation', gzipSync(Buffer.alloc(200_000_000, 'x')), GZIP),
   ],
   'levels of a body: arrays': [/500 levels/, post('/Observation', nest(1_000_000, '[', ']'))],
@@ -249,8 +251,8 @@ export const REFUSED: RefusedCases = {
       ...repeat(40, () => '{"op":"copy","from":"/note","path":"/note/-"}'),
     ]),
   ],
-  'a long path of a JSON Patch': [
-    /./,
+  'characters of a path in a JSON Patch': [
+    /1000 characters/,
     jsonPatch([`{"op":"add","path":"${'/a'.repeat(1_000_000)}","value":1}`]),
   ],
   'levels of a value in a patch': [
@@ -262,9 +264,9 @@ export const REFUSED: RefusedCases = {
     fhirPathPatch(repeat(LIMITS.PATCH_OPERATIONS + 1, () => REPLACE_CODE)),
   ],
   'characters of a path in a FHIRPath Patch': [/1000 characters/, fhirPathPatch([longPath(1_000_000)])],
-  'entries of a batch': [/2000 entries/, gets('batch', 'Patient/grown', 10_000)],
+  'entries of a batch': [/batch may have up to 2000 entries/, gets('batch', 'Patient/grown', 10_000)],
   'entries of a transaction': [
-    /2000 entries/,
+    /transaction may have up to 1000 entries/,
     bundle(
       'transaction',
       repeat(10_000, at => created(condition(), at)),
@@ -274,7 +276,7 @@ export const REFUSED: RefusedCases = {
     /1048576 characters of base64/,
     bundle(
       'batch',
-      repeat(100, () => patched(1_000)),
+      repeat(40, () => patched(ADD_NOTES)),
     ),
   ],
   'search values of a transaction': [
@@ -298,7 +300,9 @@ export const REFUSED: RefusedCases = {
 export const ANSWERED: Cases = {
   'searches of a transaction': bundle(
     'transaction',
-    repeat(LIMITS.BUNDLE_ENTRIES, at => created(condition(), at, `,"ifNoneExist":"identifier=urn:x|${at}"`)),
+    repeat(LIMITS.TRANSACTION_ENTRIES, at =>
+      created(condition(), at, `,"ifNoneExist":"identifier=urn:x|${at}"`),
+    ),
   ),
   'levels of a body': post('/Basic', nest(LIMITS.JSON_DEPTH - 1, '{"a":', '}', '1')),
 }

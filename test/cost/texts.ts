@@ -38,11 +38,13 @@ export function created(resource: string, at: number, more = ''): string {
 }
 
 /** An entry of a Bundle that patches the same Condition. */
-export function patched(operations: number): string {
-  const patch = `[${repeat(operations, () => ADD_NOTE).join(',')}]`
+export function patched(operations: readonly string[]): string {
+  const patch = `[${operations.join(',')}]`
   const data = Buffer.from(patch).toString('base64')
   const resource = `{"resourceType":"Binary","contentType":"application/json-patch+json","data":"${data}"}`
   return `{"request":{"method":"PATCH","url":"Condition/grown"},"resource":${resource}}`
 }
 
+/** So that a case finds the Condition as it was, however often it is sent. */
+export const NO_NOTES = '{"op":"add","path":"/note","value":[]}'
 export const ADD_NOTE = '{"op":"add","path":"/note/0","value":{"text":"x"}}'

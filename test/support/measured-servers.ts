@@ -91,9 +91,11 @@ export async function startMeasuredServers(
 }
 
 /** The same with the gateway in the place of the embedded FHIR server. */
-export async function startMeasuredGateway(): Promise<MeasuredServers> {
+export async function startMeasuredGateway(
+  env: Readonly<Record<string, string>> = {},
+): Promise<MeasuredServers> {
   const upstream = await startUpstream()
-  const servers = await startMeasuredServers({ SMART_FHIR_UPSTREAM_URL: upstream.url })
+  const servers = await startMeasuredServers({ ...env, SMART_FHIR_UPSTREAM_URL: upstream.url })
   return {
     ...servers,
     async end() {
