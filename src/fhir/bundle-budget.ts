@@ -6,6 +6,8 @@ import type { FhirProblem } from './problem.ts'
 export interface BundleBudget {
   /** Why no further entry is processed; undefined while there is some budget left. */
   problem(): FhirProblem | undefined
+  /** Writes an entry if the response has room for it. Content that is too long is not written a second time. */
+  fitEntry(content: string | undefined, write: () => string): string | undefined
   /** Whether the response has room for this text. Takes the room if it has; else no other entry gets any. */
   takeRoom(text: string): boolean
   /** Adds milliseconds of work. */
@@ -15,17 +17,24 @@ export interface BundleBudget {
 export function openBundleBudget(connection: { readonly destroyed: boolean }): BundleBudget {
   let room = BUNDLE_RESPONSE_BYTES
   let work = 0
+
+  function takeRoom(text: string): boolean {
+    const bytes = text.length > room ? text.length : Buffer.byteLength(text)
+    const fits = room >= bytes
+    room = fits ? room - bytes : -1
+    return fits
+  }
+
   return {
     problem() {
       if (connection.destroyed) return CLIENT_GONE
       if (room < 0) return RESPONSE_TOO_LARGE
       return work > BUNDLE_WORK_MS ? TOO_MUCH_WORK : undefined
     },
-    takeRoom(text) {
-      const bytes = Buffer.byteLength(text)
-      const fits = room >= bytes
-      room = fits ? room - bytes : -1
-      return fits
+    takeRoom,
+    fitEntry(content, write) {
+      const text = content !== undefined && content.length > room ? content : write()
+      return takeRoom(text) ? text : undefined
     },
     addWork(ms) {
       work += ms

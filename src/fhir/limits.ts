@@ -5,7 +5,7 @@
  */
 
 /** Bytes of a request body. */
-export const BODY_BYTES = 8 * 1024 * 1024
+export const BODY_BYTES = 5 * 1024 * 1024
 /** Levels of objects and arrays in JSON. A valid resource has about 200 at most: see `validate`. */
 export const JSON_DEPTH = 500
 /** Values in JSON: members of objects and items of arrays. */
@@ -43,13 +43,15 @@ export const PATCH_OPERATIONS = 1_000
 export const PATCH_COPIED_CHARACTERS = 1024 * 1024
 /** Levels of a value in a patch. No valid resource is nested more deeply (see `validate`). */
 export const PATCH_DEPTH = 100
-/** Characters of a path in a FHIRPath Patch. */
+/** Characters of a path in a patch. */
 export const PATCH_PATH_CHARACTERS = 1_000
 /** Elements that all operations of a FHIRPath Patch together may look at. */
 export const PATCH_ELEMENTS = 200_000
 
-/** Entries of a batch or transaction. */
-export const BUNDLE_ENTRIES = 2_000
+/** Entries of a batch. */
+export const BATCH_ENTRIES = 2_000
+/** Entries of a transaction, which nothing interrupts. */
+export const TRANSACTION_ENTRIES = 1_000
 /** Characters of the JSON Patches in a batch or transaction, which come in base64. */
 export const BUNDLE_PATCH_CHARACTERS = 1024 * 1024
 /** Bytes that the response to a batch or transaction may have. */

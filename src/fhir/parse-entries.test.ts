@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { fail } from './failure.ts'
-import { BUNDLE_ENTRIES } from './limits.ts'
+import { BATCH_ENTRIES, TRANSACTION_ENTRIES } from './limits.ts'
 import { parseEntries } from './parse-entries.ts'
 
 const base = 'http://localhost:8080/fhir'
@@ -27,12 +27,19 @@ describe('parseEntries', () => {
     assert.deepEqual(parseEntries(bundle({}), base), bad('Cannot process entry: it has no request', 0))
   })
 
-  it('takes two thousand entries and no more', () => {
-    const most = Array.from({ length: BUNDLE_ENTRIES }, () => get)
-    assert.equal(BUNDLE_ENTRIES, 2_000)
-    assert.ok('entries' in parseEntries(bundle(...most), base))
-    const more = parseEntries(bundle(...most, get), base)
-    assert.equal('problem' in more && more.problem, 'too-costly')
+  it('takes two thousand entries of a batch, and one thousand of a transaction', () => {
+    assert.deepEqual([BATCH_ENTRIES, TRANSACTION_ENTRIES], [2_000, 1_000])
+    for (const [type, count] of [
+      ['batch', BATCH_ENTRIES],
+      ['transaction', TRANSACTION_ENTRIES],
+    ] as const) {
+      const most = { ...bundle(...Array.from({ length: count }, () => get)), type }
+      assert.ok('entries' in parseEntries(most, base))
+      const more = parseEntries({ ...most, entry: [...most.entry, get] }, base)
+      assert.ok('problem' in more)
+      assert.equal(more.problem, 'too-costly')
+      assert.match(more.text, new RegExp(`a ${type} may have up to ${count} entries`))
+    }
   })
 
   it('reads a JSON Patch from a Binary, and nothing else as one', () => {

@@ -2,7 +2,7 @@ import { parseExact } from './exact-json.ts'
 import { type Failed, fail, isFailure } from './failure.ts'
 import type { Misunderstood } from './interaction.ts'
 import { findJsonExcess } from './json-excess.ts'
-import { BUNDLE_ENTRIES, BUNDLE_PATCH_CHARACTERS } from './limits.ts'
+import { BATCH_ENTRIES, BUNDLE_PATCH_CHARACTERS, TRANSACTION_ENTRIES } from './limits.ts'
 import { type EntryInteraction, parseEntry } from './parse-entry.ts'
 import { isFhirPathPatch } from './patch/operations.ts'
 import { isRecord } from './record.ts'
@@ -35,7 +35,8 @@ export function parseEntries(body: unknown, baseUrl: string): Entries | BadBundl
   if (type !== 'batch' && type !== 'transaction')
     return bad('Cannot process Bundle: expected one of type batch or transaction')
   if (!Array.isArray(entry)) return bad('Cannot process Bundle: its entry is not a list')
-  if (entry.length > BUNDLE_ENTRIES) return tooCostly(`it has more than ${BUNDLE_ENTRIES} entries`)
+  const mostEntries = type === 'batch' ? BATCH_ENTRIES : TRANSACTION_ENTRIES
+  if (entry.length > mostEntries) return tooCostly(`a ${type} may have up to ${mostEntries} entries`)
   if (countPatchCharacters(entry) > BUNDLE_PATCH_CHARACTERS)
     return tooCostly(`its JSON Patches have more than ${BUNDLE_PATCH_CHARACTERS} characters of base64`)
   const entries: Entry[] = []

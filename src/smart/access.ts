@@ -28,15 +28,12 @@ export interface GrantedAccess extends Access {
 
 /** What a grant may touch under a policy; each type and permission is worked out when first asked for. */
 export function computeAccess(grant: Grant, policy: EnforcementPolicy): GrantedAccess {
-  const known = new Map<string, ExplainedFilter>()
+  const known: Partial<Record<Permission, Map<string, ExplainedFilter>>> = {}
   const reached = (type: string, permission: Permission) => {
-    const key = permission + type
-    let answer = known.get(key)
-    if (!answer) {
-      answer = explainFilter(grant, policy, type, permission)
-      known.set(key, answer)
-    }
-    return answer
+    known[permission] ??= new Map()
+    const found = known[permission].get(type) ?? explainFilter(grant, policy, type, permission)
+    known[permission].set(type, found)
+    return found
   }
   return { explainFilter: reached, filterFor: (type, permission) => reached(type, permission).filter }
 }

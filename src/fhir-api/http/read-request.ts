@@ -31,6 +31,8 @@ export function readRequest(interaction: Interaction, request: FastifyRequest): 
   const content = wantsContent(headers, interaction)
   if (!content && !acceptsJson(headers, interaction)) return fail({ problem: 'not-acceptable' })
   const read = readBody(interaction, headers, readBytes(request))
+  // Otherwise the bytes would stay in memory beside what was read from them until the response has gone out.
+  request.body = undefined
   if (isProblem(read)) return read
   return {
     interaction,

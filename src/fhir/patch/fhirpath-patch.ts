@@ -1,5 +1,5 @@
 import { PATCH_ELEMENTS } from '../limits.ts'
-import { isRecord } from '../record.ts'
+import { cloneJson, isRecord } from '../record.ts'
 import { type Element, keyOf } from '../structure.ts'
 import { attempt, checkDepth, type Patched, PatchFailure } from './failure.ts'
 import { type Budget, childElement, locate, type Place } from './locate.ts'
@@ -10,7 +10,7 @@ import type { PatchStep } from './patch-path.ts'
 export function applyFhirPathPatch(resource: unknown, patch: unknown): Patched {
   return attempt(() => {
     const operations = parseOperations(patch)
-    const patched: unknown = structuredClone(resource)
+    const patched: unknown = cloneJson(resource)
     if (!isRecord(patched)) throw new PatchFailure('there is no resource')
     const root: Place = { value: patched, type: String(patched.resourceType) }
     const budget = { left: PATCH_ELEMENTS }
@@ -151,10 +151,10 @@ function valueFor(element: Element, value: Value): { readonly key: string; reado
     if (!type || element.choice) throw new PatchFailure(`${element.name} has no parts`)
     return { key: element.name, value: objectOf(type.code, value.parts) }
   }
-  if (!element.choice) return { key: element.name, value: structuredClone(value.content) }
+  if (!element.choice) return { key: element.name, value: cloneJson(value.content) }
   const type = element.types.find(({ code }) => code.toLowerCase() === value.type.toLowerCase())
   if (!type) throw new PatchFailure(`${element.name} cannot be a ${value.type}`)
-  return { key: keyOf(element, type), value: structuredClone(value.content) }
+  return { key: keyOf(element, type), value: cloneJson(value.content) }
 }
 
 /** A backbone element, which has no data type and so comes as parts. */

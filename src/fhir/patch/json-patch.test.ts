@@ -166,6 +166,27 @@ describe('applyJsonPatch', () => {
     }
   })
 
+  it('refuses a path of more than 1,000 characters', () => {
+    const patch = (characters: number) => [{ op: 'add', path: `/${'a'.repeat(characters - 1)}`, value: 1 }]
+    assert.ok('value' in applyJsonPatch({}, patch(1_000)))
+    const refused = applyJsonPatch({}, patch(1_001))
+    assert.ok('failure' in refused && refused.malformed)
+    assert.match(refused.failure, /operation 0 has more than 1000 characters/)
+  })
+
+  it('keeps a member called __proto__, and shares nothing with the document or the patch', () => {
+    const document: unknown = JSON.parse('{"__proto__":{"a":[1]},"b":{"c":[]}}')
+    const patch = [
+      { op: 'add', path: '/b/c/-', value: { d: [] } },
+      { op: 'add', path: '/b/c/0/d/-', value: 2 },
+    ]
+    const patched = applyJsonPatch(document, patch)
+    assert.ok('value' in patched)
+    assert.equal(JSON.stringify(patched.value), '{"__proto__":{"a":[1]},"b":{"c":[{"d":[2]}]}}')
+    assert.equal(JSON.stringify(document), '{"__proto__":{"a":[1]},"b":{"c":[]}}')
+    assert.deepEqual(patch[0]?.value, { d: [] })
+  })
+
   it('changes no prototype', () => {
     const patched = applyJsonPatch(
       {},

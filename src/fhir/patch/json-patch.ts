@@ -1,6 +1,6 @@
 import { isSameJson } from '../exact-json.ts'
-import { PATCH_COPIED_CHARACTERS, PATCH_OPERATIONS } from '../limits.ts'
-import { isRecord } from '../record.ts'
+import { PATCH_COPIED_CHARACTERS, PATCH_OPERATIONS, PATCH_PATH_CHARACTERS } from '../limits.ts'
+import { cloneJson, isRecord } from '../record.ts'
 import { attempt, checkDepth, type Patched, PatchFailure } from './failure.ts'
 
 const OPERATIONS = ['add', 'remove', 'replace', 'move', 'copy', 'test'] as const
@@ -20,7 +20,7 @@ export function applyJsonPatch(document: unknown, patch: unknown): Patched {
     if (!Array.isArray(patch)) throw new PatchFailure('expected an array of operations', true)
     if (patch.length > PATCH_OPERATIONS)
       throw new PatchFailure(`it has more than ${PATCH_OPERATIONS} operations`, true)
-    let value = structuredClone(document)
+    let value = cloneJson(document)
     let copied = 0
     for (const operation of patch.map(parseOperation)) {
       if (operation.op === 'copy') copied += sizeAt(value, operation.from)
@@ -61,6 +61,11 @@ function sizeAt(document: unknown, path: readonly string[]): number {
 function pointer(text: unknown, index: number): readonly string[] {
   if (typeof text !== 'string' || (text !== '' && !text.startsWith('/')) || /~(?![01])/.test(text))
     throw new PatchFailure(`operation ${index} has no JSON Pointer`, true)
+  if (text.length > PATCH_PATH_CHARACTERS)
+    throw new PatchFailure(
+      `the path of operation ${index} has more than ${PATCH_PATH_CHARACTERS} characters`,
+      true,
+    )
   return text
     .split('/')
     .slice(1)
@@ -70,13 +75,13 @@ function pointer(text: unknown, index: number): readonly string[] {
 function apply(document: unknown, { op, path, from, value }: Operation): unknown {
   switch (op) {
     case 'add':
-      return add(document, path, structuredClone(value))
+      return add(document, path, cloneJson(value))
     case 'remove':
       return remove(document, path)
     case 'replace':
-      return path.length === 0 ? structuredClone(value) : replace(document, path, structuredClone(value))
+      return path.length === 0 ? cloneJson(value) : replace(document, path, cloneJson(value))
     case 'copy':
-      return add(document, path, structuredClone(valueAt(document, from)))
+      return add(document, path, cloneJson(valueAt(document, from)))
     case 'move': {
       if (from.length < path.length && from.every((part, at) => path[at] === part))
         throw new PatchFailure('a value cannot be moved into itself')

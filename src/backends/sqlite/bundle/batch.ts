@@ -25,12 +25,12 @@ export async function batch(
     const call = budget.problem() ?? entryCall(bundle, entry)
     const outcome = isProblem(call) ? call : context.handle(context, call)
     if (isProblem(outcome)) return entryAnswer(answerOf(outcome))
-    const text = entryAnswer(outcome)
-    if (budget.takeRoom(text)) return text
-    // What was written is said to be written, without its content.
-    const { body: _, ...written } = outcome
-    return entryAnswer(
-      !isProblem(call) && isWriting(call.interaction) ? written : answerOf(RESPONSE_TOO_LARGE),
+    // The response to a write that does not fit has no content.
+    const { body, ...written } = outcome
+    const isWritten = !isProblem(call) && isWriting(call.interaction)
+    return (
+      budget.fitEntry(body, () => entryAnswer(outcome)) ??
+      entryAnswer(isWritten ? written : answerOf(RESPONSE_TOO_LARGE))
     )
   }
 

@@ -308,7 +308,7 @@ describe('what a Bundle may cost', () => {
     assert.deepEqual(statuses(reply), ['200', '200', '201', '400'])
     assert.equal(reply.body.entry?.[2]?.resource, undefined)
     const writes = ['first', 'second', 'third'].map(id =>
-      entry(`PUT Binary/${id}`, { resource: large(id, 2_000_000) }),
+      entry(`PUT Binary/${id}`, { resource: large(id, 1_500_000) }),
     )
     const transaction = await run('transaction', writes)
     assert.deepEqual(statuses(transaction), ['201', '201', '201'])
@@ -371,7 +371,7 @@ describe('what a Bundle may cost', () => {
     for (let times = 0; times < 2; times++) assert.equal((await run('transaction', many)).status, 200)
     const reply = await run(
       'transaction',
-      Array.from({ length: limits.BUNDLE_ENTRIES }, () =>
+      Array.from({ length: limits.TRANSACTION_ENTRIES }, () =>
         entry('GET Patient?name:contains=x&_total=accurate'),
       ),
     )

@@ -47,8 +47,9 @@ async function processEntry(context: Context, budget: BundleBudget, call: Call |
 
 /** The answer as far as the response has room for it. What was written is said to be written, without its content. */
 export function fit(budget: BundleBudget, answer: Answer, isWritten: boolean): string {
-  const text = entryAnswer(answer)
-  if (budget.takeRoom(text)) return text
-  const { body: _, ...rest } = answer
-  return entryAnswer(isWritten ? rest : answerOf(RESPONSE_TOO_LARGE))
+  const { body, ...rest } = answer
+  return (
+    budget.fitEntry(typeof body === 'string' ? body : undefined, () => entryAnswer(answer)) ??
+    entryAnswer(isWritten ? rest : answerOf(RESPONSE_TOO_LARGE))
+  )
 }
