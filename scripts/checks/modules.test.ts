@@ -61,6 +61,24 @@ describe('findModuleFaults', () => {
     })
   }
 
+  it('finds files that import each other, types included', () => {
+    const found = faults(
+      ['src/auth/a.ts', "import { b } from './b.ts'"],
+      ['src/auth/b.ts', "import type { C } from './c.ts'"],
+      ['src/auth/c.ts', "import { a } from './a.ts'"],
+    )
+    assert.deepEqual(found, ['import cycle: src/auth/a.ts → src/auth/b.ts → src/auth/c.ts → src/auth/a.ts'])
+  })
+
+  it('allows two files that import the same third one', () => {
+    const found = faults(
+      ['src/auth/a.ts', "import { b } from './b.ts'\nimport { c } from './c.ts'"],
+      ['src/auth/b.ts', "import { c } from './c.ts'"],
+      ['src/auth/c.ts', ''],
+    )
+    assert.deepEqual(found, [])
+  })
+
   const right: readonly (readonly [file: string, text: string])[] = [
     ['src/backends/upstream/a.ts', "import { x } from '../../fhir-api/index.ts'"],
     ['src/cli/a.ts', "import { x } from '../auth/index.ts'\nconsole.log('x')"],

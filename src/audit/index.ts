@@ -3,8 +3,9 @@
  * the response goes out, and shown as FHIR AuditEvents when it is read. It decides nothing itself, and holds neither a
  * secret nor a patient's name. The servers record what they do; this room keeps, finds and renders it.
  */
-export { type Auditor, type AuditorOptions, AuditUnavailable, createAuditor, noAudit } from './auditor.ts'
+export { type Auditor, AuditUnavailable, noAudit } from './auditor.ts'
 export type { CountingAuditor } from './count-anonymous.ts'
+export { type AuditorOptions, createAuditor } from './create-auditor.ts'
 export { type Delivery, OUTCOME_UNKNOWN, UNKNOWN_AFTER_MS } from './delivery.ts'
 export { auditRefusal, isAboutAudit } from './fhir/answer.ts'
 export { type FhirAudit, type FhirAuditOptions, fhirAudit } from './fhir/fhir-audit.ts'

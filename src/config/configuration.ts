@@ -1,7 +1,7 @@
 import { deriveSettings } from './derive.ts'
 import { nearest } from './nearest.ts'
 import { type SettingRow, variablesOf } from './setting-row.ts'
-import type { Settings } from './settings.ts'
+import type { Settings, Source } from './settings.ts'
 import { readEach, SettingsError } from './settings-error.ts'
 import { type FileTexts, readSettingsFile } from './settings-file.ts'
 import { startProblems, startWarnings } from './start-problems.ts'
@@ -9,9 +9,6 @@ import { type SettingKey, type SettingValues, settingRows } from './table.ts'
 
 /** The variables of the environment. */
 export type Environment = Readonly<Record<string, string | undefined>>
-
-/** Where a value comes from. */
-export type Source = 'environment' | 'file' | 'default'
 
 /** The settings, and what is to be said about them. */
 export interface Configuration {

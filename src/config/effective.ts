@@ -1,4 +1,5 @@
-import type { Configuration, Source } from './configuration.ts'
+import type { Configuration } from './configuration.ts'
+import type { Source } from './settings.ts'
 import { settingRows } from './table.ts'
 
 /** A setting as the `settings` command prints it: secrets masked. */

@@ -80,3 +80,6 @@ export interface Settings {
   /** All three addresses and every bind address are loopback. */
   readonly onLoopback: boolean
 }
+
+/** Where a value comes from. */
+export type Source = 'environment' | 'file' | 'default'

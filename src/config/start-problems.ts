@@ -1,6 +1,5 @@
-import type { Source } from './configuration.ts'
 import { isLoopbackUrl } from './loopback.ts'
-import type { Settings } from './settings.ts'
+import type { Settings, Source } from './settings.ts'
 import { type SettingKey, settingsTable } from './table.ts'
 import { upstreamProblems } from './upstream-settings.ts'
 

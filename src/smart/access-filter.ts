@@ -1,4 +1,4 @@
-import type { Permission } from './index.ts'
+import type { Permission } from '../fhir/index.ts'
 import type { Panel } from './policy/panel.ts'
 
 /** What all hold for a resource that is reached by one granted scope. */

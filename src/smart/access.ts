@@ -1,10 +1,10 @@
-import { matches, type ResourceReference } from '../fhir/index.ts'
+import { matches, type Permission, type ResourceReference } from '../fhir/index.ts'
 import type { Access, AccessFilter, Constraint } from './access-filter.ts'
 import { narrow, uniteConstraints } from './constraint.ts'
 import { type EnforcementPolicy, type Grant, PORTAL_CLIENT } from './grant.ts'
-import { type Permission, permits, type ResourceScope } from './index.ts'
 import { mergeValues } from './merge-values.ts'
 import { findPatientConstraint } from './patient-constraint.ts'
+import { permits, type ResourceScope } from './scope.ts'
 
 /** One thing of a grant that reaches something: a scope, or the `fhirUser` of the token for its own resource. */
 export interface FilterSource {

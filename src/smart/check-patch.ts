@@ -1,5 +1,11 @@
-import { type FhirProblem, fail, isProblem, type Resource, readsStored } from '../fhir/index.ts'
-import type { Permission } from './index.ts'
+import {
+  type FhirProblem,
+  fail,
+  isProblem,
+  type Permission,
+  type Resource,
+  readsStored,
+} from '../fhir/index.ts'
 
 /**
  * Why a patch is refused to a caller who may update a resource, if so. A caller who may not read the resource must not

@@ -1,6 +1,6 @@
 import type { AccessFilter, Constraint } from './access-filter.ts'
-import { impliedKeys, queryKey } from './index.ts'
 import type { Panel } from './policy/panel.ts'
+import { impliedKeys, queryKey } from './query-keys.ts'
 
 /** The limit, and all of these search parameters match too. */
 export function narrow(constraint: Constraint, query: NonNullable<Constraint['query']>): Constraint {

@@ -1,6 +1,6 @@
-import type { OperationRule, ResourceReference } from '../fhir/index.ts'
+import type { OperationRule, Permission, ResourceReference } from '../fhir/index.ts'
 import type { AccessFilter } from './access-filter.ts'
-import type { Permission, Scope, ScopeContext } from './index.ts'
+import type { Scope, ScopeContext } from './scope.ts'
 
 /** What an access token says: who may do what, for which patient. */
 export interface Grant {

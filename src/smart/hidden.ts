@@ -1,6 +1,12 @@
-import { type CurrentVersion, type FhirProblem, fail, type Preconditions, staleness } from '../fhir/index.ts'
+import {
+  type CurrentVersion,
+  type FhirProblem,
+  fail,
+  type Permission,
+  type Preconditions,
+  staleness,
+} from '../fhir/index.ts'
 import type { Access } from './access-filter.ts'
-import type { Permission } from './index.ts'
 import { mayRevealAbsence } from './reveal-absence.ts'
 
 /** The response for a resource that does not exist or is outside the grant: the same, unless the caller may learn of its absence. */

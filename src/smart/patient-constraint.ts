@@ -1,6 +1,5 @@
-import { compartmentParameters } from '../fhir/index.ts'
+import { compartmentParameters, type Permission } from '../fhir/index.ts'
 import type { Constraint } from './access-filter.ts'
-import type { Permission } from './index.ts'
 
 // Shared by nature, so read and searched under a `patient/` scope, never written.
 const SHARED: ReadonlySet<string> = new Set([

@@ -5,10 +5,10 @@ import { describe, it } from 'node:test'
 import { sql } from 'kysely'
 import { eachDatabase } from '../../test/support/databases.ts'
 import type { Store } from './index.ts'
-import { migrate } from './migrate.ts'
 import { clientApproval } from './migrations/0002-client-approval.ts'
 import { clientOrigins } from './migrations/0004-client-origins.ts'
 import { migrations } from './migrations/index.ts'
+import { migrate } from './run-migrations.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
 

@@ -1,7 +1,7 @@
 import { isRecord } from '../../fhir/index.ts'
 import type { Grant } from '../../smart/index.ts'
 import { OTHERS } from '../record.ts'
-import type { Exchange } from './exchange.ts'
+import type { AuditedRequest } from './audited-request.ts'
 import { namedPatients } from './named-patients.ts'
 import { type Ground, patientsAt, patientsIn, patientsInText } from './patients-in.ts'
 
@@ -12,7 +12,7 @@ const MOST = 100
  * The patients whose data an exchange carried or changed: an event is filed under these, never under whom the token was
  * launched for. A request that came to nothing is filed under the token's own patient, where it asked for that one.
  */
-export function patientsConcerned(exchange: Exchange, fhirBaseUrl: string): readonly string[] {
+export function patientsConcerned(exchange: AuditedRequest, fhirBaseUrl: string): readonly string[] {
   const { grant, by, interaction, refusal, status } = exchange
   if (by === 'public') return []
   const named = namedPatients(interaction)
@@ -39,7 +39,7 @@ function onlyPatientOf({ patient, scopes }: Grant): string | undefined {
   return scopes.every(it => it.kind === 'plain' || it.context === 'patient') ? patient : undefined
 }
 
-function touchedBy(exchange: Exchange, ground: Ground): readonly string[] {
+function touchedBy(exchange: AuditedRequest, ground: Ground): readonly string[] {
   const { interaction, body, resource, status } = exchange
   const isEmpty = body === undefined && resource === undefined
   const carried = body === undefined ? patientsIn(resource, ground) : patientsInText(body, ground)
@@ -68,13 +68,13 @@ function touchedBy(exchange: Exchange, ground: Ground): readonly string[] {
   }
 }
 
-function sentBy({ sent, interaction }: Exchange, ground: Ground): readonly string[] {
+function sentBy({ sent, interaction }: AuditedRequest, ground: Ground): readonly string[] {
   const id = 'id' in interaction ? { id: interaction.id } : {}
   return isRecord(sent) ? patientsIn({ ...sent, ...id }, ground) : []
 }
 
 /** Whose the resource is that was written, and was before; where that is told already, it need not be found again. */
-function placesOf(exchange: Exchange, ground: Ground, isTold: boolean): readonly string[] {
+function placesOf(exchange: AuditedRequest, ground: Ground, isTold: boolean): readonly string[] {
   const { interaction, location, before } = exchange
   const own =
     'id' in interaction && 'type' in interaction ? `${interaction.type}/${interaction.id}` : undefined

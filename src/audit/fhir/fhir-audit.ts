@@ -3,8 +3,8 @@ import type { Auditor } from '../auditor.ts'
 import type { AuditRecord } from '../record.ts'
 import { unknownOutcome } from '../trail/intents.ts'
 import { type AuditTrail, auditTrail } from './answer.ts'
-import { recordOf } from './exchange.ts'
 import { type Finished, recordsOf } from './finished.ts'
+import { recordOf } from './to-record.ts'
 
 /** What a FHIR server, embedded or in front of another one, needs of the audit trail. */
 export interface FhirAudit extends AuditTrail, Pick<Auditor, 'prepare' | 'deliver' | 'redeliver'> {

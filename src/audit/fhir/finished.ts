@@ -10,9 +10,10 @@ import {
 } from '../../fhir/index.ts'
 import type { Authenticated, Grant } from '../../smart/index.ts'
 import { type AuditRecord, filedUnder } from '../record.ts'
+import type { AuditedRequest } from './audited-request.ts'
 import { listOf } from './concerned.ts'
-import { type Exchange, recordOf } from './exchange.ts'
 import type { Kept } from './patients-in.ts'
+import { recordOf } from './to-record.ts'
 
 /** A request that a FHIR server has decided and answered, but whose response has not gone out. */
 export interface Finished {
@@ -88,7 +89,7 @@ interface GatewayEntryFailed {
 const OUT_OF_REACH = 'Not within the granted patient, user or filter.'
 
 /** The entries of a Bundle, each with its own decision and what was answered to it. */
-function entriesOf(finished: Finished, fhirBaseUrl: string): readonly Exchange[] {
+function entriesOf(finished: Finished, fhirBaseUrl: string): readonly AuditedRequest[] {
   const { admitted, sent, answer, status, at, requestId, clientAddress, kept } = finished
   const parsed = parseEntries(sent, fhirBaseUrl)
   if (isProblem(parsed)) return []

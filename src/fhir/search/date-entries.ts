@@ -1,9 +1,8 @@
 import { type DateRange, earliest, latest, parseDateRange } from '../date-range.ts'
 import { isRecord } from '../record.ts'
-import type { DateEntry } from './entry.ts'
-import type { Found } from './index-entries.ts'
+import type { DateEntry, ExtractedValue } from './entry.ts'
 
-export function dateEntries(found: Found): readonly DateEntry[] {
+export function dateEntries(found: ExtractedValue): readonly DateEntry[] {
   const range = rangeOf(found.type, found.value)
   return range === undefined
     ? []

@@ -72,3 +72,12 @@ export interface UriEntry {
   readonly parameter: string
   readonly uri: string
 }
+
+/** One value that a parameter's path found, and what it is. */
+export interface ExtractedValue {
+  readonly parameter: string
+  readonly type: string
+  readonly binding: string | undefined
+  readonly value: unknown
+  readonly baseUrl: string
+}

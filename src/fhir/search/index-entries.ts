@@ -3,20 +3,11 @@ import { type CompiledPath, pathsOf } from '../path/compile.ts'
 import { evaluatePath } from '../path/evaluate.ts'
 import type { Resource, SearchParameter } from '../r4.ts'
 import { dateEntries } from './date-entries.ts'
-import type { IndexEntry } from './entry.ts'
+import type { ExtractedValue, IndexEntry } from './entry.ts'
 import { numberEntries, quantityEntries } from './quantity-entries.ts'
 import { referenceEntries } from './reference-entries.ts'
 import { stringEntries } from './string-entries.ts'
 import { tokenEntries } from './token-entries.ts'
-
-/** One value that a parameter's path found, and what it is. */
-export interface Found {
-  readonly parameter: string
-  readonly type: string
-  readonly binding: string | undefined
-  readonly value: unknown
-  readonly baseUrl: string
-}
 
 /** The normalised values of every search parameter of a resource. References under `baseUrl` are local. */
 export function indexEntries(resource: Resource, baseUrl: string): readonly IndexEntry[] {
@@ -46,7 +37,7 @@ export function entriesOfValue(
   return read(parameter, { parameter: parameter.code, type, binding, value, baseUrl })
 }
 
-function read(parameter: SearchParameter, found: Found): readonly IndexEntry[] {
+function read(parameter: SearchParameter, found: ExtractedValue): readonly IndexEntry[] {
   switch (parameter.type) {
     case 'token':
       return tokenEntries(found)

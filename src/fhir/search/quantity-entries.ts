@@ -1,10 +1,9 @@
 import { isRecord } from '../record.ts'
-import type { NumberEntry, QuantityEntry } from './entry.ts'
-import type { Found } from './index-entries.ts'
+import type { ExtractedValue, NumberEntry, QuantityEntry } from './entry.ts'
 
 const currencies = 'urn:iso:std:iso:4217'
 
-export function numberEntries(found: Found): readonly NumberEntry[] {
+export function numberEntries(found: ExtractedValue): readonly NumberEntry[] {
   const { parameter, value } = found
   if (typeof value === 'number') return [{ kind: 'number', parameter, low: value, high: value }]
   if (found.type !== 'Range' || !isRecord(value)) return []
@@ -12,7 +11,7 @@ export function numberEntries(found: Found): readonly NumberEntry[] {
   return range === undefined ? [] : [{ kind: 'number', parameter, low: range.low, high: range.high }]
 }
 
-export function quantityEntries(found: Found): readonly QuantityEntry[] {
+export function quantityEntries(found: ExtractedValue): readonly QuantityEntry[] {
   const { value } = found
   if (!isRecord(value)) return []
   switch (found.type) {
@@ -53,7 +52,7 @@ function amountOf(quantity: unknown): number | undefined {
   return isRecord(quantity) && typeof quantity.value === 'number' ? quantity.value : undefined
 }
 
-function entries(found: Found, range: Numbers | undefined, unit: unknown): readonly QuantityEntry[] {
+function entries(found: ExtractedValue, range: Numbers | undefined, unit: unknown): readonly QuantityEntry[] {
   if (range === undefined || !isRecord(unit)) return []
   return [
     {

@@ -1,10 +1,9 @@
 import { isRecord } from '../record.ts'
 import { parseReference } from '../reference.ts'
-import type { ReferenceEntry } from './entry.ts'
-import type { Found } from './index-entries.ts'
+import type { ExtractedValue, ReferenceEntry } from './entry.ts'
 
 /** `#contained` points to nothing that could be found: it has no entry. */
-export function referenceEntries(found: Found): readonly ReferenceEntry[] {
+export function referenceEntries(found: ExtractedValue): readonly ReferenceEntry[] {
   const { value } = found
   if (found.type === 'canonical' || found.type === 'uri') {
     return typeof value === 'string' ? addressEntries(found, value) : []
@@ -18,7 +17,7 @@ export function referenceEntries(found: Found): readonly ReferenceEntry[] {
     : identified
 }
 
-function addressEntries(found: Found, address: string): readonly ReferenceEntry[] {
+function addressEntries(found: ExtractedValue, address: string): readonly ReferenceEntry[] {
   if (address.startsWith('#') || address === '') return []
   const local = parseReference(address, found.baseUrl)
   if (local !== undefined) return [entry(found, { type: local.type, id: local.id })]
@@ -28,14 +27,17 @@ function addressEntries(found: Found, address: string): readonly ReferenceEntry[
 }
 
 /** `Bundle.entry[0].resource`: the resource itself stands where a reference would. */
-function heldEntries(found: Found, resource: Readonly<Record<string, unknown>>): readonly ReferenceEntry[] {
+function heldEntries(
+  found: ExtractedValue,
+  resource: Readonly<Record<string, unknown>>,
+): readonly ReferenceEntry[] {
   const { resourceType, id } = resource
   return typeof resourceType === 'string' && typeof id === 'string'
     ? [entry(found, { type: resourceType, id })]
     : []
 }
 
-function identifierEntries(found: Found, identifier: unknown): readonly ReferenceEntry[] {
+function identifierEntries(found: ExtractedValue, identifier: unknown): readonly ReferenceEntry[] {
   if (!isRecord(identifier) || typeof identifier.value !== 'string') return []
   const system = typeof identifier.system === 'string' ? identifier.system : undefined
   return [entry(found, { identifierSystem: system, identifierValue: identifier.value })]
@@ -43,7 +45,7 @@ function identifierEntries(found: Found, identifier: unknown): readonly Referenc
 
 type Parts = { readonly [K in Exclude<keyof ReferenceEntry, 'kind' | 'parameter'>]?: string | undefined }
 
-function entry(found: Found, parts: Parts): ReferenceEntry {
+function entry(found: ExtractedValue, parts: Parts): ReferenceEntry {
   return {
     kind: 'reference',
     parameter: found.parameter,

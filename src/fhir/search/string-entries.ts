@@ -1,17 +1,16 @@
 import { isRecord } from '../record.ts'
-import type { StringEntry } from './entry.ts'
-import type { Found } from './index-entries.ts'
+import type { ExtractedValue, StringEntry } from './entry.ts'
 import { normalise } from './normalise.ts'
 
 const addressParts = ['text', 'line', 'city', 'district', 'state', 'postalCode', 'country']
 const nameParts = ['text', 'family', 'given', 'prefix', 'suffix']
 
-export function stringEntries(found: Found): readonly StringEntry[] {
+export function stringEntries(found: ExtractedValue): readonly StringEntry[] {
   const texts = [...new Set(textsOf(found))].filter(it => it !== '')
   return texts.map(exact => ({ kind: 'string', parameter: found.parameter, normal: normalise(exact), exact }))
 }
 
-function textsOf({ type, value }: Found): readonly string[] {
+function textsOf({ type, value }: ExtractedValue): readonly string[] {
   if (type === 'string' || type === 'markdown') return typeof value === 'string' ? [value] : []
   if (!isRecord(value)) return []
   if (type === 'Address') return addressParts.flatMap(it => textsAt(value, it))

@@ -1,15 +1,14 @@
 import { definitions } from '../definitions.ts'
 import { isRecord } from '../record.ts'
-import type { TokenEntry } from './entry.ts'
-import type { Found } from './index-entries.ts'
+import type { ExtractedValue, TokenEntry } from './entry.ts'
 import { normalise } from './normalise.ts'
 
-export function tokenEntries(found: Found): readonly TokenEntry[] {
+export function tokenEntries(found: ExtractedValue): readonly TokenEntry[] {
   const { value } = found
   return isRecord(value) ? elementEntries(found, value) : primitiveEntries(found, value)
 }
 
-function primitiveEntries(found: Found, value: unknown): readonly TokenEntry[] {
+function primitiveEntries(found: ExtractedValue, value: unknown): readonly TokenEntry[] {
   switch (found.type) {
     case 'boolean':
       return typeof value === 'boolean' ? [entry(found, undefined, String(value), undefined)] : []
@@ -23,7 +22,10 @@ function primitiveEntries(found: Found, value: unknown): readonly TokenEntry[] {
   }
 }
 
-function elementEntries(found: Found, value: Readonly<Record<string, unknown>>): readonly TokenEntry[] {
+function elementEntries(
+  found: ExtractedValue,
+  value: Readonly<Record<string, unknown>>,
+): readonly TokenEntry[] {
   switch (found.type) {
     case 'CodeableConcept':
       return conceptEntries(found, value)
@@ -38,7 +40,10 @@ function elementEntries(found: Found, value: Readonly<Record<string, unknown>>):
   }
 }
 
-function conceptEntries(found: Found, concept: Readonly<Record<string, unknown>>): readonly TokenEntry[] {
+function conceptEntries(
+  found: ExtractedValue,
+  concept: Readonly<Record<string, unknown>>,
+): readonly TokenEntry[] {
   const codings = Array.isArray(concept.coding) ? concept.coding.filter(isRecord) : []
   return [
     ...codings.flatMap(it => entries(found, it.system, it.code, it.display)),
@@ -46,14 +51,19 @@ function conceptEntries(found: Found, concept: Readonly<Record<string, unknown>>
   ]
 }
 
-function entries(found: Found, system: unknown, code: unknown, text: unknown): readonly TokenEntry[] {
+function entries(
+  found: ExtractedValue,
+  system: unknown,
+  code: unknown,
+  text: unknown,
+): readonly TokenEntry[] {
   const [space, word, words] = [textOf(system), textOf(code), textOf(text)]
   if (space === undefined && word === undefined && words === undefined) return []
   return [entry(found, space, word, words === undefined ? undefined : normalise(words))]
 }
 
 function entry(
-  found: Found,
+  found: ExtractedValue,
   system: string | undefined,
   code: string | undefined,
   text: string | undefined,

@@ -1,7 +1,6 @@
-import { type ResourceReference, searchParametersOf } from '../../fhir/index.ts'
+import { type Permission, type ResourceReference, searchParametersOf } from '../../fhir/index.ts'
 import type { AccessFilter, Constraint } from '../access-filter.ts'
 import type { EnforcementPolicy } from '../grant.ts'
-import type { Permission } from '../index.ts'
 import { hasCompartment } from '../patient-constraint.ts'
 import type { AccessPolicy } from './access-policy.ts'
 import { findPanel, isOfNamedOnly, type Panel } from './panel.ts'

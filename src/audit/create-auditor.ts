@@ -1,0 +1,155 @@
+import { type Insertable, sql, type Transaction } from 'kysely'
+import { isDatabaseUnavailable, type Schema, type Store } from '../store/index.ts'
+import { AuditUnavailable, type StoreAuditor } from './auditor.ts'
+import { type CountingAuditor, countAnonymous } from './count-anonymous.ts'
+import type { Delivery } from './delivery.ts'
+import { groupCommit } from './group-commit.ts'
+import { doLater } from './later.ts'
+import { type AuditRecord, type AuditRow, rowOf } from './record.ts'
+import { deliveriesOf, deliverOnce, intentOf, removeIntents } from './trail/intents.ts'
+
+export interface AuditorOptions {
+  readonly store: Store
+  /** `smart.server.audit-failure`: what becomes of requests while the store cannot take their records. */
+  readonly failure?: 'refuse' | 'allow'
+  /** Told of a failure with the records that were not kept; they hold no secret and may be logged. */
+  readonly onError?: (error: unknown, records: readonly AuditRecord[]) => void
+  readonly clock?: () => number
+}
+
+/** How long the store is left alone after it failed. */
+const REST_MS = 1000
+/** When completions that could not be written are tried again. */
+const RETRY_MS = 2000
+/** When intents that are completed are removed, all of them in one statement. */
+const REMOVE_MS = 1000
+
+/** Keeps records in the store, those that come together in one commit, and counts repeated anonymous requests. */
+export function createAuditor(options: AuditorOptions): CountingAuditor {
+  return countAnonymous(createStoreAuditor(options), options.clock ?? Date.now)
+}
+
+function createStoreAuditor(options: AuditorOptions): StoreAuditor {
+  const { store, failure = 'refuse', onError = () => {}, clock = Date.now } = options
+  const isOutage = isDatabaseUnavailable
+  const rows = groupCommit<AuditRow>({ write: list => store.append('audit_event', list), isOutage })
+  const intents = groupCommit<Insertable<Schema['audit_intent']>>({
+    write: list => store.append('audit_intent', list),
+    isOutage,
+  })
+  const completions = doLater(redeliver, { everyMs: RETRY_MS })
+  const completed = doLater<string>(ids => removeIntents(store, ids), { everyMs: REMOVE_MS })
+  let away: { readonly until: number; readonly cause: unknown } | undefined
+
+  async function write(attempt: () => Promise<void>): Promise<void> {
+    if (away && clock() < away.until) throw away.cause
+    try {
+      await attempt()
+      away = undefined
+    } catch (cause) {
+      if (isOutage(cause)) away = { until: clock() + REST_MS, cause }
+      throw cause
+    }
+  }
+
+  /** Tells of records that were not kept, and refuses their request unless the settings let it pass. */
+  function refuse(cause: unknown, records: readonly AuditRecord[]): void {
+    onError(cause, records)
+    if (failure === 'refuse') throw new AuditUnavailable(cause)
+  }
+
+  /** A record that the database refuses is logged and given up: it must not keep the others waiting. */
+  async function redeliver(deliveries: readonly Delivery[]): Promise<void> {
+    try {
+      await deliverOnce(store, deliveries)
+    } catch (cause) {
+      const [first] = deliveries
+      if (isOutage(cause) || !first) throw cause
+      if (deliveries.length === 1) return onError(cause, [first.record])
+      for (const delivery of deliveries) await redeliver([delivery])
+    }
+  }
+
+  async function deliver(deliveries: readonly Delivery[]): Promise<boolean> {
+    try {
+      await write(() => rows.add(deliveries.map(({ id, record }) => rowOf(record, id))))
+      return true
+    } catch (cause) {
+      const records = deliveries.map(({ record }) => record)
+      onError(cause, records)
+      return false
+    }
+  }
+
+  async function record(...records: readonly AuditRecord[]): Promise<void> {
+    const made = records.map(one => rowOf(one))
+    try {
+      await write(() => rows.add(made))
+    } catch (cause) {
+      refuse(cause, records)
+    }
+  }
+
+  return {
+    keeps: true,
+    record,
+    deliver,
+    redeliver,
+    async recordIn(trx, ...records) {
+      try {
+        await (failure === 'allow' ? insertOrSkip(trx, records) : insert(trx, records))
+      } catch (cause) {
+        refuse(cause, records)
+      }
+    },
+    async prepare() {
+      if (failure === 'allow') return
+      try {
+        if (away && clock() < away.until) throw away.cause
+        await store.ping()
+      } catch (cause) {
+        throw new AuditUnavailable(cause)
+      }
+    },
+    async intend(about) {
+      const { id, record: unknown } = intentOf(about)
+      try {
+        await write(() => intents.add([{ id, at: about.at, record: JSON.stringify(unknown) }]))
+        return id
+      } catch (cause) {
+        refuse(cause, [about])
+        return undefined
+      }
+    },
+    async complete(intent, ...records) {
+      if (intent === undefined) return record(...records)
+      const deliveries = deliveriesOf(intent, records)
+      if (await deliver(deliveries)) completed.add(intent)
+      else completions.add(...deliveries)
+    },
+    async flush() {
+      await completions.flush()
+      await completed.flush()
+    },
+  }
+}
+
+async function insert(trx: Transaction<Schema>, records: readonly AuditRecord[]): Promise<void> {
+  await trx
+    .insertInto('audit_event')
+    .values(records.map(record => rowOf(record)))
+    .execute()
+}
+
+/** A savepoint keeps the rest of the transaction: PostgreSQL aborts all of it when one statement fails. */
+async function insertOrSkip(trx: Transaction<Schema>, records: readonly AuditRecord[]): Promise<void> {
+  await sql`savepoint audit`.execute(trx)
+  try {
+    await insert(trx, records)
+  } catch (error) {
+    await sql`rollback to savepoint audit`.execute(trx)
+    throw error
+  } finally {
+    await sql`release savepoint audit`.execute(trx)
+  }
+}
