@@ -1,9 +1,9 @@
 /**
- * `npm run check:docs`: the settings page is current, links lead somewhere, every error is described, and every rule of
+ * `npm run check:docs`: the settings page and the CLI page are current, links lead somewhere, every error is described, and every rule of
  * docs/spec.md and docs/smart-conformance.md names a test that is there. The endpoints are held against the servers by test/docs.test.ts.
  */
-import { settingsReference } from '../src/config/index.ts'
 import { errorFaults } from './checks/errors.ts'
+import { generatedPages } from './checks/generated.ts'
 import { linkFaults } from './checks/links.ts'
 import { conclude, listFiles, readSources } from './checks/sources.ts'
 import { specFaults } from './checks/spec.ts'
@@ -12,6 +12,8 @@ const files = listFiles()
 const pages = readSources(files.filter(file => file.endsWith('.md')))
 const sources = readSources(files.filter(file => file.endsWith('.ts')))
 
+const generated = await generatedPages()
+
 function ofPage(page: string, judge: (text: string) => readonly string[]): readonly string[] {
   const text = pages.get(page)
   return text === undefined ? [`${page}: does not exist`] : judge(text)
@@ -19,10 +21,8 @@ function ofPage(page: string, judge: (text: string) => readonly string[]): reado
 
 conclude('docs', [
   ...linkFaults(pages, new Set(files)),
-  ...ofPage('docs/settings.md', text =>
-    text === settingsReference()
-      ? []
-      : ['docs/settings.md: not current, run node scripts/settings-reference.ts'],
+  ...[...generated].flatMap(([page, expected]) =>
+    ofPage(page, text => (text === expected ? [] : [`${page}: not current, run npm run reference`])),
   ),
   ...ofPage('docs/errors.md', text => errorFaults('docs/errors.md', text, sources)),
   ...['docs/spec.md', 'docs/smart-conformance.md'].flatMap(page =>

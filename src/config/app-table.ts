@@ -1,14 +1,14 @@
 import { fixed, open } from './setting-row.ts'
 import * as types from './setting-types.ts'
 
-/** The settings of the app server and its session API. */
+/** The settings of the app server. */
 export const appTable = {
   appClientId: fixed({
     name: 'smart.app.client-id',
     env: 'SMART_APP_CLIENT_ID',
     type: types.clientId,
     initial: 'sallyport-app',
-    about: 'Client id that the app server has at the auth server.',
+    about: 'Client id of the app server at the auth server.',
     of: settings => settings.app.clientId,
   }),
   appAuthMethod: fixed({
@@ -17,7 +17,7 @@ export const appTable = {
     type: types.oneOf('private_key_jwt', 'none'),
     initial: 'private_key_jwt',
     about:
-      'How the app server proves itself where an auth server takes `private_key_jwt`: with its key set at `/jwks`, or not at all (a public client).',
+      'How the app server authenticates if the auth server supports `private_key_jwt`: with its key set (`/jwks`), or not at all (public client).',
     of: settings => settings.app.authMethod,
   }),
   appScope: fixed({
@@ -26,15 +26,15 @@ export const appTable = {
     type: types.scopes,
     initial:
       'launch openid fhirUser online_access patient/Patient.rs patient/Condition.rs patient/MedicationRequest.rs patient/Observation.rs',
-    about: 'Scopes that the app server asks for.',
+    about: 'Scopes that the app server requests.',
     of: settings => settings.app.scope,
   }),
   appIssuers: open({
     name: 'smart.app.issuers',
     env: 'SMART_APP_ISSUERS',
     type: types.baseAddresses,
-    otherwise: 'the FHIR base address',
-    about: 'FHIR base addresses (`iss`) whose launches the app server accepts.',
+    otherwise: 'the FHIR base URL',
+    about: 'FHIR base URLs (`iss`) from which the app server accepts launches.',
     of: settings => settings.app.issuers,
   }),
   appSessionMaxSeconds: fixed({
@@ -42,7 +42,7 @@ export const appTable = {
     env: 'SMART_SESSION_MAX_SECONDS',
     type: types.wholeNumber(1, 31_536_000),
     initial: '28800',
-    about: 'Longest life of a session of the app server.',
+    about: 'Maximum lifetime of a session.',
     of: settings => settings.app.sessionMaxSeconds,
   }),
   appSessionIdleSeconds: fixed({
@@ -50,7 +50,7 @@ export const appTable = {
     env: 'SMART_SESSION_IDLE_SECONDS',
     type: types.wholeNumber(1, 31_536_000),
     initial: '1800',
-    about: 'How long a session lives on after its last request.',
+    about: 'A session ends after this time without a request.',
     of: settings => settings.app.sessionIdleSeconds,
   }),
   appTimeoutSeconds: fixed({
@@ -59,7 +59,7 @@ export const appTable = {
     type: types.wholeNumber(1, 300),
     initial: '10',
     about:
-      'How long the app server waits for a response of the FHIR server, and of the auth server (at most 20 s).',
+      'How long the app server waits for a response of the FHIR server or of the auth server (at most 20 s).',
     of: settings => settings.app.timeoutSeconds,
   }),
 }

@@ -1,14 +1,14 @@
-import { fixed, open } from './setting-row.ts'
+import { fixed } from './setting-row.ts'
 import * as types from './setting-types.ts'
 
-/** The settings of the audit trail (contract 2, 5.8) and of the page that shows it. */
+/** The settings of the audit trail. */
 export const auditTable = {
   audit: fixed({
     name: 'smart.server.audit',
     env: 'SMART_AUDIT',
     type: types.flag,
     initial: 'true',
-    about: 'Whether what happens is kept in the audit trail. Switch it off for measurements only.',
+    about: 'Writes audit records. Turn it off only for measurements.',
     of: settings => settings.audit.kept,
   }),
   auditFailure: fixed({
@@ -17,7 +17,7 @@ export const auditTable = {
     type: types.oneOf('refuse', 'allow'),
     initial: 'refuse',
     about:
-      'What becomes of requests while the database cannot take their audit records: `refuse` answers 503, `allow` lets them pass and logs the records.',
+      'Handling of requests whose audit records the database cannot store: `refuse` answers 503; `allow` processes them and logs the records.',
     of: settings => settings.audit.failure,
   }),
   auditDays: fixed({
@@ -27,13 +27,5 @@ export const auditTable = {
     initial: '1095',
     about: 'How many days audit records are kept. The default is three years.',
     of: settings => settings.audit.days,
-  }),
-  activityClinicians: open({
-    name: 'smart.server.activity-clinicians',
-    env: 'SMART_ACTIVITY_CLINICIANS',
-    type: types.usernames,
-    otherwise: 'on loopback every clinician, else none',
-    about: 'Usernames of the clinicians who may see the page `/activity`.',
-    of: settings => settings.audit.activityClinicians,
   }),
 }

@@ -206,7 +206,7 @@ describe('readSettings', () => {
   })
 
   const bad: readonly (readonly [variable: string, value: string, message: RegExp])[] = [
-    ['SMART_ISSUER_URL', 'localhost:9000', /expected an http or https address without path/],
+    ['SMART_ISSUER_URL', 'localhost:9000', /expected an http or https URL without path/],
     ['SMART_ISSUER_URL', 'http://localhost:9000/auth', /without path, query and fragment, got "http/],
     [
       'SMART_FHIR_UPSTREAM_URL',
@@ -215,9 +215,9 @@ describe('readSettings', () => {
     ],
     ['SMART_FHIR_BASE_URL', 'http://localhost/fhir?x=1', /without query and fragment/],
     ['SMART_FHIR_BASE_URL', 'http://localhost/fhir#', /without query and fragment/],
-    ['SMART_CLIENT_LAUNCH_URL', 'ftp://localhost/launch', /an http or https address, got/],
-    ['SMART_CLIENT_LAUNCH_URL', 'javascript:alert(1)', /expected an http or https address/],
-    ['SMART_CLIENT_LAUNCH_URL', 'https://app.example/#/コ', /expected an http or https address/],
+    ['SMART_CLIENT_LAUNCH_URL', 'ftp://localhost/launch', /an http or https URL, got/],
+    ['SMART_CLIENT_LAUNCH_URL', 'javascript:alert(1)', /expected an http or https URL/],
+    ['SMART_CLIENT_LAUNCH_URL', 'https://app.example/#/コ', /expected an http or https URL/],
     ['SMART_DEFAULT_NEED_PATIENT_BANNER', 'yes', /expected true or false, got "yes"/],
     ['SMART_ACCESS_TOKEN_TTL_SECONDS', '0', /a whole number from 1 to 86400, got "0"/],
     ['SMART_ACCESS_TOKEN_TTL_SECONDS', '5m', /a whole number/],
@@ -231,11 +231,7 @@ describe('readSettings', () => {
     ['SMART_TRUST_PROXY', 'true', /expected IP addresses, networks/],
     ['SMART_APP_SCOPE', 'launch patient/Patient.sr', /expected SMART scopes/],
     ['SMART_APP_SCOPE', ' ', /expected SMART scopes/],
-    [
-      'SMART_APP_ISSUERS',
-      'http://a/fhir,ftp://b',
-      /addresses without query and fragment, separated by commas/,
-    ],
+    ['SMART_APP_ISSUERS', 'http://a/fhir,ftp://b', /URLs without query and fragment, separated by commas/],
     ['SMART_APP_CLIENT_ID', 'two words', /expected a client id/],
     ['SMART_SEARCH_LETTER', 'rs', /expected r or s, got "rs"/],
     ['SMART_SCOPE_CONTEXTS', 'patient,everyone', /expected patient, user or system/],

@@ -1,8 +1,16 @@
-import { fixed } from './setting-row.ts'
+import { fixed, open } from './setting-row.ts'
 import * as types from './setting-types.ts'
 
-/** How PostgreSQL is used; SQLite has no need of these. */
+/** The settings of the database, which all servers share. */
 export const databaseTable = {
+  databaseUrl: open({
+    name: 'smart.server.database-url',
+    env: 'SMART_DATABASE_URL',
+    type: types.databaseUrl,
+    otherwise: '`sqlite:<data folder>/sallyport.db`',
+    about: 'Database of clinicians, clients, keys, tokens, sessions and audit records.',
+    of: settings => settings.databaseUrl,
+  }),
   databasePoolSize: fixed({
     name: 'smart.server.database-pool-size',
     env: 'SMART_DATABASE_POOL_SIZE',

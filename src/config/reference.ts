@@ -1,38 +1,49 @@
-import { settingRows } from './table.ts'
+import type { SettingRow } from './setting-row.ts'
+import { settingGroups } from './table.ts'
 
-/** The table of all settings as a Markdown page (`docs/settings.md`). */
+/** `docs/settings.md`: all settings, by server, as a Markdown page. */
 export function settingsReference(): string {
-  const rows = settingRows.map(([, row]) =>
-    [
-      `\`${row.name}\``,
-      `\`${row.env}\``,
-      row.otherwise ?? `\`${row.initial}\``,
-      cell(row.about),
-      cell(row.type.expected),
-    ].join(' | '),
-  )
-  return `${INTRODUCTION}
-| setting | environment | default | what for | value |
-|---|---|---|---|---|
-${rows.map(row => `| ${row} |`).join('\n')}
+  const sections = Object.entries(settingGroups).map(
+    ([title, rows]) => `## ${title}
 
-${CLOSING}`
+| setting | environment variable | default | purpose | value |
+|---|---|---|---|---|
+${Object.values(rows).map(renderRow).join('\n')}
+`,
+  )
+  return `${INTRODUCTION}\n${sections.join('\n')}\n${CLOSING}`
 }
 
-function cell(text: string): string {
+function renderRow({ name, env, otherwise, initial, about, type }: SettingRow<unknown>): string {
+  const cells = [
+    `\`${name}\``,
+    `\`${env}\``,
+    otherwise ?? `\`${initial}\``,
+    escapeCell(about),
+    escapeCell(type.expected),
+  ]
+  return `| ${cells.join(' | ')} |`
+}
+
+function escapeCell(text: string): string {
   return text.replaceAll('|', '\\|').replaceAll('<', '\\<')
 }
 
 const INTRODUCTION = `# Settings
 
-<!-- Made from src/config/table.ts by scripts/settings-reference.ts. Change it there. -->
+<!-- Generated from the tables in src/config by \`npm run reference\`. Change them there. -->
 
-A setting is read from its environment variable, or from \`sallyport.yaml\` (or the file that \`SMART_CONFIG\` names)
-under its dotted name; the environment wins. Every setting has the variable that follows from its name: upper case, with \`_\` for
-every dot and hyphen (\`smart.server.issuer-url\` is \`SMART_SERVER_ISSUER_URL\`). Many have a shorter one too, which
-the table shows. If both are set and differ, the start stops and names them. An empty variable counts as not set. In the file an unknown name or a bad
-value stops the start with the name and what was expected; an unknown \`SMART_*\` variable causes a warning.
-\`npm run -s sallyport -- settings\` prints the effective ones, secrets masked.
+You can set a setting in two places: its environment variable, or its name in \`sallyport.yaml\` (or in the file named in
+\`SMART_CONFIG\`). The environment takes precedence.
+
+- Every setting has an environment variable that follows from its name: upper case, with \`_\` for every dot and hyphen
+  (\`smart.server.issuer-url\`: \`SMART_SERVER_ISSUER_URL\`). Many settings also have a shorter variable, which the tables show. If both are
+  set to different values, the servers do not start.
+- An empty variable counts as unset.
+- An unknown name or an invalid value in the file stops the start, with the name and the expected value. An unknown \`SMART_*\`
+  variable causes a warning.
+- Relative paths are relative to the working directory.
+- \`npm run -s sallyport -- settings\` prints the settings in effect, with secrets masked.
 
 \`\`\`yaml
 # sallyport.yaml
@@ -44,17 +55,19 @@ smart:
 \`\`\`
 `
 
-const CLOSING = `\`defaultNeedPatientBanner\` is accepted in the file for \`smart.server.default-need-patient-banner\`. Relative paths
-are relative to the folder in which the command was started.
+const CLOSING = `The file may use \`defaultNeedPatientBanner\` as another name of \`smart.server.default-need-patient-banner\`.
 
-## On loopback and off
+## On loopback and off loopback
 
-**On loopback** means that all three addresses (\`issuer-url\`, \`fhir-base-url\`, \`app-url\`) and every bind address are
-loopback: \`localhost\`, names under it, \`127.0.0.0/8\`, \`::1\`. There everything has a default, and a secret is made on
-first start in the data folder, readable by its user only.
+A deployment is **on loopback** if all three URLs (\`issuer-url\`, \`fhir-base-url\`, \`app-url\`) and all addresses in \`bind\` are loopback:
+\`localhost\`, names under it, \`127.0.0.0/8\`, \`::1\`. Every setting then has a default. The first start generates a secret in the data folder,
+in a file that only its owner can read.
 
-Off loopback the start stops if one of these is missing, and names it: \`SMART_ISSUER_URL\`, \`SMART_FHIR_BASE_URL\`,
-\`SMART_APP_URL\`, \`SMART_CLIENT_LAUNCH_URL\`, \`SMART_SECRET\`. It also stops at an \`http:\` address, unless
-\`SMART_ALLOW_HTTP=true\` (a proxy in front that speaks https is set as the https address, with \`SMART_TRUST_PROXY\`).
-Commands that only open the database (\`clinician\`, \`client\`) still work. See [production.md](production.md).
+**Off loopback** the servers do not start, and name the reason, if
+
+- one of \`SMART_ISSUER_URL\`, \`SMART_FHIR_BASE_URL\`, \`SMART_APP_URL\`, \`SMART_CLIENT_LAUNCH_URL\` and \`SMART_SECRET\` is missing;
+- a URL uses \`http:\`, unless \`SMART_ALLOW_HTTP=true\`. Behind a proxy that terminates TLS, set the https URLs of the proxy, and the proxy
+  itself in \`SMART_TRUST_PROXY\`.
+
+Commands that only open the database (\`clinician\`, \`client\`) work without these settings. See [production](production.md).
 `

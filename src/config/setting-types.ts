@@ -14,7 +14,7 @@ export interface SettingType<T> {
 
 /** An address of a server that has all of its host for itself. */
 export const origin: SettingType<string> = {
-  expected: 'an http or https address without path, query and fragment',
+  expected: 'an http or https URL without path, query and fragment',
   parse: text => {
     const url = plainUrl(text)
     return url?.pathname === '/' ? url.origin : undefined
@@ -23,25 +23,25 @@ export const origin: SettingType<string> = {
 
 /** An address under which more is found. Kept without a slash at its end. */
 export const baseAddress: SettingType<string> = {
-  expected: 'an http or https address without query and fragment',
+  expected: 'an http or https URL without query and fragment',
   parse: text => plainUrl(text)?.href.replace(/\/+$/, ''),
 }
 
 /** An address to send a browser to; it may have a query, which is kept. */
 export const pageAddress: SettingType<string> = {
-  expected: 'an http or https address without fragment',
+  expected: 'an http or https URL without fragment',
   parse: text => (httpUrl(text)?.hash === '' && !text.includes('#') ? text : undefined),
 }
 
 /** The same for an app, whose hash router may want a fragment (`/#/launch`). */
 export const launchAddress: SettingType<string> = {
-  expected: 'an http or https address',
+  expected: 'an http or https URL',
   parse: text => (httpUrl(text) === undefined || !/^[\x21-\x7e]*$/.test(text) ? undefined : text),
 }
 
 export const baseAddresses: SettingType<readonly string[]> = {
   ...listOf(baseAddress),
-  expected: 'http or https addresses without query and fragment, separated by commas',
+  expected: 'http or https URLs without query and fragment, separated by commas',
 }
 
 function httpUrl(text: string): URL | undefined {
@@ -174,12 +174,12 @@ export const fhirOperations: SettingType<readonly string[]> = {
 
 /** What goes into a header or a form as it is. */
 export const headerText: SettingType<string> = {
-  expected: 'a text of printable characters',
+  expected: 'printable characters',
   parse: text => (/^[\x20-\x7e]{1,8192}$/.test(text) ? text : undefined),
 }
 
 export const secretText: SettingType<string> = {
-  expected: 'at least 16 characters, better 32 random bytes',
+  expected: 'at least 16 characters, preferably 32 random bytes',
   parse: text => (text.length >= 16 ? text : undefined),
 }
 

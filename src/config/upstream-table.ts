@@ -1,14 +1,14 @@
 import { fixed, open } from './setting-row.ts'
 import * as types from './setting-types.ts'
 
-/** The settings of the gateway and of the upstream FHIR server. */
+/** The settings of the gateway. */
 export const upstreamTable = {
   fhirUpstreamUrl: open({
     name: 'smart.fhir.upstream-url',
     env: 'SMART_FHIR_UPSTREAM_URL',
     type: types.baseAddress,
-    otherwise: 'unset: the embedded FHIR server',
-    about: 'FHIR base address of the server that the gateway stands in front of.',
+    otherwise: 'none: the embedded FHIR server',
+    about: 'FHIR base URL of the upstream. If it is set, the FHIR server is the [gateway](gateway.md).',
     of: settings => settings.fhir.upstreamUrl,
   }),
   fhirUpstreamAliases: open({
@@ -16,7 +16,7 @@ export const upstreamTable = {
     env: 'SMART_FHIR_UPSTREAM_ALIASES',
     type: types.baseAddresses,
     otherwise: 'none',
-    about: 'Other base addresses by which that server calls itself in links and references.',
+    about: 'Other base URLs that the upstream uses in links and references.',
     of: settings => settings.fhir.upstream.aliases,
   }),
   fhirUpstreamNarrowing: fixed({
@@ -25,7 +25,7 @@ export const upstreamTable = {
     type: types.oneOf('auto', 'compartment', 'parameter'),
     initial: 'auto',
     about:
-      'How a patient is asked for: by compartment path, by search parameter, or as the CapabilityStatement suggests.',
+      'How the gateway limits a search to a patient: by compartment path, by search parameter, or as the CapabilityStatement suggests.',
     of: settings => settings.fhir.upstream.narrowing,
   }),
   fhirUpstreamOperations: open({
@@ -34,7 +34,7 @@ export const upstreamTable = {
     type: types.fhirOperations,
     otherwise: 'none',
     about:
-      'Operations of the upstream that callers with access to all data may call: `$meta`, `Patient/$match`. With POST the caller must also be allowed to write all data, unless the name ends in `:read` (docs/gateway.md).',
+      'Upstream operations that callers with access to all data may call, for example `$meta` or `Patient/$match`. With `POST` the caller also needs permission to write all data, unless the name ends in `:read` ([gateway](gateway.md#operations)).',
     of: settings => settings.fhir.upstream.operations,
   }),
   fhirUpstreamSearchParameters: open({
@@ -43,7 +43,7 @@ export const upstreamTable = {
     type: types.searchParameters,
     otherwise: 'none',
     about:
-      'Search parameters that your site defined on the upstream and that limited callers may use: `mrn`, `Patient.mrn`. List only parameters that depend on nothing but the resource itself (docs/gateway.md).',
+      'Search parameters of your site that limited callers may use, for example `mrn` or `Patient.mrn`. List only parameters that depend on nothing but the resource itself ([gateway](gateway.md#search-parameters-that-only-the-upstream-can-evaluate)).',
     of: settings => settings.fhir.upstream.searchParameters,
   }),
   fhirUpstreamTimeoutSeconds: fixed({
@@ -51,7 +51,7 @@ export const upstreamTable = {
     env: 'SMART_FHIR_UPSTREAM_TIMEOUT_SECONDS',
     type: types.wholeNumber(1, 300),
     initial: '10',
-    about: 'How long the gateway waits for an answer before it answers 504.',
+    about: 'How long the gateway waits for the upstream before it answers 504.',
     of: settings => settings.fhir.upstream.timeoutSeconds,
   }),
   fhirUpstreamResponseLimit: fixed({
@@ -68,7 +68,7 @@ export const upstreamTable = {
     env: 'SMART_FHIR_UPSTREAM_CONNECTIONS',
     type: types.wholeNumber(1, 10_000),
     initial: '64',
-    about: 'Most connections that the gateway keeps to the FHIR server.',
+    about: 'Maximum number of connections to the upstream.',
     of: settings => settings.fhir.upstream.connections,
   }),
   fhirUpstreamAuth: fixed({
@@ -76,7 +76,7 @@ export const upstreamTable = {
     env: 'SMART_FHIR_UPSTREAM_AUTH',
     type: types.oneOf('none', 'bearer', 'basic', 'client-credentials'),
     initial: 'none',
-    about: 'How the gateway shows itself to the FHIR server. The token of an app never gets there.',
+    about: "How the gateway authenticates to the upstream. It never sends an app's token.",
     of: settings => settings.fhir.upstream.auth,
   }),
   fhirUpstreamToken: open({
@@ -84,7 +84,7 @@ export const upstreamTable = {
     env: 'SMART_FHIR_UPSTREAM_TOKEN',
     type: types.headerText,
     otherwise: 'none',
-    about: 'Token of `upstream-auth` `bearer`.',
+    about: 'Token for `upstream-auth` `bearer`.',
     secret: true,
     of: settings => settings.fhir.upstream.token,
   }),
@@ -93,7 +93,7 @@ export const upstreamTable = {
     env: 'SMART_FHIR_UPSTREAM_USERNAME',
     type: types.headerText,
     otherwise: 'none',
-    about: 'Username of `upstream-auth` `basic`.',
+    about: 'Username for `upstream-auth` `basic`.',
     of: settings => settings.fhir.upstream.username,
   }),
   fhirUpstreamPassword: open({
@@ -101,7 +101,7 @@ export const upstreamTable = {
     env: 'SMART_FHIR_UPSTREAM_PASSWORD',
     type: types.headerText,
     otherwise: 'none',
-    about: 'Password of `upstream-auth` `basic`.',
+    about: 'Password for `upstream-auth` `basic`.',
     secret: true,
     of: settings => settings.fhir.upstream.password,
   }),
@@ -110,7 +110,7 @@ export const upstreamTable = {
     env: 'SMART_FHIR_UPSTREAM_TOKEN_URL',
     type: types.pageAddress,
     otherwise: 'none',
-    about: 'Token endpoint of `upstream-auth` `client-credentials`.',
+    about: 'Token endpoint for `upstream-auth` `client-credentials`.',
     of: settings => settings.fhir.upstream.tokenUrl,
   }),
   fhirUpstreamClientId: open({
@@ -118,7 +118,7 @@ export const upstreamTable = {
     env: 'SMART_FHIR_UPSTREAM_CLIENT_ID',
     type: types.clientId,
     otherwise: 'none',
-    about: 'Client id of `upstream-auth` `client-credentials`.',
+    about: 'Client id for `upstream-auth` `client-credentials`.',
     of: settings => settings.fhir.upstream.clientId,
   }),
   fhirUpstreamClientSecret: open({
@@ -126,7 +126,7 @@ export const upstreamTable = {
     env: 'SMART_FHIR_UPSTREAM_CLIENT_SECRET',
     type: types.headerText,
     otherwise: 'none',
-    about: 'Client secret of `upstream-auth` `client-credentials`.',
+    about: 'Client secret for `upstream-auth` `client-credentials`.',
     secret: true,
     of: settings => settings.fhir.upstream.clientSecret,
   }),
@@ -135,7 +135,7 @@ export const upstreamTable = {
     env: 'SMART_FHIR_UPSTREAM_SCOPE',
     type: types.headerText,
     otherwise: 'none',
-    about: 'Scope that `upstream-auth` `client-credentials` asks for.',
+    about: 'Scope for `upstream-auth` `client-credentials`.',
     of: settings => settings.fhir.upstream.scope,
   }),
   fhirUpstreamTlsCert: open({
@@ -143,7 +143,7 @@ export const upstreamTable = {
     env: 'SMART_FHIR_UPSTREAM_TLS_CERT',
     type: types.path,
     otherwise: 'none',
-    about: 'PEM file with the certificate that the gateway shows to the FHIR server (mTLS).',
+    about: 'PEM file with the client certificate of the gateway (mTLS).',
     of: settings => settings.fhir.upstream.tlsCert,
   }),
   fhirUpstreamTlsKey: open({
@@ -158,25 +158,8 @@ export const upstreamTable = {
     name: 'smart.fhir.upstream-tls-ca',
     env: 'SMART_FHIR_UPSTREAM_TLS_CA',
     type: types.path,
-    otherwise: "Node's own list",
-    about: 'PEM file with the authorities whose certificates the FHIR server may show.',
+    otherwise: "Node's list",
+    about: 'PEM file with the certificate authorities that the gateway trusts for the upstream.',
     of: settings => settings.fhir.upstream.tlsCa,
-  }),
-  fhirSmartConfigurationUrl: open({
-    name: 'smart.fhir.smart-configuration-url',
-    env: 'SMART_FHIR_SMART_CONFIGURATION_URL',
-    type: types.pageAddress,
-    otherwise: "none: Sallyport's own",
-    about:
-      'Where another identity provider tells its SMART configuration, which is then relayed (docs/gateway.md).',
-    of: settings => settings.fhir.smartConfigurationUrl,
-  }),
-  fhirTrustedIssuersFile: open({
-    name: 'smart.fhir.trusted-issuers-file',
-    env: 'SMART_TRUSTED_ISSUERS_FILE',
-    type: types.path,
-    otherwise: 'none: only the auth server',
-    about: 'YAML or JSON file with other issuers whose access tokens are honoured (docs/gateway.md).',
-    of: settings => settings.fhir.trustedIssuersFile,
   }),
 }

@@ -37,27 +37,27 @@ export const describingOptions = {
 } as const
 
 export const describingUsage = `\
-  --redirect-uri <address>  where codes are sent, compared exactly; may be given several times; https, http on loopback,
-                            or a private-use scheme (com.example.app:/callback); not needed with only system/ scopes. Of a
-                            public app, http://127.0.0.1/… and http://[::1]/… stand for every port (not localhost)
-  --post-logout-redirect-uri <address>
-                            where a browser may go after a logout that the app asked for; may be given several times
-  --scope "<scopes>"        the scopes that the app may request, separated by spaces; also the default if a request has no scope
-  --public                  a browser or native app, with PKCE and without secret
-  --secret                  a confidential app; its secret is made and printed once
-  --jwks-url <address>      a confidential app that signs with its keys, which are published there (not fetched now)
-  --jwks-file <file>        the same with a file of public keys
-  --launch-url <address>    where the portal sends the browser to launch it; may have a fragment (https://…/#/launch):
-                            iss and launch are then added before the fragment
+  --redirect-uri <url>      redirect URI, compared exactly; repeat the option for several. https, http on loopback, or a
+                            private-use scheme (com.example.app:/callback). Not needed if all scopes are system/ scopes.
+                            For a public app, http://127.0.0.1/… and http://[::1]/… match every port; localhost does not
+  --post-logout-redirect-uri <url>
+                            URL to which the app may redirect after a logout; repeat the option for several
+  --scope "<scopes>"        scopes that the app may request, separated by spaces; also the default if a request has no scope
+  --public                  public client: a browser or native app, with PKCE and without a secret
+  --secret                  confidential client with a generated secret, which is printed once
+  --jwks-url <url>          confidential client with keys (private_key_jwt), published at this URL; not fetched now
+  --jwks-file <file>        confidential client with keys, from a file of public keys
+  --launch-url <url>        launch URL, to which the portal sends the browser. If it has a fragment (https://…/#/launch),
+                            iss and launch are added before the fragment
   --pkce <required|optional>
-                            optional: the app may omit code_challenge, as apps written for SMART 1 do; default: required
-  --no-iss-parameter        omits iss (RFC 9207) from authorization responses: for apps that keep the response in the
-                            address bar and then mistake iss for a launch, such as fhirclient in a new tab. Only apps
+                            optional: the app may omit code_challenge, as apps written for SMART 1 do (default: required)
+  --no-iss-parameter        omit iss (RFC 9207) from authorization responses, for apps that keep the response in the
+                            address bar and mistake iss for a launch, such as fhirclient in a new tab. Only apps
                             that use several authorization servers need iss (mix-up attacks)
-  --first-party             ours: its users are not asked for consent
-  --name <text>             name that is shown; the id unless given
-  --description <text>      one sentence about it, shown beside the name
-  --logo-url <address>      its logo; the browser of whoever looks at it fetches it from there`
+  --first-party             app of your own organization: its users are not asked for consent
+  --name <text>             name shown to users (default: the client id)
+  --description <text>      one sentence about the app, shown beside its name
+  --logo-url <url>          logo; the user's browser fetches it from this URL`
 
 /** What the options say, and a secret if one was made: it is kept only as a hash. */
 export async function readDescription(

@@ -9,23 +9,24 @@ import { withStore } from '../with-store.ts'
 /** `sallyport audit`: the trail as lines, or as FHIR AuditEvents. */
 export const audit: Command = {
   name: 'audit',
-  summary: 'List what happened: logins, launches, tokens, sessions and FHIR requests',
+  summary: 'List audit records: logins, launches, tokens, sessions and FHIR requests',
   usage: `
 Usage: npm run -s sallyport -- audit [options]
 
-Prints the newest records of the audit trail, the newest last. One line each: time, result and status, what it was, the
-patient, the app, the launch, and what decided or why it was refused.
+Prints the newest records of the audit trail, the newest last. Each line has the time, the result and status, the event,
+the patient, the app, the launch, and the scope that allowed the request or the reason for the refusal.
 
-  --since <when>      only from then on: 90s, 15m, 2h, 7d, or a date (2026-11-15, 2026-11-15T04:00Z)
-  --patient <id>      only of this patient
-  --client <id>       only of this app
-  --launch <id>       only what follows from this launch
+Options:
+  --since <when>      only later records: 90s, 15m, 2h, 7d, or a date (2026-11-15, 2026-11-15T04:00Z)
+  --patient <id>      only records about this patient
+  --client <id>       only records of this app
+  --launch <id>       only records of this launch
   --outcome <which>   allowed or refused
   --kind <which>      fhir, login, logout, launch, authorize, token, refresh, revoke, register, admin,
                       session-open, session-renew, session-end or api
-  --limit <number>    at most so many, 100 unless told
-  --json              one FHIR AuditEvent a line
-  --follow            go on with what comes after these, until Ctrl-C`,
+  --limit <number>    maximum number of records (default: 100)
+  --json              print each record as a FHIR AuditEvent on one line
+  --follow            keep printing new records, until Ctrl-C`,
   options: {
     since: { type: 'string' },
     patient: { type: 'string' },

@@ -10,11 +10,11 @@ export const clientAdd: Command = {
   name: 'client add',
   summary: 'Register an app',
   usage: `
-Usage: npm run -s sallyport -- client add --id <id> --redirect-uri <address> --scope "<scopes>"
-         (--public | --secret | --jwks-url <address> | --jwks-file <file>)
-         [--launch-url <address>] [--post-logout-redirect-uri <address>] [--first-party]
+Usage: npm run -s sallyport -- client add --id <id> --redirect-uri <url> --scope "<scopes>"
+         (--public | --secret | --jwks-url <url> | --jwks-file <file>)
+         [--launch-url <url>] [--post-logout-redirect-uri <url>] [--first-party]
          [--pkce <required|optional>] [--no-iss-parameter]
-         [--name <text>] [--description <text>] [--logo-url <address>]
+         [--name <text>] [--description <text>] [--logo-url <url>]
 
 Options:
   --id <id>                 client id

@@ -9,8 +9,9 @@ export const clientApprove: Command = {
   usage: `
 Usage: npm run -s sallyport -- client approve --id <id>
 
-An app that registered itself (POST /oauth2/register without the initial access token) is unverified: pages mark it, and errors
-are redirected to it only after the user has made a decision. Check its URLs and scopes first: client show.`,
+An app that registered itself (POST /oauth2/register without the initial access token) is unverified: pages mark it as
+unverified, and the auth server redirects errors to it only after the user has made a decision. Check the URLs and scopes of
+the app first: client show --id <id>`,
   options: { id: { type: 'string' } },
   positionals: { min: 0, max: 1 },
   async run(args, io) {

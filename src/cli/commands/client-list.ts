@@ -11,7 +11,7 @@ export const clientList: Command = {
   usage: `
 Usage: npm run -s sallyport -- client list
 
-All of one app: client show <id>.`,
+To see all properties of an app: client show --id <id>`,
   options: {},
   positionals: { min: 0, max: 0 },
   async run(_args, io) {

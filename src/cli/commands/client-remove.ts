@@ -7,11 +7,11 @@ import { administer } from '../with-store.ts'
 /** `sallyport client remove`. Its grants, codes and refresh tokens go with it. */
 export const clientRemove: Command = {
   name: 'client remove',
-  summary: 'Remove an app, and all that it was granted',
+  summary: 'Remove an app and revoke its access',
   usage: `
 Usage: npm run -s sallyport -- client remove --id <id>
 
-Access tokens that are out are refused within 5 seconds.`,
+FHIR servers refuse the app's access tokens within 5 seconds.`,
   options: { id: { type: 'string' } },
   positionals: { min: 0, max: 1 },
   async run(args, io) {

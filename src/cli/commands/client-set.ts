@@ -29,13 +29,14 @@ export const clientSet: Command = {
   usage: `
 Usage: npm run -s sallyport -- client set --id <id> [--<option> <value>]… [--clear <option>]…
 
-What is named is changed, the rest stays. Another scope ends what its users allowed, within 5 seconds: they allow it anew.
-Otherwise they go on, also with a new secret or new keys. A token of a back end that is out already lives its 5 minutes.
+Changes only the properties that you name. A new scope revokes the access that users gave the app, within 5 seconds: they
+have to consent again. Other changes, including a new secret or new keys, do not affect existing access. Access tokens of a
+backend service stay valid until they expire (5 minutes).
 
 Options:
   --id <id>                 client id
 ${describingUsage}
-  --clear <option>          takes a value away: ${Object.keys(CLEARED).join(', ')}`,
+  --clear <option>          remove the value of an option: ${Object.keys(CLEARED).join(', ')}`,
   options: { id: { type: 'string' }, ...describingOptions, clear: { type: 'string', multiple: true } },
   positionals: { min: 0, max: 1 },
   async run(args, io) {

@@ -7,7 +7,7 @@ import { withStore } from '../with-store.ts'
 /** `sallyport client show`: every field, by the name of its option. */
 export const clientShow: Command = {
   name: 'client show',
-  summary: 'Show all of a registered app',
+  summary: 'Show the properties of a registered app',
   usage: `
 Usage: npm run -s sallyport -- client show --id <id>`,
   options: { id: { type: 'string' } },

@@ -10,16 +10,17 @@ import { administer } from '../with-store.ts'
 /** `sallyport clinician add`: one row of the clinician table (service.md 2.2). */
 export const clinicianAdd: Command = {
   name: 'clinician add',
-  summary: 'Add a clinician, who can log in at once',
+  summary: 'Add a clinician',
   usage: `
 Usage: npm run -s sallyport -- clinician add --username <name> --display-name <text> --fhir-user <practitioner id>
 
-The command prompts for the password, or reads it from standard input (the first line, at most 72 bytes):
+The clinician can log in at once. Prompts for the password, or reads it from the first line of standard input (at most
+72 bytes):
   echo "$PASSWORD" | npm run -s sallyport -- clinician add --username ada --display-name "Dr. Ada Byron" --fhir-user practitioner-7
 
 Options:
   --username <name>        login name
-  --display-name <text>    name that is shown
+  --display-name <text>    name shown on pages
   --fhir-user <id>         id of the Practitioner resource, for example practitioner-7 or Practitioner/practitioner-7`,
   options: {
     username: { type: 'string' },

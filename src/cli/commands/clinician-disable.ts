@@ -7,11 +7,12 @@ const options = { username: { type: 'string' } } as const
 /** `sallyport clinician disable`: logins end, and nothing that was granted can be renewed. */
 export const clinicianDisable: Command = {
   name: 'clinician disable',
-  summary: 'Keep a clinician from logging in, end the logins, revoke the access of apps',
+  summary: 'Disable a clinician; end the logins and app access',
   usage: `
 Usage: npm run -s sallyport -- clinician disable --username <name>
 
-Access tokens that are out are refused within 5 seconds. clinician enable undoes it, for new logins.`,
+FHIR servers refuse the clinician's access tokens within 5 seconds. After clinician enable, the clinician can log in again,
+but apps do not get their access back.`,
   options,
   positionals: { min: 0, max: 1 },
   run: (args, io) => setDisabled(args, io, true),
@@ -20,7 +21,7 @@ Access tokens that are out are refused within 5 seconds. clinician enable undoes
 /** `sallyport clinician enable`. */
 export const clinicianEnable: Command = {
   name: 'clinician enable',
-  summary: 'Let a disabled clinician log in again',
+  summary: 'Enable a disabled clinician',
   usage: `
 Usage: npm run -s sallyport -- clinician enable --username <name>`,
   options,

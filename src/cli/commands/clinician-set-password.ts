@@ -6,15 +6,16 @@ import { administer } from '../with-store.ts'
 /** `sallyport clinician set-password`: ends the clinician's logins and the access of apps. */
 export const clinicianSetPassword: Command = {
   name: 'clinician set-password',
-  summary: 'Set the password of a clinician, end the logins, revoke the access of apps',
+  summary: "Set a password; end the clinician's logins and app access",
   usage: `
 Usage: npm run -s sallyport -- clinician set-password --username <name> [--keep-apps]
 
 Options:
-  --username <name>         the clinician
-  --keep-apps               apps with offline_access keep their access; all other access ends
+  --username <name>  the clinician
+  --keep-apps        do not revoke the access of apps that have offline_access
 
-FHIR servers refuse the revoked access tokens within 5 seconds. The command prompts for the password, or reads it from standard input (the first line, at most 72 bytes).`,
+FHIR servers refuse the revoked access tokens within 5 seconds. Prompts for the password, or reads it from the first line of
+standard input (at most 72 bytes).`,
   options: { username: { type: 'string' }, 'keep-apps': { type: 'boolean' } },
   positionals: { min: 0, max: 1 },
   async run(args, io) {

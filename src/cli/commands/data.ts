@@ -10,19 +10,19 @@ import { settingsOf } from '../with-store.ts'
 /** `sallyport data import`. */
 export const dataImport: Command = {
   name: 'data import',
-  summary: 'Import FHIR resources into the embedded FHIR server, or into another one',
+  summary: 'Import FHIR resources into the embedded or another FHIR server',
   usage: `
 Usage: npm run -s sallyport -- data import [--to <url>] <file or folder>...
 
-Reads NDJSON, Bundles (collection, transaction, batch, searchset, document) and single resources, each also as gzip,
-and folders of these with what is below them. It works while the servers run, while they are stopped and before the
-first start. Resources keep their ids; what is there already with the same content is left unchanged, so an import can
-be repeated. Ends with a report; what was refused is listed by reason, with file and line of the first ones.
+Reads NDJSON, Bundles (collection, transaction, batch, searchset, document) and single resources, plain or compressed with
+gzip, and folders of these with their subfolders. Works while the servers run, while they are stopped, and before the
+first start. Resources keep their ids. You can repeat an import: a resource with the same content stays unchanged. Prints
+a report that lists refused resources by reason, with file and line of the first ones.
 
-With --to the resources are checked as ever and then sent to the FHIR server at that base address, such as the one behind
-the gateway; with SMART_FHIR_UPSTREAM_URL at that address the gateway's credentials for it are used.
+With --to, checks the resources in the same way and sends them to the FHIR server at that base URL, for example the
+upstream of the gateway. If SMART_FHIR_UPSTREAM_URL has the same URL, uses the gateway's credentials.
 
-Exit code: 0 when everything was imported, 1 when something was refused or could not be read.
+Exit code: 0 if everything was imported, 1 if a resource was refused or a file could not be read.
 
 Example:
   npm run -s sallyport -- data import export/ extra.ndjson.gz`,

@@ -153,7 +153,7 @@ describe('sallyport explain', () => {
       '{"id":1}',
       '{"id":1,"method":1,"url":"/","scope":""}',
       '{"id":1,"method":"GET","url":"/","scope":5}',
-      '{"id":1,"method":"GET","url":"/","searchPermission":"x"}',
+      '{"id":1,"method":"GET","url":"/","searchLetter":"x"}',
       '{"id":1,"method":"GET","url":"/","contexts":["all"]}',
       '{"id":1,"method":"GET","url":"/","contexts":"patient"}',
       '{"id":1,"method":"GET","url":"/","patient":5}',
@@ -176,9 +176,9 @@ describe('sallyport explain', () => {
     )
   })
 
-  it('honours searchPermission, contexts, fhirUser and body of a line', async () => {
+  it('honours searchLetter, contexts, fhirUser and body of a line', async () => {
     const lines = [
-      { method: 'GET', url: '/Condition', scope: 'patient/Condition.r', patient: '1', searchPermission: 's' },
+      { method: 'GET', url: '/Condition', scope: 'patient/Condition.r', patient: '1', searchLetter: 's' },
       {
         method: 'GET',
         url: '/Condition',

@@ -12,24 +12,26 @@ import { userReachOf } from '../policy-file.ts'
 /** `sallyport explain`: what the interceptor would decide on a request, and why; without server, token or data. */
 export const explain: Command = {
   name: 'explain',
-  summary: 'Tell whether a request would be allowed by a scope, and why',
+  summary: 'Show whether a request would be allowed, and why',
   usage: `
 Usage: npm run -s sallyport -- explain --method GET --url "/Condition?patient=1" --scope "patient/Condition.rs" --patient 1
        npm run -s sallyport -- explain --jsonl < requests.jsonl
 
-  --method          GET, HEAD, POST, PUT, PATCH or DELETE (GET if left out)
-  --url             the address below the FHIR base, with its query; with or without the base
-  --scope           the granted scopes, as in the token
-  --patient         the id of the patient of the token
-  --fhir-user       the user of the token, for example Practitioner/1; an id is that of a Practitioner
-  --body            the body: JSON (of a PATCH an array is a JSON Patch, Parameters a FHIRPath Patch), or a form for _search
-  --search-letter   r or s; as smart.fhir.search-letter if left out
-  --contexts        patient,user,system or some of them; as smart.fhir.scope-contexts if left out
-  --jsonl           read one JSON object a line from standard input, and write one a line
+Options:
+  --method <method>      GET, HEAD, POST, PUT, PATCH or DELETE (default: GET)
+  --url <url>            URL of the request, absolute or relative to the FHIR base URL, with its query
+  --scope "<scopes>"     granted scopes, as in the access token
+  --patient <id>         patient of the access token
+  --fhir-user <user>     user of the access token, for example Practitioner/1; an id alone means a Practitioner
+  --body <text>          request body: JSON, or a form for _search. For a PATCH, an array is a JSON Patch and a Parameters
+                         resource is a FHIRPath Patch
+  --search-letter <r|s>  permission that a search needs (default: smart.fhir.search-letter)
+  --contexts <list>      accepted scope contexts, for example patient,user (default: smart.fhir.scope-contexts)
+  --jsonl                read one JSON object per line from standard input, and write one per line
 
-Allowed means that only data can still refuse. Exit code 0: allowed; 3: refused; with --jsonl always 0.
-A line has id, method, url, scope, and if need be patient, fhirUser, body, searchPermission, contexts (a list). The answer
-has id, allowed, status, by, within, limits, text.`,
+"Allowed" means that only the stored data can still cause a refusal. Exit code: 0 if allowed, 3 if refused; with --jsonl
+always 0. An input line has id, method, url and scope, and optionally patient, fhirUser, body, searchLetter and contexts (a
+list). An output line has id, allowed, status, by, within, limits and text.`,
   options: {
     method: { type: 'string' },
     url: { type: 'string' },

@@ -8,12 +8,13 @@ import { openStoreOf, recordCommand, settingsOf, withStore } from '../with-store
 /** `sallyport keys rotate`: running servers follow by themselves, and no request fails. */
 export const keysRotate: Command = {
   name: 'keys rotate',
-  summary: 'Let a new signing key take over',
+  summary: 'Replace the signing key without failed requests',
   usage: `
 Usage: npm run -s sallyport -- keys rotate
 
-The new key is published at once and signs some seconds later, when every server knows it. The old one stays published
-until the last token that it signed has expired. Keys are also rotated by age: smart.server.key-max-age-days.`,
+Publishes a new key at once. The key signs tokens a few seconds later, when every server has fetched it. The old key stays
+published until the last token that it signed has expired. The auth server also rotates keys by age
+(smart.server.key-max-age-days).`,
   options: {},
   positionals: { min: 0, max: 0 },
   async run(_args, io) {
@@ -34,17 +35,18 @@ until the last token that it signed has expired. Keys are also rotated by age: s
 /** `sallyport keys withdraw`: for a key that leaked. */
 export const keysWithdraw: Command = {
   name: 'keys withdraw',
-  summary: 'Take a signing key away at once, because it leaked',
+  summary: 'Remove a leaked signing key at once',
   usage: `
 Usage: npm run -s sallyport -- keys withdraw (--kid <kid> | --all)
 
-What it signed is refused within 5 seconds, on every server; a new key signs at once. Apps renew their tokens; until every
-server knows the new key, for some seconds, requests may fail. Without a leak, use: keys rotate.
+Every server refuses tokens signed with the removed key within 5 seconds. A new key signs at once. Requests may fail for a
+few seconds, until every server has fetched the new key. Apps then renew their tokens. If no key leaked, use keys rotate.
 
 Options:
-  --kid <kid>  this key
-  --all        every key, the app server's too, whatever SMART_SECRET sealed them. For a secret that leaked or was lost:
-               stop the servers, set a new SMART_SECRET, withdraw all, start the servers. Sessions of the app server end.`,
+  --kid <kid>  the key to remove
+  --all        remove all keys, including the app server's, whatever SMART_SECRET encrypted them. Use this if SMART_SECRET
+               leaked or was lost: stop the servers, set a new SMART_SECRET, run this command, start the servers. It
+               ends all sessions of the app server.`,
   options: { kid: { type: 'string' }, all: { type: 'boolean' } },
   positionals: { min: 0, max: 1 },
   async run(args, io) {

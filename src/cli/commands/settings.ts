@@ -4,12 +4,13 @@ import type { Command } from '../command.ts'
 /** `sallyport settings`: in the form of the file, so that a line can be copied into it. */
 export const settings: Command = {
   name: 'settings',
-  summary: 'Print the effective settings, secrets masked',
+  summary: 'Print the settings in effect, with secrets masked',
   usage: `
 Usage: npm run -s sallyport -- settings
 
-Reads the environment and sallyport.yaml (or the file that SMART_CONFIG names), as start does, and prints every
-setting with its value, its variable and where the value comes from. Why a start would be refused is said on stderr.`,
+Reads the environment and sallyport.yaml (or the file named in SMART_CONFIG), as start does. Prints each setting with its
+value, its environment variable and the source of the value. If the servers would refuse to start with these settings,
+prints the reasons on standard error.`,
   options: {},
   positionals: { min: 0, max: 0 },
   async run(_args, io) {

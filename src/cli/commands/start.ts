@@ -14,13 +14,15 @@ const ARRIVING_MS = 100
 /** `sallyport start`: returns when the servers were stopped by a signal and have finished their requests. */
 export const start: Command = {
   name: 'start',
-  summary: 'Start the servers: auth, FHIR and app, or those that are named',
+  summary: 'Start all servers, or only the servers that you name',
   usage: `
 Usage: npm start [-- auth|fhir|app …]
 
-Without a name all three servers start, on an embedded database with sample patients. With names only those start, as
-they would be deployed on separate hosts; they meet over HTTP. SIGTERM and Ctrl-C let running requests finish, then
-it exits with 0. Settings: npm run -s sallyport -- settings.`,
+Without names, starts the auth server, the FHIR server and the app server in one process, with an embedded database and
+sample patients. With names, starts only those servers, as on separate hosts. The servers call each other over HTTP.
+On SIGTERM or Ctrl-C the servers finish running requests and exit with code 0.
+
+To see the settings in effect: npm run -s sallyport -- settings`,
   options: {},
   positionals: { min: 0, max: 3 },
   async run(args, io) {

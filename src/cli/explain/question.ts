@@ -26,7 +26,7 @@ function readQuestion(members: Readonly<Record<string, unknown>>, defaults: Defa
   const { method, url, patient, fhirUser, body } = members
   const scope = members.scope ?? ''
   const searchPermission =
-    members.searchPermission == null ? defaults.searchPermission : readSearchLetter(members.searchPermission)
+    members.searchLetter == null ? defaults.searchPermission : readSearchLetter(members.searchLetter)
   const contexts = members.contexts == null ? defaults.contexts : readContexts(members.contexts)
   if (typeof method !== 'string' || typeof url !== 'string' || !isScope(scope)) return undefined
   if (!isOptionalText(patient) || !isOptionalText(fhirUser) || !searchPermission || !contexts)

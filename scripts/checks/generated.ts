@@ -1,0 +1,50 @@
+import { commandNames, loadCommand } from '../../src/cli/commands/index.ts'
+import { commandHelp, HOW } from '../../src/cli/help.ts'
+import { settingsReference } from '../../src/config/index.ts'
+
+/** The pages that are generated, by their path, with the text that they should have. */
+export async function generatedPages(): Promise<ReadonlyMap<string, string>> {
+  return new Map([
+    ['docs/settings.md', settingsReference()],
+    ['docs/cli.md', await renderCliReference()],
+  ])
+}
+
+/** `docs/cli.md`: the help text of every command, as a Markdown page. */
+async function renderCliReference(): Promise<string> {
+  const commands = await Promise.all(commandNames.map(loadCommand))
+  const list = commands.map(
+    ({ name, summary }) => `| [\`${name}\`](#${name.replaceAll(' ', '-')}) | ${summary} |`,
+  )
+  const sections = commands.map(
+    command => `## ${command.name}\n\n\`\`\`text\n${commandHelp(command)}\`\`\`\n`,
+  )
+  return `${INTRODUCTION}
+| command | purpose |
+|---|---|
+${list.join('\n')}
+
+${sections.join('\n')}`
+}
+
+const INTRODUCTION = `# Command line
+
+<!-- Generated from the help texts in src/cli/commands by \`npm run reference\`. Change them there. -->
+
+Run a command in the folder of the project:
+
+\`\`\`sh
+${HOW} <command> [options]
+\`\`\`
+
+Every command prints its help text with \`--help\`. Commands read the same [settings](settings.md) as the servers. They work on the
+database, not through the servers, so you can run them while the servers run and while they are stopped. Changes take effect in
+running servers within 5 seconds. The [audit trail](audit.md) records every command that changes data.
+
+| exit code | meaning |
+|---|---|
+| 0 | success |
+| 1 | the command failed; standard error has the reason |
+| 2 | the command line is wrong: an unknown command or option, or a missing or invalid value |
+| 3 | \`explain\` only: the request would be refused |
+`

@@ -1,0 +1,5 @@
+/** `npm run reference` writes the generated pages; `npm run check:docs` checks that they are current. */
+import { writeFileSync } from 'node:fs'
+import { generatedPages } from './checks/generated.ts'
+
+for (const [page, text] of await generatedPages()) writeFileSync(new URL(`../${page}`, import.meta.url), text)

@@ -1,0 +1,127 @@
+import { fixed, open } from './setting-row.ts'
+import * as types from './setting-types.ts'
+
+/** The settings of the auth server. */
+export const authTable = {
+  smartClientLaunchUrl: fixed({
+    name: 'smart.server.smart-client-launch-url',
+    env: 'SMART_CLIENT_LAUNCH_URL',
+    type: types.launchAddress,
+    initial: 'http://localhost:8081/launch',
+    about: 'Launch URL of the app that the portal launches by default.',
+    of: settings => settings.smartClientLaunchUrl,
+  }),
+  defaultClientId: fixed({
+    name: 'smart.server.default-client-id',
+    env: 'SMART_DEFAULT_CLIENT_ID',
+    type: types.clientId,
+    initial: 'sallyport-app',
+    about: 'Client id of the app that the portal launches by default.',
+    of: settings => settings.defaultClientId,
+  }),
+  defaultNeedPatientBanner: fixed({
+    name: 'smart.server.default-need-patient-banner',
+    alias: 'defaultNeedPatientBanner',
+    env: 'SMART_DEFAULT_NEED_PATIENT_BANNER',
+    type: types.flag,
+    initial: 'true',
+    about: 'Default of `need_patient_banner` for new launches.',
+    of: settings => settings.defaultNeedPatientBanner,
+  }),
+  accessTokenTtlSeconds: fixed({
+    name: 'smart.server.access-token-ttl-seconds',
+    env: 'SMART_ACCESS_TOKEN_TTL_SECONDS',
+    type: types.wholeNumber(1, 86_400),
+    initial: '300',
+    about:
+      'Lifetime of an access token. Tokens of backend services (`client_credentials`) live at most 300 s.',
+    of: settings => settings.accessTokenTtlSeconds,
+  }),
+  keyMaxAgeDays: fixed({
+    name: 'smart.server.key-max-age-days',
+    env: 'SMART_KEY_MAX_AGE_DAYS',
+    type: types.wholeNumber(0, 3650),
+    initial: '90',
+    about: 'Age at which the auth server replaces its signing key. `0`: only by command.',
+    of: settings => settings.keyMaxAgeDays,
+  }),
+  seedClinicianPassword: open({
+    name: 'smart.server.seed-clinician-password',
+    env: 'SMART_SEED_CLINICIAN_PASSWORD',
+    type: types.password,
+    otherwise: '`sallyport` on loopback, otherwise random and printed once',
+    about: 'Password of the test clinician, which the auth server creates if there are no clinicians.',
+    secret: true,
+    of: settings => settings.seedClinicianPassword,
+  }),
+  loginIdleSeconds: open({
+    name: 'smart.server.login-idle-seconds',
+    env: 'SMART_LOGIN_IDLE_SECONDS',
+    type: types.wholeNumber(0, 28_800),
+    otherwise: '`1800`; on loopback `0`',
+    about:
+      'A login ends if the clinician opens no page for this time. With `0` only the maximum of 8 hours applies. Apps keep their access.',
+    of: settings => settings.loginIdleSeconds,
+  }),
+  loginFailureLimit: fixed({
+    name: 'smart.server.login-failure-limit',
+    env: 'SMART_LOGIN_FAILURE_LIMIT',
+    type: types.wholeNumber(1, 1_000_000),
+    initial: '10',
+    about:
+      'Failed logins for one username from one address (IPv6: one /64 network) before further logins get 429.',
+    of: settings => settings.loginFailureLimit,
+  }),
+  loginFailureWindowSeconds: fixed({
+    name: 'smart.server.login-failure-window-seconds',
+    env: 'SMART_LOGIN_FAILURE_WINDOW_SECONDS',
+    type: types.wholeNumber(1, 3600),
+    initial: '300',
+    about: 'How long a failed login counts.',
+    of: settings => settings.loginFailureWindowSeconds,
+  }),
+  loginFailureLimitPerAddress: fixed({
+    name: 'smart.server.login-failure-limit-per-address',
+    env: 'SMART_LOGIN_FAILURE_LIMIT_PER_ADDRESS',
+    type: types.wholeNumber(1, 1_000_000),
+    initial: '1000',
+    about:
+      'Failed logins from one address (IPv6: one /64 network), for any username, before further logins get 429. All users behind one NAT, or behind a proxy that `trust-proxy` does not name, share one address.',
+    of: settings => settings.loginFailureLimitPerAddress,
+  }),
+  activityClinicians: open({
+    name: 'smart.server.activity-clinicians',
+    env: 'SMART_ACTIVITY_CLINICIANS',
+    type: types.usernames,
+    otherwise: 'on loopback every clinician, otherwise none',
+    about: 'Usernames of the clinicians who may see `/activity`.',
+    of: settings => settings.audit.activityClinicians,
+  }),
+  openRegistration: open({
+    name: 'smart.server.open-registration',
+    env: 'SMART_OPEN_REGISTRATION',
+    type: types.flag,
+    otherwise: '`true` on loopback, otherwise `false`',
+    about:
+      'Allows dynamic registration (`/oauth2/register`) without an initial access token; off loopback without `system/` scopes.',
+    of: settings => settings.openRegistration,
+  }),
+  registrationToken: open({
+    name: 'smart.server.registration-token',
+    env: 'SMART_REGISTRATION_TOKEN',
+    type: types.secretText,
+    otherwise: 'none',
+    about: 'Initial access token for dynamic registration.',
+    secret: true,
+    of: settings => settings.registrationToken,
+  }),
+  privateJwksHosts: open({
+    name: 'smart.server.private-jwks-hosts',
+    env: 'SMART_PRIVATE_JWKS_HOSTS',
+    type: types.hosts,
+    otherwise: 'none',
+    about:
+      'Hosts from which the auth server may fetch key sets (`jwks_uri`) although they have private addresses or use `http:`. On loopback, all hosts are allowed. The app server is always allowed.',
+    of: settings => settings.privateJwksHosts,
+  }),
+}
