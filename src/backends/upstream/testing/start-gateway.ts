@@ -8,6 +8,9 @@ import { type GatewayOptions, gateway } from '../index.ts'
 
 export interface UpstreamProcess {
   readonly url: string
+  /** Stops its processor time: it takes connections and answers nothing until it is resumed. */
+  pause(): void
+  resume(): void
   end(): Promise<unknown>
 }
 
@@ -18,6 +21,8 @@ export async function startUpstream(): Promise<UpstreamProcess> {
   const [url] = (await once(createInterface(child.stdout), 'line')) as [string]
   return {
     url,
+    pause: () => void child.kill('SIGSTOP'),
+    resume: () => void child.kill('SIGCONT'),
     end() {
       const ended = once(child, 'exit')
       child.kill()

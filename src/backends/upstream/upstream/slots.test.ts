@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { type Authenticator, fullAccess } from '../../../smart/index.ts'
 import { condition, type Fhir, patient } from '../../sqlite/testing/fhir.ts'
 import { UPSTREAM_WAITING_PER_GRANT } from '../limits.ts'
 import { type HostileUpstream, json, startHostile } from '../testing/hostile-upstream.ts'
-import { startGateway } from '../testing/start-gateway.ts'
+import { startGateway, startUpstream, type UpstreamProcess } from '../testing/start-gateway.ts'
 import { deadlines } from './deadlines.ts'
 import { type Caller, openSlots, type Release } from './slots.ts'
 
@@ -60,14 +61,16 @@ describe('openSlots', () => {
   })
 })
 
+/** Every token is a grant of its own. */
+const guard: Authenticator = {
+  authenticate: authorization => ({
+    allowed: true,
+    grant: { scopes: [], subject: authorization ?? '' },
+    decide: () => ({ allowed: true, access: fullAccess }),
+  }),
+}
+
 describe('a grant that holds all the connections that it may', () => {
-  const guard: Authenticator = {
-    authenticate: authorization => ({
-      allowed: true,
-      grant: { scopes: [], subject: authorization ?? '' },
-      decide: () => ({ allowed: true, access: fullAccess }),
-    }),
-  }
   let upstream: HostileUpstream
   let fhir: Fhir
   before(async () => {
@@ -97,5 +100,48 @@ describe('a grant that holds all the connections that it may', () => {
     assert.equal((await fhir.as('other')('GET Condition/c')).status, 200)
     assert.equal(puts(), await sent)
     assert.ok(upstream.seen.filter(it => it.line.includes('?')).length < 30)
+  })
+})
+
+describe('an upstream process that stops answering during a burst of requests', () => {
+  let upstream: UpstreamProcess
+  let fhir: Fhir
+  before(async () => {
+    upstream = await startUpstream()
+    fhir = await startGateway(upstream.url, { guard, timeoutMs: 800 })
+  })
+  after(async () => {
+    upstream.resume()
+    await fhir.close()
+    await upstream.end()
+  })
+
+  /** Polls /readyz until it has this status; the milliseconds that it took. */
+  async function untilReadyIs(status: number, boundMs: number): Promise<number> {
+    const began = performance.now()
+    for (;;) {
+      const { statusCode } = await fhir.app.inject('/readyz')
+      const waited = performance.now() - began
+      if (statusCode === status) return waited
+      assert.ok(waited < boundMs, `/readyz is still ${statusCode} after ${Math.round(waited)} ms`)
+      await setTimeout(50)
+    }
+  }
+
+  it('is ready within 10 s after it answers again, and has got nothing that was answered before', async () => {
+    assert.equal((await fhir.as('other')('PUT Patient/ann', patient('ann'))).status, 201)
+    upstream.pause()
+    const burst = Array.from({ length: 130 }, () => fhir.as('slow')('GET Condition?code=x'))
+    const write = fhir.as('slow')('PUT Condition/late', condition('late', 'ann'))
+    const statuses = new Set((await Promise.all([...burst, write])).map(it => it.status))
+    assert.ok(
+      [...statuses].every(it => it === 503 || it === 504),
+      [...statuses].join(),
+    )
+    await untilReadyIs(503, 10_000)
+    upstream.resume()
+    await untilReadyIs(200, 10_000)
+    assert.equal((await fhir.as('other')('GET Patient/ann')).status, 200)
+    assert.equal((await fhir.as('slow')('GET Condition/late')).status, 404)
   })
 })
