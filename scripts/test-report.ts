@@ -1,5 +1,6 @@
 import type { TestsStream } from 'node:test'
 import { inspect, styleText } from 'node:util'
+import type { TestGroup } from './test-groups.ts'
 
 export interface ReportOptions {
   /** Names every test, not only those that fail. */
@@ -18,51 +19,118 @@ interface Outcome {
   readonly name: string
   readonly nesting: number
   readonly file?: string | undefined
+  /** The file that the process runs; missing for the process itself. */
+  readonly entryFile?: string | undefined
   readonly skip?: string | boolean | undefined
-  readonly todo?: string | boolean | undefined
   readonly details: {
+    readonly passed: boolean
     readonly type?: string | undefined
     readonly duration_ms: number
     readonly error?: Error
   }
 }
 
-/** One line a file when it is done, every failure in full, and the counts. Suites are not counted, only tests. */
+export interface Report {
+  readonly passed: number
+  readonly failed: number
+  /** Groups whose process crashed, hung or ended with an error. Their tests are not counted. */
+  readonly broken: readonly TestGroup[]
+}
+
+/** What is known of a process while it runs. */
+interface Progress {
+  readonly group: TestGroup
+  /** The tests of the files that are done. */
+  readonly done: FileCount[]
+  /** The tests of the file that runs. */
+  count: FileCount
+  broken: boolean
+}
+
+/** Writes one line a file when it is done, and every failure in full. Suites are not counted, only tests. */
 export async function report(
   stream: TestsStream,
+  groups: ReadonlyMap<string, TestGroup>,
   options: ReportOptions,
-): Promise<{ passed: number; failed: number }> {
-  const files = new Map<string, FileCount>()
+): Promise<Report> {
   const { nameOf, write } = options
+  const entries = new Map(
+    [...groups].map(([entry, group]): [string, Progress] => [
+      entry,
+      { group, done: [], count: noTests(), broken: false },
+    ]),
+  )
 
-  function countOf(file: string | undefined): FileCount {
-    const name = file ?? ''
-    const known = files.get(name) ?? { passed: 0, failed: 0, skipped: 0 }
-    files.set(name, known)
-    return known
+  function finishFile(progress: Progress, file: string, { details }: Outcome): void {
+    write(fileText(nameOf(file), progress.count, details.duration_ms))
+    progress.done.push(progress.count)
+    progress.count = noTests()
   }
 
-  stream.on('test:pass', (test: Outcome) => {
-    if (test.details.type === 'suite') return
-    const count = countOf(test.file)
-    if (test.skip !== undefined) count.skipped += 1
-    else count.passed += 1
-    if (options.verbose) write(`  ${styleText('green', '✔')} ${test.name}\n`)
-  })
-  stream.on('test:fail', (test: Outcome) => {
-    if (test.details.type === 'suite' && isOfItsTests(test.details.error)) return
-    countOf(test.file).failed += 1
-    write(failureText(test, nameOf))
+  function finishTest(progress: Progress, test: Outcome): void {
+    const isSuite = test.details.type === 'suite'
+    if (!test.details.passed && !(isSuite && isOfItsTests(test.details.error))) {
+      progress.count.failed += 1
+      write(failureText(test, nameOf))
+    } else if (!isSuite) {
+      if (test.skip === undefined) progress.count.passed += 1
+      else progress.count.skipped += 1
+      if (options.verbose && test.details.passed) write(`  ${styleText('green', '✔')} ${test.name}\n`)
+    }
+    const { files } = progress.group
+    if (isSuite && test.nesting === 0 && files.length > 1 && files.includes(test.name))
+      finishFile(progress, test.name, test)
+  }
+
+  function finishProcess(progress: Progress, test: Outcome): void {
+    const { files } = progress.group
+    const ofItsTests = test.details.passed || isOfItsTests(test.details.error)
+    if (files.length > 1) {
+      if (ofItsTests && progress.done.length === files.length) return
+      progress.broken = true
+      write(brokenText(progress.group, test, nameOf))
+      return
+    }
+    if (!ofItsTests) {
+      progress.count.failed += 1
+      write(failureText(test, nameOf))
+    }
+    finishFile(progress, test.name, test)
+  }
+
+  // Comes at once; test:pass and test:fail wait for all processes that began before.
+  stream.on('test:complete', (test: Outcome) => {
+    const progress = entries.get(test.entryFile ?? test.name)
+    if (!progress) throw new Error(`Cannot report ${test.name}: it is of no process that was started`)
+    if (test.entryFile === undefined) finishProcess(progress, test)
+    else finishTest(progress, test)
   })
   stream.on('test:stdout', ({ message }) => options.verbose && write(message))
   stream.on('test:stderr', ({ message }) => write(message))
-  stream.on('test:summary', ({ file, counts, duration_ms: ms }) => {
-    if (file === undefined) return
-    write(fileText(nameOf(file), { ...counts, failed: counts.tests - counts.passed - counts.skipped }, ms))
-  })
   stream.resume()
   await new Promise<void>((resolve, reject) => stream.once('end', resolve).once('error', reject))
-  return total(files.values())
+  return total([...entries.values()])
+}
+
+function noTests(): FileCount {
+  return { passed: 0, failed: 0, skipped: 0 }
+}
+
+function total(all: readonly Progress[]): Report {
+  const counts = all.filter(({ broken }) => !broken).flatMap(({ done, count }) => [...done, count])
+  return {
+    passed: counts.reduce((sum, { passed }) => sum + passed, 0),
+    failed: counts.reduce((sum, { failed }) => sum + failed, 0),
+    broken: all.filter(({ broken }) => broken).map(({ group }) => group),
+  }
+}
+
+function brokenText({ name, files }: TestGroup, test: Outcome, nameOf: ReportOptions['nameOf']): string {
+  const error = test.details.error
+  const [signal, code] =
+    error && 'signal' in error && 'exitCode' in error ? [error.signal, error.exitCode] : []
+  const how = signal ? `signal ${signal}` : `exit code ${code}`
+  return `${styleText('red', '✖')} The process of ${name} ended with ${how}. Each of its files runs again alone:\n${files.map(file => `    ${nameOf(file)}\n`).join('')}`
 }
 
 /** A suite that failed because a test in it did says nothing new. */
@@ -94,14 +162,4 @@ function fileText(name: string, { passed, failed, skipped }: FileCount, ms: numb
   const sign = failed > 0 ? styleText('red', '✖') : styleText('green', '✔')
   const counts = [`${passed} passed`, failed > 0 && `${failed} failed`, skipped > 0 && `${skipped} skipped`]
   return `${sign} ${name} ${styleText('dim', `${counts.filter(Boolean).join(', ')} (${(ms / 1000).toFixed(1)} s)`)}\n`
-}
-
-function total(counts: Iterable<FileCount>): { passed: number; failed: number } {
-  let passed = 0
-  let failed = 0
-  for (const count of counts) {
-    passed += count.passed
-    failed += count.failed
-  }
-  return { passed, failed }
 }

@@ -54,7 +54,7 @@ describe('npm test', () => {
     const { code, out, lastLine } = runTests(folder)
     assert.equal(lastLine, '2 passed, 1 failed')
     assert.equal(code, 1)
-    assert.match(out, /✖ breaks/)
+    assert.match(out, /✖ breaks \S+a\.test\.ts/)
     assert.match(out, /one is not two/)
   })
 
@@ -78,12 +78,40 @@ describe('npm test', () => {
     })
   }
 
-  it('ends a file that does not end by itself', () => {
-    const file = write('a.test.ts', "it('x', () => {})\nsetInterval(() => {}, 1000)")
-    write('b.test.ts', "it('y', () => {})")
-    const { code, lastLine } = runTests('--timeout', '3', folder, file)
+  it('runs the files of a folder in one process, each with its own hooks', () => {
+    write(
+      'a.test.ts',
+      "import { after, beforeEach } from 'node:test'\nlet calls = 0\nbeforeEach(() => { calls += 1; globalThis.shared = true })\nafter(() => assert.equal(calls, 1))\nit('one', () => {})",
+    )
+    write('b.test.ts', "it('two', () => assert.equal(globalThis.shared, true))\nit('three', () => {})")
+    const { out, lastLine } = runTests(folder)
+    assert.equal(lastLine, '3 passed, 0 failed')
+    assert.match(out, /✔ \S+a\.test\.ts 1 passed \([\d.]+ s\)\n✔ \S+b\.test\.ts 2 passed/)
+  })
+
+  const crashing: readonly (readonly [what: string, body: string, others: number])[] = [
+    ['ends the process', "it('x', () => process.exit(3))", 1],
+    ['does not end', "it('x', () => {})\nsetInterval(() => {}, 1000)", 2],
+  ]
+  for (const [what, body, others] of crashing) {
+    it(`fails a file that ${what}, and loses no other file`, () => {
+      write('a.test.ts', body)
+      write('b.test.ts', "it('y', () => {})")
+      const { code, out, lastLine } = runTests('--timeout', '3', folder)
+      assert.equal(code, 1)
+      assert.match(out, /✖ \S+a\.test\.ts/)
+      assert.match(out, /✔ \S+b\.test\.ts 1 passed/)
+      assert.equal(lastLine, `${others} passed, 1 failed`)
+    })
+  }
+
+  it('exits 1 when files end the process together and pass alone', () => {
+    write('a.test.ts', "it('x', () => { globalThis.shared = true })")
+    write('b.test.ts', "it('y', () => { if (globalThis.shared) process.exitCode = 3 })")
+    const { code, out, lastLine } = runTests(folder)
     assert.equal(code, 1)
-    assert.match(lastLine ?? '', /^[12] passed, [1-9] failed$/)
+    assert.match(out, /The process of \S+ ended with exit code 3/)
+    assert.equal(lastLine, '2 passed, 1 failed')
   })
 
   it('takes files, and only those', () => {

@@ -130,7 +130,7 @@ describe('the launch', () => {
     assert.equal(await page.getByText(/earlier encounter/).isVisible(), false)
     assert.equal(await choices.nth(1).isChecked(), true)
     assert.equal(await page.getByLabel('Intent').inputValue(), 'reconcile')
-    await page.getByLabel(/05-Sep-2024/).check()
+    await choices.last().check()
     await page.getByRole('button', { name: /^Launch/ }).click()
     await page.waitForURL(`${stack.settings.appUrl}/`)
     assert.deepEqual(faults, [])

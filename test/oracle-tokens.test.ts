@@ -10,8 +10,11 @@ import {
   post,
   type Subject,
   told,
+  useSubjects,
   without,
 } from './support/oracle-subjects.ts'
+
+useSubjects()
 
 describe('refresh', () => {
   const bought = async (subject: Subject) =>

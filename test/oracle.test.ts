@@ -16,8 +16,11 @@ import {
   type Subject,
   type Told,
   told,
+  useSubjects,
   without,
 } from './support/oracle-subjects.ts'
+
+useSubjects()
 
 describe('authorization endpoint', () => {
   const ask =

@@ -28,16 +28,31 @@ export async function launchBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: await prepareBrowser(), args: [...FLAGS] })
 }
 
+/** The browser that the test files of a process share, and how many of them have not ended. */
+let shared: Promise<Browser> | undefined
+let users = 0
+
 /** A browser for the tests of a file; `open` gives a context of its own (cookies, scheme, width) with one page. */
 export function useBrowser(): (options?: BrowserContextOptions) => Promise<WatchedPage> {
-  let browser: Browser | undefined
+  const contexts: BrowserContext[] = []
+  users += 1
   before(async () => {
-    browser = await launchBrowser()
+    shared ??= launchBrowser()
+    await shared
   })
-  after(() => browser?.close())
+  after(async () => {
+    await Promise.all(contexts.map(context => context.close()))
+    users -= 1
+    if (users > 0) return
+    const last = await shared
+    shared = undefined
+    await last?.close()
+  })
   return async options => {
+    const browser = await shared
     assert(browser, 'The browser is not started yet: open pages inside of tests')
     const context = await browser.newContext(options)
+    contexts.push(context)
     context.setDefaultTimeout(30_000)
     return watch(context)
   }

@@ -10,6 +10,7 @@ import { type Postgres, startPostgres } from './postgres.ts'
  */
 let postgres: Postgres | undefined
 let folder: string | undefined
+let outerFolder: string | undefined
 
 function needs(thing: 'postgres' | 'browser'): boolean {
   return process.env.TEST_NEEDS === undefined || process.env.TEST_NEEDS.split(',').includes(thing)
@@ -22,14 +23,22 @@ export async function globalSetup(): Promise<void> {
   }
   if (needs('browser')) process.env.CHROMIUM_PATH = await prepareBrowser()
   folder = mkdtempSync(join(tmpdir(), 'sallyport-test-run-'))
+  outerFolder = process.env.TMPDIR
   process.env.TMPDIR = folder
   process.env.TEST_RUN_FOLDER = folder
   process.once('exit', removeFolder)
 }
 
+/** Leaves the environment as it was: a second run may follow in this process. */
 export async function globalTeardown(): Promise<void> {
-  await postgres?.stop()
+  if (postgres) {
+    await postgres.stop()
+    postgres = undefined
+    delete process.env.TEST_POSTGRES_URL
+  }
   removeFolder()
+  if (outerFolder === undefined) delete process.env.TMPDIR
+  else process.env.TMPDIR = outerFolder
 }
 
 function removeFolder(): void {

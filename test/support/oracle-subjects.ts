@@ -28,48 +28,51 @@ export const BASIC = {
   authorization: `Basic ${Buffer.from('secret:s3cret-s3cret-s3cret').toString('base64')}`,
 }
 
-const open = oneStore()
 let oracle: Oracle
 let house: AuthHouse
 let subjects: readonly [ours: Subject, theirs: Subject]
 
-before(async () => {
-  const app = ['authorization_code', 'refresh_token']
-  oracle = await startOracle([
-    { client_id: 'app', token_endpoint_auth_method: 'none', grant_types: app },
-    { client_id: 'other', token_endpoint_auth_method: 'none', grant_types: app },
-    {
-      client_id: 'secret',
-      token_endpoint_auth_method: 'client_secret_basic',
-      client_secret: 's3cret-s3cret-s3cret',
-      grant_types: app,
-    },
-    {
-      client_id: 'keyed',
-      token_endpoint_auth_method: 'private_key_jwt',
-      jwks: { keys: [keyed.jwk] },
-      grant_types: ['client_credentials'],
-    },
-  ])
-  const [port = 0] = await freePorts(1)
-  const issuer = `http://localhost:${port}`
-  house = await AuthHouse.open(await open(), { settings: { issuerUrl: issuer } })
-  house.time.now = Date.now()
-  const redirect_uris = JSON.stringify([CALLBACK])
-  for (const id of ['app', 'other']) await house.addClient({ client_id: id, redirect_uris })
-  const secret_hash = sha256('s3cret-s3cret-s3cret')
-  await house.addClient({ client_id: 'secret', auth_method: 'client_secret', secret_hash, redirect_uris })
-  await house.addClient({
-    ...{ client_id: 'keyed', auth_method: 'private_key_jwt', jwks: keyed.jwks, scope: 'system/*.rs' },
-    redirect_uris: '[]',
+/** Starts both servers for the tests of the file that calls it. */
+export function useSubjects(): void {
+  const open = oneStore()
+  before(async () => {
+    const app = ['authorization_code', 'refresh_token']
+    oracle = await startOracle([
+      { client_id: 'app', token_endpoint_auth_method: 'none', grant_types: app },
+      { client_id: 'other', token_endpoint_auth_method: 'none', grant_types: app },
+      {
+        client_id: 'secret',
+        token_endpoint_auth_method: 'client_secret_basic',
+        client_secret: 's3cret-s3cret-s3cret',
+        grant_types: app,
+      },
+      {
+        client_id: 'keyed',
+        token_endpoint_auth_method: 'private_key_jwt',
+        jwks: { keys: [keyed.jwk] },
+        grant_types: ['client_credentials'],
+      },
+    ])
+    const [port = 0] = await freePorts(1)
+    const issuer = `http://localhost:${port}`
+    house = await AuthHouse.open(await open(), { settings: { issuerUrl: issuer } })
+    house.time.now = Date.now()
+    const redirect_uris = JSON.stringify([CALLBACK])
+    for (const id of ['app', 'other']) await house.addClient({ client_id: id, redirect_uris })
+    const secret_hash = sha256('s3cret-s3cret-s3cret')
+    await house.addClient({ client_id: 'secret', auth_method: 'client_secret', secret_hash, redirect_uris })
+    await house.addClient({
+      ...{ client_id: 'keyed', auth_method: 'private_key_jwt', jwks: keyed.jwks, scope: 'system/*.rs' },
+      redirect_uris: '[]',
+    })
+    await listen(house.app, port, ['127.0.0.1'])
+    subjects = [ourSubject(issuer), theirSubject()]
   })
-  await listen(house.app, port, ['127.0.0.1'])
-  subjects = [ourSubject(issuer), theirSubject()]
-})
-after(async () => {
-  await oracle?.close()
-  await house?.app.close()
-})
+  after(async () => {
+    await oracle?.close()
+    await house?.app.close()
+  })
+}
 
 function ourSubject(issuer: string): Subject {
   return {
@@ -153,7 +156,7 @@ interface Case {
   readonly but?: { readonly told: Told; readonly why: string }
 }
 
-/** Asks both, and says where they differ. A file that calls it has both servers while its tests run. */
+/** Asks both servers and says where they differ. The file calls `useSubjects` first. */
 export function compare(cases: Readonly<Record<string, Case>>): void {
   for (const [name, { act, but }] of Object.entries(cases))
     it(`${name}${but ? ` (differs: ${but.why})` : ''}`, async () => {

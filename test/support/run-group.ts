@@ -1,0 +1,15 @@
+import { after, before, describe } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { limitFile } from './file-limit.ts'
+
+/** Runs test files one after another in this process. Each is a suite, so that its hooks are for its own tests only. */
+export function runGroup(urls: readonly string[]): void {
+  for (const url of urls) {
+    const file = fileURLToPath(url)
+    describe(file, async () => {
+      before(() => limitFile(file))
+      await import(url)
+    })
+  }
+  after(() => limitFile('the group'))
+}
