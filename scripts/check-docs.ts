@@ -1,12 +1,13 @@
 /**
- * `npm run check:docs`: the settings page and the CLI page are current, links lead somewhere, every error is described, and every rule of
- * docs/spec.md and docs/smart-conformance.md names a test that is there. The endpoints are held against the servers by test/docs.test.ts.
+ * `npm run check:docs`: the generated pages are current, every link has a target, every error is described, and every rule of
+ * docs/specification.md and every row of docs/internal/smart-conformance.md names an existing test; rules that are cited exist. test/docs.test.ts compares
+ * the endpoints with the servers.
  */
 import { errorFaults } from './checks/errors.ts'
 import { generatedPages } from './checks/generated.ts'
 import { linkFaults } from './checks/links.ts'
 import { conclude, listFiles, readSources } from './checks/sources.ts'
-import { specFaults } from './checks/spec.ts'
+import { findCitationFaults, findRowFaults, findRuleFaults } from './checks/specification.ts'
 
 const files = listFiles()
 const pages = readSources(files.filter(file => file.endsWith('.md')))
@@ -25,7 +26,11 @@ conclude('docs', [
     ofPage(page, text => (text === expected ? [] : [`${page}: not current, run npm run reference`])),
   ),
   ...ofPage('docs/errors.md', text => errorFaults('docs/errors.md', text, sources)),
-  ...['docs/spec.md', 'docs/smart-conformance.md'].flatMap(page =>
-    ofPage(page, text => specFaults(page, text, sources)),
+  ...ofPage('docs/specification.md', text => [
+    ...findRuleFaults('docs/specification.md', text, sources),
+    ...findCitationFaults(text, new Map([...sources, ...pages])),
+  ]),
+  ...ofPage('docs/internal/smart-conformance.md', text =>
+    findRowFaults('docs/internal/smart-conformance.md', text, sources),
   ),
 ])

@@ -1,6 +1,6 @@
 /**
  * `npm run mutate`: changes what decides about a request in one place at a time, and looks whether a test notices: the
- * quickest that could are tried first. Survivors that docs/mutants.md does not list fail it, and so does a line of the
+ * quickest that could are tried first. Survivors that docs/internal/mutants.md does not list fail it, and so does a line of the
  * list that no longer survives. `npm run mutate -- src/consent` takes one room or file, `--quick` leaves out tests of whole
  * servers. Not among the ordinary checks.
  */
@@ -11,7 +11,7 @@ import { type Mutant, mutantsOf } from './mutate/mutants.ts'
 import { type Batch, type Result, tryAll } from './mutate/try-all.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
-const LIST = 'docs/mutants.md'
+const LIST = 'docs/internal/mutants.md'
 const BATCH = 80
 const QUICKLY = process.argv.includes('--quick')
 

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { documentedRoutes, endpointFaults, sectionOf } from './endpoints.ts'
 import { errorFaults, namesIn } from './errors.ts'
 import { linkFaults } from './links.ts'
-import { specFaults } from './spec.ts'
+import { findCitationFaults, findRowFaults, findRuleFaults } from './specification.ts'
 
 describe('linkFaults', () => {
   const files = new Set(['README.md', 'docs/settings.md', 'src/auth/server.ts'])
@@ -43,11 +43,47 @@ describe('linkFaults', () => {
   })
 })
 
-describe('specFaults', () => {
-  const sources = new Map([['src/a/a.test.ts', "it('reads the scope', () => {})"]])
-  const faults = (row: string) => specFaults('docs/spec.md', `| rule | test |\n|---|---|\n${row}\n`, sources)
+describe('findRuleFaults', () => {
+  const sources = new Map([
+    ['src/a/a.test.ts', "it('reads the scope', () => {})"],
+    ['src/a/b-suite.ts', "it('writes the scope', () => {})"],
+  ])
+  const faults = (text: string) => findRuleFaults('docs/specification.md', text, sources)
 
-  it('accepts a row with a test that is there, with or without its name', () => {
+  it('accepts rules whose tests exist, with or without a title', () => {
+    assert.deepEqual(
+      faults(
+        '- **SCOPE-1** A rule\n  of two lines.\n  - `src/a/a.test.ts`\n- **SCOPE-2** x\n  - `src/a/b-suite.ts` “writes”\n',
+      ),
+      [],
+    )
+  })
+
+  const wrong: readonly (readonly [text: string, fault: RegExp])[] = [
+    ['# Rules', /has no rules/],
+    ['- **SCOPE-1** x', /SCOPE-1 names no test/],
+    ['- **SCOPE-1** x\n- **SCOPE-2** y\n  - `src/a/a.test.ts`', /SCOPE-1 names no test/],
+    ['- **SCOPE-1** x\n\n  - `src/a/a.test.ts`', /SCOPE-1 names no test/],
+    ['- **SCOPE-1** x\n  - `src/a/c.test.ts`', /which does not exist/],
+    ['- **SCOPE-1** x\n  - `src/a/a.test.ts` “writes the scope”', /which is not in/],
+    [
+      '- **SCOPE-1** x\n  - `src/a/a.test.ts`\n- **SCOPE-1** y\n  - `src/a/a.test.ts`',
+      /SCOPE-1 is the number of two rules/,
+    ],
+  ]
+  for (const [text, fault] of wrong) {
+    it(`refuses ${JSON.stringify(text)}`, () => {
+      assert.equal(faults(text).length, 1)
+      assert.match(faults(text)[0] ?? '', fault)
+    })
+  }
+})
+
+describe('findRowFaults', () => {
+  const sources = new Map([['src/a/a.test.ts', "it('reads the scope', () => {})"]])
+  const faults = (row: string) => findRowFaults('page.md', `| row | test |\n|---|---|\n${row}\n`, sources)
+
+  it('accepts a row with a test that exists, with or without its title', () => {
     assert.deepEqual(faults('| 5.2.1 | `src/a/a.test.ts` |'), [])
     assert.deepEqual(faults('| 5.2.1 | `src/a/a.test.ts` “reads the scope” |'), [])
   })
@@ -64,6 +100,18 @@ describe('specFaults', () => {
       assert.match(faults(row)[0] ?? '', fault)
     })
   }
+})
+
+describe('findCitationFaults', () => {
+  it('finds numbers that no rule has, in every text', () => {
+    const texts = new Map([
+      ['src/a.ts', '// EXAMPLE-1, EXAMPLE-2; SHA-256 and UTF-8 are not rules'],
+      ['docs/a.md', 'See EXAMPLE-1.'],
+    ])
+    assert.deepEqual(findCitationFaults('- **EXAMPLE-1** x\n', texts), [
+      'src/a.ts: cites EXAMPLE-2, which is not a rule',
+    ])
+  })
 })
 
 describe('namesIn', () => {
