@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { measureGrowth } from '../../test/support/growth.ts'
 import type { Resource } from '../fhir/index.ts'
 import type { Constraint } from './access-filter.ts'
 import { mergeValues } from './merge-values.ts'
@@ -86,5 +87,16 @@ describe('mergeValues', () => {
       for (const resource of resources)
         assert.equal(satisfies(resource, mergeValues(some), BASE), satisfies(resource, some, BASE))
     }
+  })
+
+  it('grows no faster than the constraints, however many search parameters they name', () => {
+    const named = new Map(
+      [50, 200].map(count => [
+        count,
+        Array.from({ length: count }, (_, at) => of('1', [`p${at}`, 'x'], [`p${at + 1}`, 'y'])),
+      ]),
+    )
+    const grown = measureGrowth(count => mergeValues(named.get(count) ?? []), 50)
+    assert.ok(grown < 8, `four times the constraints cost ${grown.toFixed(1)} times as much`)
   })
 })

@@ -8,8 +8,35 @@ type Query = NonNullable<Constraint['query']>
  * each limit that is left costs a lookup for every resource.
  */
 export function mergeValues(constraints: readonly Constraint[]): readonly Constraint[] {
-  const names = new Set(constraints.flatMap(({ query = [] }) => query.map(([name]) => name)))
-  return [...names].filter(takesAlternatives).reduce(mergeBy, constraints)
+  const merged: (Constraint | undefined)[] = [...constraints]
+  const panels = new Map(constraints.map(({ panel }, at) => [panel, at]))
+  for (const [name, places] of placesByName(constraints)) {
+    if (places.length < 2 || !takesAlternatives(name)) continue
+    const alike = Map.groupBy(places, at => {
+      const constraint = merged[at]
+      return (constraint && keyWithout(name, constraint, panels.get(constraint.panel))) ?? at
+    })
+    for (const [first = 0, ...others] of alike.values()) {
+      const constraint = merged[first]
+      if (!constraint || others.length === 0) continue
+      const rest = others.flatMap(at => merged[at] ?? [])
+      merged[first] = mergeAlike(constraint, rest, name)
+      for (const at of others) merged[at] = undefined
+    }
+  }
+  return merged.filter(constraint => constraint !== undefined)
+}
+
+/** Where each search parameter is named, so that a constraint is only compared with others that name it too. */
+function placesByName(constraints: readonly Constraint[]): ReadonlyMap<string, readonly number[]> {
+  const places = new Map<string, number[]>()
+  for (const [at, { query = [] }] of constraints.entries())
+    for (const name of new Set(query.map(([it]) => it))) {
+      const known = places.get(name) ?? []
+      places.set(name, known)
+      known.push(at)
+    }
+  return places
 }
 
 // The values of `:not` exclude each other's matches, and `:missing` takes one value.
@@ -17,27 +44,26 @@ function takesAlternatives(name: string): boolean {
   return !/:(?:not|missing)\b/.test(name)
 }
 
-function mergeBy(constraints: readonly Constraint[], name: string): readonly Constraint[] {
-  const panels = new Map(constraints.map(({ panel }, at) => [panel, at]))
-  const alike = Map.groupBy(constraints, (constraint, at) => {
-    const { panel, query = [], ...subject } = constraint
-    const others = query.filter(([other]) => other !== name)
-    // A backslash at the end of a value would escape the comma.
-    const isMergeable =
-      others.length === query.length - 1 && valuesOf(query, name).every(it => !it.endsWith('\\'))
-    return isMergeable
-      ? JSON.stringify([subject, panels.get(panel), others.map(pair => JSON.stringify(pair)).sort()])
-      : at
-  })
-  return [...alike.values()].flatMap(group => mergeAlike(group, name))
+/** What a constraint requires beside one search parameter; undefined where its values cannot be merged. */
+function keyWithout(
+  name: string,
+  { panel: _, query = [], ...subject }: Constraint,
+  panel: number | undefined,
+): string | undefined {
+  const others = query.filter(([other]) => other !== name)
+  // A backslash at the end of a value would escape the comma.
+  const isMergeable =
+    others.length === query.length - 1 && valuesOf(query, name).every(it => !it.endsWith('\\'))
+  if (!isMergeable) return undefined
+  return JSON.stringify([subject, panel, others.map(pair => JSON.stringify(pair)).sort()])
 }
 
-function mergeAlike(group: readonly Constraint[], name: string): readonly Constraint[] {
-  const [first] = group
-  if (!first?.query || group.length === 1) return group
-  const values = new Set(group.flatMap(({ query = [] }) => valuesOf(query, name)))
-  const query: Query = first.query.map(pair => (pair[0] === name ? [name, [...values].join(',')] : pair))
-  return [{ ...first, query }]
+function mergeAlike(first: Constraint, others: readonly Constraint[], name: string): Constraint {
+  const values = new Set([first, ...others].flatMap(({ query = [] }) => valuesOf(query, name)))
+  const query = (first.query ?? []).map(pair =>
+    pair[0] === name ? ([name, [...values].join(',')] as const) : pair,
+  )
+  return { ...first, query }
 }
 
 function valuesOf(query: Query, name: string): readonly string[] {

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { measureGrowth } from '../../../test/support/growth.ts'
 import { parseScopes } from '../../smart/index.ts'
 import { grantScope, type ScopeTerms } from './grant-scope.ts'
+import { allowedScopes } from './narrow.ts'
 import { ScopeIndex } from './scope-index.ts'
 
 const terms: ScopeTerms = {
@@ -130,6 +131,8 @@ function granular(count: number, name = 'code'): string {
   return Array.from({ length: count }, (_, at) => `patient/Observation.rs?${name}=x|${at}`).join(' ')
 }
 
+const parseResources = (text: string) => parseScopes(text).filter(scope => scope.kind === 'resource')
+
 describe('the cost of grantScope', () => {
   it('grants as many scopes as were asked for when the client may have each of them', () => {
     assert.equal(grantScope(granular(100), { ...terms, allowed: granular(100) }), granular(100))
@@ -140,6 +143,44 @@ describe('the cost of grantScope', () => {
       count => grantScope(granular(count), { ...terms, allowed: granular(count) }),
       25,
     )
+    assert.ok(grown < 8, `four times the scopes cost ${grown.toFixed(1)} times as much`)
+  })
+
+  /** One scope, with its type in many mixtures of upper and lower case. */
+  function inManyCases(count: number, rest: string): string {
+    const type = (at: number) =>
+      [...'observation'].map((letter, bit) => ((at >> bit) & 1 ? letter.toUpperCase() : letter)).join('')
+    return Array.from({ length: count }, (_, at) => `patient/${type(at)}.${rest}`).join(' ')
+  }
+
+  const inPart: Readonly<Record<string, (count: number) => readonly [asked: string, allowed: string]>> = {
+    'by one scope that is registered in many spellings': count => [
+      granular(count),
+      inManyCases(count, 'rs?status=final'),
+    ],
+    'and are one scope in many spellings': count => [inManyCases(count, 'rs?status=final'), granular(count)],
+  }
+  for (const [how, of] of Object.entries(inPart))
+    it(`grows no faster for scopes that are covered in part: ${how}`, () => {
+      const grown = measureGrowth(count => {
+        const [asked, allowed] = of(count)
+        grantScope(asked, { ...terms, allowed })
+      }, 24)
+      assert.ok(grown < 8, `four times the scopes cost ${grown.toFixed(1)} times as much`)
+    })
+
+  it('compares no scopes that share no permission', () => {
+    const parsed = new Map(
+      [100, 400].map(count => {
+        const allowed = granular(count, 'status').replaceAll('.rs', '.cud')
+        return [count, { asked: parseResources(granular(count)), allowed: parseResources(allowed) }]
+      }),
+    )
+    const grown = measureGrowth(count => {
+      const { asked = [], allowed = [] } = parsed.get(count) ?? {}
+      const index = allowedScopes(allowed)
+      for (const scope of asked) index.narrow(scope)
+    }, 100)
     assert.ok(grown < 8, `four times the scopes cost ${grown.toFixed(1)} times as much`)
   })
 

@@ -18,36 +18,67 @@ export interface AllowedScopes {
 }
 
 /**
- * Files the allowed scopes by type. A scope that they cover costs a few lookups. Only one that they cover in part is
- * compared with those of its type, and each comparison gives a part of the result.
+ * Files the allowed scopes by type and permission, each once. A scope that they cover costs a few lookups. One that they
+ * cover in part is compared only with those that share a type and a permission that is not covered: almost every
+ * comparison gives a part of the result, and a result has at most `MOST_SCOPES` parts. No scope is narrowed twice.
  */
 export function allowedScopes(scopes: readonly Scope[]): AllowedScopes {
   const index = new ScopeIndex(scopes)
-  const resources = scopes.filter(scope => scope.kind === 'resource')
-  const byContext = Map.groupBy(resources, scope => scope.context)
-  const byType = Map.groupBy(resources, typeKey)
+  const filed = new Map<string, Filed[]>()
+  for (const [at, scope] of withoutRepeats(scopes).entries())
+    for (const permission of scope.permissions)
+      for (const place of [typeKey(scope), scope.context]) {
+        const key = `${permission} ${place}`
+        const same = filed.get(key) ?? []
+        filed.set(key, same)
+        same.push({ scope, at })
+      }
 
-  function candidatesFor(asked: ResourceScope): readonly ResourceScope[] {
-    if (asked.type === '*') return byContext.get(asked.context) ?? []
-    return [asked, { ...asked, type: '*' }].flatMap(scope => byType.get(typeKey(scope)) ?? [])
+  /** In the order in which they are allowed, those of the type before wildcards. */
+  function candidatesFor(asked: ResourceScope, missing: readonly Permission[]): readonly ResourceScope[] {
+    const places = asked.type === '*' ? [asked.context] : [typeKey(asked), typeKey({ ...asked, type: '*' })]
+    return places.flatMap(place => {
+      const found = new Set(missing.flatMap(permission => filed.get(`${permission} ${place}`) ?? []))
+      return [...found].sort((a, b) => a.at - b.at).map(({ scope }) => scope)
+    })
   }
 
+  function narrow(asked: ResourceScope): readonly ResourceScope[] {
+    const covered = index.coveredLetters(asked)
+    const whole =
+      covered.size === 0 ? [] : [{ ...asked, permissions: PERMISSIONS.filter(it => covered.has(it)) }]
+    const missing = [...asked.permissions].filter(permission => !covered.has(permission))
+    const rest = candidatesFor(asked, missing).map(scope => overlap(asked, scope))
+    const byReach = Map.groupBy([...whole, ...rest], part => JSON.stringify([part.type, part.query]))
+    return [...byReach.values()].flatMap(same => written(same, asked.v1) ?? [])
+  }
+
+  const narrowed = new Map<string, readonly ResourceScope[]>()
   return {
     covers: scope => index.covers(scope),
     narrow(asked) {
-      const covered = index.coveredLetters(asked)
-      const whole =
-        covered.size === 0 ? [] : [{ ...asked, permissions: PERMISSIONS.filter(it => covered.has(it)) }]
-      const isWhole = covered.size === asked.permissions.size
-      const rest = isWhole ? [] : candidatesFor(asked).flatMap(scope => overlap(asked, scope) ?? [])
-      const parts = [
-        ...whole,
-        ...rest.filter(part => !part.permissions.every(permission => covered.has(permission))),
-      ]
-      const byReach = Map.groupBy(parts, part => JSON.stringify([part.type, part.query]))
-      return [...byReach.values()].flatMap(same => written(same, asked.v1) ?? [])
+      const parts = narrowed.get(asked.text) ?? narrow(asked)
+      narrowed.set(asked.text, parts)
+      return parts
     },
   }
+}
+
+interface Filed {
+  readonly scope: ResourceScope
+  /** Its place among the allowed scopes. */
+  readonly at: number
+}
+
+/** The resource scopes; of those that differ in the case of their type the first. */
+function withoutRepeats(scopes: readonly Scope[]): readonly ResourceScope[] {
+  const found = new Map<string, ResourceScope>()
+  for (const scope of scopes) {
+    if (scope.kind !== 'resource') continue
+    const key = JSON.stringify([typeKey(scope), [...scope.permissions], scope.query])
+    if (!found.has(key)) found.set(key, scope)
+  }
+  return [...found.values()]
 }
 
 function typeKey({ context, type }: ResourceScope): string {
@@ -87,12 +118,11 @@ interface Part extends Pick<ResourceScope, 'context' | 'type' | 'query'> {
   readonly permissions: readonly Permission[]
 }
 
-/** Of two scopes of one context whose types meet. */
-function overlap(asked: ResourceScope, allowed: ResourceScope): Part | undefined {
+/** Of two scopes of one context whose types and permissions meet. */
+function overlap(asked: ResourceScope, allowed: ResourceScope): Part {
   const permissions = PERMISSIONS.filter(
     permission => asked.permissions.has(permission) && allowed.permissions.has(permission),
   )
-  if (permissions.length === 0) return undefined
   const type = asked.type === '*' ? allowed.type : asked.type
   return { context: asked.context, type, permissions, query: joined(asked.query, allowed.query) }
 }
