@@ -1,13 +1,15 @@
 /**
- * The one door below the FHIR base, which the embedded server and the gateway are both entered by: what an address means
- * is told by `parseInteraction` alone, the guard judges the token before a byte of the body is read, each interaction is
- * decided, and what came of it is in the audit trail before the response goes out. How an admitted call is performed and
- * sent is the matter of the server behind; the door knows nothing of tokens, scopes and data.
+ * The FHIR HTTP API: one implementation of every interaction on a backend that only stores and finds. `parseInteraction`
+ * alone decides what a URL means, the token is verified before a byte of the body is read, each interaction is decided
+ * and kept within its access, and the audit trail has the outcome before the response goes out.
  */
-export type { Audited, Behind, PerformedChange } from './behind.ts'
+export type { Audited, Awaitable, BackendSession, FhirBackend, PerformedChange } from './backend.ts'
 export { describeFailedEntry } from './bundle/failed-entry.ts'
 export { createTurns } from './bundle/turns.ts'
-export type { Call, FhirRequest } from './call.ts'
-export { createFhirApi, type FhirApiOptions } from './http/create-fhir-api.ts'
-export { sendBody } from './http/send-body.ts'
-export { sendContent } from './http/send-content.ts'
+export type { Context, Handler, InteractionOf, Kind } from './context.ts'
+export { type Failure, isFailure, toResponse } from './failure.ts'
+export { handle } from './handle.ts'
+export { createFhirApi, evaluateLate, type FhirApiOptions } from './http/create-fhir-api.ts'
+export type { FhirRequest } from './request.ts'
+export type { FhirResponse, ResponseVersion } from './response.ts'
+export type { StoredVersion } from './stored-version.ts'

@@ -1,5 +1,5 @@
 import type { EntryInteraction, Interaction } from '../../fhir/index.ts'
-import type { Call as AllowedCall, FhirRequest } from '../../fhir-api/index.ts'
+import type { FhirRequest } from '../../fhir-api/index.ts'
 import type { AccessCache, PanelMembership, VersionAccess } from '../../smart/index.ts'
 import type { Answer } from './answer.ts'
 import type { Problem } from './problem.ts'
@@ -8,13 +8,10 @@ import type { Pages } from './search/pages.ts'
 import type { ReadBudget } from './work.ts'
 
 /** A call as the handlers take it. */
-export interface Call<I extends Interaction = Interaction> extends AllowedCall<I> {
+export interface Call<I extends Interaction = Interaction> extends FhirRequest<I> {
   /** The id that a create shall give, where a transaction has given it already. */
   readonly newId?: string
 }
-
-/** A batch or transaction. */
-export type BundleCall = Call & Pick<FhirRequest, 'connection' | 'report'>
 
 /** What the handlers work with. */
 export interface Context {

@@ -1,13 +1,13 @@
 import type { FastifyInstance } from 'fastify'
 import { limits } from '../../fhir/index.ts'
-import { createFhirApi, type FhirApiOptions } from '../../fhir-api/index.ts'
+import { createFhirApi, evaluateLate, type FhirApiOptions } from '../../fhir-api/index.ts'
 import { type Authenticator, computeDigest, createAccessCache } from '../../smart/index.ts'
 import { watchAvailability } from '../../store/index.ts'
 import type { ReadyCheck } from '../../web/index.ts'
+import { createBackend } from './backend.ts'
 import type { Context } from './call.ts'
 import { capabilityJson } from './capabilities/capability-statement.ts'
 import { handle } from './handle.ts'
-import { behindDoor } from './http/behind.ts'
 import { unguarded } from './http/unguarded.ts'
 import { openOutbox } from './repository/outbox.ts'
 import { openRepository, type Repository } from './repository/repository.ts'
@@ -19,8 +19,6 @@ export interface FhirServerOptions extends Omit<FhirApiOptions, 'guard'> {
   readonly dataFile: string
   /** Who judges requests. Without one everybody may do everything. */
   readonly guard?: Authenticator
-  /** What `.well-known/smart-configuration` answers; `metadata` takes its addresses over. */
-  readonly smartConfiguration: Readonly<Record<string, unknown>> | (() => object)
 }
 
 // The data are our own, so that most are known again by themselves: a digest of each would take longer.
@@ -34,7 +32,7 @@ export async function fhirServer(options: FhirServerOptions): Promise<FastifyIns
   const outbox = options.audit && openOutbox(repository.database, options.audit, clock)
   const app = await createFhirApi(
     { ...options, guard, clock, checks: [dataCheck(repository, clock), ...checks] },
-    behindDoor(contextOf(options, repository, clock), outbox),
+    createBackend(contextOf(options, repository, clock), outbox),
   )
   app.addHook('onClose', async () => {
     await outbox?.close()
@@ -45,8 +43,6 @@ export async function fhirServer(options: FhirServerOptions): Promise<FastifyIns
 
 function contextOf(options: FhirServerOptions, repository: Repository, clock: () => number): Context {
   const { baseUrl, smartConfiguration } = options
-  const configuration =
-    typeof smartConfiguration === 'function' ? smartConfiguration : () => smartConfiguration
   return {
     repository,
     baseUrl,
@@ -56,8 +52,8 @@ function contextOf(options: FhirServerOptions, repository: Repository, clock: ()
     pages: openPages(repository.database),
     membership: rosterOf(repository),
     judgedBefore: createAccessCache(JUDGED, text => (text.length > LONG ? computeDigest(text) : text)),
-    smartConfiguration: configuration,
-    capabilities: capabilityJson(baseUrl, configuration),
+    smartConfiguration: evaluateLate(smartConfiguration),
+    capabilities: capabilityJson(baseUrl, evaluateLate(smartConfiguration)),
   }
 }
 

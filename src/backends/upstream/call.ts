@@ -1,5 +1,5 @@
 import type { Interaction, OperationRule } from '../../fhir/index.ts'
-import type { Call as AllowedCall, FhirRequest } from '../../fhir-api/index.ts'
+import type { FhirRequest } from '../../fhir-api/index.ts'
 import type { AccessCache, Panel, PanelMembership, VersionAccess } from '../../smart/index.ts'
 import type { Answer } from './answer.ts'
 import type { Problem } from './problem.ts'
@@ -9,15 +9,9 @@ import type { Addresses } from './upstream/addresses.ts'
 import type { Upstream } from './upstream/upstream.ts'
 
 /** A call as the handlers take it. */
-export interface Call<I extends Interaction = Interaction> extends AllowedCall<I> {
-  /** Goes to the upstream, so that both logs can be read together. */
-  readonly requestId: string
-  readonly connection: FhirRequest['connection']
-  readonly report: FhirRequest['report']
+export interface Call<I extends Interaction = Interaction> extends FhirRequest<I> {
   /** A search of our own, by whose outcome something is decided: every parameter is evaluated here. */
   readonly isStrict?: true
-  /** An entry of a Bundle: its answer may not be longer than memory. */
-  readonly isEntry?: true
 }
 
 /** What the handlers work with. */
@@ -49,7 +43,6 @@ export interface Context {
   /** How a patient's compartment is asked for: by its path, or by a search parameter. */
   readonly narrowing: () => Promise<'compartment' | 'parameter'>
   readonly capabilities: () => Promise<object | Problem>
-  readonly smartConfiguration: () => object
   /** `handle` of this room: the entries of a Bundle go the way of requests. */
   readonly handle: (context: Context, call: Call) => Promise<Answer | Problem>
 }

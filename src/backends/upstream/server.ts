@@ -1,13 +1,13 @@
 import type { FastifyInstance } from 'fastify'
 import { Pool } from 'undici'
 import { gatewayOperations, isProblem, isRecord, type OperationRule } from '../../fhir/index.ts'
-import { createFhirApi, type FhirApiOptions } from '../../fhir-api/index.ts'
+import { createFhirApi, evaluateLate, type FhirApiOptions } from '../../fhir-api/index.ts'
 import { createAccessCache } from '../../smart/index.ts'
 import { createSealer, randomToken, type Sealer } from '../../store/index.ts'
+import { createBackend } from './backend.ts'
 import type { Context } from './call.ts'
 import { gatewayStatement } from './capability-statement.ts'
-import { handle } from './handle.ts'
-import { behindDoor } from './http/behind.ts'
+import { perform } from './handle.ts'
 import { CONNECTIONS, PROBE_CONNECTIONS, RESPONSE_BYTES } from './limits.ts'
 import { rosterOf } from './membership/membership.ts'
 import { opaqueBy } from './search/opaque.ts'
@@ -24,8 +24,6 @@ export interface GatewayOptions extends FhirApiOptions {
   readonly upstreamUrl: string
   /** Other bases by which that server calls itself in what it answers. */
   readonly upstreamAliases?: readonly string[]
-  /** What `.well-known/smart-configuration` answers; `metadata` takes its addresses over. */
-  readonly smartConfiguration: object | (() => object)
   readonly auth?: UpstreamAuth
   /** The certificate that the gateway shows, and the authorities that it trusts, for the upstream. */
   readonly upstreamTls?: { readonly cert?: string; readonly key?: string; readonly ca?: string }
@@ -54,7 +52,7 @@ export async function gateway(options: GatewayOptions): Promise<FastifyInstance>
   const context = contextOf(options, pool, watching, clock)
   const app = await createFhirApi(
     { ...options, clock, checks: [watching.check, ...checks] },
-    behindDoor(context),
+    createBackend(context),
   )
   watching.start(context.upstream)
   app.addHook('onClose', async () => {
@@ -81,22 +79,20 @@ function contextOf(options: GatewayOptions, pool: Pool, watching: Watch, clock: 
   const addresses = addressesOf(baseUrl, [upstreamUrl, ...upstreamAliases])
   const upstream = upstreamOf(options, pool, addresses, watching, clock)
   const statement = upstreamCapabilities(upstream, clock)
-  const configuration = () =>
-    typeof smartConfiguration === 'function' ? smartConfiguration() : smartConfiguration
+  const configuration = evaluateLate(smartConfiguration)
   return {
     baseUrl,
     addresses,
     upstream,
     responseLimit: options.responseLimit ?? RESPONSE_BYTES,
     isRecorded: options.audit !== undefined,
-    handle,
+    handle: perform,
     isOpaque: opaqueBy(options.searchParameters ?? []),
     operations,
     judgedBefore: createAccessCache(),
     versionAccess: options.versionAccess ?? 'current',
     rosterOf,
     pages: openPages(options.sealer ?? createSealer(randomToken())),
-    smartConfiguration: configuration,
     async capabilities() {
       const found = await statement.get()
       return isProblem(found) ? found : gatewayStatement(found, baseUrl, configuration(), operations)

@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import {
-  type AnyProblem,
   authorizationOf,
   type FhirProblem,
   fail,
@@ -13,62 +12,58 @@ import { answerPreflight, setCors } from '../../web/index.ts'
 import { findInteraction } from './find-interaction.ts'
 import { recordOutcome } from './record.ts'
 import type { FhirApi } from './routes.ts'
+import { sendResponse } from './send-response.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The caller, once the guard has admitted it; undefined for what is public. */
-    admitted: Authenticated | undefined
-    /** What the request means. That of a POST may depend on its form, and is told when the body has been read. */
+    /** The caller, once its token is verified; undefined for public interactions. */
+    authenticated: Authenticated | undefined
+    /** The meaning of the request. That of a POST may depend on its form, which is read with the body. */
     interaction: Interaction | Misunderstood | undefined
-    /** Why its body could not be decoded. */
+    /** Why the body could not be decoded. */
     bodyProblem: FhirProblem | undefined
   }
 }
 
 type Done = (error?: Error) => void
 
-/** Judges the token before a byte of the body is read. */
-export function authenticate<A extends object, P extends AnyProblem>(
-  door: FhirApi<A, P>,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  done: Done,
-): void {
-  if (request.method !== 'POST') request.interaction = findInteraction(request, door)
+/** Verifies the token before a byte of the body is read. */
+export function authenticate(api: FhirApi, request: FastifyRequest, reply: FastifyReply, done: Done): void {
+  if (request.method !== 'POST') request.interaction = findInteraction(request, api)
   const open = request.interaction !== undefined && isPublic(request.interaction)
-  setCors(request, reply, door.origins, open)
+  setCors(request, reply, api.origins, open)
   if (request.method === 'OPTIONS') answerPreflight(reply)
   else if (open) done()
   else {
-    const judged = door.guard.authenticate(authorizationOf(request.raw.rawHeaders))
-    if (judged instanceof Promise) judged.then(it => continueWith(door, request, reply, it, done), done)
-    else continueWith(door, request, reply, judged, done)
+    const result = api.guard.authenticate(authorizationOf(request.raw.rawHeaders))
+    if (result instanceof Promise) result.then(it => continueWith(api, request, reply, it, done), done)
+    else continueWith(api, request, reply, result, done)
   }
 }
 
-function continueWith<A extends object, P extends AnyProblem>(
-  door: FhirApi<A, P>,
+function continueWith(
+  api: FhirApi,
   request: FastifyRequest,
   reply: FastifyReply,
-  judged: AuthFailure | Authenticated,
+  result: AuthFailure | Authenticated,
   done: Done,
 ): void {
-  request.admitted = judged.allowed ? judged : undefined
-  if (judged.allowed) done()
-  else sendUnauthorized(door, request, reply, judged).catch(done)
+  request.authenticated = result.allowed ? result : undefined
+  if (result.allowed) done()
+  else sendUnauthorized(api, request, reply, result).catch(done)
 }
 
-async function sendUnauthorized<A extends object, P extends AnyProblem>(
-  door: FhirApi<A, P>,
+async function sendUnauthorized(
+  api: FhirApi,
   request: FastifyRequest,
   reply: FastifyReply,
   refused: AuthFailure,
 ): Promise<FastifyReply> {
-  const { interaction = findInteraction(request, door) } = request
-  return door.behind.send(
+  const { interaction = findInteraction(request, api) } = request
+  return sendResponse(
     reply,
     await recordOutcome(
-      door,
+      api,
       request,
       { interaction, held: refused.rejectedGrant },
       fail({ problem: 'refused', refused }),

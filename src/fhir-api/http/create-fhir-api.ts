@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { FhirAudit } from '../../audit/index.ts'
-import { type AnyProblem, findMethods, limits } from '../../fhir/index.ts'
+import { findMethods, limits } from '../../fhir/index.ts'
 import type { Authenticator, VersionAccess } from '../../smart/index.ts'
 import {
   createServer,
@@ -9,52 +9,56 @@ import {
   type ReadyCheck,
   type ServerOptions,
 } from '../../web/index.ts'
-import type { Behind } from '../behind.ts'
+import type { FhirBackend } from '../backend.ts'
 import { addRoutes } from './routes.ts'
 
 export interface FhirApiOptions {
   /** The FHIR base as clients know it, without a trailing slash. */
   readonly baseUrl: string
-  /** Who judges requests. A door without one would be a hole. */
+  /** Authenticates requests. Required: an API without one would be open to everybody. */
   readonly guard: Authenticator
-  /** Keeps what was decided before it is answered, and answers AuditEvents: never what is behind (contract 5.8). */
+  /** Records every decision before the response goes out, and serves AuditEvents: the backend never does. */
   readonly audit?: FhirAudit | undefined
-  /** What old versions are judged by; by default `current`. */
+  /** What access to old versions depends on; by default `current`. */
   readonly versionAccess?: VersionAccess
+  /** The content of `.well-known/smart-configuration`; `metadata` repeats its URLs. */
+  readonly smartConfiguration: object | (() => object)
   readonly logger?: Logger
   readonly clock?: () => number
-  /** What `/readyz` looks at. */
+  /** What `/readyz` checks. */
   readonly checks?: readonly ReadyCheck[]
-  /** The largest body that is read, in bytes. */
+  /** The largest request body, in bytes. */
   readonly bodyLimit?: number
-  /** The origins whose pages may read answers; any unless listed. */
+  /** The origins whose pages may read responses; any unless listed. */
   readonly origins?: Origins
-  /** What the common base of the servers takes further: TLS, proxies, metrics. */
+  /** Options of every server: TLS, proxies, metrics. */
   readonly web?: Pick<ServerOptions, 'tls' | 'trustProxy' | 'openMetrics' | 'acceptsHost' | 'drainMs'>
 }
 
-/** A FHIR server with its door, not yet listening. */
-export async function createFhirApi<A extends object, P extends AnyProblem>(
-  options: FhirApiOptions,
-  behind: Behind<A, P>,
-): Promise<FastifyInstance> {
-  const { baseUrl, guard, audit, logger, checks = [], origins = '*' } = options
-  const { clock = Date.now, bodyLimit = limits.BODY_BYTES } = options
+/** The FHIR HTTP API on a backend, not yet listening. */
+export async function createFhirApi(options: FhirApiOptions, backend: FhirBackend): Promise<FastifyInstance> {
+  const { baseUrl, guard, audit, logger, checks = [], origins = '*', smartConfiguration } = options
+  const { clock = Date.now, bodyLimit = limits.BODY_BYTES, versionAccess = 'current' } = options
   const basePath = new URL(baseUrl).pathname.replace(/\/$/, '')
   const isFhir = (path: string) => path === basePath || path.startsWith(`${basePath}/`)
   const app = await createServer({
     ...{ name: 'fhir', url: baseUrl, clock, bodyLimit, checks },
     errorStyle: path => (isFhir(path) ? 'fhir' : 'api'),
-    // A bearer token is sent on purpose; no cookie opens this server.
+    // A bearer token is sent on purpose; no cookie gives access to this server.
     acceptsCrossSite: isFhir,
     allowedMethods: path =>
       isFhir(path) ? findMethods({ path: path.slice(basePath.length), query: '', headers: {} }) : undefined,
     ...(logger && { logger }),
     ...options.web,
   })
-  await app.register(
-    async scope => addRoutes(scope, { guard, audit, behind, clock, baseUrl, basePath, bodyLimit, origins }),
-    { prefix: basePath },
-  )
+  const api = {
+    ...{ guard, audit, backend, clock, baseUrl, basePath, bodyLimit, origins, versionAccess },
+    smartConfiguration: evaluateLate(smartConfiguration),
+  }
+  await app.register(async scope => addRoutes(scope, api), { prefix: basePath })
   return app
+}
+
+export function evaluateLate(configuration: object | (() => object)): () => object {
+  return () => (typeof configuration === 'function' ? configuration() : configuration)
 }

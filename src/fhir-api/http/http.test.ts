@@ -5,14 +5,9 @@ import { json } from 'node:stream/consumers'
 import { describe, it } from 'node:test'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { AuditUnavailable, type FhirAudit, type Finished } from '../../audit/index.ts'
-import { exactText, type FhirProblem, fail, outcome, type Refused, turndownOf } from '../../fhir/index.ts'
+import { exactText, fail, outcome, type Refused } from '../../fhir/index.ts'
 import { type Authenticated, type Authenticator, fullAccess, noAccess } from '../../smart/index.ts'
-import { createFhirApi, type FhirRequest } from '../index.ts'
-
-interface Answer {
-  readonly status: number
-  readonly body: string
-}
+import { createFhirApi, type Failure, type FhirRequest, type FhirResponse } from '../index.ts'
 
 interface Scene {
   readonly app: FastifyInstance
@@ -27,7 +22,7 @@ interface Setting {
   readonly guard?: Authenticator
   /** Of a trail that keeps everything, what is different; `none` for no trail. */
   readonly audit?: Partial<FhirAudit> | 'none'
-  readonly perform?: (asked: FhirRequest) => Promise<Answer | FhirProblem>
+  readonly perform?: (asked: FhirRequest) => Promise<FhirResponse | Failure>
 }
 
 const unknown: Refused = { allowed: false, status: 401, headers: {}, outcome: outcome('login', 'Who?') }
@@ -71,33 +66,34 @@ async function open(setting: Setting = {}): Promise<Scene> {
       finished.push(it)
     },
   }
-  const app = await createFhirApi<Answer, FhirProblem>(
+  const app = await createFhirApi(
     {
       baseUrl: 'http://fhir.test/fhir',
       guard: { authenticate: admit },
       audit: audit === 'none' ? undefined : { ...trail, ...audit },
       clock: () => 7,
       bodyLimit: 100,
+      smartConfiguration: {},
     },
     {
-      perform(it) {
-        events.push('performed')
-        asked.push(it)
-        return perform(it)
-      },
-      answerOf(problem) {
-        const { status, outcome: body } = turndownOf(problem)
-        return { status, body: JSON.stringify(body) }
-      },
-      rosterOf: () => ({ includes: () => false }),
-      answerFrom: ({ status, body }) => ({ status, body }),
-      told: ({ status, body }) => ({ status, answer: body }),
-      send(reply, it) {
-        events.push(`sent ${it.status}`)
-        return reply.code(it.status).send(it.body)
+      forRequest(request) {
+        asked.push(request)
+        return {
+          read: () => undefined,
+          panelMembers: () => ({ includes: () => false }),
+          perform(_context, it) {
+            events.push('performed')
+            return perform(it)
+          },
+        }
       },
     },
   )
+  const failed = new WeakSet<object>()
+  app.addHook('onError', async request => void failed.add(request))
+  app.addHook('onSend', async (request, reply) => {
+    if (!failed.has(request) && /^\/fhir(?:\/|$)/.test(request.url)) events.push(`sent ${reply.statusCode}`)
+  })
   const ask: Scene['ask'] = async (line, more) => {
     const [method = '', path = ''] = line.split(' ')
     events.length = 0
@@ -112,7 +108,7 @@ async function open(setting: Setting = {}): Promise<Scene> {
   return { app, events, asked, finished, ask }
 }
 
-async function answer(): Promise<Answer> {
+async function answer(): Promise<FhirResponse> {
   return { status: 200, body: '"done"' }
 }
 
@@ -122,8 +118,11 @@ describe('the door', () => {
   it('judges, decides, performs and records, and only then sends', async () => {
     const { ask, asked, finished } = await open()
     assert.equal(await ask('GET /Patient/1'), 'judged, performed, recorded 200, sent 200; 200')
-    const [{ interaction, access, by, admitted } = assert.fail()] = asked
-    assert.deepEqual([interaction.kind, access, by, admitted], ['read', fullAccess, 'user/*.cruds', caller])
+    const [{ interaction, access, by, authenticated } = assert.fail()] = asked
+    assert.deepEqual(
+      [interaction.kind, access, by, authenticated],
+      ['read', fullAccess, 'user/*.cruds', caller],
+    )
     const [{ at, method, address, admitted: told, status, answer: body } = assert.fail()] = finished
     assert.deepEqual(
       [at, method, address, told, status, body],
@@ -197,11 +196,10 @@ describe('the door', () => {
 
   it('asks for no token where nobody has one yet, and gives no access there', async () => {
     const { ask, asked } = await open()
-    const line = 'performed, recorded 200, sent 200; 200'
-    assert.equal(await ask('GET /metadata', nobody), line)
-    assert.equal(await ask('GET /.well-known/smart-configuration'), line)
+    assert.equal(await ask('GET /metadata', nobody), 'performed, recorded 200, sent 200; 200')
+    assert.equal(await ask('GET /.well-known/smart-configuration', nobody), 'recorded 200, sent 200; 200')
     assert.deepEqual(
-      asked.map(it => [it.access, it.by, it.admitted.grant]),
+      asked.map(it => [it.access, it.by, it.authenticated.grant]),
       [
         [noAccess, 'public', undefined],
         [noAccess, 'public', undefined],

@@ -12,21 +12,21 @@ import {
   wantsContent,
 } from '../../fhir/index.ts'
 import { type Authenticated, noAccess } from '../../smart/index.ts'
-import type { FhirRequest } from '../call.ts'
+import type { FhirRequest } from '../request.ts'
 import { readBytes } from './find-interaction.ts'
 
-// What is public is answered to everybody alike, and touches nobody's data.
+// Public interactions respond to everybody alike, and contain nobody's data.
 const nobody: Authenticated = {
   allowed: true,
   decide: () => ({ allowed: true, access: noAccess, by: 'public' }),
 }
 
-/** What a request asks for, decided before it is read. */
+/** The request, allowed before its body is parsed. */
 export function readRequest(interaction: Interaction, request: FastifyRequest): FhirRequest | FhirProblem {
   const { headers } = request
-  const admitted = isPublic(interaction) ? nobody : request.admitted
-  if (!admitted) throw new Error('Cannot decide: the caller was not admitted')
-  const decision = admitted.decide(interaction)
+  const authenticated = isPublic(interaction) ? nobody : request.authenticated
+  if (!authenticated) throw new Error('Cannot decide: the caller is not authenticated')
+  const decision = authenticated.decide(interaction)
   if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
   const content = wantsContent(headers, interaction)
   if (!content && !acceptsJson(headers, interaction)) return fail({ problem: 'not-acceptable' })
@@ -41,7 +41,7 @@ export function readRequest(interaction: Interaction, request: FastifyRequest): 
     preferences: content ? { ...preferencesOf(headers), content } : preferencesOf(headers),
     access: decision.access,
     by: decision.by,
-    admitted,
+    authenticated,
     requestId: String(request.id),
     connection: request.raw.socket,
     report: error => request.log.error({ err: error }, 'Entry of a batch failed'),

@@ -1,83 +1,89 @@
 import type { FastifyRequest } from 'fastify'
 import type { Finished } from '../../audit/index.ts'
-import {
-  type AnyProblem,
-  type FhirProblem,
-  type Interaction,
-  isProblem,
-  type Misunderstood,
-} from '../../fhir/index.ts'
+import type { Interaction, Misunderstood } from '../../fhir/index.ts'
 import type { Grant } from '../../smart/index.ts'
-import type { AuditOutcome, Behind } from '../behind.ts'
+import { type Failure, isFailure, toResponse } from '../failure.ts'
+import type { FhirResponse } from '../response.ts'
 import type { FhirApi } from './routes.ts'
 
-/** What was asked, as far as it is known. */
+/** What was requested, as far as it is known. */
 interface AuditInput {
   readonly interaction: Interaction | Misunderstood
   readonly by?: string | undefined
   readonly body?: unknown
-  /** What a token said that is no good any more. */
+  /** The grant of a token that has expired or was revoked. */
   readonly held?: Grant | undefined
 }
 
-/** The response, which may go out: what was asked, decided and answered is in the audit trail. */
-export async function recordOutcome<A extends object, P extends AnyProblem>(
-  door: FhirApi<A, P>,
+/** What the audit trail records of a response. */
+export type AuditOutcome = Pick<Finished, 'status' | 'answer' | 'location' | 'before'>
+
+/** Returns the response once the audit trail has recorded it, so that it may go out. */
+export async function recordOutcome(
+  api: FhirApi,
   request: FastifyRequest,
-  came: AuditInput,
-  outcome: A | P | FhirProblem,
-): Promise<A> {
-  const { behind } = door
-  const answer = toResponse(behind, outcome)
-  await record(door, request, came, behind.told(answer), isProblem(outcome) ? outcome : undefined)
-  return answer
+  input: AuditInput,
+  outcome: FhirResponse | Failure,
+): Promise<FhirResponse> {
+  const response = respondWith(outcome)
+  if (api.audit) await record(api, request, input, describe(response), getFailure(outcome))
+  return response
 }
 
-export function toResponse<A extends object, P extends AnyProblem>(
-  behind: Behind<A, P>,
-  outcome: A | P | FhirProblem,
-): A {
-  return isProblem<P | FhirProblem>(outcome) ? behind.answerOf(outcome) : outcome
+export function respondWith(outcome: FhirResponse | Failure): FhirResponse {
+  return isFailure(outcome) ? toResponse(outcome) : outcome
 }
 
-/** Resolves when it is kept. */
-export async function record<A extends object, P extends AnyProblem>(
-  door: FhirApi<A, P>,
+/** Resolves when it is recorded. */
+export async function record(
+  api: FhirApi,
   request: FastifyRequest,
-  came: AuditInput,
-  told: AuditOutcome,
-  problem?: AnyProblem,
+  input: AuditInput,
+  outcome: AuditOutcome,
+  failure?: Failure,
 ): Promise<void> {
-  await door.audit?.record(describeRequest(door, request, came, told, problem))
+  await api.audit?.record(describeRequest(api, request, input, outcome, failure))
 }
 
 /** What the audit trail records of an outcome. */
-export function describeOutcome<A extends object, P extends AnyProblem>(
-  door: FhirApi<A, P>,
+export function describeOutcome(
+  api: FhirApi,
   request: FastifyRequest,
-  came: AuditInput,
-  outcome: A | P | FhirProblem,
+  input: AuditInput,
+  outcome: FhirResponse | Failure,
 ): Finished {
-  const told = door.behind.told(toResponse(door.behind, outcome))
-  return describeRequest(door, request, came, told, isProblem(outcome) ? outcome : undefined)
+  return describeRequest(api, request, input, describe(respondWith(outcome)), getFailure(outcome))
 }
 
-export function describeRequest<A extends object, P extends AnyProblem>(
-  door: FhirApi<A, P>,
+export function describeRequest(
+  api: FhirApi,
   request: FastifyRequest,
   { interaction, by, body, held }: AuditInput,
-  told: AuditOutcome,
-  problem?: AnyProblem,
+  outcome: AuditOutcome,
+  failure?: Failure,
 ): Finished {
   return {
-    ...told,
-    ...{ interaction, by, problem, sent: body, held },
-    at: door.clock(),
+    ...outcome,
+    ...{ interaction, by, problem: failure, sent: body, held },
+    at: api.clock(),
     method: request.method,
-    address: (request.raw.url ?? '').slice(door.basePath.length),
-    admitted: request.admitted,
-    kept: door.behind.kept,
+    address: (request.raw.url ?? '').slice(api.basePath.length),
+    admitted: request.authenticated,
+    kept: api.backend.findStored,
     requestId: String(request.id),
     clientAddress: request.ip,
   }
+}
+
+function describe({ status, location, headers, body, deleted, before }: FhirResponse): AuditOutcome {
+  return {
+    status,
+    answer: typeof body === 'string' ? body : undefined,
+    location: location ?? headers?.location ?? deleted,
+    before,
+  }
+}
+
+function getFailure(outcome: FhirResponse | Failure): Failure | undefined {
+  return isFailure(outcome) ? outcome : undefined
 }

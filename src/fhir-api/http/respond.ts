@@ -1,103 +1,121 @@
 import type { FastifyRequest } from 'fastify'
 import { AuditUnavailable, type FhirAudit, isAboutAudit, OUTCOME_UNKNOWN } from '../../audit/index.ts'
-import { type AnyProblem, type FhirProblem, fail, isProblem, mayWrite } from '../../fhir/index.ts'
+import { fail, isProblem, mayWrite } from '../../fhir/index.ts'
 import { problemOf } from '../../web/index.ts'
-import type { AuditOutcome, Behind } from '../behind.ts'
-import type { FhirRequest } from '../call.ts'
+import type { Context } from '../context.ts'
+import type { Failure } from '../failure.ts'
+import { handle } from '../handle.ts'
+import type { FhirRequest } from '../request.ts'
+import type { FhirResponse } from '../response.ts'
 import { findInteraction } from './find-interaction.ts'
 import { readRequest } from './read-request.ts'
-import { describeOutcome, describeRequest, record, recordOutcome, toResponse } from './record.ts'
+import {
+  type AuditOutcome,
+  describeOutcome,
+  describeRequest,
+  record,
+  recordOutcome,
+  respondWith,
+} from './record.ts'
 import type { FhirApi } from './routes.ts'
 
-/** The response to a request that came through, which may go out. */
-export async function respondTo<A extends object, P extends AnyProblem>(
-  door: FhirApi<A, P>,
-  request: FastifyRequest,
-): Promise<A> {
-  const { interaction = findInteraction(request, door) } = request
-  if (request.bodyProblem) return recordOutcome(door, request, { interaction }, request.bodyProblem)
+/** The response to an authenticated request, recorded and durable, so that it may go out. */
+export async function respondTo(api: FhirApi, request: FastifyRequest): Promise<FhirResponse> {
+  const { interaction = findInteraction(request, api) } = request
+  if (request.bodyProblem) return recordOutcome(api, request, { interaction }, request.bodyProblem)
   if (interaction.kind === 'misunderstood')
-    return recordOutcome(door, request, { interaction }, fail({ ...interaction, problem: 'misunderstood' }))
-  const asked = readRequest(interaction, request)
-  if (isProblem(asked)) return recordOutcome(door, request, { interaction }, asked)
-  const { audit, behind } = door
-  if (!audit) return toResponse(behind, await behind.perform(asked))
-  if (mayWrite(interaction) && !isAboutAudit(interaction)) return performWrite(door, audit, request, asked)
-  return recordingFailures(door, request, asked, async () =>
-    recordOutcome(door, request, asked, await perform(behind, audit, asked)),
+    return recordOutcome(api, request, { interaction }, fail({ ...interaction, problem: 'misunderstood' }))
+  const allowed = readRequest(interaction, request)
+  if (isProblem(allowed)) return recordOutcome(api, request, { interaction }, allowed)
+  const { audit } = api
+  const context = createContext(api, allowed)
+  if (!audit) return respondWith(await performDurably(context, allowed))
+  if (mayWrite(interaction) && !isAboutAudit(interaction))
+    return performWrite(api, audit, request, context, allowed)
+  return recordingFailures(api, request, allowed, async () =>
+    recordOutcome(api, request, allowed, await perform(context, audit, allowed)),
   )
 }
 
+function createContext(api: FhirApi, request: FhirRequest): Context {
+  const { baseUrl, backend, versionAccess, smartConfiguration, clock } = api
+  return { baseUrl, session: backend.forRequest(request), versionAccess, smartConfiguration, clock, handle }
+}
+
+async function performDurably(context: Context, request: FhirRequest): Promise<FhirResponse | Failure> {
+  const outcome = await handle(context, request)
+  await context.session.flush?.()
+  return outcome
+}
+
 /** Records that the work failed, where it does. */
-async function recordingFailures<A extends object, P extends AnyProblem, T>(
-  door: FhirApi<A, P>,
+async function recordingFailures<T>(
+  api: FhirApi,
   request: FastifyRequest,
-  asked: FhirRequest,
+  allowed: FhirRequest,
   work: () => Promise<T>,
 ): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (!(error instanceof AuditUnavailable)) await record(door, request, asked, describeError(error))
+    if (!(error instanceof AuditUnavailable)) await record(api, request, allowed, describeError(error))
     throw error
   }
 }
 
-/** What is answered when the work itself throws; the error handler says it. */
+/** The status that the error handler responds with when the work throws. */
 function describeError(error: unknown): AuditOutcome {
   return { status: problemOf(error).kind === 'unavailable' ? 503 : 500 }
 }
 
 const UNKNOWN: AuditOutcome = { status: OUTCOME_UNKNOWN }
 
-/** What the audit trail keeps it answers itself; what it could not keep is not begun. */
-async function perform<A extends object, P extends AnyProblem>(
-  behind: Behind<A, P>,
+/** AuditEvents are served from the audit trail, everything else by the backend. */
+async function perform(
+  context: Context,
   audit: FhirAudit,
-  asked: FhirRequest,
-): Promise<A | P | FhirProblem> {
-  const { interaction, access, preferences } = asked
-  if (isAboutAudit(interaction)) {
-    const found = await audit.answer({
-      ...{ interaction, access, lenient: preferences.lenient },
-      rosterOf: (panels, patients) => behind.rosterOf(asked, panels, patients),
-    })
-    return isProblem(found) ? found : behind.answerFrom(found)
-  }
-  return behind.perform(asked)
+  request: FhirRequest,
+): Promise<FhirResponse | Failure> {
+  const { interaction, access, preferences } = request
+  if (!isAboutAudit(interaction)) return performDurably(context, request)
+  return audit.answer<Failure>({
+    ...{ interaction, access, lenient: preferences.lenient },
+    rosterOf: (panels, patients) => context.session.panelMembers(panels, patients),
+  })
 }
 
 /**
- * Makes a change and records it. A server that keeps its own data writes both in one transaction. Otherwise the change is
- * announced before it is sent, and nothing is sent that cannot be announced; once it is made, it is answered.
+ * Makes a change and records it. A backend that stores the data itself writes both in one transaction. Otherwise the
+ * change is announced before it is sent, and a change that cannot be announced is not sent.
  */
-async function performWrite<A extends object, P extends AnyProblem>(
-  door: FhirApi<A, P>,
+async function performWrite(
+  api: FhirApi,
   audit: FhirAudit,
   request: FastifyRequest,
-  asked: FhirRequest,
-): Promise<A> {
-  const { behind } = door
-  const describe = (outcome: A | P) => describeOutcome(door, request, asked, outcome)
-  const begun = describeRequest(door, request, asked, UNKNOWN)
-  const { performRecorded } = behind
+  context: Context,
+  allowed: FhirRequest,
+): Promise<FhirResponse> {
+  const describe = (outcome: FhirResponse | Failure) => describeOutcome(api, request, allowed, outcome)
+  const begun = describeRequest(api, request, allowed, UNKNOWN)
+  const { session } = context
+  const { performRecorded } = session
   if (performRecorded)
-    return recordingFailures(door, request, asked, async () => {
+    return recordingFailures(api, request, allowed, async () => {
       await audit.prepare()
-      const performed = await performRecorded(asked, {
+      const performed = await performRecorded.call(session, context, allowed, {
         recordsOf: outcome => audit.recordsOf(describe(outcome)),
         begun: () => audit.begun(begun),
       })
       const { outcome } = performed
-      return performed.recorded ? toResponse(behind, outcome) : recordOutcome(door, request, asked, outcome)
+      return performed.recorded ? respondWith(outcome) : recordOutcome(api, request, allowed, outcome)
     })
   const intent = await audit.intend(begun)
   try {
-    const outcome = await behind.perform(asked)
+    const outcome = await performDurably(context, allowed)
     await audit.complete(intent, describe(outcome))
-    return toResponse(behind, outcome)
+    return respondWith(outcome)
   } catch (error) {
-    await audit.complete(intent, describeRequest(door, request, asked, describeError(error)))
+    await audit.complete(intent, describeRequest(api, request, allowed, describeError(error)))
     throw error
   }
 }

@@ -1,33 +1,33 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import type { FhirAudit } from '../../audit/index.ts'
-import { type AnyProblem, isProblem } from '../../fhir/index.ts'
-import type { Authenticator } from '../../smart/index.ts'
+import { isProblem } from '../../fhir/index.ts'
+import type { Authenticator, VersionAccess } from '../../smart/index.ts'
 import type { Origins } from '../../web/index.ts'
-import type { Behind } from '../behind.ts'
+import type { FhirBackend } from '../backend.ts'
 import { authenticate } from './authenticate.ts'
 import { decodeBody } from './decode-body.ts'
 import type { BaseLocation } from './find-interaction.ts'
 import { respondTo } from './respond.ts'
+import { sendResponse } from './send-response.ts'
 
-/** What everything at the door works with. */
-export interface FhirApi<A extends object, P extends AnyProblem> extends BaseLocation {
+/** What every request is handled with. */
+export interface FhirApi extends BaseLocation {
   readonly guard: Authenticator
   readonly audit: FhirAudit | undefined
-  readonly behind: Behind<A, P>
+  readonly backend: FhirBackend
+  readonly versionAccess: VersionAccess
+  readonly smartConfiguration: () => object
   readonly clock: () => number
   readonly bodyLimit: number
   readonly origins: Origins
 }
 
-/** Those of FHIR's REST API, and of preflights. Any other is answered before the token is looked at. */
+/** Those of FHIR's REST API, and of preflights. Any other is refused before the token is looked at. */
 const METHODS: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
-/** Serves every address below the FHIR base by one route: what an address means is told by `parseInteraction` alone. */
-export function addRoutes<A extends object, P extends AnyProblem>(
-  app: FastifyInstance,
-  door: FhirApi<A, P>,
-): void {
-  const { behind, bodyLimit } = door
+/** Serves every URL below the FHIR base by one route: only `parseInteraction` decides what a URL means. */
+export function addRoutes(app: FastifyInstance, api: FhirApi): void {
+  const { bodyLimit } = api
   app.removeAllContentTypeParsers()
   app.addContentTypeParser<Buffer>('*', { parseAs: 'buffer', bodyLimit }, (request, body, done) => {
     const encoding = request.headers['content-encoding']
@@ -38,13 +38,13 @@ export function addRoutes<A extends object, P extends AnyProblem>(
         done(null, isProblem(decoded) ? undefined : decoded)
       }, done)
   })
-  app.decorateRequest('admitted', undefined)
+  app.decorateRequest('authenticated', undefined)
   app.decorateRequest('interaction', undefined)
   app.decorateRequest('bodyProblem', undefined)
-  // With a callback: a token that was seen before is judged at once, and a promise would only cost.
-  app.addHook('onRequest', (request, reply, done) => authenticate(door, request, reply, done))
-  const answer = async (request: FastifyRequest, reply: FastifyReply) =>
-    behind.send(reply, await respondTo(door, request))
-  app.route({ method: METHODS, url: '/', handler: answer, exposeHeadRoute: false })
-  app.route({ method: METHODS, url: '/*', handler: answer, exposeHeadRoute: false })
+  // With a callback: a token that is cached is verified at once, and a promise would only cost time.
+  app.addHook('onRequest', (request, reply, done) => authenticate(api, request, reply, done))
+  const respond = async (request: FastifyRequest, reply: FastifyReply) =>
+    sendResponse(reply, await respondTo(api, request))
+  app.route({ method: METHODS, url: '/', handler: respond, exposeHeadRoute: false })
+  app.route({ method: METHODS, url: '/*', handler: respond, exposeHeadRoute: false })
 }

@@ -2,7 +2,7 @@ import { type Entry, isWriting, limits, openBundleBudget, RESPONSE_TOO_LARGE } f
 import { describeFailedEntry } from '../../../fhir-api/index.ts'
 import type { Answer } from '../answer.ts'
 import { bundleJson } from '../bundle-json.ts'
-import type { BundleCall, Context } from '../call.ts'
+import type { Call, Context } from '../call.ts'
 import { answerOf, isProblem } from '../problem.ts'
 import { processorMs } from '../work.ts'
 import { entryAnswer } from './entry-answer.ts'
@@ -12,11 +12,7 @@ import { entryCall } from './entry-call.ts'
  * Processes the entries one after the other, each by itself: one that fails changes nothing for the others. Other
  * requests get their turn in between. What is over the budget of the Bundle is answered with `too-costly`.
  */
-export async function batch(
-  context: Context,
-  bundle: BundleCall,
-  entries: readonly Entry[],
-): Promise<Answer> {
+export async function batch(context: Context, bundle: Call, entries: readonly Entry[]): Promise<Answer> {
   const { database } = context.repository
   const budget = openBundleBudget(bundle.connection)
   const answers: string[] = []

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import { type Answer, etagOf } from '../answer.ts'
+import type { Answer } from '../answer.ts'
 import { entryJson } from '../bundle-json.ts'
 
 /** The answer to one entry as an entry: what went wrong is its `outcome`, what was asked for is its `resource`. */
@@ -12,7 +12,7 @@ export function entryAnswer(answer: Answer): string {
     response: {
       status: `${status} ${STATUS_CODES[status] ?? ''}`.trim(),
       ...(location !== undefined && { location }),
-      ...(version && { etag: etagOf(version), lastModified: new Date(version.updated).toISOString() }),
+      ...(version && { etag: version.etag, lastModified: new Date(version.lastModified ?? 0).toISOString() }),
       ...(isOutcome && { outcome: JSON.parse(body ?? '{}') }),
     },
   })

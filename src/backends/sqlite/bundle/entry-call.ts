@@ -7,15 +7,8 @@ import type { Problem } from '../problem.ts'
 export function entryCall(bundle: Call, entry: Entry): Call<EntryInteraction> | Problem {
   const { interaction, body, preconditions } = entry
   if (interaction.kind === 'misunderstood') return fail({ ...interaction, problem: 'misunderstood' })
-  const decision = bundle.admitted.decide(interaction)
+  const decision = bundle.authenticated.decide(interaction)
   if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
   if (isAboutAudit(interaction)) return auditRefusal(interaction)
-  return {
-    interaction,
-    body,
-    preconditions,
-    preferences: bundle.preferences,
-    access: decision.access,
-    admitted: bundle.admitted,
-  }
+  return { ...bundle, interaction, body, preconditions, access: decision.access, isEntry: true }
 }

@@ -8,7 +8,7 @@ import {
 } from '../../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import { bundleJson } from '../bundle-json.ts'
-import type { BundleCall, Call, Context } from '../call.ts'
+import type { Call, Context } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import type { Repository } from '../repository/repository.ts'
 import { openReadBudget } from '../work.ts'
@@ -25,11 +25,7 @@ const ORDER = ['delete', 'create', 'write', 'document', 'read'] as const
  * Does all entries or none: in one transaction, which a problem with any entry undoes. SQLite does it in one go, so that
  * what it may cost is bounded: by the rows that it writes, the time that it reads, and the size of the response.
  */
-export function transaction(
-  context: Context,
-  bundle: BundleCall,
-  entries: readonly Entry[],
-): Answer | Problem {
+export function transaction(context: Context, bundle: Call, entries: readonly Entry[]): Answer | Problem {
   const calls: Call<EntryInteraction>[] = []
   for (const [at, entry] of entries.entries()) {
     const call = entryCall(bundle, entry)
@@ -50,7 +46,7 @@ function inside(context: Context): Context {
 
 function run(
   context: Context,
-  bundle: BundleCall,
+  bundle: Call,
   calls: readonly Call<EntryInteraction>[],
   entries: readonly Entry[],
 ): Answer | Problem {

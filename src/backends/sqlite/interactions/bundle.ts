@@ -2,7 +2,7 @@ import { parseEntries } from '../../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import { batch } from '../bundle/batch.ts'
 import { transaction } from '../bundle/transaction.ts'
-import type { BundleCall, Context } from '../call.ts'
+import type { Call, Context } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
 
 /** Runs work that writes, and resolves when it is durable. */
@@ -11,7 +11,7 @@ export type Commit = (work: () => Answer | Problem) => Promise<Answer | Problem>
 /** `POST [base]`: a batch or a transaction. */
 export async function bundle(
   context: Context,
-  call: BundleCall,
+  call: Call,
   commit: Commit = context.repository.database.group,
 ): Promise<Answer | Problem> {
   const parsed = parseEntries(call.body, context.baseUrl)

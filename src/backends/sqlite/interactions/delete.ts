@@ -38,5 +38,5 @@ function removeStored({ repository }: Context, { preconditions }: Call, stored: 
   const stale = staleness(currentVersion(stored), preconditions)
   if (stale) return stale
   if (!stored.deleted) repository.remove(stored)
-  return { ...NO_CONTENT, removed: `${stored.type}/${stored.id}` }
+  return { ...NO_CONTENT, deleted: `${stored.type}/${stored.id}` }
 }

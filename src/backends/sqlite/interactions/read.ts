@@ -1,5 +1,5 @@
 import { contentIn, fail, isUnchanged, type Params, shaped, shapeOf } from '../../../fhir/index.ts'
-import { type Answer, currentVersion } from '../answer.ts'
+import { type Answer, currentVersion, versionOf } from '../answer.ts'
 import type { Call, Handler } from '../call.ts'
 import { isConveyed } from '../documents.ts'
 import { isProblem, type Problem } from '../problem.ts'
@@ -31,8 +31,8 @@ export const vread: Handler<'vread'> = (context, call) => {
 function shown(stored: Stored, params: Params, { preconditions, preferences }: Call): Answer | Problem {
   const current = currentVersion(stored)
   if (!current) return fail({ problem: 'gone', type: stored.type, id: stored.id })
-  if (isUnchanged(current, preconditions)) return { status: 304, version: stored }
+  if (isUnchanged(current, preconditions)) return { status: 304, version: versionOf(stored) }
   const body = params.length === 0 ? stored.content : shaped(stored.content, shapeOf(params))
-  const answer = { status: 200, version: stored, body }
+  const answer = { status: 200, version: versionOf(stored), body }
   return preferences.content ? { ...answer, content: contentIn(body) } : answer
 }

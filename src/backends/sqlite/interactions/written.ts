@@ -1,5 +1,5 @@
 import { outcome } from '../../../fhir/index.ts'
-import type { Answer } from '../answer.ts'
+import { type Answer, versionOf } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import type { Stored } from '../repository/stored.ts'
 import { judgeOf, reachesStored } from '../within.ts'
@@ -10,7 +10,7 @@ import { judgeOf, reachesStored } from '../within.ts'
  */
 export function written(context: Context, call: Call, stored: Stored, status: 200 | 201): Answer {
   const location = `${context.baseUrl}/${stored.type}/${stored.id}/_history/${stored.version}`
-  const answer = { status, version: stored, location }
+  const answer = { status, version: versionOf(stored), location }
   switch (call.preferences.answer) {
     case 'minimal':
       return answer

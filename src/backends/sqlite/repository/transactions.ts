@@ -15,6 +15,13 @@ export interface Transactions {
   beside<T>(work: () => T): T | Promise<T>
   /** Commits the group under way, if there is one. */
   settle(): void
+  /** How many groups have failed. */
+  countFailures(): number
+  /**
+   * Resolves when the group under way is durable. Rejects where a group has failed since `countFailures` returned
+   * `failuresBefore`: what was read or written since may have been undone.
+   */
+  flush(failuresBefore: number): void | Promise<void>
 }
 
 interface Group {
@@ -30,6 +37,8 @@ export function openTransactions(sqlite: DatabaseSync): Transactions {
   const savepoints: Savepoint[] = []
   let depth = 0
   let group: Group | undefined
+  let failures = 0
+  let lastFailure: unknown
 
   function transaction<T>(work: () => T, keep: (result: T) => boolean = () => true): T {
     if (depth > 0) return nested(work, keep)
@@ -85,8 +94,14 @@ export function openTransactions(sqlite: DatabaseSync): Transactions {
       resolve()
     } catch (error) {
       if (sqlite.isTransaction) rollback.run()
+      noteFailure(error)
       reject(error)
     }
+  }
+
+  function noteFailure(error: unknown): void {
+    failures++
+    lastFailure = error
   }
 
   /** A full disk may end the whole transaction: then nothing of the group is kept, and what follows is another one. */
@@ -95,6 +110,7 @@ export function openTransactions(sqlite: DatabaseSync): Transactions {
       return work()
     } catch (error) {
       if (!sqlite.isTransaction) {
+        noteFailure(error)
         group?.reject(error)
         group = undefined
         depth = 0
@@ -106,6 +122,11 @@ export function openTransactions(sqlite: DatabaseSync): Transactions {
   return {
     transaction,
     settle,
+    countFailures: () => failures,
+    flush(failuresBefore) {
+      if (failures !== failuresBefore) throw lastFailure
+      return group?.durable
+    },
     async group(work) {
       group ??= openGroup()
       const { durable } = group

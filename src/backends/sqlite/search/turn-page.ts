@@ -28,9 +28,9 @@ export function turnPage<I extends Paged>(context: Context, call: Call<I>, of: s
       code: 'invalid',
       text: 'Cannot read page: follow the link as it was given',
     })
-  if (place.holder !== grantFingerprint(call.admitted.grant)) return fail({ problem: 'out-of-reach' })
+  if (place.holder !== grantFingerprint(call.authenticated.grant)) return fail({ problem: 'out-of-reach' })
   const interaction: I = { ...call.interaction, params }
-  const decision = call.admitted.decide(interaction)
+  const decision = call.authenticated.decide(interaction)
   if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
   return {
     call: { ...call, interaction, access: decision.access },
@@ -41,12 +41,12 @@ export function turnPage<I extends Paged>(context: Context, call: Call<I>, of: s
 /** The link to what comes after. */
 export function nextLink(
   context: Context,
-  { interaction, admitted }: Call<Paged>,
+  { interaction, authenticated }: Call<Paged>,
   address: string,
   of: string,
   after: readonly SqlValue[],
 ): { readonly relation: 'next'; readonly url: string } {
-  const holder = grantFingerprint(admitted.grant)
+  const holder = grantFingerprint(authenticated.grant)
   const page = context.pages.seal({ of, params: interaction.params, after, holder })
   return { relation: 'next', url: `${address}?${PAGE}=${page}` }
 }

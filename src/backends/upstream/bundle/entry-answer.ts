@@ -11,9 +11,10 @@ import { answerOf } from '../problem.ts'
 export function entryAnswer(answer: Answer): string {
   const said = readBody(answer)
   if (said === 'broken') return entryAnswer(answerOf(BROKEN))
-  const { status, headers } = answer
-  const { location, etag } = headers
-  const lastModified = instantOf(headers['last-modified'])
+  const { status, version, headers = {} } = answer
+  const location = answer.location ?? headers.location
+  const etag = version?.etag ?? headers.etag
+  const lastModified = instantOf(version?.lastModified ?? headers['last-modified'])
   const response = JSON.stringify({
     status: `${status} ${STATUS_CODES[status] ?? ''}`.trim(),
     ...(location !== undefined && { location }),
@@ -35,10 +36,10 @@ const BROKEN = fail({ problem: 'upstream-broken', why: 'its JSON is invalid' })
 
 function readBody({
   body,
-  isOwn,
+  isUnparsed,
 }: Answer): { readonly text: string; readonly isOutcome: boolean } | 'broken' | undefined {
   if (typeof body !== 'string') return undefined
-  if (isOwn) return { text: body, isOutcome: false }
+  if (!isUnparsed) return { text: body, isOutcome: body.startsWith('{"resourceType":"OperationOutcome"') }
   if (findJsonExcess(body, RESPONSE_VALUES)) return 'broken'
   try {
     const value: unknown = JSON.parse(body)
@@ -49,7 +50,7 @@ function readBody({
 }
 
 /** What the upstream calls a time may be none. */
-function instantOf(time: string | undefined): string | undefined {
+function instantOf(time: string | number | undefined): string | undefined {
   const date = new Date(time ?? '')
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString()
 }

@@ -6,7 +6,7 @@ import type { Problem } from '../problem.ts'
 export function entryCall(bundle: Call, entry: Entry): Call | Problem {
   const { interaction, body, preconditions } = entry
   if (interaction.kind === 'misunderstood') return fail({ ...interaction, problem: 'misunderstood' })
-  const decision = bundle.admitted.decide(interaction)
+  const decision = bundle.authenticated.decide(interaction)
   if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
   return { ...bundle, interaction, body, preconditions, access: decision.access, isEntry: true }
 }

@@ -6,10 +6,3 @@ export const capabilities: Handler<'capabilities'> = async context => {
   const statement = await context.capabilities()
   return isProblem(statement) ? statement : { status: 200, headers: {}, body: JSON.stringify(statement) }
 }
-
-/** `.well-known/smart-configuration`: where tokens come from; never the upstream's. Public, and plain JSON. */
-export const smartConfiguration: Handler<'smart-configuration'> = async context => ({
-  status: 200,
-  headers: { 'content-type': 'application/json; charset=utf-8' },
-  body: JSON.stringify(context.smartConfiguration()),
-})

@@ -81,7 +81,6 @@ export async function fetchRecord(
   return {
     status: 200,
     headers: {},
-    isOwn: true,
     body: bundleText({
       type: 'searchset',
       total: isWhole ? entry.filter(it => it.search.mode === 'match').length : undefined,

@@ -62,7 +62,6 @@ async function history(
   return {
     status: 200,
     headers: {},
-    isOwn: true,
     body: bundleText({
       type: 'history',
       total: isWhole ? entry.length : undefined,

@@ -25,7 +25,6 @@ export async function lastN(context: Context, begun: Call<Operation>): Promise<A
   return {
     status: 200,
     headers: {},
-    isOwn: true,
     body: bundleText({
       type: 'searchset',
       total: newest.length,

@@ -109,7 +109,6 @@ function bundle(
   return {
     status: 200,
     headers: {},
-    isOwn: true,
     body: bundleText({
       type: 'searchset',
       total,

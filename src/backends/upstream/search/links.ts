@@ -12,7 +12,7 @@ import type { LinkSealing } from './seal-links.ts'
  */
 export function linkSealing(context: Context, call: Call, path: string, params: Params): LinkSealing {
   const address = `${context.baseUrl}${path}`
-  const holder = grantFingerprint(call.admitted.grant)
+  const holder = grantFingerprint(call.authenticated.grant)
   return (relation, url) => {
     if (relation === 'self') return addressOf(address, params)
     if (url.includes(`${PAGE}=`)) return url
@@ -31,7 +31,7 @@ export function linksOf(
   links: Links,
 ): readonly Link[] {
   const address = `${context.baseUrl}${path}`
-  const holder = grantFingerprint(call.admitted.grant)
+  const holder = grantFingerprint(call.authenticated.grant)
   return [
     { relation: 'self', url: addressOf(address, asked.used) },
     ...[...links].map(([relation, spot]) => ({

@@ -19,7 +19,7 @@ function turn(params: Params, { opened = place, isAllowed = true, by = grant } =
   const interaction = { kind: 'search-type', type: 'Condition', params } as const
   const decide = () => (isAllowed ? ({ allowed: true, access: noAccess } as const) : refused)
   const context = { pages: { open: (text: string) => (text === 'sealed' ? opened : undefined) } }
-  const call = { interaction, admitted: { allowed: true, grant: by, decide } }
+  const call = { interaction, authenticated: { allowed: true, grant: by, decide } }
   return turnPage(context as unknown as Context, call as unknown as Call<typeof interaction>, '/Condition')
 }
 

@@ -26,9 +26,9 @@ export function turnPage<I extends Paged>(context: Context, call: Call<I>, of: s
       code: 'invalid',
       text: 'Cannot read page: follow the link as it was given',
     })
-  if (place.holder !== grantFingerprint(call.admitted.grant)) return fail({ problem: 'out-of-reach' })
+  if (place.holder !== grantFingerprint(call.authenticated.grant)) return fail({ problem: 'out-of-reach' })
   const interaction: I = { ...call.interaction, params: going }
-  const decision = call.admitted.decide(interaction)
+  const decision = call.authenticated.decide(interaction)
   if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
   return { call: { ...call, interaction, access: decision.access }, spot: place.spot }
 }

@@ -5,8 +5,8 @@ import { createAccessCache } from '../../../smart/index.ts'
 import { type Body, condition, patientAccess } from '../../sqlite/testing/fhir.ts'
 import { batch } from '../bundle/batch.ts'
 import type { Call, Context } from '../call.ts'
-import { handle } from '../handle.ts'
 import { searchset } from '../testing/hostile-upstream.ts'
+import { performRequest as handle } from '../testing/perform.ts'
 import { addressesOf } from './addresses.ts'
 import { allowanceFor } from './allowance.ts'
 
@@ -41,7 +41,7 @@ function endless(resources: readonly object[] = []) {
     judgedBefore: createAccessCache(),
     versionAccess: 'current',
     narrowing: async () => 'parameter',
-    ...{ rosterOf: nothing, capabilities: nothing, smartConfiguration: () => ({}), handle },
+    ...{ rosterOf: nothing, capabilities: nothing, handle: async () => fail({ problem: 'out-of-reach' }) },
   }
   return { context, seen }
 }
@@ -52,7 +52,7 @@ function bundleOf(entries: number, type = 'batch', url = 'Condition?_summary=cou
   return {
     ...{ interaction: { kind: 'bundle' }, body, preconditions: {}, access },
     preferences: { answer: 'representation', lenient: false },
-    admitted: { allowed: true, decide: () => ({ allowed: true, access }) },
+    authenticated: { allowed: true, decide: () => ({ allowed: true, access }) },
     ...{ requestId: '1', connection: { destroyed: false }, report: () => {} },
   }
 }

@@ -90,7 +90,7 @@ function released(
 ): Answer | Problem {
   if (body !== undefined && !isJson(headers['content-type']))
     return fail({ problem: 'upstream-broken', why: 'it is not JSON' })
-  return { status, headers: releasedHeaders(headers, addresses), body }
+  return { status, headers: releasedHeaders(headers, addresses), body, isUnparsed: true }
 }
 
 /** The headers that go out: those that are named, with our addresses. All else stays behind. */

@@ -1,35 +1,45 @@
-import type { FastifyReply } from 'fastify'
-import { auditRefusal, type Delivery, isAboutAudit } from '../../../audit/index.ts'
-import { type EntryInteraction, isRecord, isWriting, type Resource } from '../../../fhir/index.ts'
-import {
-  type Audited,
-  type Behind,
-  type FhirRequest,
-  type PerformedChange,
-  sendBody,
-  sendContent,
-} from '../../../fhir-api/index.ts'
-import { type Answer, headersOf } from '../answer.ts'
-import type { Call, Context } from '../call.ts'
-import { handle } from '../handle.ts'
-import { bundle, type Commit } from '../interactions/bundle.ts'
-import { answerOf, type Problem } from '../problem.ts'
-import type { Outbox } from '../repository/outbox.ts'
-import { resourceOf } from '../repository/stored.ts'
+import { auditRefusal, type Delivery, isAboutAudit } from '../../audit/index.ts'
+import { type EntryInteraction, isRecord, isWriting, type Resource } from '../../fhir/index.ts'
+import type {
+  Audited,
+  BackendSession,
+  FhirBackend,
+  FhirRequest,
+  PerformedChange,
+} from '../../fhir-api/index.ts'
+import type { Answer } from './answer.ts'
+import type { Call, Context } from './call.ts'
+import { handle } from './handle.ts'
+import { bundle, type Commit } from './interactions/bundle.ts'
+import type { Problem } from './problem.ts'
+import type { Outbox } from './repository/outbox.ts'
+import { resourceOf } from './repository/stored.ts'
+import { SqliteVersion } from './stored-version.ts'
 
-/** The server as it stands behind the door. */
-export function behindDoor(context: Context, outbox: Outbox | undefined): Behind<Answer, Problem> {
+/** The resources in one SQLite file as a backend of the FHIR API. */
+export function createBackend(context: Context, outbox: Outbox | undefined): FhirBackend {
+  const { repository } = context
+  const { database } = repository
   return {
-    perform: asked => perform(context, asked),
-    ...(outbox && {
-      performRecorded: (asked, audited) => performRecorded(context, outbox, asked, audited),
-    }),
-    answerOf,
-    rosterOf: () => context.membership,
-    answerFrom: trail => trail,
-    told: ({ status, body, location, removed }) => ({ status, answer: body, location: location ?? removed }),
-    kept: (type, id, version) => keptIn(context, type, id, version),
-    send,
+    forRequest() {
+      const failuresBefore = database.countFailures()
+      const session: BackendSession = {
+        read(type, id, version) {
+          const stored =
+            version === undefined ? repository.find(type, id) : repository.findVersion(type, id, version)
+          return stored && new SqliteVersion(stored)
+        },
+        panelMembers: () => context.membership,
+        flush: () => database.flush(failuresBefore),
+        perform: (_context, request) => perform(context, request),
+        ...(outbox && {
+          performRecorded: (_context: unknown, request: FhirRequest, audited: Audited) =>
+            performRecorded(context, outbox, request, audited),
+        }),
+      }
+      return session
+    },
+    findStored: (type, id, version) => findStored(context, type, id, version),
   }
 }
 
@@ -52,8 +62,8 @@ async function performRecorded(
   context: Context,
   outbox: Outbox,
   asked: FhirRequest,
-  { recordsOf, begun }: Audited<Answer | Problem>,
-): Promise<PerformedChange<Answer | Problem>> {
+  { recordsOf, begun }: Audited,
+): Promise<PerformedChange> {
   const { database } = context.repository
   if (isOne(asked) && !isWriting(asked.interaction))
     return { outcome: await perform(context, asked), recorded: false }
@@ -92,15 +102,12 @@ function isOne(asked: FhirRequest): asked is FhirRequest & Call<EntryInteraction
   return asked.interaction.kind !== 'bundle'
 }
 
-function keptIn({ repository }: Context, type: string, id: string, version?: string): Resource | undefined {
+function findStored(
+  { repository }: Context,
+  type: string,
+  id: string,
+  version?: string,
+): Resource | undefined {
   const stored = version === undefined ? repository.find(type, id) : repository.findVersion(type, id, version)
   return stored && resourceOf(stored)
-}
-
-function send(reply: FastifyReply, answer: Answer): FastifyReply | Promise<FastifyReply> {
-  const { interaction } = reply.request
-  reply.code(answer.status).headers(headersOf(answer))
-  if (answer.content && interaction && 'id' in interaction)
-    return sendContent(reply, interaction.id ?? '', answer.content)
-  return answer.body === undefined ? reply.send() : sendBody(reply, answer.body)
 }

@@ -1,25 +1,23 @@
 import type { Interaction, Preconditions, Preferences } from '../fhir/index.ts'
 import type { Access, Authenticated } from '../smart/index.ts'
 
-/** A request below HTTP, allowed and read: the same for a request of its own and for an entry of a Bundle. */
-export interface Call<I extends Interaction = Interaction> {
+/** An allowed and parsed request: one that came over HTTP, or an entry of a Bundle. */
+export interface FhirRequest<I extends Interaction = Interaction> {
   readonly interaction: I
   /** Exact JSON (`parseExact`); undefined where there was none. */
   readonly body?: unknown
   readonly preconditions: Preconditions
   readonly preferences: Preferences
   readonly access: Access
-  /** What decided, for the audit trail. */
+  /** The scope that allowed the request, for the audit trail. */
   readonly by?: string | undefined
-  /** Who judges the interactions that this one holds (Bundle entries, a page's search). */
-  readonly admitted: Authenticated
-}
-
-/** One that came by itself. */
-export interface FhirRequest extends Call {
+  /** Decides the interactions that this one contains: the entries of a Bundle, the search of a page. */
+  readonly authenticated: Authenticated
   readonly requestId: string
-  /** Destroyed when the caller has gone. */
+  /** Destroyed when the caller has closed the connection. */
   readonly connection: { readonly destroyed: boolean }
   /** Logs an error that does not become the response to the whole request. */
   readonly report: (error: unknown) => void
+  /** An entry of a Bundle: its response becomes a part of another one, so it is never a stream. */
+  readonly isEntry?: true
 }

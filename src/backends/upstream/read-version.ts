@@ -1,0 +1,102 @@
+import { fail, isProblem, type Resource } from '../../fhir/index.ts'
+import { type Failure, type FhirRequest, isFailure, type StoredVersion } from '../../fhir-api/index.ts'
+import type { Context } from './call.ts'
+import { declined } from './upstream/declined.ts'
+import { getting } from './upstream/request-of.ts'
+import { isJson, resourceIn } from './upstream/resource-in.ts'
+import type { UpstreamAnswer } from './upstream/upstream.ts'
+
+/** Reads a resource, or one version of it, from the upstream. */
+export async function readVersion(
+  { upstream }: Context,
+  request: FhirRequest,
+  type: string,
+  id: string,
+  version?: string,
+): Promise<StoredVersion | undefined | Failure> {
+  const path = `/${type}/${id}${version === undefined ? '' : `/_history/${version}`}`
+  const answer = await upstream.ask(getting(request, path))
+  if (isProblem(answer)) return answer
+  switch (answer.status) {
+    case 200:
+      return isJson(answer.headers['content-type'])
+        ? new UpstreamVersion(type, id, answer)
+        : fail({ problem: 'upstream-broken', why: 'it is not JSON' })
+    case 404:
+      return undefined
+    case 410:
+      return new DeletedVersion(type, id)
+    default:
+      return declined(answer, request.access)
+  }
+}
+
+class UpstreamVersion implements StoredVersion {
+  readonly type: string
+  readonly id: string
+  readonly deleted = false
+  readonly #answer: UpstreamAnswer
+  #resource: Resource | Failure | undefined
+
+  constructor(type: string, id: string, answer: UpstreamAnswer) {
+    this.type = type
+    this.id = id
+    this.#answer = answer
+  }
+
+  get text(): string {
+    return this.#answer.text
+  }
+
+  get etag(): string | undefined {
+    return this.#answer.headers.etag ?? this.#versionEtag()
+  }
+
+  get lastModified(): number | undefined {
+    const header = this.#answer.headers['last-modified']
+    const time = Date.parse(header ?? this.#meta().lastUpdated ?? '')
+    return Number.isNaN(time) ? undefined : time
+  }
+
+  parse(): Resource | Failure {
+    this.#resource ??= this.#parse()
+    return this.#resource
+  }
+
+  #parse(): Resource | Failure {
+    const resource = resourceIn(this.#answer)
+    if (isProblem(resource)) return resource
+    return resource.resourceType === this.type && resource.id === this.id
+      ? resource
+      : fail({ problem: 'upstream-broken', why: 'it answered with a different resource' })
+  }
+
+  #meta(): { readonly versionId?: unknown; readonly lastUpdated?: string } {
+    const resource = this.parse()
+    return isFailure(resource) ? {} : (resource.meta ?? {})
+  }
+
+  #versionEtag(): string | undefined {
+    const { versionId } = this.#meta()
+    return typeof versionId === 'string' ? `W/"${versionId}"` : undefined
+  }
+}
+
+/** Its last content is requested only where it decides. */
+class DeletedVersion implements StoredVersion {
+  readonly type: string
+  readonly id: string
+  readonly deleted = true
+  readonly etag = undefined
+  readonly lastModified = undefined
+  readonly text = undefined
+
+  constructor(type: string, id: string) {
+    this.type = type
+    this.id = id
+  }
+
+  parse(): Failure {
+    return fail({ problem: 'gone', type: this.type, id: this.id })
+  }
+}

@@ -1,0 +1,15 @@
+import { type Failure, type FhirResponse, handle } from '../../../fhir-api/index.ts'
+import { createBackend } from '../backend.ts'
+import type { Call, Context } from '../call.ts'
+
+/** Performs a request as the FHIR API does, on the upstream of a context. */
+export function performRequest(context: Context, request: Call): Promise<FhirResponse | Failure> {
+  return handle(
+    {
+      ...{ baseUrl: context.baseUrl, versionAccess: context.versionAccess, handle },
+      ...{ clock: () => 0, smartConfiguration: () => ({}) },
+      session: createBackend(context).forRequest(request),
+    },
+    request,
+  )
+}

@@ -1,0 +1,52 @@
+import type { AuditRecord, Finished } from '../audit/index.ts'
+import type { Resource } from '../fhir/index.ts'
+import type { Panel, PanelMembership } from '../smart/index.ts'
+import type { Context } from './context.ts'
+import type { Failure } from './failure.ts'
+import type { FhirRequest } from './request.ts'
+import type { FhirResponse } from './response.ts'
+import type { StoredVersion } from './stored-version.ts'
+
+/** SQLite returns at once, an upstream server later. */
+export type Awaitable<T> = T | Promise<T>
+
+/** Stores and finds resources. It decides nothing about who may see or change them. */
+export interface FhirBackend {
+  /** The backend on behalf of one request, the entries of a Bundle included. */
+  forRequest(request: FhirRequest): BackendSession
+  /** The stored content of a resource, for the audit trail, where the backend has it at hand. */
+  readonly findStored?: Finished['kept']
+}
+
+export interface BackendSession {
+  /** The current version, or the named one; undefined where there is none. */
+  read(type: string, id: string, version?: string): Awaitable<StoredVersion | undefined | Failure>
+  /**
+   * The content of a resource before it was deleted. Only for backends whose `read` does not return it; asked for also
+   * where nothing may be shown, so that an absent resource and a refused one take the same time.
+   */
+  readLast?(type: string, id: string): Awaitable<Resource | undefined | Failure>
+  /** Which of these patients are on the panels. */
+  panelMembers(panels: readonly Panel[], patients: ReadonlySet<string>): Awaitable<PanelMembership | Failure>
+  /** Resolves when everything that this session has read or written is durable. */
+  flush?(): Awaitable<void>
+  /** Performs an interaction that `handle.ts` does not have a handler for yet. */
+  perform(context: Context, request: FhirRequest): Awaitable<FhirResponse | Failure>
+  /**
+   * Makes a change in one transaction with the audit records of its outcome, where the backend stores the data itself.
+   * `recorded` says whether it did: the caller records what changed nothing.
+   */
+  performRecorded?(context: Context, request: FhirRequest, audited: Audited): Promise<PerformedChange>
+}
+
+export interface Audited {
+  /** The audit records of an outcome. */
+  recordsOf(outcome: FhirResponse | Failure): readonly AuditRecord[]
+  /** The records of a change that has begun and whose outcome is not known yet. */
+  begun(): readonly AuditRecord[]
+}
+
+export interface PerformedChange {
+  readonly outcome: FhirResponse | Failure
+  readonly recorded: boolean
+}

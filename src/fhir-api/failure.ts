@@ -1,0 +1,93 @@
+import {
+  entryFailed,
+  type Failed,
+  type FhirProblem,
+  isFailure as hasBrand,
+  type OperationOutcome,
+  type Turndown,
+  turndown,
+  turndownOf,
+} from '../fhir/index.ts'
+import type { FhirResponse } from './response.ts'
+
+/** Why an interaction fails: for a reason that any FHIR server may have, or because of the upstream server. */
+export type Failure = FhirProblem | (Failed & UpstreamReason)
+
+type UpstreamReason =
+  /** It does not respond, or did not a moment ago. */
+  | { readonly problem: 'upstream-away' }
+  | { readonly problem: 'upstream-late' }
+  /** So many requests of the grant wait for a connection that another one would not be sent in time. */
+  | { readonly problem: 'too-many-waiting'; readonly limit: number }
+  /** The response is invalid. `why` is for the log only; `excess` names the limit that it exceeds. */
+  | { readonly problem: 'upstream-broken'; readonly why: string; readonly excess?: string }
+  /** It refuses; `said` is its OperationOutcome, as far as the caller may see it. */
+  | {
+      readonly problem: 'upstream-declined'
+      readonly status: number
+      readonly said: OperationOutcome
+      readonly retryAfter?: string | undefined
+      readonly allow?: string | undefined
+    }
+  /** It does not return the version, so that a write cannot be bound to the content that was checked. */
+  | { readonly problem: 'no-version'; readonly type: string }
+  | { readonly problem: 'kept-elsewhere'; readonly type: string }
+  | { readonly problem: 'gateway-entry-failed'; readonly entry: number; readonly cause: Failure }
+
+/** Whether an interaction failed. Recognised by a brand, so that no data can be mistaken for a failure. */
+export function isFailure<T>(value: T | Failure): value is Failure {
+  return typeof value === 'object' && value !== null && hasBrand(value)
+}
+
+/** The one place where a failure becomes a response. */
+export function toResponse(failure: Failure): FhirResponse {
+  const { status, outcome, headers } = explain(failure)
+  return { status, headers, body: JSON.stringify(outcome) }
+}
+
+function explain(failure: Failure): Turndown {
+  switch (failure.problem) {
+    case 'upstream-away':
+      return {
+        ...turndown(503, 'transient', 'The upstream FHIR server does not answer. Try again soon.'),
+        headers: { 'retry-after': '2' },
+      }
+    case 'upstream-late':
+      return turndown(504, 'transient', 'The upstream FHIR server did not answer in time.')
+    case 'too-many-waiting':
+      return {
+        ...turndown(
+          429,
+          'throttled',
+          `More than ${failure.limit} requests of this grant are waiting for the FHIR server. Try again soon.`,
+        ),
+        headers: { 'retry-after': '2' },
+      }
+    case 'upstream-broken':
+      return turndown(502, 'transient', 'The upstream FHIR server sent an invalid response.')
+    case 'upstream-declined': {
+      const { status, said, retryAfter, allow } = failure
+      const headers = {
+        ...(retryAfter !== undefined && { 'retry-after': retryAfter }),
+        ...(allow !== undefined && { allow }),
+      }
+      return { status, outcome: said, headers }
+    }
+    case 'no-version':
+      return turndown(
+        501,
+        'not-supported',
+        `Cannot write this ${failure.type}: the upstream FHIR server does not return its version`,
+      )
+    case 'kept-elsewhere':
+      return turndown(
+        404,
+        'not-found',
+        `Cannot find ${failure.type} here: it is not taken from the FHIR server`,
+      )
+    case 'gateway-entry-failed':
+      return entryFailed(failure.entry, explain(failure.cause))
+    default:
+      return turndownOf(failure)
+  }
+}

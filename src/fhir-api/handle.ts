@@ -1,0 +1,19 @@
+import type { Context, Handler, InteractionOf, Kind } from './context.ts'
+import type { Failure } from './failure.ts'
+import { smartConfiguration } from './interactions/conformance.ts'
+import type { FhirRequest } from './request.ts'
+import type { FhirResponse } from './response.ts'
+
+/** FHIR's interactions and their handlers. The backend performs the others. */
+const HANDLERS: { readonly [K in Kind]?: Handler<K> } = {
+  'smart-configuration': smartConfiguration,
+}
+
+/** Performs an interaction that has been allowed, within the access that it was allowed with. */
+export async function handle<K extends Kind>(
+  context: Context,
+  request: FhirRequest<InteractionOf<K>>,
+): Promise<FhirResponse | Failure> {
+  const handler: Handler<K> | undefined = HANDLERS[request.interaction.kind as K]
+  return handler ? handler(context, request) : context.session.perform(context, request)
+}

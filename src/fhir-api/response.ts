@@ -1,0 +1,41 @@
+import type { Readable } from 'node:stream'
+import type { NativeContent, Resource } from '../fhir/index.ts'
+
+/** The version that a response describes. */
+export interface ResponseVersion {
+  readonly etag: string | undefined
+  /** Milliseconds since 1970. */
+  readonly lastModified: number | undefined
+}
+
+/** The response to an interaction: to a request of its own or to an entry of a Bundle. */
+export interface FhirResponse {
+  readonly status: number
+  /** Becomes `ETag` and `Last-Modified`. */
+  readonly version?: ResponseVersion | undefined
+  readonly location?: string | undefined
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** JSON of a resource; a stream where nothing in it has to be inspected. */
+  readonly body?: string | Readable | undefined
+  /** Whether `body` came from another server and was not parsed here, so that it may not be JSON at all. */
+  readonly isUnparsed?: true
+  /** The content of the Binary in `body`, which is sent instead of the resource. */
+  readonly content?: NativeContent | undefined
+  /** For the audit trail: the resource as it was before a write. */
+  readonly before?: Resource | undefined
+  /** For the audit trail: the resource that was deleted (`Condition/1`). */
+  readonly deleted?: string | undefined
+}
+
+const JSON_TYPE = 'application/fhir+json; charset=utf-8'
+
+/** The HTTP headers of a response. */
+export function getHeaders(response: FhirResponse): Readonly<Record<string, string>> {
+  const { version, location, headers, body } = response
+  const all: Record<string, string> = {}
+  if (body !== undefined) all['content-type'] = JSON_TYPE
+  if (version?.etag !== undefined) all.etag = version.etag
+  if (version?.lastModified !== undefined) all['last-modified'] = new Date(version.lastModified).toUTCString()
+  if (location !== undefined) all.location = location
+  return headers ? Object.assign(all, headers) : all
+}
