@@ -205,7 +205,7 @@ describe('the door', () => {
         [noAccess, 'public', undefined],
       ],
     )
-    assert.equal(await ask('OPTIONS /Patient/1', nobody), '; 204')
+    assert.equal(await ask('OPTIONS /Patient/1', nobody), 'sent 204; 204')
   })
 
   it('performs nothing that is refused, not understood, or asked for or sent in another format', async () => {
