@@ -10,7 +10,7 @@ import { fhirServer, openRepository } from '../src/backends/sqlite/index.ts'
 
 /**
  * The embedded FHIR server: CPU of the server's process per request over HTTP, unguarded, for a read, a search by
- * patient, status and sort, and a create; and resources per second of a load. engines.md has the numbers to beat.
+ * patient, status and sort, and a create; and resources per second of a load.
  *
  *   node bench/fhir-server.ts
  */

@@ -95,7 +95,7 @@ for (const [name, start] of Object.entries(EXAMPLES))
       assert.equal((await get('/fhir/Condition?patient=2')).status, 403)
     })
 
-    it('refuses by type and permission in the contracted words', async () => {
+    it('refuses by type and permission with the text of ERROR-2', async () => {
       const response = await get('/fhir/Condition?patient=1', 'patient/Patient.rs')
       assert.equal(response.status, 403)
       assert.equal(

@@ -96,7 +96,7 @@ describe('samplePatients', () => {
     repository.close()
   })
 
-  it('holds the test clinician as the first practitioner (contract 3)', () => {
+  it('holds the test clinician as the first practitioner', () => {
     const [first] = sample.all('Practitioner')
     assert.equal(first?.id, 'practitioner-1')
     assert.deepEqual(first?.name?.[0], {

@@ -1,4 +1,4 @@
-/** What a grant may write and not read (attacks.md 2, 13, 16). */
+/** Patches of resources that the grant may write but not read (WRITE-5, WRITE-6; attacks 2, 13 and 16 of vectors/README.md). */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Resource } from '../src/fhir/index.ts'

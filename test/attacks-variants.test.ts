@@ -1,4 +1,4 @@
-/** Variants of attacks.md by a second pair of eyes: what a valid but narrow token might learn, or make readable. */
+/** Variants of the attacks of vectors/README.md: what a valid but narrow token might learn, or make readable. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'

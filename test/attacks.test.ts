@@ -1,3 +1,4 @@
+/** The attacks of vectors/README.md, by their numbers. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'

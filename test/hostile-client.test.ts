@@ -1,4 +1,4 @@
-/** A hand-made hostile client at the authorization server (checklist 10, T6): whatever it sends, it wins nothing. */
+/** A hostile client at the authorization server. The numbers are those of the attacks in docs/internal/smart-conformance.md. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { type Case, type Expected, refuses } from './support/hostile-cases.ts'

@@ -1,4 +1,4 @@
-/** A hand-made hostile client, with tokens that are none (checklist 10, T5), at every door that a token opens. */
+/** A hostile client with invalid tokens, at every endpoint that takes a token. The numbers are those of docs/internal/smart-conformance.md. */
 import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
 import { request } from 'node:http'

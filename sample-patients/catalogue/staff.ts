@@ -1,4 +1,4 @@
-/** Those who work at the hospital. The first is the test clinician (contract 3). All invented. */
+/** The hospital's staff. The first is the test clinician (LOGIN-3). All are invented. */
 export interface StaffEntry {
   readonly prefix?: string
   readonly given: string

@@ -3,7 +3,7 @@ import type { Schema } from '../store/index.ts'
 import type { Delivery } from './delivery.ts'
 import type { AuditRecord } from './record.ts'
 
-/** Keeps what happened. Every server that is given one records before it answers (contract 5.8). */
+/** Stores audit records. Every server that has an auditor records a request before it answers (AUDIT-2). */
 export interface Auditor {
   /**
    * Resolves when the records are on the disk: only then may the response go out. Rejects with `AuditUnavailable` when

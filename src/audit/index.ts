@@ -1,7 +1,7 @@
 /**
- * The audit trail (contract 5.8): what was decided and done, by whom and for which patient, kept as compact rows before
- * the response goes out, and shown as FHIR AuditEvents when it is read. It decides nothing itself, and holds neither a
- * secret nor a patient's name. The servers record what they do; this room keeps, finds and renders it.
+ * The audit trail (AUDIT-1): what was decided and done, by whom and for which patient. Records are stored as compact rows
+ * before the response is sent, and rendered as FHIR AuditEvents when they are read. They hold neither a secret nor a
+ * patient's name. The servers record what they do; this module stores, finds and renders the records, and decides nothing.
  */
 export { type Auditor, AuditUnavailable, noAudit } from './auditor.ts'
 export type { CountingAuditor } from './count-anonymous.ts'

@@ -81,7 +81,7 @@ function linesOf(error: unknown): readonly string[] {
   return error instanceof SettingsError ? error.problems : [lineOf(error)]
 }
 
-/** One line, whatever was thrown (contract 2: no stack trace). */
+/** One line without a stack trace, whatever was thrown (START-7). */
 function lineOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
   return (message.split('\n')[0] ?? '').trim() || 'Failed for a reason that is not known'

@@ -30,7 +30,7 @@ function textFor(row: SettingRow<unknown>): string {
 const read = (env: Environment) => readSettings(env, folder)
 
 describe('readSettings', () => {
-  it('has the defaults of contract 3', () => {
+  it('has the documented defaults', () => {
     const { seedClinicianPassword, ...settings } = read({})
     assert.equal(seedClinicianPassword, 'sallyport')
     assert.deepEqual(settings, {

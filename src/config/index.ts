@@ -1,6 +1,6 @@
 /**
- * The settings (contract 3): one table of names, variables, defaults and types, from which reading, the `settings`
- * command and the reference page are made. The only room that looks at the environment; it starts nothing.
+ * The settings (SETTING-1): one table of names, variables, defaults and types for the reader, the `settings` command and
+ * the reference page. The only module that reads the environment; it starts nothing.
  */
 export { type Configuration, readConfiguration, readSettings } from './configuration.ts'
 export { type EffectiveSetting, effectiveSettings } from './effective.ts'

@@ -17,7 +17,7 @@ export function readSecret(dataDir: string): string | undefined {
   }
 }
 
-/** The secret of the settings; on loopback it is made on first start, readable to this user only (contract 3). */
+/** The secret of the settings. On loopback the first start creates it, readable by this user only (SETTING-8). */
 export function ensureSecret({ secret, dataDir, onLoopback }: Settings): string {
   if (secret !== undefined) return secret
   if (!onLoopback) throw new SettingsError('Cannot start: SMART_SECRET must be set off loopback')

@@ -90,7 +90,7 @@ export const hosts: SettingType<readonly string[]> = {
   expected: 'names or IP addresses of hosts, separated by commas',
 }
 
-/** Contract 3: `bind`. Names other than `localhost` would have to be resolved, and might change. */
+/** `smart.server.bind`. Names other than `localhost` would have to be resolved, and might change. */
 export const bindAddresses: SettingType<readonly string[]> = {
   ...listOf({ parse: text => (isIP(text) > 0 || text === 'localhost' ? text : undefined) }),
   expected: 'IP addresses, separated by commas',

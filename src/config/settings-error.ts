@@ -1,4 +1,4 @@
-/** Settings that are missing, unknown or wrong: one line for each, which names it (contract 2). */
+/** Settings that are missing, unknown or invalid: one line for each, with its name (START-7). */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError'
   readonly problems: readonly string[]

@@ -34,7 +34,7 @@ smart:
     assert.deepEqual(settings.bind, ['127.0.0.1', '127.0.0.2'])
   })
 
-  it('may say defaultNeedPatientBanner, as the service document does', () => {
+  it('may say defaultNeedPatientBanner', () => {
     assert.equal(
       readSettings({}, withFile('defaultNeedPatientBanner: false')).defaultNeedPatientBanner,
       false,

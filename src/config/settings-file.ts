@@ -11,7 +11,7 @@ export type FileTexts = ReadonlyMap<SettingKey, string>
 
 const USUAL_NAME = 'sallyport.yaml'
 
-/** Reads the file that `SMART_CONFIG` names, or `sallyport.yaml` where there is one (contract 3). */
+/** Reads the file that `SMART_CONFIG` names, or `sallyport.yaml` if it exists (SETTING-1). */
 export function readSettingsFile(named: string | undefined, cwd: string): FileTexts {
   const path = resolve(cwd, named ?? USUAL_NAME)
   if (named === undefined && !existsSync(path)) return new Map()

@@ -3,7 +3,7 @@ import type { UpstreamSettings } from './upstream-settings.ts'
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
-/** The effective settings (contract 3), read once at the start. Every address is without a trailing slash. */
+/** The effective settings, read once at the start. No URL has a trailing slash. */
 export interface Settings {
   readonly issuerUrl: string
   readonly fhirBaseUrl: string

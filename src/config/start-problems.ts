@@ -5,7 +5,7 @@ import { upstreamProblems } from './upstream-settings.ts'
 
 const ADDRESSES = ['issuerUrl', 'fhirBaseUrl', 'appUrl', 'smartClientLaunchUrl'] as const
 
-/** Why servers must not start with these settings (contract 3), one phrase each. */
+/** Why servers must not start with these settings (SETTING-7), one phrase each. */
 export function startProblems(
   settings: Settings,
   sources: ReadonlyMap<SettingKey, Source>,

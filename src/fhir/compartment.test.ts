@@ -7,7 +7,7 @@ import type { Resource } from './r4.ts'
 const base = 'http://localhost:8080/fhir'
 const patients = (resource: Resource) => [...patientsOf(resource, base)].toSorted()
 
-/** R4 CompartmentDefinition patient, 4.0.1, with the departures of contract 5.3. */
+/** R4 CompartmentDefinition patient, 4.0.1, with the differences of PATIENT-2. */
 const membership = `Account subject · AdverseEvent subject · AllergyIntolerance patient,recorder,asserter ·
   Appointment actor · AppointmentResponse actor · AuditEvent patient · Basic patient,author · BodyStructure patient ·
   CarePlan patient,performer · CareTeam patient,participant · ChargeItem subject · Claim patient,payee ·
@@ -29,7 +29,7 @@ const membership = `Account subject · AdverseEvent subject · AllergyIntoleranc
   Task patient,focus · VisionPrescription patient`
 
 describe('compartmentParameters', () => {
-  it('is the table of R4 with the departures of the contract', () => {
+  it('is the table of R4 with the differences of PATIENT-2', () => {
     const expected = membership.split('·').map(row => {
       const [type, codes] = row.trim().split(' ')
       return [type, codes?.split(',')]

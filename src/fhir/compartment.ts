@@ -5,8 +5,8 @@ import { parseReference } from './reference.ts'
 import { entriesOf } from './search/index-entries.ts'
 
 /**
- * Where contract 5.3 departs from the R4 CompartmentDefinition: a link to a patient is not that patient's record.
- * Task is as in R5: R4 left it out, though it has a patient (docs/decisions/0011-patient-compartment.md).
+ * Differences from the R4 CompartmentDefinition (PATIENT-2). A link to a patient is not part of that patient's record.
+ * Task is as in R5: R4 omits it, although it has a patient (docs/decisions/0011-patient-compartment.md).
  */
 const departures: Readonly<Record<string, readonly string[]>> = {
   Patient: [],

@@ -49,7 +49,7 @@ export type Interaction =
       readonly posted?: true
     }
 
-/** A request that is no FHIR interaction of ours. It is refused, never normalised (contract 5.2). */
+/** A request that is not a supported FHIR interaction. It is refused, never normalised (ROUTE-6, ROUTE-7). */
 export interface Misunderstood {
   readonly kind: 'misunderstood'
   readonly status: 400 | 404 | 405 | 415
@@ -60,7 +60,7 @@ export interface Misunderstood {
   readonly allow?: readonly string[]
 }
 
-/** The two interactions that clients make before they have a token (contract 5.6). */
+/** The two interactions that clients make before they have a token (BEARER-3). */
 export function isPublic(interaction: Interaction | Misunderstood): boolean {
   return interaction.kind === 'capabilities' || interaction.kind === 'smart-configuration'
 }

@@ -12,8 +12,8 @@ import { entriesOf } from './search/index-entries.ts'
 const ADDRESS = /^https?:\/\/.*\/([A-Z][A-Za-z]+)\/[A-Za-z0-9\-.]{1,64}(?:\/_history\/[A-Za-z0-9\-.]{1,64})?$/
 
 /**
- * Whether a reference that puts the resource into a compartment is to another patient, here or elsewhere, or cannot
- * be told (`urn:uuid:…`, `Patient?identifier=…`). Such a resource is not one patient's alone (contract 5.3).
+ * Whether a compartment reference of the resource names another patient, on this server or elsewhere, or names a patient who
+ * cannot be identified (`urn:uuid:…`, `Patient?identifier=…`). Such a resource does not belong to one patient alone (WRITE-2).
  */
 export function namesOtherPatient(
   resource: Resource,

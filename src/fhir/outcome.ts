@@ -33,7 +33,7 @@ export interface OutcomeIssue {
   readonly expression?: readonly string[]
 }
 
-/** The error body of every FHIR and `/api/**` response (service.md 2.6). */
+/** The error body of every FHIR and `/api/**` response (ERROR-1). */
 export interface OperationOutcome {
   readonly resourceType: 'OperationOutcome'
   readonly issue: readonly OutcomeIssue[]

@@ -15,7 +15,7 @@ interface Call {
   readonly baseUrl: string | undefined
 }
 
-// HEAD is its GET (contract 5.2).
+// HEAD is handled as GET (ROUTE-2).
 const METHODS: Readonly<Record<string, Method>> = {
   GET: 'GET',
   HEAD: 'GET',
@@ -29,8 +29,8 @@ const OPERATION = /^\$[a-z][a-z0-9-]*$/
 const FORM = /^application\/x-www-form-urlencoded(?:\s*;\s*charset="?utf-8"?)?\s*$/i
 
 /**
- * The interaction that a request means (contract 5.2): routes decide, not verbs. Router and interceptor both read
- * a request through this one function, so that they cannot disagree on it.
+ * Identifies the interaction of a request (ROUTE-1). The server and the interceptor both use this function, so that they
+ * cannot disagree.
  */
 export function parseInteraction(request: FhirRequest): Answer {
   const answer = parse(request)

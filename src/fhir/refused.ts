@@ -15,8 +15,8 @@ export interface Refused {
 }
 
 /**
- * The answer to whatever the grant does not reach (contract 4, "other refusals"). Where existence is a secret, an
- * absent resource has the very same answer.
+ * The response for a resource outside the grant (ERROR-4). If the caller must not learn which resources exist, an absent
+ * resource gets the same response (ABSENT-1).
  */
 export function outsideGrant(hint?: string): Refused {
   const text = 'Not within the granted patient, user or filter.'

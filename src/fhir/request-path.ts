@@ -3,7 +3,7 @@ import type { Misunderstood } from './interaction.ts'
 // R4 datatypes.html#id
 const ID = /^[A-Za-z0-9\-.]{1,64}$/
 
-// Every character that a FHIR path needs may stand unencoded, so an encoded one hides something (contract 5.2).
+// No character of a FHIR path needs encoding, so an encoded one may hide something (ROUTE-7).
 const SEGMENT = /^[A-Za-z0-9\-._$*]+$/
 
 /** A logical id or version id that FHIR allows. `.` and `..` are path games, not ids. */

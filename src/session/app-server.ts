@@ -27,7 +27,7 @@ export interface AppServerOptions
   readonly trustProxy?: string | undefined
 }
 
-/** The app: launch, session API and demo pages (contract 2). Not yet listening. */
+/** The app server: launch, session API and demo pages. It does not listen yet. */
 export async function appServer(options: AppServerOptions): Promise<FastifyInstance> {
   const { store, clock = Date.now, logger, trustProxy, tls, openMetrics, drainMs } = options
   const app = await createServer({

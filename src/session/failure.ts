@@ -35,7 +35,7 @@ export function fail(failure: Failure): { readonly ok: false; readonly failure: 
   return { ok: false, failure }
 }
 
-/** The response to a failure (contract 4, `/api/**` errors). */
+/** The response to a failure (API-11). */
 export function responseOf(failure: Failure): { readonly status: number; readonly body: OperationOutcome } {
   switch (failure.kind) {
     case 'no-session':

@@ -1,7 +1,7 @@
 /**
- * The session API and the demo app (service.md 1.6, 4.4): launches from an EHR, keeps a server-side session with its
- * tokens sealed, renews them silently, and answers `/api/**` with data of the launched patient. No token reaches the
- * browser. It judges nobody's rights to a record: the FHIR server does, by the token.
+ * The session API and the demo app (SESSION-1, API-1): launches from an EHR, keeps the encrypted tokens in a server-side
+ * session, renews them silently, and serves data of the launched patient at `/api/**`. No token reaches the browser. The
+ * FHIR server, not this module, decides who may see a record.
  */
 export { openApi } from './api/openapi.ts'
 export { type AppServerOptions, appServer } from './app-server.ts'

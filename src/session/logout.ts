@@ -8,7 +8,7 @@ import { endSession } from './sessions/end-session.ts'
 import { findSession } from './sessions/find-session.ts'
 import type { Session } from './sessions/session.ts'
 
-/** `/logout`: GET shows a button, POST ends the session and tells the auth server (contract 4). */
+/** `/logout` (SESSION-7): GET shows a button, POST ends the session and revokes its tokens. */
 export function logoutRoutes(app: FastifyInstance, context: AppContext): void {
   app.get('/logout', async (request, reply) => {
     const session = await sessionOf(context, request)

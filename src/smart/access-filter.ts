@@ -7,7 +7,7 @@ export interface Constraint {
   readonly patient?: string
   /** The resource is of a patient on this panel, or is one: the user's own rights. */
   readonly panel?: Panel
-  /** Of a write: no compartment reference of the resource is to another patient, or one off the panel (contract 5.3). */
+  /** For a write: no compartment reference of the resource names another patient, or one outside the panel (WRITE-2). */
   readonly exclusive?: true
   /** Of a new Patient: no reference in it is to a patient other than this one. */
   readonly refersTo?: string

@@ -44,7 +44,7 @@ function explainFilter(
   type: string,
   permission: Permission,
 ): ExplainedFilter {
-  // Contract 5.5: with the service's own rule `r` reads and searches.
+  // With the default setting `r` permits reads and searches (SCOPE-7).
   const needed = permission === 's' ? policy.searchPermission : permission
   const covering: ResourceScope[] = []
   const parts: FilterSource[] = []
@@ -54,7 +54,7 @@ function explainFilter(
     const constraints = findScopeConstraints(scope, grant, policy, type, permission)
     if (constraints.length > 0) parts.push({ by: scope, constraints: constraints })
   }
-  // Contract 5.3: a token with `fhirUser` may always read its own user resource.
+  // A token with `fhirUser` may always read the resource of its user (PATIENT-7).
   const own = grant.fhirUser
   if (permission === 'r' && own?.type === type) parts.push({ by: 'fhirUser', constraints: [{ id: own.id }] })
   const constraints = uniteConstraints(parts.flatMap(part => part.constraints))
@@ -107,7 +107,7 @@ function findContextConstraints(
   }
 }
 
-/** What a user may reach by right. "Every clinician may see every patient" (contract 3) is said of clinicians. */
+/** What a user may access with a `user/` scope. Only clinicians may see every patient (USER-2). */
 function findUserFilter(
   user: ResourceReference,
   policy: EnforcementPolicy,

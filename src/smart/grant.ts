@@ -21,7 +21,7 @@ export interface EnforcementPolicy {
   readonly fhirBaseUrl: string
   /** `smart.fhir.scope-contexts` */
   readonly contexts: readonly ScopeContext[]
-  /** `smart.fhir.search-letter`: the permission that a search needs (contract 5.5). */
+  /** `smart.fhir.search-letter`: the permission that a search needs (SCOPE-7). */
   readonly searchPermission: 'r' | 's'
   /** What a clinician may reach whatever a `user/` scope says; without it, everything (`smart.fhir.policy-file`). */
   readonly userFilter?: (user: ResourceReference, type: string, permission: Permission) => AccessFilter
@@ -29,5 +29,5 @@ export interface EnforcementPolicy {
   readonly operations?: readonly OperationRule[]
 }
 
-/** The portal's own client, which `smart.fhir.scope-contexts` never limits (contract 3, 5.4). */
+/** The portal's own client, which `smart.fhir.scope-contexts` never limits (SCOPE-8). */
 export const PORTAL_CLIENT = 'sallyport-portal'

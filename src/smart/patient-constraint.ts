@@ -34,7 +34,7 @@ export function findPatientConstraint(
 ): Constraint | undefined {
   const reading = permission === 'r' || permission === 's'
   if (SHARED.has(type)) return reading ? {} : undefined
-  // A new Patient is in nobody's compartment: `patient/Patient.c` may create one all the same (contract 5.3).
+  // A new Patient is in no compartment; `patient/Patient.c` may create one nevertheless (WRITE-3).
   if (type === 'Patient' && permission === 'c') return { refersTo: patient }
   if (!hasCompartment(type)) return undefined
   return reading ? { patient } : { patient, exclusive: true }

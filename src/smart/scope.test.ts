@@ -12,7 +12,7 @@ function lettersOf(text: string, type = 'Observation'): string {
     : PERMISSIONS.filter(permission => permits(scope, type, permission)).join('')
 }
 
-// service.md 5.2, and what reading it as plain text would grant (contract 5.1).
+// SCOPE-1 to SCOPE-4, with scopes that would grant too much if they were read character by character.
 const PERMITTED: Record<string, string> = {
   'patient/Observation.rs': 'rs',
   'patient/Observation.cruds': 'cruds',
@@ -138,7 +138,7 @@ describe('parseScope and permits', () => {
   })
 })
 
-/** The rules of contract 5.1 on Observation, written anew without a regular expression. */
+/** SCOPE-1 to SCOPE-3 for Observation, implemented a second time without a regular expression. */
 function naively(
   context: string,
   type: string,

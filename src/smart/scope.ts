@@ -29,7 +29,7 @@ export type Scope = ResourceScope | PlainScope
 
 const V1_PERMISSIONS: Readonly<Record<string, string>> = { read: 'rs', write: 'cud', '*': 'cruds' }
 
-// Contract 5.1: anchored, permissions in order and not empty, v1 words without a query.
+// SCOPE-2: anchored, permissions in order and not empty, v1 words without a query.
 const RESOURCE_SCOPE =
   /^(patient|user|system)\/(\*|[A-Za-z]+)\.(?:(read|write|\*)|(?=[cruds])(c?r?u?d?s?)(?:\?([^?]+))?)$/
 
@@ -74,7 +74,7 @@ function read(text: string): Scope | undefined {
   return PLAIN_SCOPE.test(text) ? { kind: 'plain', text } : undefined
 }
 
-/** Every scope of a `scope` claim: a string split on spaces, or an array of strings (contract 4). */
+/** Every scope of a `scope` claim: a string split on spaces, or an array of strings (BEARER-11). */
 export function parseScopes(claim: unknown): readonly Scope[] {
   const texts =
     typeof claim === 'string'
@@ -90,7 +90,7 @@ export function parseScopes(claim: unknown): readonly Scope[] {
   return [...scopes.values()]
 }
 
-/** Service.md 5.2: the type is `*` or the resource type without regard to case, and the permission is among the permissions. */
+/** Whether the scope covers the type, without regard to case, and has the permission (SCOPE-5). */
 export function permits(scope: Scope, type: string, permission: Permission): scope is ResourceScope {
   return (
     scope.kind === 'resource' &&

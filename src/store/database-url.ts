@@ -3,7 +3,7 @@ export type DatabaseTarget =
   | { readonly dialect: 'sqlite'; readonly path: string }
   | { readonly dialect: 'postgres'; readonly url: string; readonly shownAs: string }
 
-/** What `database-url` means (contract 3), or undefined when it is neither `sqlite:<path>` nor `postgres://…`. */
+/** Parses `database-url` (STORE-1). Undefined if it is neither `sqlite:<path>` nor `postgres://…`. */
 export function parseDatabaseUrl(text: string): DatabaseTarget | undefined {
   const path = /^sqlite:(.+)$/.exec(text)?.[1]
   // Two connections share the file (see sqlite/driver.ts), which a database in memory does not allow.

@@ -25,7 +25,7 @@ export interface Schema {
   audit_intent: AuditIntentTable
 }
 
-/** Service.md 2.2; usable by plain SQL: `id` and the columns of ours have defaults. */
+/** LOGIN-1. `id` and `disabled` have defaults, so that one plain INSERT adds a clinician. */
 interface ClinicianTable {
   id: Generated<string>
   username: string
@@ -96,7 +96,7 @@ interface LoginFailureTable {
   at: Instant
 }
 
-/** Service.md 2.1. */
+/** LAUNCH-5. */
 interface LaunchTokenTable {
   token_hash: string
   patient_id: string
@@ -204,7 +204,7 @@ interface AppLaunchTable {
   network_hash: string | null
 }
 
-/** A server-side session of the app (service.md 2.3). It ends at the earliest of its three ends. */
+/** A server-side session of the app. It ends at the earliest of its three ends (SESSION-2). */
 interface AppSessionTable {
   /** Hash of the session cookie. */
   id_hash: string
@@ -236,7 +236,7 @@ interface AppSessionTable {
   launch_id: string | null
 }
 
-/** What was done, by whom, and what became of it (contract 5.8). Rendered as a FHIR AuditEvent when it is read. */
+/** An audit record (AUDIT-1): what was done, by whom, with which result. Rendered as a FHIR AuditEvent when it is read. */
 interface AuditEventTable {
   id: Generated<number>
   at: Instant

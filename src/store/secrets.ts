@@ -5,7 +5,7 @@ export function sha256(text: string): string {
   return createHash('sha256').update(text).digest('base64url')
 }
 
-/** 32 random bytes as base64url, 43 characters (service.md 2.1). */
+/** 32 random bytes as base64url, 43 characters (LAUNCH-5). */
 export function randomToken(): string {
   return randomBytes(32).toString('base64url')
 }

@@ -15,7 +15,7 @@ const KEPT = { loginFailure: HOUR, code: HOUR, grant: 48 * HOUR, signingKey: 168
  */
 export const REFRESH_RETRY_MS = 60_000
 
-/** Removes what has expired (contract 2). Safe to run on several instances at once, and at any time. */
+/** Removes expired rows (STORE-3). Safe to run on several instances at once, and at any time. */
 export async function sweep({ db }: Store, now: Instant): Promise<void> {
   await db
     .deleteFrom('launch_token')

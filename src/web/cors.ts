@@ -8,7 +8,7 @@ const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
 const HEADERS =
   'Accept, Authorization, Content-Type, If-Match, If-Modified-Since, If-None-Exist, If-None-Match, Prefer, X-Request-Id, X-Security-Context'
 
-/** Lets pages of the allowed origins read the answer. What is public (contract 5.6) any page may read. */
+/** Lets pages of the allowed origins read the response. Any page may read public documents (BEARER-3). */
 export function setCors(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -23,7 +23,7 @@ export function setCors(
   reply.header('access-control-allow-origin', allowed).header('access-control-expose-headers', EXPOSED)
 }
 
-/** Answers what a browser asks before a request from another origin, which carries no token (contract 5.6). */
+/** Answers CORS preflights, which carry no token (BEARER-3). */
 export function answerPreflight(reply: FastifyReply): FastifyReply {
   return reply
     .code(204)

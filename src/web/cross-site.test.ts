@@ -5,7 +5,7 @@ import { FORM, useServers } from './testing/make-server.ts'
 
 const make = useServers()
 
-describe('cross-site forms (contract 4)', () => {
+describe('cross-site forms', () => {
   let app: FastifyInstance
   before(async () => {
     app = (await make()).app

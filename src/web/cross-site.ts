@@ -3,8 +3,8 @@ import type { FastifyRequest } from 'fastify'
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
- * Tells whether another site sent this form (contract 4): only `Sec-Fetch-Site` counts and, without it, `Origin`. With
- * neither it is no browser, or a very old one, and is accepted.
+ * Whether another site sent this form (HTTP-3): only `Sec-Fetch-Site` counts and, without it, `Origin`. A request without
+ * both comes from a script or a very old browser, and is accepted.
  */
 export function isCrossSite(request: FastifyRequest, ownOrigins: readonly string[]): boolean {
   if (SAFE_METHODS.has(request.method)) return false

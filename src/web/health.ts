@@ -21,7 +21,7 @@ interface CheckResult {
 }
 
 const CHECK_LIMIT_MS = 1_000
-/** Together with the limit of a check the state is never older than 2 s (contract 2). */
+/** Together with the time limit of a check, the state is never older than 2 s (START-4). */
 const FRESH_MS = 500
 
 const HIDDEN = 'it cannot be used; the log says why'

@@ -155,7 +155,7 @@ function watchEventLoop(app: FastifyInstance): DelayHistogram {
   return eventLoop
 }
 
-/** `GET /metrics` for Prometheus, from loopback only unless `open` (contract 2). */
+/** `GET /metrics` for Prometheus, for requests from this machine only unless `open` (HTTP-2). */
 export function serveMetrics(
   app: FastifyInstance,
   server: string,

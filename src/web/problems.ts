@@ -17,7 +17,7 @@ export type Problem =
   | { readonly kind: 'unexpected' }
   | { readonly kind: 'unavailable' }
 
-/** The same problem in the words of a page, of FHIR and `/api` (service.md 2.6), and of OAuth (RFC 6749 5.2). */
+/** The same error for a page, for FHIR and `/api` (ERROR-1), and for OAuth (RFC 6749, 5.2). */
 interface ProblemWords {
   readonly status: number
   readonly title: string

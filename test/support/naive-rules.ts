@@ -2,8 +2,8 @@ import type { Resource } from '../../src/fhir/index.ts'
 import type { Asking } from './guarded-fhir.ts'
 
 /**
- * The rules of contract 5 once more, for the few types and parameters of the property tests, written only from the text
- * and without a line of what they test.
+ * The rules PATIENT, USER, GRANULAR and WRITE of the specification implemented a second time, for the few types and parameters
+ * of the property tests, without the code under test.
  */
 export type NaiveLetter = 'c' | 'r' | 'u' | 'd' | 's'
 

@@ -34,7 +34,7 @@ export function listOf(patients: readonly string[]): readonly string[] {
   return hasOthers || list.length > MOST ? [...list.slice(0, MOST), OTHERS] : list
 }
 
-/** A token whose scopes all speak of its patient reaches nothing of anybody else (contract 5.3). */
+/** A token with only `patient/` scopes reaches no data of another patient (PATIENT-1). */
 function onlyPatientOf({ patient, scopes }: Grant): string | undefined {
   return scopes.every(it => it.kind === 'plain' || it.context === 'patient') ? patient : undefined
 }

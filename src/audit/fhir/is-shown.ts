@@ -3,8 +3,8 @@ import { type AccessFilter, type PanelMembership, satisfies } from '../../smart/
 import type { KeptRecord } from '../trail/find.ts'
 
 /**
- * Whether an event is reached. What reaches one patient, or a panel, does not reach an event that is about several: it
- * would tell of the others (contract 5.3).
+ * Whether the caller may see an event. A caller limited to one patient or a panel sees no event about several patients:
+ * it would reveal the others (AUDIT-5).
  */
 export function isShown(
   record: KeptRecord,

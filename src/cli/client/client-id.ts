@@ -1,6 +1,6 @@
 import { misuse } from '../command.ts'
 
-/** The portal's own name on its tokens (contract 5.4): nobody else may have it. */
+/** The client id in the portal's own tokens (PORTAL-6). No client may be registered with it. */
 const RESERVED_ID = 'sallyport-portal'
 
 export function checkId(id: string): string {

@@ -20,7 +20,7 @@ export async function checkScope(text: string): Promise<string> {
   return scopes.join(' ')
 }
 
-/** Says which scopes are not granted as they stand (contract 5.5). */
+/** Says which scopes are not granted as written (AUTHORIZE-7). */
 export function noteScopes(scope: string, io: Io): void {
   if (readSettings(io.env, io.cwd).fhir.searchPermission === 's') return
   for (const text of scope.split(' ')) {

@@ -7,7 +7,7 @@ import { readFhirUser } from '../fhir-user.ts'
 import { readNewPassword, warnIfShort } from '../password.ts'
 import { administer } from '../with-store.ts'
 
-/** `sallyport clinician add`: one row of the clinician table (service.md 2.2). */
+/** `sallyport clinician add`: one row of the clinician table (LOGIN-1). */
 export const clinicianAdd: Command = {
   name: 'clinician add',
   summary: 'Add a clinician',
@@ -76,7 +76,7 @@ function usernameOf(text: string): string {
   throw misuse('Cannot use --username: expected at most 100 characters without space around them')
 }
 
-/** The bare id, as contract 3 stores it. */
+/** The id without the type, as the table stores it (LOGIN-1). */
 function practitionerIdOf(text: string, fhirBaseUrl: string): string {
   const { type, id } = readFhirUser(text, fhirBaseUrl)
   if (type === 'Practitioner') return id

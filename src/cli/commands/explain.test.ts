@@ -125,7 +125,7 @@ describe('sallyport explain', () => {
     }
   })
 
-  it('answers each line of --jsonl in order, in the contracted form', async () => {
+  it('answers each line of --jsonl in order, in the documented form', async () => {
     const line = { method: 'GET', url: '/Condition?patient=1', scope: 'patient/Condition.rs', patient: '1' }
     const { code, out } = await run(
       ['--jsonl'],

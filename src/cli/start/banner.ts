@@ -4,7 +4,7 @@ import { columns } from '../columns.ts'
 import type { TestLogin } from './auth.ts'
 import type { ServerName } from './server-names.ts'
 
-/** What a start prints: the addresses, the test login and how to stop (contract 2). */
+/** What a start prints: the URLs, the test login and how to stop (START-1). */
 export function banner(
   { settings, sources }: Configuration,
   names: readonly ServerName[],

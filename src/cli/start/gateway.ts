@@ -11,7 +11,7 @@ type Given = Pick<
   'guard' | 'audit' | 'smartConfiguration' | 'checks' | 'versionAccess' | 'logger' | 'web'
 >
 
-/** The gateway, in the place of the embedded FHIR server (contract 3, `smart.fhir.upstream-url`). */
+/** The gateway, which replaces the embedded FHIR server if `smart.fhir.upstream-url` is set. */
 export async function openGateway(
   settings: Settings,
   upstreamUrl: string,

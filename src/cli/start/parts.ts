@@ -34,7 +34,7 @@ export interface Keeping {
   readonly audit: Auditor
 }
 
-/** Opens the database, and removes what expires in it while the servers run (contract 2). */
+/** Opens the database, and removes expired rows while the servers run (STORE-3). */
 export async function openKeeping({ settings, logger }: Parts, closing: Closing): Promise<Keeping> {
   const secret = ensureSecret(settings)
   const store = await openStoreOf(settings)

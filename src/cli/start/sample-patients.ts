@@ -13,8 +13,8 @@ export interface SampleOrder {
 }
 
 /**
- * Contract 3: on first start of the embedded server. In a thread of its own, while this one reads the rest of the
- * program; in one transaction, so that a start that is cut short begins anew.
+ * Loads the sample patients on the first start of the embedded server (FHIR-12), in a separate thread while this one loads
+ * the rest of the program, and in one transaction: an interrupted start leaves no partial data.
  */
 export async function loadSamplePatients(
   order: SampleOrder,

@@ -1,6 +1,6 @@
 import { misuse } from '../command.ts'
 
-/** The three servers (contract 2). */
+/** The three servers (SERVICE-1). */
 export const serverNames = ['auth', 'fhir', 'app'] as const
 export type ServerName = (typeof serverNames)[number]
 

@@ -7,8 +7,8 @@ export interface SignalSource {
 const SAME_STOP_MS = 1000
 
 /**
- * Resolves at the first SIGTERM or Ctrl-C. A second one within a second is the same stop (contract 2); a later one
- * means that somebody will not wait, and forces it.
+ * Resolves at the first SIGTERM or Ctrl-C. A second signal within a second belongs to the same stop (START-5); a later
+ * one ends the process at once.
  */
 export function stopSignal(source: SignalSource, force: () => void, clock: () => number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()

@@ -51,7 +51,7 @@ describe('the session API', () => {
   }
 
   describe('GET /api/session', () => {
-    it('gives exactly the fields of service.md 2.3 and the session id', async () => {
+    it('gives exactly the fields of API-2', async () => {
       const body = (await api.browser.get('/api/session')).json()
       assert.deepEqual(Object.keys(body).sort(), [
         'encounterId',

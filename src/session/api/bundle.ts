@@ -2,7 +2,7 @@ import { type TSchema, Type } from '@sinclair/typebox'
 import { LISTED_RESOURCES } from '../limits.ts'
 import type { Found } from '../records/search-fhir.ts'
 
-/** The Bundle of an answer (service.md 2.5): always with `total` and `entry`, and without links, which need the token. */
+/** The Bundle of a response (API-9): always with `total` and `entry`, and without links, which need the token. */
 export function BundleOf<Resource extends TSchema>(resource: Resource) {
   return Type.Object({
     resourceType: Type.Literal('Bundle'),
@@ -21,7 +21,7 @@ export function bundleOf<T>({ resources, total }: Found<T>) {
   }
 }
 
-/** `_count` of `/api/conditions` and `/api/vitals` (contract 4). */
+/** `_count` of `/api/conditions` and `/api/vitals` (API-5, API-8). */
 export const Count = Type.Integer({
   minimum: 1,
   maximum: LISTED_RESOURCES,

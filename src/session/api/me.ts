@@ -17,7 +17,7 @@ const Profile = Type.Object(
   { additionalProperties: false },
 )
 
-/** Service.md 2.4, from the id_token that was validated at the launch. */
+/** The clinician profile (API-3), from the ID token that was validated at the launch. */
 export const meRow = row({
   path: '/api/me',
   title: 'Clinician',
@@ -40,7 +40,7 @@ function profileOf(session: Session): Static<typeof Profile> {
   }
 }
 
-/** `fhirUser` is an address: absolute, or relative to the FHIR base (checklist CL-19). */
+/** `fhirUser` is a URL: absolute, or relative to the FHIR base. */
 function userOf({ fhirUser, fhirBaseUrl }: Session): { fhirUser?: string; practitionerId?: string } {
   const user = fhirUser === null ? undefined : parseReference(fhirUser, fhirBaseUrl)
   if (!user) return {}

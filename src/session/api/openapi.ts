@@ -3,7 +3,6 @@ import { version } from '../../web/index.ts'
 import type { ApiRow } from './row.ts'
 import { apiRows } from './rows.ts'
 
-/** Service.md 2.6. */
 export const ErrorBody = Type.Object({
   resourceType: Type.Literal('OperationOutcome'),
   issue: Type.Array(
@@ -18,7 +17,7 @@ export const ErrorBody = Type.Object({
 
 const NO_SCOPE_NEEDED = 'No scope is needed.'
 
-/** The errors that every row may answer with, and those that only some can (contract 4, `/api/**` errors). */
+/** The errors that every endpoint may return, and those of some endpoints only (API-11). */
 export const ERRORS = {
   400: 'A parameter is unknown or has a value that is not accepted (`invalid`).',
   401: 'No session, the session is over, or the FHIR server no longer accepts it (`login`).',

@@ -3,8 +3,8 @@ import type { Result } from '../failure.ts'
 import type { Visit } from '../records/visit.ts'
 
 /**
- * A row of service.md 4.4: what it needs, takes and gives. The routes, the checks, the types and the OpenAPI document
- * are all made from it.
+ * An endpoint of the session API: its scopes, parameters and response. The routes, the checks, the types and the OpenAPI
+ * document are all made from it.
  */
 export interface ApiRow<Query extends TObject = TObject, Body extends TSchema = TSchema> {
   readonly path: `/api/${string}`

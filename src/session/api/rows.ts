@@ -6,7 +6,7 @@ import { sessionRow } from './session.ts'
 import { summaryRow } from './summary.ts'
 import { vitalsRow } from './vitals.ts'
 
-/** The table of service.md 4.4, and `/api/vitals` (contract 4). */
+/** All endpoints of the session API (API-2 to API-8). */
 export const apiRows = [
   sessionRow,
   meRow,

@@ -1,8 +1,8 @@
 import { type Permission, parseScope, parseScopes, permits, type Scope } from '../../smart/index.ts'
 
 /**
- * Which of the required scopes are not covered by what was granted. They are compared by meaning (contract 4): both
- * permissions, each by any `patient/` or `user/` scope that covers the type, v1 and granular ones as well.
+ * The required scopes that the granted scopes do not cover (API-10). Each permission of a required scope may be covered by
+ * any `patient/` or `user/` scope for the type, including v1 and granular scopes.
  */
 export function missingScopes(required: readonly string[], granted: string): readonly string[] {
   const scopes = parseScopes(granted)

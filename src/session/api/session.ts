@@ -20,7 +20,7 @@ const SessionMetadata = Type.Object(
   { additionalProperties: false },
 )
 
-/** Service.md 2.3. It does not extend the session: a countdown polls it. */
+/** Session metadata (API-2). A request does not extend the session, because a countdown polls it. */
 export const sessionRow = row({
   path: '/api/session',
   title: 'Session',

@@ -6,7 +6,7 @@ import { medicationsRow } from './medications.ts'
 import { patientRow } from './patient.ts'
 import { NoQuery, row } from './row.ts'
 
-/** The arrays hold what `/api/conditions` and `/api/medications` give by default (contract 4). */
+/** The arrays hold the resources that `/api/conditions` and `/api/medications` return by default (API-7). */
 export const summaryRow = row({
   path: '/api/summary',
   title: 'Summary',

@@ -6,8 +6,8 @@ import { findSession } from '../sessions/find-session.ts'
 import { useSession } from '../sessions/use-session.ts'
 
 /**
- * The visit of a request: its live session, unless the page that sent it belongs to another one (`X-Session-Id`,
- * contract 4).
+ * Finds the active session of a request. Fails if the page that sent the request belongs to another session
+ * (`X-Session-Id`, SESSION-6).
  */
 export async function openVisit(
   context: AppContext,

@@ -6,7 +6,7 @@ import { searchFhir } from '../records/search-fhir.ts'
 import { BundleOf, bundleOf, Count } from './bundle.ts'
 import { row } from './row.ts'
 
-/** Contract 4, beyond the document. Years of them may be on record: the server sorts, and only the newest are read. */
+/** Vital signs (API-8). There may be years of them: the FHIR server sorts, and only the newest are read. */
 export const vitalsRow = row({
   path: '/api/vitals',
   title: 'Vital signs',

@@ -60,7 +60,7 @@ function banner(session: Visit['session'], { patient }: DemoRecord, now: number)
   }
 }
 
-/** The EHR around the app shows who the patient is (CL-26); paper has no EHR around it. */
+/** The EHR around the app shows the patient banner (DEMO-2); a printed page has no EHR around it. */
 function unbanneredHead({ patient }: DemoRecord): Html {
   return html`<h1 class="sr">Summary</h1>${patient.ok && printedPatient(patient.value)}`
 }

@@ -1,6 +1,6 @@
 /**
- * The configured FHIR base that an `iss` names, with or without a trailing slash. Undefined for any other: no request
- * is ever made to it (checklist T8, 68).
+ * The configured FHIR base that an `iss` names, with or without a trailing slash. Undefined for any other `iss`, which gets
+ * no request (APP-2).
  */
 export function acceptedBase(issuers: readonly string[], iss: string): string | undefined {
   const base = withoutSlash(iss)

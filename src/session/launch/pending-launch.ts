@@ -22,7 +22,7 @@ export interface LaunchTicket {
   readonly cookieValue: string
 }
 
-/** Each launch has a cookie of its own, so that two tabs do not overwrite each other (checklist T8, 69). */
+/** Each launch has its own cookie, so that two tabs do not overwrite each other (APP-6). */
 export function launchCookie(context: AppContext, state: string): CookiePlan {
   return planCookie(context, sha256(state).slice(0, 16))
 }

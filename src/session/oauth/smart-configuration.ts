@@ -50,7 +50,7 @@ export function describeConfigurationFault(fhirBaseUrl: string, document: unknow
   return `an endpoint or jwks_uri: Expected ${scheme}`
 }
 
-/** Legacy servers give relative addresses: they count from the FHIR base (checklist CL-11). */
+/** Older servers use relative URLs. They are relative to the FHIR base. */
 function resolveEndpoints(
   fhirBaseUrl: string,
   endpoints: Readonly<Record<string, string | undefined>>,

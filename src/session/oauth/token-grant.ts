@@ -19,7 +19,7 @@ const TokenResponse = Type.Object({
   launch_id: Type.Optional(Type.Unknown()),
 })
 
-/** What the auth server has granted, read from the token response and from nowhere else (checklist T8, 70). */
+/** What the auth server has granted, read only from the token response (APP-4). */
 export interface TokenGrant {
   readonly tokens: Tokens
   /** Undefined where it is the scope that was asked for (RFC 6749, 5.1). */

@@ -1,8 +1,7 @@
 import type { SearchBundle } from './bundle.ts'
 
 /**
- * The address of a Bundle's next page; `elsewhere` when it leads away from the FHIR base, where the token must not go
- * (checklist T8, 73).
+ * The URL of a Bundle's next page; `elsewhere` if it is not below the FHIR base, where the token must not be sent (API-12).
  */
 export function nextPage(
   { link = [] }: SearchBundle,

@@ -6,7 +6,7 @@ import type { Session } from '../sessions/session.ts'
 import { openTokens } from '../sessions/tokens.ts'
 import type { Visit } from './visit.ts'
 
-/** GET on the session's FHIR server with its bearer token. A 401 is met with one renewal, and then told (checklist T8, 72). */
+/** GET on the session's FHIR server with its bearer token. After a 401 the tokens are renewed once and the request is repeated. */
 export async function readFhir(visit: Visit, url: string): Promise<Result<unknown>> {
   const fresh = await freshSession(visit.context, visit.session)
   if (!fresh.ok) return fresh

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Decimal } from './fits-schema.ts'
 
-// Service.md 2.5. R4 lets an array of primitives hold null where only an extension is known.
+// In R4 an array of primitives has null where only an extension is known.
 const Text = Type.Union([Type.String(), Type.Null()])
 
 const Coding = Type.Object({

@@ -14,7 +14,7 @@ export interface NewSession {
   readonly grant: TokenGrant
   readonly patientId: string
   readonly identity: Identity | undefined
-  /** The browser's present session cookie: that session ends (contract 4, two launches in one browser). */
+  /** The browser's present session cookie. That session ends (SESSION-6). */
   readonly replaces: string | undefined
 }
 

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import type { Schema } from '../../store/index.ts'
 
-/** A server-side session of one launch (service.md 2.3). Its tokens stay sealed until they are used. */
+/** A server-side session of one launch (SESSION-1). Its tokens stay encrypted until they are used. */
 export interface Session {
   readonly idHash: string
   /** Public name of the session, not a secret. */
@@ -20,7 +20,7 @@ export interface Session {
   readonly renewAt: number
   readonly createdAt: number
   readonly launchId: string | null
-  /** The earliest of its maximum, its idle time and what can be renewed (contract 4). */
+  /** The earliest of its maximum, its idle time and the end of its tokens (SESSION-2). */
   readonly endsAt: number
   /** The end that no use can put off: without the idle time. */
   readonly lastEndsAt: number

@@ -4,7 +4,7 @@ import { type Session, sessionOf } from './session.ts'
 /** An idle time that is this much short is not worth a write. */
 const GRAIN_MS = 1000
 
-/** Starts the idle time anew: an `/api` request other than `/api/session` has come (contract 4, session end). */
+/** Restarts the idle time, for any `/api` request other than `/api/session` (SESSION-3). */
 export async function useSession({ store, settings, clock }: AppContext, session: Session): Promise<Session> {
   const idleExpiresAt = clock() + settings.app.sessionIdleSeconds * 1000
   const row = await store.db

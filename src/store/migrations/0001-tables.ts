@@ -18,7 +18,7 @@ export const tables: Migration = {
   },
 }
 
-// Service.md 2.2, contract 3: one plain INSERT of the four named columns makes a clinician who can log in.
+// One INSERT of the four named columns adds a clinician who can log in (LOGIN-2).
 async function createClinician(db: Kysely<Schema>, dialect: Store['dialect']): Promise<void> {
   await db.schema
     .createTable('clinician')
