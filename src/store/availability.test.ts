@@ -12,7 +12,7 @@ const failure = (code: object) => Object.assign(new Error('refused'), code)
 
 describe('isDatabaseUnavailable', () => {
   it('knows what may pass by SQLSTATE, by the code of SQLite and by that of the network', () => {
-    for (const code of ['08006', '53300', '57P03', '25006', '40001', '40P01', 'ECONNREFUSED'])
+    for (const code of ['08006', '53300', '57P03', '58030', '25006', '40001', '40P01', 'ECONNREFUSED'])
       assert.ok(isDatabaseUnavailable(failure({ code })), code)
     for (const errcode of [5, 8, 10, 13, 8 + 256, 10 + 3 * 256])
       assert.ok(isDatabaseUnavailable(failure({ errcode })), String(errcode))
@@ -24,6 +24,11 @@ describe('isDatabaseUnavailable', () => {
   it('says what is wrong without naming a host or a file', () => {
     assert.equal(describeUnavailable(failure({ code: '25006' })), 'it is read-only')
     assert.equal(describeUnavailable(new Error('x', { cause: failure({ errcode: 13 }) })), 'its disk is full')
+    assert.equal(
+      describeUnavailable(failure({ errcode: 10 + 3 * 256 })),
+      'its disk cannot be read or written',
+    )
+    assert.equal(describeUnavailable(failure({ code: '58030' })), 'its disk cannot be read or written')
     assert.equal(describeUnavailable(failure({ code: 'ECONNREFUSED' })), undefined)
   })
 })
@@ -149,6 +154,16 @@ eachDatabase((name, open, create) => {
           assert.ok(isDatabaseUnavailable(error))
           return describeUnavailable(error) === 'it is read-only'
         })
+      })
+
+      it('stops the start, which says so', async () => {
+        const standby = new URL(await create())
+        const options = standby.searchParams.get('options') ?? ''
+        standby.searchParams.set('options', `${options} -c default_transaction_read_only=on`)
+        await assert.rejects(
+          openStore(standby.href),
+          /^Error: Cannot open database .*: it is read-only \(cannot /,
+        )
       })
     })
 })

@@ -2,6 +2,7 @@ import { checkSchema } from './check-schema.ts'
 import { parseDatabaseUrl } from './database-url.ts'
 import { migrate } from './run-migrations.ts'
 import type { OpenedDatabase, Store, StoreOptions } from './store.ts'
+import { describeUnavailable } from './unavailable.ts'
 
 /** Opens and migrates. Rejects with one line that names the database and never its password. */
 export async function openStore(databaseUrl: string, options: StoreOptions = {}): Promise<Store> {
@@ -45,5 +46,7 @@ function reasonOf(cause: unknown): string {
   // A refused connection to a name with several addresses is an AggregateError without a message.
   const errors = cause instanceof AggregateError ? cause.errors : [cause]
   const first: unknown = errors[0]
-  return first instanceof Error ? first.message : String(first)
+  const message = first instanceof Error ? first.message : String(first)
+  const description = describeUnavailable(first)
+  return description === undefined ? message : `${description} (${message})`
 }

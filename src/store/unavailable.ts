@@ -11,6 +11,7 @@ const SQLSTATES: ReadonlySet<string> = new Set([
   '42501', // insufficient_privilege: an administrator grants it again without a restart
   '55P03', // lock_not_available
   '57014', // query_canceled: statement_timeout
+  '58030', // io_error
 ])
 
 /** Primary result codes of SQLite: BUSY, LOCKED, NOMEM, READONLY, IOERR, FULL, CANTOPEN. */
@@ -64,6 +65,7 @@ export function describeUnavailable(error: unknown): string | undefined {
   if (code === '25006' || code === 8) return 'it is read-only'
   if (code === '53100' || code === 13) return 'its disk is full'
   if (code === '42501') return 'it may not be written'
+  if (code === '58030' || code === 10) return 'its disk cannot be read or written'
   return error.cause === undefined ? undefined : describeUnavailable(error.cause)
 }
 
