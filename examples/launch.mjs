@@ -1,6 +1,6 @@
 /**
  * A SMART app in one file, without a library: `node examples/launch.mjs`, then launch it from the portal (EHR launch) or
- * open http://localhost:3000/launch (standalone). Register it first: README, "Launch your own app".
+ * open http://localhost:3000/launch (standalone). Register it first: docs/tutorials/your-own-app.md.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
@@ -8,18 +8,18 @@ import { createServer } from 'node:http'
 const { ISS = 'http://localhost:8080/fhir', CLIENT_ID = 'my-app', PORT = '3000' } = process.env
 const redirectUri = `http://localhost:${PORT}/callback`
 const scopes = 'patient/Patient.rs patient/Observation.rs'
-/** What each launch that has begun needs at its end, by `state`. A real app forgets those that never end. */
-const begun = new Map()
+/** Pending launches by `state`. A real app removes those that are never completed. */
+const pending = new Map()
 
-/** 1. The EHR opens this with `iss` and `launch`; a user opens it with neither. The browser goes on to the auth server. */
+/** 1. The EHR opens this URL with `iss` and `launch`; a user opens it without them. Redirects to the auth server. */
 async function launch(query) {
   const iss = query.get('iss') ?? ISS
-  if (iss !== ISS) return [403, 'This app does not know that FHIR server.'] // never send a launch to just anybody
+  if (iss !== ISS) return [403, 'Unknown FHIR server.'] // accept launches only from a known server
   const smart = await json(await fetch(`${iss}/.well-known/smart-configuration`))
   const [state, verifier] = [random(), random()]
-  begun.set(state, { smart, verifier })
-  const address = new URL(smart.authorization_endpoint)
-  address.search = new URLSearchParams({
+  pending.set(state, { smart, verifier })
+  const url = new URL(smart.authorization_endpoint)
+  url.search = new URLSearchParams({
     ...{ response_type: 'code', client_id: CLIENT_ID, redirect_uri: redirectUri, state, aud: iss },
     ...{ code_challenge: createHash('sha256').update(verifier).digest('base64url') },
     ...{ code_challenge_method: 'S256' },
@@ -27,20 +27,20 @@ async function launch(query) {
       ? { launch: query.get('launch'), scope: `launch ${scopes}` }
       : { scope: `launch/patient ${scopes}` }),
   })
-  // The cookie ties the launch to this browser: nobody can make another's browser finish it.
+  // The cookie binds the launch to this browser, so that no other browser can complete it.
   return [
     302,
     '',
-    { location: address.href, 'set-cookie': `state=${state}; HttpOnly; SameSite=Lax; Path=/callback` },
+    { location: url.href, 'set-cookie': `state=${state}; HttpOnly; SameSite=Lax; Path=/callback` },
   ]
 }
 
-/** 2. The browser comes back with a code, or with an error; the code buys a token; the token reads. */
+/** 2. The auth server redirects here with a code or an error. Exchanges the code for a token and reads with it. */
 async function callback(query, cookie = '') {
   const state = query.get('state')
-  const started = cookie.split('; ').includes(`state=${state}`) && begun.get(state)
-  begun.delete(state)
-  if (!started || query.get('iss') !== started.smart.issuer) return [400, 'This launch was not begun here.']
+  const started = cookie.split('; ').includes(`state=${state}`) && pending.get(state)
+  pending.delete(state)
+  if (!started || query.get('iss') !== started.smart.issuer) return [400, 'Unknown launch.']
   if (query.has('error')) return [403, `${query.get('error')}: ${query.get('error_description') ?? ''}`]
   const { smart, verifier } = started
   const body = new URLSearchParams({
@@ -51,7 +51,7 @@ async function callback(query, cookie = '') {
   const read = async path =>
     json(await fetch(`${ISS}/${path}`, { headers: { authorization: `Bearer ${token.access_token}` } }))
   const patient = await read(`Patient/${token.patient}`)
-  // The clinician may have allowed less than was asked for.
+  // The clinician may have granted fewer scopes than the app requested.
   const mayRead = token.scope.includes('patient/Observation.')
   const { entry = [] } = mayRead
     ? await read(`Observation?patient=${token.patient}&_sort=-date&_count=5`)
@@ -67,7 +67,7 @@ async function callback(query, cookie = '') {
   const { family, given = [] } = patient.name[0]
   return [
     200,
-    [`${family}, ${given.join(' ')} (${patient.birthDate})`, `May: ${token.scope}`, ...lines].join('\n'),
+    [`${family}, ${given.join(' ')} (${patient.birthDate})`, `Scopes: ${token.scope}`, ...lines].join('\n'),
   ]
 }
 
@@ -88,4 +88,4 @@ createServer(async (request, response) => {
   } catch (error) {
     response.writeHead(502, { 'content-type': 'text/plain; charset=utf-8' }).end(error.message)
   }
-}).listen(Number(PORT), 'localhost', () => console.log(`The app waits at http://localhost:${PORT}/launch`))
+}).listen(Number(PORT), 'localhost', () => console.log(`App: http://localhost:${PORT}/launch`))

@@ -62,7 +62,7 @@ describe('examples/launch.mjs', () => {
     assert.equal(shown.status, 200)
     const [who, may, ...observations] = (await shown.text()).split('\n')
     assert.match(who ?? '', /^\S+, .+ \(\d{4}-\d\d-\d\d\)$/)
-    assert.match(may ?? '', /^May: .*patient\/Patient\.rs/)
+    assert.match(may ?? '', /^Scopes: .*patient\/Patient\.rs/)
     assert.equal(observations.length, 5)
     for (const line of observations) assert.match(line, /^\d{4}-\d\d-\d\d \S.* [\d.]+ \S+$/)
     assert.match(observations.join('\n'), / Blood pressure \d+ mmHg, \d+ mmHg$/m)
@@ -72,7 +72,7 @@ describe('examples/launch.mjs', () => {
     const picker = await clinician.open(`${appUrl}/launch`)
     const consent = await submit(picker, '/oauth2/pick', { patientId: 'patient-3' })
     const shown = await submit(consent, '/oauth2/consent', { decision: 'allow' })
-    assert.match(await shown.text(), /^\S+, .+\nMay: /)
+    assert.match(await shown.text(), /^\S+, .+\nScopes: /)
   })
 
   it('says that the clinician did not allow it', async () => {
