@@ -25,8 +25,8 @@ const WORK = JSON.stringify(
 /**
  * - `roughly`: quick, and never less than the truth. Time is in the shortest unit seen so far, memory is all that was
  *   allocated, collected or not.
- * - `carefully`: garbage of earlier requests is collected before, and the unit is measured before and after. Memory
- *   includes the garbage of the request that was not yet collected.
+ * - `carefully`: garbage of earlier requests is collected before, and the unit is measured right after, where the
+ *   shortest unit leaves room for doubt. Memory includes the garbage of the request that was not yet collected.
  * - `collecting`: garbage is also collected between the turns of the event loop. Memory is what the request keeps, and
  *   all garbage of the turn that is under way. Time is not measured.
  */
@@ -41,6 +41,9 @@ export interface Cost {
 
 /** How much a turn allocates before a collection after it is worth its time. */
 const COLLECTED = 8 * 1024 * 1024
+
+/** So few of the shortest units that a longer unit would not matter. */
+const CERTAIN = 20
 
 function processorTime(): number {
   const { user, system } = process.threadCpuUsage()
@@ -77,14 +80,14 @@ function measureUnit(): number {
 
 let quickest = Number.POSITIVE_INFINITY
 let measurement: Measurement = 'roughly'
-let [unit, last, longest] = [0, 0, 0]
+let [last, longest] = [0, 0]
 let [usedBefore, usedLast, mostUsed] = [0, 0, 0]
 let [allocatedBefore, leastExternal, mostExternal] = [0, 0, 0]
 
 function begin(asked: Measurement): void {
   measurement = asked
   if (asked !== 'roughly') collect()
-  if (asked === 'carefully' || quickest === Number.POSITIVE_INFINITY) unit = measureUnit()
+  if (quickest === Number.POSITIVE_INFINITY) measureUnit()
   usedBefore = usedLast = mostUsed = usedMemory()
   allocatedBefore = allocated()
   leastExternal = process.memoryUsage().external
@@ -115,8 +118,8 @@ function end(): Cost {
     return { units: longest / quickest, memory: allocated() - allocatedBefore + mostExternal }
   const memory = mostUsed - usedBefore
   if (measurement === 'collecting') return { units: 0, memory }
-  // Before and after: other processes may have slowed this one down in between.
-  return { units: longest / Math.max(unit, measureUnit()), memory }
+  const most = longest / quickest
+  return { units: most < CERTAIN ? most : longest / measureUnit(), memory }
 }
 
 setInterval(look, 2).unref()
