@@ -40,7 +40,7 @@ export interface Cost {
 }
 
 /** How much a turn allocates before a collection after it is worth its time. */
-const COLLECTED = 8 * 1024 * 1024
+const COLLECTED = 24 * 1024 * 1024
 
 /** So few of the shortest units that a longer unit would not matter. */
 const CERTAIN = 20
