@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { auditEventOf, findRecords, type KeptRecord } from '../src/audit/index.ts'
+import { findRecords, type KeptRecord, toAuditEvent } from '../src/audit/index.ts'
 import { validate } from '../src/fhir/index.ts'
 import { openStore } from '../src/store/index.ts'
 import { inspectOnEveryScreen, useBrowser } from './support/browser.ts'
@@ -49,7 +49,7 @@ for (const name of ['SQLite', 'PostgreSQL'] as const) {
       const reads = mine.filter(record => record.kind === 'fhir' && record.allowed)
       assert.ok(reads.every(record => record.decided_by?.startsWith('patient/')))
       assert.ok(all.some(record => record.kind === 'login' && record.allowed))
-      for (const record of all) assert.deepEqual(validate(auditEventOf(record)), [])
+      for (const record of all) assert.deepEqual(validate(toAuditEvent(record)), [])
       assert.doesNotMatch(JSON.stringify(all), /juniper|alba|eyJ/i)
     })
 

@@ -8,7 +8,7 @@ import { LIFETIME } from '../src/auth/lifetimes.ts'
 import { SigningClient } from '../src/auth/testing/signing-client.ts'
 import { ensureSecret } from '../src/config/index.ts'
 import { createInterceptor, type Interceptor } from '../src/interceptor/index.ts'
-import { AUTH_SERVER_TIMEOUT_MS, renewalClaimMs } from '../src/session/limits.ts'
+import { AUTH_SERVER_TIMEOUT_MS, computeRenewalClaimMs } from '../src/session/limits.ts'
 import { createSealer } from '../src/store/index.ts'
 import { type Stack, startStack } from './support/stack.ts'
 
@@ -30,7 +30,7 @@ after(async () => {
 
 describe('the retry window of a refresh token', () => {
   it('outlasts the app: its time-out, and a claim to renew whose holder died', () => {
-    const latest = renewalClaimMs(AUTH_SERVER_TIMEOUT_MS)
+    const latest = computeRenewalClaimMs(AUTH_SERVER_TIMEOUT_MS)
     assert.ok(latest >= 2 * AUTH_SERVER_TIMEOUT_MS)
     assert.ok(LIFETIME.refreshRetry >= latest + 10_000)
   })

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { AuthHouse, challengeOf, VERIFIER } from '../../src/auth/testing/auth-house.ts'
 import { SigningClient } from '../../src/auth/testing/signing-client.ts'
-import { openStore, randomToken, sha256 } from '../../src/store/index.ts'
+import { createRandomToken, openStore, sha256 } from '../../src/store/index.ts'
 import type { Costs } from './signatures.ts'
 import { CALLS, ROUNDS, timeRounds } from './time.ts'
 
@@ -63,7 +63,7 @@ async function backEnds(house: AuthHouse, alg: 'RS384' | 'ES384'): Promise<numbe
 
 /** Codes as the authorization endpoint leaves them, each with a grant of its own. */
 async function makeCodes({ store, time }: AuthHouse, count: number): Promise<string[]> {
-  const codes = Array.from({ length: count }, randomToken)
+  const codes = Array.from({ length: count }, createRandomToken)
   const { id } = await store.db.selectFrom('clinician').select('id').executeTakeFirstOrThrow()
   await store.db.transaction().execute(async trx => {
     for (const code of codes) {

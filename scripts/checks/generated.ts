@@ -1,5 +1,5 @@
 import { commandNames, loadCommand } from '../../src/cli/commands/index.ts'
-import { commandHelp, HOW } from '../../src/cli/help.ts'
+import { formatCommandHelp, HOW } from '../../src/cli/help.ts'
 import { settingsReference } from '../../src/config/index.ts'
 
 /** The pages that are generated, by their path, with the text that they should have. */
@@ -17,7 +17,7 @@ async function renderCliReference(): Promise<string> {
     ({ name, summary }) => `| [\`${name}\`](#${name.replaceAll(' ', '-')}) | ${summary} |`,
   )
   const sections = commands.map(
-    command => `## ${command.name}\n\n\`\`\`text\n${commandHelp(command)}\`\`\`\n`,
+    command => `## ${command.name}\n\n\`\`\`text\n${formatCommandHelp(command)}\`\`\`\n`,
   )
   return `${INTRODUCTION}
 | command | purpose |

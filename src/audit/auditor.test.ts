@@ -6,13 +6,13 @@ import { DatabaseUnavailable, type Store } from '../store/index.ts'
 import {
   type AuditRecord,
   AuditUnavailable,
-  auditEventOf,
   countRecords,
   createAuditor,
   findRecords,
   OUTCOME_UNKNOWN,
   reportUnknownOutcomes,
   sweepAudit,
+  toAuditEvent,
 } from './index.ts'
 import { KINDS_COUNTED, SUBJECTS_COUNTED } from './limits.ts'
 import { refuseRecords } from './testing/refuse-records.ts'
@@ -289,7 +289,7 @@ eachDatabase((_name, open) => {
       assert.equal(await reportUnknownOutcomes(store, LATER), 0)
       assert.deepEqual(await statuses(store), [201, OUTCOME_UNKNOWN])
       const [unknown = assert.fail()] = await findRecords(store, { limit: 1 })
-      const event = auditEventOf(unknown)
+      const event = toAuditEvent(unknown)
       assert.deepEqual(validate(event), [])
       assert.equal(event.outcome, '8')
       assert.match(String(event.outcomeDesc), /^Outcome unknown/)

@@ -5,8 +5,8 @@ import { type CountingAuditor, countAnonymous } from './count-anonymous.ts'
 import type { Delivery } from './delivery.ts'
 import { groupCommit } from './group-commit.ts'
 import { doLater } from './later.ts'
-import { type AuditRecord, type AuditRow, rowOf } from './record.ts'
-import { deliveriesOf, deliverOnce, intentOf, removeIntents } from './trail/intents.ts'
+import { type AuditRecord, type AuditRow, toRow } from './record.ts'
+import { createIntent, deliveriesOf, deliverOnce, removeIntents } from './trail/intents.ts'
 
 export interface AuditorOptions {
   readonly store: Store
@@ -72,7 +72,7 @@ function createStoreAuditor(options: AuditorOptions): StoreAuditor {
 
   async function deliver(deliveries: readonly Delivery[]): Promise<boolean> {
     try {
-      await write(() => rows.add(deliveries.map(({ id, record }) => rowOf(record, id))))
+      await write(() => rows.add(deliveries.map(({ id, record }) => toRow(record, id))))
       return true
     } catch (cause) {
       const records = deliveries.map(({ record }) => record)
@@ -82,7 +82,7 @@ function createStoreAuditor(options: AuditorOptions): StoreAuditor {
   }
 
   async function record(...records: readonly AuditRecord[]): Promise<void> {
-    const made = records.map(one => rowOf(one))
+    const made = records.map(one => toRow(one))
     try {
       await write(() => rows.add(made))
     } catch (cause) {
@@ -112,7 +112,7 @@ function createStoreAuditor(options: AuditorOptions): StoreAuditor {
       }
     },
     async intend(about) {
-      const { id, record: unknown } = intentOf(about)
+      const { id, record: unknown } = createIntent(about)
       try {
         await write(() => intents.add([{ id, at: about.at, record: JSON.stringify(unknown) }]))
         return id
@@ -137,7 +137,7 @@ function createStoreAuditor(options: AuditorOptions): StoreAuditor {
 async function insert(trx: Transaction<Schema>, records: readonly AuditRecord[]): Promise<void> {
   await trx
     .insertInto('audit_event')
-    .values(records.map(record => rowOf(record)))
+    .values(records.map(record => toRow(record)))
     .execute()
 }
 

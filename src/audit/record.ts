@@ -68,13 +68,16 @@ export interface AuditRecord {
 /** Stands among patients for those who are not named: too many, or not known. No id is like it. */
 export const OTHERS = '*'
 
-export function filedUnder(patients: readonly string[]): Pick<AuditRecord, 'patient' | 'patients'> {
+export function fileUnder(patients: readonly string[]): Pick<AuditRecord, 'patient' | 'patients'> {
   const [first, ...more] = patients
   return first === undefined || (more.length === 0 && first !== OTHERS) ? { patient: first } : { patients }
 }
 
 /** The patients under whom a record is filed, without `OTHERS`, and whether there are others. */
-export function patientsFiled(row: { readonly patient_id: string | null; readonly patients: string | null }) {
+export function readFiledPatients(row: {
+  readonly patient_id: string | null
+  readonly patients: string | null
+}) {
   const list = row.patients?.trim().split(' ') ?? (row.patient_id === null ? [] : [row.patient_id])
   return { patients: list.filter(it => it !== OTHERS), hasOthers: list.includes(OTHERS) }
 }
@@ -85,7 +88,7 @@ export type AuditRow = Insertable<Schema['audit_event']>
 const LONGEST = 2000
 
 /** Throws when a record is not what its type says: it must not reach a commit that others share. */
-export function rowOf(record: AuditRecord, deliveryId: string | null = null): AuditRow {
+export function toRow(record: AuditRecord, deliveryId: string | null = null): AuditRow {
   if (!Number.isSafeInteger(record.at) || !Number.isSafeInteger(record.status))
     throw malformed('at or status')
   if (typeof record.allowed !== 'boolean') throw malformed('allowed')

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { before, beforeEach, describe, it } from 'node:test'
 import { eachDatabase } from '../../test/support/databases.ts'
 import {
-  auditEventOf,
   type CountingAuditor,
   createAuditor,
   findRecords,
   type KeptRecord,
+  toAuditEvent,
 } from '../audit/index.ts'
 import { validate } from '../fhir/index.ts'
 import { sha256 } from '../store/index.ts'
@@ -41,7 +41,7 @@ eachDatabase((_name, open) => {
     const records = (): Promise<KeptRecord[]> => findRecords(house.store, { limit: 100, order: 'oldest' })
     const lines = async (): Promise<readonly Line[]> =>
       (await records()).map(it => {
-        assert.deepEqual(validate(auditEventOf(it)), [])
+        assert.deepEqual(validate(toAuditEvent(it)), [])
         const who = it.subject === null ? null : it.subject === id ? it.fhir_user : `${it.subject}?`
         return [it.kind, it.allowed, it.status, it.client_id, who, it.patient_id, it.launch_id, it.reason]
       })

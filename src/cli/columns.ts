@@ -1,5 +1,5 @@
 /** Rows as text, each column as wide as its widest cell. */
-export function columns(rows: readonly (readonly string[])[]): string {
+export function formatColumns(rows: readonly (readonly string[])[]): string {
   const widths: number[] = []
   for (const row of rows)
     row.forEach((cell, i) => {

@@ -1,9 +1,16 @@
 import { parseArgs } from 'node:util'
 import { SettingsError } from '../config/index.ts'
 import { version } from '../web/index.ts'
-import { type Arguments, type Command, CommandFailure, type ExitCode, type Io, misuse } from './command.ts'
+import {
+  type Arguments,
+  type Command,
+  CommandFailure,
+  type ExitCode,
+  failMisuse,
+  type Io,
+} from './command.ts'
 import { type CommandName, commandNames, loadCommand } from './commands/index.ts'
-import { commandHelp, groupHelp, HOW, overview } from './help.ts'
+import { formatCommandHelp, formatOverview, groupHelp, HOW } from './help.ts'
 
 /** Runs what was typed after `sallyport`. Every failure becomes a line on stderr and an exit code. */
 export async function runCommandLine(argv: readonly string[], io: Io): Promise<ExitCode> {
@@ -20,7 +27,7 @@ async function dispatch(argv: readonly string[], io: Io): Promise<ExitCode> {
   const [first, second] = argv
   if (first === '--version' || first === '-V') return print(io, `${version}\n`)
   if (first === undefined || first === '--help' || first === '-h' || first === 'help') {
-    return print(io, await overview(await allCommands()), first === undefined ? 2 : 0)
+    return print(io, await formatOverview(await allCommands()), first === undefined ? 2 : 0)
   }
   const name =
     commandNames.find(known => known === `${first} ${second}`) ?? commandNames.find(known => known === first)
@@ -30,12 +37,12 @@ async function dispatch(argv: readonly string[], io: Io): Promise<ExitCode> {
 
 async function runCommand(command: Command, args: readonly string[], io: Io): Promise<ExitCode> {
   const parsed = parse(command, args)
-  if (parsed.values.help === true) return print(io, commandHelp(command))
+  if (parsed.values.help === true) return print(io, formatCommandHelp(command))
   const { min, max } = command.positionals
   const count = parsed.positionals.length
   if (count > max)
-    throw misuse(`Unexpected argument ${parsed.positionals[max]}: see ${HOW} ${command.name} --help`)
-  if (count < min) throw misuse(`Missing argument: see ${HOW} ${command.name} --help`)
+    throw failMisuse(`Unexpected argument ${parsed.positionals[max]}: see ${HOW} ${command.name} --help`)
+  if (count < min) throw failMisuse(`Missing argument: see ${HOW} ${command.name} --help`)
   return command.run(parsed, io)
 }
 
@@ -50,13 +57,13 @@ function parse(command: Command, args: readonly string[]): Arguments {
   } catch (error) {
     // Its messages name the option; what follows the first sentence speaks of `--` and helps nobody.
     const reason = error instanceof Error ? error.message.split('. ')[0] : String(error)
-    throw misuse(`${reason}: see ${HOW} ${command.name} --help`)
+    throw failMisuse(`${reason}: see ${HOW} ${command.name} --help`)
   }
 }
 
 async function unknownCommand(first: string, second: string | undefined, io: Io): Promise<ExitCode> {
   const group = commandNames.filter(name => name.startsWith(`${first} `))
-  if (group.length === 0) throw misuse(`Unknown command ${first}: see ${HOW} --help`)
+  if (group.length === 0) throw failMisuse(`Unknown command ${first}: see ${HOW} --help`)
   if (second === undefined || second === '--help' || second === '-h') {
     return print(
       io,
@@ -64,7 +71,7 @@ async function unknownCommand(first: string, second: string | undefined, io: Io)
       second === undefined ? 2 : 0,
     )
   }
-  throw misuse(`Unknown command ${first} ${second}: see ${HOW} ${first} --help`)
+  throw failMisuse(`Unknown command ${first} ${second}: see ${HOW} ${first} --help`)
 }
 
 function allCommands(): Promise<readonly Command[]> {

@@ -49,6 +49,6 @@ export class CommandFailure extends Error {
 }
 
 /** The command was called wrongly; the line says how, and points to `--help`. */
-export function misuse(message: string): CommandFailure {
+export function failMisuse(message: string): CommandFailure {
   return new CommandFailure(message, 2)
 }

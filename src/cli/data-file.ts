@@ -3,7 +3,7 @@ import type { Settings } from '../config/index.ts'
 import { makeFolder } from '../store/index.ts'
 
 /** The file of the embedded FHIR server, in a folder that is there. */
-export function dataFileOf({ dataDir }: Settings): string {
+export function findDataFile({ dataDir }: Settings): string {
   makeFolder(dataDir)
   return join(dataDir, 'fhir.db')
 }

@@ -1,4 +1,4 @@
-import { misuse } from './command.ts'
+import { failMisuse } from './command.ts'
 
 /** Who can be the `fhirUser` of a token. */
 const USERS = ['Practitioner', 'PractitionerRole', 'Patient', 'RelatedPerson', 'Person']
@@ -13,5 +13,7 @@ export function readFhirUser(text: string, fhirBaseUrl: string): FhirUser {
   const below = text.startsWith(`${fhirBaseUrl}/`) ? text.slice(fhirBaseUrl.length + 1) : text
   const [, type = 'Practitioner', id] = /^(?:([A-Za-z]+)\/)?([A-Za-z0-9.-]{1,64})$/.exec(below) ?? []
   if (id !== undefined && USERS.includes(type)) return { type, id }
-  throw misuse('Cannot use --fhir-user: expected the id of a Practitioner, or for example Practitioner/<id>')
+  throw failMisuse(
+    'Cannot use --fhir-user: expected the id of a Practitioner, or for example Practitioner/<id>',
+  )
 }

@@ -1,11 +1,11 @@
-import { columns } from './columns.ts'
+import { formatColumns } from './columns.ts'
 import type { Command } from './command.ts'
 
 /** How the command line is called from the folder of the project. */
 export const HOW = 'npm run -s sallyport --'
 
 /** The text of `--help`. */
-export async function overview(commands: readonly Command[]): Promise<string> {
+export async function formatOverview(commands: readonly Command[]): Promise<string> {
   return `Sallyport: a SMART-on-FHIR launch and authorization layer for any FHIR R4 server
 
 Usage: ${HOW} <command> [options]
@@ -27,10 +27,10 @@ Each command has --help.
 }
 
 /** The text of `clinician add --help`. */
-export function commandHelp(command: Command): string {
+export function formatCommandHelp(command: Command): string {
   return `${command.summary}\n\n${command.usage.trim()}\n`
 }
 
 function list(commands: readonly Command[]): string {
-  return columns(commands.map(command => [`  ${command.name}`, command.summary]))
+  return formatColumns(commands.map(command => [`  ${command.name}`, command.summary]))
 }

@@ -3,7 +3,7 @@ import { gatewayOperations, type OperationRule, operations, parsePassedOperation
 import { CommandFailure } from './command.ts'
 
 /** The operations that the FHIR server of these settings offers: the embedded one, or the gateway. */
-export function offeredOperations({ fhir }: Settings): readonly OperationRule[] {
+export function findOfferedOperations({ fhir }: Settings): readonly OperationRule[] {
   return fhir.upstreamUrl === undefined
     ? operations
     : gatewayOperations(fhir.upstream.operations.map(readOperation))

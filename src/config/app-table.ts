@@ -1,9 +1,9 @@
-import { fixed, open } from './setting-row.ts'
+import { defineFixed, open } from './setting-row.ts'
 import * as types from './setting-types.ts'
 
 /** The settings of the app server. */
 export const appTable = {
-  appClientId: fixed({
+  appClientId: defineFixed({
     name: 'smart.app.client-id',
     env: 'SMART_APP_CLIENT_ID',
     type: types.clientId,
@@ -11,7 +11,7 @@ export const appTable = {
     about: 'Client id of the app server at the auth server.',
     of: settings => settings.app.clientId,
   }),
-  appAuthMethod: fixed({
+  appAuthMethod: defineFixed({
     name: 'smart.app.auth-method',
     env: 'SMART_APP_AUTH_METHOD',
     type: types.oneOf('private_key_jwt', 'none'),
@@ -20,7 +20,7 @@ export const appTable = {
       'How the app server authenticates if the auth server supports `private_key_jwt`: with its key set (`/jwks`), or not at all (public client).',
     of: settings => settings.app.authMethod,
   }),
-  appScope: fixed({
+  appScope: defineFixed({
     name: 'smart.app.scope',
     env: 'SMART_APP_SCOPE',
     type: types.scopes,
@@ -37,7 +37,7 @@ export const appTable = {
     about: 'FHIR base URLs (`iss`) from which the app server accepts launches.',
     of: settings => settings.app.issuers,
   }),
-  appSessionMaxSeconds: fixed({
+  appSessionMaxSeconds: defineFixed({
     name: 'smart.app.session-max-seconds',
     env: 'SMART_SESSION_MAX_SECONDS',
     type: types.wholeNumber(1, 31_536_000),
@@ -45,7 +45,7 @@ export const appTable = {
     about: 'Maximum lifetime of a session.',
     of: settings => settings.app.sessionMaxSeconds,
   }),
-  appSessionIdleSeconds: fixed({
+  appSessionIdleSeconds: defineFixed({
     name: 'smart.app.session-idle-seconds',
     env: 'SMART_SESSION_IDLE_SECONDS',
     type: types.wholeNumber(1, 31_536_000),
@@ -53,7 +53,7 @@ export const appTable = {
     about: 'A session ends after this time without a request.',
     of: settings => settings.app.sessionIdleSeconds,
   }),
-  appTimeoutSeconds: fixed({
+  appTimeoutSeconds: defineFixed({
     name: 'smart.app.timeout-seconds',
     env: 'SMART_APP_TIMEOUT_SECONDS',
     type: types.wholeNumber(1, 300),

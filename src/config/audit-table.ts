@@ -1,9 +1,9 @@
-import { fixed } from './setting-row.ts'
+import { defineFixed } from './setting-row.ts'
 import * as types from './setting-types.ts'
 
 /** The settings of the audit trail. */
 export const auditTable = {
-  audit: fixed({
+  audit: defineFixed({
     name: 'smart.server.audit',
     env: 'SMART_AUDIT',
     type: types.flag,
@@ -11,7 +11,7 @@ export const auditTable = {
     about: 'Writes audit records. Turn it off only for measurements.',
     of: settings => settings.audit.kept,
   }),
-  auditFailure: fixed({
+  auditFailure: defineFixed({
     name: 'smart.server.audit-failure',
     env: 'SMART_AUDIT_FAILURE',
     type: types.oneOf('refuse', 'allow'),
@@ -20,7 +20,7 @@ export const auditTable = {
       'Handling of requests whose audit records the database cannot store: `refuse` answers 503; `allow` processes them and logs the records.',
     of: settings => settings.audit.failure,
   }),
-  auditDays: fixed({
+  auditDays: defineFixed({
     name: 'smart.server.audit-days',
     env: 'SMART_AUDIT_DAYS',
     type: types.wholeNumber(1, 36_500),

@@ -1,9 +1,9 @@
-import { fixed, open } from './setting-row.ts'
+import { defineFixed, open } from './setting-row.ts'
 import * as types from './setting-types.ts'
 
 /** The settings of the auth server. */
 export const authTable = {
-  smartClientLaunchUrl: fixed({
+  smartClientLaunchUrl: defineFixed({
     name: 'smart.server.smart-client-launch-url',
     env: 'SMART_CLIENT_LAUNCH_URL',
     type: types.launchAddress,
@@ -11,7 +11,7 @@ export const authTable = {
     about: 'Launch URL of the app that the portal launches by default.',
     of: settings => settings.smartClientLaunchUrl,
   }),
-  defaultClientId: fixed({
+  defaultClientId: defineFixed({
     name: 'smart.server.default-client-id',
     env: 'SMART_DEFAULT_CLIENT_ID',
     type: types.clientId,
@@ -19,7 +19,7 @@ export const authTable = {
     about: 'Client id of the app that the portal launches by default.',
     of: settings => settings.defaultClientId,
   }),
-  defaultNeedPatientBanner: fixed({
+  defaultNeedPatientBanner: defineFixed({
     name: 'smart.server.default-need-patient-banner',
     alias: 'defaultNeedPatientBanner',
     env: 'SMART_DEFAULT_NEED_PATIENT_BANNER',
@@ -28,7 +28,7 @@ export const authTable = {
     about: 'Default of `need_patient_banner` for new launches.',
     of: settings => settings.defaultNeedPatientBanner,
   }),
-  accessTokenTtlSeconds: fixed({
+  accessTokenTtlSeconds: defineFixed({
     name: 'smart.server.access-token-ttl-seconds',
     env: 'SMART_ACCESS_TOKEN_TTL_SECONDS',
     type: types.wholeNumber(1, 86_400),
@@ -37,7 +37,7 @@ export const authTable = {
       'Lifetime of an access token. Tokens of backend services (`client_credentials`) live at most 300 s.',
     of: settings => settings.accessTokenTtlSeconds,
   }),
-  keyMaxAgeDays: fixed({
+  keyMaxAgeDays: defineFixed({
     name: 'smart.server.key-max-age-days',
     env: 'SMART_KEY_MAX_AGE_DAYS',
     type: types.wholeNumber(0, 3650),
@@ -63,7 +63,7 @@ export const authTable = {
       'A login ends if the clinician opens no page for this time. With `0` only the maximum of 8 hours applies. Apps keep their access.',
     of: settings => settings.loginIdleSeconds,
   }),
-  loginFailureLimit: fixed({
+  loginFailureLimit: defineFixed({
     name: 'smart.server.login-failure-limit',
     env: 'SMART_LOGIN_FAILURE_LIMIT',
     type: types.wholeNumber(1, 1_000_000),
@@ -72,7 +72,7 @@ export const authTable = {
       'Failed logins for one username from one address (IPv6: one /64 network) before further logins get 429.',
     of: settings => settings.loginFailureLimit,
   }),
-  loginFailureWindowSeconds: fixed({
+  loginFailureWindowSeconds: defineFixed({
     name: 'smart.server.login-failure-window-seconds',
     env: 'SMART_LOGIN_FAILURE_WINDOW_SECONDS',
     type: types.wholeNumber(1, 3600),
@@ -80,7 +80,7 @@ export const authTable = {
     about: 'How long a failed login counts.',
     of: settings => settings.loginFailureWindowSeconds,
   }),
-  loginFailureLimitPerAddress: fixed({
+  loginFailureLimitPerAddress: defineFixed({
     name: 'smart.server.login-failure-limit-per-address',
     env: 'SMART_LOGIN_FAILURE_LIMIT_PER_ADDRESS',
     type: types.wholeNumber(1, 1_000_000),

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { type Environment, readConfiguration, readSettings } from './configuration.ts'
-import { type SettingRow, variablesOf } from './setting-row.ts'
+import { findVariables, type SettingRow } from './setting-row.ts'
 import { settingRows } from './table.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
@@ -128,7 +128,7 @@ describe('readSettings', () => {
   })
 
   it('has no variable that two settings share', () => {
-    const variables = settingRows.flatMap(([, row]) => variablesOf(row))
+    const variables = settingRows.flatMap(([, row]) => findVariables(row))
     assert.equal(new Set(variables).size, variables.length)
   })
 

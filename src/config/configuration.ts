@@ -1,10 +1,10 @@
 import { deriveSettings } from './derive.ts'
-import { nearest } from './nearest.ts'
-import { type SettingRow, variablesOf } from './setting-row.ts'
+import { findNearest } from './find-nearest.ts'
+import { findVariables, type SettingRow } from './setting-row.ts'
 import type { Settings, Source } from './settings.ts'
 import { readEach, SettingsError } from './settings-error.ts'
 import { type FileTexts, readSettingsFile } from './settings-file.ts'
-import { startProblems, startWarnings } from './start-problems.ts'
+import { findStartProblems, findStartWarnings } from './start-problems.ts'
 import { type SettingKey, type SettingValues, settingRows } from './table.ts'
 
 /** The variables of the environment. */
@@ -36,8 +36,8 @@ export function readConfiguration(env: Environment, cwd: string): Configuration 
     settings,
     sources,
     warnings: unknownVariables(env),
-    problems: startProblems(settings, sources),
-    startWarnings: startWarnings(settings),
+    problems: findStartProblems(settings, sources),
+    startWarnings: findStartWarnings(settings),
   }
 }
 
@@ -58,7 +58,7 @@ function readSetting(key: SettingKey, row: SettingRow<unknown>, env: Environment
 }
 
 function readVariable(row: SettingRow<unknown>, env: Environment) {
-  const [given, other] = variablesOf(row).flatMap(variable => {
+  const [given, other] = findVariables(row).flatMap(variable => {
     // An empty variable is how a compose file or a shell says that it is not set.
     const text = env[variable] || undefined
     return text === undefined ? [] : [{ variable, text }]
@@ -87,12 +87,12 @@ function withoutLogin(text: string): string {
 }
 
 function unknownVariables(env: Environment): readonly string[] {
-  const known = [FILE_VARIABLE, ...settingRows.flatMap(([, row]) => variablesOf(row))]
+  const known = [FILE_VARIABLE, ...settingRows.flatMap(([, row]) => findVariables(row))]
   return Object.keys(env)
     .filter(name => name.startsWith('SMART_') && !known.includes(name))
     .sort()
     .map(name => {
-      const meant = nearest(name, known)
+      const meant = findNearest(name, known)
       return `Unknown variable ${name} is ignored${meant === undefined ? '' : `: did you mean ${meant}?`}`
     })
 }

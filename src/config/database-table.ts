@@ -1,4 +1,4 @@
-import { fixed, open } from './setting-row.ts'
+import { defineFixed, open } from './setting-row.ts'
 import * as types from './setting-types.ts'
 
 /** The settings of the database, which all servers share. */
@@ -11,7 +11,7 @@ export const databaseTable = {
     about: 'Database of clinicians, clients, keys, tokens, sessions and audit records.',
     of: settings => settings.databaseUrl,
   }),
-  databasePoolSize: fixed({
+  databasePoolSize: defineFixed({
     name: 'smart.server.database-pool-size',
     env: 'SMART_DATABASE_POOL_SIZE',
     type: types.wholeNumber(1, 1000),
@@ -20,7 +20,7 @@ export const databaseTable = {
       'PostgreSQL: maximum number of connections of each process. One more connection tests whether the database accepts writes.',
     of: settings => settings.database.poolSize,
   }),
-  databaseConnectTimeoutSeconds: fixed({
+  databaseConnectTimeoutSeconds: defineFixed({
     name: 'smart.server.database-connect-timeout-seconds',
     env: 'SMART_DATABASE_CONNECT_TIMEOUT_SECONDS',
     type: types.wholeNumber(1, 60),
@@ -28,7 +28,7 @@ export const databaseTable = {
     about: 'PostgreSQL: how long a request waits for a new or free connection before it gets 503.',
     of: settings => settings.database.connectTimeoutSeconds,
   }),
-  databaseStatementTimeoutSeconds: fixed({
+  databaseStatementTimeoutSeconds: defineFixed({
     name: 'smart.server.database-statement-timeout-seconds',
     env: 'SMART_DATABASE_STATEMENT_TIMEOUT_SECONDS',
     type: types.wholeNumber(1, 300),

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { readConfiguration } from './configuration.ts'
-import { effectiveSettings } from './effective.ts'
+import { listEffectiveSettings } from './effective.ts'
 import { settingRows } from './table.ts'
 
 const effective = (env: Record<string, string>) =>
-  new Map(effectiveSettings(readConfiguration(env, '/nowhere')).map(setting => [setting.name, setting]))
+  new Map(listEffectiveSettings(readConfiguration(env, '/nowhere')).map(setting => [setting.name, setting]))
 
 describe('effectiveSettings', () => {
   it('has every setting once, with its variable', () => {

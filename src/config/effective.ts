@@ -14,7 +14,7 @@ export interface EffectiveSetting {
 const MASK = '********'
 
 /** Every setting with its effective value. */
-export function effectiveSettings({ settings, sources }: Configuration): readonly EffectiveSetting[] {
+export function listEffectiveSettings({ settings, sources }: Configuration): readonly EffectiveSetting[] {
   return settingRows.map(([key, row]) => {
     const value = row.of(settings)
     return {

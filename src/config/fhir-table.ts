@@ -1,9 +1,9 @@
-import { fixed, open } from './setting-row.ts'
+import { defineFixed, open } from './setting-row.ts'
 import * as types from './setting-types.ts'
 
 /** The settings of the FHIR server, embedded or gateway. */
 export const fhirTable = {
-  fhirSamplePatients: fixed({
+  fhirSamplePatients: defineFixed({
     name: 'smart.fhir.sample-patients',
     env: 'SMART_SAMPLE_PATIENTS',
     type: types.wholeNumber(0, 100_000),
@@ -20,7 +20,7 @@ export const fhirTable = {
     about: '[Policy file](policy.md): which clinicians may see which patients.',
     of: settings => settings.fhir.policyFile,
   }),
-  fhirSearchLetter: fixed({
+  fhirSearchLetter: defineFixed({
     name: 'smart.fhir.search-letter',
     env: 'SMART_SEARCH_LETTER',
     type: types.oneOf('r', 's'),
@@ -28,7 +28,7 @@ export const fhirTable = {
     about: 'Permission that a search needs: `r`, or `s` as in SMART.',
     of: settings => settings.fhir.searchPermission,
   }),
-  fhirScopeContexts: fixed({
+  fhirScopeContexts: defineFixed({
     name: 'smart.fhir.scope-contexts',
     env: 'SMART_SCOPE_CONTEXTS',
     type: types.contexts,
@@ -36,7 +36,7 @@ export const fhirTable = {
     about: "Scope contexts that clients may use. Does not limit the portal's own token.",
     of: settings => settings.fhir.scopeContexts,
   }),
-  fhirVersionAccess: fixed({
+  fhirVersionAccess: defineFixed({
     name: 'smart.fhir.version-access',
     env: 'SMART_FHIR_VERSION_ACCESS',
     type: types.oneOf('current', 'version'),

@@ -3,7 +3,7 @@
  * the reference page. The only module that reads the environment; it starts nothing.
  */
 export { type Configuration, readConfiguration, readSettings } from './configuration.ts'
-export { type EffectiveSetting, effectiveSettings } from './effective.ts'
+export { type EffectiveSetting, listEffectiveSettings } from './effective.ts'
 export { createHostCheck } from './host-check.ts'
 export { isLoopbackHost } from './loopback.ts'
 export { settingsReference } from './reference.ts'

@@ -1,4 +1,4 @@
-import { fixed, open } from './setting-row.ts'
+import { defineFixed, open } from './setting-row.ts'
 import * as types from './setting-types.ts'
 
 /** The settings of ports, addresses, proxies and TLS, which all servers share. */
@@ -68,7 +68,7 @@ export const networkTable = {
     about: 'PEM file with the private key of `tls-cert`.',
     of: settings => settings.tlsKey,
   }),
-  allowHttp: fixed({
+  allowHttp: defineFixed({
     name: 'smart.server.allow-http',
     env: 'SMART_ALLOW_HTTP',
     type: types.flag,

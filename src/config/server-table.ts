@@ -1,9 +1,9 @@
-import { fixed, open } from './setting-row.ts'
+import { defineFixed, open } from './setting-row.ts'
 import * as types from './setting-types.ts'
 
 /** The settings of all servers: URLs, data, log. */
 export const serverTable = {
-  issuerUrl: fixed({
+  issuerUrl: defineFixed({
     name: 'smart.server.issuer-url',
     env: 'SMART_ISSUER_URL',
     type: types.origin,
@@ -11,7 +11,7 @@ export const serverTable = {
     about: 'URL of the auth server, and the issuer (`iss`) of its tokens.',
     of: settings => settings.issuerUrl,
   }),
-  fhirBaseUrl: fixed({
+  fhirBaseUrl: defineFixed({
     name: 'smart.server.fhir-base-url',
     env: 'SMART_FHIR_BASE_URL',
     type: types.baseAddress,
@@ -19,7 +19,7 @@ export const serverTable = {
     about: 'FHIR base URL: the `iss` of a launch and the audience of access tokens.',
     of: settings => settings.fhirBaseUrl,
   }),
-  appUrl: fixed({
+  appUrl: defineFixed({
     name: 'smart.server.app-url',
     env: 'SMART_APP_URL',
     type: types.origin,
@@ -27,7 +27,7 @@ export const serverTable = {
     about: 'URL of the app server.',
     of: settings => settings.appUrl,
   }),
-  dataDir: fixed({
+  dataDir: defineFixed({
     name: 'smart.server.data-dir',
     env: 'SMART_DATA_DIR',
     type: types.path,
@@ -44,7 +44,7 @@ export const serverTable = {
     secret: true,
     of: settings => settings.secret,
   }),
-  logLevel: fixed({
+  logLevel: defineFixed({
     name: 'smart.server.log-level',
     env: 'SMART_LOG_LEVEL',
     type: types.logLevel,
@@ -52,7 +52,7 @@ export const serverTable = {
     about: 'Lowest level that is logged, as JSON lines on standard output. `info` logs every request.',
     of: settings => settings.logLevel,
   }),
-  openMetrics: fixed({
+  openMetrics: defineFixed({
     name: 'smart.server.open-metrics',
     env: 'SMART_OPEN_METRICS',
     type: types.flag,

@@ -22,7 +22,7 @@ export interface SettingRow<T> {
 }
 
 /** The variables of a setting: the documented one, and the one that follows from its name. Often they are the same. */
-export function variablesOf({ name, env }: Pick<SettingRow<unknown>, 'name' | 'env'>): readonly string[] {
+export function findVariables({ name, env }: Pick<SettingRow<unknown>, 'name' | 'env'>): readonly string[] {
   return [...new Set([env, name.toUpperCase().replace(/[.-]/g, '_')])]
 }
 
@@ -31,7 +31,7 @@ type Fixed<T> = Spec<T> & { readonly initial: string }
 type Open<T> = Spec<T> & { readonly otherwise: string }
 
 /** A setting that always has a value, since its default is one. */
-export function fixed<T>(row: Fixed<T>): Fixed<T> {
+export function defineFixed<T>(row: Fixed<T>): Fixed<T> {
   return row
 }
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parse } from 'yaml'
-import { nearest } from './nearest.ts'
+import { findNearest } from './find-nearest.ts'
 import type { SettingType } from './setting-types.ts'
 import { readEach, SettingsError } from './settings-error.ts'
 import { type SettingKey, settingRows, settingsTable } from './table.ts'
@@ -49,7 +49,7 @@ function keyOf(name: string, shownAs: string): SettingKey {
   const found = settingRows.find(([, row]) => row.name === name || row.alias === name)
   if (found) return found[0]
   if (name === '') throw new SettingsError(`Cannot use ${shownAs}: expected names with values`)
-  const meant = nearest(
+  const meant = findNearest(
     name,
     settingRows.map(([, row]) => row.name),
   )

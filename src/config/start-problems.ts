@@ -1,24 +1,24 @@
 import { isLoopbackUrl } from './loopback.ts'
 import type { Settings, Source } from './settings.ts'
 import { type SettingKey, settingsTable } from './table.ts'
-import { upstreamProblems } from './upstream-settings.ts'
+import { findUpstreamProblems } from './upstream-settings.ts'
 
 const ADDRESSES = ['issuerUrl', 'fhirBaseUrl', 'appUrl', 'smartClientLaunchUrl'] as const
 
 /** Why servers must not start with these settings (SETTING-7), one phrase each. */
-export function startProblems(
+export function findStartProblems(
   settings: Settings,
   sources: ReadonlyMap<SettingKey, Source>,
 ): readonly string[] {
   return [
     ...tlsProblems(settings),
-    ...(settings.fhir.upstreamUrl === undefined ? [] : upstreamProblems(settings.fhir.upstream)),
+    ...(settings.fhir.upstreamUrl === undefined ? [] : findUpstreamProblems(settings.fhir.upstream)),
     ...(settings.onLoopback ? [] : offLoopbackProblems(settings, sources)),
   ]
 }
 
 /** https addresses promise TLS. Who speaks it is known only when it is us, or a proxy that is named. */
-export function startWarnings({
+export function findStartWarnings({
   onLoopback,
   tlsCert,
   trustProxy,

@@ -36,7 +36,7 @@ const NEEDED = {
 } as const satisfies Record<UpstreamSettings['auth'], readonly (readonly [keyof UpstreamSettings, string])[]>
 
 /** Why a gateway must not start with these settings, one phrase each. */
-export function upstreamProblems(upstream: UpstreamSettings): readonly string[] {
+export function findUpstreamProblems(upstream: UpstreamSettings): readonly string[] {
   const missing = NEEDED[upstream.auth].filter(([key]) => upstream[key] === undefined)
   const { tlsCert, tlsKey } = upstream
   return [

@@ -1,4 +1,4 @@
-import { fixed, open } from './setting-row.ts'
+import { defineFixed, open } from './setting-row.ts'
 import * as types from './setting-types.ts'
 
 /** The settings of the gateway. */
@@ -19,7 +19,7 @@ export const upstreamTable = {
     about: 'Other base URLs that the upstream uses in links and references.',
     of: settings => settings.fhir.upstream.aliases,
   }),
-  fhirUpstreamNarrowing: fixed({
+  fhirUpstreamNarrowing: defineFixed({
     name: 'smart.fhir.upstream-narrowing',
     env: 'SMART_FHIR_UPSTREAM_NARROWING',
     type: types.oneOf('auto', 'compartment', 'parameter'),
@@ -46,7 +46,7 @@ export const upstreamTable = {
       'Search parameters of your site that limited callers may use, for example `mrn` or `Patient.mrn`. List only parameters that depend on nothing but the resource itself ([gateway](gateway.md#search-parameters-that-only-the-upstream-can-evaluate)).',
     of: settings => settings.fhir.upstream.searchParameters,
   }),
-  fhirUpstreamTimeoutSeconds: fixed({
+  fhirUpstreamTimeoutSeconds: defineFixed({
     name: 'smart.fhir.upstream-timeout-seconds',
     env: 'SMART_FHIR_UPSTREAM_TIMEOUT_SECONDS',
     type: types.wholeNumber(1, 300),
@@ -54,7 +54,7 @@ export const upstreamTable = {
     about: 'How long the gateway waits for the upstream before it answers 504.',
     of: settings => settings.fhir.upstream.timeoutSeconds,
   }),
-  fhirUpstreamResponseLimit: fixed({
+  fhirUpstreamResponseLimit: defineFixed({
     name: 'smart.fhir.upstream-response-limit-mb',
     env: 'SMART_FHIR_UPSTREAM_RESPONSE_LIMIT_MB',
     type: types.wholeNumber(1, 1024),
@@ -63,7 +63,7 @@ export const upstreamTable = {
       'Largest upstream response that the gateway checks, in megabytes. The gateway asks for a larger page again with fewer resources; a larger resource gets 502.',
     of: settings => settings.fhir.upstream.responseLimitMegabytes,
   }),
-  fhirUpstreamConnections: fixed({
+  fhirUpstreamConnections: defineFixed({
     name: 'smart.fhir.upstream-connections',
     env: 'SMART_FHIR_UPSTREAM_CONNECTIONS',
     type: types.wholeNumber(1, 10_000),
@@ -71,7 +71,7 @@ export const upstreamTable = {
     about: 'Maximum number of connections to the upstream.',
     of: settings => settings.fhir.upstream.connections,
   }),
-  fhirUpstreamAuth: fixed({
+  fhirUpstreamAuth: defineFixed({
     name: 'smart.fhir.upstream-auth',
     env: 'SMART_FHIR_UPSTREAM_AUTH',
     type: types.oneOf('none', 'bearer', 'basic', 'client-credentials'),

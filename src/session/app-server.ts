@@ -4,11 +4,11 @@ import { createHostCheck } from '../config/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
 import { cookiePlan, createServer, type Logger, type ServerOptions } from '../web/index.ts'
 import { docsRoute } from './api/docs-page.ts'
-import { apiRoutes } from './api/routes.ts'
+import { addApiRoutes } from './api/routes.ts'
 import type { AppContext, AppSettings } from './context.ts'
-import { demoRoute } from './demo/route.ts'
-import { jwksRoute } from './jwks.ts'
-import { launchRoutes } from './launch/routes.ts'
+import { addDemoRoute } from './demo/route.ts'
+import { addJwksRoute } from './jwks.ts'
+import { addLaunchRoutes } from './launch/routes.ts'
 import { AUTH_SERVER_TIMEOUT_MS } from './limits.ts'
 import { logoutRoutes } from './logout.ts'
 import { createAppKeys } from './oauth/app-key.ts'
@@ -28,7 +28,7 @@ export interface AppServerOptions
 }
 
 /** The app server: launch, session API and demo pages. It does not listen yet. */
-export async function appServer(options: AppServerOptions): Promise<FastifyInstance> {
+export async function createAppServer(options: AppServerOptions): Promise<FastifyInstance> {
   const { store, clock = Date.now, logger, trustProxy, tls, openMetrics, drainMs } = options
   const app = await createServer({
     name: 'app',
@@ -44,12 +44,12 @@ export async function appServer(options: AppServerOptions): Promise<FastifyInsta
     ...(drainMs === undefined ? {} : { drainMs }),
   })
   const context = contextOf(options, app)
-  jwksRoute(app, context)
-  launchRoutes(app, context)
+  addJwksRoute(app, context)
+  addLaunchRoutes(app, context)
   logoutRoutes(app, context)
-  apiRoutes(app, context)
+  addApiRoutes(app, context)
   docsRoute(app, context)
-  demoRoute(app, context)
+  addDemoRoute(app, context)
   return app
 }
 

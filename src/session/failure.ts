@@ -36,7 +36,7 @@ export function fail(failure: Failure): { readonly ok: false; readonly failure: 
 }
 
 /** The response to a failure (API-11). */
-export function responseOf(failure: Failure): { readonly status: number; readonly body: OperationOutcome } {
+export function toResponse(failure: Failure): { readonly status: number; readonly body: OperationOutcome } {
   switch (failure.kind) {
     case 'no-session':
       return response(401, 'login', 'No session. Launch the app from the patient list.')

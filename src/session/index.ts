@@ -4,4 +4,4 @@
  * FHIR server, not this module, decides who may see a record.
  */
 export { openApi } from './api/openapi.ts'
-export { type AppServerOptions, appServer } from './app-server.ts'
+export { type AppServerOptions, createAppServer } from './app-server.ts'

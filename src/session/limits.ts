@@ -22,6 +22,6 @@ export const PENDING_LAUNCHES_IN_ALL = 10_000
 export const AUTH_SERVER_TIMEOUT_MS = 20_000
 
 /** How long one instance may take to renew tokens, by discovery and refresh, before another takes over. */
-export function renewalClaimMs(authTimeoutMs: number): number {
+export function computeRenewalClaimMs(authTimeoutMs: number): number {
   return 2 * authTimeoutMs + 5_000
 }

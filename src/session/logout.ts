@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { html, page } from '../web/index.ts'
 import type { AppContext } from './context.ts'
 import { revokeSession } from './oauth/revocation.ts'
-import { isSampleData, portalUrl } from './places.ts'
+import { getPortalUrl, isSampleData } from './portal-url.ts'
 import { auditSession } from './sessions/audit-session.ts'
 import { endSession } from './sessions/end-session.ts'
 import { findSession } from './sessions/find-session.ts'
@@ -59,6 +59,6 @@ function endedPage({ settings }: AppContext) {
       sampleData: isSampleData(settings),
     },
     html`<div class="pagehead"><div><h1>Your session has ended</h1><p class="pagehead__lead">No record is open in this app. You may still be signed in to the portal.</p></div></div>
-<p class="actions"><a class="btn" href="${portalUrl(settings)}">Go to patients</a></p>`,
+<p class="actions"><a class="btn" href="${getPortalUrl(settings)}">Go to patients</a></p>`,
   )
 }

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
  * depend on the audit trail it is the trail that is tried: adding a record takes the privilege, the room and the
  * primary that real records need; the commit takes the disk.
  */
-export function probeStatements(auditRequired: boolean): readonly string[] {
+export function listProbeStatements(auditRequired: boolean): readonly string[] {
   const id = randomUUID()
   if (!auditRequired)
     return [

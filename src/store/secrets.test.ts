@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { randomToken, sameText, sha256 } from './index.ts'
+import { createRandomToken, isSameText, sha256 } from './index.ts'
 
 describe('sha256', () => {
   it('gives the digest as base64url', () => {
@@ -14,22 +14,22 @@ describe('sha256', () => {
 
 describe('randomToken', () => {
   it('is 32 bytes as 43 characters of base64url', () => {
-    const token = randomToken()
+    const token = createRandomToken()
     assert.match(token, /^[\w-]{43}$/)
     assert.equal(Buffer.from(token, 'base64url').length, 32)
   })
 
   it('is never the same twice', () => {
-    assert.equal(new Set(Array.from({ length: 1000 }, randomToken)).size, 1000)
+    assert.equal(new Set(Array.from({ length: 1000 }, createRandomToken)).size, 1000)
   })
 })
 
 describe('sameText', () => {
   it('holds for equal texts only, whatever their lengths', () => {
-    assert.equal(sameText('secret', 'secret'), true)
-    assert.equal(sameText('secret', 'secreT'), false)
-    assert.equal(sameText('secret', 'secret2'), false)
-    assert.equal(sameText('', 'x'), false)
-    assert.equal(sameText('', ''), true)
+    assert.equal(isSameText('secret', 'secret'), true)
+    assert.equal(isSameText('secret', 'secreT'), false)
+    assert.equal(isSameText('secret', 'secret2'), false)
+    assert.equal(isSameText('', 'x'), false)
+    assert.equal(isSameText('', ''), true)
   })
 })

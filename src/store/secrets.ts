@@ -6,12 +6,12 @@ export function sha256(text: string): string {
 }
 
 /** 32 random bytes as base64url, 43 characters (LAUNCH-5). */
-export function randomToken(): string {
+export function createRandomToken(): string {
   return randomBytes(32).toString('base64url')
 }
 
 /** Whether two texts are equal, in a time that tells nothing about where they differ, nor how long either is. */
-export function sameText(a: string, b: string): boolean {
+export function isSameText(a: string, b: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest()
   return timingSafeEqual(digest(a), digest(b))
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach } from 'node:test'
 import type { FastifyInstance } from 'fastify'
-import { type AppServerOptions, appServer } from '../../src/session/index.ts'
+import { type AppServerOptions, createAppServer } from '../../src/session/index.ts'
 import { createSealer, openStore, type Store } from '../../src/store/index.ts'
 import { createLogger } from '../../src/web/index.ts'
 import { AppBrowser } from './app-browser.ts'
@@ -48,7 +48,7 @@ export async function sessionApp(
   issuers: readonly string[],
   { app, ...changes }: Changes = {},
 ): Promise<FastifyInstance> {
-  return appServer({
+  return createAppServer({
     appUrl: 'http://localhost:8081',
     issuerUrl: 'http://localhost:9000',
     fhirBaseUrl: issuers[0] ?? '',

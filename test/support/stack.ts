@@ -14,7 +14,7 @@ import { authServer, initialize, smartConfiguration } from '../../src/auth/index
 import { fhirServer, openRepository } from '../../src/backends/sqlite/index.ts'
 import { createHostCheck, ensureSecret, readSettings, type Settings } from '../../src/config/index.ts'
 import { createInterceptor } from '../../src/interceptor/index.ts'
-import { appServer } from '../../src/session/index.ts'
+import { createAppServer } from '../../src/session/index.ts'
 import { createSealer, openStore, type Store } from '../../src/store/index.ts'
 import { createLogger, type Logger, listen } from '../../src/web/index.ts'
 import { freePorts } from './free-ports.ts'
@@ -54,7 +54,7 @@ export async function startStack({ env = {}, clock = Date.now }: StackOptions = 
   await listen(auth, settings.authPort, ['127.0.0.1', '::1'])
   const { fhir, closeGuard } = await guardedFhirServer(settings, folder, clock, logger, { store, audit })
   await listen(fhir, settings.fhirPort, ['127.0.0.1', '::1'])
-  const app = await appServer({ ...settings, store, sealer: seal, audit, clock, logger })
+  const app = await createAppServer({ ...settings, store, sealer: seal, audit, clock, logger })
   await listen(app, settings.appPort, ['127.0.0.1', '::1'])
   return {
     ...{ settings, store, auth, fhir, app, log, audit: counting },

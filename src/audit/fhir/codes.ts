@@ -66,14 +66,14 @@ const INTERACTIONS: Readonly<Record<string, string>> = {
   operation: 'operation',
 }
 
-export function typeOf(kind: string, interaction: string | null): readonly [Coding, Coding] {
+export function findEventType(kind: string, interaction: string | null): readonly [Coding, Coding] {
   if (kind !== 'fhir') return EVENTS[kind as Exclude<AuditKind, 'fhir'>] ?? [application, own(kind, kind)]
   const code = INTERACTIONS[interaction ?? '']
   return [restful, code === undefined ? own(interaction ?? 'fhir', interaction ?? 'fhir') : rest(code)]
 }
 
 /** AuditEvent.action: what was done to what the event is about. */
-export function actionOf(kind: string, interaction: string | null): 'C' | 'R' | 'U' | 'D' | 'E' {
+export function findAction(kind: string, interaction: string | null): 'C' | 'R' | 'U' | 'D' | 'E' {
   if (kind === 'api') return 'R'
   if (kind !== 'fhir') return 'E'
   switch (INTERACTIONS[interaction ?? '']) {

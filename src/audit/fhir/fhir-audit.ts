@@ -1,8 +1,8 @@
 import type { Store } from '../../store/index.ts'
 import type { Auditor } from '../auditor.ts'
 import type { AuditRecord } from '../record.ts'
-import { unknownOutcome } from '../trail/intents.ts'
-import { type AuditTrail, auditTrail } from './answer.ts'
+import { withUnknownOutcome } from '../trail/intents.ts'
+import { type AuditTrail, openAuditTrail } from './audit-trail.ts'
 import { type Finished, recordsOf } from './finished.ts'
 import { recordOf } from './to-record.ts'
 
@@ -29,13 +29,13 @@ export interface FhirAuditOptions {
 export function fhirAudit({ auditor, store, fhirBaseUrl }: FhirAuditOptions): FhirAudit {
   const begunRecord = (begun: Finished) => recordOf({ ...begun, grant: begun.admitted?.grant }, fhirBaseUrl)
   return {
-    ...auditTrail(store, fhirBaseUrl),
+    ...openAuditTrail(store, fhirBaseUrl),
     prepare: auditor.prepare,
     deliver: auditor.deliver,
     redeliver: auditor.redeliver,
     record: finished => auditor.record(...recordsOf(finished, fhirBaseUrl)),
     recordsOf: finished => (auditor.keeps ? recordsOf(finished, fhirBaseUrl) : []),
-    begun: begun => (auditor.keeps ? [unknownOutcome(begunRecord(begun))] : []),
+    begun: begun => (auditor.keeps ? [withUnknownOutcome(begunRecord(begun))] : []),
     intend: begun => auditor.intend(begunRecord(begun)),
     complete: (intent, finished) => auditor.complete(intent, ...recordsOf(finished, fhirBaseUrl)),
   }

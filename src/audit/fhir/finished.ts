@@ -9,9 +9,9 @@ import {
   type Resource,
 } from '../../fhir/index.ts'
 import type { Authenticated, Grant } from '../../smart/index.ts'
-import { type AuditRecord, filedUnder } from '../record.ts'
+import { type AuditRecord, fileUnder } from '../record.ts'
 import type { AuditedRequest } from './audited-request.ts'
-import { listOf } from './concerned.ts'
+import { limitPatients } from './find-patients.ts'
 import type { Kept } from './patients-in.ts'
 import { recordOf } from './to-record.ts'
 
@@ -55,7 +55,7 @@ export function recordsOf(finished: Finished, fhirBaseUrl: string): readonly Aud
   const entries = entriesOf(finished, fhirBaseUrl).map(entry => recordOf(entry, fhirBaseUrl))
   const record = recordOf({ ...whole, body: undefined }, fhirBaseUrl)
   const patients = entries.flatMap(it => it.patients ?? it.patient ?? [])
-  return [{ ...record, ...(patients.length > 0 && filedUnder(listOf(patients))) }, ...entries]
+  return [{ ...record, ...(patients.length > 0 && fileUnder(limitPatients(patients))) }, ...entries]
 }
 
 const BAD = 'Not understood'

@@ -12,7 +12,7 @@ import { OTHERS } from '../record.ts'
 export type Kept = (type: string, id: string, version?: string) => Resource | undefined
 
 /** Where patients are looked for. */
-export interface Ground {
+export interface PatientLookup {
   readonly fhirBaseUrl: string
   readonly kept?: Kept | undefined
 }
@@ -20,17 +20,17 @@ export interface Ground {
 const LONGEST_READ = 64 * 1024 * 1024
 
 /** The patients whose data a text carries; `OTHERS` where that cannot be told. */
-export function patientsInText(text: string, ground: Ground): readonly string[] {
+export function findPatientsInText(text: string, ground: PatientLookup): readonly string[] {
   if (text.length > LONGEST_READ) return [OTHERS]
   try {
-    return patientsIn(JSON.parse(text), ground)
+    return findPatientsIn(JSON.parse(text), ground)
   } catch {
     return [OTHERS]
   }
 }
 
 /** The patients in whose compartments a resource is, or the resources of a Bundle. */
-export function patientsIn(value: unknown, ground: Ground): readonly string[] {
+export function findPatientsIn(value: unknown, ground: PatientLookup): readonly string[] {
   if (!isRecord(value) || typeof value.resourceType !== 'string' || !isResourceType(value.resourceType))
     return []
   if (value.resourceType === 'Bundle')
@@ -42,7 +42,7 @@ export function patientsIn(value: unknown, ground: Ground): readonly string[] {
 }
 
 /** The patients of a resource and, of a write, of what was there before: `Condition/1/_history/2`. */
-export function patientsAt(address: string, ground: Ground): readonly string[] {
+export function findPatientsAt(address: string, ground: PatientLookup): readonly string[] {
   const { fhirBaseUrl, kept } = ground
   const version = /\/_history\/(\d{1,15})$/.exec(address)?.[1]
   const place = parseReference(address, fhirBaseUrl)
@@ -54,16 +54,16 @@ export function patientsAt(address: string, ground: Ground): readonly string[] {
   return [...own, ...resources.flatMap(it => [...patientsOf(it, fhirBaseUrl)])]
 }
 
-function patientsInEntry(entry: unknown, ground: Ground): readonly string[] {
+function patientsInEntry(entry: unknown, ground: PatientLookup): readonly string[] {
   if (!isRecord(entry)) return []
-  if (entry.resource !== undefined) return patientsIn(entry.resource, ground)
+  if (entry.resource !== undefined) return findPatientsIn(entry.resource, ground)
   // A deletion in a history shows no content.
   const { request } = entry
-  return isRecord(request) && typeof request.url === 'string' ? patientsAt(request.url, ground) : []
+  return isRecord(request) && typeof request.url === 'string' ? findPatientsAt(request.url, ground) : []
 }
 
 /** Elements that were left out may be those that name the patient. */
-function patientsOfSubset(resource: Resource, { fhirBaseUrl, kept }: Ground): readonly string[] {
+function patientsOfSubset(resource: Resource, { fhirBaseUrl, kept }: PatientLookup): readonly string[] {
   const { resourceType: type, id, meta } = resource
   const version = typeof meta?.versionId === 'string' ? meta.versionId : undefined
   const whole = id === undefined ? undefined : kept?.(type, id, version)

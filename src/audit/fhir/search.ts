@@ -16,8 +16,8 @@ import type { AccessFilter, FindPanelMembership } from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
 import { type FindOptions, findRecords, type Place, type RecordFilter } from '../trail/find.ts'
 import { isShown } from './is-shown.ts'
-import { knownPatients } from './known-patients.ts'
-import { auditEventOf } from './resource.ts'
+import { createPatientCache } from './patient-cache.ts'
+import { toAuditEvent } from './to-audit-event.ts'
 
 export interface AuditSearch<P> {
   readonly params: Params
@@ -74,7 +74,7 @@ async function collect<P extends AnyProblem>(
   wanted: number,
   from: Place | undefined,
 ): Promise<Collected | P> {
-  const known = knownPatients(filter, rosterOf)
+  const known = createPatientCache(filter, rosterOf)
   const hits: Resource[] = []
   let after = from
   let last = from
@@ -84,7 +84,7 @@ async function collect<P extends AnyProblem>(
     const problem = await known.learn(records)
     if (problem) return problem
     for (const record of records) {
-      const resource = auditEventOf(record)
+      const resource = toAuditEvent(record)
       const matches =
         isShown(record, resource, filter, fhirBaseUrl, known) &&
         (compartment === undefined || patientsOf(resource, fhirBaseUrl).has(compartment)) &&

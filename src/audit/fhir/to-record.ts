@@ -1,9 +1,9 @@
 import { isRecord, isWriting, parseReference } from '../../fhir/index.ts'
-import { type AuditRecord, filedUnder } from '../record.ts'
+import { type AuditRecord, fileUnder } from '../record.ts'
 import type { AuditedRequest } from './audited-request.ts'
-import { patientsConcerned } from './concerned.ts'
-import { launchIdOf } from './launch-id.ts'
-import { requestText } from './request-text.ts'
+import { findPatients } from './find-patients.ts'
+import { formatRequest } from './format-request.ts'
+import { findLaunchId } from './launch-id.ts'
 
 export function recordOf(exchange: AuditedRequest, fhirBaseUrl: string): AuditRecord {
   const { interaction, grant, refusal } = exchange
@@ -15,16 +15,16 @@ export function recordOf(exchange: AuditedRequest, fhirBaseUrl: string): AuditRe
     allowed: refusal === undefined,
     status: exchange.status,
     method: exchange.method,
-    request: requestText(interaction, exchange.address),
+    request: formatRequest(interaction, exchange.address),
     type: 'type' in interaction ? interaction.type : undefined,
     id: idOf(exchange, fhirBaseUrl),
-    ...filedUnder(patientsConcerned(exchange, fhirBaseUrl)),
+    ...fileUnder(findPatients(exchange, fhirBaseUrl)),
     client: grant?.clientId,
     subject: grant?.subject,
     fhirUser: grant?.fhirUser && `${grant.fhirUser.type}/${grant.fhirUser.id}`,
     by: exchange.by ?? (typeof refusal === 'object' ? refusal.by : undefined),
     reason: reasonOf(refusal),
-    launch: grant && launchIdOf(grant),
+    launch: grant && findLaunchId(grant),
     requestId: exchange.requestId,
     address: exchange.clientAddress,
     anonymous: exchange.anonymous,

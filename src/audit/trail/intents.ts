@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import type { Store } from '../../store/index.ts'
 import { type Delivery, OUTCOME_UNKNOWN, UNKNOWN_AFTER_MS } from '../delivery.ts'
-import { type AuditRecord, rowOf } from '../record.ts'
+import { type AuditRecord, toRow } from '../record.ts'
 
 const MOST_AT_ONCE = 500
 
 const UNKNOWN_REASON = 'Outcome unknown: the server stopped before it could record the response'
 
 /** The announcement of a change, before it is made. */
-export function intentOf(record: AuditRecord): Delivery {
-  return { id: randomUUID(), record: unknownOutcome(record) }
+export function createIntent(record: AuditRecord): Delivery {
+  return { id: randomUUID(), record: withUnknownOutcome(record) }
 }
 
-export function unknownOutcome(record: AuditRecord): AuditRecord {
+export function withUnknownOutcome(record: AuditRecord): AuditRecord {
   return { ...record, status: OUTCOME_UNKNOWN, reason: UNKNOWN_REASON }
 }
 
@@ -35,7 +35,7 @@ export async function deliverOnce({ db }: Store, deliveries: readonly Delivery[]
       .execute()
     await trx
       .insertInto('audit_event')
-      .values(deliveries.map(({ id, record }) => rowOf(record, id)))
+      .values(deliveries.map(({ id, record }) => toRow(record, id)))
       .onConflict(conflict => conflict.doNothing())
       .execute()
     await trx.deleteFrom('audit_intent').where('id', 'in', ids).execute()
@@ -59,7 +59,7 @@ export async function reportUnknownOutcomes({ db }: Store, now: number): Promise
     reported += await db.transaction().execute(async trx => {
       const { numInsertedOrUpdatedRows = 0n } = await trx
         .insertInto('audit_event')
-        .values(intents.map(({ id, record }) => rowOf(JSON.parse(record), id)))
+        .values(intents.map(({ id, record }) => toRow(JSON.parse(record), id)))
         .onConflict(conflict => conflict.doNothing())
         .executeTakeFirst()
       const ids = intents.map(({ id }) => id)

@@ -1,4 +1,4 @@
-import { type KeptRecord, moreText } from '../../audit/index.ts'
+import { formatRepeats, type KeptRecord } from '../../audit/index.ts'
 import { badge, dateText, type Html, html } from '../../web/index.ts'
 import { appText, decidedBy, type Names } from './words.ts'
 
@@ -24,7 +24,7 @@ function row(record: KeptRecord, names: Names): Html {
 
 /** A count stands for several requests, which may have had several addresses. */
 function requestHtml({ method, request, repeats }: KeptRecord): Html {
-  if (repeats !== null) return html`<span>${moreText(repeats)}, within a minute</span>`
+  if (repeats !== null) return html`<span>${formatRepeats(repeats)}, within a minute</span>`
   return html`<code><span class="verb">${method ?? ''}</span> ${broken(request ?? '')}</code>`
 }
 

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely'
-import { randomToken, type Schema, type Store, sha256 } from '../../store/index.ts'
+import { createRandomToken, type Schema, type Store, sha256 } from '../../store/index.ts'
 import { networkOf } from '../../web/index.ts'
 import type { AuthContext } from '../context.ts'
 import { LIFETIME } from '../lifetimes.ts'
@@ -29,7 +29,7 @@ export async function storeInteraction(
       'temporarily_unavailable',
       `More than ${LIMITS.pendingPerNetwork} requests from one network, or ${LIMITS.pending} in all, are waiting for a login.`,
     )
-  const id = randomToken()
+  const id = createRandomToken()
   await store.db
     .insertInto('authorization_request')
     .values({

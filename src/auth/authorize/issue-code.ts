@@ -1,5 +1,5 @@
 import type { Kysely, Transaction } from 'kysely'
-import { randomToken, type Schema, sha256 } from '../../store/index.ts'
+import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
 import type { Client } from '../client/client.ts'
 import { chosenScope } from '../consent/chosen-scope.ts'
 import type { AuthContext } from '../context.ts'
@@ -114,7 +114,7 @@ async function createCode(
   request: AuthorizationRequest,
   now: number,
 ): Promise<string> {
-  const code = randomToken()
+  const code = createRandomToken()
   await trx
     .insertInto('authorization_code')
     .values({

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely'
-import { type Schema, type Store, sameText, sha256 } from '../../store/index.ts'
+import { isSameText, type Schema, type Store, sha256 } from '../../store/index.ts'
 import type { AuthContext } from '../context.ts'
 import type { Parameters } from '../parameters.ts'
 import { Refusal } from '../refusal.ts'
@@ -83,7 +83,7 @@ function isSecretOf({ secretHash }: Client, credentials: Credentials): boolean {
   return (
     credentials.kind === 'secret' &&
     secretHash !== undefined &&
-    sameText(sha256(credentials.secret), secretHash)
+    isSameText(sha256(credentials.secret), secretHash)
   )
 }
 

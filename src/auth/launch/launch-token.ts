@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely'
-import { randomToken, type Schema, sha256 } from '../../store/index.ts'
+import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
 import { LIFETIME } from '../lifetimes.ts'
 import { Refusal } from '../refusal.ts'
 import type { FurtherContext } from './further-context.ts'
@@ -19,7 +19,7 @@ export interface Launch {
 
 /** Makes a launch token: 32 random bytes, of which only the SHA-256 is stored, good for 5 minutes (service.md 8). */
 export async function createLaunchToken(db: Kysely<Schema>, launch: Launch, now: number): Promise<string> {
-  const token = randomToken()
+  const token = createRandomToken()
   await db
     .insertInto('launch_token')
     .values({

@@ -1,5 +1,5 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
-import { randomToken, type Schema, type Store, sha256 } from '../../store/index.ts'
+import { createRandomToken, type Schema, type Store, sha256 } from '../../store/index.ts'
 import { type Clinician, clinicianOf } from '../clinician/clinician.ts'
 import { LIFETIME } from '../lifetimes.ts'
 
@@ -51,7 +51,7 @@ export async function beginLogin(
   before: Login | undefined,
   now: number,
 ): Promise<string> {
-  const id = randomToken()
+  const id = createRandomToken()
   await trx
     .insertInto('login')
     .values({

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
-import { randomToken, type Schema, sha256 } from '../../store/index.ts'
+import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
 import { fileOrigins } from '../client/origins.ts'
 import type { AuthContext } from '../context.ts'
 import type { AuthMethod, ClientMetadata } from './metadata.ts'
@@ -16,7 +16,7 @@ export async function registerClient(
   { approved }: { readonly approved: boolean },
 ): Promise<Registered & { readonly client_id: string }> {
   const id = randomUUID()
-  const secret = hasSecret(metadata.authMethod) ? randomToken() : undefined
+  const secret = hasSecret(metadata.authMethod) ? createRandomToken() : undefined
   await trx
     .insertInto('client')
     .values({

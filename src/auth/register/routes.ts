@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { sameText, sha256 } from '../../store/index.ts'
+import { isSameText, sha256 } from '../../store/index.ts'
 import { type BearerFault, sendBearerFault } from '../access/bearer.ts'
 import { auditEvent } from '../audit.ts'
 import { forbidCaching, readJson, sendRefused } from '../client/request.ts'
@@ -68,7 +68,7 @@ function mayRegister(
   if (
     token !== undefined &&
     registrationToken !== undefined &&
-    sameText(sha256(token), sha256(registrationToken))
+    isSameText(sha256(token), sha256(registrationToken))
   )
     return undefined
   if (openRegistration && authorization === undefined) return undefined

@@ -5,7 +5,7 @@ import type { Insertable } from 'kysely'
 import { rsaPair } from '../../../test/support/rsa-pair.ts'
 import type { Auditor } from '../../audit/index.ts'
 import type { Resource } from '../../fhir/index.ts'
-import { createSealer, randomToken, type Schema, type Store } from '../../store/index.ts'
+import { createRandomToken, createSealer, type Schema, type Store } from '../../store/index.ts'
 import type { Logger } from '../../web/index.ts'
 import { fileOrigins } from '../client/origins.ts'
 import type { AuthSettings } from '../context.ts'
@@ -226,4 +226,4 @@ export function claimsOf(token: unknown): Record<string, unknown> {
 }
 
 /** A token of the right form that nobody issued. */
-export const strangerToken = randomToken()
+export const strangerToken = createRandomToken()

@@ -1,5 +1,5 @@
 import type { Kysely, Selectable } from 'kysely'
-import { type Schema, sameText, sha256 } from '../../store/index.ts'
+import { isSameText, type Schema, sha256 } from '../../store/index.ts'
 import type { Client } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'
 import { findLiveGrant, revokeGrant } from '../grant/grant.ts'
@@ -57,7 +57,7 @@ function isVerifierOf(challenge: string, verifier: string | undefined): boolean 
   // A verifier without a challenge is refused too: somebody may have taken the challenge away (RFC 9700, 4.8.2).
   if (challenge === '' || verifier === undefined) return challenge === '' && verifier === undefined
   // RFC 7636, 4.1.
-  return /^[\w.~-]{43,128}$/.test(verifier) && sameText(sha256(verifier), challenge)
+  return /^[\w.~-]{43,128}$/.test(verifier) && isSameText(sha256(verifier), challenge)
 }
 
 async function consumeCode(trx: Kysely<Schema>, codeHash: string, now: number): Promise<boolean> {

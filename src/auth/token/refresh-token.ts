@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely'
-import { randomToken, type Schema, sha256 } from '../../store/index.ts'
+import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
 import { type Grant, hasScope } from '../grant/grant.ts'
 import { LIFETIME } from '../lifetimes.ts'
 
@@ -10,7 +10,7 @@ export async function createRefreshToken(
   now: number,
 ): Promise<string | undefined> {
   if (!hasScope(grant.scope, 'online_access') && !hasScope(grant.scope, 'offline_access')) return undefined
-  const token = randomToken()
+  const token = createRandomToken()
   await db
     .insertInto('refresh_token')
     .values({

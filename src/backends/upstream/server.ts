@@ -3,7 +3,7 @@ import { Pool } from 'undici'
 import { gatewayOperations, isProblem, isRecord, type OperationRule } from '../../fhir/index.ts'
 import { createFhirApi, evaluateLate, type FhirApiOptions } from '../../fhir-api/index.ts'
 import { createAccessCache } from '../../smart/index.ts'
-import { createSealer, randomToken, type Sealer } from '../../store/index.ts'
+import { createRandomToken, createSealer, type Sealer } from '../../store/index.ts'
 import { createBackend } from './backend.ts'
 import type { Context } from './call.ts'
 import { gatewayStatement } from './capability-statement.ts'
@@ -92,7 +92,7 @@ function contextOf(options: GatewayOptions, pool: Pool, watching: Watch, clock: 
     judgedBefore: createAccessCache(),
     versionAccess: options.versionAccess ?? 'current',
     rosterOf,
-    pages: openPages(options.sealer ?? createSealer(randomToken())),
+    pages: openPages(options.sealer ?? createSealer(createRandomToken())),
     async capabilities() {
       const found = await statement.get()
       return isProblem(found) ? found : gatewayStatement(found, baseUrl, configuration(), operations)

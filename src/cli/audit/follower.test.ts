@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { type AuditRecord, createAuditor, findRecords } from '../../audit/index.ts'
-import { follower } from './follower.ts'
+import { followTrail } from './follower.ts'
 
 const login = (at: number): AuditRecord => ({ at, server: 'auth', kind: 'login', allowed: true, status: 302 })
 
@@ -17,7 +17,7 @@ eachDatabase((_name, open) => {
         shown.map(({ at }) => at),
         [10_000, 10_000],
       )
-      const look = await follower(store, {}, shown[0], 20_000)
+      const look = await followTrail(store, {}, shown[0], 20_000)
       const ats = async () => (await look()).map(({ at }) => at)
       assert.deepEqual(await ats(), [])
       await record(login(10_000), login(9999), login(11_000))
@@ -31,7 +31,7 @@ eachDatabase((_name, open) => {
     it('keeps to the filter, and begins with what comes where nothing was shown', async () => {
       const store = await open()
       const { record } = createAuditor({ store })
-      const look = await follower(store, { kind: 'login' }, undefined, 20_000)
+      const look = await followTrail(store, { kind: 'login' }, undefined, 20_000)
       await record(login(20_001), { ...login(20_001), kind: 'logout' }, login(20_002))
       assert.deepEqual(
         (await look()).map(({ at, kind }) => `${kind} ${at}`),

@@ -8,7 +8,7 @@ const LATE_MS = 5000
 export type Look = () => Promise<readonly KeptRecord[]>
 
 /** Goes on after the newest of what was shown: what was there before and not shown, as of a limit, is not made up for. */
-export async function follower(
+export async function followTrail(
   store: Store,
   filter: RecordFilter,
   newestShown: KeptRecord | undefined,

@@ -1,7 +1,7 @@
-import { type KeptRecord, moreText } from '../../audit/index.ts'
+import { formatRepeats, type KeptRecord } from '../../audit/index.ts'
 
 /** A record in one line: time, result, what it was, whose, by whom, and what decided or why it ended so. */
-export function lineOf(record: KeptRecord): string {
+export function formatLine(record: KeptRecord): string {
   const { at, allowed, status, decided_by, reason } = record
   const facts = [
     record.patient_id && `patient=${record.patient_id}`,
@@ -18,7 +18,7 @@ export function lineOf(record: KeptRecord): string {
 }
 
 function whatOf({ kind, method, request, repeats }: KeptRecord): string {
-  if (repeats !== null) return `${kind} (${moreText(repeats)})`
+  if (repeats !== null) return `${kind} (${formatRepeats(repeats)})`
   const hasRequest = kind === 'fhir' || kind === 'api' || kind === 'admin'
   return hasRequest ? `${method ?? ''} ${request || '[base]'}` : kind
 }

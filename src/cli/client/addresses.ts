@@ -1,5 +1,5 @@
 import { jwksUrlFault, launchUrlFault, logoUrlFault, redirectUriFault } from '../../auth/index.ts'
-import { misuse } from '../command.ts'
+import { failMisuse } from '../command.ts'
 
 export function checkRedirectUri(text: string): string {
   return checked('redirect-uri', text, redirectUriFault(text))
@@ -24,5 +24,5 @@ export function checkJwksUrl(text: string): string {
 function checked(option: string, text: string, fault: string | undefined): string {
   if (fault === undefined) return text
   // An address with a password in it is not said again.
-  throw misuse(`Cannot use --${option}${text.includes('@') ? '' : ` ${text}`}: ${fault}`)
+  throw failMisuse(`Cannot use --${option}${text.includes('@') ? '' : ` ${text}`}: ${fault}`)
 }

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
 import type { Selectable } from 'kysely'
-import { randomToken, type Schema, sha256 } from '../../store/index.ts'
-import { isSet, optional, several } from '../arguments.ts'
-import { type Arguments, misuse } from '../command.ts'
+import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
+import { getOptional, getSeveral, isSet } from '../arguments.ts'
+import { type Arguments, failMisuse } from '../command.ts'
 import {
   checkJwksUrl,
   checkLaunchUrl,
@@ -64,8 +64,8 @@ export async function readDescription(
   args: Arguments,
   cwd: string,
 ): Promise<{ readonly described: Described; readonly secret: string | undefined }> {
-  const secret = isSet(args, 'secret') ? randomToken() : undefined
-  const scope = optional(args, 'scope')
+  const secret = isSet(args, 'secret') ? createRandomToken() : undefined
+  const scope = getOptional(args, 'scope')
   const described: Described = {
     ...one(args, 'name', 'name'),
     ...one(args, 'description', 'description'),
@@ -83,38 +83,38 @@ export async function readDescription(
 }
 
 function readPkce(args: Arguments): Described {
-  const pkce = optional(args, 'pkce')
+  const pkce = getOptional(args, 'pkce')
   if (pkce === undefined) return {}
   if (pkce !== 'required' && pkce !== 'optional')
-    throw misuse(`Cannot use --pkce ${pkce}: expected required or optional`)
+    throw failMisuse(`Cannot use --pkce ${pkce}: expected required or optional`)
   return { pkce_required: pkce === 'required' }
 }
 
 /** What one option cannot tell by itself. */
 export function checkWhole(client: Pick<ClientRow, 'scope' | 'redirect_uris' | 'auth_method'>): void {
   if (client.redirect_uris === '[]' && !isForSystemsOnly(client.scope))
-    throw misuse('Missing --redirect-uri: only a client with nothing but system/ scopes needs none')
+    throw failMisuse('Missing --redirect-uri: only a client with nothing but system/ scopes needs none')
   // SMART backend services: only for clients that sign.
   if (client.auth_method !== 'private_key_jwt' && /(^| )(system\/|__launch-contexts\.c)/.test(client.scope))
-    throw misuse('Cannot use system/ scopes without --jwks-url or --jwks-file: such a client must sign')
+    throw failMisuse('Cannot use system/ scopes without --jwks-url or --jwks-file: such a client must sign')
 }
 
 function one(args: Arguments, option: string, column: keyof Described, check = (text: string) => text) {
-  const text = optional(args, option)
+  const text = getOptional(args, option)
   return text === undefined ? {} : { [column]: check(text) }
 }
 
 function list(args: Arguments, option: string, column: keyof Described, check: (text: string) => string) {
-  const texts = [...new Set(several(args, option).map(check))]
+  const texts = [...new Set(getSeveral(args, option).map(check))]
   return texts.length === 0 ? {} : { [column]: JSON.stringify(texts) }
 }
 
 /** How it proves itself at the token endpoint, in one way only. */
 async function readProof(args: Arguments, cwd: string, secret: string | undefined): Promise<Described> {
-  const url = optional(args, 'jwks-url')
-  const file = optional(args, 'jwks-file')
+  const url = getOptional(args, 'jwks-url')
+  const file = getOptional(args, 'jwks-file')
   if ([isSet(args, 'public'), isSet(args, 'secret'), url, file].filter(Boolean).length > 1)
-    throw misuse('Expected one of --public, --secret, --jwks-url and --jwks-file')
+    throw failMisuse('Expected one of --public, --secret, --jwks-url and --jwks-file')
   const none = { secret_hash: null, jwks: null, jwks_url: null }
   if (isSet(args, 'public')) return { ...none, auth_method: 'none' }
   if (secret !== undefined) return { ...none, auth_method: 'client_secret', secret_hash: sha256(secret) }

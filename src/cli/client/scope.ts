@@ -1,20 +1,20 @@
 import { readSettings } from '../../config/index.ts'
 import { findScopeListFault, parseScope } from '../../smart/index.ts'
-import { type Io, misuse } from '../command.ts'
+import { failMisuse, type Io } from '../command.ts'
 
 /** Scopes of the SMART grammar, on types that FHIR R4 has, each once. */
 export async function checkScope(text: string): Promise<string> {
   const { isResourceType } = await import('../../fhir/index.ts')
   const scopes = [...new Set(text.split(/\s+/).filter(part => part !== ''))]
-  if (scopes.length === 0) throw misuse('Empty --scope')
+  if (scopes.length === 0) throw failMisuse('Empty --scope')
   const fault = findScopeListFault(scopes.join(' '))
-  if (fault !== undefined) throw misuse(`Cannot use --scope: it ${fault}`)
+  if (fault !== undefined) throw failMisuse(`Cannot use --scope: it ${fault}`)
   for (const scope of scopes) {
     const parsed = parseScope(scope)
     if (parsed === undefined)
-      throw misuse(`Cannot use scope ${scope}: expected for example patient/Condition.rs`)
+      throw failMisuse(`Cannot use scope ${scope}: expected for example patient/Condition.rs`)
     if (parsed.kind === 'resource' && parsed.type !== '*' && !isResourceType(parsed.type)) {
-      throw misuse(`Cannot use scope ${scope}: FHIR R4 has no resource type ${parsed.type}`)
+      throw failMisuse(`Cannot use scope ${scope}: FHIR R4 has no resource type ${parsed.type}`)
     }
   }
   return scopes.join(' ')

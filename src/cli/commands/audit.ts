@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { auditEventOf, findRecords, type KeptRecord, type RecordFilter } from '../../audit/index.ts'
+import { findRecords, type KeptRecord, type RecordFilter, toAuditEvent } from '../../audit/index.ts'
 import type { Store } from '../../store/index.ts'
-import { follower } from '../audit/follower.ts'
-import { lineOf } from '../audit/line.ts'
-import { type Arguments, type Command, type Io, misuse } from '../command.ts'
+import { followTrail } from '../audit/follower.ts'
+import { formatLine } from '../audit/line.ts'
+import { type Arguments, type Command, failMisuse, type Io } from '../command.ts'
 import { withStore } from '../with-store.ts'
 
 /** `sallyport audit`: the trail as lines, or as FHIR AuditEvents. */
@@ -61,7 +61,7 @@ async function follow(
   newest: KeptRecord | undefined,
   print: (record: KeptRecord) => void,
 ): Promise<never> {
-  const look = await follower(store, filter, newest, Date.now())
+  const look = await followTrail(store, filter, newest, Date.now())
   for (;;) {
     await pause(LOOK_MS)
     for (const record of await look()) print(record)
@@ -70,14 +70,14 @@ async function follow(
 
 function printer({ stdout }: Io, asJson: boolean): (record: KeptRecord) => void {
   return record => {
-    stdout.write(`${asJson ? JSON.stringify(auditEventOf(record)) : lineOf(record)}\n`)
+    stdout.write(`${asJson ? JSON.stringify(toAuditEvent(record)) : formatLine(record)}\n`)
   }
 }
 
 function filterOf({ values }: Arguments, now: number): RecordFilter {
   const { since, patient, client, launch, kind, outcome } = values
   if (outcome !== undefined && outcome !== 'allowed' && outcome !== 'refused')
-    throw misuse('Cannot use --outcome: expected allowed or refused')
+    throw failMisuse('Cannot use --outcome: expected allowed or refused')
   return {
     since: typeof since === 'string' ? instantOf(since, now) : undefined,
     patients: typeof patient === 'string' ? [patient.replace(/^Patient\//, '')] : undefined,
@@ -94,13 +94,13 @@ function instantOf(text: string, now: number): number {
   const [, count, unit = ''] = /^(\d{1,9})([smhd])$/.exec(text) ?? []
   if (count !== undefined) return now - Number(count) * (UNITS[unit] ?? 0)
   const at = /^\d{4}-\d{2}-\d{2}(T|$)/.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(at)) throw misuse('Cannot use --since: expected 90s, 15m, 2h, 7d or a date')
+  if (Number.isNaN(at)) throw failMisuse('Cannot use --since: expected 90s, 15m, 2h, 7d or a date')
   return at
 }
 
 function limitOf({ values }: Arguments): number {
   if (values.limit === undefined) return 100
   const limit = /^\d{1,6}$/.test(String(values.limit)) ? Number(values.limit) : 0
-  if (limit < 1) throw misuse('Cannot use --limit: expected a whole number from 1')
+  if (limit < 1) throw failMisuse('Cannot use --limit: expected a whole number from 1')
   return limit
 }

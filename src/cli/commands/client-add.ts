@@ -1,8 +1,8 @@
-import { required } from '../arguments.ts'
+import { getRequired } from '../arguments.ts'
 import { checkId } from '../client/client-id.ts'
 import { checkWhole, describingOptions, describingUsage, readDescription } from '../client/registration.ts'
 import { noteScopes } from '../client/scope.ts'
-import { type Command, CommandFailure, misuse } from '../command.ts'
+import { type Command, CommandFailure, failMisuse } from '../command.ts'
 import { administer } from '../with-store.ts'
 
 /** `sallyport client add`. A secret is made here, printed once, and kept only as a hash. */
@@ -22,12 +22,12 @@ ${describingUsage}`,
   options: { id: { type: 'string' }, ...describingOptions },
   positionals: { min: 0, max: 0 },
   async run(args, io) {
-    const client_id = checkId(required(args, 'id'))
-    const scope = required(args, 'scope')
+    const client_id = checkId(getRequired(args, 'id'))
+    const scope = getRequired(args, 'scope')
     const { described, secret } = await readDescription(args, io.cwd)
     const { auth_method } = described
     if (auth_method === undefined)
-      throw misuse('Expected one of --public, --secret, --jwks-url and --jwks-file')
+      throw failMisuse('Expected one of --public, --secret, --jwks-url and --jwks-file')
     const client = {
       redirect_uris: '[]',
       first_party: false,

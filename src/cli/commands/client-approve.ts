@@ -1,4 +1,4 @@
-import { subject } from '../arguments.ts'
+import { getSubject } from '../arguments.ts'
 import { type Command, CommandFailure } from '../command.ts'
 import { administer } from '../with-store.ts'
 
@@ -15,7 +15,7 @@ the app first: client show --id <id>`,
   options: { id: { type: 'string' } },
   positionals: { min: 0, max: 1 },
   async run(args, io) {
-    const id = subject(args, 'id')
+    const id = getSubject(args, 'id')
     await administer(io, `client approve ${id}`, async trx => {
       const approved = await trx
         .updateTable('client')

@@ -1,4 +1,4 @@
-import { columns } from '../columns.ts'
+import { formatColumns } from '../columns.ts'
 import type { Command } from '../command.ts'
 import { withStore } from '../with-store.ts'
 
@@ -26,7 +26,9 @@ To see all properties of an app: client show --id <id>`,
       row.approved ? 'approved' : 'unverified',
       row.launch_url ?? '',
     ])
-    io.stdout.write(`${columns([['ID', 'NAME', 'PROOF', 'CONSENT', 'STATE', 'LAUNCH URL'], ...lines])}\n`)
+    io.stdout.write(
+      `${formatColumns([['ID', 'NAME', 'PROOF', 'CONSENT', 'STATE', 'LAUNCH URL'], ...lines])}\n`,
+    )
     return 0
   },
 }

@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely'
 import type { Schema } from '../../store/index.ts'
-import { subject } from '../arguments.ts'
+import { getSubject } from '../arguments.ts'
 import { type Command, CommandFailure } from '../command.ts'
 import { administer } from '../with-store.ts'
 
@@ -15,7 +15,7 @@ FHIR servers refuse the app's access tokens within 5 seconds.`,
   options: { id: { type: 'string' } },
   positionals: { min: 0, max: 1 },
   async run(args, io) {
-    const id = subject(args, 'id')
+    const id = getSubject(args, 'id')
     await administer(io, `client remove ${id}`, trx => removeClient(trx, id))
     io.stdout.write(`Removed client ${id}\n`)
     return 0

@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely'
 import type { Schema } from '../../store/index.ts'
-import { several, subject } from '../arguments.ts'
+import { getSeveral, getSubject } from '../arguments.ts'
 import {
   checkWhole,
   type Described,
@@ -9,7 +9,7 @@ import {
   readDescription,
 } from '../client/registration.ts'
 import { noteScopes } from '../client/scope.ts'
-import { type Command, CommandFailure, misuse } from '../command.ts'
+import { type Command, CommandFailure, failMisuse } from '../command.ts'
 import { administer } from '../with-store.ts'
 
 const CLEARED: Readonly<Record<string, Described>> = {
@@ -40,10 +40,10 @@ ${describingUsage}
   options: { id: { type: 'string' }, ...describingOptions, clear: { type: 'string', multiple: true } },
   positionals: { min: 0, max: 1 },
   async run(args, io) {
-    const id = subject(args, 'id')
+    const id = getSubject(args, 'id')
     const { described, secret } = await readDescription(args, io.cwd)
-    const changes = { ...cleared(several(args, 'clear')), ...described }
-    if (Object.keys(changes).length === 0) throw misuse('Nothing to change: name an option')
+    const changes = { ...cleared(getSeveral(args, 'clear')), ...described }
+    if (Object.keys(changes).length === 0) throw failMisuse('Nothing to change: name an option')
     await administer(io, `client set ${id}`, trx => change(trx, id, changes))
     io.stdout.write(`Changed client ${id}\n`)
     if (secret !== undefined) io.stdout.write(`client_secret: ${secret}\n`)
@@ -58,7 +58,7 @@ function cleared(options: readonly string[]): Described {
 
 function clearing(option: string): Described | undefined {
   if (Object.hasOwn(CLEARED, option)) return CLEARED[option]
-  throw misuse(`Cannot clear ${option}: expected ${Object.keys(CLEARED).join(', ')}`)
+  throw failMisuse(`Cannot clear ${option}: expected ${Object.keys(CLEARED).join(', ')}`)
 }
 
 async function change(trx: Transaction<Schema>, id: string, changes: Described): Promise<void> {

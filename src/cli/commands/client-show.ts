@@ -1,6 +1,6 @@
-import { subject } from '../arguments.ts'
+import { getSubject } from '../arguments.ts'
 import type { ClientRow } from '../client/registration.ts'
-import { columns } from '../columns.ts'
+import { formatColumns } from '../columns.ts'
 import { type Command, CommandFailure } from '../command.ts'
 import { withStore } from '../with-store.ts'
 
@@ -13,12 +13,12 @@ Usage: npm run -s sallyport -- client show --id <id>`,
   options: { id: { type: 'string' } },
   positionals: { min: 0, max: 1 },
   async run(args, io) {
-    const id = subject(args, 'id')
+    const id = getSubject(args, 'id')
     const client = await withStore(io, ({ db }) =>
       db.selectFrom('client').selectAll().where('client_id', '=', id).executeTakeFirst(),
     )
     if (!client) throw new CommandFailure(`Cannot show client: there is no client ${id}`)
-    io.stdout.write(`${columns(linesOf(client))}\n`)
+    io.stdout.write(`${formatColumns(linesOf(client))}\n`)
     return 0
   },
 }

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { readSettings } from '../../config/index.ts'
-import { required } from '../arguments.ts'
-import { type Command, CommandFailure, type Io, misuse } from '../command.ts'
+import { getRequired } from '../arguments.ts'
+import { type Command, CommandFailure, failMisuse, type Io } from '../command.ts'
 import { readFhirUser } from '../fhir-user.ts'
 import { readNewPassword, warnIfShort } from '../password.ts'
 import { administer } from '../with-store.ts'
@@ -30,9 +30,12 @@ Options:
   positionals: { min: 0, max: 0 },
   async run(args, io) {
     const row = {
-      username: usernameOf(required(args, 'username')),
-      display_name: required(args, 'display-name'),
-      fhir_user_id: practitionerIdOf(required(args, 'fhir-user'), readSettings(io.env, io.cwd).fhirBaseUrl),
+      username: usernameOf(getRequired(args, 'username')),
+      display_name: getRequired(args, 'display-name'),
+      fhir_user_id: practitionerIdOf(
+        getRequired(args, 'fhir-user'),
+        readSettings(io.env, io.cwd).fhirBaseUrl,
+      ),
     }
     const password = await readNewPassword(io)
     const { hashPassword } = await import('../../auth/index.ts')
@@ -73,12 +76,12 @@ async function noteAbsent(id: string, { env, cwd, stderr }: Io): Promise<void> {
 
 function usernameOf(text: string): string {
   if (/^[^\s\p{Cc}](?:[^\p{Cc}]{0,98}[^\s\p{Cc}])?$/u.test(text)) return text
-  throw misuse('Cannot use --username: expected at most 100 characters without space around them')
+  throw failMisuse('Cannot use --username: expected at most 100 characters without space around them')
 }
 
 /** The id without the type, as the table stores it (LOGIN-1). */
 function practitionerIdOf(text: string, fhirBaseUrl: string): string {
   const { type, id } = readFhirUser(text, fhirBaseUrl)
   if (type === 'Practitioner') return id
-  throw misuse('Cannot use --fhir-user: expected the id of a Practitioner, or Practitioner/<id>')
+  throw failMisuse('Cannot use --fhir-user: expected the id of a Practitioner, or Practitioner/<id>')
 }

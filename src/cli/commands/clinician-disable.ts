@@ -1,4 +1,4 @@
-import { subject } from '../arguments.ts'
+import { getSubject } from '../arguments.ts'
 import { type Arguments, type Command, CommandFailure, type ExitCode, type Io } from '../command.ts'
 import { administer } from '../with-store.ts'
 
@@ -30,7 +30,7 @@ Usage: npm run -s sallyport -- clinician enable --username <name>`,
 }
 
 async function setDisabled(args: Arguments, io: Io, disabled: boolean): Promise<ExitCode> {
-  const username = subject(args, 'username')
+  const username = getSubject(args, 'username')
   const verb = disabled ? 'disable' : 'enable'
   await administer(io, `clinician ${verb} ${username}`, async trx => {
     const changed = await trx

@@ -1,4 +1,4 @@
-import { columns } from '../columns.ts'
+import { formatColumns } from '../columns.ts'
 import type { Command } from '../command.ts'
 import { withStore } from '../with-store.ts'
 
@@ -21,7 +21,9 @@ Usage: npm run -s sallyport -- clinician list`,
       row.disabled ? 'disabled' : 'active',
       row.id,
     ])
-    io.stdout.write(`${columns([['USERNAME', 'DISPLAY NAME', 'FHIR USER', 'STATE', 'ID'], ...lines])}\n`)
+    io.stdout.write(
+      `${formatColumns([['USERNAME', 'DISPLAY NAME', 'FHIR USER', 'STATE', 'ID'], ...lines])}\n`,
+    )
     return 0
   },
 }

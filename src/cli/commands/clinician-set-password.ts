@@ -1,4 +1,4 @@
-import { isSet, subject } from '../arguments.ts'
+import { getSubject, isSet } from '../arguments.ts'
 import { type Command, CommandFailure } from '../command.ts'
 import { readNewPassword, warnIfShort } from '../password.ts'
 import { administer } from '../with-store.ts'
@@ -19,7 +19,7 @@ standard input (at most 72 bytes).`,
   options: { username: { type: 'string' }, 'keep-apps': { type: 'boolean' } },
   positionals: { min: 0, max: 1 },
   async run(args, io) {
-    const username = subject(args, 'username')
+    const username = getSubject(args, 'username')
     const password = await readNewPassword(io)
     const { endAccess, hashPassword } = await import('../../auth/index.ts')
     const password_hash = await hashPassword(password)

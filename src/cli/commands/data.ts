@@ -1,9 +1,9 @@
 import type { FoundFiles, ImportReport } from '../../backends/sqlite/import/index.ts'
 import type { Settings } from '../../config/index.ts'
 import { type Command, CommandFailure } from '../command.ts'
-import { dataFileOf } from '../data-file.ts'
+import { findDataFile } from '../data-file.ts'
 import { createProgress, type Progress } from '../import/progress.ts'
-import { reportText } from '../import/report-text.ts'
+import { formatReport } from '../import/report-text.ts'
 import { importTo } from '../import/send.ts'
 import { settingsOf } from '../with-store.ts'
 
@@ -44,7 +44,7 @@ Example:
       typeof to === 'string'
         ? await importTo(to, settings, found, progress)
         : await importInto(settings, found, progress)
-    io.stdout.write(reportText(report, found.passedOver, performance.now() - started))
+    io.stdout.write(formatReport(report, found.passedOver, performance.now() - started))
     return report.refused > 0 || report.unreadable.length > 0 ? 1 : 0
   },
 }
@@ -52,7 +52,7 @@ Example:
 async function importInto(settings: Settings, found: FoundFiles, progress: Progress): Promise<ImportReport> {
   const { openRepository } = await import('../../backends/sqlite/index.ts')
   const { importFiles } = await import('../../backends/sqlite/import/index.ts')
-  const file = dataFileOf(settings)
+  const file = findDataFile(settings)
   try {
     const repository = openRepository({ file, baseUrl: settings.fhirBaseUrl })
     try {

@@ -1,12 +1,12 @@
 import { readSettings, type Settings } from '../../config/index.ts'
 import { type Explanation, explain as explainRequest, type Question } from '../../interceptor/index.ts'
 import type { ScopeContext } from '../../smart/index.ts'
-import { isSet, optional, required } from '../arguments.ts'
-import { type Arguments, type Command, type Io, misuse } from '../command.ts'
+import { getOptional, getRequired, isSet } from '../arguments.ts'
+import { type Arguments, type Command, failMisuse, type Io } from '../command.ts'
 import { explainLines } from '../explain/lines.ts'
 import { readContexts, readSearchLetter } from '../explain/question.ts'
 import { readFhirUser } from '../fhir-user.ts'
-import { offeredOperations } from '../offered-operations.ts'
+import { findOfferedOperations } from '../offered-operations.ts'
 import { userReachOf } from '../policy-file.ts'
 
 /** `sallyport explain`: what the interceptor would decide on a request, and why; without server, token or data. */
@@ -64,18 +64,18 @@ function print({ text, status, allowed, hint }: Explanation, io: Io): void {
 function questionOf(args: Arguments, settings: Settings): Question {
   const url = args.values.url
   const scope = args.values.scope
-  if (typeof url !== 'string') throw misuse('Missing --url')
+  if (typeof url !== 'string') throw failMisuse('Missing --url')
   return {
-    method: optional(args, 'method') ?? 'GET',
+    method: getOptional(args, 'method') ?? 'GET',
     url: belowBase(url, settings.fhirBaseUrl),
-    scope: typeof scope === 'string' ? scope : required(args, 'scope'),
-    patient: optional(args, 'patient'),
-    fhirUser: fhirUserOf(optional(args, 'fhir-user'), settings.fhirBaseUrl),
-    body: bodyOf(optional(args, 'body')),
+    scope: typeof scope === 'string' ? scope : getRequired(args, 'scope'),
+    patient: getOptional(args, 'patient'),
+    fhirUser: fhirUserOf(getOptional(args, 'fhir-user'), settings.fhirBaseUrl),
+    body: bodyOf(getOptional(args, 'body')),
     searchPermission: readSearchPermission(args) ?? settings.fhir.searchPermission,
     contexts: contextsOf(args) ?? settings.fhir.scopeContexts,
     userFilter: userReachOf(settings),
-    operations: offeredOperations(settings),
+    operations: findOfferedOperations(settings),
   }
 }
 
@@ -84,7 +84,7 @@ function belowBase(url: string, fhirBaseUrl: string): string {
   if (!/^https?:/i.test(url)) return url
   const below = url.startsWith(fhirBaseUrl) ? url.slice(fhirBaseUrl.length) : undefined
   if (below === undefined || !/^(?:[/?]|$)/.test(below))
-    throw misuse(`Cannot use --url: expected an address below ${fhirBaseUrl}, for example /Patient/1`)
+    throw failMisuse(`Cannot use --url: expected an address below ${fhirBaseUrl}, for example /Patient/1`)
   return below
 }
 
@@ -104,17 +104,17 @@ function bodyOf(text: string | undefined): unknown {
 }
 
 function readSearchPermission(args: Arguments): 'r' | 's' | undefined {
-  const text = optional(args, 'search-letter')
+  const text = getOptional(args, 'search-letter')
   const permission = readSearchLetter(text)
   if (text !== undefined && permission === undefined)
-    throw misuse('Cannot use --search-letter: expected r or s')
+    throw failMisuse('Cannot use --search-letter: expected r or s')
   return permission
 }
 
 function contextsOf(args: Arguments): readonly ScopeContext[] | undefined {
-  const text = optional(args, 'contexts')
+  const text = getOptional(args, 'contexts')
   const contexts = text === undefined ? undefined : readContexts(text.split(','))
   if (text !== undefined && contexts === undefined)
-    throw misuse('Cannot use --contexts: expected patient, user and system, or some of them')
+    throw failMisuse('Cannot use --contexts: expected patient, user and system, or some of them')
   return contexts
 }

@@ -1,8 +1,15 @@
 import { ensureSecret } from '../../config/index.ts'
 import { openSealer, type Sealer, type Store } from '../../store/index.ts'
-import { isSet, optional, subject } from '../arguments.ts'
-import { columns } from '../columns.ts'
-import { type Arguments, type Command, CommandFailure, type ExitCode, type Io, misuse } from '../command.ts'
+import { getOptional, getSubject, isSet } from '../arguments.ts'
+import { formatColumns } from '../columns.ts'
+import {
+  type Arguments,
+  type Command,
+  CommandFailure,
+  type ExitCode,
+  failMisuse,
+  type Io,
+} from '../command.ts'
 import { openStoreOf, recordCommand, settingsOf, withStore } from '../with-store.ts'
 
 /** `sallyport keys rotate`: running servers follow by themselves, and no request fails. */
@@ -52,7 +59,7 @@ Options:
   async run(args, io) {
     if (isSet(args, 'all')) return withdrawAll(args, io)
     const { withdrawSigningKey } = await import('../../auth/index.ts')
-    const kid = subject(args, 'kid')
+    const kid = getSubject(args, 'kid')
     const withdrawn = await withSealer(io, async (store, seal) => {
       await needSameSecret(store, seal, 'Cannot withdraw key')
       const record = recordCommand(io, store, `keys withdraw ${kid}`)
@@ -65,8 +72,8 @@ Options:
 }
 
 async function withdrawAll(args: Arguments, io: Io): Promise<ExitCode> {
-  if (args.positionals.length > 0 || optional(args, 'kid') !== undefined)
-    throw misuse('Unexpected key: --all is given')
+  if (args.positionals.length > 0 || getOptional(args, 'kid') !== undefined)
+    throw failMisuse('Unexpected key: --all is given')
   const { withdrawEveryKey } = await import('../../auth/index.ts')
   await withSealer(io, (store, seal) =>
     withdrawEveryKey(store, seal, Date.now(), recordCommand(io, store, 'keys withdraw --all')),
@@ -96,7 +103,7 @@ Usage: npm run -s sallyport -- keys list`,
       timeText(row.signs_from),
       row.retired_at === null ? '' : timeText(row.retired_at),
     ])
-    io.stdout.write(`${columns([['KID', 'STATE', 'MADE', 'SIGNS FROM', 'RETIRED'], ...lines])}\n`)
+    io.stdout.write(`${formatColumns([['KID', 'STATE', 'MADE', 'SIGNS FROM', 'RETIRED'], ...lines])}\n`)
     return 0
   },
 }

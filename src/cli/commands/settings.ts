@@ -1,4 +1,4 @@
-import { type EffectiveSetting, effectiveSettings, readConfiguration } from '../../config/index.ts'
+import { type EffectiveSetting, listEffectiveSettings, readConfiguration } from '../../config/index.ts'
 import type { Command } from '../command.ts'
 
 /** `sallyport settings`: in the form of the file, so that a line can be copied into it. */
@@ -15,7 +15,7 @@ prints the reasons on standard error.`,
   positionals: { min: 0, max: 0 },
   async run(_args, io) {
     const configuration = readConfiguration(io.env, io.cwd)
-    for (const setting of effectiveSettings(configuration)) io.stdout.write(`${lineOf(setting)}\n`)
+    for (const setting of listEffectiveSettings(configuration)) io.stdout.write(`${lineOf(setting)}\n`)
     for (const warning of configuration.warnings) io.stderr.write(`${warning}\n`)
     for (const problem of configuration.problems)
       io.stderr.write(`Cannot start with these settings: ${problem}\n`)

@@ -2,8 +2,8 @@ import { setTimeout } from 'node:timers/promises'
 import { readConfiguration, SettingsError } from '../../config/index.ts'
 import { createLogger, type Logger } from '../../web/index.ts'
 import type { Command } from '../command.ts'
-import { banner } from '../start/banner.ts'
-import { chosenServers } from '../start/server-names.ts'
+import { formatBanner } from '../start/banner.ts'
+import { chooseServers } from '../start/server-names.ts'
 import { startServers } from '../start/start-servers.ts'
 import { stopSignal } from '../start/stop-signal.ts'
 import { readTls } from '../start/tls.ts'
@@ -26,7 +26,7 @@ To see the settings in effect: npm run -s sallyport -- settings`,
   options: {},
   positionals: { min: 0, max: 3 },
   async run(args, io) {
-    const names = chosenServers(args.positionals)
+    const names = chooseServers(args.positionals)
     const configuration = readConfiguration(io.env, io.cwd)
     const { warnings, startWarnings } = configuration
     for (const warning of [...warnings, ...startWarnings]) io.stderr.write(`${warning}\n`)
@@ -43,7 +43,7 @@ To see the settings in effect: npm run -s sallyport -- settings`,
     )
     const tell = (line: string) => io.stdout.write(`${line}\n`)
     const running = await startServers(names, { settings, logger, tls, tell })
-    io.stdout.write(banner(configuration, names, running.testLogin))
+    io.stdout.write(formatBanner(configuration, names, running.testLogin))
     await stopped
     io.stdout.write('Stopping: running requests finish first.\n')
     running.drain()

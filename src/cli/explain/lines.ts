@@ -2,7 +2,7 @@ import { StringDecoder } from 'node:string_decoder'
 import type { Settings } from '../../config/index.ts'
 import { type Explanation, explain } from '../../interceptor/index.ts'
 import type { Io } from '../command.ts'
-import { offeredOperations } from '../offered-operations.ts'
+import { findOfferedOperations } from '../offered-operations.ts'
 import { userReachOf } from '../policy-file.ts'
 import { type Defaults, readLine } from './question.ts'
 
@@ -20,7 +20,7 @@ const UNREADABLE: Answer = {
 /** Answers each line of standard input with one of standard output, in order. */
 export async function explainLines(io: Io, settings: Settings): Promise<void> {
   const { searchPermission, scopeContexts: contexts } = settings.fhir
-  const operations = offeredOperations(settings)
+  const operations = findOfferedOperations(settings)
   const defaults = { searchPermission, contexts, userFilter: userReachOf(settings), operations }
   const answer = (line: string) => answerTo(line, defaults, settings.fhirBaseUrl)
   const decoder = new StringDecoder('utf8')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { counted, reportText } from './report-text.ts'
+import { counted, formatReport } from './report-text.ts'
 
 const nothing = {
   files: 1,
@@ -18,7 +18,7 @@ const place = (line: number) => ({ file: 'a.ndjson', line })
 describe('reportText', () => {
   it('lines the numbers up', () => {
     assert.equal(
-      reportText({ ...nothing, files: 2, created: 12_345, unchanged: 7 }, 0, 2345),
+      formatReport({ ...nothing, files: 2, created: 12_345, unchanged: 7 }, 0, 2345),
       'Read 12,352 resources from 2 files in 2.3 s\n  created    12,345\n  updated         0\n  unchanged       7\n  refused         0\n',
     )
   })
@@ -28,7 +28,7 @@ describe('reportText', () => {
       { text: 'Patient.birthDate: Expected a date', count: 1200, places: [place(1), place(2), place(9)] },
       { text: 'Not JSON', count: 1, places: [place(4)] },
     ]
-    const text = reportText({ ...nothing, refused: 1201, reasons }, 0, 10)
+    const text = formatReport({ ...nothing, refused: 1201, reasons }, 0, 10)
     assert.match(
       text,
       /\n {2}1,200 x Patient\.birthDate: Expected a date \(a\.ndjson:1, a\.ndjson:2, a\.ndjson:9, …\)\n/,
@@ -38,7 +38,7 @@ describe('reportText', () => {
 
   it('sums up reasons beyond the twentieth', () => {
     const reasons = Array.from({ length: 25 }, (_, at) => ({ text: `R${at}`, count: 2, places: [place(at)] }))
-    const text = reportText({ ...nothing, refused: 50, reasons }, 0, 10)
+    const text = formatReport({ ...nothing, refused: 50, reasons }, 0, 10)
     assert.match(text, /2 x R19 /)
     assert.doesNotMatch(text, /R20 /)
     assert.match(text, /\n {2}10 x for 5 other reasons\n/)
@@ -49,7 +49,7 @@ describe('reportText', () => {
       { file: 'a.gz', line: 12, reason: 'The gzip data are damaged' },
       { file: 'b.json', reason: 'Permission is denied' },
     ]
-    const text = reportText({ ...nothing, unreadable, unresolved: 1 }, 3, 10)
+    const text = formatReport({ ...nothing, unreadable, unresolved: 1 }, 3, 10)
     assert.match(
       text,
       /\nCannot read a\.gz after line 12: The gzip data are damaged\nCannot read b\.json: Permission is denied\n/,

@@ -4,7 +4,7 @@ import type { ImportReport, Place, Reason, Unreadable } from '../../backends/sql
 const reasonsShown = 20
 
 /** What became of an import, for people. It names files, lines and elements, never what is in them. */
-export function reportText(report: ImportReport, passedOver: number, ms: number): string {
+export function formatReport(report: ImportReport, passedOver: number, ms: number): string {
   const { created, updated, unchanged, refused, none } = report
   const all = created + updated + unchanged + refused
   const rows: readonly (readonly [string, number])[] = [

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { FoundFiles, ImportReport } from '../../backends/sqlite/import/index.ts'
 import type { Settings } from '../../config/index.ts'
 import { CommandFailure } from '../command.ts'
-import { authOf } from '../start/gateway.ts'
+import { readUpstreamAuth } from '../start/gateway.ts'
 import type { Progress } from './progress.ts'
 
 /**
@@ -48,7 +48,8 @@ async function authorizationFor(to: string, { fhir }: Settings) {
   if (to !== fhir.upstreamUrl) return () => undefined
   const { credentials } = await import('../../backends/upstream/index.ts')
   const timeoutMs = fhir.upstream.timeoutSeconds * 1000
-  return credentials({ auth: authOf(fhir.upstream), fetch, clock: Date.now, timeoutMs }).authorization
+  return credentials({ auth: readUpstreamAuth(fhir.upstream), fetch, clock: Date.now, timeoutMs })
+    .authorization
 }
 
 function joined(

@@ -1,14 +1,14 @@
 import type { FastifyInstance } from 'fastify'
 import type { Keeping, Parts } from './parts.ts'
-import { tellingFetch } from './telling-fetch.ts'
+import { createReportingFetch } from './reporting-fetch.ts'
 
 export async function openApp({ settings, logger, tls }: Parts, keeping: Keeping): Promise<FastifyInstance> {
-  const { appServer } = await import('../../session/index.ts')
-  return appServer({
+  const { createAppServer } = await import('../../session/index.ts')
+  return createAppServer({
     ...settings,
     ...keeping,
     logger,
-    fetch: tellingFetch(fetch, logger),
+    fetch: createReportingFetch(fetch, logger),
     ...(tls && { tls }),
   })
 }

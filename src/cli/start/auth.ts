@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Keeping, Parts } from './parts.ts'
-import { tellingFetch } from './telling-fetch.ts'
+import { createReportingFetch } from './reporting-fetch.ts'
 
 /** The auth server, and the test login where it is one. */
 export interface OpenedAuth {
@@ -24,7 +24,7 @@ export async function openAuth({ settings, logger, tls }: Parts, keeping: Keepin
     settings,
     ...keeping,
     logger,
-    fetch: tellingFetch(fetch, logger),
+    fetch: createReportingFetch(fetch, logger),
     ...(tls && { tls }),
   })
   return { app, testLogin: findTestLogin(keeping, settings.seedClinicianPassword, seeded) }

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { readConfiguration } from '../../config/index.ts'
-import { banner } from './banner.ts'
+import { formatBanner } from './banner.ts'
 
 const login = { username: 'clinician', password: 'the-password', seeded: true }
 const print = (
   env: Record<string, string>,
-  ...rest: [Parameters<typeof banner>[1], Parameters<typeof banner>[2]]
-) => banner(readConfiguration(env, '/nowhere'), ...rest)
+  ...rest: [Parameters<typeof formatBanner>[1], Parameters<typeof formatBanner>[2]]
+) => formatBanner(readConfiguration(env, '/nowhere'), ...rest)
 
 describe('banner', () => {
   it('has the three addresses, the test login and how to stop', () => {

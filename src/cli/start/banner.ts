@@ -1,11 +1,11 @@
 import type { Configuration, Settings } from '../../config/index.ts'
 import { version } from '../../web/index.ts'
-import { columns } from '../columns.ts'
+import { formatColumns } from '../columns.ts'
 import type { TestLogin } from './auth.ts'
 import type { ServerName } from './server-names.ts'
 
 /** What a start prints: the URLs, the test login and how to stop (START-1). */
-export function banner(
+export function formatBanner(
   { settings, sources }: Configuration,
   names: readonly ServerName[],
   testLogin: TestLogin | undefined,
@@ -29,7 +29,7 @@ export function banner(
   const rows = [...names.flatMap(name => addresses[name]), ...login]
   return `Sallyport ${version} is running. Stop it with Ctrl-C.
 
-${columns(rows.map(([title = '', text = '']) => [`  ${title}`, text]))}
+${formatColumns(rows.map(([title = '', text = '']) => [`  ${title}`, text]))}
 
 `
 }

@@ -4,15 +4,15 @@ import type { FhirServerOptions } from '../../backends/sqlite/index.ts'
 import { createHostCheck, type Settings } from '../../config/index.ts'
 import { NotReady } from '../../web/index.ts'
 import { CommandFailure } from '../command.ts'
-import { dataFileOf } from '../data-file.ts'
-import { offeredOperations } from '../offered-operations.ts'
+import { findDataFile } from '../data-file.ts'
+import { findOfferedOperations } from '../offered-operations.ts'
 import type { userReachOf } from '../policy-file.ts'
 import type { Closing } from './closing.ts'
 import { openGateway } from './gateway.ts'
 import type { Keeping, Parts } from './parts.ts'
-import { type RelayedConfiguration, relayedConfiguration } from './relayed-configuration.ts'
+import { type RelayedConfiguration, relayConfiguration } from './relay-configuration.ts'
+import { createReportingFetch } from './reporting-fetch.ts'
 import { loadSamplePatients } from './sample-patients.ts'
-import { tellingFetch } from './telling-fetch.ts'
 import { readTrustedIssuers } from './trusted-issuers.ts'
 
 export interface OpenedFhir {
@@ -53,8 +53,8 @@ export async function openFhir(
     contexts: settings.fhir.scopeContexts,
     searchPermission: settings.fhir.searchPermission,
     userFilter,
-    operations: offeredOperations(settings),
-    fetch: tellingFetch(fetch, logger),
+    operations: findOfferedOperations(settings),
+    fetch: createReportingFetch(fetch, logger),
     onUnusableKeySet: (url, reason) => logger.warn({ url, reason }, 'Cannot use key set'),
     onError: error => logger.error({ err: error }, 'Interceptor failed; the request was refused'),
   })
@@ -91,7 +91,7 @@ export async function openFhir(
 function relayedOf({ settings, logger }: Parts): RelayedConfiguration | undefined {
   const url = settings.fhir.smartConfigurationUrl
   if (url === undefined) return undefined
-  return relayedConfiguration({
+  return relayConfiguration({
     url,
     fetch: (address, init) => fetch(address, init),
     clock: Date.now,
@@ -100,7 +100,7 @@ function relayedOf({ settings, logger }: Parts): RelayedConfiguration | undefine
 }
 
 function loadData({ settings, tell }: Parts, closing: Closing): Promise<void> {
-  const dataFile = dataFileOf(settings)
+  const dataFile = findDataFile(settings)
   const order = {
     dataFile,
     baseUrl: settings.fhirBaseUrl,
@@ -115,7 +115,7 @@ async function openEmbedded(
   given: Omit<FhirServerOptions, 'baseUrl' | 'dataFile'>,
 ): Promise<FastifyInstance> {
   const { fhirServer } = await import('../../backends/sqlite/index.ts')
-  const dataFile = dataFileOf(settings)
+  const dataFile = findDataFile(settings)
   return naming(dataFile, () => fhirServer({ ...given, baseUrl: settings.fhirBaseUrl, dataFile }))
 }
 

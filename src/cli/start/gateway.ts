@@ -4,7 +4,7 @@ import type { GatewayOptions, UpstreamAuth } from '../../backends/upstream/index
 import { ensureSecret, type Settings } from '../../config/index.ts'
 import { createSealer } from '../../store/index.ts'
 import { CommandFailure } from '../command.ts'
-import { offeredOperations } from '../offered-operations.ts'
+import { findOfferedOperations } from '../offered-operations.ts'
 
 type Given = Pick<
   GatewayOptions,
@@ -24,10 +24,10 @@ export async function openGateway(
     baseUrl: settings.fhirBaseUrl,
     upstreamUrl,
     upstreamAliases: upstream.aliases,
-    auth: authOf(upstream),
+    auth: readUpstreamAuth(upstream),
     upstreamTls: tlsOf(upstream),
     narrowing: upstream.narrowing,
-    operations: offeredOperations(settings),
+    operations: findOfferedOperations(settings),
     searchParameters: upstream.searchParameters,
     timeoutMs: upstream.timeoutSeconds * 1000,
     responseLimit: upstream.responseLimitMegabytes * 1024 * 1024,
@@ -39,7 +39,7 @@ export async function openGateway(
 type Upstream = Settings['fhir']['upstream']
 
 // What is missing has stopped the start already (config/upstream-settings.ts).
-export function authOf({
+export function readUpstreamAuth({
   auth,
   token = '',
   username = '',

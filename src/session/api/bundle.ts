@@ -12,7 +12,7 @@ export function BundleOf<Resource extends TSchema>(resource: Resource) {
   })
 }
 
-export function bundleOf<T>({ resources, total }: Found<T>) {
+export function createBundle<T>({ resources, total }: Found<T>) {
   return {
     resourceType: 'Bundle' as const,
     type: 'searchset' as const,

@@ -1,17 +1,17 @@
 import { Type } from '@sinclair/typebox'
 import { succeed } from '../failure.ts'
 import { LISTED_RESOURCES } from '../limits.ts'
-import { newestFirst } from '../records/newest-first.ts'
 import { Condition } from '../records/resources.ts'
 import { searchFhir } from '../records/search-fhir.ts'
-import { BundleOf, bundleOf, Count } from './bundle.ts'
-import { row } from './row.ts'
+import { sortNewestFirst } from '../records/sort-newest-first.ts'
+import { BundleOf, Count, createBundle } from './bundle.ts'
+import { defineRow } from './row.ts'
 
 /** The codes of condition-clinical (R4). */
 const CLINICAL_STATUS = ['active', 'recurrence', 'relapse', 'inactive', 'remission', 'resolved'] as const
 
 /** By recorded date, newest first. Servers differ in where they put what has no date: so all are read, then sorted and cut. */
-export const conditionsRow = row({
+export const conditionsRow = defineRow({
   path: '/api/conditions',
   title: 'Conditions',
   description:
@@ -36,9 +36,9 @@ export const conditionsRow = row({
     if (!found.ok) return found
     const { resources, total } = found.value
     const ofStatus = resources.filter(condition => hasStatus(condition, status))
-    const sorted = newestFirst(ofStatus, ({ recordedDate }) => recordedDate)
+    const sorted = sortNewestFirst(ofStatus, ({ recordedDate }) => recordedDate)
     const left = resources.length - ofStatus.length
-    return succeed(bundleOf({ resources: sorted.slice(0, _count), total: total - left }))
+    return succeed(createBundle({ resources: sorted.slice(0, _count), total: total - left }))
   },
 })
 

@@ -1,9 +1,9 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { parseReference } from '../../fhir/index.ts'
 import { succeed } from '../failure.ts'
-import { livingSession } from '../sessions/fresh-session.ts'
+import { checkSession } from '../sessions/refresh-session.ts'
 import type { Session } from '../sessions/session.ts'
-import { NoQuery, row } from './row.ts'
+import { defineRow, NoQuery } from './row.ts'
 
 const Profile = Type.Object(
   {
@@ -18,7 +18,7 @@ const Profile = Type.Object(
 )
 
 /** The clinician profile (API-3), from the ID token that was validated at the launch. */
-export const meRow = row({
+export const meRow = defineRow({
   path: '/api/me',
   title: 'Clinician',
   description: 'Who signed in.',
@@ -27,7 +27,7 @@ export const meRow = row({
   body: Profile,
   extendsSession: true,
   answer: async visit => {
-    const living = await livingSession(visit.context, visit.session)
+    const living = await checkSession(visit.context, visit.session)
     return living.ok ? succeed(profileOf(living.value)) : living
   },
 })

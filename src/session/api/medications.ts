@@ -1,12 +1,12 @@
 import { succeed } from '../failure.ts'
 import { LISTED_RESOURCES } from '../limits.ts'
-import { newestFirst } from '../records/newest-first.ts'
 import { MedicationRequest } from '../records/resources.ts'
 import { searchFhir } from '../records/search-fhir.ts'
-import { BundleOf, bundleOf } from './bundle.ts'
-import { NoQuery, row } from './row.ts'
+import { sortNewestFirst } from '../records/sort-newest-first.ts'
+import { BundleOf, createBundle } from './bundle.ts'
+import { defineRow, NoQuery } from './row.ts'
 
-export const medicationsRow = row({
+export const medicationsRow = defineRow({
   path: '/api/medications',
   title: 'Medications',
   description: `Active MedicationRequests of the patient, newest first; at most ${LISTED_RESOURCES}.`,
@@ -24,7 +24,7 @@ export const medicationsRow = row({
     if (!found.ok) return found
     const { resources, total } = found.value
     const active = resources.filter(({ status }) => status === 'active')
-    const sorted = newestFirst(active, ({ authoredOn }) => authoredOn)
-    return succeed(bundleOf({ resources: sorted, total: total - (resources.length - active.length) }))
+    const sorted = sortNewestFirst(active, ({ authoredOn }) => authoredOn)
+    return succeed(createBundle({ resources: sorted, total: total - (resources.length - active.length) }))
   },
 })

@@ -1,10 +1,10 @@
 import { succeed } from '../failure.ts'
 import { fitsSchema } from '../records/fits-schema.ts'
-import { readFhir, unexpected } from '../records/read-fhir.ts'
+import { failUnexpected, readFhir } from '../records/read-fhir.ts'
 import { Patient } from '../records/resources.ts'
-import { NoQuery, row } from './row.ts'
+import { defineRow, NoQuery } from './row.ts'
 
-export const patientRow = row({
+export const patientRow = defineRow({
   path: '/api/patient',
   title: 'Patient',
   description: 'The patient of the launch.',
@@ -17,7 +17,7 @@ export const patientRow = row({
     const read = await readFhir(visit, `${fhirBaseUrl}/Patient/${patientId}`)
     if (!read.ok) return read
     if (!fitsSchema(Patient, read.value) || read.value.id !== patientId)
-      return unexpected('it is not the patient of the launch')
+      return failUnexpected('it is not the patient of the launch')
     return succeed(read.value)
   },
 })

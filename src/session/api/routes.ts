@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { exactText } from '../../fhir/index.ts'
 import type { AppContext } from '../context.ts'
-import { type Failure, type Result, responseOf } from '../failure.ts'
+import { type Failure, type Result, toResponse } from '../failure.ts'
 import { auditSession } from '../sessions/audit-session.ts'
 import type { Session } from '../sessions/session.ts'
 import { askApi } from './ask.ts'
@@ -13,7 +13,7 @@ import { openVisit } from './visit.ts'
 type Query = Readonly<Record<string, unknown>>
 
 /** `/api/**`: each row at its address, and the document that describes them. */
-export function apiRoutes(app: FastifyInstance, context: AppContext): void {
+export function addApiRoutes(app: FastifyInstance, context: AppContext): void {
   for (const row of apiRows as readonly ApiRow[]) {
     app.get<{ Querystring: Query }>(row.path, (request, reply) => answer(context, row, request, reply))
   }
@@ -43,7 +43,7 @@ async function auditRequest(
   result: Result<unknown>,
 ): Promise<void> {
   if (!extendsSession) return
-  const answer = result.ok ? undefined : responseOf(result.failure)
+  const answer = result.ok ? undefined : toResponse(result.failure)
   const status = answer?.status ?? 200
   await auditSession(context, session, {
     kind: 'api',
@@ -58,7 +58,7 @@ async function auditRequest(
 }
 
 function sendFailure(reply: FastifyReply, failure: Failure): FastifyReply {
-  const { status, body } = responseOf(failure)
+  const { status, body } = toResponse(failure)
   if (status >= 500) reply.log.warn({ failure: failure.kind }, 'Cannot answer')
   return reply.code(status).type('application/json; charset=utf-8').send(body)
 }

@@ -22,7 +22,7 @@ export interface ApiRow<Query extends TObject = TObject, Body extends TSchema = 
 export const NoQuery = Type.Object({})
 
 /** A row as it stands, with the types of its own query and body. */
-export function row<Query extends TObject, Body extends TSchema>(
+export function defineRow<Query extends TObject, Body extends TSchema>(
   definition: ApiRow<Query, Body>,
 ): ApiRow<Query, Body> {
   return definition

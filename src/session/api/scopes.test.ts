@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { missingScopes } from './scopes.ts'
+import { findMissingScopes } from './scopes.ts'
 
 const CONDITION = ['patient/Condition.rs']
 
@@ -22,7 +22,7 @@ describe('missingScopes', () => {
     'openid patient/Patient.rs patient/Condition.crs',
   ])
     it(`finds patient/Condition.rs in ${granted}`, () =>
-      assert.deepEqual(missingScopes(CONDITION, granted), []))
+      assert.deepEqual(findMissingScopes(CONDITION, granted), []))
 
   for (const granted of [
     '',
@@ -41,12 +41,12 @@ describe('missingScopes', () => {
     'launch/patient openid fhirUser',
   ])
     it(`does not find patient/Condition.rs in "${granted}"`, () =>
-      assert.deepEqual(missingScopes(CONDITION, granted), CONDITION))
+      assert.deepEqual(findMissingScopes(CONDITION, granted), CONDITION))
 
   it('compares plain scopes as whole words', () => {
-    assert.deepEqual(missingScopes(['openid', 'fhirUser'], 'openid fhirUser'), [])
-    assert.deepEqual(missingScopes(['openid', 'fhirUser'], 'openid profile'), ['fhirUser'])
-    assert.deepEqual(missingScopes(['openid', 'fhirUser'], 'openidx fhiruser __fhirUser'), [
+    assert.deepEqual(findMissingScopes(['openid', 'fhirUser'], 'openid fhirUser'), [])
+    assert.deepEqual(findMissingScopes(['openid', 'fhirUser'], 'openid profile'), ['fhirUser'])
+    assert.deepEqual(findMissingScopes(['openid', 'fhirUser'], 'openidx fhiruser __fhirUser'), [
       'openid',
       'fhirUser',
     ])
@@ -54,7 +54,7 @@ describe('missingScopes', () => {
 
   it('names only what is missing, in the order it is required', () => {
     const required = ['patient/Patient.rs', 'patient/Condition.rs', 'patient/MedicationRequest.rs']
-    assert.deepEqual(missingScopes(required, 'patient/Condition.rs'), [
+    assert.deepEqual(findMissingScopes(required, 'patient/Condition.rs'), [
       'patient/Patient.rs',
       'patient/MedicationRequest.rs',
     ])

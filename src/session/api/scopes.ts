@@ -4,7 +4,7 @@ import { type Permission, parseScope, parseScopes, permits, type Scope } from '.
  * The required scopes that the granted scopes do not cover (API-10). Each permission of a required scope may be covered by
  * any `patient/` or `user/` scope for the type, including v1 and granular scopes.
  */
-export function missingScopes(required: readonly string[], granted: string): readonly string[] {
+export function findMissingScopes(required: readonly string[], granted: string): readonly string[] {
   const scopes = parseScopes(granted)
   return required.filter(text => !isCovered(text, scopes))
 }

@@ -1,8 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { succeed } from '../failure.ts'
-import { livingSession } from '../sessions/fresh-session.ts'
+import { checkSession } from '../sessions/refresh-session.ts'
 import type { Session } from '../sessions/session.ts'
-import { NoQuery, row } from './row.ts'
+import { defineRow, NoQuery } from './row.ts'
 
 const SessionMetadata = Type.Object(
   {
@@ -21,7 +21,7 @@ const SessionMetadata = Type.Object(
 )
 
 /** Session metadata (API-2). A request does not extend the session, because a countdown polls it. */
-export const sessionRow = row({
+export const sessionRow = defineRow({
   path: '/api/session',
   title: 'Session',
   description: 'What the session is about and when it ends. Asking does not extend it.',
@@ -30,7 +30,7 @@ export const sessionRow = row({
   body: SessionMetadata,
   extendsSession: false,
   answer: async visit => {
-    const living = await livingSession(visit.context, visit.session)
+    const living = await checkSession(visit.context, visit.session)
     return living.ok ? succeed(metadataOf(living.value, visit.context.clock())) : living
   },
 })

@@ -4,10 +4,10 @@ import { Condition, MedicationRequest, Patient } from '../records/resources.ts'
 import { conditionsRow } from './conditions.ts'
 import { medicationsRow } from './medications.ts'
 import { patientRow } from './patient.ts'
-import { NoQuery, row } from './row.ts'
+import { defineRow, NoQuery } from './row.ts'
 
 /** The arrays hold the resources that `/api/conditions` and `/api/medications` return by default (API-7). */
-export const summaryRow = row({
+export const summaryRow = defineRow({
   path: '/api/summary',
   title: 'Summary',
   description:

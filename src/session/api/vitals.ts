@@ -1,13 +1,13 @@
 import { Type } from '@sinclair/typebox'
 import { succeed } from '../failure.ts'
-import { newestFirst } from '../records/newest-first.ts'
 import { Observation } from '../records/resources.ts'
 import { searchFhir } from '../records/search-fhir.ts'
-import { BundleOf, bundleOf, Count } from './bundle.ts'
-import { row } from './row.ts'
+import { sortNewestFirst } from '../records/sort-newest-first.ts'
+import { BundleOf, Count, createBundle } from './bundle.ts'
+import { defineRow } from './row.ts'
 
 /** Vital signs (API-8). There may be years of them: the FHIR server sorts, and only the newest are read. */
-export const vitalsRow = row({
+export const vitalsRow = defineRow({
   path: '/api/vitals',
   title: 'Vital signs',
   description: 'Vital-signs Observations of the patient, newest first.',
@@ -36,12 +36,12 @@ export const vitalsRow = row({
     })
     if (!found.ok) return found
     const { resources, total } = found.value
-    return succeed(bundleOf({ resources: newestFirst(resources, effectiveOf), total }))
+    return succeed(createBundle({ resources: sortNewestFirst(resources, findEffectiveTime), total }))
   },
 })
 
 /** When it was measured, whichever way the record says it. */
-export function effectiveOf(observation: Observation): string | undefined {
+export function findEffectiveTime(observation: Observation): string | undefined {
   const { effectiveDateTime, effectiveInstant, effectivePeriod } = observation
   return effectiveDateTime ?? effectiveInstant ?? effectivePeriod?.end ?? effectivePeriod?.start
 }

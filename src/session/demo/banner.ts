@@ -8,13 +8,13 @@ import {
   personOf,
   recordNumber,
 } from '../../web/index.ts'
-import { missingScopes } from '../api/scopes.ts'
+import { findMissingScopes } from '../api/scopes.ts'
 import type { Failure } from '../failure.ts'
 import type { Patient } from '../records/resources.ts'
 import type { Session } from '../sessions/session.ts'
 
 /** The one dark band: this patient, always in sight. Allergies are said to be missing: a blank would read as none. */
-export function bannerOf(patient: Patient, session: Session, now: number): Html {
+export function renderBanner(patient: Patient, session: Session, now: number): Html {
   return patientBanner(personOf(patient), {
     now,
     heading: 'h1',
@@ -24,13 +24,13 @@ export function bannerOf(patient: Patient, session: Session, now: number): Html 
 }
 
 function allergyText({ scope }: Session): string {
-  return missingScopes(['patient/AllergyIntolerance.rs'], scope).length > 0
+  return findMissingScopes(['patient/AllergyIntolerance.rs'], scope).length > 0
     ? 'Not shared with this app'
     : 'Not shown in this app'
 }
 
 /** The band when the patient's name and birth date are not to be had: the id alone, and why. */
-export function namelessBanner(failure: Failure, { patientId }: Session): Html {
+export function renderNamelessBanner(failure: Failure, { patientId }: Session): Html {
   const why = failure.kind === 'missing-scope' ? 'Name not shared with this app' : 'Name could not be loaded'
   return html`<section class="patient patient--sticky" aria-label="Patient"><div class="wrap patient__in"><h1 class="patient__name">${why}</h1><dl class="facts"><div><dt>FHIR id</dt><dd>${patientId}</dd></div></dl></div></section>`
 }

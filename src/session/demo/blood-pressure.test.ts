@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Observation } from '../records/resources.ts'
-import { type Reading, readingsOf, recentReadings } from './blood-pressure.ts'
+import { type Reading, readingsOf, selectRecentReadings } from './blood-pressure.ts'
 
 function observation(systolic: number, diastolic: number, more: Partial<Observation> = {}): Observation {
   const part = (code: string, value: number) => ({
@@ -48,12 +48,12 @@ describe('recentReadings', () => {
 
   it('shows the last 12 months', () => {
     const all = ['2026-10-01', '2026-05-01', '2025-01-01'].map(reading)
-    assert.deepEqual(recentReadings(all, now), { readings: all.slice(0, 2), note: 'Last 12 months' })
+    assert.deepEqual(selectRecentReadings(all, now), { readings: all.slice(0, 2), note: 'Last 12 months' })
   })
 
   it('shows the last readings where those months have fewer than two', () => {
     const all = ['2026-10-01', '2024-05-01', '2023-01-01'].map(reading)
-    assert.deepEqual(recentReadings(all, now), { readings: all, note: 'Last 3 readings' })
-    assert.equal(recentReadings(all.slice(0, 1), now).note, 'One reading')
+    assert.deepEqual(selectRecentReadings(all, now), { readings: all, note: 'Last 3 readings' })
+    assert.equal(selectRecentReadings(all.slice(0, 1), now).note, 'One reading')
   })
 })

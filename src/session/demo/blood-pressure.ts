@@ -1,7 +1,7 @@
 import type { Decimal } from '../../fhir/index.ts'
-import { effectiveOf } from '../api/vitals.ts'
+import { findEffectiveTime } from '../api/vitals.ts'
 import type { Observation } from '../records/resources.ts'
-import { codeIn } from './concept-text.ts'
+import { findCode } from './concept.ts'
 
 export const BLOOD_PRESSURE = '85354-9'
 const SYSTOLIC = '8480-6'
@@ -29,7 +29,7 @@ export function readingsOf(observations: readonly Observation[]): readonly Readi
 }
 
 function readingOf(observation: Observation): Reading | undefined {
-  const date = effectiveOf(observation)
+  const date = findEffectiveTime(observation)
   const at = Date.parse(date ?? '')
   const systolic = millimetres(observation, SYSTOLIC)
   const diastolic = millimetres(observation, DIASTOLIC)
@@ -39,7 +39,7 @@ function readingOf(observation: Observation): Reading | undefined {
 }
 
 function millimetres({ component = [] }: Observation, code: string): Decimal | undefined {
-  const quantity = component.find(part => codeIn(part.code, LOINC) === code)?.valueQuantity
+  const quantity = component.find(part => findCode(part.code, LOINC) === code)?.valueQuantity
   const inMmHg = quantity?.code === 'mm[Hg]' || /^mm\s?\[?hg\]?$/i.test(quantity?.unit ?? '')
   return inMmHg ? quantity?.value : undefined
 }
@@ -48,7 +48,7 @@ const YEAR_MS = 365 * 24 * 3_600_000
 const SHOWN = 12
 
 /** What the chart shows: the last 12 months, or the last readings where those months have fewer than two. */
-export function recentReadings(
+export function selectRecentReadings(
   readings: readonly Reading[],
   now: number,
 ): { readings: readonly Reading[]; note: string } {

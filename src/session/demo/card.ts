@@ -2,7 +2,7 @@ import { type Html, html, mark } from '../../web/index.ts'
 import type { Failure } from '../failure.ts'
 
 /** A card of the demo app: its heading, a note beside it, and its content. */
-export function card(
+export function renderCard(
   options: { readonly id: string; readonly title: string; readonly note?: string; readonly clip?: boolean },
   content: Html,
 ): Html {
@@ -14,17 +14,17 @@ ${content}
 }
 
 /** What a card says in place of records that it does not have. It never looks as if there were none. */
-export function gap(what: string, failure: Failure): Html {
-  return html`<div class="card__body"><p><b>${reasonOf(failure)}.</b> <span class="muted">${adviceOf(what, failure)}</span></p></div>`
+export function renderGap(what: string, failure: Failure): Html {
+  return html`<div class="card__body"><p><b>${describeFailure(failure)}.</b> <span class="muted">${adviceOf(what, failure)}</span></p></div>`
 }
 
 /** Why a list is empty (design: Empty state). */
-export function none(title: string, text: string): Html {
+export function renderEmptyList(title: string, text: string): Html {
   return html`<div class="empty">${mark('empty__art')}<h3>${title}</h3><p>${text}</p></div>`
 }
 
 /** Why something is not shown, in a few words. */
-export function reasonOf(failure: Failure): string {
+export function describeFailure(failure: Failure): string {
   switch (failure.kind) {
     case 'missing-scope':
       return 'Not shared with this app'

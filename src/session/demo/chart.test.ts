@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Reading } from './blood-pressure.ts'
-import { pressureChart } from './chart.ts'
+import { renderPressureChart } from './chart.ts'
 
 function reading(date: string, systolic: number, diastolic: number): Reading {
   return { at: Date.parse(date), date, systolic, diastolic }
@@ -23,7 +23,7 @@ describe('pressureChart', () => {
   ]
 
   it('says in words what it draws', () => {
-    const { markup } = pressureChart(usual)
+    const { markup } = renderPressureChart(usual)
     assert.match(markup, /<title id="bp-title">Blood pressure, 02-Dec-2025 to 13-Nov-2026<\/title>/)
     assert.match(
       markup,
@@ -32,14 +32,14 @@ describe('pressureChart', () => {
   })
 
   it('has a dot for each value and no style attribute', () => {
-    const { markup } = pressureChart(usual)
+    const { markup } = renderPressureChart(usual)
     assert.equal(markup.match(/<circle class="d1"/g)?.length, 4)
     assert.equal(markup.match(/<circle class="d2"/g)?.length, 4)
     assert.doesNotMatch(markup, / style=/)
   })
 
   it('puts a higher value higher, and a later one further right', () => {
-    const { markup } = pressureChart(usual)
+    const { markup } = renderPressureChart(usual)
     const [line = ''] = /(?<=class="s1" points=")[^"]*/.exec(markup) ?? []
     const points = line.split(' ').map(point => point.split(',').map(Number))
     const xs = points.map(([x]) => x)
@@ -58,7 +58,7 @@ describe('pressureChart', () => {
     ['one day', [reading('2026-01-01T08:00:00Z', 120, 80), reading('2026-01-01T20:00:00Z', 140, 90)]],
   ] as const)
     it(`stays inside its frame with ${what}`, () => {
-      const { markup } = pressureChart(readings)
+      const { markup } = renderPressureChart(readings)
       for (const place of places(markup)) assert.ok(place >= 0 && place <= 344, String(place))
       const heights = [...markup.matchAll(/ c?y="([^"]*)"/g)].map(([, text]) => Number(text))
       for (const height of heights) assert.ok(height >= 0 && height <= 174, String(height))

@@ -20,7 +20,7 @@ interface Scale {
 }
 
 /** Blood pressure over time as an SVG line chart. `readings` oldest first, two at least. */
-export function pressureChart(readings: readonly Reading[]): Html {
+export function renderPressureChart(readings: readonly Reading[]): Html {
   const scale = scaleOf(readings)
   return html`<svg class="chart" viewBox="0 0 344 174" role="img" aria-labelledby="bp-title bp-text">
 <title id="bp-title">${titleOf(readings)}</title>

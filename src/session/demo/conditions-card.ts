@@ -3,22 +3,22 @@ import { dateHtml, type Html, html, NOT_RECORDED, valueHtml } from '../../web/in
 import type { conditionsRow } from '../api/conditions.ts'
 import type { Result } from '../failure.ts'
 import type { Condition } from '../records/resources.ts'
-import { card, gap, none } from './card.ts'
-import { codeText, conceptText } from './concept-text.ts'
+import { renderCard, renderEmptyList, renderGap } from './card.ts'
+import { formatCode, formatConcept } from './concept.ts'
 import { countNote } from './count-note.ts'
 
 const CARD = { id: 'h-conditions', title: 'Conditions' } as const
 
-export function conditionsCard(result: Result<Static<typeof conditionsRow.body>>): Html {
-  if (!result.ok) return card(CARD, gap('conditions', result.failure))
+export function renderConditionsCard(result: Result<Static<typeof conditionsRow.body>>): Html {
+  if (!result.ok) return renderCard(CARD, renderGap('conditions', result.failure))
   const { entry, total } = result.value
   if (entry.length === 0)
-    return card(
+    return renderCard(
       CARD,
-      none('No active condition recorded', 'The record that is shared with this app holds none.'),
+      renderEmptyList('No active condition recorded', 'The record that is shared with this app holds none.'),
     )
   const rows = entry.map(({ resource }) => conditionRow(resource))
-  return card(
+  return renderCard(
     { ...CARD, note: `${countNote(entry.length, total)} active, newest first`, clip: true },
     table(rows),
   )
@@ -33,9 +33,9 @@ function table(rows: readonly Html[]): Html {
 }
 
 function conditionRow({ code, clinicalStatus, verificationStatus, recordedDate }: Condition): Html {
-  const exact = codeText(code)
+  const exact = formatCode(code)
   const doubt = doubtText(verificationStatus?.coding?.[0]?.code)
-  return html`<tr role="row"><th role="rowheader" scope="row">${valueHtml(conceptText(code) ?? NOT_RECORDED)}${
+  return html`<tr role="row"><th role="rowheader" scope="row">${valueHtml(formatConcept(code) ?? NOT_RECORDED)}${
     exact !== undefined && html`<span class="sub">${exact}</span>`
   }</th><td role="cell" data-label="Status">${valueHtml(statusText(clinicalStatus?.coding?.[0]?.code))}${
     doubt !== undefined && html`<span class="sub">${doubt}</span>`

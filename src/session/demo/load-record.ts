@@ -36,7 +36,7 @@ export async function loadRecord(visit: Visit): Promise<DemoRecord> {
 }
 
 /** The failure that leaves nothing to show, if there is one. */
-export function wholeFailure(record: DemoRecord): Failure | undefined {
+export function findWholeFailure(record: DemoRecord): Failure | undefined {
   const failures = Object.values(record).flatMap(part => (!part || part.ok ? [] : [part.failure as Failure]))
   const over = failures.find(({ kind }) => kind === 'session-over' || kind === 'token-refused')
   if (over) return over

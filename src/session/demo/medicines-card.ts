@@ -3,25 +3,25 @@ import { dateHtml, doseText, type Html, html, medicineText, NOT_RECORDED } from 
 import type { medicationsRow } from '../api/medications.ts'
 import type { Result } from '../failure.ts'
 import type { MedicationRequest } from '../records/resources.ts'
-import { card, gap, none } from './card.ts'
-import { conceptText } from './concept-text.ts'
+import { renderCard, renderEmptyList, renderGap } from './card.ts'
+import { formatConcept } from './concept.ts'
 import { countNote } from './count-note.ts'
 
 const CARD = { id: 'h-medicines', title: 'Medicines' } as const
 
-export function medicinesCard(result: Result<Static<typeof medicationsRow.body>>): Html {
-  if (!result.ok) return card(CARD, gap('medicines', result.failure))
+export function renderMedicinesCard(result: Result<Static<typeof medicationsRow.body>>): Html {
+  if (!result.ok) return renderCard(CARD, renderGap('medicines', result.failure))
   const { entry, total } = result.value
   if (entry.length === 0)
-    return card(
+    return renderCard(
       CARD,
-      none(
+      renderEmptyList(
         'No active prescription recorded',
         'The patient may take medicines that were bought or prescribed elsewhere.',
       ),
     )
   const note = `${countNote(entry.length, total)} active ${total === 1 ? 'prescription' : 'prescriptions'}`
-  return card({ ...CARD, note, clip: true }, table(entry.map(({ resource }) => medicineRow(resource))))
+  return renderCard({ ...CARD, note, clip: true }, table(entry.map(({ resource }) => medicineRow(resource))))
 }
 
 function table(rows: readonly Html[]): Html {
@@ -41,7 +41,7 @@ function medicineRow(request: MedicationRequest): Html {
 
 /** The order's own words, or what it refers to. */
 function nameOf({ medicationCodeableConcept, medicationReference }: MedicationRequest): string | undefined {
-  return conceptText(medicationCodeableConcept) ?? medicationReference?.display
+  return formatConcept(medicationCodeableConcept) ?? medicationReference?.display
 }
 
 function dosageHtml({ dosageInstruction = [] }: MedicationRequest): Html {

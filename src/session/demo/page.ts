@@ -9,14 +9,14 @@ import {
   page,
   personOf,
 } from '../../web/index.ts'
-import { isSampleData } from '../places.ts'
+import { isSampleData } from '../portal-url.ts'
 import type { Visit } from '../records/visit.ts'
-import { bannerOf, namelessBanner, printedPatient } from './banner.ts'
-import { conditionsCard } from './conditions-card.ts'
+import { printedPatient, renderBanner, renderNamelessBanner } from './banner.ts'
+import { renderConditionsCard } from './conditions-card.ts'
 import type { DemoRecord } from './load-record.ts'
-import { medicinesCard } from './medicines-card.ts'
-import { pressureCard } from './pressure-card.ts'
-import { sessionCard } from './session-card.ts'
+import { renderMedicinesCard } from './medicines-card.ts'
+import { renderPressureCard } from './pressure-card.ts'
+import { renderSessionCard } from './session-card.ts'
 
 /** The demo app's page: banner, conditions, medicines, blood pressure, session. */
 export function recordPage({ context, session }: Visit, record: DemoRecord): Html {
@@ -47,8 +47,8 @@ export function recordPage({ context, session }: Visit, record: DemoRecord): Htm
     html`${liveParts(session, now)}
 ${!session.needPatientBanner && unbanneredHead(record)}
 <div class="appgrid">
-<div class="stack">${conditionsCard(record.conditions)}${medicinesCard(record.medications)}</div>
-<div class="stack">${pressureCard(record.vitals, now)}${sessionCard(session, record)}</div>
+<div class="stack">${renderConditionsCard(record.conditions)}${renderMedicinesCard(record.medications)}</div>
+<div class="stack">${renderPressureCard(record.vitals, now)}${renderSessionCard(session, record)}</div>
 </div>`,
   )
 }
@@ -56,7 +56,9 @@ ${!session.needPatientBanner && unbanneredHead(record)}
 function banner(session: Visit['session'], { patient }: DemoRecord, now: number): { banner?: Html } {
   if (!session.needPatientBanner) return {}
   return {
-    banner: patient.ok ? bannerOf(patient.value, session, now) : namelessBanner(patient.failure, session),
+    banner: patient.ok
+      ? renderBanner(patient.value, session, now)
+      : renderNamelessBanner(patient.failure, session),
   }
 }
 

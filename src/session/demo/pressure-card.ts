@@ -3,27 +3,27 @@ import { digitsOf } from '../../fhir/index.ts'
 import { dateHtml, dateTimeHtml, type Html, html } from '../../web/index.ts'
 import type { vitalsRow } from '../api/vitals.ts'
 import type { Result } from '../failure.ts'
-import { type Reading, readingsOf, recentReadings } from './blood-pressure.ts'
-import { card, gap, none } from './card.ts'
-import { pressureChart } from './chart.ts'
+import { type Reading, readingsOf, selectRecentReadings } from './blood-pressure.ts'
+import { renderCard, renderEmptyList, renderGap } from './card.ts'
+import { renderPressureChart } from './chart.ts'
 
 const CARD = { id: 'h-pressure', title: 'Blood pressure' } as const
 
-export function pressureCard(result: Result<Static<typeof vitalsRow.body>>, now: number): Html {
-  if (!result.ok) return card(CARD, gap('measurements', result.failure))
+export function renderPressureCard(result: Result<Static<typeof vitalsRow.body>>, now: number): Html {
+  if (!result.ok) return renderCard(CARD, renderGap('measurements', result.failure))
   const all = readingsOf(result.value.entry.map(({ resource }) => resource))
-  const { readings, note } = recentReadings(all, now)
+  const { readings, note } = selectRecentReadings(all, now)
   const [latest] = readings
   if (latest === undefined)
-    return card(
+    return renderCard(
       CARD,
-      none('No blood pressure recorded', 'The record that is shared with this app holds none.'),
+      renderEmptyList('No blood pressure recorded', 'The record that is shared with this app holds none.'),
     )
-  return card(
+  return renderCard(
     { ...CARD, note },
     html`<div class="card__body card__body--tight">
 <p class="stat"><b>${digitsOf(latest.systolic)}/${digitsOf(latest.diastolic)}</b> <span>mmHg</span> <span class="push">${dateTimeHtml(latest.date)}</span></p>
-${readings.length > 1 && pressureChart(readings.toReversed())}
+${readings.length > 1 && renderPressureChart(readings.toReversed())}
 ${readings.length > 1 && readingsTable(readings)}
 </div>`,
   )

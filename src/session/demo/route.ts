@@ -3,12 +3,12 @@ import { askApi } from '../api/ask.ts'
 import { patientRow } from '../api/patient.ts'
 import { openVisit } from '../api/visit.ts'
 import type { AppContext } from '../context.ts'
-import { loadRecord, wholeFailure } from './load-record.ts'
+import { findWholeFailure, loadRecord } from './load-record.ts'
 import { recordPage } from './page.ts'
 import { failurePage } from './states.ts'
 
 /** `/`: the demo app. Loading it asks the session API, and so counts as use of the session. */
-export function demoRoute(app: FastifyInstance, context: AppContext): void {
+export function addDemoRoute(app: FastifyInstance, context: AppContext): void {
   // An open page asks whether its record may still be shown, by reading the patient. That is no use of the session.
   app.head('/', async (request, reply) => {
     const visit = await openVisit(context, request, { extendsSession: false })
@@ -25,7 +25,7 @@ export function demoRoute(app: FastifyInstance, context: AppContext): void {
       return reply.sendPage(page, { status })
     }
     const record = await loadRecord(visit.value)
-    const failure = wholeFailure(record)
+    const failure = findWholeFailure(record)
     if (!failure) return reply.sendPage(recordPage(visit.value, record))
     const { fhirBaseUrl } = visit.value.session
     const { page, status } = failurePage({ context, reference: request.id, fhirBaseUrl }, failure)

@@ -1,13 +1,16 @@
 import { badge, dateTimeHtml, encounterTime, type Html, html, NOT_RECORDED } from '../../web/index.ts'
 import type { Session } from '../sessions/session.ts'
-import { card, reasonOf } from './card.ts'
+import { describeFailure, renderCard } from './card.ts'
 import type { DemoRecord } from './load-record.ts'
 
 /** Who, for which encounter, until when, with which scopes (design: Who, what, until when). */
-export function sessionCard(session: Session, { me, encounter }: Pick<DemoRecord, 'me' | 'encounter'>): Html {
+export function renderSessionCard(
+  session: Session,
+  { me, encounter }: Pick<DemoRecord, 'me' | 'encounter'>,
+): Html {
   const profile = me.ok ? me.value : undefined
   const unknown = me.ok ? NOT_RECORDED : 'Not shared with this app'
-  return card(
+  return renderCard(
     { id: 'h-session', title: 'Session' },
     html`<div class="card__body card__body--tight">
 <dl class="kv kv--inline">
@@ -27,7 +30,8 @@ ${session.encounterId !== null && html`<details class="more"><summary>Encounter 
 /** What it is, when and how it stands; an id tells a clinician nothing. */
 function encounterHtml(encounter: DemoRecord['encounter']): Html {
   if (!encounter) return html`None`
-  if (!encounter.ok) return html`Chosen at the launch<span class="sub">${reasonOf(encounter.failure)}</span>`
+  if (!encounter.ok)
+    return html`Chosen at the launch<span class="sub">${describeFailure(encounter.failure)}</span>`
   const { title, kind, status, inProgress } = encounter.value
   return html`${title}&ensp;${badge(status, inProgress ? 'accent' : undefined)}<span class="sub">${kind !== undefined && kind !== title && `${kind}, `}${encounterTime(encounter.value)}</span>`
 }

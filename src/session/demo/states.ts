@@ -1,8 +1,8 @@
 import { badge, dateText, errorPage, type Html, html, timeText } from '../../web/index.ts'
 import type { AppContext } from '../context.ts'
-import { type Failure, responseOf } from '../failure.ts'
-import { isSampleData, portalUrl } from '../places.ts'
-import { welcomePage } from '../welcome-page.ts'
+import { type Failure, toResponse } from '../failure.ts'
+import { getPortalUrl, isSampleData } from '../portal-url.ts'
+import { renderWelcomePage } from '../welcome-page.ts'
 
 /** A page of the demo app without a record, and its status. */
 export interface StatePage {
@@ -22,7 +22,7 @@ export interface Occasion {
 export function failurePage(occasion: Occasion, failure: Failure): StatePage {
   switch (failure.kind) {
     case 'no-session':
-      return { status: 200, page: welcomePage(occasion.context.settings) }
+      return { status: 200, page: renderWelcomePage(occasion.context.settings) }
     case 'session-over':
     case 'token-refused':
     case 'another-session':
@@ -52,7 +52,7 @@ function sessionOverPage({ context, reference }: Occasion): StatePage {
       code: 'session_over',
       reference,
       now: context.clock(),
-      actions: [{ href: portalUrl(context.settings), text: 'Go to patients' }],
+      actions: [{ href: getPortalUrl(context.settings), text: 'Go to patients' }],
       bar: { kind: 'app' },
       site: 'Demo app',
       sampleData: isSampleData(context.settings),
@@ -61,7 +61,7 @@ function sessionOverPage({ context, reference }: Occasion): StatePage {
 }
 
 function refusedPage({ context, reference }: Occasion, failure: Failure): StatePage {
-  const { status, body } = responseOf(failure)
+  const { status, body } = toResponse(failure)
   return {
     status,
     page: errorPage({
@@ -75,7 +75,7 @@ function refusedPage({ context, reference }: Occasion, failure: Failure): StateP
       reason: body.issue[0]?.details.text ?? '',
       reference,
       now: context.clock(),
-      actions: [{ href: portalUrl(context.settings), text: 'Go to patients' }],
+      actions: [{ href: getPortalUrl(context.settings), text: 'Go to patients' }],
       bar: { kind: 'app' },
       site: 'Demo app',
       sampleData: isSampleData(context.settings),
@@ -85,7 +85,7 @@ function refusedPage({ context, reference }: Occasion, failure: Failure): StateP
 
 /** The record cannot be shown, and the session goes on (design: error-away). */
 function awayPage({ context, reference, fhirBaseUrl = '' }: Occasion, failure: Failure): StatePage {
-  const { status, body } = responseOf(failure)
+  const { status, body } = toResponse(failure)
   return {
     status,
     page: errorPage({

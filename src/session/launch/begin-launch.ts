@@ -6,8 +6,8 @@ import {
   type ServerMetadata,
 } from 'openid-client'
 import type { AppContext } from '../context.ts'
-import { oauthClient } from '../oauth/client.ts'
-import { acceptedBase } from './accepted-base.ts'
+import { createOAuthClient } from '../oauth/client.ts'
+import { findAcceptedBase } from './find-accepted-base.ts'
 import { keepLaunch, type LaunchTicket } from './pending-launch.ts'
 import type { LaunchRefusal } from './refusal.ts'
 
@@ -42,7 +42,7 @@ interface Origin {
 }
 
 async function begin(context: AppContext, { iss, launch, address }: Origin): Promise<BegunLaunch> {
-  const fhirBaseUrl = acceptedBase(context.settings.app.issuers, iss)
+  const fhirBaseUrl = findAcceptedBase(context.settings.app.issuers, iss)
   if (fhirBaseUrl === undefined) return { kind: 'unknown-issuer', iss }
   const found = await context.discovery.find(fhirBaseUrl)
   if (!found.ok) return { kind: 'no-discovery', failure: found.failure }
@@ -62,8 +62,8 @@ async function goToAuthServer(
   const { issuer } = metadata
   const ticket = await keepLaunch(context, { issuer, fhirBaseUrl, nonce, codeVerifier }, address)
   if (!ticket) return { kind: 'too-many-launches' }
-  const url = buildAuthorizationUrl(await oauthClient(context, fhirBaseUrl, metadata), {
-    redirect_uri: callbackUrl(context),
+  const url = buildAuthorizationUrl(await createOAuthClient(context, fhirBaseUrl, metadata), {
+    redirect_uri: getCallbackUrl(context),
     scope: launch === undefined ? standaloneScope(context.settings.app.scope) : context.settings.app.scope,
     state: ticket.state,
     nonce,
@@ -82,6 +82,6 @@ function standaloneScope(scope: string): string {
   return ['launch/patient', ...rest].join(' ')
 }
 
-export function callbackUrl({ settings }: AppContext): string {
+export function getCallbackUrl({ settings }: AppContext): string {
   return `${settings.appUrl}/callback`
 }

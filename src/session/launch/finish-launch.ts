@@ -4,7 +4,7 @@ import { type Exchange, exchangeCode } from '../oauth/exchange.ts'
 import { revokeSession, revokeTokens } from '../oauth/revocation.ts'
 import { auditSession } from '../sessions/audit-session.ts'
 import { openSession } from '../sessions/open-session.ts'
-import { callbackUrl } from './begin-launch.ts'
+import { getCallbackUrl } from './begin-launch.ts'
 import { type PendingLaunch, takeLaunch } from './pending-launch.ts'
 import type { LaunchRefusal } from './refusal.ts'
 
@@ -40,7 +40,7 @@ export async function finishLaunch(context: AppContext, callback: Callback): Pro
   const exchange = await exchangeCode(context, {
     fhirBaseUrl: launch.fhirBaseUrl,
     metadata: found.value,
-    callbackUrl: new URL(callbackUrl(context) + callback.search),
+    callbackUrl: new URL(getCallbackUrl(context) + callback.search),
     state: callback.state,
     nonce: launch.nonce,
     codeVerifier: launch.codeVerifier,

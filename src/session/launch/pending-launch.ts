@@ -1,4 +1,4 @@
-import { randomToken, sha256 } from '../../store/index.ts'
+import { createRandomToken, sha256 } from '../../store/index.ts'
 import { type CookiePlan, cookiePlan, networkOf } from '../../web/index.ts'
 import type { AppContext } from '../context.ts'
 import { PENDING_LAUNCHES, PENDING_LAUNCHES_IN_ALL, PENDING_LAUNCHES_PER_NETWORK } from '../limits.ts'
@@ -23,7 +23,7 @@ export interface LaunchTicket {
 }
 
 /** Each launch has its own cookie, so that two tabs do not overwrite each other (APP-6). */
-export function launchCookie(context: AppContext, state: string): CookiePlan {
+export function planLaunchCookie(context: AppContext, state: string): CookiePlan {
   return planCookie(context, sha256(state).slice(0, 16))
 }
 
@@ -80,8 +80,8 @@ export async function keepLaunch(
   const network = sha256(networkOf(address))
   const now = context.clock()
   if (await isFull(context, network, now)) return undefined
-  const state = randomToken()
-  const cookieValue = randomToken()
+  const state = createRandomToken()
+  const cookieValue = createRandomToken()
   await context.store.db
     .insertInto('app_launch')
     .values({
@@ -96,7 +96,7 @@ export async function keepLaunch(
       expires_at: now + LIFETIME_MS,
     })
     .execute()
-  return { state, cookie: launchCookie(context, state), cookieValue }
+  return { state, cookie: planLaunchCookie(context, state), cookieValue }
 }
 
 async function isFull({ store }: AppContext, network: string, now: number): Promise<boolean> {

@@ -1,6 +1,6 @@
 import { type ErrorPageOptions, type Html, html } from '../../web/index.ts'
 import type { AppSettings } from '../context.ts'
-import { responseOf } from '../failure.ts'
+import { toResponse } from '../failure.ts'
 import type { OAuthProblem } from '../oauth/errors.ts'
 import { type LaunchRefusal, TOO_MANY } from './refusal.ts'
 
@@ -13,7 +13,7 @@ export interface RefusalWords extends Pick<ErrorPageOptions, 'kind' | 'title' | 
 const NO_RECORD: Html = html`<b>No record was opened.</b> Launch the app again from the patient list.`
 const ASK_SUPPORT: Html = html`<b>No record was opened.</b> If it happens again, tell your support the reference below.`
 
-export function refusalWords(refusal: LaunchRefusal, settings: AppSettings): RefusalWords {
+export function chooseRefusalTexts(refusal: LaunchRefusal, settings: AppSettings): RefusalWords {
   switch (refusal.kind) {
     case 'bad-parameter':
       return {
@@ -52,15 +52,15 @@ export function refusalWords(refusal: LaunchRefusal, settings: AppSettings): Ref
       }
     case 'no-discovery':
       return {
-        status: responseOf(refusal.failure).status,
+        status: toResponse(refusal.failure).status,
         kind: 'away',
         title: 'Patient records cannot be reached',
         text: [
           'The FHIR server that the launch came from does not answer as it should, so the app cannot be opened now.',
           'If this is urgent, use your usual downtime procedure. Otherwise wait a moment and launch the app again.',
         ],
-        code: `${responseOf(refusal.failure).status}`,
-        reason: responseOf(refusal.failure).body.issue[0]?.details.text ?? '',
+        code: `${toResponse(refusal.failure).status}`,
+        reason: toResponse(refusal.failure).body.issue[0]?.details.text ?? '',
       }
     case 'too-many-launches':
       return {

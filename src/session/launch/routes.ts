@@ -1,17 +1,17 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { errorPage } from '../../web/index.ts'
 import type { AppContext } from '../context.ts'
-import { isSampleData, portalUrl } from '../places.ts'
+import { getPortalUrl, isSampleData } from '../portal-url.ts'
 import { beginLaunch } from './begin-launch.ts'
 import { finishLaunch } from './finish-launch.ts'
-import { launchCookie, makeRoom } from './pending-launch.ts'
+import { makeRoom, planLaunchCookie } from './pending-launch.ts'
 import { describeRefusal, findLongParameter, type LaunchRefusal } from './refusal.ts'
-import { refusalWords } from './refusal-page.ts'
+import { chooseRefusalTexts } from './refusal-page.ts'
 
 type Query = Readonly<Record<string, unknown>>
 
 /** `/launch` and `/callback`. No HEAD: both change something. */
-export function launchRoutes(app: FastifyInstance, context: AppContext): void {
+export function addLaunchRoutes(app: FastifyInstance, context: AppContext): void {
   app.get<{ Querystring: Query }>('/launch', { exposeHeadRoute: false }, async (request, reply) => {
     const begun = findLongParameter(request.query) ?? (await beginLaunch(context, request.query, request.ip))
     if (begun.kind !== 'begun') return sendRefusal(context, reply, begun)
@@ -30,7 +30,7 @@ export function launchRoutes(app: FastifyInstance, context: AppContext): void {
         kind: 'unknown-state',
         check: 'parameter state is missing or repeated',
       })
-    const launch = launchCookie(context, state)
+    const launch = planLaunchCookie(context, state)
     const session = context.sessionCookie
     const finished = await finishLaunch(context, {
       search: request.url.slice(request.url.indexOf('?')),
@@ -47,14 +47,14 @@ export function launchRoutes(app: FastifyInstance, context: AppContext): void {
 }
 
 function sendRefusal(context: AppContext, reply: FastifyReply, refusal: LaunchRefusal): FastifyReply {
-  const { status, ...words } = refusalWords(refusal, context.settings)
+  const { status, ...words } = chooseRefusalTexts(refusal, context.settings)
   const check = describeRefusal(refusal, context.settings.app.issuers)
   reply.log.warn({ refusal: refusal.kind, code: words.code, check }, 'Launch refused')
   const page = errorPage({
     ...words,
     reference: reply.request.id,
     now: context.clock(),
-    actions: [{ href: portalUrl(context.settings), text: 'Go to patients' }],
+    actions: [{ href: getPortalUrl(context.settings), text: 'Go to patients' }],
     bar: { kind: 'app' },
     site: 'Demo app',
     sampleData: isSampleData(context.settings),

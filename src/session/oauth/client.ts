@@ -16,7 +16,7 @@ import type { AppContext } from '../context.ts'
  * `openid-client` for one auth server. The id_token's signature is checked against the key set although it comes
  * straight from the token endpoint. Plain http only where the FHIR base itself was configured with it.
  */
-export async function oauthClient(
+export async function createOAuthClient(
   context: AppContext,
   fhirBaseUrl: string,
   metadata: ServerMetadata,

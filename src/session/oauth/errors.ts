@@ -12,7 +12,7 @@ export type OAuthProblem =
   | { readonly kind: 'unacceptable'; readonly code: string; readonly check: string }
 
 /** What an error of `openid-client` means. Nothing of the answer's content is taken over but the OAuth error. */
-export function oauthProblem(error: unknown): OAuthProblem {
+export function toOAuthProblem(error: unknown): OAuthProblem {
   if (error instanceof AuthorizationResponseError) return refused(error.error, error.error_description)
   if (error instanceof ResponseBodyError)
     return error.status >= 500 || error.status === 429

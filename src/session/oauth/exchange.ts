@@ -1,7 +1,7 @@
 import { authorizationCodeGrant, type ServerMetadata } from 'openid-client'
 import type { AppContext } from '../context.ts'
-import { oauthClient } from './client.ts'
-import { type OAuthProblem, oauthProblem } from './errors.ts'
+import { createOAuthClient } from './client.ts'
+import { type OAuthProblem, toOAuthProblem } from './errors.ts'
 import { describeTokenFault, readTokenGrant, type TokenGrant } from './token-grant.ts'
 
 /** Who signed in, by the validated id_token. */
@@ -40,7 +40,7 @@ export async function exchangeCode(context: AppContext, request: ExchangeRequest
     if (!grant) return { kind: 'unacceptable', code: 'TOKEN_RESPONSE', check: describeTokenFault(response) }
     return { kind: 'granted', grant, identity: identityOf(response.claims()) }
   } catch (error) {
-    const problem = oauthProblem(error)
+    const problem = toOAuthProblem(error)
     return !asked && problem.kind === 'unacceptable' && problem.code === 'OAUTH_INVALID_RESPONSE'
       ? { kind: 'bad-callback', code: problem.code, check: problem.check }
       : problem
@@ -50,11 +50,16 @@ export async function exchangeCode(context: AppContext, request: ExchangeRequest
 async function redeem(context: AppContext, request: ExchangeRequest) {
   const { state: expectedState, nonce: expectedNonce, codeVerifier: pkceCodeVerifier } = request
   let answered: Response | undefined
-  const client = await oauthClient(context, request.fhirBaseUrl, request.metadata, async (input, init) => {
-    const response = await context.fetch(input, init)
-    answered ??= response.clone()
-    return response
-  })
+  const client = await createOAuthClient(
+    context,
+    request.fhirBaseUrl,
+    request.metadata,
+    async (input, init) => {
+      const response = await context.fetch(input, init)
+      answered ??= response.clone()
+      return response
+    },
+  )
   if (!asksForIdentity(context.settings.app.scope))
     return authorizationCodeGrant(client, request.callbackUrl, { expectedState, pkceCodeVerifier })
   try {
@@ -63,7 +68,7 @@ async function redeem(context: AppContext, request: ExchangeRequest) {
   } catch (error) {
     if (!(answered && (await grantsNoIdentity(answered.clone())))) throw error
     // `openid` was asked for and not granted: the same answer, read as plain OAuth. A code is never sent twice.
-    const again = await oauthClient(
+    const again = await createOAuthClient(
       context,
       request.fhirBaseUrl,
       request.metadata,

@@ -2,8 +2,8 @@ import { refreshTokenGrant } from 'openid-client'
 import type { AppContext } from '../context.ts'
 import { type Failure, fail, type Result, succeed } from '../failure.ts'
 import type { Session } from '../sessions/session.ts'
-import { oauthClient } from './client.ts'
-import { type OAuthProblem, oauthProblem } from './errors.ts'
+import { createOAuthClient } from './client.ts'
+import { type OAuthProblem, toOAuthProblem } from './errors.ts'
 import { describeTokenFault, readTokenGrant, type TokenGrant } from './token-grant.ts'
 
 /** Buys new tokens with a refresh token. `session-over` when the auth server no longer gives any for it. */
@@ -18,7 +18,7 @@ export async function redeemRefreshToken(
   if (found.value.issuer !== session.issuer)
     return refuse(context, session, `smart-configuration issuer, expected ${session.issuer}`)
   try {
-    const client = await oauthClient(context, session.fhirBaseUrl, found.value)
+    const client = await createOAuthClient(context, session.fhirBaseUrl, found.value)
     const response = await refreshTokenGrant(client, refreshToken)
     const grant = readTokenGrant(response)
     if (!grant) return refuse(context, session, describeTokenFault(response))
@@ -27,7 +27,7 @@ export async function redeemRefreshToken(
       return refuse(context, session, 'token response patient, expected the patient of the session')
     return succeed(grant)
   } catch (error) {
-    const problem = oauthProblem(error)
+    const problem = toOAuthProblem(error)
     logRefusal(context, session, problem.kind, checkOf(problem))
     return fail(failureOf(problem))
   }

@@ -2,7 +2,7 @@ import { tokenRevocation } from 'openid-client'
 import type { AppContext } from '../context.ts'
 import type { Session } from '../sessions/session.ts'
 import { openTokens, type Tokens } from '../sessions/tokens.ts'
-import { oauthClient } from './client.ts'
+import { createOAuthClient } from './client.ts'
 
 type Issued = Pick<Session, 'fhirBaseUrl' | 'issuer'>
 
@@ -17,7 +17,7 @@ export async function revokeTokens(context: AppContext, issued: Issued, tokens: 
   try {
     const found = await context.discovery.find(issued.fhirBaseUrl)
     if (!found.ok || !found.value.revocation_endpoint || found.value.issuer !== issued.issuer) return
-    const client = await oauthClient(context, issued.fhirBaseUrl, found.value)
+    const client = await createOAuthClient(context, issued.fhirBaseUrl, found.value)
     for (const [hint, token] of revocationOrder(tokens))
       await tokenRevocation(client, token, { token_type_hint: hint })
   } catch (error) {

@@ -1,6 +1,6 @@
 import { fail, type Result, succeed } from '../failure.ts'
 import { type Answer, fetchJson } from '../fetch-json.ts'
-import { freshSession } from '../sessions/fresh-session.ts'
+import { refreshSession } from '../sessions/refresh-session.ts'
 import { renewSession } from '../sessions/renew-session.ts'
 import type { Session } from '../sessions/session.ts'
 import { openTokens } from '../sessions/tokens.ts'
@@ -8,7 +8,7 @@ import type { Visit } from './visit.ts'
 
 /** GET on the session's FHIR server with its bearer token. After a 401 the tokens are renewed once and the request is repeated. */
 export async function readFhir(visit: Visit, url: string): Promise<Result<unknown>> {
-  const fresh = await freshSession(visit.context, visit.session)
+  const fresh = await refreshSession(visit.context, visit.session)
   if (!fresh.ok) return fresh
   const first = await ask(visit, fresh.value, url)
   if (first.ok || first.failure.kind !== 'token-refused') return first
@@ -49,9 +49,9 @@ function resultOf(answer: Answer): Result<unknown> {
   if (status === 404 || status === 410) return fail({ kind: 'not-found' })
   if (status === 504) return fail({ kind: 'slow', server: 'FHIR server' })
   if (status >= 500 || status === 429) return fail({ kind: 'away', server: 'FHIR server' })
-  return unexpected(status === 200 ? 'it is not JSON' : `status ${status}`)
+  return failUnexpected(status === 200 ? 'it is not JSON' : `status ${status}`)
 }
 
-export function unexpected(problem: string): ReturnType<typeof fail> {
+export function failUnexpected(problem: string): ReturnType<typeof fail> {
   return fail({ kind: 'unexpected-answer', server: 'FHIR server', problem })
 }

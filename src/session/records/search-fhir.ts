@@ -4,10 +4,10 @@ import { type Result, succeed } from '../failure.ts'
 import { SEARCH_PAGES } from '../limits.ts'
 import type { Session } from '../sessions/session.ts'
 import { SearchBundle } from './bundle.ts'
+import { findNextPage } from './find-next-page.ts'
 import { fitsSchema } from './fits-schema.ts'
-import { nextPage } from './next-page.ts'
 import { isOfPatient } from './of-patient.ts'
-import { readFhir, unexpected } from './read-fhir.ts'
+import { failUnexpected, readFhir } from './read-fhir.ts'
 import type { Visit } from './visit.ts'
 
 /** A search for records of the session's patient. `patient` is always ours: no caller can name another. */
@@ -39,13 +39,13 @@ export async function searchFhir<Schema extends TSchema>(
     visited.add(url)
     const page = await readFhir(visit, url)
     if (!page.ok) return page
-    if (!fitsSchema(SearchBundle, page.value)) return unexpected('it is not a Bundle')
+    if (!fitsSchema(SearchBundle, page.value)) return failUnexpected('it is not a Bundle')
     const matches = matchesOf(page.value, search, visit.session)
-    if (matches === undefined) return unexpected(`a ${search.type} is not as FHIR R4 has it`)
+    if (matches === undefined) return failUnexpected(`a ${search.type} is not as FHIR R4 has it`)
     resources.push(...matches)
     total = Math.max(total, Number(digitsOf(page.value.total ?? 0)))
-    const next = nextPage(page.value, fhirBaseUrl)
-    if (next.kind === 'elsewhere') return unexpected('its next page is at another address')
+    const next = findNextPage(page.value, fhirBaseUrl)
+    if (next.kind === 'elsewhere') return failUnexpected('its next page is at another address')
     if (next.kind === 'last')
       return succeed({ resources: resources.slice(0, search.limit), total: resources.length })
     if (resources.length >= search.limit)
@@ -55,7 +55,7 @@ export async function searchFhir<Schema extends TSchema>(
       })
     url = next.url
   }
-  return unexpected('its pages do not end')
+  return failUnexpected('its pages do not end')
 }
 
 function searchUrl(session: Session, { type, params, limit }: PatientSearch<TSchema>): string {

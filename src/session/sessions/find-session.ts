@@ -1,7 +1,7 @@
 import { sha256 } from '../../store/index.ts'
 import type { AppContext } from '../context.ts'
 import { fail, type Result, succeed } from '../failure.ts'
-import { type Session, sessionOf } from './session.ts'
+import { type Session, toSession } from './session.ts'
 
 /** The live session of a cookie. */
 export async function findSession(context: AppContext, cookie: string | undefined): Promise<Result<Session>> {
@@ -17,6 +17,6 @@ export async function loadSession(context: AppContext, idHash: string): Promise<
     .selectAll()
     .where('id_hash', '=', idHash)
     .executeTakeFirst()
-  const session = row && sessionOf(row)
+  const session = row && toSession(row)
   return session && session.endsAt > context.clock() ? session : undefined
 }

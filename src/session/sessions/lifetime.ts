@@ -12,7 +12,7 @@ export interface TokenLifetime {
  * Renewal starts a little before the end, so that a token does not expire on its way: a tenth of its life, at most
  * 10 s. A token without a stated life is used until the FHIR server refuses it.
  */
-export function lifetimeOf(grant: TokenGrant, now: number): TokenLifetime {
+export function computeLifetime(grant: TokenGrant, now: number): TokenLifetime {
   const life = grant.expiresInSeconds === undefined ? undefined : grant.expiresInSeconds * 1000
   const renewAt = life === undefined ? LATEST : now + life - Math.min(life / 10, MAX_LEEWAY_MS)
   if (grant.tokens.refreshToken === undefined)

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
-import { randomToken, type Schema, sha256 } from '../../store/index.ts'
+import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
 import type { AppContext } from '../context.ts'
 import type { Identity } from '../oauth/exchange.ts'
 import type { TokenGrant } from '../oauth/token-grant.ts'
-import { lifetimeOf } from './lifetime.ts'
-import { type Session, sessionOf } from './session.ts'
+import { computeLifetime } from './lifetime.ts'
+import { type Session, toSession } from './session.ts'
 import { sealTokens } from './tokens.ts'
 
 export interface NewSession {
@@ -31,7 +31,7 @@ export async function openSession(
   context: AppContext,
   opening: NewSession,
 ): Promise<OpenedSession> {
-  const cookie = randomToken()
+  const cookie = createRandomToken()
   const row = rowOf(context, opening, sha256(cookie))
   const replaced = opening.replaces
     ? await trx
@@ -41,13 +41,13 @@ export async function openSession(
         .executeTakeFirst()
     : undefined
   await trx.insertInto('app_session').values(row).execute()
-  return { cookie, opened: sessionOf(row), replaced: replaced && sessionOf(replaced) }
+  return { cookie, opened: toSession(row), replaced: replaced && toSession(replaced) }
 }
 
 function rowOf({ settings, sealer, clock }: AppContext, opening: NewSession, idHash: string) {
   const { grant, identity } = opening
   const now = clock()
-  const { renewAt, renewableUntil } = lifetimeOf(grant, now)
+  const { renewAt, renewableUntil } = computeLifetime(grant, now)
   return {
     id_hash: idHash,
     session_id: randomUUID(),

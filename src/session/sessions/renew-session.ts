@@ -1,14 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { AppContext } from '../context.ts'
 import { fail, type Result, succeed } from '../failure.ts'
-import { renewalClaimMs } from '../limits.ts'
+import { computeRenewalClaimMs } from '../limits.ts'
 import { redeemRefreshToken } from '../oauth/renewal.ts'
 import { revokeTokens } from '../oauth/revocation.ts'
 import type { TokenGrant } from '../oauth/token-grant.ts'
 import { auditSession } from './audit-session.ts'
 import { endSession } from './end-session.ts'
 import { loadSession } from './find-session.ts'
-import { lifetimeOf } from './lifetime.ts'
+import { computeLifetime } from './lifetime.ts'
 import type { Session } from './session.ts'
 import { openTokens, sealTokens } from './tokens.ts'
 
@@ -48,7 +48,7 @@ async function claimRenewal({ store, clock, authTimeoutMs }: AppContext, session
   const now = clock()
   const claimed = await store.db
     .updateTable('app_session')
-    .set({ renewing_until: now + renewalClaimMs(authTimeoutMs) })
+    .set({ renewing_until: now + computeRenewalClaimMs(authTimeoutMs) })
     .where('id_hash', '=', session.idHash)
     .where('token_version', '=', session.tokenVersion)
     .where(({ or, eb }) => or([eb('renewing_until', 'is', null), eb('renewing_until', '<=', now)]))
@@ -83,7 +83,7 @@ async function keepTokens(
 ): Promise<Result<Session>> {
   // An auth server that does not rotate leaves the refresh token out (RFC 6749, 6).
   const renewed = { ...grant, tokens: { refreshToken, ...grant.tokens } }
-  const { renewAt, renewableUntil } = lifetimeOf(renewed, context.clock())
+  const { renewAt, renewableUntil } = computeLifetime(renewed, context.clock())
   const tokensSealed = sealTokens(context.sealer, session.idHash, renewed.tokens)
   const kept = await context.store.db
     .updateTable('app_session')

@@ -28,7 +28,7 @@ export interface Session {
 
 type SessionRow = Selectable<Schema['app_session']>
 
-export function sessionOf(row: SessionRow): Session {
+export function toSession(row: SessionRow): Session {
   const lastEndsAt = Math.min(row.max_expires_at, row.renewable_until ?? row.max_expires_at)
   return {
     idHash: row.id_hash,

@@ -1,5 +1,5 @@
 import type { AppContext } from '../context.ts'
-import { type Session, sessionOf } from './session.ts'
+import { type Session, toSession } from './session.ts'
 
 /** An idle time that is this much short is not worth a write. */
 const GRAIN_MS = 1000
@@ -14,5 +14,5 @@ export async function useSession({ store, settings, clock }: AppContext, session
     .where('idle_expires_at', '<=', idleExpiresAt - GRAIN_MS)
     .returningAll()
     .executeTakeFirst()
-  return row ? sessionOf(row) : session
+  return row ? toSession(row) : session
 }

@@ -1,7 +1,7 @@
 import { type Driver, Kysely, PostgresDialect, type PostgresDialectConfig, PostgresDriver } from 'kysely'
 import pg from 'pg'
 import { type Availability, watchAvailability } from '../availability.ts'
-import { probeStatements } from '../probe.ts'
+import { listProbeStatements } from '../probe.ts'
 import type { Schema } from '../schema.ts'
 import type { OpenedDatabase, StoreOptions } from '../store.ts'
 import { DatabaseUnavailable } from '../unavailable.ts'
@@ -29,7 +29,7 @@ export async function openPostgres(url: string, options: StoreOptions = {}): Pro
     query_timeout: PROBE_MS,
   })
   const availability = watchAvailability({
-    tryWrite: () => inTime(tryWrite(probing, probeStatements(auditRequired))),
+    tryWrite: () => inTime(tryWrite(probing, listProbeStatements(auditRequired))),
     whileInUse: true,
     ...(clock && { clock }),
   })

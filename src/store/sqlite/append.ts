@@ -1,5 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises'
-import { Connection, whenFree } from './database-file.ts'
+import { Connection, retryWhileBusy } from './database-file.ts'
 import type { Turns } from './turns.ts'
 
 type Row = Readonly<Record<string, unknown>>
@@ -26,7 +26,7 @@ export function openAppending(path: string, turns: Turns): Appending {
   async function commit(work: () => void): Promise<void> {
     const giveBack = await turns.take()
     try {
-      await whenFree(() => connection.exec('begin immediate'))
+      await retryWhileBusy(() => connection.exec('begin immediate'))
       runAndCommit(connection, work)
     } finally {
       giveBack()

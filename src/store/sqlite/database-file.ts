@@ -24,7 +24,7 @@ export async function openDatabaseFile(path: string, turnMs = BUSY_MS): Promise<
   const turns = turnsByPath.get(path) ?? new Turns(turnMs)
   turnsByPath.set(path, turns)
   const writes = new Connection(path)
-  await whenFree(() =>
+  await retryWhileBusy(() =>
     writes.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on'),
   )
   const reads = new Connection(path)
@@ -41,7 +41,7 @@ export async function openDatabaseFile(path: string, turnMs = BUSY_MS): Promise<
 }
 
 /** Retries while another process writes, without blocking this one. */
-export async function whenFree<T>(act: () => T): Promise<T> {
+export async function retryWhileBusy<T>(act: () => T): Promise<T> {
   const end = performance.now() + BUSY_MS
   for (;;) {
     try {

@@ -6,7 +6,7 @@ import {
   SelectQueryNode,
 } from 'kysely'
 import type { Availability } from '../availability.ts'
-import { type DatabaseFile, whenFree } from './database-file.ts'
+import { type DatabaseFile, retryWhileBusy } from './database-file.ts'
 
 /**
  * Kysely's own driver keeps everything on one connection, where a query of another request would join a transaction
@@ -77,7 +77,7 @@ class SqliteSession implements DatabaseConnection {
 
   async begin(): Promise<void> {
     this.#giveBack = await this.#file.turns.take()
-    await whenFree(() => this.#file.writes.exec('begin immediate'))
+    await retryWhileBusy(() => this.#file.writes.exec('begin immediate'))
   }
 
   end(): void {
@@ -90,7 +90,7 @@ class SqliteSession implements DatabaseConnection {
     if (SelectQueryNode.is(query.query)) return this.#file.reads.run(query)
     const giveBack = await this.#file.turns.take()
     try {
-      return await whenFree(() => this.#file.writes.run<Row>(query))
+      return await retryWhileBusy(() => this.#file.writes.run<Row>(query))
     } finally {
       giveBack()
     }

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
 import { watchAvailability } from '../availability.ts'
 import { makeFolder } from '../folder.ts'
-import { probeStatements } from '../probe.ts'
+import { listProbeStatements } from '../probe.ts'
 import type { Schema } from '../schema.ts'
 import type { OpenedDatabase, StoreOptions } from '../store.ts'
 import { DatabaseUnavailable } from '../unavailable.ts'
@@ -30,7 +30,7 @@ export async function openSqlite(
   const opened = statSync(absolute).ino
   const appending = openAppending(absolute, file.turns)
   const availability = watchAvailability({
-    tryWrite: () => appending.run(probeStatements(auditRequired)),
+    tryWrite: () => appending.run(listProbeStatements(auditRequired)),
     ...(clock && { clock }),
   })
   const db = new Kysely<Schema>({

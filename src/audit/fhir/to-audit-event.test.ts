@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { matches, patientsOf, validate } from '../../fhir/index.ts'
 import type { KeptRecord } from '../index.ts'
-import { actionOf, typeOf } from './codes.ts'
-import { auditEventOf } from './resource.ts'
+import { findAction, findEventType } from './codes.ts'
+import { toAuditEvent } from './to-audit-event.ts'
 
 const BASE = 'http://fhir.test/fhir'
 
@@ -93,21 +93,21 @@ const INTERACTIONS = [
 describe('auditEventOf', () => {
   for (const interaction of INTERACTIONS) {
     it(`makes a valid AuditEvent of ${interaction}`, () => {
-      assert.deepEqual(validate(auditEventOf({ ...full, interaction })), [])
-      assert.deepEqual(validate(auditEventOf({ ...bare, interaction, allowed: false, status: 401 })), [])
-      assert.deepEqual(validate(auditEventOf({ ...bare, interaction, repeats: 7 })), [])
+      assert.deepEqual(validate(toAuditEvent({ ...full, interaction })), [])
+      assert.deepEqual(validate(toAuditEvent({ ...bare, interaction, allowed: false, status: 401 })), [])
+      assert.deepEqual(validate(toAuditEvent({ ...bare, interaction, repeats: 7 })), [])
     })
   }
   for (const kind of KINDS) {
     it(`makes a valid AuditEvent of ${kind}`, () => {
-      assert.deepEqual(validate(auditEventOf({ ...full, kind })), [])
-      assert.deepEqual(validate(auditEventOf({ ...bare, kind })), [])
-      assert.deepEqual(validate(auditEventOf({ ...full, kind, client_id: null, reason: 'Why' })), [])
+      assert.deepEqual(validate(toAuditEvent({ ...full, kind })), [])
+      assert.deepEqual(validate(toAuditEvent({ ...bare, kind })), [])
+      assert.deepEqual(validate(toAuditEvent({ ...full, kind, client_id: null, reason: 'Why' })), [])
     })
   }
 
   it('is found by what it is about, and is in the compartment of its patient alone', () => {
-    const event = auditEventOf(full)
+    const event = toAuditEvent(full)
     assert.deepEqual([...patientsOf(event, BASE)], ['juniper'])
     const found: readonly (readonly [string, string])[] = [
       ['date', 'ge2026-11-13'],
@@ -128,7 +128,7 @@ describe('auditEventOf', () => {
 
   it('calls the one a requestor who did it: of tokens the app, or who sent what is of it, never the user', () => {
     const requestors = (record: Partial<KeptRecord>) => {
-      const { agent } = auditEventOf({ ...full, ...record }) as unknown as {
+      const { agent } = toAuditEvent({ ...full, ...record }) as unknown as {
         agent: { requestor: boolean; who?: { identifier: { value: string } }; network?: object }[]
       }
       assert.equal(agent.filter(it => it.requestor).length, 1)
@@ -148,19 +148,19 @@ describe('auditEventOf', () => {
   })
 
   it('names each patient of several, and that there are others', () => {
-    const event = auditEventOf({ ...full, patient_id: null, patients: ' juniper ashlar * ' })
+    const event = toAuditEvent({ ...full, patient_id: null, patients: ' juniper ashlar * ' })
     assert.deepEqual([...patientsOf(event, BASE)].sort(), ['ashlar', 'juniper'])
     assert.match(JSON.stringify(event.entity), /Patients who are not named/)
     assert.deepEqual(validate(event), [])
   })
 
   it('says how it ended', () => {
-    const outcome = (allowed: boolean, status: number) => auditEventOf({ ...full, allowed, status }).outcome
+    const outcome = (allowed: boolean, status: number) => toAuditEvent({ ...full, allowed, status }).outcome
     assert.equal(outcome(true, 200), '0')
     assert.equal(outcome(true, 404), '4')
     assert.equal(outcome(false, 403), '4')
     assert.equal(outcome(true, 503), '8')
-    const refused = auditEventOf({ ...full, allowed: false, status: 403, reason: 'No granted scope' })
+    const refused = toAuditEvent({ ...full, allowed: false, status: 403, reason: 'No granted scope' })
     assert.equal(refused.outcomeDesc, 'Refused (403): No granted scope')
   })
 })
@@ -176,19 +176,19 @@ describe('actionOf', () => {
     batch: 'E',
   }
   for (const [interaction, action] of Object.entries(actions)) {
-    it(`is ${action} for ${interaction}`, () => assert.equal(actionOf('fhir', interaction), action))
+    it(`is ${action} for ${interaction}`, () => assert.equal(findAction('fhir', interaction), action))
   }
-  it('is execute for a login', () => assert.equal(actionOf('login', null), 'E'))
+  it('is execute for a login', () => assert.equal(findAction('login', null), 'E'))
 })
 
 describe('typeOf', () => {
   it('calls a login what DICOM calls it', () => {
-    const [type, subtype] = typeOf('login', null)
+    const [type, subtype] = findEventType('login', null)
     assert.deepEqual([type.code, subtype.code], ['110114', '110122'])
   })
 
   it('tells a batch from a transaction', () => {
-    assert.equal(typeOf('fhir', 'batch')[1].code, 'batch')
-    assert.equal(typeOf('fhir', 'transaction')[1].code, 'transaction')
+    assert.equal(findEventType('fhir', 'batch')[1].code, 'batch')
+    assert.equal(findEventType('fhir', 'transaction')[1].code, 'transaction')
   })
 })

@@ -1,7 +1,7 @@
 import type { AppSettings } from './context.ts'
 
 /** Where patients are picked. */
-export function portalUrl({ issuerUrl }: AppSettings): string {
+export function getPortalUrl({ issuerUrl }: AppSettings): string {
   return `${issuerUrl}/portal`
 }
 

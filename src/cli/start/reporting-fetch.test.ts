@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createLogger } from '../../web/index.ts'
-import { tellingFetch } from './telling-fetch.ts'
+import { createReportingFetch } from './reporting-fetch.ts'
 
 const untrusted = new TypeError('fetch failed', {
   cause: Object.assign(new Error('unable to verify'), { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' }),
@@ -12,7 +12,7 @@ describe('tellingFetch', () => {
     const lines: string[] = []
     const logger = createLogger({ destination: { write: line => lines.push(line) } })
     const answers = [untrusted, untrusted, new DOMException('late', 'TimeoutError'), undefined, undefined]
-    const fetch = tellingFetch(async () => {
+    const fetch = createReportingFetch(async () => {
       const answer = answers.shift()
       if (answer) throw answer
       return new Response()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { relayedConfiguration } from './relayed-configuration.ts'
+import { relayConfiguration } from './relay-configuration.ts'
 
 const URL = 'https://idp.test/.well-known/smart-configuration'
 const FIRST = {
@@ -12,7 +12,7 @@ const FIRST = {
 function relayed(answers: (() => Response)[]) {
   let now = 0
   const warned: string[] = []
-  const configuration = relayedConfiguration({
+  const configuration = relayConfiguration({
     url: URL,
     fetch: async asked => {
       assert.equal(asked, URL)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseInteraction } from '../../fhir/index.ts'
-import { requestText } from './request-text.ts'
+import { formatRequest } from './format-request.ts'
 
 function kept(line: string): string {
   const [method = '', address = ''] = line.split(/ (.*)/s)
@@ -14,7 +14,7 @@ function kept(line: string): string {
     headers: form ? { 'content-type': 'application/x-www-form-urlencoded' } : {},
     form: form ? query : undefined,
   })
-  return requestText(interaction, address)
+  return formatRequest(interaction, address)
 }
 
 describe('requestText', () => {

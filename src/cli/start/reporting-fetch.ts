@@ -12,7 +12,10 @@ const UNTRUSTED: ReadonlySet<string> = new Set([
  * A `fetch` that says in the log why another server cannot be reached, once until it answers again: callers go on without
  * it, and without this line nobody learns of a certificate that is not trusted. Only origins: addresses carry secrets.
  */
-export function tellingFetch(fetch: typeof globalThis.fetch, logger: Logger): typeof globalThis.fetch {
+export function createReportingFetch(
+  fetch: typeof globalThis.fetch,
+  logger: Logger,
+): typeof globalThis.fetch {
   const told = new Map<string, string>()
   return async (input, init) => {
     const { origin } = new URL(input instanceof Request ? input.url : input)

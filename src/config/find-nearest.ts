@@ -1,5 +1,5 @@
 /** The name that was probably meant, or undefined when none is near. */
-export function nearest(name: string, names: readonly string[]): string | undefined {
+export function findNearest(name: string, names: readonly string[]): string | undefined {
   const written = name.toLowerCase()
   const begun = names.find(candidate => written.length > 8 && candidate.toLowerCase().startsWith(written))
   if (begun !== undefined) return begun

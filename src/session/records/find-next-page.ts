@@ -3,7 +3,7 @@ import type { SearchBundle } from './bundle.ts'
 /**
  * The URL of a Bundle's next page; `elsewhere` if it is not below the FHIR base, where the token must not be sent (API-12).
  */
-export function nextPage(
+export function findNextPage(
   { link = [] }: SearchBundle,
   fhirBaseUrl: string,
 ):

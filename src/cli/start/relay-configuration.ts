@@ -21,7 +21,7 @@ const RETRY_MS = 2_000
 const TIMEOUT_MS = 5_000
 
 /** For a site whose tokens come from elsewhere: apps that read `.well-known/smart-configuration` are led there. */
-export function relayedConfiguration({ url, fetch, clock, warn }: RelayedOptions): RelayedConfiguration {
+export function relayConfiguration({ url, fetch, clock, warn }: RelayedOptions): RelayedConfiguration {
   const cache = createCachedFetch<object | undefined>({
     clock,
     async fetch(_url, previous) {

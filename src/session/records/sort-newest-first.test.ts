@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { newestFirst } from './newest-first.ts'
+import { sortNewestFirst } from './sort-newest-first.ts'
 
 describe('newestFirst', () => {
-  const order = (...dates: (string | undefined)[]) => newestFirst(dates, date => date)
+  const order = (...dates: (string | undefined)[]) => sortNewestFirst(dates, date => date)
 
   it('puts the newest first and what has no date last, in the order it came', () => {
     assert.deepEqual(order(undefined, '2020-01-01', 'never', '2024-05-01', '2019'), [
@@ -25,7 +25,7 @@ describe('newestFirst', () => {
   it('keeps the order of equal dates', () => {
     const items = [1, 2, 3].map(id => ({ id, date: '2024-05-01' }))
     assert.deepEqual(
-      newestFirst(items, ({ date }) => date).map(({ id }) => id),
+      sortNewestFirst(items, ({ date }) => date).map(({ id }) => id),
       [1, 2, 3],
     )
   })

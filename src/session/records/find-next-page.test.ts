@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { nextPage } from './next-page.ts'
+import { findNextPage } from './find-next-page.ts'
 
 const BASE = 'https://fhir.example/r4'
 
 function next(url: string) {
-  return nextPage(
+  return findNextPage(
     {
       resourceType: 'Bundle',
       link: [
@@ -19,7 +19,7 @@ function next(url: string) {
 
 describe('nextPage', () => {
   it('is the last where there is no next link', () => {
-    assert.deepEqual(nextPage({ resourceType: 'Bundle' }, BASE), { kind: 'last' })
+    assert.deepEqual(findNextPage({ resourceType: 'Bundle' }, BASE), { kind: 'last' })
   })
 
   for (const [url, resolved] of [

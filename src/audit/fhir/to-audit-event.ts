@@ -1,12 +1,12 @@
 import { isResourceType, type Resource } from '../../fhir/index.ts'
 import { OUTCOME_UNKNOWN } from '../delivery.ts'
-import { patientsFiled } from '../record.ts'
+import { readFiledPatients } from '../record.ts'
 import type { KeptRecord } from '../trail/find.ts'
-import { actionOf, type Coding, OWN, typeOf } from './codes.ts'
+import { type Coding, findAction, findEventType, OWN } from './codes.ts'
 
 /** A record as FHIR R4 has it. */
-export function auditEventOf(record: KeptRecord): Resource {
-  const [type, subtype] = typeOf(record.kind, record.interaction)
+export function toAuditEvent(record: KeptRecord): Resource {
+  const [type, subtype] = findEventType(record.kind, record.interaction)
   const instant = new Date(record.at).toISOString()
   const entity = entitiesOf(record)
   return {
@@ -15,7 +15,7 @@ export function auditEventOf(record: KeptRecord): Resource {
     meta: { lastUpdated: instant },
     type,
     subtype: [subtype],
-    action: actionOf(record.kind, record.interaction),
+    action: findAction(record.kind, record.interaction),
     recorded: instant,
     outcome: outcomeOf(record),
     outcomeDesc: descriptionOf(record),
@@ -46,7 +46,7 @@ function descriptionOf({ allowed, status, reason, repeats }: KeptRecord): string
   if (status === OUTCOME_UNKNOWN) return reason ?? 'Outcome unknown'
   const word = allowed ? 'Allowed' : 'Refused'
   const text = reason === null ? `${word} (${status})` : `${word} (${status}): ${reason}`
-  return repeats === null ? text : `${text} (${moreText(repeats)} within a minute)`
+  return repeats === null ? text : `${text} (${formatRepeats(repeats)} within a minute)`
 }
 
 function agentsOf(record: KeptRecord): readonly object[] {
@@ -82,7 +82,7 @@ function userOf({ subject, fhir_user }: KeptRecord): object | undefined {
 
 function entitiesOf(record: KeptRecord): readonly object[] {
   const { resource_type: type, resource_id: id } = record
-  const { patients, hasOthers } = patientsFiled(record)
+  const { patients, hasOthers } = readFiledPatients(record)
   const person = { type: ENTITY_TYPES.person, role: ENTITY_ROLES.patient }
   const entities: object[] = patients.map(it => ({ what: { reference: `Patient/${it}` }, ...person }))
   if (hasOthers) entities.push({ ...person, description: 'Patients who are not named' })
@@ -110,7 +110,7 @@ function requestEntity({ method, request }: KeptRecord): object {
 }
 
 /** Describes how many further requests a record stands for. */
-export function moreText(repeats: number): string {
+export function formatRepeats(repeats: number): string {
   return repeats === 1 ? '1 more like it' : `${repeats} more like it`
 }
 

@@ -2,8 +2,8 @@ import { isRecord } from '../../fhir/index.ts'
 import type { Grant } from '../../smart/index.ts'
 import { OTHERS } from '../record.ts'
 import type { AuditedRequest } from './audited-request.ts'
-import { namedPatients } from './named-patients.ts'
-import { type Ground, patientsAt, patientsIn, patientsInText } from './patients-in.ts'
+import { findNamedPatients } from './find-named-patients.ts'
+import { findPatientsAt, findPatientsIn, findPatientsInText, type PatientLookup } from './patients-in.ts'
 
 /** How many patients an event names; of more it says that there are others. */
 const MOST = 100
@@ -12,10 +12,10 @@ const MOST = 100
  * The patients whose data an exchange carried or changed: an event is filed under these, never under whom the token was
  * launched for. A request that came to nothing is filed under the token's own patient, where it asked for that one.
  */
-export function patientsConcerned(exchange: AuditedRequest, fhirBaseUrl: string): readonly string[] {
+export function findPatients(exchange: AuditedRequest, fhirBaseUrl: string): readonly string[] {
   const { grant, by, interaction, refusal, status } = exchange
   if (by === 'public') return []
-  const named = namedPatients(interaction)
+  const named = findNamedPatients(interaction)
   const only = grant && by !== 'fhirUser' ? onlyPatientOf(grant) : undefined
   // The request line would tell who may read the trail of this patient whom else the app asked for.
   if (only !== undefined) return named.every(it => it === only) ? [only] : [only, OTHERS]
@@ -23,11 +23,11 @@ export function patientsConcerned(exchange: AuditedRequest, fhirBaseUrl: string)
   const touched = isDone ? touchedBy(exchange, { fhirBaseUrl, kept: exchange.kept }) : []
   if (touched.length === 0)
     return named.length > 0 && named.every(it => it === grant?.patient) ? named.slice(0, 1) : []
-  return listOf(named.every(it => touched.includes(it)) ? touched : [...touched, OTHERS])
+  return limitPatients(named.every(it => touched.includes(it)) ? touched : [...touched, OTHERS])
 }
 
 /** Each once, not too many, and `OTHERS` last. */
-export function listOf(patients: readonly string[]): readonly string[] {
+export function limitPatients(patients: readonly string[]): readonly string[] {
   const all = new Set(patients)
   const hasOthers = all.delete(OTHERS)
   const list = [...all]
@@ -39,10 +39,10 @@ function onlyPatientOf({ patient, scopes }: Grant): string | undefined {
   return scopes.every(it => it.kind === 'plain' || it.context === 'patient') ? patient : undefined
 }
 
-function touchedBy(exchange: AuditedRequest, ground: Ground): readonly string[] {
+function touchedBy(exchange: AuditedRequest, ground: PatientLookup): readonly string[] {
   const { interaction, body, resource, status } = exchange
   const isEmpty = body === undefined && resource === undefined
-  const carried = body === undefined ? patientsIn(resource, ground) : patientsInText(body, ground)
+  const carried = body === undefined ? findPatientsIn(resource, ground) : findPatientsInText(body, ground)
   switch (interaction.kind) {
     case 'create':
     case 'update':
@@ -59,7 +59,7 @@ function touchedBy(exchange: AuditedRequest, ground: Ground): readonly string[] 
       return placesOf(exchange, ground, false)
     case 'read':
     case 'vread':
-      return isEmpty ? patientsAt(`${interaction.type}/${interaction.id}`, ground) : carried
+      return isEmpty ? findPatientsAt(`${interaction.type}/${interaction.id}`, ground) : carried
     case 'misunderstood':
     case 'bundle':
       return carried
@@ -68,18 +68,18 @@ function touchedBy(exchange: AuditedRequest, ground: Ground): readonly string[] 
   }
 }
 
-function sentBy({ sent, interaction }: AuditedRequest, ground: Ground): readonly string[] {
+function sentBy({ sent, interaction }: AuditedRequest, ground: PatientLookup): readonly string[] {
   const id = 'id' in interaction ? { id: interaction.id } : {}
-  return isRecord(sent) ? patientsIn({ ...sent, ...id }, ground) : []
+  return isRecord(sent) ? findPatientsIn({ ...sent, ...id }, ground) : []
 }
 
 /** Whose the resource is that was written, and was before; where that is told already, it need not be found again. */
-function placesOf(exchange: AuditedRequest, ground: Ground, isTold: boolean): readonly string[] {
+function placesOf(exchange: AuditedRequest, ground: PatientLookup, isTold: boolean): readonly string[] {
   const { interaction, location, before } = exchange
   const own =
     'id' in interaction && 'type' in interaction ? `${interaction.type}/${interaction.id}` : undefined
   const address = location ?? own
-  const found = address === undefined ? [OTHERS] : patientsAt(address, ground)
-  const earlier = patientsIn(before, ground)
+  const found = address === undefined ? [OTHERS] : findPatientsAt(address, ground)
+  const earlier = findPatientsIn(before, ground)
   return isTold || before ? [...earlier, ...found.filter(it => it !== OTHERS)] : found
 }

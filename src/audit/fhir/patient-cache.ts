@@ -9,7 +9,7 @@ export interface KnownPatients<P> extends PanelMembership {
 }
 
 /** Asks about each patient once: the same few come again and again. */
-export function knownPatients<P extends AnyProblem>(
+export function createPatientCache<P extends AnyProblem>(
   filter: AccessFilter,
   rosterOf: FindPanelMembership<P>,
 ): KnownPatients<P> {

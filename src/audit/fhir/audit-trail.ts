@@ -3,9 +3,9 @@ import { type Access, type AccessFilter, type FindPanelMembership, failHidden } 
 import type { Store } from '../../store/index.ts'
 import { findRecords } from '../trail/find.ts'
 import { isShown } from './is-shown.ts'
-import { knownPatients } from './known-patients.ts'
-import { auditEventOf } from './resource.ts'
+import { createPatientCache } from './patient-cache.ts'
 import { searchAudit } from './search.ts'
+import { toAuditEvent } from './to-audit-event.ts'
 
 /** The trail as FHIR, for a FHIR server to answer `AuditEvent` from, whatever its own data or its upstream hold. */
 export interface AuditTrail {
@@ -27,7 +27,7 @@ export function isAboutAudit(interaction: Interaction): boolean {
   return 'type' in interaction && interaction.type === 'AuditEvent' && interaction.kind !== 'operation'
 }
 
-export function auditTrail(store: Store, fhirBaseUrl: string): AuditTrail {
+export function openAuditTrail(store: Store, fhirBaseUrl: string): AuditTrail {
   return {
     async answer({ interaction, access, rosterOf, lenient = false }) {
       switch (interaction.kind) {
@@ -72,8 +72,8 @@ async function read<P extends AnyProblem>(
 ) {
   const number = /^\d{1,15}$/.test(id) ? Number(id) : -1
   const [record] = await findRecords(store, { id: number, limit: 1 })
-  const resource = record && auditEventOf(record)
-  const known = knownPatients(filter, rosterOf)
+  const resource = record && toAuditEvent(record)
+  const known = createPatientCache(filter, rosterOf)
   const problem = record && (await known.learn([record]))
   if (problem) return problem
   if (resource && isShown(record, resource, filter, fhirBaseUrl, known))

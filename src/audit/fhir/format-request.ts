@@ -2,7 +2,7 @@ import type { Interaction, Misunderstood, Params } from '../../fhir/index.ts'
 import { HIDDEN, shownValue } from './shown-value.ts'
 
 /** What was asked, below the FHIR base, as it may be kept: `Patient?name=…&_count=20`. */
-export function requestText(interaction: Interaction | Misunderstood, address = ''): string {
+export function formatRequest(interaction: Interaction | Misunderstood, address = ''): string {
   if (interaction.kind === 'misunderstood') return strangeAddress(address)
   const path = pathOf(interaction)
   const type = 'type' in interaction && interaction.type !== '*' ? interaction.type : undefined

@@ -5,7 +5,7 @@ const PATIENT_PARAMETER = /^(?:patient|subject)(?::Patient)?(?:\._id)?$/
 const PATIENT_VALUE = /^(?:(?:.*\/)?Patient\/)?([A-Za-z0-9.-]{1,64})$/
 
 /** The patients whom a request names, whatever came of it; `OTHERS` where it names resources whose patients it does not. */
-export function namedPatients(interaction: Interaction | Misunderstood): readonly string[] {
+export function findNamedPatients(interaction: Interaction | Misunderstood): readonly string[] {
   if ('compartment' in interaction) return [interaction.id, ...inParams(interaction)]
   if ('id' in interaction && 'type' in interaction && interaction.type === 'Patient')
     return interaction.id === undefined ? [] : [interaction.id]
