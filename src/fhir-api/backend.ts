@@ -1,10 +1,13 @@
 import type { AuditRecord, Finished } from '../audit/index.ts'
 import type { Resource } from '../fhir/index.ts'
 import type { Panel, PanelMembership } from '../smart/index.ts'
+import type { AccessCache } from './access/access-cache.ts'
 import type { Context } from './context.ts'
 import type { Failure } from './failure.ts'
+import type { Cursor, Pages } from './paging/pages.ts'
 import type { FhirRequest } from './request.ts'
 import type { FhirResponse } from './response.ts'
+import type { SearchEntry } from './search-page.ts'
 import type { StoredVersion } from './stored-version.ts'
 
 /** SQLite returns at once, an upstream server later. */
@@ -14,6 +17,12 @@ export type Awaitable<T> = T | Promise<T>
 export interface FhirBackend {
   /** The backend on behalf of one request, the entries of a Bundle included. */
   forRequest(request: FhirRequest): BackendSession
+  /** The CapabilityStatement as JSON. */
+  capabilities(): Awaitable<string | Failure>
+  readonly pages: Pages
+  readonly accessCache: AccessCache
+  /** Types that are never taken from this backend. */
+  readonly excludedTypes?: ReadonlySet<string>
   /** The stored content of a resource, for the audit trail, where the backend has it at hand. */
   readonly findStored?: Finished['kept']
 }
@@ -26,6 +35,10 @@ export interface BackendSession {
    * where nothing may be shown, so that an absent resource and a refused one take the same time.
    */
   readLast?(type: string, id: string): Awaitable<Resource | undefined | Failure>
+  /** The response of another server as it is, where nothing in it has to be inspected; undefined where it has to be. */
+  passThrough?(request: FhirRequest, cursor?: Cursor): Awaitable<FhirResponse | Failure | undefined>
+  /** DocumentReferences within the caller's access that name a Binary; none where they cannot be found. */
+  findDocuments(binaryId: string): Awaitable<readonly SearchEntry[]>
   /** Which of these patients are on the panels. */
   panelMembers(panels: readonly Panel[], patients: ReadonlySet<string>): Awaitable<PanelMembership | Failure>
   /** Resolves when everything that this session has read or written is durable. */

@@ -1,7 +1,9 @@
 import type { Interaction } from '../fhir/index.ts'
 import type { VersionAccess } from '../smart/index.ts'
-import type { BackendSession } from './backend.ts'
+import type { AccessCache } from './access/access-cache.ts'
+import type { BackendSession, FhirBackend } from './backend.ts'
 import type { Failure } from './failure.ts'
+import type { Pages } from './paging/pages.ts'
 import type { FhirRequest } from './request.ts'
 import type { FhirResponse } from './response.ts'
 
@@ -11,6 +13,11 @@ export interface Context {
   readonly baseUrl: string
   readonly session: BackendSession
   readonly versionAccess: VersionAccess
+  readonly accessCache: AccessCache
+  readonly pages: Pages
+  /** Types that are never taken from the backend. */
+  readonly excludedTypes: ReadonlySet<string> | undefined
+  readonly capabilities: FhirBackend['capabilities']
   /** The content of `.well-known/smart-configuration`. */
   readonly smartConfiguration: () => object
   readonly clock: () => number

@@ -10,6 +10,10 @@ export interface StoredVersion {
   /** Milliseconds since 1970. */
   readonly lastModified: number | undefined
   readonly deleted: boolean
+  /** Whether the backend wrote the text itself, so that it is this resource. */
+  readonly isTrusted: boolean
+  /** Grows with every write of a resource, as far as the backend knows; NaN where it does not. */
+  readonly order: number
   /**
    * JSON as stored. Of a deleted resource, its last content: a deletion is checked by it. Undefined where the backend
    * does not return it with the deletion; `readLast` may.

@@ -11,7 +11,6 @@ export {
   type GrantedAccess,
   isClinician,
 } from './access.ts'
-export { type AccessCache, type CachedAccess, computeDigest, createAccessCache } from './access-cache.ts'
 export {
   type Access,
   type AccessFilter,

@@ -14,32 +14,28 @@ import { bundle, type Commit } from './interactions/bundle.ts'
 import type { Problem } from './problem.ts'
 import type { Outbox } from './repository/outbox.ts'
 import { resourceOf } from './repository/stored.ts'
-import { SqliteVersion } from './stored-version.ts'
+import { SqliteSession } from './session.ts'
 
 /** The resources in one SQLite file as a backend of the FHIR API. */
 export function createBackend(context: Context, outbox: Outbox | undefined): FhirBackend {
-  const { repository } = context
-  const { database } = repository
   return {
-    forRequest() {
-      const failuresBefore = database.countFailures()
-      const session: BackendSession = {
-        read(type, id, version) {
-          const stored =
-            version === undefined ? repository.find(type, id) : repository.findVersion(type, id, version)
-          return stored && new SqliteVersion(stored)
-        },
-        panelMembers: () => context.membership,
-        flush: () => database.flush(failuresBefore),
-        perform: (_context, request) => perform(context, request),
-        ...(outbox && {
-          performRecorded: (_context: unknown, request: FhirRequest, audited: Audited) =>
-            performRecorded(context, outbox, request, audited),
-        }),
-      }
-      return session
-    },
+    forRequest: request => new Session(context, request, outbox),
+    capabilities: context.capabilities,
+    pages: context.pages,
+    accessCache: context.accessCache,
     findStored: (type, id, version) => findStored(context, type, id, version),
+  }
+}
+
+class Session extends SqliteSession implements BackendSession {
+  readonly perform: BackendSession['perform']
+  readonly performRecorded?: NonNullable<BackendSession['performRecorded']>
+
+  constructor(context: Context, request: FhirRequest, outbox: Outbox | undefined) {
+    super(context, request)
+    this.perform = (_context, it) => perform(context, it)
+    if (outbox)
+      this.performRecorded = (_context, it, audited) => performRecorded(context, outbox, it, audited)
   }
 }
 

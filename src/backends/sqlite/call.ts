@@ -1,10 +1,9 @@
 import type { EntryInteraction, Interaction } from '../../fhir/index.ts'
-import type { FhirRequest } from '../../fhir-api/index.ts'
-import type { AccessCache, PanelMembership, VersionAccess } from '../../smart/index.ts'
+import type { AccessCache, FhirRequest, Pages } from '../../fhir-api/index.ts'
+import type { PanelMembership, VersionAccess } from '../../smart/index.ts'
 import type { Answer } from './answer.ts'
 import type { Problem } from './problem.ts'
 import type { Repository } from './repository/repository.ts'
-import type { Pages } from './search/pages.ts'
 import type { ReadBudget } from './work.ts'
 
 /** A call as the handlers take it. */
@@ -20,7 +19,7 @@ export interface Context {
   readonly pages: Pages
   /** Who is on whose panel: the rights of users (`smart.fhir.policy-file`). */
   readonly membership: PanelMembership
-  readonly judgedBefore: AccessCache
+  readonly accessCache: AccessCache
   readonly versionAccess: VersionAccess
   /** What the transaction that this is part of writes: `Binary/1`. */
   readonly writing?: ReadonlySet<string>

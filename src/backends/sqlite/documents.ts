@@ -1,10 +1,13 @@
 import { binariesNamed, type ExactResource, fail, limits, parseQuery, plainOf } from '../../fhir/index.ts'
+import type { SearchEntry } from '../../fhir-api/index.ts'
 import { grantsBinary, satisfies } from '../../smart/index.ts'
 import type { Call, Context } from './call.ts'
 import { isProblem, type Problem } from './problem.ts'
 import { resourceOf, type Stored } from './repository/stored.ts'
+import { toEntry } from './search/entry.ts'
 import { runQuery } from './search/run-query.ts'
 import { sceneOf } from './search/scene.ts'
+import { findLastWrite } from './stored-version.ts'
 
 /** Whether a Binary that does not say whose it is may be read through a DocumentReference (`conveys`). */
 export function isConveyed(
@@ -24,18 +27,27 @@ export function isConveyed(
     { ...query, count: limits.DOCUMENTS_OF_BINARY },
     undefined,
   )
-  const lastWrite = lastWriteOf(database, rid)
+  const lastWrite = findLastWrite(database, rid)
   return hits.some(
     hit =>
-      lastWriteOf(database, hit.rid) > lastWrite &&
+      findLastWrite(database, hit.rid) > lastWrite &&
       grantsBinary(resourceOf(hit), id, access, baseUrl, membership),
   )
 }
 
-/** The number of the last write of a resource, in the order of all writes. */
-function lastWriteOf(database: Context['repository']['database'], rid: number): number {
-  const [row] = database.rows('SELECT seq FROM version WHERE rid = ? ORDER BY version DESC LIMIT 1', [rid])
-  return Number(row?.[0])
+/** DocumentReferences within what the caller may read that name a Binary. */
+export function findDocuments(
+  { repository, baseUrl }: Context,
+  { access }: Call,
+  id: string,
+): readonly SearchEntry[] {
+  const { database } = repository
+  const named = [['location', `Binary/${id},${baseUrl}/Binary/${id}`]] as const
+  const query = parseQuery(['DocumentReference'], named, baseUrl, false)
+  if (isProblem(query)) return []
+  const ground = { database, scene: sceneOf(repository, access, 'r') }
+  const { hits } = runQuery(ground, { ...query, count: limits.DOCUMENTS_OF_BINARY }, undefined)
+  return hits.map(hit => toEntry(database, hit))
 }
 
 /**

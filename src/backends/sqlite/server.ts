@@ -1,7 +1,13 @@
 import type { FastifyInstance } from 'fastify'
 import { limits } from '../../fhir/index.ts'
-import { createFhirApi, evaluateLate, type FhirApiOptions } from '../../fhir-api/index.ts'
-import { type Authenticator, computeDigest, createAccessCache } from '../../smart/index.ts'
+import {
+  computeDigest,
+  createAccessCache,
+  createFhirApi,
+  evaluateLate,
+  type FhirApiOptions,
+} from '../../fhir-api/index.ts'
+import type { Authenticator } from '../../smart/index.ts'
 import { watchAvailability } from '../../store/index.ts'
 import type { ReadyCheck } from '../../web/index.ts'
 import { createBackend } from './backend.ts'
@@ -51,7 +57,7 @@ function contextOf(options: FhirServerOptions, repository: Repository, clock: ()
     versionAccess: options.versionAccess ?? 'current',
     pages: openPages(repository.database),
     membership: rosterOf(repository),
-    judgedBefore: createAccessCache(JUDGED, text => (text.length > LONG ? computeDigest(text) : text)),
+    accessCache: createAccessCache(JUDGED, text => (text.length > LONG ? computeDigest(text) : text)),
     smartConfiguration: evaluateLate(smartConfiguration),
     capabilities: capabilityJson(baseUrl, evaluateLate(smartConfiguration)),
   }

@@ -1,13 +1,17 @@
 import type { Resource } from '../../fhir/index.ts'
 import type { StoredVersion } from '../../fhir-api/index.ts'
+import type { Database } from './repository/database.ts'
 import type { Stored } from './repository/stored.ts'
 
 /** A row of the repository as the API sees it. */
 export class SqliteVersion implements StoredVersion {
   readonly stored: Stored
+  readonly isTrusted = true
+  readonly #database: Database
 
-  constructor(stored: Stored) {
+  constructor(stored: Stored, database: Database) {
     this.stored = stored
+    this.#database = database
   }
 
   get type(): string {
@@ -31,6 +35,10 @@ export class SqliteVersion implements StoredVersion {
     return this.stored.deleted
   }
 
+  get order(): number {
+    return findLastWrite(this.#database, this.stored.rid)
+  }
+
   get text(): string {
     return this.stored.content
   }
@@ -38,4 +46,10 @@ export class SqliteVersion implements StoredVersion {
   parse(): Resource {
     return JSON.parse(this.stored.content)
   }
+}
+
+/** The number of the last write of a resource, in the order of all writes. */
+export function findLastWrite(database: Database, rid: number): number {
+  const [row] = database.rows('SELECT seq FROM version WHERE rid = ? ORDER BY version DESC LIMIT 1', [rid])
+  return Number(row?.[0])
 }

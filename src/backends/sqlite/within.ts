@@ -1,7 +1,7 @@
 import { type ExactResource, plainOf, type Resource } from '../../fhir/index.ts'
+import type { AccessCache } from '../../fhir-api/index.ts'
 import {
   type Access,
-  type AccessCache,
   type AccessFilter,
   failHidden,
   isWritable,
@@ -18,11 +18,11 @@ interface Judge {
   readonly access: Access
   readonly baseUrl: string
   readonly membership: PanelMembership
-  readonly judgedBefore: AccessCache
+  readonly accessCache: AccessCache
 }
 
-export function judgeOf({ baseUrl, membership, judgedBefore }: Context, { access }: Call): Judge {
-  return { access, baseUrl, membership, judgedBefore }
+export function judgeOf({ baseUrl, membership, accessCache }: Context, { access }: Call): Judge {
+  return { access, baseUrl, membership, accessCache }
 }
 
 /** Whether new content may be written. */
@@ -41,12 +41,12 @@ export function reaches(judge: Judge, permission: Permission, resource: Resource
 export function reachesStored(judge: Judge, permission: Permission, stored: Stored): boolean {
   const filter = judge.access.filterFor(stored.type, permission)
   if (filter === 'everything') return true
-  const { access, judgedBefore, baseUrl, membership } = judge
+  const { access, accessCache, baseUrl, membership } = judge
   if (hasPanel(filter)) return satisfies(resourceOf(stored), filter, baseUrl, membership)
-  const place = `${permission}${stored.rid}/${stored.version}`
-  if (judgedBefore.recall(access, place, stored.content)) return true
+  const place = `${permission}${stored.type}/${stored.id}`
+  if (accessCache.has(access, place, stored.content)) return true
   const within = satisfies(resourceOf(stored), filter, baseUrl)
-  if (within) judgedBefore.remember(access, place, stored.content)
+  if (within) accessCache.add(access, place, stored.content)
   return within
 }
 

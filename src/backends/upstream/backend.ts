@@ -1,8 +1,12 @@
+import { isProblem } from '../../fhir/index.ts'
 import type { BackendSession, FhirBackend, FhirRequest, Kind } from '../../fhir-api/index.ts'
 import { grantFingerprint } from '../../smart/index.ts'
 import type { Context } from './call.ts'
 import { perform } from './handle.ts'
+import { findDocuments } from './judge/documents.ts'
 import { lastVersion } from './judge/find.ts'
+import { KEPT_ELSEWHERE } from './judge/kept-elsewhere.ts'
+import { passRequest } from './pass-request.ts'
 import { readVersion } from './read-version.ts'
 import { allowanceFor, onBehalfOf, withAllowance } from './upstream/allowance.ts'
 
@@ -19,6 +23,13 @@ export function createBackend(context: Context): FhirBackend {
         : withAllowance(context.upstream, allowanceFor(request.body), caller)
       return createSession({ ...context, upstream }, request)
     },
+    async capabilities() {
+      const statement = await context.capabilities()
+      return isProblem(statement) ? statement : JSON.stringify(statement)
+    },
+    pages: context.pages,
+    accessCache: context.accessCache,
+    excludedTypes: KEPT_ELSEWHERE,
   }
 }
 
@@ -26,7 +37,9 @@ function createSession(context: Context, request: FhirRequest): BackendSession {
   return {
     read: (type, id, version) => readVersion(context, request, type, id, version),
     readLast: (type, id) => lastVersion(context, request, type, id),
+    findDocuments: binaryId => findDocuments(context, request, binaryId),
     panelMembers: (panels, patients) => context.rosterOf(context, request, panels, patients),
+    passThrough: it => passRequest(context, it),
     perform: (api, it) => perform({ ...context, handle: (_context, entry) => api.handle(api, entry) }, it),
   }
 }

@@ -1,10 +1,9 @@
 import type { Interaction, OperationRule } from '../../fhir/index.ts'
-import type { FhirRequest } from '../../fhir-api/index.ts'
-import type { AccessCache, Panel, PanelMembership, VersionAccess } from '../../smart/index.ts'
+import type { AccessCache, FhirRequest, Pages } from '../../fhir-api/index.ts'
+import type { Panel, PanelMembership, VersionAccess } from '../../smart/index.ts'
 import type { Answer } from './answer.ts'
 import type { Problem } from './problem.ts'
 import type { IsOpaque } from './search/opaque.ts'
-import type { Pages } from './search/pages.ts'
 import type { Addresses } from './upstream/addresses.ts'
 import type { Upstream } from './upstream/upstream.ts'
 
@@ -29,7 +28,7 @@ export interface Context {
   /** Which search parameters are left to the upstream. */
   readonly isOpaque: IsOpaque
   readonly pages: Pages
-  readonly judgedBefore: AccessCache
+  readonly accessCache: AccessCache
   /** What the transaction that this is part of writes: `Binary/1`. */
   readonly writing?: ReadonlySet<string>
   readonly versionAccess: VersionAccess

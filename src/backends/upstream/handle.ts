@@ -1,26 +1,19 @@
-import { fail } from '../../fhir/index.ts'
 import type { Answer } from './answer.ts'
 import type { Call, Context, InteractionOf, Kind } from './call.ts'
 import { bundle } from './interactions/bundle.ts'
-import { capabilities } from './interactions/conformance.ts'
 import { create } from './interactions/create.ts'
 import { remove, removeConditional } from './interactions/delete.ts'
 import { historyOfInstance, historyOfSystem, historyOfType } from './interactions/history.ts'
 import { operation } from './interactions/operation.ts'
 import { patch, patchConditional } from './interactions/patch.ts'
-import { read, vread } from './interactions/read.ts'
 import { search } from './interactions/search.ts'
 import { update, updateConditional } from './interactions/update.ts'
-import { isKeptElsewhere } from './judge/kept-elsewhere.ts'
 import type { Problem } from './problem.ts'
 
 /** The interactions that the FHIR API does not perform itself. */
 const HANDLERS: {
   readonly [K in Kind]?: (context: Context, call: Call<InteractionOf<K>>) => Promise<Answer | Problem>
 } = {
-  capabilities,
-  read,
-  vread,
   'history-instance': historyOfInstance,
   'history-type': historyOfType,
   'history-system': historyOfSystem,
@@ -42,7 +35,6 @@ export async function perform<K extends Kind>(
   context: Context,
   call: Call<InteractionOf<K>>,
 ): Promise<Answer | Problem> {
-  if (isKeptElsewhere(call.interaction)) return fail({ problem: 'kept-elsewhere', type: 'AuditEvent' })
   const { kind } = call.interaction
   const handler = HANDLERS[kind as K]
   if (!handler) throw new Error(`Cannot perform ${kind}: the FHIR API does`)

@@ -35,6 +35,7 @@ class UpstreamVersion implements StoredVersion {
   readonly type: string
   readonly id: string
   readonly deleted = false
+  readonly isTrusted = false
   readonly #answer: UpstreamAnswer
   #resource: Resource | Failure | undefined
 
@@ -56,6 +57,10 @@ class UpstreamVersion implements StoredVersion {
     const header = this.#answer.headers['last-modified']
     const time = Date.parse(header ?? this.#meta().lastUpdated ?? '')
     return Number.isNaN(time) ? undefined : time
+  }
+
+  get order(): number {
+    return Date.parse(this.#meta().lastUpdated ?? '')
   }
 
   parse(): Resource | Failure {
@@ -87,6 +92,8 @@ class DeletedVersion implements StoredVersion {
   readonly type: string
   readonly id: string
   readonly deleted = true
+  readonly isTrusted = false
+  readonly order = Number.NaN
   readonly etag = undefined
   readonly lastModified = undefined
   readonly text = undefined

@@ -1,8 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { Pool } from 'undici'
 import { gatewayOperations, isProblem, isRecord, type OperationRule } from '../../fhir/index.ts'
-import { createFhirApi, evaluateLate, type FhirApiOptions } from '../../fhir-api/index.ts'
-import { createAccessCache } from '../../smart/index.ts'
+import { createAccessCache, createFhirApi, evaluateLate, type FhirApiOptions } from '../../fhir-api/index.ts'
 import { createRandomToken, createSealer, type Sealer } from '../../store/index.ts'
 import { createBackend } from './backend.ts'
 import type { Context } from './call.ts'
@@ -89,7 +88,7 @@ function contextOf(options: GatewayOptions, pool: Pool, watching: Watch, clock: 
     handle: perform,
     isOpaque: opaqueBy(options.searchParameters ?? []),
     operations,
-    judgedBefore: createAccessCache(),
+    accessCache: createAccessCache(),
     versionAccess: options.versionAccess ?? 'current',
     rosterOf,
     pages: openPages(options.sealer ?? createSealer(createRandomToken())),

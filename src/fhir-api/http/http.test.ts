@@ -7,7 +7,13 @@ import type { FastifyInstance, InjectOptions } from 'fastify'
 import { AuditUnavailable, type FhirAudit, type Finished } from '../../audit/index.ts'
 import { exactText, fail, outcome, type Refused } from '../../fhir/index.ts'
 import { type Authenticated, type Authenticator, fullAccess, noAccess } from '../../smart/index.ts'
-import { createFhirApi, type Failure, type FhirRequest, type FhirResponse } from '../index.ts'
+import {
+  createAccessCache,
+  createFhirApi,
+  type Failure,
+  type FhirRequest,
+  type FhirResponse,
+} from '../index.ts'
 
 interface Scene {
   readonly app: FastifyInstance
@@ -76,10 +82,23 @@ async function open(setting: Setting = {}): Promise<Scene> {
       smartConfiguration: {},
     },
     {
+      capabilities() {
+        events.push('performed')
+        return '{}'
+      },
+      pages: { parameter: '_page', seal: () => '', open: () => undefined },
+      accessCache: createAccessCache(),
       forRequest(request) {
         asked.push(request)
         return {
-          read: () => undefined,
+          read: () => {
+            throw new Error('Not read here')
+          },
+          passThrough(it) {
+            events.push('performed')
+            return perform(it)
+          },
+          findDocuments: () => [],
           panelMembers: () => ({ includes: () => false }),
           perform(_context, it) {
             events.push('performed')

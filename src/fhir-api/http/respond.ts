@@ -38,8 +38,19 @@ export async function respondTo(api: FhirApi, request: FastifyRequest): Promise<
 }
 
 function createContext(api: FhirApi, request: FhirRequest): Context {
-  const { baseUrl, backend, versionAccess, smartConfiguration, clock } = api
-  return { baseUrl, session: backend.forRequest(request), versionAccess, smartConfiguration, clock, handle }
+  const { backend } = api
+  return {
+    baseUrl: api.baseUrl,
+    session: backend.forRequest(request),
+    versionAccess: api.versionAccess,
+    accessCache: backend.accessCache,
+    pages: backend.pages,
+    excludedTypes: backend.excludedTypes,
+    capabilities: backend.capabilities,
+    smartConfiguration: api.smartConfiguration,
+    clock: api.clock,
+    handle,
+  }
 }
 
 async function performDurably(context: Context, request: FhirRequest): Promise<FhirResponse | Failure> {

@@ -1,7 +1,6 @@
 import { type Entry, isWriting, limits, openBundleBudget, RESPONSE_TOO_LARGE } from '../../../fhir/index.ts'
-import { describeFailedEntry } from '../../../fhir-api/index.ts'
+import { bundleJson, describeFailedEntry } from '../../../fhir-api/index.ts'
 import type { Answer } from '../answer.ts'
-import { bundleJson } from '../bundle-json.ts'
 import type { Call, Context } from '../call.ts'
 import { answerOf, isProblem } from '../problem.ts'
 import { processorMs } from '../work.ts'

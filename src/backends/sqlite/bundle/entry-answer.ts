@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
+import { entryJson } from '../../../fhir-api/index.ts'
 import type { Answer } from '../answer.ts'
-import { entryJson } from '../bundle-json.ts'
 
 /** The answer to one entry as an entry: what went wrong is its `outcome`, what was asked for is its `resource`. */
 export function entryAnswer(answer: Answer): string {

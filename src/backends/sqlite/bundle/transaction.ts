@@ -6,8 +6,8 @@ import {
   openBundleBudget,
   RESPONSE_TOO_LARGE,
 } from '../../../fhir/index.ts'
+import { bundleJson } from '../../../fhir-api/index.ts'
 import type { Answer } from '../answer.ts'
-import { bundleJson } from '../bundle-json.ts'
 import type { Call, Context } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import type { Repository } from '../repository/repository.ts'

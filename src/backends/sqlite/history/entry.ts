@@ -1,5 +1,5 @@
+import { entryJson } from '../../../fhir-api/index.ts'
 import { etagOf } from '../answer.ts'
-import { entryJson } from '../bundle-json.ts'
 import type { Version } from './read-versions.ts'
 
 /** A version in a history Bundle: what it was, and what made it. */

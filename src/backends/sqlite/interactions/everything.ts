@@ -45,7 +45,7 @@ export function everythingOfPatient(context: Context, begun: Call<Operation>): A
   return answerSearch(context, search, after, {
     address,
     asked: params,
-    linkTo: next => nextLink(context, call, address, address, next),
+    linkTo: next => nextLink(context, call, address, next),
     include: (ground, _query, { next }) => (next ? [] : referredTo(ground, all, call.access, named)),
   })
 }
@@ -75,7 +75,7 @@ export function everythingOfEncounter(context: Context, call: Call<Operation>): 
   return answerSearch(context, { ...call, interaction }, undefined, {
     address,
     asked: params,
-    linkTo: next => nextLink(context, call, address, address, next),
+    linkTo: next => nextLink(context, call, address, next),
     include: ({ database, scene }, query, { hits }) =>
       includesOf(database, scene, call.access, query.includes, hits),
     isShown: ({ type }) => types.includes(type),

@@ -1,6 +1,6 @@
 import { parseHistory } from '../../../fhir/index.ts'
+import { buildUrl, bundleJson } from '../../../fhir-api/index.ts'
 import type { Answer } from '../answer.ts'
-import { addressOf, bundleJson } from '../bundle-json.ts'
 import type { Call, Context, Handler, InteractionOf } from '../call.ts'
 import { historyEntry } from '../history/entry.ts'
 import { countVersions, type HistoryGround, runHistory } from '../history/run-history.ts'
@@ -58,11 +58,11 @@ function history<I extends History>(
   const page = runHistory(context, ground, query, after)
   if (isProblem(page)) return page
   const { versions, next } = page
-  const self = { relation: 'self', url: addressOf(address, query.used) } as const
+  const self = { relation: 'self', url: buildUrl(address, query.used) } as const
   const body = bundleJson({
     type: 'history',
     total: after === undefined && !next ? versions.length : countVersions(context, ground, query),
-    links: next ? [self, nextLink(context, call, address, address, next)] : [self],
+    links: next ? [self, nextLink(context, call, address, next)] : [self],
     entries: versions.map(version => historyEntry(context.baseUrl, version)),
   })
   return { status: 200, body, shown: versions.length }

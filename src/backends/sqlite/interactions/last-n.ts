@@ -7,8 +7,8 @@ import {
   type Resource,
   selectLastN,
 } from '../../../fhir/index.ts'
+import { buildUrl, bundleJson, entryJson } from '../../../fhir-api/index.ts'
 import type { Answer } from '../answer.ts'
-import { addressOf, bundleJson, entryJson } from '../bundle-json.ts'
 import type { Call, Context } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import { type Hit, runQuery } from '../search/run-query.ts'
@@ -51,7 +51,7 @@ export function lastN(context: Context, call: Call<Operation>): Answer | Problem
     body: bundleJson({
       type: 'searchset',
       total: newest.length,
-      links: [{ relation: 'self', url: addressOf(`${baseUrl}/Observation/$lastn`, call.interaction.params) }],
+      links: [{ relation: 'self', url: buildUrl(`${baseUrl}/Observation/$lastn`, call.interaction.params) }],
       entries: newest.map(({ hit }) =>
         entryJson({
           fullUrl: `${baseUrl}/Observation/${hit.id}`,

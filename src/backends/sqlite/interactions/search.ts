@@ -9,9 +9,9 @@ import {
   resourceTypes,
   shaped,
 } from '../../../fhir/index.ts'
+import { buildUrl, bundleJson, entryJson, type Link } from '../../../fhir-api/index.ts'
 import { hasCompartment } from '../../../smart/index.ts'
 import type { Answer } from '../answer.ts'
-import { addressOf, bundleJson, entryJson, type Link } from '../bundle-json.ts'
 import type { Call, Context, Handler, InteractionOf } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import type { SqlValue } from '../repository/database.ts'
@@ -30,12 +30,12 @@ const COUNTED = 5_000
 /** Searches a type, several types, or a compartment. */
 export const search: Handler<Search['kind']> = (context, begun) => {
   const address = addressOfSearch(context, begun.interaction)
-  const turned = turnPage(context, begun, `search ${address}`)
+  const turned = turnPage(context, begun, address)
   if (isProblem(turned)) return turned
   const { call, after } = turned
   return answerSearch(context, call, after, {
     address,
-    linkTo: next => nextLink(context, call, address, `search ${address}`, next),
+    linkTo: next => nextLink(context, call, address, next),
     include: ({ database, scene }, { includes }, { hits }) =>
       includesOf(database, scene, call.access, includes, hits),
   })
@@ -69,7 +69,7 @@ export function answerSearch(
   if (wide) return wide
   const ground = { ...groundOf(context, call), care }
   const used = page.asked ?? usedBy(call.interaction, query)
-  const self = { relation: 'self', url: addressOf(page.address, used) } as const
+  const self = { relation: 'self', url: buildUrl(page.address, used) } as const
   if (query.shape.summary === 'count' || query.count === 0) return counted(ground, query, self)
   const found = runQuery(ground, query, after)
   const brought = page.include(ground, query, found)

@@ -14,7 +14,7 @@ import {
 import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { find } from '../judge/find.ts'
-import { judgeOf } from '../judge/judge.ts'
+import { checkContent } from '../judge/judge.ts'
 import { spelledOut } from '../membership/spelled-out.ts'
 import type { Problem } from '../problem.ts'
 import { bundleText } from '../search/bundle-text.ts'
@@ -60,7 +60,7 @@ async function fetchDocument(
   const exact = entriesIn(parseExact(answer.text))
   if (!entries || !exact) return fail({ problem: 'upstream-broken', why: 'its document is not a Bundle' })
   const resources = entries.flatMap(({ resource }) => (isResource(resource) ? [resource] : []))
-  const judge = await judgeOf(context, call, resources)
+  const judge = await checkContent(context, call, resources)
   if (isProblem(judge)) return judge
   const mayNarrate = call.interaction.name !== '$summary' || readsRecord(call)
   const shown = entries.flatMap(({ resource, fullUrl }, at) => {

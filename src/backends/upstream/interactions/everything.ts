@@ -92,8 +92,8 @@ export async function fetchRecord(
 
 /** What of it may be seen, however the upstream came to it. */
 export const SEEN: PageJudge = {
-  isMatch: (it, judge) => judge.reaches('s', it) || judge.reaches('r', it),
-  isInclude: (it, judge) => judge.reaches('r', it),
+  isMatch: (it, judge) => judge.allows('s', it) || judge.allows('r', it),
+  isInclude: (it, judge) => judge.allows('r', it),
   includes: (_matches, candidates) => candidates,
 }
 

@@ -6,7 +6,6 @@ import { docref, documentOf } from './document.ts'
 import { everythingOf } from './everything.ts'
 import { lastN } from './last-n.ts'
 import { passOperation, passTerminology } from './pass-operation.ts'
-import { validateResource } from './validate.ts'
 
 export type Operation = InteractionOf<'operation'>
 type OperationHandler = (context: Context, call: Call<Operation>) => Promise<Answer | Problem>
@@ -19,8 +18,6 @@ const OPERATIONS: Readonly<Record<string, OperationHandler>> = {
   'DocumentReference/$docref': docref,
   'Patient/id/$summary': documentOf('Patient'),
   'Composition/id/$document': documentOf('Composition'),
-  'type/$validate': validateResource,
-  'type/id/$validate': validateResource,
 }
 
 export const operation: Handler<'operation'> = async (context, call) => {

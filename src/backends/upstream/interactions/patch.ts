@@ -6,13 +6,14 @@ import {
   isProblem,
   parseExact,
   plainOf,
+  type Resource,
   resourceBodyWithId,
 } from '../../../fhir/index.ts'
-import { checkPatch } from '../../../smart/index.ts'
+import { checkPatch, type Permission } from '../../../smart/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler } from '../call.ts'
 import { find, type Living } from '../judge/find.ts'
-import { judgeOf } from '../judge/judge.ts'
+import { checkContent } from '../judge/judge.ts'
 import type { Problem } from '../problem.ts'
 import { matchOf } from '../search/match.ts'
 import { isPassed, passWrite } from './pass-write.ts'
@@ -50,11 +51,10 @@ export function patched(context: Context, call: Call, type: string, id: string):
     if (!before) return fail({ problem: 'out-of-reach' })
     const next = resultOf(before, call.body, type, id)
     const after = isProblem(next) ? undefined : plainOf(next)
-    const judge = await judgeOf(context, call, after ? [before.resource, after] : [before.resource])
+    const judge = await checkContent(context, call, after ? [before.resource, after] : [before.resource])
     if (isProblem(judge)) return judge
-    return (
-      checkPatch(call.body, before.resource, isProblem(next) ? next : plainOf(next), judge.reaches) ?? next
-    )
+    const allows = (permission: Permission, content: Resource) => judge.allows(permission, content)
+    return checkPatch(call.body, before.resource, isProblem(next) ? next : plainOf(next), allows) ?? next
   }
 }
 

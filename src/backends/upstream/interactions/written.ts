@@ -1,14 +1,13 @@
 import { exactText, isProblem, outcome, type Resource } from '../../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
-import { versionOf } from '../judge/find.ts'
-import { judgeOf } from '../judge/judge.ts'
+import { type Living, versionOf } from '../judge/find.ts'
+import { checkContent } from '../judge/judge.ts'
 import type { Problem } from '../problem.ts'
 import { declined } from '../upstream/declined.ts'
 import { releasedHeaders } from '../upstream/pass-through.ts'
 import { resourceIn } from '../upstream/resource-in.ts'
 import type { UpstreamAnswer } from '../upstream/upstream.ts'
-import { versionHeaders } from './read.ts'
 
 /**
  * The answer to a write: the resource, unless the caller prefers less or may not read it (a write without read
@@ -66,11 +65,21 @@ async function said(
 
 /** What was written is written: where it cannot be told whether it may be shown, it is not. */
 export async function mayShow(context: Context, call: Call, resource: Resource): Promise<boolean> {
-  const judge = await judgeOf(context, call, [resource])
-  return !isProblem(judge) && judge.reaches('r', resource)
+  const judge = await checkContent(context, call, [resource])
+  return !isProblem(judge) && judge.allows('r', resource)
 }
 
 function done(status: 200 | 201): object {
   const { resourceType, issue } = outcome('informational', status === 201 ? 'Created' : 'Updated')
   return { resourceType, issue: issue.map(it => ({ ...it, severity: 'information' })) }
+}
+
+function versionHeaders({
+  etag,
+  lastModified,
+}: Pick<Living, 'etag' | 'lastModified'>): Readonly<Record<string, string>> {
+  return {
+    ...(etag !== undefined && { etag }),
+    ...(lastModified !== undefined && { 'last-modified': lastModified }),
+  }
 }

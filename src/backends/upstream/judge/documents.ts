@@ -1,29 +1,31 @@
 import { binariesNamed, fail, isProblem, limits, type Resource } from '../../../fhir/index.ts'
+import type { SearchEntry } from '../../../fhir-api/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
 import { searchFor } from '../search/collect.ts'
+import { toEntry } from '../search/entry.ts'
 import { fetchPage } from '../search/fetch-page.ts'
 import { planSearch } from '../search/plan.ts'
 import { getting } from '../upstream/request-of.ts'
 import { resourceIn } from '../upstream/resource-in.ts'
 import { type Living, look, versionOf } from './find.ts'
-import { judgeOf } from './judge.ts'
+import { checkContent } from './judge.ts'
 
 /**
  * The Binary if it does not say whose it is and may be read through a DocumentReference (`conveys`). The upstream is
  * asked for the documents first: whether the Binary exists makes no difference to a caller who has none.
  */
 export async function findConveyed(context: Context, call: Call, id: string): Promise<Living | undefined> {
-  const documents = await findDocuments(context, call, id)
+  const documents = (await findDocuments(context, call, id)).map(it => it.parse())
   if (documents.length === 0) return undefined
   const answer = await context.upstream.ask(getting(call, `/Binary/${id}`))
   if (isProblem(answer) || answer.status !== 200) return undefined
   const binary = resourceIn(answer)
   if (isProblem(binary) || binary.resourceType !== 'Binary' || binary.id !== id) return undefined
   if (binary.securityContext !== undefined) return undefined
-  const judge = await judgeOf(context, call, [...documents, { resourceType: 'Binary' }])
+  const judge = await checkContent(context, call, [...documents, { resourceType: 'Binary' }])
   if (isProblem(judge)) return undefined
-  if (!documents.some(it => timeOf(it) >= timeOf(binary) && judge.conveys(it, id))) return undefined
+  if (!documents.some(it => timeOf(it) >= timeOf(binary) && judge.grantsBinary(it, id))) return undefined
   return { kind: 'living', resource: binary, text: answer.text, ...versionOf(answer, binary.meta) }
 }
 
@@ -33,7 +35,11 @@ function timeOf({ meta }: Resource): number {
 }
 
 /** DocumentReferences within the grant that name a Binary. */
-async function findDocuments(context: Context, call: Call, id: string): Promise<readonly Resource[]> {
+export async function findDocuments(
+  context: Context,
+  call: Call,
+  id: string,
+): Promise<readonly SearchEntry[]> {
   const search = searchFor(call, 'DocumentReference', [
     ['location', `Binary/${id},${context.baseUrl}/Binary/${id}`],
     ['_count', String(limits.DOCUMENTS_OF_BINARY)],
@@ -43,9 +49,9 @@ async function findDocuments(context: Context, call: Call, id: string): Promise<
   const page = await fetchPage(context, search, plan.request, plan.judge)
   if (isProblem(page)) return []
   return page.matches
-    .map(it => it.resource)
-    .filter(it => binariesNamed(it, context.baseUrl).has(id))
+    .filter(it => binariesNamed(it.resource, context.baseUrl).has(id))
     .slice(0, limits.DOCUMENTS_OF_BINARY)
+    .map(toEntry)
 }
 
 /**

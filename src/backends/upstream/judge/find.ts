@@ -7,14 +7,14 @@ import {
   isResource,
   type Resource,
 } from '../../../fhir/index.ts'
-import { type CachedAccess, failHidden, mayRevealAbsence, type Permission } from '../../../smart/index.ts'
+import { failHidden, mayRevealAbsence, type Permission } from '../../../smart/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
 import { declined } from '../upstream/declined.ts'
 import { getting } from '../upstream/request-of.ts'
 import { isJson, resourceIn } from '../upstream/resource-in.ts'
 import type { UpstreamAnswer } from '../upstream/upstream.ts'
-import { judgeOf } from './judge.ts'
+import { checkContent } from './judge.ts'
 
 /** A resource of the upstream that the caller may touch. */
 export interface Living {
@@ -152,9 +152,9 @@ async function within(
   type: string,
   id: string,
 ): Promise<boolean | Problem> {
-  const judge = await judgeOf(context, call, [content ?? { resourceType: type }], id)
+  const judge = await checkContent(context, call, [content ?? { resourceType: type }], id)
   if (isProblem(judge)) return judge
-  return content !== undefined && judge.reaches(permission, content)
+  return content !== undefined && judge.allows(permission, content)
 }
 
 /**
@@ -188,10 +188,8 @@ function judged(
 ): Living | Problem | Promise<Living | Problem | undefined> {
   const { text, headers } = answer
   const place = `${permission}${type}/${id}`
-  const before = isJson(headers['content-type'])
-    ? context.judgedBefore.recall(call.access, place, text)
-    : undefined
-  return before ? new Seen(answer, before) : judgedAnew(context, call, permission, answer, type, id)
+  const isKnown = isJson(headers['content-type']) && context.accessCache.has(call.access, place, text)
+  return isKnown ? new Seen(answer) : judgedAnew(context, call, permission, answer, type, id)
 }
 
 async function judgedAnew(
@@ -207,11 +205,10 @@ async function judgedAnew(
   if (isProblem(resource)) return resource
   if (resource.resourceType !== type || resource.id !== id)
     return fail({ problem: 'upstream-broken', why: 'it answered with a different resource' })
-  const judge = await judgeOf(context, call, [resource], id)
+  const judge = await checkContent(context, call, [resource], id)
   if (isProblem(judge)) return judge
-  if (!judge.reaches(permission, resource)) return undefined
-  if (judge.lasts)
-    context.judgedBefore.remember(call.access, `${permission}${type}/${id}`, text, resource.meta ?? {})
+  if (!judge.allows(permission, resource)) return undefined
+  if (judge.isCacheable) context.accessCache.add(call.access, `${permission}${type}/${id}`, text)
   return { kind: 'living', resource, text, ...versionOf(answer, resource.meta) }
 }
 
@@ -222,9 +219,9 @@ class Seen implements Living {
   readonly etag: string | undefined
   readonly lastModified: string | undefined
 
-  constructor(answer: UpstreamAnswer, judged: CachedAccess) {
+  constructor(answer: UpstreamAnswer) {
     this.text = answer.text
-    const { etag, lastModified } = versionOf(answer, judged)
+    const { etag, lastModified } = versionOf(answer, this.resource.meta)
     this.etag = etag
     this.lastModified = lastModified
   }
@@ -237,7 +234,7 @@ class Seen implements Living {
 /** By its headers, else by what the resource says of itself. */
 export function versionOf(
   { headers }: Pick<UpstreamAnswer, 'headers'>,
-  version: CachedAccess = {},
+  version: { readonly versionId?: unknown; readonly lastUpdated?: unknown } = {},
 ): Pick<Living, 'etag' | 'lastModified'> {
   const { versionId, lastUpdated } = version
   return {

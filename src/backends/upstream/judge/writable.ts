@@ -11,7 +11,7 @@ import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
 import { documentProblem } from './documents.ts'
 import { hidesSearch } from './hidden-searches.ts'
-import { judgeOf, patientsWritten } from './judge.ts'
+import { checkNewContent } from './judge.ts'
 
 /** Why content must not be written with a permission, if so. */
 export async function contentProblem(
@@ -26,9 +26,9 @@ export async function contentProblem(
   const hidden = await documentProblem(context, call, resource)
   if (hidden) return hidden
   if (access.filterFor(resource.resourceType, permission) === 'everything') return undefined
-  const judge = await judgeOf(context, call, [resource], undefined, patientsWritten)
+  const judge = await checkNewContent(context, call, resource)
   if (isProblem(judge)) return judge
-  return judge.accepts(permission, resource) ? undefined : fail({ problem: 'out-of-reach' })
+  return judge.allowsWrite(permission, resource) ? undefined : fail({ problem: 'out-of-reach' })
 }
 
 /**

@@ -1,7 +1,8 @@
 import { exactTwin, fail, isProblem, isRecord, isResource, type Resource } from '../../../fhir/index.ts'
+import type { AccessCheck } from '../../../fhir-api/index.ts'
 import { createTurns } from '../../../fhir-api/index.ts'
 import type { Call, Context } from '../call.ts'
-import { type Judge, judgeOf } from '../judge/judge.ts'
+import { checkContent } from '../judge/judge.ts'
 import type { Problem } from '../problem.ts'
 import { declined } from '../upstream/declined.ts'
 import type { UpstreamRequest } from '../upstream/exchange.ts'
@@ -17,8 +18,8 @@ export interface Released {
 export interface PageJudge {
   /** Whether a match has what was searched for, as far as can be told: an upstream may ignore a parameter. */
   isAsked?(resource: Resource): boolean
-  isMatch(resource: Resource, judge: Judge): boolean
-  isInclude(resource: Resource, judge: Judge): boolean
+  isMatch(resource: Resource, judge: AccessCheck): boolean
+  isInclude(resource: Resource, judge: AccessCheck): boolean
   /** Of what may be included, what is. */
   includes(matches: readonly Released[], candidates: readonly Released[]): readonly Released[]
 }
@@ -69,7 +70,7 @@ export async function fetchPage(
   if (isProblem(links)) return links
   if (asked.kind === 'unjudged')
     return { matches: [], includes: [], links, strays: 0, lost: 1, isWhole: isWhole(bundle, entries, links) }
-  const judge = await judgeOf(
+  const judge = await checkContent(
     context,
     call,
     entries.flatMap(({ resource }) => (isResource(resource) ? [resource] : [])),
@@ -98,7 +99,7 @@ function isWhole({ total }: Resource, entries: readonly Entry[], links: Links): 
   )
 }
 
-function pick(entries: readonly Entry[], exact: readonly Entry[], may: PageJudge, judge: Judge) {
+function pick(entries: readonly Entry[], exact: readonly Entry[], may: PageJudge, judge: AccessCheck) {
   const matches: Released[] = []
   const candidates: Released[] = []
   let strays = 0

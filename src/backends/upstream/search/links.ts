@@ -18,7 +18,7 @@ export function linkSealing(context: Context, call: Call, path: string, params: 
     if (url.includes(`${PAGE}=`)) return url
     const link = context.addresses.below(context.addresses.inward(url))
     if (link === undefined) return `${address}?${PAGE}=elsewhere`
-    return `${address}?${PAGE}=${context.pages.seal({ of: path, params, spot: { link }, holder })}`
+    return `${address}?${PAGE}=${context.pages.seal({ path, params, cursor: { link }, holder })}`
   }
 }
 
@@ -36,7 +36,7 @@ export function linksOf(
     { relation: 'self', url: addressOf(address, asked.used) },
     ...[...links].map(([relation, spot]) => ({
       relation,
-      url: `${address}?${PAGE}=${context.pages.seal({ of: path, params: asked.params, spot, holder })}`,
+      url: `${address}?${PAGE}=${context.pages.seal({ path, params: asked.params, cursor: spot, holder })}`,
     })),
   ]
 }

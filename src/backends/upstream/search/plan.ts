@@ -126,9 +126,9 @@ export function judgeOf(
     isAsked: resource =>
       (clauses.get(resource.resourceType) ?? []).every(clause => couldMatch(resource, clause, baseUrl)),
     isMatch: (resource, judge) =>
-      types.has(resource.resourceType) && inCompartment(resource) && judge.reaches('s', resource),
+      types.has(resource.resourceType) && inCompartment(resource) && judge.allows('s', resource),
     isInclude: (resource, judge) =>
-      (along && judge.reaches('r', resource)) || (against && judge.reaches('s', resource)),
+      (along && judge.allows('r', resource)) || (against && judge.allows('s', resource)),
     includes: (matches, candidates) => connected(matches, candidates, includes, baseUrl),
   }
 }

@@ -1,7 +1,7 @@
 import { isProblem } from '../../../fhir/index.ts'
 import type { Permission } from '../../../smart/index.ts'
 import type { Call, Context } from '../call.ts'
-import { judgeOf } from '../judge/judge.ts'
+import { checkContent } from '../judge/judge.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
 import { type Problem, tooCostly } from '../problem.ts'
 import { declined } from '../upstream/declined.ts'
@@ -54,7 +54,7 @@ async function fetchVersions(
   const asked = await askPage(context, call, getting(call, link))
   if (isProblem(asked)) return asked
   if (asked.kind === 'declined' && (asked.answer.status === 404 || asked.answer.status === 410)) {
-    const judge = of && (await judgeOf(context, call, [{ resourceType: of.type }], of.id))
+    const judge = of && (await checkContent(context, call, [{ resourceType: of.type }], of.id))
     return judge && isProblem(judge) ? judge : { items: [], next: undefined }
   }
   if (asked.kind === 'declined') return declined(asked.answer, call.access)

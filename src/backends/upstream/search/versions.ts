@@ -10,7 +10,7 @@ import {
 import type { Permission } from '../../../smart/index.ts'
 import type { Call, Context } from '../call.ts'
 import { lastVersion } from '../judge/find.ts'
-import { judgeOf } from '../judge/judge.ts'
+import { checkContent } from '../judge/judge.ts'
 import type { Problem } from '../problem.ts'
 import { currentContents } from './current-contents.ts'
 
@@ -38,11 +38,11 @@ export async function shownVersions(
   const found = await contentsOf(context, call, versions)
   if (isProblem(found)) return found as Problem
   const contents = found as ReadonlyMap<Version, Resource>
-  const judge = await judgeOf(context, call, [...contents.values()], of?.id)
+  const judge = await checkContent(context, call, [...contents.values()], of?.id)
   if (isProblem(judge)) return judge
   const within = versions.filter(version => {
     const content = contents.get(version)
-    return content && judge.reaches(permission, content)
+    return content && judge.allows(permission, content)
   })
   // Of one resource, the current version was judged before.
   const shown = of ? within : await currentlyWithin(context, call, permission, within)
@@ -61,11 +61,11 @@ async function currentlyWithin(
   const current = await currentContents(context, call, versions.filter(isLimited))
   if (isProblem(current)) return current as Problem
   const contents = current as ReadonlyMap<string, Resource>
-  const judge = await judgeOf(context, call, [...contents.values()])
+  const judge = await checkContent(context, call, [...contents.values()])
   if (isProblem(judge)) return judge
   return versions.filter(version => {
     const content = contents.get(`${version.type}/${version.id}`)
-    return !isLimited(version) || (content !== undefined && judge.reaches(permission, content))
+    return !isLimited(version) || (content !== undefined && judge.allows(permission, content))
   })
 }
 

@@ -4,11 +4,13 @@ import type { Call, Context } from '../call.ts'
 
 /** Performs a request as the FHIR API does, on the upstream of a context. */
 export function performRequest(context: Context, request: Call): Promise<FhirResponse | Failure> {
+  const backend = createBackend(context)
+  const { pages, accessCache, capabilities, excludedTypes } = backend
   return handle(
     {
       ...{ baseUrl: context.baseUrl, versionAccess: context.versionAccess, handle },
-      ...{ clock: () => 0, smartConfiguration: () => ({}) },
-      session: createBackend(context).forRequest(request),
+      ...{ clock: () => 0, smartConfiguration: () => ({}), pages, accessCache, capabilities },
+      ...{ excludedTypes, session: backend.forRequest(request) },
     },
     request,
   )

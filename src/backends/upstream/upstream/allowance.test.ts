@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { fail, isProblem, limits, RESPONSE_TOO_LARGE } from '../../../fhir/index.ts'
-import { createAccessCache } from '../../../smart/index.ts'
+import { createAccessCache } from '../../../fhir-api/index.ts'
 import { type Body, condition, patientAccess } from '../../sqlite/testing/fhir.ts'
 import { batch } from '../bundle/batch.ts'
 import type { Call, Context } from '../call.ts'
@@ -37,8 +37,8 @@ function endless(resources: readonly object[] = []) {
     },
     operations: [],
     isOpaque: () => false,
-    pages: { seal: () => '', open: () => undefined },
-    judgedBefore: createAccessCache(),
+    pages: { parameter: '_page', seal: () => '', open: () => undefined },
+    accessCache: createAccessCache(),
     versionAccess: 'current',
     narrowing: async () => 'parameter',
     ...{ rosterOf: nothing, capabilities: nothing, handle: async () => fail({ problem: 'out-of-reach' }) },

@@ -1,9 +1,16 @@
-/**
- * Bundles as JSON text. What is stored is JSON already: it is put in as it is and never parsed, which is most of
- * the cost of a search.
- */
+import type { Params } from '../fhir/index.ts'
+
+/** Parts of a Bundle. Resources are put in as the text that is stored, and never parsed: that would be most of the cost. */
 export interface BundleParts {
-  readonly type: 'searchset' | 'history' | 'batch-response' | 'transaction-response'
+  readonly type:
+    | 'searchset'
+    | 'history'
+    | 'batch-response'
+    | 'transaction-response'
+    | 'document'
+    | 'collection'
+  readonly identifier?: object | undefined
+  readonly timestamp?: string | undefined
   readonly total?: number | undefined
   readonly links?: readonly Link[]
   /** JSON of each entry. */
@@ -11,12 +18,16 @@ export interface BundleParts {
 }
 
 export interface Link {
-  readonly relation: 'self' | 'next'
+  readonly relation: string
   readonly url: string
 }
 
-export function bundleJson({ type, total, links = [], entries }: BundleParts): string {
-  const parts = [`"resourceType":"Bundle"`, `"type":"${type}"`]
+export function bundleJson(bundle: BundleParts): string {
+  const { type, identifier, timestamp, total, links = [], entries } = bundle
+  const parts = [`"resourceType":"Bundle"`]
+  if (identifier) parts.push(`"identifier":${JSON.stringify(identifier)}`)
+  parts.push(`"type":"${type}"`)
+  if (timestamp !== undefined) parts.push(`"timestamp":${JSON.stringify(timestamp)}`)
   if (total !== undefined) parts.push(`"total":${total}`)
   if (links.length > 0) parts.push(`"link":${JSON.stringify(links)}`)
   if (entries.length > 0) parts.push(`"entry":[${entries.join(',')}]`)
@@ -40,8 +51,8 @@ export function entryJson(entry: {
   return `{${parts.join(',')}}`
 }
 
-/** An address below the base with its parameters. */
-export function addressOf(base: string, params: readonly (readonly [string, string])[]): string {
+/** A URL with its parameters. */
+export function buildUrl(base: string, params: Params): string {
   if (params.length === 0) return base
   return `${base}?${params.map(([name, value]) => `${encode(name)}=${encode(value)}`).join('&')}`
 }

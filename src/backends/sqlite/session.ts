@@ -1,0 +1,41 @@
+import type { BackendSession, FhirRequest, SearchEntry, StoredVersion } from '../../fhir-api/index.ts'
+import type { PanelMembership } from '../../smart/index.ts'
+import type { Context } from './call.ts'
+import { findDocuments } from './documents.ts'
+import { SqliteVersion } from './stored-version.ts'
+
+/** The resources of one file on behalf of one request. */
+export class SqliteSession implements Omit<BackendSession, 'perform' | 'performRecorded'> {
+  readonly #context: Context
+  readonly #request: FhirRequest
+  #failuresBefore: number
+
+  constructor(context: Context, request: FhirRequest) {
+    this.#context = context
+    this.#request = request
+    this.#failuresBefore = context.repository.database.countFailures()
+  }
+
+  read(type: string, id: string, version?: string): StoredVersion | undefined {
+    const { repository } = this.#context
+    const stored =
+      version === undefined ? repository.find(type, id) : repository.findVersion(type, id, version)
+    return stored && new SqliteVersion(stored, repository.database)
+  }
+
+  findDocuments(binaryId: string): readonly SearchEntry[] {
+    return findDocuments(this.#context, this.#request, binaryId)
+  }
+
+  panelMembers(): PanelMembership {
+    return this.#context.membership
+  }
+
+  /** A group that fails undoes what was read from it. */
+  flush(): void | Promise<void> {
+    const { database } = this.#context.repository
+    const before = this.#failuresBefore
+    this.#failuresBefore = database.countFailures()
+    return database.flush(before)
+  }
+}

@@ -1,0 +1,147 @@
+import {
+  containedPatients,
+  namesOtherPatient,
+  patientsOf,
+  type Resource,
+  referredPatients,
+  UNKNOWN_PATIENT,
+} from '../../fhir/index.ts'
+import {
+  type Access,
+  grantsBinary,
+  isWritable,
+  type Panel,
+  type PanelMembership,
+  type Permission,
+  satisfies,
+} from '../../smart/index.ts'
+import type { Awaitable } from '../backend.ts'
+import { type Failure, isFailure } from '../failure.ts'
+
+/** Checks the content that it was made for; of other content it may know too little, and then it allows less. */
+export interface AccessCheck {
+  /** Whether stored content may be read, found, changed or deleted. */
+  allows(permission: Permission, resource: Resource): boolean
+  /** Whether new content may be written. */
+  allowsWrite(permission: Permission, resource: Resource): boolean
+  /** Whether a DocumentReference lets the caller read a Binary that does not say whose it is. */
+  grantsBinary(document: Resource, binaryId: string): boolean
+  /** Whether its results depend on the access and the content alone, and not on who is on a panel now. */
+  readonly isCacheable: boolean
+}
+
+/** What an access check is made from. */
+export interface CheckedContent {
+  readonly access: Access
+  readonly baseUrl: string
+  /** Types that are never taken from the backend. */
+  readonly excludedTypes?: ReadonlySet<string> | undefined
+  readonly resources: readonly Resource[]
+  /** The id to ask about where the resources name no patient, so that it takes as long. */
+  readonly standIn?: string | undefined
+  /** Which patients a check of a resource may involve; by default those of stored content. */
+  readonly findPatients?: (resource: Resource, baseUrl: string) => ReadonlySet<string>
+  readonly panelMembers: (
+    panels: readonly Panel[],
+    patients: ReadonlySet<string>,
+  ) => Awaitable<PanelMembership | Failure>
+}
+
+/**
+ * Creates the check of some content. Where the panels of a policy decide, the backend is asked once who is on them, about
+ * all patients of the resources together.
+ */
+export function createAccessCheck(content: CheckedContent): AccessCheck | Promise<AccessCheck | Failure> {
+  const { access, resources, baseUrl, standIn, findPatients = findStoredPatients } = content
+  const panels = findPanels(access, resources)
+  if (panels.size === 0) return new ContentCheck(content, undefined)
+  const patients = new Set(resources.flatMap(it => [...findPatients(it, baseUrl)]))
+  if (patients.size === 0 && standIn !== undefined) patients.add(standIn)
+  return createPanelCheck(content, [...panels], patients)
+}
+
+async function createPanelCheck(
+  content: CheckedContent,
+  panels: readonly Panel[],
+  patients: ReadonlySet<string>,
+): Promise<AccessCheck | Failure> {
+  const membership = await content.panelMembers(panels, patients)
+  return isFailure(membership) ? membership : new ContentCheck(content, membership)
+}
+
+class ContentCheck implements AccessCheck {
+  readonly #content: CheckedContent
+  readonly #membership: PanelMembership | undefined
+
+  constructor(content: CheckedContent, membership: PanelMembership | undefined) {
+    this.#content = content
+    this.#membership = membership
+  }
+
+  get isCacheable(): boolean {
+    return this.#membership === undefined
+  }
+
+  allows(permission: Permission, resource: Resource): boolean {
+    const { access, baseUrl, excludedTypes } = this.#content
+    return (
+      !excludedTypes?.has(resource.resourceType) &&
+      satisfies(resource, access.filterFor(resource.resourceType, permission), baseUrl, this.#membership)
+    )
+  }
+
+  allowsWrite(permission: Permission, resource: Resource): boolean {
+    const { access, baseUrl, excludedTypes } = this.#content
+    return (
+      !excludedTypes?.has(resource.resourceType) &&
+      isWritable(resource, access.filterFor(resource.resourceType, permission), baseUrl, this.#membership)
+    )
+  }
+
+  grantsBinary(document: Resource, binaryId: string): boolean {
+    const { access, baseUrl } = this.#content
+    return grantsBinary(document, binaryId, access, baseUrl, this.#membership)
+  }
+}
+
+const PERMISSIONS = ['c', 'r', 'u', 'd', 's'] as const satisfies readonly Permission[]
+
+/** The panels that may decide about the resources. */
+function findPanels(access: Access, resources: readonly Resource[]): ReadonlySet<Panel> {
+  const panels = new Set<Panel>()
+  for (const { resourceType } of resources)
+    for (const panel of findPanelsOfType(access, resourceType)) panels.add(panel)
+  return panels
+}
+
+const known = new WeakMap<Access, Map<string, readonly Panel[]>>()
+
+/** Mostly there are none, and every resource is checked. */
+function findPanelsOfType(access: Access, type: string): readonly Panel[] {
+  const types = known.get(access) ?? new Map<string, readonly Panel[]>()
+  known.set(access, types)
+  let panels = types.get(type)
+  if (!panels) {
+    panels = PERMISSIONS.flatMap(permission => {
+      const filter = access.filterFor(type, permission)
+      return filter === 'everything' ? [] : filter.flatMap(({ panel }) => panel ?? [])
+    })
+    types.set(type, panels)
+  }
+  return panels
+}
+
+/** All patients that a check of new content may involve. */
+export function findWrittenPatients(resource: Resource, baseUrl: string): ReadonlySet<string> {
+  const named = new Set([...findStoredPatients(resource, baseUrl), ...referredPatients(resource, baseUrl)])
+  named.delete(UNKNOWN_PATIENT)
+  return named
+}
+
+/** All patients that a check of stored content may involve. */
+function findStoredPatients(resource: Resource, baseUrl: string): ReadonlySet<string> {
+  const named = new Set([...patientsOf(resource, baseUrl), ...containedPatients(resource, baseUrl)])
+  namesOtherPatient(resource, id => named.add(id).has(id), baseUrl)
+  named.delete(UNKNOWN_PATIENT)
+  return named
+}

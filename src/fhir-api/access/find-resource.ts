@@ -1,0 +1,172 @@
+import { randomUUID } from 'node:crypto'
+import type { CurrentVersion, Resource } from '../../fhir/index.ts'
+import { failHidden, mayRevealAbsence, type Permission } from '../../smart/index.ts'
+import type { Awaitable } from '../backend.ts'
+import type { Context } from '../context.ts'
+import { type Failure, isFailure } from '../failure.ts'
+import type { FhirRequest } from '../request.ts'
+import type { StoredVersion } from '../stored-version.ts'
+import { type AccessCheck, createAccessCheck } from './access-check.ts'
+
+/** Nothing is there, or it is outside the access: the caller may not always know which. */
+export type Unseen = 'absent' | 'outside'
+
+/** The access check of stored content. */
+export function checkStored(
+  context: Context,
+  request: FhirRequest,
+  resources: readonly Resource[],
+  standIn?: string,
+): Awaitable<AccessCheck | Failure> {
+  return createAccessCheck({
+    ...{ access: request.access, baseUrl: context.baseUrl, excludedTypes: context.excludedTypes },
+    ...{ resources, standIn },
+    panelMembers: (panels, patients) => context.session.panelMembers(panels, patients),
+  })
+}
+
+/** Finds a resource, or one version of it, that the permission covers; the caller learns nothing about others. */
+export async function findResource(
+  context: Context,
+  request: FhirRequest,
+  permission: Permission,
+  type: string,
+  id: string,
+  version?: string,
+): Promise<StoredVersion | Failure> {
+  const found = await lookUp(context, request, permission, type, id, version)
+  return toVisible(found, request, permission, type, id)
+}
+
+/** What the caller may know of a lookup. A resource that was deleted is found if its last content is within the access. */
+export function toVisible(
+  found: StoredVersion | Unseen | Failure,
+  request: FhirRequest,
+  permission: Permission,
+  type: string,
+  id: string,
+): StoredVersion | Failure {
+  return typeof found === 'string' ? failHidden(request.access, permission, type, id) : found
+}
+
+/**
+ * Why no version of a resource is shown, if so: its current version is outside the access (deleted: its last one). It is
+ * looked up first, so that the time does not tell whether an older version was within.
+ */
+export async function findHidden(
+  context: Context,
+  request: FhirRequest,
+  type: string,
+  id: string,
+): Promise<Failure | undefined> {
+  if (context.versionAccess === 'version' || request.access.filterFor(type, 'r') === 'everything')
+    return undefined
+  const current = await findResource(context, request, 'r', type, id)
+  return isFailure(current) ? current : undefined
+}
+
+/**
+ * Looks a resource up and checks its content. Refused and absent take the same way: whenever a limited caller is shown
+ * nothing, the last content is looked up, whether it matters or not.
+ */
+export async function lookUp(
+  context: Context,
+  request: FhirRequest,
+  permission: Permission,
+  type: string,
+  id: string,
+  version?: string,
+): Promise<StoredVersion | Unseen | Failure> {
+  const { session } = context
+  const reading = session.read(type, id, version)
+  const stored = reading instanceof Promise ? await reading : reading
+  if (isFailure(stored)) return explainFailure(context, request, permission, type, id, stored)
+  if (stored?.text !== undefined) {
+    const checking = isWithin(context, request, permission, stored, stored.text)
+    const within = checking instanceof Promise ? await checking : checking
+    if (isFailure(within)) return explainFailure(context, request, permission, type, id, within)
+    if (within) return stored
+  }
+  if (request.access.filterFor(type, permission) === 'everything')
+    return stored?.deleted ? stored : stored ? 'outside' : 'absent'
+  if (!session.readLast) return stored ? 'outside' : 'absent'
+  if (!stored || stored.deleted) await allowsContent(context, request, permission, undefined, type, id)
+  const last = await session.readLast(type, id)
+  if (isFailure(last)) return last
+  const wasWithin = await allowsContent(context, request, permission, last, type, id)
+  if (isFailure(wasWithin)) return wasWithin
+  if (stored?.deleted && wasWithin) return stored
+  return stored ? 'outside' : 'absent'
+}
+
+/** Whether stored content is within the access. It is parsed only where it was not found to be so before. */
+export function isWithin(
+  context: Context,
+  request: FhirRequest,
+  permission: Permission,
+  stored: StoredVersion,
+  text: string,
+): Awaitable<boolean | Failure> {
+  const { type, id } = stored
+  const { access } = request
+  if (stored.isTrusted && access.filterFor(type, permission) === 'everything') return true
+  const place = `${permission}${type}/${id}`
+  if (context.accessCache.has(access, place, text)) return true
+  const resource = stored.parse()
+  if (isFailure(resource)) return resource
+  const check = checkStored(context, request, [resource], id)
+  const decide = (it: AccessCheck | Failure) => {
+    if (isFailure(it)) return it
+    const within = it.allows(permission, resource)
+    if (within && it.isCacheable) context.accessCache.add(access, place, text)
+    return within
+  }
+  return check instanceof Promise ? check.then(decide) : decide(check)
+}
+
+/**
+ * What it means that the backend gives no response that can be checked (it is not JSON, it is too long, a redirect, its
+ * own 403 or 429). That would tell a limited caller that there is something under the id, so it is told only where the
+ * backend responds in that way for an id that nobody has, or where the grant itself names the id.
+ */
+export async function explainFailure(
+  context: Context,
+  request: FhirRequest,
+  permission: Permission,
+  type: string,
+  id: string,
+  failure: Failure,
+): Promise<Unseen | Failure> {
+  if (
+    !OF_ONE_RESPONSE.has(failure.problem) ||
+    mayRevealAbsence(request.access.filterFor(type, permission), type, id)
+  )
+    return failure
+  await allowsContent(context, request, permission, undefined, type, id)
+  const other = await context.session.read(type, randomUUID())
+  const isOfServer = other !== undefined && (isFailure(other) || !other.deleted)
+  const allowed = await allowsContent(context, request, permission, undefined, type, id)
+  return isOfServer ? failure : isFailure(allowed) ? allowed : 'outside'
+}
+
+// 503, 504 and a time-out are about the upstream as a whole, as its circuit breaker takes them.
+const OF_ONE_RESPONSE: ReadonlySet<Failure['problem']> = new Set(['upstream-broken', 'upstream-declined'])
+
+/** Whether content is within the access. Absent content is not, but is asked about as much, so that it takes as long. */
+async function allowsContent(
+  context: Context,
+  request: FhirRequest,
+  permission: Permission,
+  content: Resource | undefined,
+  type: string,
+  id: string,
+): Promise<boolean | Failure> {
+  const check = await checkStored(context, request, [content ?? { resourceType: type }], id)
+  if (isFailure(check)) return check
+  return content !== undefined && check.allows(permission, content)
+}
+
+/** A stored version as preconditions compare it. */
+export function toCurrentVersion({ etag, lastModified }: StoredVersion): CurrentVersion {
+  return { etag, modified: lastModified }
+}

@@ -1,0 +1,15 @@
+import type { Handler } from '../context.ts'
+import { validateResource } from './validate.ts'
+
+/** The operations that are performed here, by name and level. */
+const OPERATIONS: Readonly<Record<string, Handler<'operation'>>> = {
+  'type/$validate': validateResource,
+  'type/id/$validate': validateResource,
+}
+
+export const operation: Handler<'operation'> = async (context, request) => {
+  const { name, type, id } = request.interaction
+  const level = id === undefined ? '' : '/id'
+  const handler = OPERATIONS[`${type}${level}/${name}`] ?? (type && OPERATIONS[`type${level}/${name}`])
+  return handler ? handler(context, request) : context.session.perform(context, request)
+}

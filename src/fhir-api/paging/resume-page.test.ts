@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { fail, outcome, type Params, type Refused } from '../../fhir/index.ts'
+import { fullAccess, grantFingerprint, noAccess } from '../../smart/index.ts'
+import { isFailure } from '../failure.ts'
+import { resumePage } from './resume-page.ts'
+
+const grant = { scopes: [], clientId: 'app' }
+const refused: Refused = { allowed: false, status: 403, headers: {}, outcome: outcome('forbidden', 'No') }
+const page = {
+  path: '/Condition',
+  params: [['code', 'x']] as Params,
+  cursor: { link: '?more', skip: 2 },
+  holder: grantFingerprint(grant),
+}
+
+function resume(params: Params, { opened = page, isAllowed = true, by = grant } = {}) {
+  const interaction = { kind: 'search-type', type: 'Condition', params } as const
+  const decide = () => (isAllowed ? ({ allowed: true, access: noAccess } as const) : refused)
+  const pages = {
+    parameter: '_page',
+    seal: () => '',
+    open: (text: string) => (text === 'sealed' ? opened : undefined),
+  }
+  const request = {
+    ...{ interaction, access: fullAccess, preconditions: {}, requestId: '1', report: () => {} },
+    preferences: { answer: 'minimal', lenient: false } as const,
+    authenticated: { allowed: true, grant: by, decide } as const,
+    connection: { destroyed: false },
+  }
+  return resumePage({ pages }, request, '/Condition')
+}
+
+const PAGE: Params = [['_page', 'sealed']]
+
+describe('resumePage', () => {
+  it('goes on as first requested, decided again', () => {
+    const resumed = resume(PAGE)
+    assert(!isFailure(resumed))
+    assert.deepEqual([resumed.request.interaction.params, resumed.cursor], [page.params, page.cursor])
+    assert.equal(resumed.request.access, noAccess)
+    assert.deepEqual(resume(PAGE, { isAllowed: false }), fail({ problem: 'refused', refused }))
+  })
+
+  it('begins where there is no link', () => {
+    const resumed = resume([['code', 'y']])
+    assert(!isFailure(resumed))
+    assert.equal(resumed.cursor, undefined)
+  })
+
+  it('refuses another grant than the one that got the link', () => {
+    assert.deepEqual(resume(PAGE, { by: { ...grant, clientId: 'other' } }), fail({ problem: 'out-of-reach' }))
+  })
+
+  it('refuses a link that was changed', () => {
+    const unreadable = fail({
+      problem: 'bad-search',
+      code: 'invalid',
+      text: 'Cannot read page: follow the link as it was given',
+    })
+    assert.deepEqual(resume([['_page', 'forged']]), unreadable)
+    assert.deepEqual(resume([...PAGE, ['code', 'y']]), unreadable)
+    assert.deepEqual(resume(PAGE, { opened: { ...page, path: '/Patient' } }), unreadable)
+    assert.deepEqual(resume([...PAGE, ...PAGE]), unreadable)
+  })
+
+  it('takes _count and _total that a client adds, and drops _format', () => {
+    const added = [
+      ['_format', 'json'],
+      ['_count', '7'],
+      ['_total', 'accurate'],
+    ] as const
+    const resumed = resume([...PAGE, ...added])
+    assert(!isFailure(resumed))
+    assert.deepEqual(resumed.request.interaction.params, [...page.params, ...added.slice(1)])
+  })
+})
