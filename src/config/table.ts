@@ -1,12 +1,77 @@
 import { appTable } from './app-table.ts'
-import { auditTable } from './audit-table.ts'
 import { authTable } from './auth-table.ts'
-import { databaseTable } from './database-table.ts'
 import { fhirTable } from './fhir-table.ts'
 import { networkTable } from './network-table.ts'
 import { serverTable } from './server-table.ts'
-import type { SettingRow, ValueOf } from './setting-row.ts'
+import { defineFixed, open, type SettingRow, type ValueOf } from './setting-row.ts'
+import * as types from './setting-types.ts'
 import { upstreamTable } from './upstream-table.ts'
+
+/** The settings of the database, which all servers share. */
+const databaseTable = {
+  databaseUrl: open({
+    name: 'smart.server.database-url',
+    env: 'SMART_DATABASE_URL',
+    type: types.databaseUrl,
+    otherwise: '`sqlite:<data folder>/sallyport.db`',
+    about: 'Database of clinicians, clients, keys, tokens, sessions and audit records.',
+    of: settings => settings.databaseUrl,
+  }),
+  databasePoolSize: defineFixed({
+    name: 'smart.server.database-pool-size',
+    env: 'SMART_DATABASE_POOL_SIZE',
+    type: types.wholeNumber(1, 1000),
+    initial: '10',
+    about:
+      'PostgreSQL: maximum number of connections of each process. One more connection tests whether the database accepts writes.',
+    of: settings => settings.database.poolSize,
+  }),
+  databaseConnectTimeoutSeconds: defineFixed({
+    name: 'smart.server.database-connect-timeout-seconds',
+    env: 'SMART_DATABASE_CONNECT_TIMEOUT_SECONDS',
+    type: types.wholeNumber(1, 60),
+    initial: '5',
+    about: 'PostgreSQL: how long a request waits for a new or free connection before it gets 503.',
+    of: settings => settings.database.connectTimeoutSeconds,
+  }),
+  databaseStatementTimeoutSeconds: defineFixed({
+    name: 'smart.server.database-statement-timeout-seconds',
+    env: 'SMART_DATABASE_STATEMENT_TIMEOUT_SECONDS',
+    type: types.wholeNumber(1, 300),
+    initial: '15',
+    about: 'PostgreSQL: how long a statement may take before its request gets 503.',
+    of: settings => settings.database.statementTimeoutSeconds,
+  }),
+}
+
+/** The settings of the audit trail. */
+const auditTable = {
+  audit: defineFixed({
+    name: 'smart.server.audit',
+    env: 'SMART_AUDIT',
+    type: types.flag,
+    initial: 'true',
+    about: 'Writes audit records. Turn it off only for measurements.',
+    of: settings => settings.audit.kept,
+  }),
+  auditFailure: defineFixed({
+    name: 'smart.server.audit-failure',
+    env: 'SMART_AUDIT_FAILURE',
+    type: types.oneOf('refuse', 'allow'),
+    initial: 'refuse',
+    about:
+      'Handling of requests whose audit records the database cannot store: `refuse` answers 503; `allow` processes them and logs the records.',
+    of: settings => settings.audit.failure,
+  }),
+  auditDays: defineFixed({
+    name: 'smart.server.audit-days',
+    env: 'SMART_AUDIT_DAYS',
+    type: types.wholeNumber(1, 36_500),
+    initial: '1095',
+    about: 'How many days audit records are kept. The default is three years.',
+    of: settings => settings.audit.days,
+  }),
+}
 
 /** Every setting: its name in the file, its variable, its kind of value and its default. */
 export const settingsTable = {

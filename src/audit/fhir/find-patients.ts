@@ -1,9 +1,30 @@
-import { isRecord } from '../../fhir/index.ts'
+import { type Interaction, isRecord, type Misunderstood } from '../../fhir/index.ts'
 import type { Grant } from '../../smart/index.ts'
 import { OTHERS } from '../record.ts'
 import type { AuditedRequest } from './audited-request.ts'
-import { findNamedPatients } from './find-named-patients.ts'
 import { findPatientsAt, findPatientsIn, findPatientsInText, type PatientLookup } from './patients-in.ts'
+
+const PATIENT_PARAMETER = /^(?:patient|subject)(?::Patient)?(?:\._id)?$/
+const PATIENT_VALUE = /^(?:(?:.*\/)?Patient\/)?([A-Za-z0-9.-]{1,64})$/
+
+/** The patients whom a request names, whatever came of it; `OTHERS` where it names resources whose patients it does not. */
+function findNamedPatients(interaction: Interaction | Misunderstood): readonly string[] {
+  if ('compartment' in interaction) return [interaction.id, ...inParams(interaction)]
+  if ('id' in interaction && 'type' in interaction && interaction.type === 'Patient')
+    return interaction.id === undefined ? [] : [interaction.id]
+  return inParams(interaction)
+}
+
+function inParams(interaction: Interaction | Misunderstood): readonly string[] {
+  if (!('params' in interaction)) return []
+  const ofPatients = 'type' in interaction && interaction.type === 'Patient'
+  return interaction.params.flatMap(([name, value]) => {
+    const values = value.split(',')
+    if (name === '_id' && !ofPatients) return values.length > 1 ? [OTHERS] : []
+    if (name !== '_id' && !PATIENT_PARAMETER.test(name)) return []
+    return values.flatMap(it => PATIENT_VALUE.exec(it)?.[1] ?? [])
+  })
+}
 
 /** How many patients an event names; of more it says that there are others. */
 const MOST = 100

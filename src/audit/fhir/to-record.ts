@@ -1,9 +1,9 @@
 import { isRecord, isWriting, parseReference } from '../../fhir/index.ts'
+import type { Grant } from '../../smart/index.ts'
 import { type AuditRecord, fileUnder } from '../record.ts'
 import type { AuditedRequest } from './audited-request.ts'
 import { findPatients } from './find-patients.ts'
 import { formatRequest } from './format-request.ts'
-import { findLaunchId } from './launch-id.ts'
 
 export function recordOf(exchange: AuditedRequest, fhirBaseUrl: string): AuditRecord {
   const { interaction, grant, refusal } = exchange
@@ -66,4 +66,10 @@ function reasonOf(refusal: AuditedRequest['refusal']): string | undefined {
   const [issue] = refusal.outcome.issue
   if (refusal.why !== undefined) return `The token is not accepted: ${refusal.why}`
   return refusal.by === undefined ? issue?.details.text : (refusal.hint ?? issue?.details.text)
+}
+
+/** The launch that a token follows from: its `jti` is the grant's id, a dot, and a name of its own. */
+function findLaunchId({ tokenId }: Pick<Grant, 'tokenId'>): string | undefined {
+  const dot = tokenId?.indexOf('.') ?? -1
+  return dot > 0 ? tokenId?.slice(0, dot) : undefined
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { type AuditRecord, createAuditor, findRecords } from '../../audit/index.ts'
-import { followTrail } from './follower.ts'
+import { followTrail } from '../commands/audit.ts'
 
 const login = (at: number): AuditRecord => ({ at, server: 'auth', kind: 'login', allowed: true, status: 302 })
 

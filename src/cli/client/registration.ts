@@ -1,16 +1,10 @@
+import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Selectable } from 'kysely'
+import { jwksUrlFault, launchUrlFault, logoUrlFault, redirectUriFault } from '../../auth/index.ts'
 import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
 import { getOptional, getSeveral, isSet } from '../arguments.ts'
-import { type Arguments, failMisuse } from '../command.ts'
-import {
-  checkJwksUrl,
-  checkLaunchUrl,
-  checkLogoUrl,
-  checkPostLogoutRedirectUri,
-  checkRedirectUri,
-} from './addresses.ts'
-import { readPublicKeys } from './public-keys.ts'
+import { type Arguments, CommandFailure, failMisuse } from '../command.ts'
 import { checkScope, isForSystemsOnly } from './scope.ts'
 
 export type ClientRow = Selectable<Schema['client']>
@@ -121,4 +115,51 @@ async function readProof(args: Arguments, cwd: string, secret: string | undefine
   if (url !== undefined) return { ...none, auth_method: 'private_key_jwt', jwks_url: checkJwksUrl(url) }
   if (file === undefined) return {}
   return { ...none, auth_method: 'private_key_jwt', jwks: await readPublicKeys(resolve(cwd, file), file) }
+}
+
+/** Reads a JSON Web Key Set (RFC 7517) of public keys, and gives it as JSON. */
+async function readPublicKeys(path: string, shownAs: string): Promise<string> {
+  const { holdsPrivateKey, keptKeySet } = await import('../../auth/index.ts')
+  const refuse = (reason: string) => new CommandFailure(`Cannot use --jwks-file ${shownAs}: ${reason}`)
+  const document = readJson(path, refuse)
+  if (holdsPrivateKey(document)) throw refuse('it has a private or secret key; only public keys belong here')
+  const kept = keptKeySet(document)
+  if (kept === undefined)
+    throw refuse('expected a JSON Web Key Set with a key for RS384 (RSA) or ES384 (EC, P-384), and its kid')
+  return kept
+}
+
+function readJson(path: string, refuse: (reason: string) => CommandFailure): unknown {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'))
+  } catch (error) {
+    // The message of a parser would show a piece of the file.
+    throw refuse(error instanceof SyntaxError ? 'it is not JSON' : 'it cannot be read')
+  }
+}
+
+function checkRedirectUri(text: string): string {
+  return checked('redirect-uri', text, redirectUriFault(text))
+}
+
+function checkPostLogoutRedirectUri(text: string): string {
+  return checked('post-logout-redirect-uri', text, redirectUriFault(text))
+}
+
+function checkLaunchUrl(text: string): string {
+  return checked('launch-url', text, launchUrlFault(text))
+}
+
+function checkLogoUrl(text: string): string {
+  return checked('logo-url', text, logoUrlFault(text))
+}
+
+function checkJwksUrl(text: string): string {
+  return checked('jwks-url', text, jwksUrlFault(text))
+}
+
+function checked(option: string, text: string, fault: string | undefined): string {
+  if (fault === undefined) return text
+  // An address with a password in it is not said again.
+  throw failMisuse(`Cannot use --${option}${text.includes('@') ? '' : ` ${text}`}: ${fault}`)
 }

@@ -1,10 +1,47 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { findRecords, type KeptRecord, type RecordFilter, toAuditEvent } from '../../audit/index.ts'
+import {
+  findRecords,
+  formatRepeats,
+  type KeptRecord,
+  type RecordFilter,
+  toAuditEvent,
+} from '../../audit/index.ts'
 import type { Store } from '../../store/index.ts'
-import { followTrail } from '../audit/follower.ts'
-import { formatLine } from '../audit/line.ts'
 import { type Arguments, type Command, failMisuse, type Io } from '../command.ts'
 import { withStore } from '../with-store.ts'
+
+/** Records of other instances may come late by this much. */
+const LATE_MS = 5000
+
+/** Looks for what came since the last look, oldest first. */
+type Look = () => Promise<readonly KeptRecord[]>
+
+/** Goes on after the newest of what was shown: what was there before and not shown, as of a limit, is not made up for. */
+export async function followTrail(
+  store: Store,
+  filter: RecordFilter,
+  newestShown: KeptRecord | undefined,
+  now: number,
+): Promise<Look> {
+  let newest = newestShown?.at ?? now
+  const since = () => Math.max(filter.since ?? 0, newest - LATE_MS)
+  const recent = () => findRecords(store, { ...filter, since: since(), order: 'oldest', limit: 10_000 })
+  const before = (await recent()).filter(record => newestShown && !isAfter(record, newestShown))
+  let seen = new Map(before.map(({ id, at }) => [id, at]))
+  return async () => {
+    const found = await recent()
+    const fresh = found.filter(({ id }) => !seen.has(id))
+    newest = Math.max(newest, ...found.map(({ at }) => at))
+    seen = new Map(
+      [...seen, ...found.map(({ id, at }) => [id, at] as const)].filter(([, at]) => at >= since()),
+    )
+    return fresh
+  }
+}
+
+function isAfter(record: KeptRecord, other: KeptRecord): boolean {
+  return record.at > other.at || (record.at === other.at && record.id > other.id)
+}
 
 /** `sallyport audit`: the trail as lines, or as FHIR AuditEvents. */
 export const audit: Command = {
@@ -103,4 +140,27 @@ function limitOf({ values }: Arguments): number {
   const limit = /^\d{1,6}$/.test(String(values.limit)) ? Number(values.limit) : 0
   if (limit < 1) throw failMisuse('Cannot use --limit: expected a whole number from 1')
   return limit
+}
+
+/** A record in one line: time, result, what it was, whose, by whom, and what decided or why it ended so. */
+function formatLine(record: KeptRecord): string {
+  const { at, allowed, status, decided_by, reason } = record
+  const facts = [
+    record.patient_id && `patient=${record.patient_id}`,
+    record.patients && `patients=${record.patients.trim().replaceAll(' ', ',')}`,
+    record.client_id && `client=${record.client_id}`,
+    record.fhir_user && `user=${record.fhir_user}`,
+    record.launch_id && `launch=${record.launch_id}`,
+    record.repeats !== null && record.address && `from=${record.address}`,
+    allowed && decided_by && `by=${decided_by}`,
+    reason,
+  ]
+  const result = `${allowed ? 'allowed' : 'refused'} ${status}`
+  return [new Date(at).toISOString(), result, whatOf(record), ...facts.filter(Boolean)].join('  ')
+}
+
+function whatOf({ kind, method, request, repeats }: KeptRecord): string {
+  if (repeats !== null) return `${kind} (${formatRepeats(repeats)})`
+  const hasRequest = kind === 'fhir' || kind === 'api' || kind === 'admin'
+  return hasRequest ? `${method ?? ''} ${request || '[base]'}` : kind
 }

@@ -1,9 +1,18 @@
 import { getRequired } from '../arguments.ts'
-import { checkId } from '../client/client-id.ts'
 import { checkWhole, describingOptions, describingUsage, readDescription } from '../client/registration.ts'
 import { noteScopes } from '../client/scope.ts'
 import { type Command, CommandFailure, failMisuse } from '../command.ts'
 import { administer } from '../with-store.ts'
+
+/** The client id in the portal's own tokens (PORTAL-6). No client may be registered with it. */
+const RESERVED_ID = 'sallyport-portal'
+
+function checkId(id: string): string {
+  if (!/^[\x21-\x7e]{1,200}$/.test(id))
+    throw failMisuse('Cannot use --id: expected at most 200 printable characters without spaces')
+  if (id === RESERVED_ID) throw failMisuse(`Cannot use --id ${RESERVED_ID}: it is the portal's own`)
+  return id
+}
 
 /** `sallyport client add`. A secret is made here, printed once, and kept only as a hash. */
 export const clientAdd: Command = {

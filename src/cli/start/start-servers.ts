@@ -1,13 +1,42 @@
 import type { FastifyInstance } from 'fastify'
-import { startDraining } from '../../web/index.ts'
+import type { Settings } from '../../config/index.ts'
+import { listen, startDraining } from '../../web/index.ts'
+import { CommandFailure } from '../command.ts'
 import { userReachOf } from '../policy-file.ts'
-import { openApp } from './app.ts'
 import { openAuth, type TestLogin } from './auth.ts'
-import { bindServer } from './bind.ts'
 import { Closing } from './closing.ts'
 import { openFhir } from './fhir.ts'
-import { openKeeping, type Parts } from './parts.ts'
+import { type Keeping, openKeeping, type Parts } from './parts.ts'
+import { createReportingFetch } from './reporting-fetch.ts'
 import type { ServerName } from './server-names.ts'
+
+const PORTS = {
+  auth: ['authPort', 'SMART_AUTH_PORT'],
+  fhir: ['fhirPort', 'SMART_FHIR_PORT'],
+  app: ['appPort', 'SMART_APP_PORT'],
+} as const
+
+/** Listens where the settings say. A port that cannot be had is named in one line. */
+async function bindServer(name: ServerName, app: FastifyInstance, settings: Settings): Promise<void> {
+  const [key, variable] = PORTS[name]
+  try {
+    await listen(app, settings[key], settings.bind)
+  } catch (error) {
+    const where = `port ${settings[key]} (${variable}) of ${settings.bind.join(', ')} (SMART_BIND)`
+    throw new CommandFailure(`Cannot start the ${name} server on ${where}: ${reasonOf(error)}`)
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  return REASONS[code] ?? (error instanceof Error ? error.message : String(error))
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'the port is in use',
+  EACCES: 'permission denied',
+  EADDRNOTAVAIL: 'this machine does not have the address',
+}
 
 /** Servers that listen. */
 export interface Running {
@@ -54,4 +83,15 @@ async function openServers(names: readonly ServerName[], parts: Parts, closing: 
   if (fhir) apps.set('fhir', fhir.app)
   if (app) apps.set('app', app)
   return { apps, testLogin: auth?.testLogin, ready: () => fhir?.listening() }
+}
+
+async function openApp({ settings, logger, tls }: Parts, keeping: Keeping): Promise<FastifyInstance> {
+  const { createAppServer } = await import('../../session/index.ts')
+  return createAppServer({
+    ...settings,
+    ...keeping,
+    logger,
+    fetch: createReportingFetch(fetch, logger),
+    ...(tls && { tls }),
+  })
 }

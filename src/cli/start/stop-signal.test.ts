@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import { describe, it } from 'node:test'
-import { stopSignal } from './stop-signal.ts'
+import { stopSignal } from '../commands/start.ts'
 
 describe('stopSignal', () => {
   function setUp() {

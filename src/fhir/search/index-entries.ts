@@ -2,12 +2,43 @@ import { searchParametersOf } from '../definitions.ts'
 import { type CompiledPath, pathsOf } from '../path/compile.ts'
 import { evaluatePath } from '../path/evaluate.ts'
 import type { Resource, SearchParameter } from '../r4.ts'
+import { isRecord } from '../record.ts'
 import { dateEntries } from './date-entries.ts'
-import type { ExtractedValue, IndexEntry } from './entry.ts'
+import type { ExtractedValue, IndexEntry, StringEntry } from './entry.ts'
+import { normalise } from './normalise.ts'
 import { numberEntries, quantityEntries } from './quantity-entries.ts'
 import { referenceEntries } from './reference-entries.ts'
-import { stringEntries } from './string-entries.ts'
 import { tokenEntries } from './token-entries.ts'
+
+const addressParts = ['text', 'line', 'city', 'district', 'state', 'postalCode', 'country']
+const nameParts = ['text', 'family', 'given', 'prefix', 'suffix']
+
+function stringEntries(found: ExtractedValue): readonly StringEntry[] {
+  const texts = [...new Set(textsOf(found))].filter(it => it !== '')
+  return texts.map(exact => ({ kind: 'string', parameter: found.parameter, normal: normalise(exact), exact }))
+}
+
+function textsOf({ type, value }: ExtractedValue): readonly string[] {
+  if (type === 'string' || type === 'markdown') return typeof value === 'string' ? [value] : []
+  if (!isRecord(value)) return []
+  if (type === 'Address') return addressParts.flatMap(it => textsAt(value, it))
+  if (type === 'HumanName') return [...nameParts.flatMap(it => textsAt(value, it)), ...wholeNames(value)]
+  return []
+}
+
+/** People are looked up by what is said of them: `Ana Núñez`, `Núñez, Ana`. */
+function wholeNames(name: Readonly<Record<string, unknown>>): readonly string[] {
+  const family = textsAt(name, 'family')
+  const given = textsAt(name, 'given')
+  if (family.length === 0 || given.length === 0) return []
+  return [[...given, ...family].join(' '), [...family, ...given].join(' ')]
+}
+
+function textsAt(record: Readonly<Record<string, unknown>>, key: string): readonly string[] {
+  const value = record[key]
+  const values: readonly unknown[] = Array.isArray(value) ? value : [value]
+  return values.filter(it => typeof it === 'string')
+}
 
 /** The normalised values of every search parameter of a resource. References under `baseUrl` are local. */
 export function indexEntries(resource: Resource, baseUrl: string): readonly IndexEntry[] {

@@ -3,7 +3,23 @@ import type { AppContext } from '../context.ts'
 import { fail, type Result, succeed } from '../failure.ts'
 import type { Visit } from '../records/visit.ts'
 import { findSession } from '../sessions/find-session.ts'
-import { useSession } from '../sessions/use-session.ts'
+import { type Session, toSession } from '../sessions/session.ts'
+
+/** An idle time that is this much short is not worth a write. */
+const GRAIN_MS = 1000
+
+/** Restarts the idle time, for any `/api` request other than `/api/session` (SESSION-3). */
+async function useSession({ store, settings, clock }: AppContext, session: Session): Promise<Session> {
+  const idleExpiresAt = clock() + settings.app.sessionIdleSeconds * 1000
+  const row = await store.db
+    .updateTable('app_session')
+    .set({ idle_expires_at: idleExpiresAt })
+    .where('id_hash', '=', session.idHash)
+    .where('idle_expires_at', '<=', idleExpiresAt - GRAIN_MS)
+    .returningAll()
+    .executeTakeFirst()
+  return row ? toSession(row) : session
+}
 
 /**
  * Finds the active session of a request. Fails if the page that sent the request belongs to another session

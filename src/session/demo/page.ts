@@ -1,22 +1,26 @@
 import {
   alert,
+  badge,
   countdown,
   dateTimeHtml,
+  encounterTime,
   endsSoon,
   type Html,
   html,
+  NOT_RECORDED,
   nameText,
   page,
   personOf,
 } from '../../web/index.ts'
 import { isSampleData } from '../portal-url.ts'
 import type { Visit } from '../records/visit.ts'
+import type { Session } from '../sessions/session.ts'
 import { printedPatient, renderBanner, renderNamelessBanner } from './banner.ts'
+import { describeFailure, renderCard } from './card.ts'
 import { renderConditionsCard } from './conditions-card.ts'
 import type { DemoRecord } from './load-record.ts'
 import { renderMedicinesCard } from './medicines-card.ts'
 import { renderPressureCard } from './pressure-card.ts'
-import { renderSessionCard } from './session-card.ts'
 
 /** The demo app's page: banner, conditions, medicines, blood pressure, session. */
 export function recordPage({ context, session }: Visit, record: DemoRecord): Html {
@@ -94,4 +98,34 @@ function liveParts({ sessionId, endsAt, lastEndsAt }: Visit['session'], now: num
 
 function printLine(now: number, who: string | undefined): Html {
   return html`<p class="print wrap">Printed ${dateTimeHtml(now)}${who !== undefined && ` by ${who}`} from the Sallyport demo app. Not the full record.</p>`
+}
+
+/** Who, for which encounter, until when, with which scopes (design: Who, what, until when). */
+function renderSessionCard(session: Session, { me, encounter }: Pick<DemoRecord, 'me' | 'encounter'>): Html {
+  const profile = me.ok ? me.value : undefined
+  const unknown = me.ok ? NOT_RECORDED : 'Not shared with this app'
+  return renderCard(
+    { id: 'h-session', title: 'Session' },
+    html`<div class="card__body card__body--tight">
+<dl class="kv kv--inline">
+<div><dt>Signed in</dt><dd>${profile?.name ?? unknown}</dd></div>
+<div><dt>Staff identity</dt><dd>${profile?.fhirUser === undefined ? unknown : html`<code>${profile.fhirUser}</code>`}</dd></div>
+<div><dt>Encounter</dt><dd>${encounterHtml(encounter)}</dd></div>
+<div><dt>Ends</dt><dd id="session-ends">${dateTimeHtml(session.endsAt)}</dd></div>
+<div><dt>FHIR base</dt><dd><code>${session.fhirBaseUrl}</code></dd></div>
+</dl>
+<details class="more"><summary>Granted scopes</summary><p class="url url--block">${session.scope}</p></details>
+${session.encounterId !== null && html`<details class="more"><summary>Encounter id</summary><p class="url url--block">${session.encounterId}</p></details>`}
+<p class="small"><a href="/docs">Session API</a></p>
+</div>`,
+  )
+}
+
+/** What it is, when and how it stands; an id tells a clinician nothing. */
+function encounterHtml(encounter: DemoRecord['encounter']): Html {
+  if (!encounter) return html`None`
+  if (!encounter.ok)
+    return html`Chosen at the launch<span class="sub">${describeFailure(encounter.failure)}</span>`
+  const { title, kind, status, inProgress } = encounter.value
+  return html`${title}&ensp;${badge(status, inProgress ? 'accent' : undefined)}<span class="sub">${kind !== undefined && kind !== title && `${kind}, `}${encounterTime(encounter.value)}</span>`
 }

@@ -1,8 +1,7 @@
-import { badge, dateText, errorPage, type Html, html, timeText } from '../../web/index.ts'
-import type { AppContext } from '../context.ts'
+import { badge, dateText, errorPage, type Html, html, mark, page, timeText } from '../../web/index.ts'
+import type { AppContext, AppSettings } from '../context.ts'
 import { type Failure, toResponse } from '../failure.ts'
 import { getPortalUrl, isSampleData } from '../portal-url.ts'
-import { renderWelcomePage } from '../welcome-page.ts'
 
 /** A page of the demo app without a record, and its status. */
 export interface StatePage {
@@ -129,4 +128,22 @@ function servers({ settings, timeoutMs }: AppContext, failure: Failure, fhirBase
     ? ['FHIR server', fhirBaseUrl]
     : ['Sign-in server', settings.issuerUrl]
   return html`<ul class="servers" aria-label="Servers"><li><span>${name}</span><span><code>${address}</code></span>${state}</li><li><span>App server</span><span><code>${settings.appUrl}</code></span>${badge('Answering', 'ok')}</li></ul>`
+}
+
+/** The app without a launch, by bookmark or typed: nothing went wrong, nothing is open. */
+function renderWelcomePage(settings: AppSettings): Html {
+  return page(
+    {
+      title: 'No patient is open',
+      site: 'Demo app',
+      bar: { kind: 'app' },
+      width: 'flow',
+      sampleData: isSampleData(settings),
+    },
+    html`<div class="stop">${mark('stop__art')}<div class="stop__body"><h1>No patient is open</h1>
+<p>This app shows one patient: the one that you pick when you launch it.</p>
+<p>Choose a patient here, or launch the app from the patient list.</p>
+<div class="actions"><a class="btn" href="/launch">Choose a patient</a><a class="btn btn--quiet" href="${getPortalUrl(settings)}">Go to patients</a><a class="btn btn--quiet" href="/docs">Session API</a></div>
+</div></div>`,
+  )
 }

@@ -7,7 +7,6 @@ import {
 } from 'openid-client'
 import type { AppContext } from '../context.ts'
 import { createOAuthClient } from '../oauth/client.ts'
-import { findAcceptedBase } from './find-accepted-base.ts'
 import { keepLaunch, type LaunchTicket } from './pending-launch.ts'
 import type { LaunchRefusal } from './refusal.ts'
 
@@ -84,4 +83,17 @@ function standaloneScope(scope: string): string {
 
 export function getCallbackUrl({ settings }: AppContext): string {
   return `${settings.appUrl}/callback`
+}
+
+/**
+ * The configured FHIR base that an `iss` names, with or without a trailing slash. Undefined for any other `iss`, which gets
+ * no request (APP-2).
+ */
+function findAcceptedBase(issuers: readonly string[], iss: string): string | undefined {
+  const base = withoutSlash(iss)
+  return issuers.map(withoutSlash).find(issuer => issuer === base)
+}
+
+function withoutSlash(url: string): string {
+  return url.endsWith('/') ? url.slice(0, -1) : url
 }

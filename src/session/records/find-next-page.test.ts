@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findNextPage } from './find-next-page.ts'
+import { findNextPage } from './search-fhir.ts'
 
 const BASE = 'https://fhir.example/r4'
 
