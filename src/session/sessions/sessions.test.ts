@@ -3,6 +3,8 @@ import { after, beforeEach, describe, it } from 'node:test'
 import type { AppBrowser } from '../../../test/support/app-browser.ts'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { launched, sessionApp, useAppHouse } from '../../../test/support/session-app.ts'
+import { createAuditor } from '../../audit/index.ts'
+import { refuseRecords } from '../../audit/testing/refuse-records.ts'
 import { createSealer, openStore, sweep } from '../../store/index.ts'
 
 eachDatabase((name, _open, create) => {
@@ -166,6 +168,40 @@ eachDatabase((name, _open, create) => {
     it('is quiet without a session', async () => {
       const response = await house.app.inject({ method: 'POST', url: '/logout' })
       assert.equal(response.statusCode, 303)
+    })
+  })
+
+  describe('a session whose audit record cannot be stored', () => {
+    let allow: () => Promise<void>
+    beforeEach(async () => {
+      const { store, clock, ehr } = house
+      const audited = await sessionApp(store, [ehr.fhirBaseUrl], { clock, audit: createAuditor({ store }) })
+      browser = await launched(audited, ehr.fhirBaseUrl)
+      allow = await refuseRecords(store)
+    })
+
+    it('is not ended by a logout, which can be repeated', async () => {
+      assert.equal((await browser.post('/logout')).statusCode, 503)
+      assert.equal(await secondsLeft(), 1800)
+      assert.deepEqual(house.ehr.revoked, [])
+      await allow()
+      assert.equal((await browser.post('/logout')).statusCode, 303)
+      await isOver()
+    })
+
+    it('is not replaced by another launch', async () => {
+      const { sessionId } = (await browser.get('/api/session')).json()
+      assert.equal((await browser.launch(house.ehr.fhirBaseUrl)).statusCode, 503)
+      await allow()
+      assert.equal((await browser.get('/api/patient', { 'x-session-id': sessionId })).statusCode, 200)
+    })
+
+    it('keeps the tokens of a renewal, because the auth server has replaced the old ones', async () => {
+      house.clock.advance(400)
+      assert.equal((await browser.get('/api/patient')).statusCode, 503)
+      await allow()
+      assert.equal((await browser.get('/api/patient')).statusCode, 200)
+      assert.equal(refreshes().length, 1)
     })
   })
 
