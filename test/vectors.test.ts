@@ -131,7 +131,7 @@ function isForHttp({ request, context, scope }: Vector): boolean {
   )
 }
 
-/** A condition that finds nothing is no match, whatever there is (docs/decisions/0021). */
+/** A condition that finds nothing is no match, whatever there is (docs/decisions/0021-refused-and-absent.md). */
 function isUnmatched({ status }: Told, { method, url, body = '' }: Vector['request']): boolean {
   const conditional = method === 'PATCH' ? url.includes('?') : JSON.stringify(body).includes('Patient?')
   return status === 404 && conditional

@@ -7,7 +7,7 @@ import { satisfies } from './satisfies.ts'
  * Whether a DocumentReference lets the caller read a Binary that does not say whose it is: it names the Binary, is
  * within what the caller may read, and is of a patient whose Binaries the caller may read. Each server checks besides that
  * it was written after the Binary: an id that was named while something else was stored under it conveys nothing
- * (docs/decisions/0173-binaries-of-documents.md).
+ * (docs/decisions/0173-binaries.md).
  */
 export function grantsBinary(
   document: Resource,

@@ -15,7 +15,7 @@ import type { Refusal } from '../refusal.ts'
 /**
  * What a host that knows nothing of grants cannot be trusted with: it answers a search from all of its data, and
  * writes over whatever is stored. Under a limited grant a search must narrow itself to the grant, and what can be
- * judged neither before nor after is refused. See docs/decisions/0031.
+ * judged neither before nor after is refused. See docs/decisions/0031-interceptor-on-other-servers.md.
  */
 export function hostRefusal(interaction: Interaction, access: Access, baseUrl: string): Refusal | undefined {
   switch (interaction.kind) {

@@ -44,7 +44,7 @@ async function patchOne(context: Context, call: Call, type: string, id: string):
 
 /**
  * The version after the patch, with all digits of decimals that it does not touch. What may not be read is not told by
- * the patch either, and stays so (docs/decisions/0132-what-tells-of-the-rest.md).
+ * the patch either, and stays so (docs/decisions/0132-side-channels.md).
  */
 export function patched(context: Context, call: Call, type: string, id: string): NextVersion {
   return async (before: Living | undefined) => {

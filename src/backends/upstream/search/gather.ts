@@ -28,7 +28,7 @@ const NONE: Shown<unknown> = { has: () => false, add: () => undefined }
 
 /**
  * A page made here, of what the caller may see, where the upstream could not be told all of it: by its own pages one
- * could count what is left out. There is a next page if there is something on it (docs/decisions/0136). It ends with
+ * could count what is left out. There is a next page if there is something on it (docs/decisions/0136-pages-through-the-gateway.md). It ends with
  * `count` items, or before they have more than `PAGE_CHARACTERS`.
  */
 export async function gather<Item, P extends AnyProblem>(
