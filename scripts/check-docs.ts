@@ -6,6 +6,7 @@
 import { errorFaults } from './checks/errors.ts'
 import { generatedPages } from './checks/generated.ts'
 import { linkFaults } from './checks/links.ts'
+import { pathFaults } from './checks/paths.ts'
 import { conclude, listFiles, readSources } from './checks/sources.ts'
 import { findCitationFaults, findRowFaults, findRuleFaults } from './checks/specification.ts'
 
@@ -22,6 +23,7 @@ function ofPage(page: string, judge: (text: string) => readonly string[]): reado
 
 conclude('docs', [
   ...linkFaults(pages, new Set(files)),
+  ...pathFaults(pages, files),
   ...[...generated].flatMap(([page, expected]) =>
     ofPage(page, text => (text === expected ? [] : [`${page}: not current, run npm run reference`])),
   ),

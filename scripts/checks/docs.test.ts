@@ -3,7 +3,22 @@ import { describe, it } from 'node:test'
 import { documentedRoutes, endpointFaults, sectionOf } from './endpoints.ts'
 import { errorFaults, namesIn } from './errors.ts'
 import { linkFaults } from './links.ts'
+import { pathFaults } from './paths.ts'
 import { findCitationFaults, findRowFaults, findRuleFaults } from './specification.ts'
+
+describe('pathFaults', () => {
+  const files = ['src/auth/server.ts', 'examples/launch.mjs']
+  const faults = (text: string) => pathFaults(new Map([['README.md', text]]), files)
+
+  it('accepts files and folders, paths without their beginning, and other code', () => {
+    const text =
+      '`src/auth/server.ts` `src/auth/` `auth/server.ts` `server.ts` `examples/launch.mjs` `npm test` `a/b`'
+    assert.deepEqual(faults(`${text}\n\`\`\`\n\`src/gone.ts\`\n\`\`\``), [])
+  })
+
+  for (const path of ['src/gone/server.ts', 'src/gone/', 'auth/gone.ts', 'gone.ts', 'examples/gone.mjs'])
+    it(`refuses ${path}`, () => assert.equal(faults(`see \`${path}\``).length, 1))
+})
 
 describe('linkFaults', () => {
   const files = new Set(['README.md', 'docs/settings.md', 'src/auth/server.ts'])
