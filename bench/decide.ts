@@ -4,7 +4,7 @@
  */
 import { parseInteraction } from '../src/fhir/index.ts'
 import { createInterceptor, decide } from '../src/interceptor/index.ts'
-import { authUrl, fhirBaseUrl, StandingAuthServer } from '../src/interceptor/testing/auth-server.ts'
+import { authUrl, fhirBaseUrl, TestIssuer } from '../src/interceptor/testing/test-issuer.ts'
 import { parseScopes } from '../src/smart/index.ts'
 
 const ROUNDS = 7
@@ -51,7 +51,7 @@ function loop(calls: number, work: () => unknown): () => void {
   }
 }
 
-const auth = new StandingAuthServer()
+const auth = new TestIssuer()
 const guard = createInterceptor({
   authUrl,
   fhirBaseUrl,

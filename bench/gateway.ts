@@ -21,7 +21,7 @@ import { samplePatients } from '../sample-patients/index.ts'
 import { createAuditor, type FhirAudit, fhirAudit } from '../src/audit/index.ts'
 import { gateway } from '../src/backends/upstream/index.ts'
 import { createInterceptor } from '../src/interceptor/index.ts'
-import { authUrl, StandingAuthServer } from '../src/interceptor/testing/auth-server.ts'
+import { authUrl, TestIssuer } from '../src/interceptor/testing/test-issuer.ts'
 import { openStore } from '../src/store/index.ts'
 
 const CONNECTIONS = 16
@@ -96,7 +96,7 @@ const SERVERS: Readonly<Record<Role, (upstream: string) => Promise<Served>>> = {
 }
 
 async function servedGateway(upstreamUrl: string, audit?: FhirAudit): Promise<Served> {
-  const auth = new StandingAuthServer()
+  const auth = new TestIssuer()
   const guard = createInterceptor({ authUrl, fhirBaseUrl: baseUrl, fetch: auth.fetch, clock: auth.clock })
   const app = await gateway({ baseUrl, upstreamUrl, guard, smartConfiguration: {}, audit })
   await app.listen({ port: 0, host: '127.0.0.1' })

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
-import { StandingAuthServer } from '../src/interceptor/testing/auth-server.ts'
+import { TestIssuer } from '../src/interceptor/testing/test-issuer.ts'
 import { expressServer } from './express-server.ts'
 import { fastifyServer } from './fastify-server.ts'
 
 const fhirBaseUrl = 'http://localhost:8080/fhir'
-const auth = new StandingAuthServer()
+const auth = new TestIssuer()
 auth.now = Date.now()
 
 /** The auth server, as far as an interceptor knows it, over HTTP. */

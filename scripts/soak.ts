@@ -7,7 +7,7 @@ import { runInNewContext } from 'node:vm'
 import type { InjectOptions } from 'fastify'
 import { fhirServer } from '../src/backends/sqlite/index.ts'
 import { createInterceptor } from '../src/interceptor/index.ts'
-import { authUrl, fhirBaseUrl, StandingAuthServer } from '../src/interceptor/testing/auth-server.ts'
+import { authUrl, fhirBaseUrl, TestIssuer } from '../src/interceptor/testing/test-issuer.ts'
 
 const REQUESTS = Number(process.argv[2] ?? 1_000_000)
 const LOOKS = 20
@@ -17,7 +17,7 @@ const ALLOWANCE = 12 * 1024 * 1024
 setFlagsFromString('--expose-gc')
 const collect: () => void = runInNewContext('gc')
 
-const auth = new StandingAuthServer()
+const auth = new TestIssuer()
 const guard = createInterceptor({
   authUrl,
   fhirBaseUrl,

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import type { Resource } from '../src/fhir/index.ts'
-import { fhirBaseUrl } from '../src/interceptor/testing/auth-server.ts'
+import { fhirBaseUrl } from '../src/interceptor/testing/test-issuer.ts'
 import { createUserFilter, parsePolicy } from '../src/smart/index.ts'
 import {
   ADMIN,

@@ -4,11 +4,11 @@ import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { FastifyInstance } from 'fastify'
 import { createInterceptor } from '../src/interceptor/index.ts'
-import { authUrl, fhirBaseUrl, StandingAuthServer } from '../src/interceptor/testing/auth-server.ts'
+import { authUrl, fhirBaseUrl, TestIssuer } from '../src/interceptor/testing/test-issuer.ts'
 import { GUARDED_SERVERS } from './support/guarded-servers.ts'
 
 // Two patients; `ann` is the patient of every token here, and nothing of `bob` may be seen, counted or changed.
-const auth = new StandingAuthServer()
+const auth = new TestIssuer()
 const NOT_WITHIN = 'Not within the granted patient, user or filter.'
 const JSON_TYPE = { 'content-type': 'application/fhir+json' }
 const FORM_TYPE = { 'content-type': 'application/x-www-form-urlencoded' }

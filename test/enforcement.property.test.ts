@@ -5,8 +5,8 @@ import { text } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { Resource } from '../src/fhir/index.ts'
-import { isShown, showsOf } from '../src/interceptor/host/shows.ts'
-import { fhirBaseUrl } from '../src/interceptor/testing/auth-server.ts'
+import { chooseResponseRule, mayRelease } from '../src/interceptor/host/response-rule.ts'
+import { fhirBaseUrl } from '../src/interceptor/testing/test-issuer.ts'
 import { computeAccess, createUserFilter, parsePolicy, parseScopes } from '../src/smart/index.ts'
 import {
   ADMIN,
@@ -445,11 +445,11 @@ describe('the embedded FHIR server, the gateway and the library', () => {
           { scopes: parseScopes(by.scope), patient: by.patient },
           { fhirBaseUrl, contexts: ['patient'], searchPermission: 'r' },
         )
-        const shows = showsOf(
+        const shows = chooseResponseRule(
           { kind: 'read', type: resource.resourceType, id: `${resource.id}`, params: [] },
           access,
         )
-        assert.equal(isShown(resource, shows, fhirBaseUrl), read === 200, JSON.stringify(resource))
+        assert.equal(mayRelease(resource, shows, fhirBaseUrl), read === 200, JSON.stringify(resource))
       }
     }
     // Some refer to what may not stand there, and are no resources.

@@ -4,8 +4,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
-import { AuthHouse } from '../src/auth/testing/auth-house.ts'
-import { oneStore } from '../src/auth/testing/one-store.ts'
+import { TestAuthServer } from '../src/auth/testing/test-auth-server.ts'
+import { openTestStore } from '../src/auth/testing/test-store.ts'
 import { listen } from '../src/web/index.ts'
 import { inspectOnEveryScreen, useBrowser } from './support/browser.ts'
 import { freePorts } from './support/free-ports.ts'
@@ -151,7 +151,7 @@ describe('away', () => {
 })
 
 describe('plain http off loopback', () => {
-  const openOther = oneStore()
+  const openOther = openTestStore()
 
   // There a browser sends no Sec-Fetch-Site, and `Origin: null` from a page with the policy no-referrer.
   it('lets a clinician sign in, and tells no other site what page they come from', async () => {
@@ -164,7 +164,7 @@ describe('plain http off loopback', () => {
     })
     await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve))
     const launch_url = `http://app.test:${(other.address() as AddressInfo).port}/launch`
-    const house = await AuthHouse.open(await openOther(), {
+    const house = await TestAuthServer.open(await openOther(), {
       settings: { issuerUrl, onLoopback: false, bind: ['0.0.0.0'], defaultClientId: 'plain' },
     })
     await house.addClient({ client_id: 'plain', launch_url, redirect_uris: JSON.stringify([launch_url]) })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Resource } from '../src/fhir/index.ts'
-import { fhirBaseUrl } from '../src/interceptor/testing/auth-server.ts'
+import { fhirBaseUrl } from '../src/interceptor/testing/test-issuer.ts'
 import {
   type Asking,
   type GuardedFhir,

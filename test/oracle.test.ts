@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
-import { challengeOf, VERIFIER } from '../src/auth/testing/auth-house.ts'
+import { computeChallenge, VERIFIER } from '../src/auth/testing/test-auth-server.ts'
 import { CALLBACK } from './support/oidc-oracle.ts'
 import {
   BASIC,
@@ -28,7 +28,7 @@ describe('authorization endpoint', () => {
     async (subject: Subject): Promise<Told> => {
       const all: Record<string, string | undefined> = {
         ...{ response_type: 'code', client_id: 'app', redirect_uri: CALLBACK, scope: SCOPE, state: 's' },
-        ...{ code_challenge: challengeOf(VERIFIER), code_challenge_method: 'S256' },
+        ...{ code_challenge: computeChallenge(VERIFIER), code_challenge_method: 'S256' },
         aud: 'http://localhost:8080/fhir',
         ...different,
       }
@@ -91,7 +91,7 @@ describe('token endpoint', () => {
       },
     },
     'a wrong verifier': { act: exchange({ code_verifier: `${VERIFIER}x` }) },
-    'the challenge as verifier': { act: exchange({ code_verifier: challengeOf(VERIFIER) }) },
+    'the challenge as verifier': { act: exchange({ code_verifier: computeChallenge(VERIFIER) }) },
     'no verifier': {
       act: exchange({}, {}, 'code_verifier'),
       but: {

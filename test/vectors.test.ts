@@ -7,7 +7,7 @@ import { after, before, describe, it } from 'node:test'
 import { fhirServer } from '../src/backends/sqlite/index.ts'
 import type { Resource } from '../src/fhir/index.ts'
 import { createInterceptor, explain, type Question } from '../src/interceptor/index.ts'
-import { authUrl, encode, fhirBaseUrl, StandingAuthServer } from '../src/interceptor/testing/auth-server.ts'
+import { authUrl, encode, fhirBaseUrl, TestIssuer } from '../src/interceptor/testing/test-issuer.ts'
 import type { EnforcementPolicy } from '../src/smart/index.ts'
 import {
   type Asking,
@@ -196,7 +196,7 @@ describe('vectors of tokens', () => {
     good: { claims: Record<string, unknown> }
     tokens: readonly TokenVector[]
   }>('tokens.json')
-  const auth = new StandingAuthServer()
+  const auth = new TestIssuer()
   const guard = createInterceptor({ authUrl, fhirBaseUrl, fetch: auth.fetch, clock: auth.clock })
   let app: Awaited<ReturnType<typeof fhirServer>>
   before(async () => {

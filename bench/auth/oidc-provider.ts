@@ -1,5 +1,5 @@
-import { challengeOf, VERIFIER } from '../../src/auth/testing/auth-house.ts'
 import { SigningClient } from '../../src/auth/testing/signing-client.ts'
+import { computeChallenge, VERIFIER } from '../../src/auth/testing/test-auth-server.ts'
 import { CALLBACK, type Oracle, startOracle } from '../../test/support/oidc-oracle.ts'
 import type { Costs } from './signatures.ts'
 import { timeRounds } from './time.ts'
@@ -57,14 +57,15 @@ function codeForm(code: string) {
 
 async function exchanges(oracle: Oracle): Promise<number> {
   const codes: string[] = []
-  for (let i = 0; i < ROUNDS * CALLS; i++) codes.push(await oracle.code('app', challengeOf(VERIFIER), SCOPE))
+  for (let i = 0; i < ROUNDS * CALLS; i++)
+    codes.push(await oracle.code('app', computeChallenge(VERIFIER), SCOPE))
   return timeRounds(ROUNDS, CALLS, async () => {
     for (const code of codes.splice(0, CALLS)) await ask(oracle, codeForm(code))
   })
 }
 
 async function refreshes(oracle: Oracle): Promise<number> {
-  const code = await oracle.code('app', challengeOf(VERIFIER), SCOPE)
+  const code = await oracle.code('app', computeChallenge(VERIFIER), SCOPE)
   let { refresh_token: token = '' } = await ask(oracle, codeForm(code))
   return timeRounds(ROUNDS, CALLS, async () => {
     for (let call = 0; call < CALLS; call++) {

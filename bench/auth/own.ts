@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { AuthHouse, challengeOf, VERIFIER } from '../../src/auth/testing/auth-house.ts'
 import { SigningClient } from '../../src/auth/testing/signing-client.ts'
+import { computeChallenge, TestAuthServer, VERIFIER } from '../../src/auth/testing/test-auth-server.ts'
 import { createRandomToken, openStore, sha256 } from '../../src/store/index.ts'
 import type { Costs } from './signatures.ts'
 import { CALLS, ROUNDS, timeRounds } from './time.ts'
@@ -14,7 +14,7 @@ const REDIRECT_URI = 'http://localhost:8081/callback'
 export async function ownBench(): Promise<Costs> {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-bench-'))
   const store = await openStore(`sqlite:${join(folder, 'auth.db')}`)
-  const house = await AuthHouse.open(store)
+  const house = await TestAuthServer.open(store)
   const code = await exchanges(house)
   const refresh = await refreshes(house)
   const rs384 = await backEnds(house, 'RS384')
@@ -25,14 +25,14 @@ export async function ownBench(): Promise<Costs> {
   return { code, refresh, 'back end RS384': rs384, 'back end ES384': es384 }
 }
 
-async function exchanges(house: AuthHouse): Promise<number> {
+async function exchanges(house: TestAuthServer): Promise<number> {
   const codes = await makeCodes(house, (ROUNDS + 1) * CALLS)
   return timeRounds(ROUNDS, CALLS, async () => {
     for (const code of codes.splice(0, CALLS)) expect200(await house.exchange(code))
   })
 }
 
-async function refreshes(house: AuthHouse): Promise<number> {
+async function refreshes(house: TestAuthServer): Promise<number> {
   const [code = ''] = await makeCodes(house, 1)
   let { refresh_token: token } = (await house.exchange(code)).json()
   return timeRounds(ROUNDS, CALLS, async () => {
@@ -44,7 +44,7 @@ async function refreshes(house: AuthHouse): Promise<number> {
   })
 }
 
-async function backEnds(house: AuthHouse, alg: 'RS384' | 'ES384'): Promise<number> {
+async function backEnds(house: TestAuthServer, alg: 'RS384' | 'ES384'): Promise<number> {
   const client = new SigningClient(`bench-${alg}`, house.time, alg)
   await house.addClient({
     client_id: client.id,
@@ -62,7 +62,7 @@ async function backEnds(house: AuthHouse, alg: 'RS384' | 'ES384'): Promise<numbe
 }
 
 /** Codes as the authorization endpoint leaves them, each with a grant of its own. */
-async function makeCodes({ store, time }: AuthHouse, count: number): Promise<string[]> {
+async function makeCodes({ store, time }: TestAuthServer, count: number): Promise<string[]> {
   const codes = Array.from({ length: count }, createRandomToken)
   const { id } = await store.db.selectFrom('clinician').select('id').executeTakeFirstOrThrow()
   await store.db.transaction().execute(async trx => {
@@ -80,7 +80,7 @@ async function makeCodes({ store, time }: AuthHouse, count: number): Promise<str
         .insertInto('authorization_code')
         .values({
           ...{ code_hash: sha256(code), grant_id: sha256(code), redirect_uri: REDIRECT_URI },
-          ...{ code_challenge: challengeOf(VERIFIER), nonce: 'n', used_at: null },
+          ...{ code_challenge: computeChallenge(VERIFIER), nonce: 'n', used_at: null },
           expires_at: time.now + 60_000,
         })
         .execute()

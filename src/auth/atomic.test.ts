@@ -5,10 +5,10 @@ import { eachDatabase } from '../../test/support/databases.ts'
 import { createAuditor } from '../audit/index.ts'
 import { refuseRecords } from '../audit/testing/refuse-records.ts'
 import { sha256 } from '../store/index.ts'
-import { AuthHouse } from './testing/auth-house.ts'
-import { formOf } from './testing/form-of.ts'
+import { readForm } from './testing/read-form.ts'
 import { SigningClient } from './testing/signing-client.ts'
-import type { Visitor } from './testing/visitor.ts'
+import { TestAuthServer } from './testing/test-auth-server.ts'
+import type { TestBrowser } from './testing/test-browser.ts'
 
 const TABLES = [
   'authorization_code',
@@ -27,11 +27,11 @@ type Send = () => Promise<LightMyRequestResponse>
 
 eachDatabase((_name, open) => {
   describe('a request whose audit record cannot be kept', () => {
-    let house: AuthHouse
-    let clinician: Visitor
+    let house: TestAuthServer
+    let clinician: TestBrowser
     before(async () => {
       const store = await open()
-      house = await AuthHouse.open(store, { audit: createAuditor({ store }) })
+      house = await TestAuthServer.open(store, { audit: createAuditor({ store }) })
       clinician = await house.loggedIn()
       await house.addClient({ client_id: 'asking', first_party: false, scope: 'launch openid patient/*.rs' })
       const back = new SigningClient('back-end', house.time)
@@ -58,7 +58,7 @@ eachDatabase((_name, open) => {
           launch: await house.launch(clinician, { clientId: 'asking' }),
         },
       })
-      return formOf((await clinician.get(asked.headers.location ?? '')).body)
+      return readForm((await clinician.get(asked.headers.location ?? '')).body)
     }
 
     /** A request, and the status that it has when its record can be kept. */
@@ -169,7 +169,7 @@ eachDatabase((_name, open) => {
 
     it('is answered all the same where the settings say so', async () => {
       const store = await open()
-      const lenient = await AuthHouse.open(store, { audit: createAuditor({ store, failure: 'allow' }) })
+      const lenient = await TestAuthServer.open(store, { audit: createAuditor({ store, failure: 'allow' }) })
       await refuseRecords(store)
       const visitor = await lenient.loggedIn()
       const code = await lenient.code(visitor)

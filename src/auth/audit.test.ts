@@ -10,9 +10,9 @@ import {
 } from '../audit/index.ts'
 import { validate } from '../fhir/index.ts'
 import { sha256 } from '../store/index.ts'
-import { AuthHouse, strangerToken } from './testing/auth-house.ts'
 import { SigningClient } from './testing/signing-client.ts'
-import type { Visitor } from './testing/visitor.ts'
+import { strangerToken, TestAuthServer } from './testing/test-auth-server.ts'
+import type { TestBrowser } from './testing/test-browser.ts'
 
 /** Kind, result, app, clinician, patient, launch, reason. */
 type Line = readonly (string | number | boolean | null)[]
@@ -20,14 +20,14 @@ type Line = readonly (string | number | boolean | null)[]
 eachDatabase((_name, open) => {
   describe('the audit trail of the auth server', () => {
     let auditor: CountingAuditor
-    let house: AuthHouse
-    let clinician: Visitor
+    let house: TestAuthServer
+    let clinician: TestBrowser
     let id: string
     const user = 'Practitioner/practitioner-1'
     before(async () => {
       const store = await open()
       auditor = createAuditor({ store })
-      house = await AuthHouse.open(store, { audit: auditor })
+      house = await TestAuthServer.open(store, { audit: auditor })
       await house.addClient({ client_id: 'other', auth_method: 'client_secret', secret_hash: 'x' })
       await house.store.db.updateTable('clinician').set({ fhir_user_id: 'practitioner-1' }).execute()
       clinician = await house.loggedIn()
@@ -62,7 +62,7 @@ eachDatabase((_name, open) => {
       const [bought, ...more] = await lines()
       assert.deepEqual(bought, ['token', true, 200, ...of(launch), null])
       assert.deepEqual(more, [
-        ['revoke', true, 200, ...of(launch), 'A used code came again'],
+        ['revoke', true, 200, ...of(launch), 'A used code was sent again'],
         ['token', false, 400, ...of(launch), BAD_CODE],
         ['token', false, 400, ...of(launch), BAD_CODE],
       ])
@@ -75,7 +75,7 @@ eachDatabase((_name, open) => {
       await house.refresh(second)
       for (const _ of ['once', 'again']) assert.equal((await house.refresh(first)).statusCode, 400)
       assert.deepEqual((await lines()).slice(3), [
-        ['revoke', true, 200, ...of(launch), 'A used refresh token came again'],
+        ['revoke', true, 200, ...of(launch), 'A used refresh token was sent again'],
         ['refresh', false, 400, ...of(launch), BAD_TOKEN],
         ['refresh', false, 400, ...of(launch), BAD_TOKEN],
       ])
@@ -84,7 +84,7 @@ eachDatabase((_name, open) => {
 
     it('tells whose code a registered app sent without proof; of who is not registered it names nobody', async () => {
       const { launch, code } = await launched()
-      const unknown = 'invalid_client: The client is unknown or did not prove itself.'
+      const unknown = 'invalid_client: The client is unknown or could not be authenticated.'
       await house.exchange(code, { client_id: 'other', client_secret: 'guess' })
       await house.exchange(strangerToken, { client_id: 'nobody' })
       await house.exchange(strangerToken)

@@ -5,10 +5,10 @@ import { decodeJwt } from '../jwt/index.ts'
 import type { Schema } from '../store/index.ts'
 import type { Clinician } from './clinician/clinician.ts'
 import type { AuthContext } from './context.ts'
+import { findGrantForAudit } from './grant/find-grant-for-audit.ts'
 import type { Grant } from './grant/grant.ts'
-import { grantBehind } from './grant/grant-behind.ts'
 import { readParameters } from './parameters.ts'
-import { Refusal, statusOf } from './refusal.ts'
+import { getStatus, Refusal } from './refusal.ts'
 import type { TokenResponse } from './token/token-response.ts'
 
 type Event = Pick<AuditRecord, 'kind' | 'status'> &
@@ -19,8 +19,8 @@ type Event = Pick<AuditRecord, 'kind' | 'status'> &
   }
 
 /**
- * Records an event of the auth server; resolves when the response may go out. The event of a change belongs in the
- * transaction of that change: both are kept, or neither.
+ * Records an event of the auth server. Send the response after it resolves. Pass the transaction of a change, so that
+ * the change and its record are stored together or not at all.
  */
 export function auditEvent(
   context: AuthContext,
@@ -28,10 +28,10 @@ export function auditEvent(
   event: Event,
   trx?: Transaction<Schema>,
 ): Promise<void> {
-  return keep(context, trx, recordOf(context, request, event))
+  return writeRecords(context, trx, makeRecord(context, request, event))
 }
 
-function keep(
+function writeRecords(
   { audit }: AuthContext,
   trx: Transaction<Schema> | undefined,
   ...records: readonly AuditRecord[]
@@ -39,58 +39,58 @@ function keep(
   return trx ? audit.recordIn(trx, ...records) : audit.record(...records)
 }
 
-function recordOf({ clock }: AuthContext, request: FastifyRequest, event: Event): AuditRecord {
-  const { clinician, ...told } = event
+function makeRecord({ clock }: AuthContext, request: FastifyRequest, event: Event): AuditRecord {
+  const { clinician, ...details } = event
   return {
     at: clock(),
     server: 'auth',
     allowed: true,
-    ...(clinician && { subject: clinician.id, fhirUser: practitionerOf(clinician) }),
-    ...told,
+    ...(clinician && { subject: clinician.id, fhirUser: formatPractitioner(clinician) }),
+    ...details,
     requestId: request.id,
     address: request.ip,
   }
 }
 
-function practitionerOf({ fhirUserId }: Pick<Clinician, 'fhirUserId'>): string {
+function formatPractitioner({ fhirUserId }: Pick<Clinician, 'fhirUserId'>): string {
   return `Practitioner/${fhirUserId.replace(/^Practitioner\//, '')}`
 }
 
-/** A refusal in the words that its client is told, and nothing else of the request. */
-export function refusalEvent(refusal: Refusal): Pick<Event, 'allowed' | 'status' | 'reason'> {
+/** Describes a refusal with the text that the client gets. */
+export function describeRefusal(refusal: Refusal): Pick<Event, 'allowed' | 'status' | 'reason'> {
   return {
     allowed: false,
-    status: refusal.returnTo ? 302 : statusOf(refusal.code),
+    status: refusal.returnTo ? 302 : getStatus(refusal.code),
     reason: `${refusal.code}: ${refusal.description}`,
   }
 }
 
-/** What was bought, and of which grant, where there is one. */
-export interface Sold {
+/** A token response, and the grant that it was issued for. Backend services have no grant. */
+export interface IssuedTokens {
   readonly response: TokenResponse
   readonly grant?: Grant
 }
 
-/** Tokens that were issued or refused. What they say is read from the access token that was just made. */
+/** Records tokens that were issued, with the claims of the access token, or refused. */
 export async function auditTokens(
   context: AuthContext,
   request: FastifyRequest,
-  answer: Sold | Refusal,
+  result: IssuedTokens | Refusal,
   trx?: Transaction<Schema>,
 ): Promise<void> {
   const kind = readParameters(request.body).get('grant_type') === 'refresh_token' ? 'refresh' : 'token'
-  if (answer instanceof Refusal) return auditRefusedTokens(context, request, kind, answer, trx)
-  const { client_id, sub, patient, jti } = decodeJwt(answer.response.access_token)?.claims ?? {}
+  if (result instanceof Refusal) return auditRefusedTokens(context, request, kind, result, trx)
+  const { client_id, sub, patient, jti } = decodeJwt(result.response.access_token)?.claims ?? {}
   const event: Event = {
-    ...{ kind, status: 200, clinician: answer.grant?.clinician },
+    ...{ kind, status: 200, clinician: result.grant?.clinician },
     ...{ client: readText(client_id), subject: readText(sub), patient: readText(patient) },
     launch: typeof jti === 'string' && jti.includes('.') ? jti.split('.')[0] : undefined,
-    by: answer.response.scope,
+    by: result.response.scope,
   }
   return auditEvent(context, request, event, trx)
 }
 
-/** Whose code or refresh token it was is told also where another client sent it, or came too late. */
+/** Records the owner of the code or refresh token, even if another client sent it or it had expired. */
 async function auditRefusedTokens(
   context: AuthContext,
   request: FastifyRequest,
@@ -100,15 +100,20 @@ async function auditRefusedTokens(
 ): Promise<void> {
   const form = readParameters(request.body)
   const sent = { code: form.get('code'), refreshToken: form.get('refresh_token') }
-  const behind = await grantBehind(trx ?? context.store.db, sent)
-  const { clientId, isProven = false } = refusal.known
-  const of = { ...behind, client: clientId, anonymous: behind === undefined && !isProven }
-  const refused = recordOf(context, request, { ...of, kind, ...refusalEvent(refusal) })
+  const grant = await findGrantForAudit(trx ?? context.store.db, sent)
+  const { clientId, isAuthenticated: isProven = false } = refusal.known
+  const parties = { ...grant, client: clientId, anonymous: grant === undefined && !isProven }
+  const refused = makeRecord(context, request, { ...parties, kind, ...describeRefusal(refusal) })
   const reason = refusal.known.endedGrant
-  // The end of the grant came first, and was no refusal: it has a record of its own.
+  // The revocation of the grant has its own record, before the refusal.
   return reason === undefined
-    ? keep(context, trx, refused)
-    : keep(context, trx, recordOf(context, request, { ...of, kind: 'revoke', status: 200, reason }), refused)
+    ? writeRecords(context, trx, refused)
+    : writeRecords(
+        context,
+        trx,
+        makeRecord(context, request, { ...parties, kind: 'revoke', status: 200, reason }),
+        refused,
+      )
 }
 
 function readText(claim: unknown): string | undefined {

@@ -5,20 +5,20 @@ import * as oauth from 'oauth4webapi'
 import * as oidc from 'openid-client'
 import { createSealer, sha256 } from '../store/index.ts'
 import { initialize } from './initialize.ts'
-import { authServer } from './server.ts'
-import { encounter, fhirStandIn, patient } from './testing/fhir-stand-in.ts'
-import { oneStore } from './testing/one-store.ts'
+import { createAuthServer } from './server.ts'
 import { testSettings } from './testing/settings.ts'
-import { Visitor } from './testing/visitor.ts'
+import { TestBrowser } from './testing/test-browser.ts'
+import { createTestFhirServer, encounter, patient } from './testing/test-fhir-server.ts'
+import { openTestStore } from './testing/test-store.ts'
 
 const SCOPE = 'launch openid fhirUser offline_access patient/Patient.rs'
 const REDIRECT = 'https://client.example/callback'
 
 /** Certified client libraries, by their own strict checks, over real HTTP. */
 describe('client libraries', () => {
-  const open = oneStore()
+  const open = openTestStore()
   let issuer: URL
-  let visitor: Visitor
+  let visitor: TestBrowser
   let close: () => Promise<void>
   before(async () => {
     const store = await open()
@@ -27,14 +27,14 @@ describe('client libraries', () => {
     issuer = new URL(`http://localhost:${port}`)
     const settings = { ...testSettings, issuerUrl: issuer.origin }
     await initialize({ settings, store, sealer: seal })
-    const { fetch } = fhirStandIn(settings.fhirBaseUrl, [
+    const { fetch } = createTestFhirServer(settings.fhirBaseUrl, [
       patient('p1', 'Juniper', 'Alba'),
       encounter('e1', 'p1', 'in-progress'),
     ])
-    const app = await authServer({ settings, store, sealer: seal, fetch })
+    const app = await createAuthServer({ settings, store, sealer: seal, fetch })
     await app.listen({ port, host: 'localhost' })
     close = () => app.close()
-    visitor = new Visitor(app)
+    visitor = new TestBrowser(app)
     await visitor.login()
     for (const [client_id, auth_method] of [
       ['public', 'none'],

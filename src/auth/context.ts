@@ -5,7 +5,7 @@ import type { KeySets } from './client/assertion/key-sets.ts'
 import type { KeyRing } from './keys/key-ring.ts'
 import type { CheckPassword } from './login/check-password.ts'
 
-/** The settings that the auth server lives by; the whole of `Settings` fits. */
+/** The settings that the auth server uses. */
 export type AuthSettings = Pick<
   Settings,
   | 'issuerUrl'
@@ -38,7 +38,7 @@ export type AuthSettings = Pick<
   >
 }
 
-/** What every endpoint of the auth server works with. */
+/** The dependencies of every endpoint. */
 export interface AuthContext {
   readonly settings: AuthSettings
   readonly store: Store

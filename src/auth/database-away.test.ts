@@ -3,8 +3,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { postgresDatabases } from '../../test/support/databases.ts'
 import { openStore, type Store } from '../store/index.ts'
-import { AuthHouse } from './testing/auth-house.ts'
-import type { Visitor } from './testing/visitor.ts'
+import { TestAuthServer } from './testing/test-auth-server.ts'
+import type { TestBrowser } from './testing/test-browser.ts'
 
 /** A wire to the real PostgreSQL that can be cut and joined. */
 async function wireTo(url: URL) {
@@ -32,15 +32,15 @@ describe('the auth server while the database is away', () => {
   const { create, remove } = postgresDatabases()
   let wire: Awaited<ReturnType<typeof wireTo>>
   let store: Store
-  let house: AuthHouse
-  let visitor: Visitor
+  let house: TestAuthServer
+  let visitor: TestBrowser
   before(async () => {
     const url = new URL(await create())
     wire = await wireTo(url)
     const through = new URL(url)
     through.host = `127.0.0.1:${wire.port}`
     store = await openStore(through.href, { clock: () => house?.time.now ?? 0 })
-    house = await AuthHouse.open(store)
+    house = await TestAuthServer.open(store)
     visitor = await house.loggedIn()
   })
   after(async () => {

@@ -9,20 +9,20 @@ export interface InitializeOptions {
   readonly settings: AuthSettings
   readonly store: Store
   readonly sealer: Sealer
-  /** The Practitioner of the sample data whom the test clinician is. */
+  /** The Practitioner of the test clinician. */
   readonly practitionerId?: string
   readonly clock?: () => number
 }
 
-/** What the start did, for whoever prints the test login. */
 export interface Initialized {
+  /** Whether this start created the test clinician. */
   readonly seeded: boolean
 }
 
-/** A Practitioner that the sample data always has. */
+/** The sample data always has this Practitioner. */
 const SAMPLE_PRACTITIONER = 'practitioner-1'
 
-/** The first start (contract 3): signing key, the app's own client, test clinician. Later starts change nothing else. */
+/** Creates the signing key, the demo app's client and the test clinician at the first start. */
 export async function initialize({
   settings,
   store,
@@ -31,8 +31,8 @@ export async function initialize({
   clock = Date.now,
 }: InitializeOptions): Promise<Initialized> {
   await makeFirstSigningKey(store, sealer, clock())
-  // Another secret than the one that sealed the key stops the start, and is named.
-  await createKeyRing({ store, sealer, clock, publishedForMs: 0 }).signing()
+  // Fails if the key was sealed with another secret.
+  await createKeyRing({ store, sealer, clock, publishedForMs: 0 }).getSigningKey()
   await registerOwnClient(store, settings, clock())
   const seeded = await seedClinician(store, settings.seedClinicianPassword, practitionerId)
   return { seeded }

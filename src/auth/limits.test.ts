@@ -4,10 +4,10 @@ import { before, describe, it } from 'node:test'
 import { eachDatabase } from '../../test/support/databases.ts'
 import { sha256 } from '../store/index.ts'
 import { networkOf } from '../web/index.ts'
-import { AuthHouse, answerOf } from './testing/auth-house.ts'
-import { oneStore } from './testing/one-store.ts'
 import { SigningClient } from './testing/signing-client.ts'
-import type { Visitor } from './testing/visitor.ts'
+import { readAnswer, TestAuthServer } from './testing/test-auth-server.ts'
+import type { TestBrowser } from './testing/test-browser.ts'
+import { openTestStore } from './testing/test-store.ts'
 
 /** As many scopes as asked for, which differ only in their search parameters. */
 function granular(count: number, context = 'patient'): string {
@@ -15,12 +15,12 @@ function granular(count: number, context = 'patient'): string {
 }
 
 describe('the limits of scopes', () => {
-  const open = oneStore()
+  const open = openTestStore()
   const APP = { client_id: 'app', redirect_uri: 'https://app.example/callback' }
-  let house: AuthHouse
-  let visitor: Visitor
+  let house: TestAuthServer
+  let visitor: TestBrowser
   before(async () => {
-    house = await AuthHouse.open(await open())
+    house = await TestAuthServer.open(await open())
     const signer = new SigningClient('signer', house.time)
     await house.addClient({ client_id: 'app', scope: `launch offline_access ${granular(98)}` })
     await house.addClient({
@@ -47,7 +47,7 @@ describe('the limits of scopes', () => {
 
   it('refuses a request for more than 100, at every endpoint that takes scopes', async () => {
     const error = /^The scope has more than 100 scopes\.$/
-    const asked = answerOf(await house.authorize(visitor, { ...APP, scope: granular(101) }))
+    const asked = readAnswer(await house.authorize(visitor, { ...APP, scope: granular(101) }))
     assert.equal(asked.error, 'invalid_scope')
     assert.match(asked.error_description ?? '', error)
 
@@ -76,28 +76,29 @@ describe('the limits of scopes', () => {
   it('refuses a scope with more than 6 search parameters, and what combines to more than 100 scopes', async () => {
     const long = `patient/Observation.rs?${Array.from({ length: 7 }, (_, at) => `p${at}=x`).join('&')}`
     assert.match(
-      answerOf(await house.authorize(visitor, { ...APP, scope: long })).error_description ?? '',
+      readAnswer(await house.authorize(visitor, { ...APP, scope: long })).error_description ?? '',
       /more than 6 search parameters/,
     )
     const combined = Array.from({ length: 26 }, (_, at) => `patient/Observation.rs?code=${at}&status=s${at}`)
     assert.match(
-      answerOf(await house.authorize(visitor, { ...APP, scope: combined.join(' ') })).error_description ?? '',
+      readAnswer(await house.authorize(visitor, { ...APP, scope: combined.join(' ') })).error_description ??
+        '',
       /more than 50 search parameters in scopes that combine several/,
     )
     const launch = await house.launch(visitor, { clientId: 'app' })
     const scope = 'launch patient/Observation.rs?status=final patient/Observation.rs?status=amended'
     assert.match(
-      answerOf(await house.authorize(visitor, { ...APP, scope, launch })).error_description ?? '',
+      readAnswer(await house.authorize(visitor, { ...APP, scope, launch })).error_description ?? '',
       /combines with the registered granular scopes to more than 100 scopes/,
     )
   })
 })
 
 describe('the limits of what strangers store', () => {
-  const open = oneStore()
-  let house: AuthHouse
+  const open = openTestStore()
+  let house: TestAuthServer
   before(async () => {
-    house = await AuthHouse.open(await open())
+    house = await TestAuthServer.open(await open())
   })
   const stored = async () =>
     (await house.store.db.selectFrom('authorization_request').select('request').execute()).map(
@@ -109,7 +110,7 @@ describe('the limits of what strangers store', () => {
     const longest = { nonce: 1_024, scope: 8_000, login_hint: 256, id_token_hint: 8_192, launch: 256 }
     for (const [name, limit] of Object.entries(longest)) {
       const response = await postAuthorize({ [name]: 'x'.repeat(limit + 1) })
-      const { error, error_description, state } = answerOf(response)
+      const { error, error_description, state } = readAnswer(response)
       assert.equal(error, 'invalid_request')
       assert.equal(error_description, `The parameter ${name} is longer than ${limit} characters.`)
       assert.equal(state, 'state-1')
@@ -218,9 +219,9 @@ describe('the limits of what strangers store', () => {
 
 eachDatabase((_name, open) => {
   describe('the cost of many clients', () => {
-    let house: AuthHouse
+    let house: TestAuthServer
     before(async () => {
-      house = await AuthHouse.open(await open())
+      house = await TestAuthServer.open(await open())
     })
     const preflight = (origin: string, app = house.app) =>
       app.inject({ method: 'OPTIONS', url: '/oauth2/token', headers: { origin } })
@@ -228,7 +229,7 @@ eachDatabase((_name, open) => {
       (await preflight(origin, app)).headers['access-control-allow-origin'] === origin
 
     it('knows the origins of a client that another instance registered, changed or removed, at once', async () => {
-      const other = await AuthHouse.open(house.store)
+      const other = await TestAuthServer.open(house.store)
       assert.equal(await allows('https://new.example'), false)
       const registered = await other.app.inject({
         method: 'POST',
@@ -273,7 +274,7 @@ eachDatabase((_name, open) => {
 })
 
 /** Adds clients that have nothing in common but that anybody could have registered them. */
-async function addMany({ store, time }: AuthHouse, count: number): Promise<void> {
+async function addMany({ store, time }: TestAuthServer, count: number): Promise<void> {
   const clients = Array.from({ length: count }, () => {
     const id = randomUUID()
     return {

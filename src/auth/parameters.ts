@@ -2,13 +2,13 @@ import { isRecord } from '../fhir/index.ts'
 
 /** The parameters of one request, by name (RFC 6749, 3.1). */
 export interface Parameters {
-  /** The value, or undefined when it was absent, empty or unreadable. */
+  /** Undefined if the parameter is absent, empty or unreadable. */
   get(name: string): string | undefined
-  /** Names that came more than once, or with a NUL that no database takes. */
+  /** Names of parameters that are repeated or contain a NUL, which PostgreSQL does not accept. */
   readonly unreadable: ReadonlySet<string>
 }
 
-/** Reads a parsed query or form. A parameter without a value counts as omitted (RFC 6749, 3.1). */
+/** Reads a parsed query or form. A parameter without a value is omitted (RFC 6749, 3.1). */
 export function readParameters(source: unknown): Parameters {
   const values = new Map<string, string>()
   const unreadable = new Set<string>()

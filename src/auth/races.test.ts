@@ -2,23 +2,23 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { eachDatabase } from '../../test/support/databases.ts'
 import { openStore, type Store } from '../store/index.ts'
-import { AuthHouse, answerOf, VERIFIER } from './testing/auth-house.ts'
 import { SigningClient } from './testing/signing-client.ts'
-import { Visitor } from './testing/visitor.ts'
+import { readAnswer, TestAuthServer, VERIFIER } from './testing/test-auth-server.ts'
+import { TestBrowser } from './testing/test-browser.ts'
 
 const TIMES = 50
 
 // Two instances, each with connections of its own to one database, are asked the same at the same moment.
 eachDatabase((_name, _open, create) => {
   describe('50 at the same moment, on two instances', () => {
-    let houses: readonly [AuthHouse, AuthHouse]
+    let houses: readonly [TestAuthServer, TestAuthServer]
     let client: SigningClient
     const stores: Store[] = []
     after(() => Promise.all(stores.map(store => store.close())))
     before(async () => {
       const url = await create()
-      const first = await AuthHouse.open(await openOn(url))
-      houses = [first, await AuthHouse.open(await openOn(url))]
+      const first = await TestAuthServer.open(await openOn(url))
+      houses = [first, await TestAuthServer.open(await openOn(url))]
       client = new SigningClient('back-end', first.time)
       await first.addClient({
         client_id: 'back-end',
@@ -33,11 +33,11 @@ eachDatabase((_name, _open, create) => {
       stores.push(store)
       return store
     }
-    const both = <T>(act: (house: AuthHouse, at: number) => Promise<T>) =>
+    const both = <T>(act: (house: TestAuthServer, at: number) => Promise<T>) =>
       Promise.all(Array.from({ length: TIMES }, (_, at) => act(houses[at % 2 ? 1 : 0], at)))
     /** The same browser at both instances. */
-    const at = (house: AuthHouse, visitor: Visitor) => {
-      const same = new Visitor(house.app)
+    const at = (house: TestAuthServer, visitor: TestBrowser) => {
+      const same = new TestBrowser(house.app)
       for (const [cookie, value] of visitor.cookies) same.cookies.set(cookie, value)
       return same
     }
@@ -59,7 +59,7 @@ eachDatabase((_name, _open, create) => {
       const visitor = await first.loggedIn()
       const launch = await first.launch(visitor)
       const answers = await both(async house =>
-        answerOf(await house.authorize(at(house, visitor), { launch })),
+        readAnswer(await house.authorize(at(house, visitor), { launch })),
       )
       assert.equal(answers.filter(answer => answer.code !== undefined).length, 1)
       const errors = answers.flatMap(answer => answer.error ?? [])

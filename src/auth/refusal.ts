@@ -1,4 +1,4 @@
-/** The OAuth 2.0 and OpenID Connect errors that we answer with (RFC 6749, 4.1.2.1 and 5.2; RFC 7591, 3.2.2; OIDC Core, 3.1.2.6). */
+/** RFC 6749, 4.1.2.1 and 5.2; RFC 7591, 3.2.2; OIDC Core, 3.1.2.6. */
 export type RefusalCode =
   | 'invalid_request'
   | 'invalid_client'
@@ -19,41 +19,41 @@ export type RefusalCode =
   | 'temporarily_unavailable'
   | 'server_error'
 
-/** Where an error may be sent: a redirect address that was verified to be the client's own. */
-export interface Return {
+/** A verified redirect URI that an error may be sent to. */
+export interface ReturnTarget {
   readonly redirectUri: string
   readonly state: string | undefined
-  /** Whether the client asked not to be sent `iss`. */
+  /** Whether the response to this client has no `iss` parameter. */
   readonly omitsIss: boolean
 }
 
-/** What is known of a request that is turned away, for the audit trail alone. */
-export interface Known {
-  /** Of a registered client, whether or not it proved itself. */
+/** What is known about a refused request, for the audit trail only. */
+export interface KnownParties {
+  /** A registered client, authenticated or not. */
   readonly clientId?: string | undefined
-  /** Whether that client proved itself, by a secret or a key, and an administrator vouches for it. */
-  readonly isProven?: boolean
+  /** Whether the client is approved and was authenticated by a secret or a key. */
+  readonly isAuthenticated?: boolean
   readonly launchId?: string | undefined
   readonly patientId?: string | undefined
-  /** Why a grant ended with this very request. */
+  /** Why this request revoked a grant. */
   readonly endedGrant?: string | undefined
 }
 
 /**
- * A request that is turned away. `description` is for the client and its developer, `detail` for our log only. It knows
- * whether it may be redirected: only once `returnTo` was verified (RFC 6749, 4.1.2.1).
+ * A refused request. `description` is for the client and its developers, `detail` for the log only. It may be redirected
+ * only if `returnTo` is set (RFC 6749, 4.1.2.1).
  */
 export class Refusal {
   readonly code: RefusalCode
   readonly description: string
   readonly detail: string | undefined
-  readonly returnTo: Return | undefined
-  readonly known: Known
+  readonly returnTo: ReturnTarget | undefined
+  readonly known: KnownParties
 
   constructor(
     code: RefusalCode,
     description: string,
-    more: { detail?: string | undefined; returnTo?: Return | undefined; known?: Known } = {},
+    more: { detail?: string | undefined; returnTo?: ReturnTarget | undefined; known?: KnownParties } = {},
   ) {
     this.code = code
     this.description = description
@@ -62,19 +62,17 @@ export class Refusal {
     this.known = more.known ?? {}
   }
 
-  /** The same refusal, which may now be sent to the client's verified address. */
-  returningTo(returnTo: Return): Refusal {
+  withReturnTo(returnTo: ReturnTarget): Refusal {
     return new Refusal(this.code, this.description, { ...this, returnTo })
   }
 
-  /** The same refusal, with more for the audit trail. */
-  knowing(known: Known): Refusal {
+  withKnown(known: KnownParties): Refusal {
     return new Refusal(this.code, this.description, { ...this, known: { ...this.known, ...known } })
   }
 }
 
-/** The status of a refusal that is answered with JSON or a page (RFC 6749, 5.2). */
-export function statusOf(code: RefusalCode): 400 | 401 | 403 | 500 | 503 {
+/** RFC 6749, 5.2. */
+export function getStatus(code: RefusalCode): 400 | 401 | 403 | 500 | 503 {
   switch (code) {
     case 'invalid_client':
       return 401

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { Writable } from 'node:stream'
 import { describe, it } from 'node:test'
 import { createLogger } from '../web/index.ts'
-import { AuthHouse, answerOf } from './testing/auth-house.ts'
-import { oneStore } from './testing/one-store.ts'
+import { readAnswer, TestAuthServer } from './testing/test-auth-server.ts'
+import { openTestStore } from './testing/test-store.ts'
 
 describe('authServer', () => {
-  const open = oneStore()
+  const open = openTestStore()
 
   it('is ready with its database and signing key, and says what is missing', async () => {
-    const house = await AuthHouse.open(await open())
+    const house = await TestAuthServer.open(await open())
     const ready = await house.visitor().get('/readyz')
     assert.equal(ready.statusCode, 200)
     assert.deepEqual(
@@ -17,16 +17,20 @@ describe('authServer', () => {
       ['database', 'signing key'],
     )
     await house.store.db.deleteFrom('signing_key').execute()
-    const { authServer } = await import('./server.ts')
+    const { createAuthServer } = await import('./server.ts')
     const { createSealer } = await import('../store/index.ts')
-    const bare = await authServer({ settings: house.settings, store: house.store, sealer: createSealer('x') })
+    const bare = await createAuthServer({
+      settings: house.settings,
+      store: house.store,
+      sealer: createSealer('x'),
+    })
     const missing = await bare.inject('/readyz')
     assert.equal(missing.statusCode, 503)
     assert.match(missing.body, /there is no signing key/)
   })
 
   it('answers the root with the portal, unknown addresses with 404, wrong methods with 405', async () => {
-    const house = await AuthHouse.open(await open())
+    const house = await TestAuthServer.open(await open())
     const visitor = house.visitor()
     assert.equal((await visitor.get('/')).headers.location, '/portal')
     assert.equal((await visitor.get('/nothing')).statusCode, 404)
@@ -39,7 +43,7 @@ describe('authServer', () => {
   })
 
   it('keeps pages out of caches and frames, and answers too large forms with 413', async () => {
-    const house = await AuthHouse.open(await open())
+    const house = await TestAuthServer.open(await open())
     const visitor = await house.loggedIn()
     for (const path of ['/login', '/portal', '/portal?patient=juniper', '/logout', '/oauth2/resume']) {
       const { headers } = await visitor.get(path)
@@ -64,14 +68,14 @@ describe('authServer', () => {
         done()
       },
     })
-    const house = await AuthHouse.open(await open(), {
+    const house = await TestAuthServer.open(await open(), {
       logger: createLogger({ level: 'trace', destination }),
     })
     const visitor = await house.loggedIn()
     await visitor.login('clinician', 'a-wrong-password')
     await visitor.get('/portal?search=Juniper&patient=juniper')
     const launch = await house.launch(visitor)
-    const { code = '' } = answerOf(await house.authorize(visitor, { launch }))
+    const { code = '' } = readAnswer(await house.authorize(visitor, { launch }))
     await house.authorize(visitor, { launch })
     const body = (await house.exchange(code)).json()
     await house.exchange(code)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { explain, type Question } from './explain.ts'
-import { fhirBaseUrl } from './testing/auth-server.ts'
+import { fhirBaseUrl } from './testing/test-issuer.ts'
 
 function ask(line: string, scope: string, more: Partial<Question> = {}) {
   const [method = '', url = ''] = line.split(' ')
@@ -22,7 +22,7 @@ const entry = (line: string, resource?: object, more: object = {}) => {
 }
 
 describe('explain', () => {
-  it('tells the scope, the compartment and the filters', () => {
+  it('reports the scope, the compartment and the filters', () => {
     assert.deepEqual(ask('GET /Condition?patient=1', 'openid patient/Condition.rs'), {
       allowed: true,
       status: 200,
@@ -42,7 +42,7 @@ describe('explain', () => {
     )
   })
 
-  it('takes an address with and without its slash, and without a path', () => {
+  it('accepts a URL with and without a leading slash, and without a path', () => {
     for (const url of [
       '/Condition?patient=1',
       'Condition?patient=1',
@@ -55,7 +55,7 @@ describe('explain', () => {
       assert.equal(ask(`GET ${url}`, 'patient/Patient.rs').allowed, url.length < 2, url)
   })
 
-  it('says what decided: a scope, the user’s own resource, each entry; and by which filter', () => {
+  it('reports what permits the request: a scope, the user’s own resource, or each entry; and the filter', () => {
     const text = (line: string, scope: string, more: Partial<Question> = {}) => ask(line, scope, more).text
     assert.equal(
       text('GET /Observation', 'patient/Observation.rs?category=a'),
@@ -70,11 +70,11 @@ describe('explain', () => {
     assert.equal(text('GET /metadata', ''), 'Allowed to all.')
   })
 
-  it('leaves a form that is no search to the server', () => {
+  it('ignores a form that is not a search', () => {
     assert.equal(ask('POST /Condition', 'patient/Condition.c', { body: 'a=b' }).allowed, true)
   })
 
-  it('refuses when something throws inside', () => {
+  it('refuses after an internal error', () => {
     const userFilter = () => {
       throw new Error('broken')
     }
@@ -82,7 +82,7 @@ describe('explain', () => {
     assert.deepEqual([allowed, status], [false, 500])
   })
 
-  it('names no compartment where there is none', () => {
+  it('reports no compartment if there is none', () => {
     for (const scope of ['system/*.rs', 'patient/Condition.rs system/Condition.rs'])
       assert.deepEqual(
         [ask('GET /Condition/1', scope).by, ask('GET /Condition/1', scope).within],
@@ -94,7 +94,7 @@ describe('explain', () => {
     assert.deepEqual([own.by, own.within, own.limits], ['fhirUser', null, ['_id=p1']])
   })
 
-  it('tells a refusal in the contracted words, and what would have permitted it', () => {
+  it('reports a refusal with its text and the scopes that would permit the request', () => {
     const refused = ask('POST /Condition', 'patient/Condition.rs')
     assert.equal(refused.status, 403)
     assert.equal(
@@ -140,7 +140,7 @@ describe('explain', () => {
     )
   })
 
-  it('judges the content of a write', () => {
+  it('checks the content of a write', () => {
     const write = (line: string, body: unknown, scope = 'patient/*.cruds') => ask(line, scope, { body })
     assert(write('POST /Condition', condition('Patient/1')).allowed)
     assert(write('PUT /Condition/5', condition(`${fhirBaseUrl}/Patient/1`, { id: '5' })).allowed)
@@ -210,7 +210,7 @@ describe('explain', () => {
     assert(ask('PATCH /Condition/1', 'system/*.u', { body: [to('/subject/reference', 'Patient/2')] }).allowed)
   })
 
-  it('judges every entry of a Bundle', () => {
+  it('checks every entry of a Bundle', () => {
     const run = (body: unknown, scope = 'patient/Condition.cruds patient/Patient.cru') =>
       ask('POST /', scope, { body })
     const good = bundle(
@@ -247,7 +247,7 @@ describe('explain', () => {
     )
   })
 
-  it('resolves references inside a Bundle before it judges them', () => {
+  it('resolves references inside a Bundle before it checks them', () => {
     const run = (...entries: object[]) =>
       ask('POST /', 'patient/*.cruds', { body: bundle('transaction', ...entries) })
     const fullUrl = 'urn:uuid:11111111-1111-4111-8111-111111111111'

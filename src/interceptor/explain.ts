@@ -1,67 +1,68 @@
 import { type Interaction, type Misunderstood, parseInteraction } from '../fhir/index.ts'
 import type { AccessFilter, EnforcementPolicy, ScopeContext } from '../smart/index.ts'
+import { checkRequest } from './decision/check-request.ts'
 import type { Decision } from './decision/decision.ts'
-import { strangerHint } from './decision/hint.ts'
-import { judgeRequest } from './decision/judge-request.ts'
-import { patientsIn } from './explain-rights.ts'
+import { explainOtherPatients } from './decision/explain-denial.ts'
+import { describePatients } from './explain-patients.ts'
 import { refuse } from './refuse.ts'
-import { grantOf } from './token/grant-of.ts'
+import { readGrant } from './token/read-grant.ts'
 
-/** A request and a grant to be tried against each other, without server, token or data. */
+/** A request and a grant to check against each other, without a server, a token or data. */
 export interface Question {
   readonly method: string
-  /** Below the FHIR base. */
+  /** Relative to the FHIR base. */
   readonly url: string
   readonly scope: string | readonly string[]
   readonly patient?: string | undefined
   readonly fhirUser?: string | undefined
-  /** A JSON value; a text is a form. Of a PATCH an array is a JSON Patch, Parameters a FHIRPath Patch. */
+  /** A JSON value, or a string for a form. For a PATCH an array is a JSON Patch and Parameters are a FHIRPath Patch. */
   readonly body?: unknown
   readonly searchPermission: 'r' | 's'
   readonly contexts: readonly ScopeContext[]
-  /** The rights of users, where they are limited (`smart.fhir.policy-file`). */
+  /** The limits of users (`smart.fhir.policy-file`). */
   readonly userFilter?: EnforcementPolicy['userFilter'] | undefined
   /** The operations that the server offers. */
   readonly operations?: EnforcementPolicy['operations'] | undefined
 }
 
-/** The decision in words. `allowed` is true when only data can still refuse. */
+/** A decision and its reason. If `allowed` is true, only stored data can still cause a refusal. */
 export interface Explanation {
   readonly allowed: boolean
   readonly status: number
-  /** The scope that decided, or `fhirUser` for the user's own resource. */
+  /** The scope that permits the request, or `fhirUser` for the user's own resource. */
   readonly by: string | null
-  /** The compartment that the request is kept to: `Patient/1`. */
+  /** The compartment that limits the request: `Patient/1`. */
   readonly within: string | null
-  /** The filters that the request is kept to, any of them. */
+  /** The filters that limit the request; one of them must match. */
   readonly limits: readonly string[]
   readonly text: string
-  /** Of a refusal: what would have permitted it. Of a search: that it names somebody in vain. */
+  /** What would permit a refused request, or which patients a search names without effect. */
   readonly hint?: string | undefined
 }
 
-/** What the interceptor would decide, and why. */
+/** Explains what the interceptor would decide, and why. */
 export function explain(question: Question, fhirBaseUrl: string): Explanation {
   const { scope, patient, fhirUser, contexts, searchPermission, userFilter, operations } = question
   const policy: EnforcementPolicy = {
     ...{ fhirBaseUrl, contexts, searchPermission },
-    ...(userFilter && { userFilter: userFilter }),
+    ...(userFilter && { userFilter }),
     ...(operations && { operations }),
   }
   try {
-    const interaction = interactionOf(question)
-    if (interaction.kind === 'misunderstood') return explanationOf({ allowed: false, refusal: interaction })
+    const interaction = parseQuestion(question)
+    if (interaction.kind === 'misunderstood')
+      return describeDecision({ allowed: false, refusal: interaction })
     const body = typeof question.body === 'string' ? undefined : question.body
-    const grant = grantOf({ scope, patient, fhirUser }, fhirBaseUrl)
-    const explanation = explanationOf(judgeRequest(interaction, body, grant, policy), interaction)
-    const hint = explanation.within && strangerHint(interaction, explanation.within, fhirBaseUrl)
+    const grant = readGrant({ scope, patient, fhirUser }, fhirBaseUrl)
+    const explanation = describeDecision(checkRequest(interaction, body, grant, policy), interaction)
+    const hint = explanation.within && explainOtherPatients(interaction, explanation.within, fhirBaseUrl)
     return hint ? { ...explanation, hint } : explanation
   } catch {
-    return explanationOf({ allowed: false, refusal: { kind: 'broken' } })
+    return describeDecision({ allowed: false, refusal: { kind: 'broken' } })
   }
 }
 
-function interactionOf({ method, url, body }: Question): Interaction | Misunderstood {
+function parseQuestion({ method, url, body }: Question): Interaction | Misunderstood {
   const at = url.indexOf('?')
   const path = at < 0 ? url : url.slice(0, at)
   return parseInteraction({
@@ -73,7 +74,7 @@ function interactionOf({ method, url, body }: Question): Interaction | Misunders
   })
 }
 
-function explanationOf(decision: Decision, interaction?: Interaction): Explanation {
+function describeDecision(decision: Decision, interaction?: Interaction): Explanation {
   if (!decision.allowed) {
     const { status, outcome, hint } = refuse(decision.refusal)
     const [issue] = outcome.issue
@@ -82,31 +83,32 @@ function explanationOf(decision: Decision, interaction?: Interaction): Explanati
   }
   const by =
     typeof decision.by === 'object' ? decision.by.text : decision.by === 'fhirUser' ? decision.by : null
-  const within = compartmentOf(decision.within)
-  const limits = filtersOf(decision.within)
+  const within = findCompartment(decision.within)
+  const limits = describeFilters(decision.within)
   const text = [
-    reasonOf(decision.by),
-    within ? `within ${within}` : patientsIn(decision.within, interaction),
+    describeReason(decision.by),
+    within ? `within ${within}` : describePatients(decision.within, interaction),
     limits.length > 0 && `where ${limits.join(' or ')}`,
   ]
   return { allowed: true, status: 200, by, within, limits, text: `${text.filter(Boolean).join(', ')}.` }
 }
 
-function reasonOf(by: Extract<Decision, { allowed: true }>['by']): string {
+function describeReason(by: Extract<Decision, { allowed: true }>['by']): string {
   if (by === 'public') return 'Allowed to all'
   if (by === 'entries') return 'Allowed by each of its entries'
   return by === 'fhirUser' ? 'Allowed as the own resource of the user' : `Allowed by ${by.text}`
 }
 
-function compartmentOf(filter: AccessFilter): string | null {
+function findCompartment(filter: AccessFilter): string | null {
   if (filter === 'everything') return null
-  const [first, ...rest] = new Set(filter.map(limit => limit.patient))
+  const [first, ...rest] = new Set(filter.map(constraint => constraint.patient))
   return first === undefined || rest.length > 0 ? null : `Patient/${first}`
 }
 
-// A reach is any of its limits: one without a filter leaves no filter.
-function filtersOf(filter: AccessFilter): readonly string[] {
-  if (filter === 'everything' || !filter.every(limit => limit.query || limit.id !== undefined)) return []
+// A filter matches if any of its constraints does, so a constraint without a query removes all queries.
+function describeFilters(filter: AccessFilter): readonly string[] {
+  if (filter === 'everything' || !filter.every(constraint => constraint.query || constraint.id !== undefined))
+    return []
   return filter.map(({ query = [], id }) =>
     [...(id === undefined ? [] : [['_id', id]]), ...query].map(pair => pair.join('=')).join('&'),
   )

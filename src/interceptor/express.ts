@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ANY_ORIGIN, CONFIGURATION_HEADERS } from './host/configuration.ts'
-import { hostGuard } from './host/guard-exchange.ts'
-import type { HostOptions } from './host/host.ts'
-import { sendRefused } from './host/send-refused.ts'
+import { createHostGuard } from './host/host-guard.ts'
+import type { HostOptions } from './host/host-options.ts'
+import { sendRefusal } from './host/send-refusal.ts'
 
-/** A request of express or connect: Node's own, with the mount path and the parsed body. */
+/** A request of express or connect: Node's own with the mount path and the parsed body. */
 interface MountedRequest extends IncomingMessage {
   readonly baseUrl?: string
   readonly body?: unknown
@@ -12,31 +12,31 @@ interface MountedRequest extends IncomingMessage {
 
 export interface Middleware {
   (request: MountedRequest, response: ServerResponse, next: (error?: unknown) => void): void
-  /** Ends the refreshing of the key set. */
+  /** Stops refreshing the key set. */
   close(): void
 }
 
 /**
- * Middleware for express, connect and the like, which guards all that comes after it: mount it at the FHIR base,
- * after the body parser (what is written can only be judged when it was read) and before the routes.
+ * Middleware for express, connect and compatible frameworks. Mount it at the FHIR base, after the body parser, because
+ * writes are checked by their content, and before the routes.
  */
 export function expressInterceptor(options: HostOptions): Middleware {
-  const host = hostGuard(options)
-  const middleware = async (
+  const host = createHostGuard(options)
+  const handleRequest = async (
     request: MountedRequest,
     response: ServerResponse,
     next: (error?: unknown) => void,
   ) => {
     const url = `${request.baseUrl ?? ''}${request.url ?? ''}`
-    const told = await host.configuration(request, url)
-    if (told?.allowed) return void sendConfiguration(response, told.body)
-    const refused = told ?? (await host.guard({ request, response, url, body: request.body }))
-    if (refused) sendRefused(response, refused)
+    const configuration = await host.readConfiguration(request, url)
+    if (configuration?.allowed) return void sendConfiguration(response, configuration.body)
+    const refused = configuration ?? (await host.authorize({ request, response, url, body: request.body }))
+    if (refused) sendRefusal(response, refused)
     else next()
   }
   return Object.assign(
     (request: MountedRequest, response: ServerResponse, next: (error?: unknown) => void) => {
-      middleware(request, response, next).catch(next)
+      handleRequest(request, response, next).catch(next)
     },
     { close: () => host.close() },
   )

@@ -1,48 +1,48 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import type { Refused } from '../fhir/index.ts'
 import { ANY_ORIGIN, CONFIGURATION_HEADERS } from './host/configuration.ts'
-import { type HostGuard, hostGuard } from './host/guard-exchange.ts'
-import type { HostOptions } from './host/host.ts'
+import { createHostGuard, type HostGuard } from './host/host-guard.ts'
+import type { HostOptions } from './host/host-options.ts'
 
 /**
- * A fastify plugin that guards every route of the instance it is registered on: register it where the FHIR routes
- * are, and only there. Bodies are judged as fastify's parsers leave them.
+ * A fastify plugin that guards every route of the instance. Register it on the instance that has the FHIR routes. It
+ * checks bodies as fastify's parsers leave them.
  */
 export function fastifyInterceptor(options: HostOptions): FastifyPluginAsync {
   const plugin = async (app: FastifyInstance) => {
-    const host = hostGuard(options)
+    const host = createHostGuard(options)
     app.addHook('onRequest', async (request, reply) =>
-      answer(reply, await host.admit(request.raw, urlOf(request))),
+      sendIfRefused(reply, await host.authenticate(request.raw, getUrl(request))),
     )
     app.addHook('preHandler', async (request, reply) => {
-      const exchange = { request: request.raw, response: reply.raw, url: urlOf(request), body: request.body }
-      return answer(reply, await host.guard(exchange))
+      const exchange = { request: request.raw, response: reply.raw, url: getUrl(request), body: request.body }
+      return sendIfRefused(reply, await host.authorize(exchange))
     })
-    tellConfiguration(app, host)
+    serveConfiguration(app, host)
     app.addHook('onClose', async () => host.close())
   }
-  // The hooks are for the instance that registers the plugin, not for one of its own.
+  // Without this, fastify would run the hooks in a child instance only.
   return Object.assign(plugin, { [Symbol.for('skip-override')]: true })
 }
 
-// A route, since hooks do not run where there is none.
-function tellConfiguration(app: FastifyInstance, host: HostGuard): void {
+// Fastify runs hooks only for requests that match a route.
+function serveConfiguration(app: FastifyInstance, host: HostGuard): void {
   const path = host.configurationPath
   if (!path?.startsWith(app.prefix)) return
   app.get(path.slice(app.prefix.length), async (request, reply) => {
-    const told = await host.configuration(request.raw, urlOf(request))
-    if (!told) return reply.callNotFound()
-    if (!told.allowed) return answer(reply, told)
+    const configuration = await host.readConfiguration(request.raw, getUrl(request))
+    if (!configuration) return reply.callNotFound()
+    if (!configuration.allowed) return sendIfRefused(reply, configuration)
     if (!reply.hasHeader(ANY_ORIGIN[0])) reply.header(...ANY_ORIGIN)
-    return reply.headers(CONFIGURATION_HEADERS).send(told.body)
+    return reply.headers(CONFIGURATION_HEADERS).send(configuration.body)
   })
 }
 
-function urlOf(request: FastifyRequest): string {
+function getUrl(request: FastifyRequest): string {
   return request.raw.url ?? ''
 }
 
-function answer(reply: FastifyReply, refused: Refused | undefined): FastifyReply | undefined {
+function sendIfRefused(reply: FastifyReply, refused: Refused | undefined): FastifyReply | undefined {
   if (!refused) return undefined
   const body = JSON.stringify(refused.outcome)
   return reply

@@ -1,7 +1,7 @@
 /**
- * The scope-enforcement interceptor (service.md 1.2): it judges every FHIR request by its bearer token, and is what
- * another Node FHIR server mounts (`sallyport/interceptor`). It verifies tokens, decides, and refuses; it issues no
- * token, stores nothing, and never serves a resource of its own.
+ * The scope-enforcement interceptor. It authenticates every FHIR request by its bearer token and checks it against the
+ * token's scopes. Other Node FHIR servers mount it as `sallyport/interceptor`. It issues no tokens, stores nothing and
+ * serves no resources.
  */
 
 export type { Interaction, Refused } from '../fhir/index.ts'
@@ -12,8 +12,8 @@ export type { Decision } from './decision/decision.ts'
 export { type Explanation, explain, type Question } from './explain.ts'
 export { expressInterceptor, type Middleware } from './express.ts'
 export { fastifyInterceptor } from './fastify.ts'
-export type { HostOptions } from './host/host.ts'
-export { type Smart, smartOf } from './host/judge-exchange.ts'
+export { type Authorization, getAuthorization } from './host/check-exchange.ts'
+export type { HostOptions } from './host/host-options.ts'
 export { type Caller, createInterceptor, type Interceptor, type InterceptorOptions } from './interceptor.ts'
 export type { Refusal } from './refusal.ts'
 export { refuse } from './refuse.ts'

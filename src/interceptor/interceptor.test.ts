@@ -4,9 +4,9 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { Refused } from '../fhir/index.ts'
 import { createInterceptor, type InterceptorOptions } from './interceptor.ts'
-import { authUrl, encode, fhirBaseUrl, makeKey, StandingAuthServer } from './testing/auth-server.ts'
+import { authUrl, encode, fhirBaseUrl, makeKey, TestIssuer } from './testing/test-issuer.ts'
 
-const auth = new StandingAuthServer()
+const auth = new TestIssuer()
 
 function make(options: Partial<InterceptorOptions> = {}, server = auth) {
   return createInterceptor({ authUrl, fhirBaseUrl, fetch: server.fetch, clock: server.clock, ...options })
@@ -21,7 +21,7 @@ async function refusalOf(authorization: string | undefined, guard = interceptor)
 }
 
 describe('createInterceptor', () => {
-  it('admits a good access token and tells what it grants', async () => {
+  it('accepts a valid access token and returns its grant', async () => {
     const fhirUser = `${fhirBaseUrl}/Practitioner/p1`
     const caller = await interceptor.authenticate(
       auth.bearer({ fhirUser, scope: ['openid', 'patient/Condition.rs'] }),
@@ -124,14 +124,14 @@ describe('createInterceptor', () => {
       assert.equal(JSON.stringify(outcome).includes(token), false)
     })
 
-  it('says of an expired token that it has expired', async () => {
+  it('says that an expired token has expired', async () => {
     const { status, headers, outcome } = await refusalOf(auth.bearer({ exp: seconds }))
     assert.equal(status, 401)
     assert.equal(headers['www-authenticate'], 'Bearer error="invalid_token"')
     assert.equal(outcome.issue[0]?.code, 'expired')
   })
 
-  it('accepts what is merely unusual', async () => {
+  it('accepts unusual but valid tokens', async () => {
     for (const [claims, header] of [
       [{ aud: ['x', fhirBaseUrl] }, {}],
       [{ aud: `${fhirBaseUrl}/` }, {}],
@@ -145,7 +145,7 @@ describe('createInterceptor', () => {
       )
   })
 
-  it('reads a patient or fhirUser that it does not understand as none', async () => {
+  it('ignores an unreadable patient or fhirUser claim', async () => {
     for (const claims of [
       { patient: 'Patient/1', fhirUser: 'http://other.example/fhir/Practitioner/1' },
       { patient: ['1'], fhirUser: 'Organization/1' },
@@ -159,7 +159,7 @@ describe('createInterceptor', () => {
     }
   })
 
-  it('never fails and never admits, whatever the header holds', async () => {
+  it('never throws and never accepts, whatever the header contains', async () => {
     const anything = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.string().map(text => `Bearer ${text}`),
@@ -174,7 +174,7 @@ describe('createInterceptor', () => {
     )
   })
 
-  it('verifies a token once, and never again while it is warm', async () => {
+  it('verifies a token once, and never again while it is cached', async () => {
     let verified = 0
     const counting = make({ verify: () => Boolean(++verified) })
     const authorization = auth.bearer()
@@ -182,7 +182,7 @@ describe('createInterceptor', () => {
     assert.equal(verified, 1)
   })
 
-  it('verifies no signature of a token that cannot be good', async () => {
+  it('verifies no signature of a token with invalid claims', async () => {
     let verified = 0
     const counting = make({ verify: () => Boolean(++verified) })
     await counting.authenticate(auth.bearer({ exp: seconds - 1 }))
@@ -190,8 +190,8 @@ describe('createInterceptor', () => {
     assert.equal(verified, 0)
   })
 
-  it('ends a warm token on time', async () => {
-    const server = new StandingAuthServer()
+  it('rejects a cached token once it has expired', async () => {
+    const server = new TestIssuer()
     const guard = make({}, server)
     const authorization = server.bearer()
     server.now += 299_999
@@ -201,8 +201,8 @@ describe('createInterceptor', () => {
     assert.equal((await refusalOf(authorization, guard)).outcome.issue[0]?.code, 'expired')
   })
 
-  it('tells the audit trail whose token it was that was revoked or has expired, and of no other', async () => {
-    const server = new StandingAuthServer()
+  it('reports the grant of a revoked or expired token to the audit trail, and of no other', async () => {
+    const server = new TestIssuer()
     const stranger = { ...makeKey(), kid: server.keys[0]?.kid ?? '' }
     const revoked = new Set<string | undefined>()
     const guard = make({ revoked: grant => revoked.has(grant.tokenId) }, server)
@@ -232,7 +232,7 @@ describe('createInterceptor', () => {
       assert.equal(await heldBy(unproven), undefined)
   })
 
-  it('asks on every request whether the grant was revoked', async () => {
+  it('checks on every request whether the grant was revoked', async () => {
     const revoked = new Set<string | undefined>()
     const guard = make({ revoked: grant => revoked.has(grant.tokenId) })
     const authorization = auth.bearer({ jti: 'j-9' })
@@ -241,7 +241,7 @@ describe('createInterceptor', () => {
     assert.equal((await refusalOf(authorization, guard)).status, 401)
   })
 
-  it('refuses when something throws inside, and tells the host', async () => {
+  it('refuses after an internal error, and reports it to the host', async () => {
     const errors: unknown[] = []
     const guard = make({
       onError: error => errors.push(error),
@@ -253,7 +253,7 @@ describe('createInterceptor', () => {
     assert.equal(errors.length, 1)
   })
 
-  it('refuses when a decision throws', async () => {
+  it('refuses if a decision throws', async () => {
     const guard = make({
       contexts: ['user'],
       userFilter: () => {
@@ -269,7 +269,7 @@ describe('createInterceptor', () => {
     assert.equal(answer.status, 500)
   })
 
-  it('honours only patient/ scopes unless told, but those of the portal', async () => {
+  it('enforces only patient/ scopes by default, except for the portal', async () => {
     const search = { kind: 'search-type', type: 'Patient', params: [] } as const
     const claims = { scope: 'user/Patient.rs', fhirUser: 'Practitioner/1', patient: undefined }
     const app = await interceptor.authenticate(auth.bearer(claims))

@@ -13,119 +13,124 @@ import { decide } from './decision/decide.ts'
 import type { Decision } from './decision/decision.ts'
 import type { Refusal } from './refusal.ts'
 import { refuse } from './refuse.ts'
-import { withoutSlash } from './token/check-claims.ts'
-import { grantOf } from './token/grant-of.ts'
-import { type Fetch, keySet } from './token/key-set.ts'
-import { marksOf, revocations } from './token/revocations.ts'
-import { foreignGrantOf, TRUSTED_ALGORITHMS, type TrustedIssuer } from './token/trusted-issuer.ts'
-import { type Issuer, type Verified, type Verify, verifier } from './token/verifier.ts'
+import { removeTrailingSlash } from './token/check-claims.ts'
+import { createKeySet, type Fetch } from './token/key-set.ts'
+import { readGrant } from './token/read-grant.ts'
+import { computeRevocationKeys, createRevocations } from './token/revocations.ts'
+import { readTrustedGrant, TRUSTED_ALGORITHMS, type TrustedIssuer } from './token/trusted-issuer.ts'
+import { createVerifier, type Issuer, type Verified, type Verify } from './token/verifier.ts'
 
 export interface InterceptorOptions {
-  /** The auth server: the issuer of the tokens, and where `/oauth2/jwks` is. */
+  /** The auth server: issues the tokens and serves `/oauth2/jwks`. */
   readonly authUrl: string
-  /** Other issuers whose access tokens are honoured, each by its own rules. */
+  /** Other issuers whose access tokens are accepted, each by its own rules. */
   readonly trustedIssuers?: readonly TrustedIssuer[] | undefined
   /** The FHIR base: the audience of the tokens. */
   readonly fhirBaseUrl: string
-  /** The scope contexts that are honoured; only `patient` unless told (contract 5.4). */
+  /** The scope contexts that are enforced; by default only `patient`. */
   readonly contexts?: readonly ScopeContext[] | undefined
-  /** The permission that a search needs: `r`, the service's rule, or `s` as SMART has it (contract 5.5). */
+  /** The permission that a search needs: `r` by default, or `s` as in SMART 2.2. */
   readonly searchPermission?: 'r' | 's' | undefined
-  /** What a user may reach whatever a `user/` scope says. */
+  /** Limits what a user may access, whatever a `user/` scope grants. */
   readonly userFilter?: EnforcementPolicy['userFilter'] | undefined
   /** The operations that the server offers; by default those of the embedded server. */
   readonly operations?: EnforcementPolicy['operations'] | undefined
-  /** Whether a grant was revoked, beside what the auth server's own list says. Asked on every request. */
+  /** Whether a grant was revoked, in addition to the auth server's revocation list. Called on every request. */
   readonly revoked?: ((grant: Grant) => boolean | Promise<boolean>) | undefined
-  /** Told of what went wrong inside; the request itself is refused. */
+  /** Called with internal errors; the request is refused. */
   readonly onError?: ((error: unknown) => void) | undefined
-  /** Told why a key set that was fetched cannot be used. */
+  /** Called with the reason why a fetched key set is unusable. */
   readonly onUnusableKeySet?: ((url: string, reason: string) => void) | undefined
   readonly fetch?: Fetch | undefined
   readonly clock?: (() => number) | undefined
   readonly verify?: Verify | undefined
 }
 
-/** A caller whose token is good, and the decision on each of its interactions in full. */
+/** A caller with a valid token. */
 export interface Caller extends Authenticated {
   readonly grant: Grant
-  judge(interaction: Interaction): Decision
+  /** Like `decide`, with the full decision. */
+  authorize(interaction: Interaction): Decision
 }
 
-/** A caller, and what the auth server's list would name the token by. */
-type Known = Caller & { readonly marks: readonly string[] }
+type KnownCaller = Caller & { readonly revocationKeys: readonly string[] }
 
 export interface Interceptor extends Authenticator {
   authenticate(authorization: string | undefined): AuthFailure | Caller | Promise<AuthFailure | Caller>
   readonly policy: EnforcementPolicy
-  /** Whether a key set is in the cache, of any issuer. */
+  /** Whether the key set of any issuer is in the cache. */
   ready(): boolean
-  /** Fetches the key set and what was revoked, and keeps both fresh until it is closed. Never fails: an auth server that is away is asked again. */
+  /** Fetches key sets and revocations, and keeps them fresh until `close`. Never fails: it retries unreachable servers. */
   start(): Promise<void>
   close(): void
 }
 
 const OWN_ALGORITHMS: readonly Algorithm[] = ['RS256']
 const TICK_MS = 500
-// As often as the list of what was revoked: a key that was withdrawn because it leaked is gone as soon.
+// As often as the revocation list, so that a leaked key that was withdrawn is gone as soon.
 const OWN_KEYS_MS = 1_500
 
-/** The scope-enforcement interceptor (service.md 1.2): the guard of a FHIR server. */
+/** Creates the interceptor, which authenticates and authorizes the requests to a FHIR server. */
 export function createInterceptor(options: InterceptorOptions): Interceptor {
-  const policy = policyOf(options)
+  const policy = readPolicy(options)
   const clock = options.clock ?? Date.now
   const { fhirBaseUrl } = policy
   const fetchKeys: Fetch = options.fetch ?? ((url, init) => fetch(url, init))
-  const keysAt = (url: string, algorithms: readonly Algorithm[], refreshMs?: number) =>
-    keySet({
+  const openKeySet = (url: string, algorithms: readonly Algorithm[], refreshMs?: number) =>
+    createKeySet({
       ...{ url, algorithms, fetch: fetchKeys, clock, refreshMs },
       onRemoval: () => tokens.forget(),
       onUnusable: reason => options.onUnusableKeySet?.(url, reason),
     })
-  const authUrl = withoutSlash(options.authUrl)
-  const revoked = revocations({ url: `${authUrl}/oauth2/revocations`, fetch: fetchKeys, clock })
-  const own: Issuer<Known> = {
+  const authUrl = removeTrailingSlash(options.authUrl)
+  const revocations = createRevocations({ url: `${authUrl}/oauth2/revocations`, fetch: fetchKeys, clock })
+  const own: Issuer<KnownCaller> = {
     issuer: authUrl,
     audiences: [fhirBaseUrl],
     algorithms: OWN_ALGORITHMS,
-    keys: keysAt(`${authUrl}/oauth2/jwks`, OWN_ALGORITHMS, OWN_KEYS_MS),
-    grantOf: claims => grantOf(claims, fhirBaseUrl),
-    callerOf: grant => ({ ...callerOf(grant, policy, broken), marks: marksOf(grant.tokenId) }),
+    keys: openKeySet(`${authUrl}/oauth2/jwks`, OWN_ALGORITHMS, OWN_KEYS_MS),
+    readGrant: claims => readGrant(claims, fhirBaseUrl),
+    createCaller: grant => ({
+      ...createCaller(grant, policy, reportError),
+      revocationKeys: computeRevocationKeys(grant.tokenId),
+    }),
   }
   const others = (options.trustedIssuers ?? []).map(
-    (trusted): Issuer<Known> => ({
+    (trusted): Issuer<KnownCaller> => ({
       issuer: trusted.issuer,
-      audiences: trusted.audiences?.map(withoutSlash) ?? [fhirBaseUrl],
+      audiences: trusted.audiences?.map(removeTrailingSlash) ?? [fhirBaseUrl],
       types: trusted.types,
       algorithms: TRUSTED_ALGORITHMS,
-      keys: keysAt(trusted.jwksUrl, TRUSTED_ALGORITHMS),
-      grantOf: claims => foreignGrantOf(claims, trusted, fhirBaseUrl),
-      callerOf: grant => ({ ...callerOf(grant, policy, broken), marks: [] }),
+      keys: openKeySet(trusted.jwksUrl, TRUSTED_ALGORITHMS),
+      readGrant: claims => readTrustedGrant(claims, trusted, fhirBaseUrl),
+      createCaller: grant => ({ ...createCaller(grant, policy, reportError), revocationKeys: [] }),
     }),
   )
-  // Nobody else speaks in the name of our auth server.
+  // No trusted issuer can replace our auth server.
   const issuers = [own, ...others.filter(it => it.issuer !== own.issuer)] as const
-  const tokens = verifier<Known>({ issuers, clock, verify: options.verify })
-  const keepFresh = () => Promise.all([...issuers.map(it => it.keys.keepFresh()), revoked.keepFresh()])
+  const tokens = createVerifier<KnownCaller>({ issuers, clock, verify: options.verify })
+  const keepFresh = () => Promise.all([...issuers.map(it => it.keys.keepFresh()), revocations.keepFresh()])
 
-  // Whatever throws becomes a refusal.
-  function broken(error: unknown): Refusal {
+  function reportError(error: unknown): Refusal {
     options.onError?.(error)
     return { kind: 'broken' }
   }
 
-  function admitted(found: Verified<Known>): AuthFailure | Caller | Promise<AuthFailure | Caller> {
-    if (found.kind === 'late')
+  function checkRevoked(found: Verified<KnownCaller>): AuthFailure | Caller | Promise<AuthFailure | Caller> {
+    if (found.kind === 'expired')
       return { ...refuse({ kind: 'expired-token' }), rejectedGrant: found.caller.grant }
     if (found.kind !== 'caller') return refuse(found)
     const { caller } = found
-    if (revoked.isRevoked(caller.marks)) return { ...refuse(REVOKED), rejectedGrant: caller.grant }
-    return options.revoked ? unlessRevoked(caller, options.revoked) : caller
+    if (revocations.isRevoked(caller.revocationKeys))
+      return { ...refuse(REVOKED), rejectedGrant: caller.grant }
+    return options.revoked ? checkRevokedByHost(caller, options.revoked) : caller
   }
 
-  function admit(authorization: string | undefined): AuthFailure | Caller | Promise<AuthFailure | Caller> {
+  function verifyCaller(
+    authorization: string | undefined,
+  ): AuthFailure | Caller | Promise<AuthFailure | Caller> {
     const found = tokens.verify(authorization)
-    return found instanceof Promise ? found.then(admitted) : admitted(found)
+    return found instanceof Promise ? found.then(checkRevoked) : checkRevoked(found)
   }
 
   let timer: NodeJS.Timeout | undefined
@@ -139,10 +144,10 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
     close: () => clearInterval(timer),
     authenticate(authorization) {
       try {
-        const judged = admit(authorization)
-        return judged instanceof Promise ? judged.catch(error => refuse(broken(error))) : judged
+        const result = verifyCaller(authorization)
+        return result instanceof Promise ? result.catch(error => refuse(reportError(error))) : result
       } catch (error) {
-        return refuse(broken(error))
+        return refuse(reportError(error))
       }
     },
   }
@@ -150,39 +155,43 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
 
 const REVOKED = { kind: 'bad-token', why: 'it was revoked' } as const
 
-async function unlessRevoked(
+async function checkRevokedByHost(
   caller: Caller,
-  revoked: NonNullable<InterceptorOptions['revoked']>,
+  revocations: NonNullable<InterceptorOptions['revoked']>,
 ): Promise<AuthFailure | Caller> {
-  return (await revoked(caller.grant)) ? { ...refuse(REVOKED), rejectedGrant: caller.grant } : caller
+  return (await revocations(caller.grant)) ? { ...refuse(REVOKED), rejectedGrant: caller.grant } : caller
 }
 
-function policyOf(options: InterceptorOptions): EnforcementPolicy {
+function readPolicy(options: InterceptorOptions): EnforcementPolicy {
   const { fhirBaseUrl, contexts, searchPermission, userFilter, operations } = options
   return {
-    fhirBaseUrl: withoutSlash(fhirBaseUrl),
+    fhirBaseUrl: removeTrailingSlash(fhirBaseUrl),
     contexts: contexts ?? ['patient'],
     searchPermission: searchPermission ?? 'r',
-    ...(userFilter && { userFilter: userFilter }),
+    ...(userFilter && { userFilter }),
     ...(operations && { operations }),
   }
 }
 
-function callerOf(grant: Grant, policy: EnforcementPolicy, broken: (error: unknown) => Refusal): Caller {
+function createCaller(
+  grant: Grant,
+  policy: EnforcementPolicy,
+  reportError: (error: unknown) => Refusal,
+): Caller {
   const access = computeAccess(grant, policy)
-  const judge = (interaction: Interaction): Decision => {
+  const authorize = (interaction: Interaction): Decision => {
     try {
       return decide(interaction, grant, policy, access)
     } catch (error) {
-      return { allowed: false, refusal: broken(error) }
+      return { allowed: false, refusal: reportError(error) }
     }
   }
   return {
     allowed: true,
     grant,
-    judge,
+    authorize,
     decide(interaction) {
-      const decision = judge(interaction)
+      const decision = authorize(interaction)
       if (!decision.allowed) return refuse(decision.refusal)
       const { access, by } = decision
       return { allowed: true, access, by: typeof by === 'string' ? by : by.text }

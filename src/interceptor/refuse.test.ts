@@ -13,7 +13,7 @@ function told(refusal: Refusal): readonly unknown[] {
 }
 
 describe('refuse', () => {
-  it('says what the contract says, and keeps for the audit trail what the caller is not told', () => {
+  it('has the specified texts, and keeps the reason for the audit trail', () => {
     const INVALID = { 'www-authenticate': 'Bearer error="invalid_token"' }
     assert.deepEqual(told({ kind: 'no-bearer' }), [
       401,
@@ -22,12 +22,12 @@ describe('refuse', () => {
       { 'www-authenticate': 'Bearer' },
       ...[undefined, undefined, undefined],
     ])
-    assert.deepEqual(told({ kind: 'bad-token', why: 'it is no JWT' }), [
+    assert.deepEqual(told({ kind: 'bad-token', why: 'it is not a JWT' }), [
       401,
       'login',
       'The access token is not valid on this FHIR server.',
       INVALID,
-      ...[undefined, 'it is no JWT', undefined],
+      ...[undefined, 'it is not a JWT', undefined],
     ])
     assert.deepEqual(told({ kind: 'expired-token' }), [
       401,
@@ -46,13 +46,13 @@ describe('refuse', () => {
     assert.deepEqual(told({ kind: 'broken' }), [
       500,
       'exception',
-      'The request could not be judged, so it was refused.',
+      'The request could not be checked, so it was refused.',
       {},
       ...[undefined, undefined, undefined],
     ])
   })
 
-  it('names the scopes that would have permitted it', () => {
+  it('names the scopes that would permit the request', () => {
     const insufficient = { kind: 'insufficient-scope', method: 'GET', type: 'Condition' } as const
     assert.deepEqual(told({ ...insufficient, permission: 'r', contexts: ['patient', 'user'] }), [
       403,
@@ -74,7 +74,7 @@ describe('refuse', () => {
       )
   })
 
-  it('says of what is not within only that, with a hint', () => {
+  it('says only that a request is outside the grant, with a hint', () => {
     const text = 'Not within the granted patient, user or filter.'
     assert.deepEqual(told({ kind: 'not-within', hint: 'Because' }), [
       ...[403, 'forbidden', text, {}, 'Because', undefined, undefined],
@@ -83,12 +83,12 @@ describe('refuse', () => {
     assert.equal(told({ kind: 'not-within', hint: 'Because', by: 'patient/*.r' })[6], 'patient/*.r')
   })
 
-  it('says which methods an address has', () => {
+  it('lists the methods of a URL', () => {
     const refusal = { kind: 'misunderstood', status: 405, text: 'No', allow: ['GET', 'HEAD'] } as const
     assert.deepEqual(refuse(refusal).headers, { allow: 'GET, HEAD' })
   })
 
-  it('says of what is not understood why', () => {
+  it('says why a request cannot be read', () => {
     for (const [status, code] of [
       [400, 'invalid'],
       [404, 'not-supported'],

@@ -1,11 +1,11 @@
 import { type IssueCode, outcome, outsideGrant, type Refused, unsupportedOperation } from '../fhir/index.ts'
 import type { InsufficientScope, Refusal } from './refusal.ts'
 
-/** The response that tells a refusal (service.md 7, contract 4). */
+/** Turns a refusal into a response (RFC 6750, 3). */
 export function refuse(refusal: Refusal): Refused {
   switch (refusal.kind) {
     case 'no-bearer':
-      return refused(
+      return makeRefused(
         401,
         'login',
         'Missing or non-Bearer Authorization header. All FHIR requests need a SMART access token.',
@@ -13,7 +13,7 @@ export function refuse(refusal: Refusal): Refused {
       )
     case 'bad-token':
       return {
-        ...refused(
+        ...makeRefused(
           401,
           'login',
           'The access token is not valid on this FHIR server.',
@@ -23,29 +23,29 @@ export function refuse(refusal: Refusal): Refused {
         why: refusal.why,
       }
     case 'expired-token':
-      return refused(401, 'expired', 'The access token has expired.', INVALID_TOKEN)
+      return makeRefused(401, 'expired', 'The access token has expired.', INVALID_TOKEN)
     case 'no-keys':
-      return unavailable('The access token cannot be verified yet: no key set.')
+      return refuseForNow('The access token cannot be verified yet: no key set.')
     case 'no-configuration':
-      return unavailable('The SMART configuration cannot be told yet: the auth server was not reached.')
+      return refuseForNow('The SMART configuration is not available yet: the auth server is unreachable.')
     case 'insufficient-scope':
-      return insufficientScope(refusal)
+      return refuseScope(refusal)
     case 'not-within':
       return { ...outsideGrant(refusal.hint), ...(refusal.by !== undefined && { by: refusal.by }) }
     case 'misunderstood':
       return {
-        ...refused(refusal.status, ISSUE_CODES[refusal.status], `${refusal.text}.`),
+        ...makeRefused(refusal.status, ISSUE_CODES[refusal.status], `${refusal.text}.`),
         ...(refusal.allow && { headers: { allow: refusal.allow.join(', ') } }),
       }
     case 'unsupported-operation':
-      return refused(404, 'not-supported', unsupportedOperation(refusal.name))
+      return makeRefused(404, 'not-supported', unsupportedOperation(refusal.name))
     case 'broken':
-      return refused(500, 'exception', 'The request could not be judged, so it was refused.')
+      return makeRefused(500, 'exception', 'The request could not be checked, so it was refused.')
   }
 }
 
-/** The scopes that the contracted text names: the narrowest, and the widest of patient data. */
-export function requiredScopes({ type, permission }: InsufficientScope): readonly [string, string] {
+/** The narrowest scope that would permit the request, and the widest `patient/` scope. */
+export function listRequiredScopes({ type, permission }: InsufficientScope): readonly [string, string] {
   const permissions = permission === 'r' || permission === 's' ? 'rs' : permission
   return [`patient/${type}.${permission}`, `patient/*.${permissions}`]
 }
@@ -59,23 +59,23 @@ const ISSUE_CODES = {
   415: 'not-supported',
 } as const satisfies Record<number, IssueCode>
 
-function insufficientScope(refusal: InsufficientScope): Refused {
-  const [narrow, wide] = requiredScopes(refusal)
+function refuseScope(refusal: InsufficientScope): Refused {
+  const [narrow, wide] = listRequiredScopes(refusal)
   return {
-    ...refused(
+    ...makeRefused(
       403,
       'forbidden',
       `Insufficient scope for ${refusal.method} on ${refusal.type}. Required: ${narrow} or ${wide}`,
       `Bearer error="insufficient_scope", scope="${narrow}"`,
-      permittedBy(refusal),
+      describePermittingScopes(refusal),
     ),
   }
 }
 
-function permittedBy(refusal: InsufficientScope): string {
-  const ends = requiredScopes(refusal).map(scope => scope.slice('patient'.length))
+function describePermittingScopes(refusal: InsufficientScope): string {
+  const ends = listRequiredScopes(refusal).map(scope => scope.slice('patient'.length))
   const scopes = new Set(refusal.contexts.flatMap(context => ends.map(end => context + end)))
-  const needs = (refusal.lacking ?? []).map(
+  const needs = (refusal.missing ?? []).map(
     it => `a ${it === 'patient' ? it : 'user'}/ scope needs a ${it} in the token`,
   )
   const told =
@@ -85,13 +85,19 @@ function permittedBy(refusal: InsufficientScope): string {
   return [told, ...needs].join('; ')
 }
 
-// What is missing is on its way; a token that the keys would verify is not to be thrown away meanwhile.
-function unavailable(text: string): Refused {
-  const { headers, ...rest } = refused(503, 'transient', text)
+// 503 and not 401: a client would throw a valid token away.
+function refuseForNow(text: string): Refused {
+  const { headers, ...rest } = makeRefused(503, 'transient', text)
   return { ...rest, headers: { ...headers, 'retry-after': '2' } }
 }
 
-function refused(status: number, code: IssueCode, text: string, challenge?: string, hint?: string): Refused {
+function makeRefused(
+  status: number,
+  code: IssueCode,
+  text: string,
+  challenge?: string,
+  hint?: string,
+): Refused {
   return {
     allowed: false,
     status,

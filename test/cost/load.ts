@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import type { Insertable } from 'kysely'
-import { fileOrigins } from '../../src/auth/client/origins.ts'
+import { storeOrigins } from '../../src/auth/client/origins.ts'
 import { openStore, type Schema, type Store } from '../../src/store/index.ts'
 import { APPS, type MeasuredServers } from '../support/measured-servers.ts'
 
@@ -97,7 +97,7 @@ async function addClient(
       created_at: Date.now(),
     })
     .execute()
-  await fileOrigins(db, client_id)
+  await storeOrigins(db, client_id)
 }
 
 function auditRecord(at: number): Insertable<Schema['audit_event']> {

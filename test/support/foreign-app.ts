@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import express from 'express'
-import { fileOrigins } from '../../src/auth/index.ts'
+import { storeOrigins } from '../../src/auth/index.ts'
 import type { Stack } from './stack.ts'
 
 export interface ForeignApp {
@@ -56,5 +56,5 @@ async function register({ store }: Stack, name: string, url: string): Promise<vo
       created_at: Date.now(),
     })
     .execute()
-  await fileOrigins(store.db, name)
+  await storeOrigins(store.db, name)
 }

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { fhirServer } from '../../src/backends/sqlite/index.ts'
 import { gatewayOperations, isFhirPathPatch, type Resource } from '../../src/fhir/index.ts'
 import { createInterceptor } from '../../src/interceptor/index.ts'
-import { authUrl, fhirBaseUrl, StandingAuthServer } from '../../src/interceptor/testing/auth-server.ts'
+import { authUrl, fhirBaseUrl, TestIssuer } from '../../src/interceptor/testing/test-issuer.ts'
 import type { EnforcementPolicy } from '../../src/smart/index.ts'
 import type { OpenGuarded } from './guarded-servers.ts'
 
@@ -43,7 +43,7 @@ export interface GuardedFhir {
 export const ADMIN: Asking = { scope: 'system/*.cruds', patient: null }
 export const NOT_WITHIN = 'Not within the granted patient, user or filter.'
 
-const auth = new StandingAuthServer()
+const auth = new TestIssuer()
 const tokens = new Map<string, string>()
 
 /** A token of the real shape, signed; signing is slow, and the same claims come often. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, it } from 'node:test'
-import { AuthHouse, challengeOf, VERIFIER } from '../../src/auth/testing/auth-house.ts'
-import { oneStore } from '../../src/auth/testing/one-store.ts'
 import { SigningClient } from '../../src/auth/testing/signing-client.ts'
+import { computeChallenge, TestAuthServer, VERIFIER } from '../../src/auth/testing/test-auth-server.ts'
+import { openTestStore } from '../../src/auth/testing/test-store.ts'
 import { sha256 } from '../../src/store/index.ts'
 import { listen } from '../../src/web/index.ts'
 import { freePorts } from './free-ports.ts'
@@ -29,12 +29,12 @@ export const BASIC = {
 }
 
 let oracle: Oracle
-let house: AuthHouse
+let house: TestAuthServer
 let subjects: readonly [ours: Subject, theirs: Subject]
 
 /** Starts both servers for the tests of the file that calls it. */
 export function useSubjects(): void {
-  const open = oneStore()
+  const open = openTestStore()
   before(async () => {
     const app = ['authorization_code', 'refresh_token']
     oracle = await startOracle([
@@ -55,7 +55,7 @@ export function useSubjects(): void {
     ])
     const [port = 0] = await freePorts(1)
     const issuer = `http://localhost:${port}`
-    house = await AuthHouse.open(await open(), { settings: { issuerUrl: issuer } })
+    house = await TestAuthServer.open(await open(), { settings: { issuerUrl: issuer } })
     house.time.now = Date.now()
     const redirect_uris = JSON.stringify([CALLBACK])
     for (const id of ['app', 'other']) await house.addClient({ client_id: id, redirect_uris })
@@ -102,7 +102,7 @@ function theirSubject(): Subject {
       revoke: '/token/revocation',
       userinfo: '/me',
     },
-    code: (clientId = 'app') => oracle.code(clientId, challengeOf(VERIFIER), SCOPE),
+    code: (clientId = 'app') => oracle.code(clientId, computeChallenge(VERIFIER), SCOPE),
   }
 }
 

@@ -10,7 +10,7 @@ import {
   fhirAudit,
   noAudit,
 } from '../../src/audit/index.ts'
-import { authServer, initialize, smartConfiguration } from '../../src/auth/index.ts'
+import { buildSmartConfiguration, createAuthServer, initialize } from '../../src/auth/index.ts'
 import { fhirServer, openRepository } from '../../src/backends/sqlite/index.ts'
 import { createHostCheck, ensureSecret, readSettings, type Settings } from '../../src/config/index.ts'
 import { createInterceptor } from '../../src/interceptor/index.ts'
@@ -50,7 +50,7 @@ export async function startStack({ env = {}, clock = Date.now }: StackOptions = 
   const counting = createAuditor({ store, failure: settings.audit.failure, clock })
   const audit = settings.audit.kept ? counting : noAudit
   await initialize({ settings, store, sealer: seal, clock })
-  const auth = await authServer({ settings, store, sealer: seal, audit, clock, logger })
+  const auth = await createAuthServer({ settings, store, sealer: seal, audit, clock, logger })
   await listen(auth, settings.authPort, ['127.0.0.1', '::1'])
   const { fhir, closeGuard } = await guardedFhirServer(settings, folder, clock, logger, { store, audit })
   await listen(fhir, settings.fhirPort, ['127.0.0.1', '::1'])
@@ -108,7 +108,7 @@ async function guardedFhirServer(
     fhir: await fhirServer({
       ...{ baseUrl: fhirBaseUrl, dataFile, guard, logger, clock },
       audit: fhirAudit({ auditor: audit, store, fhirBaseUrl }),
-      smartConfiguration: smartConfiguration(settings),
+      smartConfiguration: buildSmartConfiguration(settings),
       web: { acceptsHost: createHostCheck(settings) },
     }),
     closeGuard: () => guard.close(),

@@ -138,7 +138,7 @@ describe('auditEventOf', () => {
     const byApp = ['c-1 false false', 'sallyport-app true true']
     assert.deepEqual(requestors({}), byUser)
     assert.deepEqual(requestors({ kind: 'revoke' }), byUser)
-    assert.deepEqual(requestors({ kind: 'revoke', reason: 'A used code came again' }), byApp)
+    assert.deepEqual(requestors({ kind: 'revoke', reason: 'A used code was sent again' }), byApp)
     for (const kind of ['token', 'refresh']) {
       assert.deepEqual(requestors({ kind }), byApp)
       assert.deepEqual(requestors({ kind, client_id: null }), ['c-1 false false', 'undefined true true'])

@@ -4,7 +4,7 @@ import { findLiveGrant, type Grant } from '../grant/grant.ts'
 import { verifyOwnJwt } from '../keys/own-jwt.ts'
 import { isRevoked } from '../revoke/revocation.ts'
 
-/** An access token of ours that is good at this moment. */
+/** A valid access token of this server. */
 export interface AccessToken {
   readonly claims: Readonly<Record<string, unknown>>
   readonly id: string
@@ -12,26 +12,26 @@ export interface AccessToken {
   readonly scope: string
   /** In seconds, as in the token. */
   readonly expiresAt: number
-  /** What it follows from; a back end's token follows from none. */
+  /** Undefined for a backend service's token. */
   readonly grant: Grant | undefined
 }
 
-/** Reads an access token that we issued: signed by us, not expired, not revoked, its client and grant still there. */
+/** Reads an access token of this server that has not expired or been revoked and whose client and grant still exist. */
 export async function readAccessToken(context: AuthContext, token: string): Promise<AccessToken | undefined> {
   const found = await checkAccessToken(context, token)
   return typeof found === 'string' ? undefined : found
 }
 
-/** The same, or which check the token did not pass, for the log. */
+/** Like `readAccessToken`, but returns the check that failed, for the log. */
 export async function checkAccessToken(context: AuthContext, token: string): Promise<AccessToken | string> {
   const { settings, keys, clock, store } = context
-  const claims = verifyOwnJwt(token, 'at+jwt', await keys.published())
+  const claims = verifyOwnJwt(token, 'at+jwt', await keys.listPublicKeys())
   if (!claims) return 'it is not an access token that this server signed'
   if (claims.iss !== settings.issuerUrl) return `iss, expected ${settings.issuerUrl}`
   if (claims.aud !== settings.fhirBaseUrl) return `aud, expected ${settings.fhirBaseUrl}`
   const { jti, client_id: clientId, scope, exp } = claims
   if (typeof jti !== 'string' || typeof clientId !== 'string' || typeof scope !== 'string')
-    return 'jti, client_id or scope, expected texts'
+    return 'jti, client_id or scope, expected strings'
   if (typeof exp !== 'number' || exp * 1000 <= clock()) return 'exp, it has expired'
   if (await isRevoked(store, jti)) return 'it was revoked'
   const found = { claims, id: jti, clientId, scope, expiresAt: exp }

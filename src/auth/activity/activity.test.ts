@@ -2,16 +2,16 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { type AuditRecord, createAuditor, type KeptRecord } from '../../audit/index.ts'
 import { dateText } from '../../web/index.ts'
-import { AuthHouse } from '../testing/auth-house.ts'
-import { oneStore } from '../testing/one-store.ts'
-import type { Visitor } from '../testing/visitor.ts'
-import { seesActivity } from './who.ts'
-import { appText, decidedBy, type Names } from './words.ts'
+import { mayViewActivity } from '../login/current-login.ts'
+import { TestAuthServer } from '../testing/test-auth-server.ts'
+import type { TestBrowser } from '../testing/test-browser.ts'
+import { openTestStore } from '../testing/test-store.ts'
+import { describeApp, describeDecision, type Names } from './describe.ts'
 
 describe('GET /activity', () => {
-  const open = oneStore()
-  let house: AuthHouse
-  let visitor: Visitor
+  const open = openTestStore()
+  let house: TestAuthServer
+  let visitor: TestBrowser
   const record = (more: Partial<AuditRecord>): AuditRecord => ({
     at: house.time.now,
     server: 'fhir',
@@ -24,7 +24,7 @@ describe('GET /activity', () => {
     ...more,
   })
   before(async () => {
-    house = await AuthHouse.open(await open())
+    house = await TestAuthServer.open(await open())
     visitor = house.visitor()
     await visitor.login()
     const many = Array.from({ length: 150 }, (_, at) =>
@@ -62,7 +62,7 @@ describe('GET /activity', () => {
     const times = [...body.matchAll(/<time datetime="([^"T]*)T([^"]*)Z">\2 <span class="sub">([^<]*)</g)]
     assert.equal(times.length, 100)
     for (const [, day = '', , shown] of times) assert.equal(shown, dateText(day))
-    assert.match(body, /<details class="more narrow"><summary>Only one app, patient or launch</)
+    assert.match(body, /<details class="more narrow"><summary>Filter by app, patient or launch</)
   })
 
   it('shows the older ones behind a link, down to the last', async () => {
@@ -89,7 +89,7 @@ describe('GET /activity', () => {
     }
     const { body } = await visitor.get('/activity?result=refused')
     assert.equal(body.match(/data-record/g)?.length, 2)
-    assert.match((await visitor.get('/activity?app=nobody')).body, /No such request/)
+    assert.match((await visitor.get('/activity?app=nobody')).body, /No matching requests/)
     assert.equal((await visitor.get('/activity?before=x&result=y')).statusCode, 200)
   })
 
@@ -99,11 +99,11 @@ describe('GET /activity', () => {
 })
 
 describe('GET /activity, elsewhere than on loopback', () => {
-  const open = oneStore()
+  const open = openTestStore()
 
   it('is for those whom the setting names, and for nobody else', async () => {
     const audit = { kept: true, failure: 'refuse', days: 365, activityClinicians: ['someone'] } as const
-    const house = await AuthHouse.open(await open(), { settings: { onLoopback: false, audit } })
+    const house = await TestAuthServer.open(await open(), { settings: { onLoopback: false, audit } })
     const visitor = house.visitor()
     await visitor.login()
     const { statusCode, body } = await visitor.get('/activity')
@@ -115,14 +115,14 @@ describe('GET /activity, elsewhere than on loopback', () => {
 
 describe('seesActivity', () => {
   const settings = (onLoopback: boolean, activityClinicians?: readonly string[]) =>
-    ({ onLoopback, audit: { activityClinicians } }) as unknown as Parameters<typeof seesActivity>[0]
+    ({ onLoopback, audit: { activityClinicians } }) as unknown as Parameters<typeof mayViewActivity>[0]
   it('is every clinician on loopback, unless some are named', () => {
-    assert.equal(seesActivity(settings(true), 'ada'), true)
-    assert.equal(seesActivity(settings(true, ['bea']), 'ada'), false)
+    assert.equal(mayViewActivity(settings(true), 'ada'), true)
+    assert.equal(mayViewActivity(settings(true, ['bea']), 'ada'), false)
   })
   it('is only who is named elsewhere', () => {
-    assert.equal(seesActivity(settings(false), 'ada'), false)
-    assert.equal(seesActivity(settings(false, ['ada']), 'ada'), true)
+    assert.equal(mayViewActivity(settings(false), 'ada'), false)
+    assert.equal(mayViewActivity(settings(false, ['ada']), 'ada'), true)
   })
 })
 
@@ -132,7 +132,10 @@ describe('decidedBy', () => {
     app: id => (id === 'x' ? 'Helio Trends' : undefined),
   }
   const words = (more: Partial<KeptRecord>) =>
-    decidedBy({ allowed: true, status: 200, decided_by: null, reason: null, ...more } as KeptRecord, names)
+    describeDecision(
+      { allowed: true, status: 200, decided_by: null, reason: null, ...more } as KeptRecord,
+      names,
+    )
 
   const cases: readonly (readonly [more: Partial<KeptRecord>, words: object])[] = [
     [
@@ -156,7 +159,7 @@ describe('decidedBy', () => {
     ],
     [{ decided_by: 'fhirUser' }, { scope: 'fhirUser', why: 'A token may read its own user' }],
     [{ decided_by: 'public' }, { title: 'No scope needed', why: 'Public: needs no token' }],
-    [{ decided_by: 'entries' }, { title: 'Each entry by itself', why: 'A batch or transaction' }],
+    [{ decided_by: 'entries' }, { title: 'Each entry separately', why: 'A batch or transaction' }],
     [
       { allowed: false, status: 401, reason: 'Why' },
       { title: 'Token not accepted', why: 'Why' },
@@ -171,7 +174,7 @@ describe('decidedBy', () => {
     ],
     [
       { allowed: false, status: 400, reason: 'Why' },
-      { title: 'Not understood', why: 'Why' },
+      { title: 'Invalid request', why: 'Why' },
     ],
   ]
   for (const [more, expected] of cases) {
@@ -179,7 +182,7 @@ describe('decidedBy', () => {
   }
 
   it('names the app, the portal, or none', () => {
-    const app = (client_id: string | null) => appText({ client_id } as KeptRecord, names)
+    const app = (client_id: string | null) => describeApp({ client_id } as KeptRecord, names)
     assert.deepEqual(
       [app('x'), app('y'), app('sallyport-portal'), app(null)],
       ['Helio Trends', 'y', 'Patient list', 'No app'],

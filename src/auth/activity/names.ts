@@ -1,16 +1,16 @@
 import type { KeptRecord } from '../../audit/index.ts'
 import type { Store } from '../../store/index.ts'
-import type { Names } from './words.ts'
+import type { Names } from './describe.ts'
 
-/** The names of those whom the records mention. Patients are not among them: they are shown by their id. */
-export async function namesIn({ db }: Store, records: readonly KeptRecord[]): Promise<Names> {
+/** Finds the names of the clinicians and apps in the records. Patients are shown by their id only. */
+export async function findNames({ db }: Store, records: readonly KeptRecord[]): Promise<Names> {
   const [clinicians, apps] = await Promise.all([
-    someOf(
+    findNamesById(
       records.map(record => record.subject),
       ids =>
         db.selectFrom('clinician').select(['id', 'display_name as name']).where('id', 'in', ids).execute(),
     ),
-    someOf(
+    findNamesById(
       records.map(record => record.client_id),
       ids =>
         db.selectFrom('client').select(['client_id as id', 'name']).where('client_id', 'in', ids).execute(),
@@ -19,7 +19,7 @@ export async function namesIn({ db }: Store, records: readonly KeptRecord[]): Pr
   return { clinician: id => clinicians.get(id), app: id => apps.get(id) }
 }
 
-async function someOf(
+async function findNamesById(
   ids: readonly (string | null)[],
   find: (ids: readonly string[]) => Promise<readonly { readonly id: string; readonly name: string }[]>,
 ): Promise<ReadonlyMap<string, string>> {

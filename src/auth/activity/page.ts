@@ -3,11 +3,11 @@ import { empty, type Html, html, page } from '../../web/index.ts'
 import type { AuthContext } from '../context.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
-import { signedInBar } from '../portal/bar.ts'
+import { makeSignedInBar } from '../portal/bar.ts'
 import { showsSampleData } from '../portal/sample-data.ts'
-import { rowsHtml } from './rows-html.ts'
-import { addressOf, isNarrowed, type View } from './view.ts'
-import type { Names } from './words.ts'
+import type { Names } from './describe.ts'
+import { renderRows } from './rows.ts'
+import { buildUrl, isNarrowed, type View } from './view.ts'
 
 export interface ActivityPageOptions {
   readonly login: Login
@@ -15,84 +15,84 @@ export interface ActivityPageOptions {
   readonly records: readonly KeptRecord[]
   readonly names: Names
   readonly counts: { readonly allowed: number; readonly refused: number }
-  /** Whether there are older ones. */
+  /** Whether there are older records. */
   readonly more: boolean
-  /** Whether anything is kept at all. */
+  /** Whether the audit trail is on. */
   readonly kept: boolean
 }
 
-export function activityPage({ settings }: AuthContext, options: ActivityPageOptions): Html {
+export function renderActivityPage({ settings }: AuthContext, options: ActivityPageOptions): Html {
   const { login, view, records, names } = options
   return page(
     {
       title: 'Activity',
-      bar: signedInBar(login, 'activity'),
+      bar: makeSignedInBar(login, 'activity'),
       sampleData: showsSampleData(settings),
       scripts: ['activity.js'],
     },
     html`<div class="pagehead"><div><h1>Activity</h1>
 <p class="pagehead__lead">Every request to the FHIR server, and the scope that decided it.</p></div>
 <p class="base"><span>FHIR base</span> <span class="url">${settings.fhirBaseUrl}</span></p></div>
-${filters(options)}
+${renderFilters(options)}
 <div id="activity" data-live="${view.before ? 'off' : 'on'}">${
-      records.length === 0 ? nothing(options) : table(rowsHtml(records, names))
+      records.length === 0 ? renderEmpty(options) : renderTable(renderRows(records, names))
     }</div>
-${older(options)}
+${renderOlderLink(options)}
 <p class="small muted after">Times are UTC. Search values that could name a person are hidden. Tokens are never shown or stored here.</p>`,
   )
 }
 
-function filters({ view, counts }: ActivityPageOptions): Html {
+function renderFilters({ view, counts }: ActivityPageOptions): Html {
   const { allowed, refused } = counts
   return html`<div class="filters"><nav aria-label="Show"><ul class="tabs">
-${tab(view, 'all', 'All', allowed + refused)}${tab(view, 'allowed', 'Allowed', allowed)}${tab(view, 'refused', 'Refused', refused)}
+${renderTab(view, 'all', 'All', allowed + refused)}${renderTab(view, 'allowed', 'Allowed', allowed)}${renderTab(view, 'refused', 'Refused', refused)}
 </ul></nav>
-<p class="live live--still"><span>Counts of the last hour</span> <a class="btn btn--quiet btn--small" href="${addressOf(view, { before: undefined })}">Refresh</a></p></div>
-<details class="more narrow"${isNarrowed(view) && html` open`}><summary>Only one app, patient or launch</summary>
+<p class="live live--still"><span>Counts for the last hour</span> <a class="btn btn--quiet btn--small" href="${buildUrl(view, { before: undefined })}">Refresh</a></p></div>
+<details class="more narrow"${isNarrowed(view) && html` open`}><summary>Filter by app, patient or launch</summary>
 <form class="narrow__form" method="get" action="${paths.activity}">
 ${view.result !== 'all' && html`<input type="hidden" name="result" value="${view.result}">`}
-${box('app', 'Client id', view.app)}${box('patient', 'Patient id', view.patient)}${box('launch', 'Launch id', view.launch)}
-<p class="narrow__act"><button class="btn btn--small">Show</button>${isNarrowed(view) && html` <a class="btn btn--quiet btn--small" href="${addressOf(view, { app: undefined, patient: undefined, launch: undefined, before: undefined })}">Show all</a>`}</p>
+${renderField('app', 'Client id', view.app)}${renderField('patient', 'Patient id', view.patient)}${renderField('launch', 'Launch id', view.launch)}
+<p class="narrow__act"><button class="btn btn--small">Show</button>${isNarrowed(view) && html` <a class="btn btn--quiet btn--small" href="${buildUrl(view, { app: undefined, patient: undefined, launch: undefined, before: undefined })}">Show all</a>`}</p>
 </form></details>`
 }
 
-function tab(view: View, result: View['result'], text: string, count: number): Html {
+function renderTab(view: View, result: View['result'], text: string, count: number): Html {
   const current = view.result === result && html` aria-current="page"`
-  return html`<li><a href="${addressOf(view, { result, before: undefined })}"${current}>${text} <span class="count">${count}</span></a></li>`
+  return html`<li><a href="${buildUrl(view, { result, before: undefined })}"${current}>${text} <span class="count">${count}</span></a></li>`
 }
 
-function box(name: string, label: string, value: string | undefined): Html {
+function renderField(name: string, label: string, value: string | undefined): Html {
   return html`<p class="field"><label class="field__label" for="${name}">${label}</label><input class="input" id="${name}" name="${name}" value="${value ?? ''}" autocomplete="off" autocapitalize="none" spellcheck="false"></p>`
 }
 
-function table(rows: readonly Html[]): Html {
+function renderTable(rows: readonly Html[]): Html {
   return html`<div class="card card--clip"><table class="table table--stack log" role="table">
 <caption class="sr">FHIR requests, newest first</caption>
 <thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Time</th><th role="columnheader" scope="col">Result</th><th role="columnheader" scope="col">Request</th><th role="columnheader" scope="col">App</th><th role="columnheader" scope="col">Decided by</th></tr></thead>
 <tbody role="rowgroup">${rows}</tbody></table></div>`
 }
 
-function nothing({ view, kept }: ActivityPageOptions): Html {
+function renderEmpty({ view, kept }: ActivityPageOptions): Html {
   if (!kept)
     return empty({
-      title: 'Nothing is kept',
-      text: 'The audit trail is switched off by the setting smart.server.audit.',
+      title: 'The audit trail is off',
+      text: 'The setting smart.server.audit turns it off.',
     })
   if (isNarrowed(view) || view.result !== 'all')
     return empty({
-      title: 'No such request',
-      text: 'No request to the FHIR server matches what is asked for here.',
+      title: 'No matching requests',
+      text: 'No request to the FHIR server matches these filters.',
       action: { href: paths.activity, text: 'Show all requests' },
     })
   return empty({
-    title: 'No request yet',
-    text: 'Launch an app, and what it asks the FHIR server for is shown here.',
+    title: 'No requests yet',
+    text: 'Launch an app. Its requests to the FHIR server will appear here.',
     action: { href: paths.portal, text: 'Go to patients' },
   })
 }
 
-function older({ view, records, more }: ActivityPageOptions): Html | undefined {
+function renderOlderLink({ view, records, more }: ActivityPageOptions): Html | undefined {
   const last = records.at(-1)
   if (!more || !last) return undefined
-  return html`<p class="actions"><a class="btn btn--quiet" href="${addressOf(view, { before: { at: last.at, id: last.id } })}">Show older requests</a></p>`
+  return html`<p class="actions"><a class="btn btn--quiet" href="${buildUrl(view, { before: { at: last.at, id: last.id } })}">Show older requests</a></p>`
 }

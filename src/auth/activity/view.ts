@@ -2,7 +2,7 @@ import type { RecordFilter } from '../../audit/index.ts'
 import type { Parameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 
-/** What of the activity is looked at: told by the address, so that it can be sent to a colleague. */
+/** The filters of the activity page. They are in the URL, so that it can be shared. */
 export interface View {
   readonly result: 'all' | 'allowed' | 'refused'
   readonly app: string | undefined
@@ -17,20 +17,20 @@ export function readView(query: Parameters): View {
   const [, at, id] = /^(\d{1,15})\.(\d{1,15})$/.exec(query.get('before') ?? '') ?? []
   return {
     result: result === 'allowed' || result === 'refused' ? result : 'all',
-    app: filled(query.get('app')),
-    patient: filled(query.get('patient')),
-    launch: filled(query.get('launch')),
+    app: readText(query.get('app')),
+    patient: readText(query.get('patient')),
+    launch: readText(query.get('launch')),
     before: at === undefined ? undefined : { at: Number(at), id: Number(id) },
   }
 }
 
-function filled(text: string | undefined): string | undefined {
+function readText(text: string | undefined): string | undefined {
   const plain = text?.trim()
   return plain === '' ? undefined : plain
 }
 
-/** The address of a view, or of one that differs from it. */
-export function addressOf(view: View, change: Partial<View> = {}): string {
+/** Builds the URL of a view with changes. */
+export function buildUrl(view: View, change: Partial<View> = {}): string {
   const { result, app, patient, launch, before } = { ...view, ...change }
   const query = new URLSearchParams()
   if (result !== 'all') query.set('result', result)
@@ -42,7 +42,7 @@ export function addressOf(view: View, change: Partial<View> = {}): string {
   return text === '' ? paths.activity : `${paths.activity}?${text}`
 }
 
-export function filterOf({ app, patient, launch }: View): RecordFilter {
+export function buildFilter({ app, patient, launch }: View): RecordFilter {
   return {
     kind: 'fhir',
     client: app,

@@ -1,19 +1,25 @@
 import assert from 'node:assert/strict'
 import { before, beforeEach, describe, it } from 'node:test'
-import { AuthHouse, answerOf, claimsOf, strangerToken, VERIFIER } from '../testing/auth-house.ts'
-import { formOf } from '../testing/form-of.ts'
-import { oneStore } from '../testing/one-store.ts'
-import type { Visitor } from '../testing/visitor.ts'
+import { readForm } from '../testing/read-form.ts'
+import {
+  decodeClaims,
+  readAnswer,
+  strangerToken,
+  TestAuthServer,
+  VERIFIER,
+} from '../testing/test-auth-server.ts'
+import type { TestBrowser } from '../testing/test-browser.ts'
+import { openTestStore } from '../testing/test-store.ts'
 
 const SELFMADE = { client_id: 'selfmade', redirect_uri: 'https://selfmade.example/callback' }
 const SELFMADE_SCOPE = 'launch openid fhirUser patient/Patient.rs'
 
 describe('GET /oauth2/authorize', () => {
-  const open = oneStore()
-  let house: AuthHouse
-  let visitor: Visitor
+  const open = openTestStore()
+  let house: TestAuthServer
+  let visitor: TestBrowser
   before(async () => {
-    house = await AuthHouse.open(await open())
+    house = await TestAuthServer.open(await open())
     await house.addClient({ client_id: 'query', redirect_uris: '["https://query.example/cb?tenant=a%20b"]' })
     await house.addClient({ client_id: 'third', first_party: false })
     await house.addClient({
@@ -43,7 +49,7 @@ describe('GET /oauth2/authorize', () => {
     const url = `/oauth2/authorize?${new URLSearchParams(house.parameters({ launch }))}`
     const cookie = `sallyport-login=${visitor.cookies.get('sallyport-login')}`
     assert.equal((await house.app.inject({ method: 'HEAD', url, headers: { cookie } })).statusCode, 405)
-    assert.ok(answerOf(await house.authorize(visitor, { launch })).code)
+    assert.ok(readAnswer(await house.authorize(visitor, { launch })).code)
   })
 
   it('keeps the query of a registered redirect address', async () => {
@@ -124,7 +130,7 @@ describe('GET /oauth2/authorize', () => {
         const response = await house.authorize(visitor, different)
         assert.equal(response.statusCode, 302)
         assert.ok(response.headers.location?.startsWith('http://localhost:8081/callback?'))
-        const answer = answerOf(response)
+        const answer = readAnswer(response)
         assert.equal(answer.error, error)
         assert.equal(answer.state, 'state-1')
         assert.equal(answer.iss, 'http://localhost:9000')
@@ -151,7 +157,7 @@ describe('GET /oauth2/authorize', () => {
       const query = new URLSearchParams(house.parameters())
       for (const name of ['scope', 'state', 'aud', 'code_challenge', 'nonce', 'response_type', 'launch']) {
         const response = await visitor.get(`/oauth2/authorize?${query}&${name}=1&${name}=2`)
-        assert.equal(answerOf(response).error, 'invalid_request', name)
+        assert.equal(readAnswer(response).error, 'invalid_request', name)
       }
     })
   })
@@ -162,14 +168,14 @@ describe('GET /oauth2/authorize', () => {
       { aud: undefined, resource: 'http://localhost:8080/fhir' },
     ]) {
       const launch = await house.launch(visitor)
-      assert.ok(answerOf(await house.authorize(visitor, { launch, ...different })).code)
+      assert.ok(readAnswer(await house.authorize(visitor, { launch, ...different })).code)
     }
   })
 
   it('grants no more than the client may have, and says so', async () => {
     const launch = await house.launch(visitor)
     const scope = 'launch openid patient/*.cruds user/Patient.rs offline_access frob'
-    const { code = '' } = answerOf(await house.authorize(visitor, { launch, scope }))
+    const { code = '' } = readAnswer(await house.authorize(visitor, { launch, scope }))
     assert.equal(
       (await house.exchange(code)).json().scope,
       'launch openid patient/Patient.rs patient/Condition.rs patient/MedicationRequest.rs patient/Observation.rs',
@@ -177,7 +183,7 @@ describe('GET /oauth2/authorize', () => {
   })
 
   it('leaves launch and patient scopes out where nothing was launched', async () => {
-    const { code = '' } = answerOf(await house.authorize(visitor))
+    const { code = '' } = readAnswer(await house.authorize(visitor))
     const body = (await house.exchange(code)).json()
     assert.equal(body.scope, 'openid fhirUser online_access')
     for (const name of ['patient', 'encounter', 'need_patient_banner'])
@@ -191,29 +197,29 @@ describe('GET /oauth2/authorize', () => {
         const response = await house.authorize(visitor, { prompt })
         const form = await visitor.get(response.headers.location ?? '')
         assert.match(form.body, /Sign in/)
-        const { interaction = '' } = answerOf(response)
+        const { interaction = '' } = readAnswer(response)
         const done = await visitor.post('/login', {
           username: 'clinician',
           password: 'sallyport',
           interaction,
         })
-        assert.ok(answerOf(await visitor.follow(done, house.settings.issuerUrl)).code, prompt)
+        assert.ok(readAnswer(await visitor.follow(done, house.settings.issuerUrl)).code, prompt)
       }
     })
 
     it('asks for the login once more when it is older than max_age', async () => {
       house.time.now += 60_000
-      assert.ok(answerOf(await house.authorize(visitor, { max_age: '60' })).code)
+      assert.ok(readAnswer(await house.authorize(visitor, { max_age: '60' })).code)
       house.time.now += 1
       assert.match((await house.authorize(visitor, { max_age: '60' })).headers.location ?? '', /^\/login\?/)
     })
 
     it('answers prompt none with login_required when nobody is logged in', async () => {
       assert.equal(
-        answerOf(await house.authorize(house.visitor(), { prompt: 'none' })).error,
+        readAnswer(await house.authorize(house.visitor(), { prompt: 'none' })).error,
         'login_required',
       )
-      assert.ok(answerOf(await house.authorize(visitor, { prompt: 'none' })).code)
+      assert.ok(readAnswer(await house.authorize(visitor, { prompt: 'none' })).code)
     })
 
     it('answers what an unverified app asks silently on a page, and redirects once its user has decided', async () => {
@@ -241,7 +247,7 @@ describe('GET /oauth2/authorize', () => {
         const launch = await house.launch(visitor, { clientId: 'selfmade' })
         const asked = await house.authorize(visitor, { ...SELFMADE, launch })
         const page = await visitor.follow(asked, house.settings.issuerUrl)
-        const done = await visitor.post('/oauth2/consent', `${formOf(page.body)}&decision=${decision}`)
+        const done = await visitor.post('/oauth2/consent', `${readForm(page.body)}&decision=${decision}`)
         assert.match(done.headers.location ?? '', answer)
       }
     })
@@ -251,7 +257,7 @@ describe('GET /oauth2/authorize', () => {
       await house.addClinician('third-person')
       const browser = house.visitor()
       const response = await house.authorize(browser, { ...SELFMADE, id_token_hint: own.id_token })
-      const { interaction = '' } = answerOf(response)
+      const { interaction = '' } = readAnswer(response)
       const login = await browser.get(response.headers.location ?? '')
       assert.match(login.body, /selfmade sent you here\.[\s\S]*Unverified app/)
       const done = await browser.post('/login', {
@@ -266,20 +272,23 @@ describe('GET /oauth2/authorize', () => {
     it('answers prompt none with consent_required when the clinician was not asked', async () => {
       const redirect_uri = 'https://third.example/callback'
       const response = await house.authorize(visitor, { client_id: 'third', redirect_uri, prompt: 'none' })
-      assert.equal(answerOf(response).error, 'consent_required')
+      assert.equal(readAnswer(response).error, 'consent_required')
     })
 
     it('takes an id_token of the same user, even an old one, and refuses that of another', async () => {
       const { id_token: hint } = (await house.exchange(await house.code(visitor))).json()
-      assert.ok(answerOf(await house.authorize(visitor, { id_token_hint: hint })).code)
+      assert.ok(readAnswer(await house.authorize(visitor, { id_token_hint: hint })).code)
       await house.addClinician('hinted')
       const other = await house.loggedIn('hinted')
-      assert.equal(answerOf(await house.authorize(other, { id_token_hint: hint })).error, 'login_required')
+      assert.equal(readAnswer(await house.authorize(other, { id_token_hint: hint })).error, 'login_required')
     })
 
     it('refuses an access token as id_token_hint', async () => {
       const { access_token: hint } = (await house.exchange(await house.code(visitor))).json()
-      assert.equal(answerOf(await house.authorize(visitor, { id_token_hint: hint })).error, 'invalid_request')
+      assert.equal(
+        readAnswer(await house.authorize(visitor, { id_token_hint: hint })).error,
+        'invalid_request',
+      )
     })
 
     it('shows the login_hint in the login form, escaped', async () => {
@@ -303,15 +312,15 @@ describe('GET /oauth2/authorize', () => {
         String(form.headers['content-security-policy']),
         /form-action 'self' http:\/\/localhost:8081;/,
       )
-      const { interaction = '' } = answerOf(response)
+      const { interaction = '' } = readAnswer(response)
       const wrong = await fresh.post('/login', { username: 'clinician', password: 'no', interaction })
       assert.ok(wrong.body.includes(`name="interaction" value="${interaction}"`))
       const done = await fresh.post('/login', { username: 'clinician', password: 'sallyport', interaction })
-      const answer = answerOf(await fresh.follow(done, house.settings.issuerUrl))
+      const answer = readAnswer(await fresh.follow(done, house.settings.issuerUrl))
       const body = (await house.exchange(answer.code ?? '')).json()
       assert.equal(answer.state, 'state-1')
       assert.equal(body.patient, 'juniper')
-      assert.equal(claimsOf(body.id_token).nonce, 'nonce-1')
+      assert.equal(decodeClaims(body.id_token).nonce, 'nonce-1')
     })
 
     it('holds a launch that expires meanwhile for 10 minutes, and no longer', async () => {
@@ -322,21 +331,21 @@ describe('GET /oauth2/authorize', () => {
         const launch = await house.launch(await house.loggedIn())
         house.time.now += 4 * 60_000
         const fresh = house.visitor()
-        const { interaction = '' } = answerOf(await house.authorize(fresh, { launch }))
+        const { interaction = '' } = readAnswer(await house.authorize(fresh, { launch }))
         house.time.now += minutes * 60_000
         const login = await fresh.post('/login', {
           username: 'clinician',
           password: 'sallyport',
           interaction,
         })
-        if (status === 302) assert.ok(answerOf(await fresh.follow(login, house.settings.issuerUrl)).code)
+        if (status === 302) assert.ok(readAnswer(await fresh.follow(login, house.settings.issuerUrl)).code)
         else assert.equal((await fresh.get(`/oauth2/resume?interaction=${interaction}`)).statusCode, status)
       }
     })
 
     it('answers once, however often it is resumed', async () => {
       const fresh = house.visitor()
-      const { interaction = '' } = answerOf(await house.authorize(fresh))
+      const { interaction = '' } = readAnswer(await house.authorize(fresh))
       await fresh.login()
       const responses = await Promise.all(
         Array.from({ length: 10 }, () => fresh.get(`/oauth2/resume?interaction=${interaction}`)),
@@ -344,7 +353,7 @@ describe('GET /oauth2/authorize', () => {
       assert.equal(responses.filter(one => one.headers.location?.includes('code=')).length, 1)
       const late = await fresh.get(`/oauth2/resume?interaction=${interaction}`)
       assert.equal(late.statusCode, 400)
-      assert.match(late.body, /This sign-in is over/)
+      assert.match(late.body, /This sign-in has ended/)
     })
   })
 
@@ -352,7 +361,7 @@ describe('GET /oauth2/authorize', () => {
     it('answers like GET', async () => {
       const launch = await house.launch(visitor)
       const response = await visitor.post('/oauth2/authorize', house.parameters({ launch }))
-      assert.ok(answerOf(response).code)
+      assert.ok(readAnswer(response).code)
     })
 
     it('accepts a form of another site, and finds the login that its cookie is left out of', async () => {
@@ -362,7 +371,7 @@ describe('GET /oauth2/authorize', () => {
         .post('/oauth2/authorize', house.parameters({ launch }), { 'sec-fetch-site': 'cross-site' })
       assert.equal(response.statusCode, 303)
       // The browser sends its cookie with the GET that follows.
-      assert.ok(answerOf(await visitor.get(response.headers.location ?? '')).code)
+      assert.ok(readAnswer(await visitor.get(response.headers.location ?? '')).code)
     })
 
     it('refuses what is not a form', async () => {
@@ -378,18 +387,18 @@ describe('GET /oauth2/authorize', () => {
 })
 
 describe('GET /oauth2/authorize of apps that are older than the rules, or native', () => {
-  const open = oneStore()
-  let house: AuthHouse
-  let visitor: Visitor
+  const open = openTestStore()
+  let house: TestAuthServer
+  let visitor: TestBrowser
   before(async () => {
-    house = await AuthHouse.open(await open())
+    house = await TestAuthServer.open(await open())
     await house.addClient({ client_id: 'old', pkce_required: false })
     visitor = await house.loggedIn()
   })
   const OLD = { client_id: 'old', redirect_uri: 'https://old.example/callback' }
   const WITHOUT_PKCE = { ...OLD, code_challenge: undefined, code_challenge_method: undefined }
   const codeOf = async (different: Record<string, string | undefined>) =>
-    answerOf(await house.authorize(visitor, { scope: 'openid', ...different })).code ?? ''
+    readAnswer(await house.authorize(visitor, { scope: 'openid', ...different })).code ?? ''
 
   describe('where PKCE is optional', () => {
     it('takes a request without a challenge, and its code without a verifier', async () => {
@@ -414,7 +423,7 @@ describe('GET /oauth2/authorize of apps that are older than the rules, or native
         { code_challenge: 'short' },
       ])
         assert.equal(
-          answerOf(await house.authorize(visitor, { ...OLD, ...different })).error,
+          readAnswer(await house.authorize(visitor, { ...OLD, ...different })).error,
           'invalid_request',
         )
     })
@@ -432,7 +441,7 @@ describe('GET /oauth2/authorize of apps that are older than the rules, or native
 
   it('gives the registered scopes where scope is left out, in a launch too', async () => {
     const scopeOf = async (different: Record<string, string | undefined>) => {
-      const { code = '' } = answerOf(
+      const { code = '' } = readAnswer(
         await house.authorize(visitor, { ...OLD, scope: undefined, ...different }),
       )
       return (await house.exchange(code, OLD)).json().scope
@@ -444,7 +453,7 @@ describe('GET /oauth2/authorize of apps that are older than the rules, or native
     const plain = { client_id: 'plain', redirect_uri: 'https://plain.example/callback' }
     const launched = await house.launch(visitor, { clientId: 'plain' })
     const different = { ...plain, launch: launched, scope: undefined }
-    const { code = '' } = answerOf(await house.authorize(visitor, different))
+    const { code = '' } = readAnswer(await house.authorize(visitor, different))
     assert.equal((await house.exchange(code, plain)).json().scope, 'openid patient/Patient.rs launch')
   })
 
@@ -452,18 +461,18 @@ describe('GET /oauth2/authorize of apps that are older than the rules, or native
     await house.addClient({ client_id: 'new-tab', iss_parameter: false })
     const client = { client_id: 'new-tab', redirect_uri: 'https://new-tab.example/callback' }
     const [done, failed] = [
-      answerOf(await house.authorize(visitor, { ...client, scope: 'openid' })),
-      answerOf(await house.authorize(visitor, { ...client, aud: 'https://other.example' })),
+      readAnswer(await house.authorize(visitor, { ...client, scope: 'openid' })),
+      readAnswer(await house.authorize(visitor, { ...client, aud: 'https://other.example' })),
     ]
     assert.ok(done.code)
     assert.equal(failed.error, 'invalid_request')
     assert.deepEqual([done.iss, failed.iss], [undefined, undefined])
-    const silent = answerOf(
+    const silent = readAnswer(
       await house.authorize(house.visitor(), { ...client, scope: 'openid', prompt: 'none' }),
     )
     assert.deepEqual([silent.error, silent.iss], ['login_required', undefined])
     assert.equal(
-      answerOf(await house.authorize(visitor, { ...OLD, scope: 'openid' })).iss,
+      readAnswer(await house.authorize(visitor, { ...OLD, scope: 'openid' })).iss,
       'http://localhost:9000',
     )
   })
@@ -492,11 +501,11 @@ describe('GET /oauth2/authorize of apps that are older than the rules, or native
       ]) {
         const response = await ask(redirect_uri)
         assert.ok(response.headers.location?.startsWith(redirect_uri), redirect_uri)
-        const { code = '' } = answerOf(response)
+        const { code = '' } = readAnswer(response)
         const exchanged = await house.exchange(code, { client_id: 'native', redirect_uri })
         assert.equal(exchanged.statusCode, 200, redirect_uri)
       }
-      const { code = '' } = answerOf(await ask('http://127.0.0.1:51004/cb?x=1'))
+      const { code = '' } = readAnswer(await ask('http://127.0.0.1:51004/cb?x=1'))
       const other = { client_id: 'native', redirect_uri: 'http://127.0.0.1:51005/cb?x=1' }
       assert.equal((await house.exchange(code, other)).json().error, 'invalid_grant')
     })
@@ -505,7 +514,7 @@ describe('GET /oauth2/authorize of apps that are older than the rules, or native
       const browser = house.visitor()
       const redirect_uri = 'http://127.0.0.1:51004/cb?x=1'
       const different = { client_id: 'native', redirect_uri, scope: 'openid' }
-      const { interaction = '' } = answerOf(await house.authorize(browser, different))
+      const { interaction = '' } = readAnswer(await house.authorize(browser, different))
       const done = await browser.post('/login', { username: 'clinician', password: 'sallyport', interaction })
       const answer = await browser.follow(done, house.settings.issuerUrl)
       assert.ok(answer.headers.location?.startsWith(`${redirect_uri}&code=`))

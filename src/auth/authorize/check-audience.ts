@@ -1,8 +1,8 @@
 import { Refusal } from '../refusal.ts'
-import type { Asked } from './request.ts'
+import type { RequestInput } from './request.ts'
 
-/** `aud` (or its synonym `resource`) must be our FHIR base, with or without a trailing slash (contract 2). */
-export function checkAudience({ parameters }: Asked, fhirBaseUrl: string): Refusal | undefined {
+/** `aud` (or its synonym `resource`) must be our FHIR base, with or without a trailing slash (SMART 2.2, 7.1.4). */
+export function checkAudience({ parameters }: RequestInput, fhirBaseUrl: string): Refusal | undefined {
   const named = ['aud', 'resource'].flatMap(name => parameters.get(name) ?? [])
   if (named.length === 0) return new Refusal('invalid_request', 'The parameter aud is missing.')
   const ours = [fhirBaseUrl, `${fhirBaseUrl}/`]

@@ -1,8 +1,8 @@
 import { LIMITS } from '../limits.ts'
 import { Refusal, type RefusalCode } from '../refusal.ts'
-import type { Asked } from './request.ts'
+import type { RequestInput } from './request.ts'
 
-/** Every parameter that we look at: none of them may come twice (RFC 6749, 3.1). */
+/** None of these parameters may be repeated (RFC 6749, 3.1). */
 const READ = [
   'response_type',
   'response_mode',
@@ -23,20 +23,20 @@ const READ = [
   'registration',
 ] as const
 
-/** Ways to pass parameters that we do not have; ignoring them would answer another request than was asked. */
+/** OIDC Core, 6 and 7. Ignoring these parameters would change the meaning of the request. */
 const UNSUPPORTED: Readonly<Record<string, RefusalCode>> = {
   request: 'request_not_supported',
   request_uri: 'request_uri_not_supported',
   registration: 'registration_not_supported',
 }
 
-export function checkRepeated({ parameters }: Asked): Refusal | undefined {
+export function checkRepeated({ parameters }: RequestInput): Refusal | undefined {
   const name = READ.find(one => parameters.unreadable.has(one))
   return name && new Refusal('invalid_request', `The parameter ${name} is repeated or unreadable.`)
 }
 
-/** What strangers store for ten minutes, and what a redirect passes on, is short. */
-export function checkLengths({ parameters }: Pick<Asked, 'parameters'>): Refusal | undefined {
+/** Anonymous requests are stored for ten minutes, so their parameters are limited. */
+export function checkLengths({ parameters }: Pick<RequestInput, 'parameters'>): Refusal | undefined {
   const found = Object.entries(LIMITS.parameters).find(
     ([name, longest]) => (parameters.get(name)?.length ?? 0) > longest,
   )
@@ -46,7 +46,7 @@ export function checkLengths({ parameters }: Pick<Asked, 'parameters'>): Refusal
   )
 }
 
-export function checkUnsupported({ parameters }: Asked): Refusal | undefined {
+export function checkUnsupported({ parameters }: RequestInput): Refusal | undefined {
   const found = Object.entries(UNSUPPORTED).find(([name]) => parameters.get(name) !== undefined)
   return found && new Refusal(found[1], `The parameter ${found[0]} is not supported.`)
 }

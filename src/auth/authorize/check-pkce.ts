@@ -1,14 +1,14 @@
 import { Refusal } from '../refusal.ts'
-import type { Asked, Finding } from './request.ts'
+import type { Finding, RequestInput } from './request.ts'
 
-// The SHA-256 of anything, as base64url.
+// A SHA-256 hash as base64url.
 const CHALLENGE = /^[A-Za-z0-9_-]{43}$/
 
 /**
- * PKCE with S256 (SMART 2.2), unless an administrator made an exception for an older client. A missing method would mean
- * `plain` (RFC 7636, 4.3): refused.
+ * PKCE with S256 (SMART 2.2), unless an administrator made an exception for an older client. Without a method the
+ * challenge would be `plain` (RFC 7636, 4.3), which is refused.
  */
-export function checkPkce({ client, parameters }: Asked): Finding | Refusal {
+export function checkPkce({ client, parameters }: RequestInput): Finding | Refusal {
   const codeChallenge = parameters.get('code_challenge')
   const isLeftOut = codeChallenge === undefined && parameters.get('code_challenge_method') === undefined
   if (isLeftOut && !client.pkceRequired) return {}

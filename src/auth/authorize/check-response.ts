@@ -1,7 +1,7 @@
 import { Refusal } from '../refusal.ts'
-import type { Asked } from './request.ts'
+import type { RequestInput } from './request.ts'
 
-export function checkResponseType({ parameters }: Asked): Refusal | undefined {
+export function checkResponseType({ parameters }: RequestInput): Refusal | undefined {
   const type = parameters.get('response_type')
   if (type === undefined) return new Refusal('invalid_request', 'The parameter response_type is missing.')
   return type === 'code'
@@ -9,7 +9,7 @@ export function checkResponseType({ parameters }: Asked): Refusal | undefined {
     : new Refusal('unsupported_response_type', 'Only the response_type code is supported.')
 }
 
-export function checkResponseMode({ parameters }: Asked): Refusal | undefined {
+export function checkResponseMode({ parameters }: RequestInput): Refusal | undefined {
   const mode = parameters.get('response_mode')
   return mode === undefined || mode === 'query'
     ? undefined

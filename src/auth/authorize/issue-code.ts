@@ -1,34 +1,33 @@
 import type { Kysely, Transaction } from 'kysely'
 import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
 import type { Client } from '../client/client.ts'
-import { chosenScope } from '../consent/chosen-scope.ts'
+import { applyApproval } from '../consent/apply-approval.ts'
 import type { AuthContext } from '../context.ts'
 import { createGrant } from '../grant/grant.ts'
 import { grantScope } from '../grant/grant-scope.ts'
-import { consumeLaunchToken, findLaunch, launchRefused } from '../launch/launch-token.ts'
+import { consumeLaunchToken, findLaunch, refuseLaunch } from '../launch/launch-token.ts'
 import { LIFETIME } from '../lifetimes.ts'
 import type { Login } from '../login/login.ts'
 import { Refusal } from '../refusal.ts'
-import { consumeInteraction } from './interaction.ts'
-import { type OpenedFor, openedFor, openingOf } from './opened-for.ts'
+import { describeAvailableContext, type LaunchContext, resolveLaunchContext } from './launch-context.ts'
+import { consumePendingAuthorization } from './pending-authorization.ts'
 import type { AuthorizationRequest } from './request.ts'
-import { scopeTerms } from './scope-terms.ts'
+import { makeScopeTerms } from './scope-terms.ts'
 
-/** What a code is issued for. */
+/** An authorization that is complete: everything that a code is issued for. */
 export interface Approval {
   readonly request: AuthorizationRequest
   readonly client: Client
   readonly login: Login
-  /** The stored interaction that ends with the code, if the request was stored. */
-  readonly interactionId: string | undefined
-  /** What the user left ticked; undefined where nobody was asked. */
-  readonly ticked: ReadonlySet<string> | undefined
+  /** The stored request that ends with the code, if the request was stored. */
+  readonly pendingId: string | undefined
+  /** The scopes that the user approved; undefined without a consent page. */
+  readonly approvedScopes: ReadonlySet<string> | undefined
 }
 
 /**
- * Issues the code. Interaction and launch token are used up in the same transaction (contract 4): whichever of several
- * simultaneous attempts comes first gets a code, the others are refused and nothing of theirs stays. The audit record
- * is part of it: without it nothing is used up.
+ * Issues the code. One transaction uses up the stored request and the launch token and writes the audit record: of
+ * several simultaneous attempts only the first gets a code, and the others change nothing.
  */
 export async function issueCode(
   context: AuthContext,
@@ -37,7 +36,7 @@ export async function issueCode(
 ): Promise<string | Refusal> {
   try {
     return await context.store.db.transaction().execute(async trx => {
-      const code = await issueIn(trx, context, approval)
+      const code = await issueInTransaction(trx, context, approval)
       await record(trx)
       return code
     })
@@ -47,7 +46,7 @@ export async function issueCode(
   }
 }
 
-// Thrown so that the transaction is rolled back with whatever it had already used up.
+// Thrown to roll the transaction back.
 class RolledBack extends Error {
   readonly refusal: Refusal
   constructor(refusal: Refusal) {
@@ -56,44 +55,47 @@ class RolledBack extends Error {
   }
 }
 
-async function issueIn(
+async function issueInTransaction(
   trx: Kysely<Schema>,
   { settings, clock }: AuthContext,
-  { request, client, login, interactionId, ticked }: Approval,
+  { request, client, login, pendingId: interactionId, approvedScopes }: Approval,
 ): Promise<string> {
   const now = clock()
-  if (interactionId !== undefined && !(await consumeInteraction(trx, interactionId)))
-    throw new RolledBack(new Refusal('invalid_request', 'This request was already answered.'))
-  const opened = openedFor(await useLaunch(trx, request, now), request.picked)
-  const scope = scopeOf(grantScope(request.scope, scopeTerms(settings, client, openingOf(opened))), ticked)
+  if (interactionId !== undefined && !(await consumePendingAuthorization(trx, interactionId)))
+    throw new RolledBack(new Refusal('invalid_request', 'This request has already been completed.'))
+  const launchContext = resolveLaunchContext(await consumeLaunch(trx, request, now), request.picked)
+  const scope = chooseScope(
+    grantScope(request.scope, makeScopeTerms(settings, client, describeAvailableContext(launchContext))),
+    approvedScopes,
+  )
   const grantId = await createGrant(
     trx,
-    { ...rootOf(opened), ...holders(client, login), scope, launchId: request.launchId },
+    { ...toGrantContext(launchContext), ...toGrantHolder(client, login), scope, launchId: request.launchId },
     now,
   )
   return createCode(trx, grantId, request, now)
 }
 
-/** What is granted: never more than may be, and of that what the user chose. */
-function scopeOf(grantable: string, ticked: ReadonlySet<string> | undefined): string {
+/** The grantable scopes, limited to those that the user approved. */
+function chooseScope(grantable: string, approvedScopes: ReadonlySet<string> | undefined): string {
   if (grantable === '')
     throw new RolledBack(new Refusal('invalid_scope', 'None of the scopes can be granted.'))
-  const scope = ticked ? chosenScope(grantable, ticked) : grantable
+  const scope = approvedScopes ? applyApproval(grantable, approvedScopes) : grantable
   if (scope === '') throw new RolledBack(new Refusal('access_denied', 'The user allowed nothing.'))
   return scope
 }
 
-function rootOf(opened: OpenedFor | undefined) {
+function toGrantContext(launchContext: LaunchContext | undefined) {
   return {
-    patientId: opened?.patientId,
-    encounterId: opened?.encounterId,
-    needPatientBanner: opened?.needPatientBanner,
-    fromEhr: opened?.fromEhr ?? false,
-    further: opened?.further ?? {},
+    patientId: launchContext?.patientId,
+    encounterId: launchContext?.encounterId,
+    needPatientBanner: launchContext?.needPatientBanner,
+    fromEhr: launchContext?.fromEhr ?? false,
+    extraContext: launchContext?.extraContext ?? {},
   }
 }
 
-function holders(client: Client, login: Login) {
+function toGrantHolder(client: Client, login: Login) {
   return {
     clientId: client.id,
     clinicianId: login.clinician.id,
@@ -102,9 +104,9 @@ function holders(client: Client, login: Login) {
   }
 }
 
-async function useLaunch(trx: Kysely<Schema>, { launchHash }: AuthorizationRequest, now: number) {
+async function consumeLaunch(trx: Kysely<Schema>, { launchHash }: AuthorizationRequest, now: number) {
   if (launchHash === undefined) return undefined
-  if (!(await consumeLaunchToken(trx, launchHash, now))) throw new RolledBack(launchRefused('used'))
+  if (!(await consumeLaunchToken(trx, launchHash, now))) throw new RolledBack(refuseLaunch('used'))
   return findLaunch(trx, launchHash)
 }
 

@@ -2,29 +2,29 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { sha256 } from '../../store/index.ts'
-import { AuthHouse, answerOf } from '../testing/auth-house.ts'
-import type { Visitor } from '../testing/visitor.ts'
+import { readAnswer, TestAuthServer } from '../testing/test-auth-server.ts'
+import type { TestBrowser } from '../testing/test-browser.ts'
 
 eachDatabase((_name, open) => {
   describe('a launch token at /oauth2/authorize', () => {
-    let house: AuthHouse
-    let visitor: Visitor
+    let house: TestAuthServer
+    let visitor: TestBrowser
     before(async () => {
-      house = await AuthHouse.open(await open())
+      house = await TestAuthServer.open(await open())
       visitor = await house.loggedIn()
       await house.addClient({ client_id: 'other' })
       await house.addClinician('colleague')
     })
 
-    const refused = async (browser: Visitor, different: Record<string, string | undefined>) => {
-      const answer = answerOf(await house.authorize(browser, different))
+    const refused = async (browser: TestBrowser, different: Record<string, string | undefined>) => {
+      const answer = readAnswer(await house.authorize(browser, different))
       assert.equal(answer.code, undefined)
       return answer.error
     }
 
     it('buys one code', async () => {
       const launch = await house.launch(visitor)
-      assert.ok(answerOf(await house.authorize(visitor, { launch })).code)
+      assert.ok(readAnswer(await house.authorize(visitor, { launch })).code)
       assert.equal(await refused(visitor, { launch }), 'invalid_request')
     })
 
@@ -33,7 +33,7 @@ eachDatabase((_name, open) => {
       const responses = await Promise.all(
         Array.from({ length: 50 }, () => house.authorize(visitor, { launch })),
       )
-      const answers = responses.map(answerOf)
+      const answers = responses.map(readAnswer)
       assert.equal(answers.filter(answer => answer.code !== undefined).length, 1)
       assert.equal(answers.filter(answer => answer.error === 'invalid_request').length, 49)
     })
@@ -41,13 +41,13 @@ eachDatabase((_name, open) => {
     it('is kept when the request that names it is refused', async () => {
       const launch = await house.launch(visitor)
       await refused(visitor, { launch, scope: 'launch', aud: 'https://evil.example' })
-      assert.ok(answerOf(await house.authorize(visitor, { launch })).code)
+      assert.ok(readAnswer(await house.authorize(visitor, { launch })).code)
     })
 
     it('is refused after 5 minutes', async () => {
       const [launch, late] = [await house.launch(visitor), await house.launch(visitor)]
       house.time.now += 5 * 60_000 - 1
-      assert.ok(answerOf(await house.authorize(visitor, { launch })).code)
+      assert.ok(readAnswer(await house.authorize(visitor, { launch })).code)
       house.time.now += 1
       assert.equal(await refused(visitor, { launch: late }), 'invalid_request')
     })
@@ -56,13 +56,13 @@ eachDatabase((_name, open) => {
       const launch = await house.launch(visitor)
       const other = { client_id: 'other', redirect_uri: 'https://other.example/callback' }
       assert.equal(await refused(visitor, { ...other, launch }), 'invalid_request')
-      assert.ok(answerOf(await house.authorize(visitor, { launch })).code)
+      assert.ok(readAnswer(await house.authorize(visitor, { launch })).code)
     })
 
     it('is refused with another clinician', async () => {
       const launch = await house.launch(visitor)
       assert.equal(await refused(await house.loggedIn('colleague'), { launch }), 'invalid_request')
-      assert.ok(answerOf(await house.authorize(visitor, { launch })).code)
+      assert.ok(readAnswer(await house.authorize(visitor, { launch })).code)
     })
 
     it('is refused when it was made for another FHIR base', async () => {

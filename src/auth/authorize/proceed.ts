@@ -4,96 +4,102 @@ import { findClient } from '../client/client.ts'
 import { isRegisteredRedirectUri } from '../client/redirect-uri.ts'
 import type { AuthContext } from '../context.ts'
 import { findLaunch } from '../launch/launch-token.ts'
-import { currentLogin } from '../login/current-login.ts'
+import { findCurrentLogin } from '../login/current-login.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
 import { Refusal } from '../refusal.ts'
-import { storeInteraction } from './interaction.ts'
 import { issueCode } from './issue-code.ts'
-import { nextStep, type Situation } from './next-step.ts'
-import { openedFor } from './opened-for.ts'
+import { resolveLaunchContext } from './launch-context.ts'
+import { type AuthorizationState, chooseNextStep } from './next-step.ts'
+import { storePendingAuthorization } from './pending-authorization.ts'
 import type { AuthorizationRequest } from './request.ts'
 import { redirectToClient, sendRefusal } from './respond.ts'
-import { choosingOf } from './scope-terms.ts'
+import { choosePicker } from './scope-terms.ts'
 
-/** A request on its way; it has an id once it is stored. */
-export interface Under {
+/** An authorization request; it has an id once it is stored. */
+export interface RequestInProgress {
   readonly request: AuthorizationRequest
   readonly id?: string
-  /** What its user left ticked on the consent page. */
-  readonly ticked?: ReadonlySet<string>
+  /** The scopes that its user approved on the consent page. */
+  readonly approvedScopes?: ReadonlySet<string>
 }
 
-/** Takes a verified request one step further: to the login page, the picker, the consent page, or back to the client. */
+/** Takes a verified request to its next step: the login page, the picker, the consent page, or back to the client. */
 export async function proceed(
   reply: FastifyReply,
   context: AuthContext,
-  under: Under,
+  progress: RequestInProgress,
 ): Promise<FastifyReply> {
-  const situation = await situationOf(reply, context, under)
-  if (situation instanceof Refusal) return sendRefusal(reply, context, situation, { request: under.request })
-  const step = nextStep(situation)
+  const state = await loadState(reply, context, progress)
+  if (state instanceof Refusal) return sendRefusal(reply, context, state, { request: progress.request })
+  const step = chooseNextStep(state)
   switch (step.kind) {
     case 'login':
-      return sendToPage(reply, context, under, situation, paths.login)
+      return sendToPage(reply, context, progress, state, paths.login)
     case 'pick':
-      return sendToPage(reply, context, under, situation, paths.pick)
+      return sendToPage(reply, context, progress, state, paths.pick)
     case 'consent':
-      return sendToPage(reply, context, under, situation, paths.consent)
+      return sendToPage(reply, context, progress, state, paths.consent)
     case 'refuse':
-      return mayReturn(situation)
-        ? refuse(reply, context, under, step.refusal, situation.login)
-        : end(reply, context, under, step.refusal, situation.login)
+      return mayRedirectError(state)
+        ? refuseRequest(reply, context, progress, step.refusal, state.login)
+        : endRequest(reply, context, progress, step.refusal, state.login)
     case 'issue-code': {
-      const { request, client } = situation
-      const approval = { request, client, login: step.login, interactionId: under.id, ticked: under.ticked }
+      const { request, client } = state
+      const approval = {
+        request,
+        client,
+        login: step.login,
+        pendingId: progress.id,
+        approvedScopes: progress.approvedScopes,
+      }
       const event = {
         ...({ kind: 'authorize', status: 302, client: client.id, clinician: step.login.clinician } as const),
-        patient: openedFor(situation.launch, request.picked)?.patientId,
+        patient: resolveLaunchContext(state.launch, request.picked)?.patientId,
         launch: request.launchId,
       }
       const code = await issueCode(context, approval, trx => auditEvent(context, reply.request, event, trx))
-      if (code instanceof Refusal) return refuse(reply, context, under, code, step.login)
-      return redirectToClient(reply, context, returnOf(request), { code })
+      if (code instanceof Refusal) return refuseRequest(reply, context, progress, code, step.login)
+      return redirectToClient(reply, context, toReturnTarget(request), { code })
     }
   }
 }
 
 /**
- * Whether an error may be sent to the client: always to one that an administrator vouches for, otherwise only once its
- * user has decided something on a page that names the client. A login is no such decision.
+ * Whether an error may be redirected to the client: always to an approved client, otherwise only after its user has made
+ * a decision on a page that names the client (RFC 9700, 4.11.2). A login is not such a decision.
  */
-function mayReturn({ client, request, consented }: Situation): boolean {
+function mayRedirectError({ client, request, consented }: AuthorizationState): boolean {
   return client.approved || consented || request.picked !== undefined
 }
 
-/** Ends a request without a code, and sends the error to the client. */
-export function refuse(
+/** Ends a request without a code, and redirects the error to the client. */
+export function refuseRequest(
   reply: FastifyReply,
   context: AuthContext,
-  under: Under,
+  progress: RequestInProgress,
   refusal: Refusal,
   login: Login | undefined,
 ): Promise<FastifyReply> {
-  return end(reply, context, under, refusal.returningTo(returnOf(under.request)), login)
+  return endRequest(reply, context, progress, refusal.withReturnTo(toReturnTarget(progress.request)), login)
 }
 
-async function end(
+async function endRequest(
   reply: FastifyReply,
   context: AuthContext,
-  { request, id }: Under,
+  { request, id }: RequestInProgress,
   refusal: Refusal,
   login: Login | undefined,
 ): Promise<FastifyReply> {
   return sendRefusal(reply, context, refusal, { request, login, ends: id })
 }
 
-/** What the decision is made from. The client may have been removed since the request was verified. */
-export async function situationOf(
+/** Loads the state of a request. The client may have been removed since the request was verified. */
+export async function loadState(
   reply: FastifyReply,
   context: AuthContext,
-  { request, ticked }: Under,
-): Promise<Situation | Refusal> {
+  { request, approvedScopes: ticked }: RequestInProgress,
+): Promise<AuthorizationState | Refusal> {
   const client = await findClient(context.store, request.clientId)
   if (!client || !isRegisteredRedirectUri(client, request.redirectUri))
     return new Refusal('invalid_request', 'The app is not registered here any more.')
@@ -103,8 +109,8 @@ export async function situationOf(
     request,
     client,
     launch,
-    login: await currentLogin(context, reply.request),
-    choosing: launch ? 'nothing' : choosingOf(context.settings, client, request.scope),
+    login: await findCurrentLogin(context, reply.request),
+    picker: launch ? 'nothing' : choosePicker(context.settings, client, request.scope),
     consented: ticked !== undefined,
   }
 }
@@ -112,17 +118,17 @@ export async function situationOf(
 async function sendToPage(
   reply: FastifyReply,
   context: AuthContext,
-  { id, request }: Under,
-  { login }: Situation,
+  { id, request }: RequestInProgress,
+  { login }: AuthorizationState,
   path: string,
 ): Promise<FastifyReply> {
-  const address = login ? undefined : reply.request.ip
-  const stored = id === undefined ? await storeInteraction(context, request, address) : { id }
+  const ip = login ? undefined : reply.request.ip
+  const stored = id === undefined ? await storePendingAuthorization(context, request, ip) : { id }
   return stored instanceof Refusal
     ? sendRefusal(reply, context, stored, { request, login })
     : reply.redirect(`${path}?interaction=${stored.id}`, 302)
 }
 
-function returnOf({ redirectUri, state, omitsIss = false }: AuthorizationRequest) {
+function toReturnTarget({ redirectUri, state, omitsIss = false }: AuthorizationRequest) {
   return { redirectUri, state, omitsIss }
 }

@@ -1,37 +1,37 @@
 import type { FastifyInstance } from 'fastify'
 import type { AuthContext } from '../context.ts'
-import { currentLogin } from '../login/current-login.ts'
+import { findCurrentLogin } from '../login/current-login.ts'
+import { NO_HEAD_ROUTE } from '../no-head-route.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { Refusal } from '../refusal.ts'
-import { ACTS } from './acts.ts'
-import { interactionOf, storeInteraction } from './interaction.ts'
+import { findPendingAuthorization, storePendingAuthorization } from './pending-authorization.ts'
 import { proceed } from './proceed.ts'
-import { sendOver, sendRefusal } from './respond.ts'
+import { sendExpired, sendRefusal } from './respond.ts'
 import { verifyRequest } from './verify.ts'
 
-/** `/oauth2/authorize` by query and by form (`authorize-post`), and where a request goes on after a page. */
-export function authorizeRoutes(app: FastifyInstance, context: AuthContext): void {
-  app.get(paths.authorize, ACTS, async (request, reply) => {
+/** `/oauth2/authorize` by query and by form (`authorize-post`), and `/oauth2/resume`, where a request continues after a page. */
+export function addAuthorizeRoutes(app: FastifyInstance, context: AuthContext): void {
+  app.get(paths.authorize, NO_HEAD_ROUTE, async (request, reply) => {
     const verified = await verifyRequest(context, readParameters(request.query))
     return verified instanceof Refusal
       ? sendRefusal(reply, context, verified)
       : proceed(reply, context, { request: verified })
   })
 
-  // A browser that comes from another site leaves the login cookie out of a POST, but not out of the GET after it.
+  // A browser omits the SameSite login cookie from a cross-site POST, but not from the GET that follows.
   app.post(paths.authorize, async (request, reply) => {
     const verified = await verifyRequest(context, readParameters(request.body))
     if (verified instanceof Refusal) return sendRefusal(reply, context, verified)
-    if (await currentLogin(context, request)) return proceed(reply, context, { request: verified })
-    const stored = await storeInteraction(context, verified, request.ip)
+    if (await findCurrentLogin(context, request)) return proceed(reply, context, { request: verified })
+    const stored = await storePendingAuthorization(context, verified, request.ip)
     return stored instanceof Refusal
       ? sendRefusal(reply, context, stored, { request: verified })
       : reply.redirect(`${paths.resume}?interaction=${stored.id}`, 303)
   })
 
-  app.get(paths.resume, ACTS, async (request, reply) => {
-    const interaction = await interactionOf(context, readParameters(request.query))
-    return interaction ? proceed(reply, context, interaction) : sendOver(reply, context)
+  app.get(paths.resume, NO_HEAD_ROUTE, async (request, reply) => {
+    const pending = await findPendingAuthorization(context, readParameters(request.query))
+    return pending ? proceed(reply, context, pending) : sendExpired(reply, context)
   })
 }

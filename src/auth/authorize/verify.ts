@@ -5,7 +5,7 @@ import type { AuthContext } from '../context.ts'
 import { findLaunch } from '../launch/launch-token.ts'
 import { LIMITS } from '../limits.ts'
 import type { Parameters } from '../parameters.ts'
-import { type Known, Refusal } from '../refusal.ts'
+import { type KnownParties, Refusal } from '../refusal.ts'
 import { checkAudience } from './check-audience.ts'
 import { checkClient } from './check-client.ts'
 import { checkLaunch } from './check-launch.ts'
@@ -15,15 +15,15 @@ import { checkRedirectUri } from './check-redirect-uri.ts'
 import { checkResponseMode, checkResponseType } from './check-response.ts'
 import { checkScope } from './check-scope.ts'
 import { checkIdTokenHint, checkMaxAge, checkPrompt } from './check-user.ts'
-import type { Asked, AuthorizationRequest, Finding } from './request.ts'
-import { askedScope } from './scope-terms.ts'
+import type { AuthorizationRequest, Finding, RequestInput } from './request.ts'
+import { readRequestedScope } from './scope-terms.ts'
 
 type Check = (
-  asked: Asked,
+  input: RequestInput,
   context: AuthContext,
 ) => Finding | Refusal | undefined | Promise<Finding | Refusal | undefined>
 
-/** The checks in their order. They come after client and redirect address, so what they refuse may be redirected. */
+/** The checks in their order. Client and redirect URI are verified before, so that these errors may be redirected. */
 const CHECKS: readonly Check[] = [
   checkRepeated,
   checkLengths,
@@ -31,19 +31,18 @@ const CHECKS: readonly Check[] = [
   checkResponseType,
   checkResponseMode,
   checkPkce,
-  (asked, { settings }) => checkAudience(asked, settings.fhirBaseUrl),
+  (input, { settings }) => checkAudience(input, settings.fhirBaseUrl),
   checkPrompt,
   checkMaxAge,
-  (asked, { keys, settings }) => checkIdTokenHint(asked, keys, settings.issuerUrl),
-  // First the scope: what asks for nothing is told so, whatever launch it names.
+  (input, { keys, settings }) => checkIdTokenHint(input, keys, settings.issuerUrl),
+  // The scope first, so that its errors do not depend on the launch token.
   checkScope,
   checkLaunch,
 ]
 
 /**
- * Verifies an authorization request in full, before anything is stored or shown. What is wrong with a request of an
- * unverified client is told on a page: anybody can register a redirect URL, and must not make our address lead there
- * (RFC 9700, 4.11.2).
+ * Verifies an authorization request before anything is stored or shown. Errors of unverified clients are shown on a page:
+ * anyone can register a redirect URI, and this server must not be an open redirector (RFC 9700, 4.11.2).
  */
 export async function verifyRequest(
   context: AuthContext,
@@ -57,48 +56,56 @@ export async function verifyRequest(
       ? redirectUri
       : await runChecks({ client, redirectUri, parameters }, context)
   if (!(result instanceof Refusal)) return result
-  const refusal = result.knowing({ clientId: client.id, ...(await launchNamed(context, parameters)) })
-  // Without its state no client could take a response for its own.
+  const refusal = result.withKnown({ clientId: client.id, ...(await findNamedLaunch(context, parameters)) })
+  // Without its state a client cannot accept a response.
   const isReturnable = client.approved && (parameters.get('state')?.length ?? 0) <= LIMITS.parameters.state
   return redirectUri instanceof Refusal || !isReturnable
     ? refusal
-    : refusal.returningTo({ redirectUri, state: parameters.get('state'), omitsIss: !client.issParameter })
+    : refusal.withReturnTo({ redirectUri, state: parameters.get('state'), omitsIss: !client.issParameter })
 }
 
-/** The launch that a refused request names, of whomever it is. */
-async function launchNamed({ store }: AuthContext, parameters: Parameters): Promise<Known | undefined> {
+/** Finds the launch that a refused request names, for the audit trail. */
+async function findNamedLaunch(
+  { store }: AuthContext,
+  parameters: Parameters,
+): Promise<KnownParties | undefined> {
   const token = parameters.get('launch')
   const launch = token === undefined ? undefined : await findLaunch(store.db, sha256(token))
   return launch && { launchId: launch.id, patientId: launch.patientId }
 }
 
-async function runChecks(asked: Asked, context: AuthContext): Promise<AuthorizationRequest | Refusal> {
+async function runChecks(input: RequestInput, context: AuthContext): Promise<AuthorizationRequest | Refusal> {
   let found: Finding = {}
   for (const check of CHECKS) {
-    const result = await check(asked, context)
+    const result = await check(input, context)
     if (result instanceof Refusal) return result
     found = { ...found, ...result }
   }
-  return { ...found, ...asFarAsPlain(asked), ...required(found, asked.client), arrivedAt: context.clock() }
+  return {
+    ...found,
+    ...readPlainParameters(input),
+    ...requireFindings(found, input.client),
+    arrivedAt: context.clock(),
+  }
 }
 
-function asFarAsPlain({ client, redirectUri, parameters }: Asked) {
-  const optional = (name: 'state' | 'nonce' | 'loginHint', wireName: string) => {
+function readPlainParameters({ client, redirectUri, parameters }: RequestInput) {
+  const readOptional = (name: 'state' | 'nonce' | 'loginHint', wireName: string) => {
     const value = parameters.get(wireName)
     return value === undefined ? {} : { [name]: value }
   }
   return {
     clientId: client.id,
     redirectUri,
-    scope: askedScope({ client, parameters }),
+    scope: readRequestedScope({ client, parameters }),
     ...(client.issParameter ? {} : { omitsIss: true }),
-    ...optional('state', 'state'),
-    ...optional('nonce', 'nonce'),
-    ...optional('loginHint', 'login_hint'),
+    ...readOptional('state', 'state'),
+    ...readOptional('nonce', 'nonce'),
+    ...readOptional('loginHint', 'login_hint'),
   }
 }
 
-function required({ codeChallenge, prompts = [], launchId = randomUUID() }: Finding, client: Client) {
+function requireFindings({ codeChallenge, prompts = [], launchId = randomUUID() }: Finding, client: Client) {
   if (codeChallenge === undefined && client.pkceRequired)
     throw new Error('Cannot verify request: no check looked at PKCE')
   return { prompts, launchId }

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 import { before, beforeEach, describe, it } from 'node:test'
 import { type AuditRecord, noAudit } from '../../audit/index.ts'
-import { AuthHouse, answerOf } from '../testing/auth-house.ts'
-import { formOf, without } from '../testing/form-of.ts'
-import { oneStore } from '../testing/one-store.ts'
-import type { Visitor } from '../testing/visitor.ts'
+import { readForm, without } from '../testing/read-form.ts'
+import { readAnswer, TestAuthServer } from '../testing/test-auth-server.ts'
+import type { TestBrowser } from '../testing/test-browser.ts'
+import { openTestStore } from '../testing/test-store.ts'
 
 const APP = { client_id: 'third', redirect_uri: 'https://third.example/callback' }
 const SCOPE = 'launch/patient openid patient/Patient.rs patient/Condition.rs'
 
 describe('a request that waits for its user', () => {
-  const open = oneStore()
-  let house: AuthHouse
-  let visitor: Visitor
+  const open = openTestStore()
+  let house: TestAuthServer
+  let visitor: TestBrowser
   const kept: AuditRecord[] = []
   before(async () => {
     const audit = {
@@ -20,7 +20,7 @@ describe('a request that waits for its user', () => {
       record: async (...some: readonly AuditRecord[]) => void kept.push(...some),
       recordIn: async (_trx: unknown, ...some: readonly AuditRecord[]) => void kept.push(...some),
     }
-    house = await AuthHouse.open(await open(), { audit })
+    house = await TestAuthServer.open(await open(), { audit })
     await house.addClinician('colleague')
     visitor = await house.loggedIn()
   })
@@ -33,10 +33,10 @@ describe('a request that waits for its user', () => {
   const begin = async (browser = visitor, scope = SCOPE, more = {}) => {
     const response = await house.authorize(browser, { ...APP, scope, ...more })
     const address = response.headers.location ?? ''
-    return { address, interaction: answerOf(response).interaction ?? '', page: await browser.get(address) }
+    return { address, interaction: readAnswer(response).interaction ?? '', page: await browser.get(address) }
   }
   const pick = async (page: { readonly body: string }, fields: Readonly<Record<string, string>>) => {
-    const form = `${formOf(page.body)}&${new URLSearchParams(fields)}`
+    const form = `${readForm(page.body)}&${new URLSearchParams(fields)}`
     return visitor.follow(await visitor.post('/oauth2/pick', form), 'http://localhost:9000')
   }
   const decide = (form: URLSearchParams, decision: 'allow' | 'deny', browser = visitor) =>
@@ -54,7 +54,7 @@ describe('a request that waits for its user', () => {
       const head = await house.app.inject({ method: 'HEAD', url, headers: { cookie } })
       assert.equal(head.headers.location, undefined, path)
     }
-    assert.ok(answerOf(await visitor.get(`/oauth2/consent?interaction=${interaction}`)).code)
+    assert.ok(readAnswer(await visitor.get(`/oauth2/consent?interaction=${interaction}`)).code)
   })
 
   it('is not ended by whoever has not logged in, or has still to choose', async () => {
@@ -71,11 +71,11 @@ describe('a request that waits for its user', () => {
 
   it('keeps what its user decided when the app became ours meanwhile', async () => {
     const boxes = [await begin(), await begin()].map(({ page }) => pick(page, { patientId: 'juniper' }))
-    const [one, other] = (await Promise.all(boxes)).map(({ body }) => formOf(body))
+    const [one, other] = (await Promise.all(boxes)).map(({ body }) => readForm(body))
     assert.ok(one && other)
     await update({ first_party: true })
-    assert.equal(answerOf(await decide(other, 'deny')).error, 'access_denied')
-    const { code = '' } = answerOf(await decide(without(one, 'patient/Condition.rs'), 'allow'))
+    assert.equal(readAnswer(await decide(other, 'deny')).error, 'access_denied')
+    const { code = '' } = readAnswer(await decide(without(one, 'patient/Condition.rs'), 'allow'))
     const { scope } = (await house.exchange(code, APP)).json()
     assert.equal(scope, 'launch/patient openid patient/Patient.rs')
   })
@@ -87,10 +87,10 @@ describe('a request that waits for its user', () => {
       if (gone === 'address') await update({ redirect_uris: '["https://third.example/other"]' })
       else await house.store.db.deleteFrom('client').where('client_id', '=', APP.client_id).execute()
       const answers = [
-        await decide(formOf(consent.body), 'allow'),
-        await decide(formOf(consent.body), 'deny'),
-        await visitor.post('/oauth2/pick', `${formOf(page.body)}&patientId=juniper`),
-        await visitor.post('/oauth2/pick', `${formOf(page.body)}&cancel=1`),
+        await decide(readForm(consent.body), 'allow'),
+        await decide(readForm(consent.body), 'deny'),
+        await visitor.post('/oauth2/pick', `${readForm(page.body)}&patientId=juniper`),
+        await visitor.post('/oauth2/pick', `${readForm(page.body)}&cancel=1`),
       ]
       for (const { statusCode, headers } of answers)
         assert.deepEqual([statusCode, headers.location], [400, undefined], gone)
@@ -102,23 +102,23 @@ describe('a request that waits for its user', () => {
     const { page } = await begin(visitor, `launch/encounter ${SCOPE}`)
     const first = await pick(page, { patientId: 'juniper', encounterId: 'enc-1' })
     const second = await pick(page, { patientId: 'juniper', encounterId: 'enc-2' })
-    const stale = await decide(formOf(first.body), 'allow')
+    const stale = await decide(readForm(first.body), 'allow')
     assert.equal(stale.statusCode, 200)
-    const { code = '' } = answerOf(await decide(formOf(second.body), 'allow'))
+    const { code = '' } = readAnswer(await decide(readForm(second.body), 'allow'))
     assert.equal((await house.exchange(code, APP)).json().encounter, 'enc-2')
   })
 
   it('waits for the login again after a logout, and begins anew for another user', async () => {
     const browser = await house.loggedIn()
     const { page, interaction } = await begin(browser)
-    const picked = await browser.post('/oauth2/pick', `${formOf(page.body)}&patientId=juniper`)
+    const picked = await browser.post('/oauth2/pick', `${readForm(page.body)}&patientId=juniper`)
     const consent = await browser.follow(picked, 'http://localhost:9000')
     await browser.post('/logout', {})
-    const after = await decide(formOf(consent.body), 'allow', browser)
+    const after = await decide(readForm(consent.body), 'allow', browser)
     assert.match(after.headers.location ?? '', /^\/login\?interaction=/)
     const next = await browser.post('/login', { username: 'colleague', password: 'sallyport', interaction })
     assert.match((await browser.follow(next, 'http://localhost:9000')).body, /Choose a patient for third/)
-    const late = await decide(formOf(consent.body), 'allow', browser)
+    const late = await decide(readForm(consent.body), 'allow', browser)
     assert.match(late.headers.location ?? '', /^\/oauth2\/pick\?/)
   })
 
@@ -127,7 +127,7 @@ describe('a request that waits for its user', () => {
     const left = await begin()
     kept.length = 0
     const consent = await pick(page, { patientId: 'juniper' })
-    await decide(formOf(consent.body), 'allow')
+    await decide(readForm(consent.body), 'allow')
     await pick(left.page, { cancel: '1' })
     const [allowed, denied] = kept.filter(({ kind }) => kind === 'authorize')
     const subject = allowed?.subject

@@ -3,61 +3,63 @@ import type { AuthContext } from '../context.ts'
 import type { Login } from '../login/login.ts'
 import type { Parameters } from '../parameters.ts'
 import { Refusal } from '../refusal.ts'
-import { type Interaction, interactionOf } from './interaction.ts'
-import { type NextStep, nextStep, type Situation } from './next-step.ts'
-import { proceed, situationOf } from './proceed.ts'
-import { sendOver, sendRefusal } from './respond.ts'
+import { type AuthorizationState, chooseNextStep, type NextStep } from './next-step.ts'
+import { findPendingAuthorization, type PendingAuthorization } from './pending-authorization.ts'
+import { loadState, proceed } from './proceed.ts'
+import { sendExpired, sendRefusal } from './respond.ts'
 
-/** A stored request at a page of its user. */
+/** A stored request whose user is on one of our pages. */
 export interface Waiting {
   readonly kind: 'waiting'
-  readonly interaction: Interaction
-  readonly situation: Situation
+  readonly pending: PendingAuthorization
+  readonly state: AuthorizationState
   readonly login: Login
 }
 
-/** What is there instead of the page. */
-export type Elsewhere =
+/** Why the page is not shown. */
+export type OtherOutcome =
   | { readonly kind: 'over' }
-  | { readonly kind: 'refused'; readonly refusal: Refusal; readonly interaction: Interaction }
-  | { readonly kind: 'another-step'; readonly interaction: Interaction }
+  | { readonly kind: 'refused'; readonly refusal: Refusal; readonly pending: PendingAuthorization }
+  | { readonly kind: 'another-step'; readonly pending: PendingAuthorization }
 
-/** The request that a page belongs to, if one of these steps is what comes next. */
-export async function waitingFor(
+/** Finds the request of a page, if one of these steps is next. */
+export async function findWaiting(
   reply: FastifyReply,
   context: AuthContext,
   parameters: Parameters,
   steps: readonly NextStep['kind'][],
-): Promise<Waiting | Elsewhere> {
-  const interaction = await interactionOf(context, parameters)
-  if (!interaction) return { kind: 'over' }
-  const request = steps.includes('pick') ? unpicked(interaction) : interaction.request
-  const situation = await situationOf(reply, context, { request })
-  if (situation instanceof Refusal) return { kind: 'refused', refusal: situation, interaction }
-  const { login } = situation
-  return login && steps.includes(nextStep(situation).kind)
-    ? { kind: 'waiting', interaction, situation, login }
-    : { kind: 'another-step', interaction }
+): Promise<Waiting | OtherOutcome> {
+  const pending = await findPendingAuthorization(context, parameters)
+  if (!pending) return { kind: 'over' }
+  const request = steps.includes('pick') ? forgetPicked(pending) : pending.request
+  const state = await loadState(reply, context, { request })
+  if (state instanceof Refusal) return { kind: 'refused', refusal: state, pending }
+  const { login } = state
+  return login && steps.includes(chooseNextStep(state).kind)
+    ? { kind: 'waiting', pending, state, login }
+    : { kind: 'another-step', pending }
 }
 
-// A choice that was made before may be changed by going back, up to the code.
-function unpicked({ request: { picked: _, ...request } }: Interaction): Situation['request'] {
+// The user may go back and change the choice until the code is issued.
+function forgetPicked({
+  request: { picked: _, ...request },
+}: PendingAuthorization): AuthorizationState['request'] {
   return request
 }
 
-export async function sendElsewhere(
+export async function sendOtherOutcome(
   reply: FastifyReply,
   context: AuthContext,
-  elsewhere: Elsewhere,
+  outcome: OtherOutcome,
 ): Promise<FastifyReply> {
-  switch (elsewhere.kind) {
+  switch (outcome.kind) {
     case 'over':
-      return sendOver(reply, context)
+      return sendExpired(reply, context)
     case 'refused':
-      return sendRefusal(reply, context, elsewhere.refusal, {
-        request: elsewhere.interaction.request,
+      return sendRefusal(reply, context, outcome.refusal, {
+        request: outcome.pending.request,
       })
     case 'another-step':
-      return proceed(reply, context, elsewhere.interaction)
+      return proceed(reply, context, outcome.pending)
   }
 }

@@ -4,54 +4,56 @@ import type { AuthContext } from '../context.ts'
 import type { Parameters } from '../parameters.ts'
 import { Refusal } from '../refusal.ts'
 import {
+  type AssertedClient,
   checkAssertion,
+  consumeAssertion,
   decodeAssertion,
-  type ProvenByAssertion,
-  useAssertion,
 } from './assertion/check-assertion.ts'
 import { type Client, findClient } from './client.ts'
 import { type Credentials, readCredentials } from './credentials.ts'
 
-/** A client whose credentials were found good. An assertion among them is still to be used up. */
-export type ProvenClient = ProvenByAssertion | { readonly client: Client; readonly claims?: undefined }
+/** A client with valid credentials. An assertion has not been used up yet. */
+export type VerifiedClient = AssertedClient | { readonly client: Client; readonly claims?: undefined }
 
-/** The client that sent a request to the token endpoint or one like it, proven in the way it was registered with. */
+/** Authenticates the client of a request by the method that it is registered for. */
 export async function authenticateClient(
   context: AuthContext,
   authorization: string | undefined,
   form: Parameters,
 ): Promise<Client | Refusal> {
-  const proven = await proveClient(context, authorization, form)
-  return proven instanceof Refusal ? proven : useProof(context.store.db, proven)
+  const verified = await verifyClient(context, authorization, form)
+  return verified instanceof Refusal ? verified : consumeProof(context.store.db, verified)
 }
 
-/** Uses up the assertion, where there is one: in the transaction of what the request changes, so that both stay or go. */
-export async function useProof(db: Kysely<Schema>, proven: ProvenClient): Promise<Client | Refusal> {
-  const { client } = proven
-  return proven.claims === undefined || (await useAssertion(db, proven))
+/** Uses up the assertion, if there is one, in the transaction of the request's changes. */
+export async function consumeProof(db: Kysely<Schema>, verified: VerifiedClient): Promise<Client | Refusal> {
+  const { client } = verified
+  return verified.claims === undefined || (await consumeAssertion(db, verified))
     ? client
-    : assertionRefused('jti was used before', client)
+    : refuseAssertion('jti was used before', client)
 }
 
-/** Checks the credentials, and changes nothing. */
-export async function proveClient(
+/** Checks the credentials without using up an assertion. */
+export async function verifyClient(
   context: AuthContext,
   authorization: string | undefined,
   form: Parameters,
-): Promise<ProvenClient | Refusal> {
+): Promise<VerifiedClient | Refusal> {
   const credentials = readCredentials(authorization, form)
   if (credentials instanceof Refusal) return credentials
   if (credentials.kind === 'assertion') {
-    const proven = await checkAssertion(context, credentials)
-    if (typeof proven !== 'string') return proven
-    const named = credentials.clientId ?? namedIn(credentials.assertion)
-    return assertionRefused(proven, named === undefined ? undefined : await findClient(context.store, named))
+    const verified = await checkAssertion(context, credentials)
+    if (typeof verified !== 'string') return verified
+    const named = credentials.clientId ?? readNamedClient(credentials.assertion)
+    return refuseAssertion(verified, named === undefined ? undefined : await findClient(context.store, named))
   }
   const client =
     credentials.kind === 'refresh-token'
       ? await findClientOfRefreshToken(context.store, credentials.refreshToken)
       : await findClient(context.store, credentials.clientId)
-  const checked = client ? prove(client, credentials) : notProven('the client is not registered')
+  const checked = client
+    ? checkCredentials(client, credentials)
+    : refuseClient('the client is not registered')
   return checked instanceof Refusal ? checked : { client: checked }
 }
 
@@ -65,17 +67,17 @@ async function findClientOfRefreshToken(store: Store, refreshToken: string): Pro
   return grant && findClient(store, grant.client_id)
 }
 
-function prove(
+function checkCredentials(
   client: Client,
   credentials: Exclude<Credentials, { readonly kind: 'assertion' }>,
 ): Client | Refusal {
   switch (client.authMethod) {
     case 'none':
-      return credentials.kind === 'secret' ? notProven('a public client sent a secret', client) : client
+      return credentials.kind === 'secret' ? refuseClient('a public client sent a secret', client) : client
     case 'client_secret':
-      return isSecretOf(client, credentials) ? client : notProven('the secret is missing or wrong', client)
+      return isSecretOf(client, credentials) ? client : refuseClient('the secret is missing or wrong', client)
     case 'private_key_jwt':
-      return notProven('the client must use private_key_jwt', client)
+      return refuseClient('the client must use private_key_jwt', client)
   }
 }
 
@@ -87,19 +89,19 @@ function isSecretOf({ secretHash }: Client, credentials: Credentials): boolean {
   )
 }
 
-// Client ids are not secret, and a developer needs the reason to fix the client.
-function assertionRefused(reason: string, named?: Client): Refusal {
+// Client ids are not secret, and developers need the reason to fix their client.
+function refuseAssertion(reason: string, named?: Client): Refusal {
   const text = `The client assertion was refused: ${reason}.`
   return new Refusal('invalid_client', text, { detail: reason, known: { clientId: named?.id } })
 }
 
-// One text for all, so that nobody learns which clients exist.
-function notProven(detail: string, named?: Client): Refusal {
-  const text = 'The client is unknown or did not prove itself.'
+// One text for all reasons, so that nobody learns which clients exist.
+function refuseClient(detail: string, named?: Client): Refusal {
+  const text = 'The client is unknown or could not be authenticated.'
   return new Refusal('invalid_client', text, { detail, known: { clientId: named?.id } })
 }
 
-function namedIn(assertion: string): string | undefined {
+function readNamedClient(assertion: string): string | undefined {
   const iss = decodeAssertion(assertion)?.claims.iss
   return typeof iss === 'string' && !iss.includes('\0') ? iss : undefined
 }

@@ -10,31 +10,31 @@ export interface Client {
   readonly logoUrl: string | undefined
   readonly authMethod: Schema['client']['auth_method']
   readonly secretHash: string | undefined
-  /** Public keys as JSON, or the address of such a key set. */
+  /** The client's JWK Set, or its URL. */
   readonly jwks: string | undefined
   readonly jwksUrl: string | undefined
   readonly redirectUris: readonly string[]
   readonly postLogoutRedirectUris: readonly string[]
   readonly launchUrl: string | undefined
-  /** The scopes that it may have at most. */
+  /** The scopes that it may be granted. */
   readonly scope: string
-  /** Ours: it needs no consent page. */
+  /** A first-party client needs no consent page. */
   readonly firstParty: boolean
-  /** Whether an administrator vouches for it. One that registered itself is unverified until then. */
+  /** Whether an administrator approved it. A client that registered itself is unverified until then. */
   readonly approved: boolean
-  /** False for an app of the SMART 1 era, which may leave the challenge out. */
+  /** False for a SMART 1 app, which may omit PKCE. */
   readonly pkceRequired: boolean
-  /** Whether it is sent `iss` in authorization responses (RFC 9207). */
+  /** Whether its authorization responses have `iss` (RFC 9207). */
   readonly issParameter: boolean
   readonly createdAt: number
 }
 
 export async function findClient({ db }: Pick<Store, 'db'>, id: string): Promise<Client | undefined> {
   const row = await db.selectFrom('client').selectAll().where('client_id', '=', id).executeTakeFirst()
-  return row && clientOf(row)
+  return row && toClient(row)
 }
 
-/** The apps that the portal lists, by name, the unverified ones last and only while there is room. */
+/** The apps that the portal lists, by name, unverified ones last, up to a limit. */
 export async function findLaunchableClients({ db }: Pick<Store, 'db'>): Promise<readonly Client[]> {
   const rows = await db
     .selectFrom('client')
@@ -44,10 +44,10 @@ export async function findLaunchableClients({ db }: Pick<Store, 'db'>): Promise<
     .orderBy('name')
     .limit(LIMITS.appsListed)
     .execute()
-  return rows.map(clientOf)
+  return rows.map(toClient)
 }
 
-function clientOf(row: Selectable<Schema['client']>): Client {
+function toClient(row: Selectable<Schema['client']>): Client {
   return {
     id: row.client_id,
     name: row.name,

@@ -1,27 +1,27 @@
 import type { Parameters } from '../parameters.ts'
 import { Refusal } from '../refusal.ts'
 
-/** How a client names, and perhaps proves, itself. */
+/** How a client identifies or authenticates itself. */
 export type Credentials =
   | { readonly kind: 'name'; readonly clientId: string }
   | { readonly kind: 'secret'; readonly clientId: string; readonly secret: string }
-  /** A refresh names no client: the token itself tells a public one, as the SMART JavaScript client has it. */
+  /** A refresh request of a public client may omit `client_id`, as fhirclient does: the token identifies the client. */
   | { readonly kind: 'refresh-token'; readonly refreshToken: string }
-  /** The assertion names the client; the form may do so too. */
+  /** The assertion names the client; the form may too. */
   | { readonly kind: 'assertion'; readonly clientId: string | undefined; readonly assertion: string }
 
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
-/** Reads the client's credentials: by one method only (RFC 6749, 2.3). */
+/** Reads the client's credentials. Only one method may be used (RFC 6749, 2.3). */
 export function readCredentials(authorization: string | undefined, form: Parameters): Credentials | Refusal {
-  const methods = [authorization, form.get('client_secret'), assertionIn(form)]
+  const methods = [authorization, form.get('client_secret'), findAssertion(form)]
   if (methods.filter(method => method !== undefined).length > 1)
     return new Refusal('invalid_request', 'The client must use one authentication method only.')
-  if (assertionIn(form) !== undefined) return readAssertion(form)
+  if (findAssertion(form) !== undefined) return readAssertion(form)
   return authorization === undefined ? readForm(form) : readBasic(authorization, form)
 }
 
-function assertionIn(form: Parameters): string | undefined {
+function findAssertion(form: Parameters): string | undefined {
   return form.get('client_assertion') ?? form.get('client_assertion_type')
 }
 
@@ -29,10 +29,7 @@ function assertionIn(form: Parameters): string | undefined {
 function readAssertion(form: Parameters): Credentials | Refusal {
   const assertion = form.get('client_assertion')
   if (form.get('client_assertion_type') !== ASSERTION_TYPE || assertion === undefined)
-    return new Refusal(
-      'invalid_request',
-      `The client_assertion_type of a client_assertion is ${ASSERTION_TYPE}.`,
-    )
+    return new Refusal('invalid_request', `The client_assertion_type must be ${ASSERTION_TYPE}.`)
   return { kind: 'assertion', clientId: form.get('client_id'), assertion }
 }
 
@@ -69,7 +66,7 @@ function splitPair(pair: string): readonly [] | readonly [string | undefined, st
   return at < 1 ? [] : [decode(pair.slice(0, at)), decode(pair.slice(at + 1))]
 }
 
-// RFC 6749, 2.3.1: both are form-encoded before they are joined. A NUL is in no id or secret.
+// RFC 6749, 2.3.1: both are form-encoded. PostgreSQL does not accept a NUL.
 function decode(text: string): string | undefined {
   try {
     const decoded = decodeURIComponent(text.replaceAll('+', ' '))

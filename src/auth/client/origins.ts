@@ -2,18 +2,18 @@ import type { Kysely } from 'kysely'
 import type { Schema, Store } from '../../store/index.ts'
 import { parseRedirectUris } from './client.ts'
 
-/** The web origins of a client: of its redirect and launch addresses. Native schemes have none. */
-export function originsOf(client: {
+/** The web origins of a client's redirect URIs and launch URL. Private-use schemes have none. */
+export function listOrigins(client: {
   readonly redirectUris: readonly string[]
   readonly launchUrl: string | undefined
 }): ReadonlySet<string> {
-  const addresses = [...client.redirectUris, ...(client.launchUrl === undefined ? [] : [client.launchUrl])]
-  const origins = addresses.filter(address => URL.canParse(address)).map(address => new URL(address).origin)
+  const urls = [...client.redirectUris, ...(client.launchUrl === undefined ? [] : [client.launchUrl])]
+  const origins = urls.filter(url => URL.canParse(url)).map(url => new URL(url).origin)
   return new Set(origins.filter(origin => origin !== 'null'))
 }
 
-/** Files the origins of a client. Belongs into the transaction that writes its redirect or launch URLs. */
-export async function fileOrigins(db: Kysely<Schema>, clientId: string): Promise<void> {
+/** Stores the origins of a client, in the transaction that writes its redirect URIs or launch URL. */
+export async function storeOrigins(db: Kysely<Schema>, clientId: string): Promise<void> {
   const row = await db
     .selectFrom('client')
     .select(['redirect_uris', 'launch_url'])
@@ -21,7 +21,7 @@ export async function fileOrigins(db: Kysely<Schema>, clientId: string): Promise
     .executeTakeFirst()
   if (!row) return
   const redirectUris = parseRedirectUris(row.redirect_uris)
-  const origins = [...originsOf({ redirectUris, launchUrl: row.launch_url ?? undefined })]
+  const origins = [...listOrigins({ redirectUris, launchUrl: row.launch_url ?? undefined })]
   await db.deleteFrom('client_origin').where('client_id', '=', clientId).execute()
   if (origins.length === 0) return
   await db
@@ -31,7 +31,7 @@ export async function fileOrigins(db: Kysely<Schema>, clientId: string): Promise
     .execute()
 }
 
-/** Whether any client has this origin: a preflight names the origin, but not the client. */
+/** Whether any client has this origin. A preflight request names the origin, but not the client. */
 export async function isRegisteredOrigin({ db }: Store, origin: string): Promise<boolean> {
   const row = await db
     .selectFrom('client_origin')

@@ -1,10 +1,10 @@
 import type { Client } from './client.ts'
 
 /**
- * Whether a client registered this redirect URI. Compared as text, in full (RFC 9700, 2.1), but for the port of a native
- * app's loopback URI, which its operating system chooses (RFC 8252, 7.3). That is for IP literals only: `localhost` may
- * lead elsewhere (RFC 8252, 8.3). And only for public clients with PKCE: a local process that takes another port gets a
- * code that it cannot redeem.
+ * Whether a client registered this redirect URI. Exact string comparison (RFC 9700, 2.1), except for the port of a native
+ * app's loopback URI, which the operating system chooses (RFC 8252, 7.3). The exception is for IP literals, because
+ * `localhost` may resolve to another address (RFC 8252, 8.3), and for public clients with PKCE, so that another local
+ * process cannot redeem the code.
  */
 export function isRegisteredRedirectUri(client: Client, uri: string): boolean {
   if (client.redirectUris.includes(uri)) return true

@@ -1,13 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Parameters, readParameters } from '../parameters.ts'
-import { Refusal, statusOf } from '../refusal.ts'
+import { getStatus, Refusal } from '../refusal.ts'
 
-/** RFC 6749, 5.1: nothing that a client is told about tokens is kept by anybody, errors included. */
+/** RFC 6749, 5.1: nobody caches token responses or errors. */
 export async function forbidCaching(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
   reply.headers({ 'cache-control': 'no-store', pragma: 'no-cache' })
 }
 
-/** The form that a client sent (RFC 6749, 3.2). */
 export function readForm({ headers, body }: FastifyRequest): Parameters | Refusal {
   if (!/^application\/x-www-form-urlencoded\s*(;|$)/i.test(headers['content-type'] ?? ''))
     return new Refusal('invalid_request', 'The body must be application/x-www-form-urlencoded.')
@@ -17,17 +16,16 @@ export function readForm({ headers, body }: FastifyRequest): Parameters | Refusa
     : new Refusal('invalid_request', 'A parameter is repeated or unreadable.')
 }
 
-/** The JSON that a client sent, unread; never a form. */
 export function readJson({ headers, body }: FastifyRequest): { readonly body: unknown } | Refusal {
   return /^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '')
     ? { body }
     : new Refusal('invalid_request', 'The body must be application/json.')
 }
 
-/** Tells a client in JSON why its request is turned away (RFC 6749, 5.2). */
-export function sendRefused(request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply {
+/** RFC 6749, 5.2. */
+export function sendOAuthError(request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply {
   request.log.info({ error: refusal.code, detail: refusal.detail }, 'Client refused')
-  const status = statusOf(refusal.code)
+  const status = getStatus(refusal.code)
   if (status === 401) reply.header('www-authenticate', 'Basic realm="sallyport", charset="UTF-8"')
   return reply.code(status).send({ error: refusal.code, error_description: refusal.description })
 }

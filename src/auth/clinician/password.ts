@@ -1,12 +1,11 @@
 import { compare, hash } from '@node-rs/bcrypt'
 
-/** The cost of the hashes that we make. */
 export const PASSWORD_COST = 10
 
-/** Bcrypt looks at the first 72 bytes only; longer passwords would be cut in silence. */
+/** Bcrypt ignores everything after 72 bytes. */
 const MAX_BYTES = 72
 
-/** Of a password that nobody knows. Its digest fits any cost: no password is known that has it. */
+/** The salt and digest of an unknown password. No known password has it at any cost. */
 const NOBODY = '$MwlpsZqe92ktww76iZQ0d.aZhHfuoV1EWpsRUtmjibVcLjkHBJcZ6'
 
 const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/
@@ -15,23 +14,22 @@ export function hashPassword(password: string, cost = PASSWORD_COST): Promise<st
   return hash(password, cost)
 }
 
-/** The cost of a hash (`$2a$`, `$2b$`, `$2y$`), or undefined when it is none. */
-export function costOf(passwordHash: string | undefined): number | undefined {
+/** The cost of a bcrypt hash (`$2a$`, `$2b$`, `$2y$`), or undefined for anything else. */
+export function readCost(passwordHash: string | undefined): number | undefined {
   const cost = BCRYPT.exec(passwordHash ?? '')?.[1]
   return cost === undefined ? undefined : Number(cost)
 }
 
 /**
- * Whether the password is that of the hash. A refusal takes as long as a hash of `cost` does, also where the hash is
- * cheaper or there is none: each step of the cost doubles the work, so that the steps from the hash's own cost up to the
- * one before `cost` make up the rest.
+ * Whether the password matches the hash. A mismatch takes as long as a hash of `cost`, even if the hash is cheaper or
+ * missing: each step of the cost doubles the work, so the steps from the hash's own cost up to `cost` add up to it.
  */
 export async function isPasswordOf(
   passwordHash: string | undefined,
   password: string,
   cost = PASSWORD_COST,
 ): Promise<boolean> {
-  const own = costOf(passwordHash)
+  const own = readCost(passwordHash)
   if (passwordHash === undefined || own === undefined) {
     await compare(password, `$2b$${String(cost).padStart(2, '0')}${NOBODY}`)
     return false

@@ -2,12 +2,12 @@ import { sql } from 'kysely'
 import type { Store } from '../../store/index.ts'
 import { hashPassword } from './password.ts'
 
-/** The test clinician of the first start (contract 3). */
+/** The test clinician of the first start. */
 export const TEST_CLINICIAN = { username: 'clinician', displayName: 'Dr. Robin Ahmadi' } as const
 
 /**
- * Seeds the test clinician when there is no clinician at all. Safe when several instances start at once: the username
- * is unique. Tells whether it was this start that did it.
+ * Creates the test clinician if there is no clinician yet. Safe if several instances start at once, because the username
+ * is unique. Returns whether this start created it.
  */
 export async function seedClinician(
   { db }: Store,

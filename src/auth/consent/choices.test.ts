@@ -4,9 +4,9 @@ import fc from 'fast-check'
 import { measureGrowth } from '../../../test/support/growth.ts'
 import { parseScopes } from '../../smart/index.ts'
 import { ScopeIndex } from '../grant/scope-index.ts'
-import { askingsOf, type Choice } from './choices.ts'
-import { chosenScope } from './chosen-scope.ts'
-import { summaryOf, titleOf, verbsOf } from './meaning.ts'
+import { applyApproval } from './apply-approval.ts'
+import { type Choice, listConsentItems } from './consent-items.ts'
+import { describePermissions, describeScope, summarizeScopes } from './describe-scopes.ts'
 
 const CATEGORY = 'http://terminology.hl7.org/CodeSystem/observation-category'
 const LAB = `patient/Observation.rs?category=${CATEGORY}|laboratory`
@@ -18,13 +18,13 @@ function boxesOf(choices: readonly Choice[]): readonly string[] {
 
 /** What a form sends when everything is ticked but these. */
 function allBut(grantable: string, ...unticked: readonly string[]): ReadonlySet<string> {
-  const boxes = ['offline_access', ...boxesOf(askingsOf(grantable))]
+  const boxes = ['offline_access', ...boxesOf(listConsentItems(grantable))]
   for (const one of unticked) assert.ok(boxes.includes(one), `There is no box ${one}`)
   return new Set(boxes.filter(box => !unticked.includes(box)))
 }
 
 describe('askingsOf', () => {
-  const values = (scope: string) => askingsOf(scope).map(asking => asking.scope.text)
+  const values = (scope: string) => listConsentItems(scope).map(asking => asking.scope.text)
 
   it('asks about reading and writing apart', () => {
     assert.deepEqual(values('patient/Observation.crus'), ['patient/Observation.rs', 'patient/Observation.cu'])
@@ -41,21 +41,21 @@ describe('askingsOf', () => {
   })
 
   it('offers the categories of Condition and Observation, and the kinds of a wildcard', () => {
-    const [observation] = askingsOf('patient/Observation.rs')
+    const [observation] = listConsentItems('patient/Observation.rs')
     assert.deepEqual(
       observation?.parts.map(part => part.scope.query[0]?.[1].split('|')[1]),
       ['vital-signs', 'laboratory', 'social-history', 'survey', 'sdoh', 'clinical-test'],
     )
-    const [condition] = askingsOf('user/Condition.read')
+    const [condition] = listConsentItems('user/Condition.read')
     assert.deepEqual(
       condition?.parts.map(part => part.scope.text.split('|')[1]),
       ['problem-list-item', 'encounter-diagnosis', 'health-concern'],
     )
-    const [wildcard] = askingsOf('patient/*.rs')
+    const [wildcard] = listConsentItems('patient/*.rs')
     const kinds = wildcard?.parts.map(part => part.scope.text) ?? []
     assert.ok(kinds.includes('patient/AllergyIntolerance.rs') && kinds.includes('patient/Observation.rs'))
     assert.equal(wildcard?.parts.find(part => part.scope.type === 'Observation')?.parts.length, 6)
-    assert.deepEqual(askingsOf(LAB)[0]?.parts, [])
+    assert.deepEqual(listConsentItems(LAB)[0]?.parts, [])
   })
 })
 
@@ -80,7 +80,7 @@ describe('chosenScope', () => {
     [
       'all categories but two',
       'patient/Observation.rs',
-      boxesOf(askingsOf('patient/Observation.rs')[0]?.parts ?? []).filter(
+      boxesOf(listConsentItems('patient/Observation.rs')[0]?.parts ?? []).filter(
         box => box !== LAB && box !== VITALS,
       ),
       `${VITALS} ${LAB}`,
@@ -88,7 +88,7 @@ describe('chosenScope', () => {
     [
       'all parts',
       'patient/Condition.rs openid',
-      boxesOf(askingsOf('patient/Condition.rs')[0]?.parts ?? []),
+      boxesOf(listConsentItems('patient/Condition.rs')[0]?.parts ?? []),
       'openid',
     ],
     ['a row: it wins over its parts', 'patient/Observation.rs openid', ['patient/Observation.rs'], 'openid'],
@@ -102,25 +102,25 @@ describe('chosenScope', () => {
   ]
   for (const [what, grantable, unticked, granted] of rows) {
     it(`grants "${granted}" with ${what} left out of "${grantable}"`, () => {
-      assert.equal(chosenScope(grantable, allBut(grantable, ...unticked)), granted)
+      assert.equal(applyApproval(grantable, allBut(grantable, ...unticked)), granted)
     })
   }
 
   it('gives a wildcard kind by kind when one kind is left out, also where it was asked twice', () => {
     const asked = 'patient/*.rs patient/Patient.rs patient/Condition.rs'
-    const granted = chosenScope(asked, allBut(asked, 'patient/Condition.rs')).split(' ')
+    const granted = applyApproval(asked, allBut(asked, 'patient/Condition.rs')).split(' ')
     assert.ok(granted.includes('patient/Patient.rs') && granted.includes('patient/Observation.rs'))
     assert.ok(!granted.some(one => one.startsWith('patient/Condition') || one.startsWith('patient/*')))
   })
 
   it('gives a category of a wildcard', () => {
-    const granted = chosenScope('patient/*.rs', new Set(['patient/*.rs', 'patient/Observation.rs', LAB]))
+    const granted = applyApproval('patient/*.rs', new Set(['patient/*.rs', 'patient/Observation.rs', LAB]))
     assert.equal(granted, LAB)
   })
 
   it('grants nothing for boxes that are not on the page', () => {
     const foreign = new Set(['patient/*.cruds', 'user/*.rs', 'patient/Patient.rs', 'offline_access'])
-    assert.equal(chosenScope('openid patient/Condition.rs', foreign), 'openid')
+    assert.equal(applyApproval('openid patient/Condition.rs', foreign), 'openid')
   })
 
   it('never grants what was not grantable, whatever is ticked', () => {
@@ -137,12 +137,12 @@ describe('chosenScope', () => {
     const scopes = fc.uniqueArray(scope, { minLength: 1, maxLength: 4 }).map(some => some.join(' '))
     fc.assert(
       fc.property(scopes, fc.infiniteStream(fc.boolean()), (grantable, coin) => {
-        const boxes = boxesOf(askingsOf(grantable))
+        const boxes = boxesOf(listConsentItems(grantable))
         const ticked = new Set(boxes.filter(() => coin.next().value))
-        const granted = parseScopes(chosenScope(grantable, ticked))
+        const granted = parseScopes(applyApproval(grantable, ticked))
         for (const one of granted) assert.ok(new ScopeIndex(parseScopes(grantable)).covers(one), one.text)
-        assert.equal(chosenScope(grantable, new Set(boxes)), grantable)
-        assert.equal(chosenScope(grantable, new Set()), '')
+        assert.equal(applyApproval(grantable, new Set(boxes)), grantable)
+        assert.equal(applyApproval(grantable, new Set()), '')
       }),
     )
   })
@@ -153,13 +153,14 @@ describe('the cost of consent', () => {
     Array.from({ length: count }, (_, at) => `patient/Observation.rs?code=x|${at}`).join(' ')
 
   it('grows no faster than the number of scopes', () => {
-    const grown = measureGrowth(count => chosenScope(granular(count), allBut(granular(count))), 25)
+    const grown = measureGrowth(count => applyApproval(granular(count), allBut(granular(count))), 25)
     assert.ok(grown < 8, `four times the scopes cost ${grown.toFixed(1)} times as much`)
   })
 })
 
 describe('the words of scopes', () => {
-  const title = (text: string) => parseScopes(text).map(one => one.kind === 'resource' && titleOf(one))[0]
+  const title = (text: string) =>
+    parseScopes(text).map(one => one.kind === 'resource' && describeScope(one))[0]
 
   it('name the kind, the part, or the type where there is no word for it', () => {
     assert.equal(title('patient/Condition.rs'), 'Conditions')
@@ -172,9 +173,9 @@ describe('the words of scopes', () => {
   })
 
   it('say that r searches too, where it does (contract 5.5)', () => {
-    assert.equal(verbsOf(new Set(['r']), 'r'), 'Read and search')
-    assert.equal(verbsOf(new Set(['r']), 's'), 'Read')
-    assert.equal(verbsOf(new Set(['c', 'u', 'd']), 'r'), 'Add, change and delete')
+    assert.equal(describePermissions(new Set(['r']), 'r'), 'Read and search')
+    assert.equal(describePermissions(new Set(['r']), 's'), 'Read')
+    assert.equal(describePermissions(new Set(['c', 'u', 'd']), 'r'), 'Add, change and delete')
   })
 
   it('sum up what an app may do', () => {
@@ -195,6 +196,6 @@ describe('the words of scopes', () => {
       ['user/Patient.rs', 'Reads who the patient is, of every patient you may see'],
       ['openid launch', 'Knows who you are; reads no record'],
     ] as const)
-      assert.equal(summaryOf(scope), text)
+      assert.equal(summarizeScopes(scope), text)
   })
 })

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { sha256 } from '../../store/index.ts'
-import { AuthHouse, answerOf, claimsOf } from '../testing/auth-house.ts'
-import { formOf, without } from '../testing/form-of.ts'
-import { oneStore } from '../testing/one-store.ts'
-import type { Visitor } from '../testing/visitor.ts'
+import { readForm, without } from '../testing/read-form.ts'
+import { decodeClaims, readAnswer, TestAuthServer } from '../testing/test-auth-server.ts'
+import type { TestBrowser } from '../testing/test-browser.ts'
+import { openTestStore } from '../testing/test-store.ts'
 
 const APP = {
   client_id: 'helio',
@@ -15,11 +15,11 @@ const APP = {
 const HELIO_SCOPE = 'launch openid fhirUser online_access offline_access patient/*.rs'
 
 describe('/oauth2/consent', () => {
-  const open = oneStore()
-  let house: AuthHouse
-  let visitor: Visitor
+  const open = openTestStore()
+  let house: TestAuthServer
+  let visitor: TestBrowser
   before(async () => {
-    house = await AuthHouse.open(await open())
+    house = await TestAuthServer.open(await open())
     await house.addClient({
       client_id: 'helio',
       name: 'Helio <Trends>',
@@ -41,7 +41,7 @@ describe('/oauth2/consent', () => {
     const response = await house.authorize(browser, { ...APP, scope, launch })
     assert.match(response.headers.location ?? '', /^\/oauth2\/consent\?interaction=/)
     const page = await browser.get(response.headers.location ?? '')
-    return { page, launch, form: formOf(page.body) }
+    return { page, launch, form: readForm(page.body) }
   }
 
   function decide(form: URLSearchParams, decision: 'allow' | 'deny', headers = {}) {
@@ -70,7 +70,7 @@ describe('/oauth2/consent', () => {
   })
 
   it('marks an app that nobody has approved, and shows no logo of its choice', async () => {
-    const other = await AuthHouse.open(await open())
+    const other = await TestAuthServer.open(await open())
     const logo_url = 'https://helio.example/logo.png'
     await other.addClient({ client_id: 'helio', first_party: false, approved: false, logo_url })
     const clinician = await other.loggedIn()
@@ -84,7 +84,7 @@ describe('/oauth2/consent', () => {
   })
 
   it('tells what the app did not ask for from what it asked for and is not registered for', async () => {
-    const other = await AuthHouse.open(await open())
+    const other = await TestAuthServer.open(await open())
     const scope = 'launch openid patient/Patient.rs patient/Observation.rs'
     await other.addClient({ client_id: 'helio', scope, first_party: false })
     const browser = await other.loggedIn()
@@ -93,26 +93,26 @@ describe('/oauth2/consent', () => {
       const { headers } = await other.authorize(browser, { ...APP, scope: asked, launch })
       const { body } = await browser.get(headers.location ?? '')
       assert.equal(
-        body.includes('The app asked for it, and is not registered for it: its'),
+        body.includes('The app requested it but is not registered for it: its'),
         /offline/.test(asked),
       )
-      assert.equal(body.includes('It was not asked for: its'), !/offline/.test(asked))
+      assert.equal(body.includes('The app did not request it: its'), !/offline/.test(asked))
       return (/<dl class="kv">([\s\S]*?)<\/dl>/.exec(body)?.[1] ?? '').replace(/<[^>]+>/g, ' ')
     }
     const more = await about(
       `${scope} patient/Condition.rs patient/Immunization.rs system/Goal.rs offline_access`,
     )
     assert.match(more, /not registered for that\s+Conditions, vaccinations\s/)
-    assert.match(more, /Did not ask for\s+Medicines prescribed, allergies, procedures/)
+    assert.match(more, /Not requested\s+Medicines prescribed, allergies, procedures/)
     const all = await about('launch openid patient/*.rs')
     assert.match(all, /not registered for that\s+Everything else in the record\s/)
-    assert.doesNotMatch(all, /Did not ask for/)
+    assert.doesNotMatch(all, /Not requested/)
     assert.doesNotMatch(await about(scope), /not registered/)
   })
 
   it('gives a code when it is allowed, once', async () => {
     const { form } = await asked()
-    const allowed = answerOf(await decide(form, 'allow'))
+    const allowed = readAnswer(await decide(form, 'allow'))
     const body = (await house.exchange(allowed.code ?? '', APP)).json()
     assert.equal(body.scope, APP.scope)
     assert.equal((await decide(form, 'allow')).statusCode, 400)
@@ -120,7 +120,7 @@ describe('/oauth2/consent', () => {
 
   it('answers access_denied when it is not allowed, and leaves the launch unused', async () => {
     const { form, launch } = await asked()
-    const denied = answerOf(await decide(form, 'deny'))
+    const denied = readAnswer(await decide(form, 'deny'))
     assert.equal(denied.error, 'access_denied')
     assert.equal(denied.state, 'state-1')
     const token = house.store.db.selectFrom('launch_token').select('used_at')
@@ -134,14 +134,14 @@ describe('/oauth2/consent', () => {
     const left = without(form, 'patient/*.rs')
     const again = await visitor.post('/oauth2/consent', left.toString())
     assert.equal(again.statusCode, 200)
-    assert.deepEqual([...formOf(again.body)], [...left])
+    assert.deepEqual([...readForm(again.body)], [...left])
   })
 
   it('does not take the decision of another clinician', async () => {
     const response = await house.authorize(visitor, { ...APP, scope: 'openid' })
     const page = await visitor.get(response.headers.location ?? '')
     const clinician = /name="clinician" value="([^"]*)"/.exec(page.body)?.[1] ?? ''
-    const { interaction = '' } = answerOf(response)
+    const { interaction = '' } = readAnswer(response)
     const colleague = await house.loggedIn('colleague')
     const shown = await colleague.post('/oauth2/consent', { interaction, clinician, decision: 'allow' })
     assert.equal(shown.statusCode, 200)
@@ -170,9 +170,9 @@ describe('/oauth2/consent', () => {
     const CATEGORY = 'http://terminology.hl7.org/CodeSystem/observation-category'
     const granted = async (scope: string, ...unticked: readonly string[]) => {
       const { form } = await asked(scope)
-      const { code = '' } = answerOf(await decide(without(form, ...unticked), 'allow'))
+      const { code = '' } = readAnswer(await decide(without(form, ...unticked), 'allow'))
       const body = (await house.exchange(code, APP)).json()
-      assert.equal(claimsOf(body.access_token).scope, body.scope)
+      assert.equal(decodeClaims(body.access_token).scope, body.scope)
       return body
     }
 
@@ -204,7 +204,7 @@ describe('/oauth2/consent', () => {
       const { form } = await asked('launch patient/Patient.rs')
       form.append('scope', 'patient/*.rs')
       form.append('scope', 'offline_access')
-      const { code = '' } = answerOf(await decide(form, 'allow'))
+      const { code = '' } = readAnswer(await decide(form, 'allow'))
       assert.equal((await house.exchange(code, APP)).json().scope, 'launch patient/Patient.rs')
     })
 
@@ -214,8 +214,8 @@ describe('/oauth2/consent', () => {
         client_id: 'reader',
         scope: 'user/Patient.rs',
       })
-      const form = formOf((await visitor.get(response.headers.location ?? '')).body)
-      const answer = answerOf(await decide(without(form, 'user/Patient.rs'), 'allow'))
+      const form = readForm((await visitor.get(response.headers.location ?? '')).body)
+      const answer = readAnswer(await decide(without(form, 'user/Patient.rs'), 'allow'))
       assert.equal(answer.error, 'access_denied')
     })
   })

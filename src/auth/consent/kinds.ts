@@ -1,13 +1,12 @@
-/** A kind of data in words for a clinician (design: Words). */
+/** A kind of data, described for clinicians. */
 export interface Kind {
   readonly title: string
-  /** What it holds, in one sentence. */
   readonly text: string
-  /** Inside of a sentence: "Reads conditions and medicines". */
+  /** For use in a sentence: "Reads conditions and medicines". */
   readonly noun: string
 }
 
-/** By R4 type, in the order in which a wildcard offers them: those of US Core, and what is near to them. */
+/** By R4 type, in the order in which a wildcard offers them: US Core and related types. */
 const KINDS = {
   Patient: {
     title: 'Who the patient is',
@@ -43,7 +42,7 @@ const KINDS = {
   },
   DocumentReference: {
     title: 'Notes and documents',
-    text: 'Clinical notes, permissions and scanned documents.',
+    text: 'Clinical notes, letters and scanned documents.',
     noun: 'documents',
   },
   Encounter: { title: 'Encounters', text: 'Visits and stays, with dates and places.', noun: 'encounters' },
@@ -87,10 +86,10 @@ const EVERYTHING: Kind = {
   noun: 'everything in the record, also kinds of data added later',
 }
 
-export function kindOf(type: string): Kind {
+export function describeKind(type: string): Kind {
   if (type === '*') return EVERYTHING
   const known: Readonly<Record<string, Kind>> = KINDS
-  const plain = type.replace(/(?<=[a-z])[A-Z]/g, permission => ` ${permission.toLowerCase()}`)
+  const plain = type.replace(/(?<=[a-z])[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
   return (
     (Object.hasOwn(known, type) ? known[type] : undefined) ?? {
       title: plain,
@@ -100,7 +99,7 @@ export function kindOf(type: string): Kind {
   )
 }
 
-/** A part of a kind that can be allowed by itself: a value of its `category` search parameter. */
+/** A part of a kind that can be approved separately: a value of its `category` search parameter. */
 export interface Category {
   readonly title: string
   /** As a token: `system|code`. */
@@ -111,7 +110,7 @@ const CONDITION = 'http://terminology.hl7.org/CodeSystem/condition-category'
 const OBSERVATION = 'http://terminology.hl7.org/CodeSystem/observation-category'
 const US_CORE = 'http://hl7.org/fhir/us/core/CodeSystem'
 
-/** The categories of US Core (§170.315(g)(10): a choice even where an app asked for the whole kind). */
+/** The categories of US Core. §170.315(g)(10) requires this choice even if an app requests the whole kind. */
 const CATEGORIES: Readonly<Record<string, readonly Category[]>> = {
   Condition: [
     { title: 'Problem list', token: `${CONDITION}|problem-list-item` },
@@ -128,6 +127,6 @@ const CATEGORIES: Readonly<Record<string, readonly Category[]>> = {
   ],
 }
 
-export function categoriesOf(type: string): readonly Category[] {
+export function listCategories(type: string): readonly Category[] {
   return (Object.hasOwn(CATEGORIES, type) ? CATEGORIES[type] : undefined) ?? []
 }

@@ -1,108 +1,115 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { personOf } from '../../web/index.ts'
-import { ACTS } from '../authorize/acts.ts'
-import type { Situation } from '../authorize/next-step.ts'
-import { openedFor, openingOf } from '../authorize/opened-for.ts'
-import { proceed, refuse } from '../authorize/proceed.ts'
-import { scopeTerms } from '../authorize/scope-terms.ts'
-import { sendElsewhere, type Waiting, waitingFor } from '../authorize/waiting.ts'
+import { describeAvailableContext, resolveLaunchContext } from '../authorize/launch-context.ts'
+import type { AuthorizationState } from '../authorize/next-step.ts'
+import { proceed, refuseRequest } from '../authorize/proceed.ts'
+import { makeScopeTerms } from '../authorize/scope-terms.ts'
+import { findWaiting, sendOtherOutcome, type Waiting } from '../authorize/waiting.ts'
 import type { AuthContext } from '../context.ts'
 import { grantScope } from '../grant/grant-scope.ts'
 import type { Login } from '../login/login.ts'
+import { NO_HEAD_ROUTE } from '../no-head-route.ts'
 import { type Parameters, readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
-import { logosOf } from '../portal/app-identity.ts'
-import { fhirReader } from '../portal/fhir-reader.ts'
+import { listLogos } from '../portal/app-identity.ts'
+import { createFhirReader } from '../portal/fhir-reader.ts'
 import { showsSampleData } from '../portal/sample-data.ts'
 import { Refusal } from '../refusal.ts'
-import { consentPage } from './page.ts'
-import type { Ticked } from './rows-html.ts'
+import { renderConsentPage } from './page.ts'
+import type { IsChecked } from './rows.ts'
 
-const AS_ASKED: Ticked = () => true
-const DENIED = new Refusal('access_denied', 'The user did not allow it.')
+const ALL_CHECKED: IsChecked = () => true
+const DENIED = new Refusal('access_denied', 'The user denied access.')
 
-/** The page on which a clinician allows or refuses an app that is not ours. */
-export function consentRoutes(app: FastifyInstance, context: AuthContext): void {
-  app.get(paths.consent, ACTS, async (request, reply) => {
-    const waiting = await waitingFor(reply, context, readParameters(request.query), ['consent'])
+/** The page on which a clinician allows or refuses access to an app. */
+export function addConsentRoutes(app: FastifyInstance, context: AuthContext): void {
+  app.get(paths.consent, NO_HEAD_ROUTE, async (request, reply) => {
+    const waiting = await findWaiting(reply, context, readParameters(request.query), ['consent'])
     return waiting.kind === 'waiting'
-      ? ask(reply, context, waiting, AS_ASKED)
-      : sendElsewhere(reply, context, waiting)
+      ? sendConsentPage(reply, context, waiting, ALL_CHECKED)
+      : sendOtherOutcome(reply, context, waiting)
   })
 
-  // What was decided counts also for an app that has become ours while the page was open.
+  // The decision also counts if the client became first-party while the page was open.
   app.post(paths.consent, async (request, reply) => {
     const form = readParameters(request.body)
-    const waiting = await waitingFor(reply, context, form, ['consent', 'issue-code'])
-    if (waiting.kind !== 'waiting') return sendElsewhere(reply, context, waiting)
-    if (!isAboutTheSame(form, waiting)) return ask(reply, context, waiting, AS_ASKED)
-    const { interaction, login } = waiting
-    const ticked = tickedOf(request.body)
+    const waiting = await findWaiting(reply, context, form, ['consent', 'issue-code'])
+    if (waiting.kind !== 'waiting') return sendOtherOutcome(reply, context, waiting)
+    if (!isSameContext(form, waiting)) return sendConsentPage(reply, context, waiting, ALL_CHECKED)
+    const { pending, login } = waiting
+    const approvedScopes = readApprovedScopes(request.body)
     switch (form.get('decision')) {
       case 'allow':
-        return proceed(reply, context, { ...interaction, ticked })
+        return proceed(reply, context, { ...pending, approvedScopes })
       case 'deny':
-        return refuse(reply, context, interaction, DENIED, login)
+        return refuseRequest(reply, context, pending, DENIED, login)
       default:
-        return ask(reply, context, waiting, scope => ticked.has(scope))
+        return sendConsentPage(reply, context, waiting, scope => approvedScopes.has(scope))
     }
   })
 }
 
-/** What was read decides: after a change of user, patient or encounter the page is shown again. */
-function isAboutTheSame(form: Parameters, { login, situation }: Waiting): boolean {
-  const opened = openedFor(situation.launch, situation.request.picked)
+/** If the user, patient or encounter has changed since the page was shown, it is shown again. */
+function isSameContext(form: Parameters, { login, state }: Waiting): boolean {
+  const launchContext = resolveLaunchContext(state.launch, state.request.picked)
   return (
     form.get('clinician') === login.clinician.id &&
-    form.get('patient') === opened?.patientId &&
-    form.get('encounter') === opened?.encounterId
+    form.get('patient') === launchContext?.patientId &&
+    form.get('encounter') === launchContext?.encounterId
   )
 }
 
-/** Every ticked box. */
-function tickedOf(body: unknown): ReadonlySet<string> {
+function readApprovedScopes(body: unknown): ReadonlySet<string> {
   const scope: unknown = typeof body === 'object' && body !== null && 'scope' in body ? body.scope : []
   return new Set([scope].flat().filter(value => typeof value === 'string'))
 }
 
-async function ask(
+async function sendConsentPage(
   reply: FastifyReply,
   context: AuthContext,
-  { interaction, situation, login }: Waiting,
-  ticked: Ticked,
+  { pending, state, login }: Waiting,
+  isChecked: IsChecked,
 ): Promise<FastifyReply> {
-  const { client, request } = situation
+  const { client, request } = state
   const { settings, clock } = context
-  const patient = await patientOf(context, login, situation)
-  const page = consentPage({
+  const patient = await findPatient(context, login, state)
+  const page = renderConsentPage({
     client,
     login,
-    interactionId: interaction.id,
-    ...grantable(context, situation),
+    pendingId: pending.id,
+    ...computeGrantable(context, state),
     redirectUri: request.redirectUri,
     sampleData: showsSampleData(settings, patient?.person ? [patient.person] : []),
     patient,
-    encounterId: openedFor(situation.launch, request.picked)?.encounterId,
+    encounterId: resolveLaunchContext(state.launch, request.picked)?.encounterId,
     searchPermission: settings.fhir.searchPermission,
     accessTokenTtlSeconds: settings.accessTokenTtlSeconds,
     picked: request.picked !== undefined,
-    ticked,
+    isChecked,
     now: clock(),
   })
-  return reply.sendPage(page, { formTargets: [request.redirectUri], images: logosOf(client) })
+  return reply.sendPage(page, { formTargets: [request.redirectUri], images: listLogos(client) })
 }
 
-/** Whose record it is about. Where that cannot be read now, the page says so. */
-async function patientOf(context: AuthContext, { clinician }: Login, { launch, request }: Situation) {
-  const id = openedFor(launch, request.picked)?.patientId
+/** Finds the patient of the request. If the record cannot be read now, the page says so. */
+async function findPatient(
+  context: AuthContext,
+  { clinician }: Login,
+  { launch, request }: AuthorizationState,
+) {
+  const id = resolveLaunchContext(launch, request.picked)?.patientId
   if (id === undefined) return undefined
-  const read = await fhirReader(context, clinician)
+  const read = await createFhirReader(context, clinician)
   const answer = await read(`Patient/${id}`)
   return { id, person: answer.kind === 'found' ? personOf(answer.resource) : undefined }
 }
 
-function grantable({ settings }: AuthContext, { request, client, launch }: Situation) {
-  const terms = scopeTerms(settings, client, openingOf(openedFor(launch, request.picked)))
+function computeGrantable({ settings }: AuthContext, { request, client, launch }: AuthorizationState) {
+  const terms = makeScopeTerms(
+    settings,
+    client,
+    describeAvailableContext(resolveLaunchContext(launch, request.picked)),
+  )
   return {
     scope: grantScope(request.scope, terms),
     wanted: grantScope(request.scope, { ...terms, allowed: request.scope }),

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { AuthHouse } from '../testing/auth-house.ts'
-import { oneStore } from '../testing/one-store.ts'
 import { testSettings } from '../testing/settings.ts'
-import { smartConfiguration } from './smart-configuration.ts'
+import { TestAuthServer } from '../testing/test-auth-server.ts'
+import { openTestStore } from '../testing/test-store.ts'
+import { buildSmartConfiguration } from './smart-configuration.ts'
 
 const ENDPOINTS = {
   introspection_endpoint: '/oauth2/introspect',
@@ -12,10 +12,10 @@ const ENDPOINTS = {
 }
 
 describe('discovery documents', () => {
-  const open = oneStore()
+  const open = openTestStore()
 
   it('name the addresses below the issuer, whatever the Host header says', async () => {
-    const house = await AuthHouse.open(await open(), {
+    const house = await TestAuthServer.open(await open(), {
       settings: { issuerUrl: 'https://auth.example', bind: ['0.0.0.0'] },
     })
     for (const name of ['openid-configuration', 'oauth-authorization-server', 'smart-configuration']) {
@@ -38,7 +38,7 @@ describe('discovery documents', () => {
   })
 
   it('have what OIDC Discovery requires', async () => {
-    const house = await AuthHouse.open(await open())
+    const house = await TestAuthServer.open(await open())
     const body = (await house.visitor().get('/.well-known/openid-configuration')).json()
     assert.deepEqual(body.subject_types_supported, ['public'])
     assert.equal(body.userinfo_endpoint, 'http://localhost:9000/oauth2/userinfo')
@@ -50,7 +50,7 @@ describe('discovery documents', () => {
 
 describe('smartConfiguration', () => {
   it('has every required field, absolute addresses, and S256 without plain', () => {
-    const body = smartConfiguration(testSettings)
+    const body = buildSmartConfiguration(testSettings)
     for (const name of ['issuer', 'jwks_uri', 'authorization_endpoint', 'token_endpoint'] as const)
       assert.ok(URL.canParse(body[name]), name)
     assert.deepEqual(body.grant_types_supported, [
@@ -68,7 +68,7 @@ describe('smartConfiguration', () => {
   })
 
   it('advertises what works now and nothing else', () => {
-    assert.deepEqual(smartConfiguration(testSettings).capabilities, [
+    assert.deepEqual(buildSmartConfiguration(testSettings).capabilities, [
       'launch-ehr',
       'launch-standalone',
       'authorize-post',
@@ -92,7 +92,7 @@ describe('smartConfiguration', () => {
   })
 
   it('names the scopes that are supported', () => {
-    assert.deepEqual(smartConfiguration(testSettings).scopes_supported, [
+    assert.deepEqual(buildSmartConfiguration(testSettings).scopes_supported, [
       'openid',
       'fhirUser',
       'profile',
@@ -112,13 +112,13 @@ describe('smartConfiguration', () => {
 
   it('names no registration endpoint where nobody could register', () => {
     const closed = { ...testSettings, openRegistration: false }
-    assert.equal('registration_endpoint' in smartConfiguration(closed), false)
+    assert.equal('registration_endpoint' in buildSmartConfiguration(closed), false)
     const byToken = { ...closed, registrationToken: 'an initial access token' }
-    assert.equal('registration_endpoint' in smartConfiguration(byToken), true)
+    assert.equal('registration_endpoint' in buildSmartConfiguration(byToken), true)
   })
 
   it('leaves out what the FHIR server does not honour', () => {
-    const body = smartConfiguration({ ...testSettings, fhir: { scopeContexts: ['patient'] } })
+    const body = buildSmartConfiguration({ ...testSettings, fhir: { scopeContexts: ['patient'] } })
     assert.equal(body.capabilities.includes('permission-user'), false)
     assert.equal(
       body.scopes_supported.some(scope => scope.startsWith('user/')),

@@ -3,13 +3,12 @@ import type { AuthSettings } from '../context.ts'
 import { plainScopes } from '../grant/grant-scope.ts'
 import { paths } from '../paths.ts'
 
-/** What of the settings shows in the documents. */
 export type MetadataSettings = Pick<AuthSettings, 'issuerUrl' | 'openRegistration' | 'registrationToken'>
 
-const PROOFS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
+const CONFIDENTIAL_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
 
-/** What the authorization server can do (RFC 8414; OIDC Discovery, 3). Made from the settings, never from a request. */
-export function serverMetadata(settings: MetadataSettings) {
+/** RFC 8414; OIDC Discovery, 3. Depends on the settings only, never on a request. */
+export function buildServerMetadata(settings: MetadataSettings) {
   const { issuerUrl } = settings
   return {
     issuer: issuerUrl,
@@ -23,25 +22,25 @@ export function serverMetadata(settings: MetadataSettings) {
     response_types_supported: ['code'],
     response_modes_supported: ['query'],
     grant_types_supported: ['authorization_code', 'refresh_token', 'client_credentials'],
-    token_endpoint_auth_methods_supported: ['none', ...PROOFS],
+    token_endpoint_auth_methods_supported: ['none', ...CONFIDENTIAL_METHODS],
     token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
-    introspection_endpoint_auth_methods_supported: PROOFS,
+    introspection_endpoint_auth_methods_supported: CONFIDENTIAL_METHODS,
     introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
-    revocation_endpoint_auth_methods_supported: ['none', ...PROOFS],
+    revocation_endpoint_auth_methods_supported: ['none', ...CONFIDENTIAL_METHODS],
     revocation_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     code_challenge_methods_supported: ['S256'],
     authorization_response_iss_parameter_supported: true,
   }
 }
 
-/** Nobody is sent to an endpoint that would refuse everyone. */
+/** An endpoint that refuses everyone is not advertised. */
 function canRegister({ openRegistration, registrationToken }: MetadataSettings): boolean {
   return openRegistration || registrationToken !== undefined
 }
 
-export function openidConfiguration(settings: MetadataSettings) {
+export function buildOpenidConfiguration(settings: MetadataSettings) {
   return {
-    ...serverMetadata(settings),
+    ...buildServerMetadata(settings),
     userinfo_endpoint: settings.issuerUrl + paths.userinfo,
     end_session_endpoint: settings.issuerUrl + paths.endSession,
     subject_types_supported: ['public'],

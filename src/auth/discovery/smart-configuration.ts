@@ -1,14 +1,13 @@
 import type { AuthSettings } from '../context.ts'
 import { plainScopes } from '../grant/grant-scope.ts'
 import { paths } from '../paths.ts'
-import { type MetadataSettings, serverMetadata } from './server-metadata.ts'
+import { buildServerMetadata, type MetadataSettings } from './server-metadata.ts'
 
-/** What of the settings shows in the document. */
 export type SmartConfigurationSettings = MetadataSettings & {
   readonly fhir: Pick<AuthSettings['fhir'], 'scopeContexts'>
 }
 
-/** Advertised is what works (SMART 2.2, conformance): each capability is shown by a test. */
+/** SMART 2.2, conformance. Every capability has a test. */
 const CAPABILITIES = [
   'launch-ehr',
   'launch-standalone',
@@ -29,10 +28,10 @@ const CAPABILITIES = [
   'permission-v2',
 ] as const
 
-/** `{fhir_url}/.well-known/smart-configuration`. The FHIR server serves it; only the auth server knows what is true. */
-export function smartConfiguration({ fhir, ...settings }: SmartConfigurationSettings) {
-  const { response_modes_supported: _, scopes_supported: __, ...metadata } = serverMetadata(settings)
-  // A clinician's scopes; `system/` is for back ends, and no capability names it.
+/** `{fhir_url}/.well-known/smart-configuration`, which the FHIR server serves. */
+export function buildSmartConfiguration({ fhir, ...settings }: SmartConfigurationSettings) {
+  const { response_modes_supported: _, scopes_supported: __, ...metadata } = buildServerMetadata(settings)
+  // SMART has no capability for `system/` scopes.
   const capabilities = fhir.scopeContexts.filter(context => context !== 'system')
   return {
     ...metadata,

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
-import { AuthHouse } from '../testing/auth-house.ts'
-import { oneStore } from '../testing/one-store.ts'
-import type { Visitor } from '../testing/visitor.ts'
+import { TestAuthServer } from '../testing/test-auth-server.ts'
+import type { TestBrowser } from '../testing/test-browser.ts'
+import { openTestStore } from '../testing/test-store.ts'
 
 const BACK = 'http://localhost:8081/logout'
 
 describe('/oauth2/logout', () => {
-  const open = oneStore()
-  let house: AuthHouse
+  const open = openTestStore()
+  let house: TestAuthServer
   before(async () => {
-    house = await AuthHouse.open(await open())
+    house = await TestAuthServer.open(await open())
     await house.addClient({ client_id: 'other' })
     await house.addClinician('second')
   })
@@ -19,9 +19,9 @@ describe('/oauth2/logout', () => {
     const visitor = await house.loggedIn(username)
     return { visitor, tokens: (await house.exchange(await house.code(visitor))).json() }
   }
-  const ask = (visitor: Visitor, parameters: Record<string, string>) =>
+  const ask = (visitor: TestBrowser, parameters: Record<string, string>) =>
     visitor.get(`/oauth2/logout?${new URLSearchParams(parameters)}`)
-  const isIn = async (visitor: Visitor) => (await visitor.get('/portal')).statusCode === 200
+  const isIn = async (visitor: TestBrowser) => (await visitor.get('/portal')).statusCode === 200
 
   it('ends the login of whom the id_token names, with what apps hold, and goes back with the state', async () => {
     const { visitor, tokens } = await signedIn()

@@ -2,52 +2,54 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { auditEvent } from '../audit.ts'
 import { sendRefusal } from '../authorize/respond.ts'
 import type { AuthContext } from '../context.ts'
-import { clearLoginCookie, lastLogin } from '../login/current-login.ts'
+import { clearLoginCookie, findLastLogin } from '../login/current-login.ts'
 import { endLogin, type Login } from '../login/login.ts'
+import { NO_HEAD_ROUTE } from '../no-head-route.ts'
 import { type Parameters, readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { Refusal } from '../refusal.ts'
-import { type EndRequest, readEndRequest } from './end-request.ts'
-import { endSessionPage } from './page.ts'
-
-const ACTS = { exposeHeadRoute: false } as const
+import { type LogoutRequest, readLogoutRequest } from './logout-request.ts'
+import { renderEndSessionPage } from './page.ts'
 
 /**
- * `end_session_endpoint` (OIDC RP-Initiated Logout). With an id_token of the clinician who is logged in the login ends
- * at once; otherwise the clinician is asked, so that no page can sign anybody out.
+ * `end_session_endpoint` (OIDC RP-Initiated Logout). With an ID token of the clinician who is logged in, the login ends
+ * at once. Otherwise the clinician must confirm, so that no other site can sign anyone out.
  */
-export function endSessionRoutes(app: FastifyInstance, context: AuthContext): void {
-  const ask = async (request: FastifyRequest, reply: FastifyReply, parameters: Parameters) => {
-    const ending = await readEndRequest(context, parameters)
-    if (ending instanceof Refusal) return sendRefusal(reply, context, ending)
-    const login = await lastLogin(context, request)
-    if (!login || login.clinician.id === ending.subject) return end(context, request, reply, ending, login)
-    const formTargets = ending.returnTo === undefined ? [] : [ending.returnTo]
-    return reply.sendPage(endSessionPage(login, ending, fieldsOf(parameters)), { formTargets })
+export function addEndSessionRoutes(app: FastifyInstance, context: AuthContext): void {
+  const handleLogout = async (request: FastifyRequest, reply: FastifyReply, parameters: Parameters) => {
+    const logout = await readLogoutRequest(context, parameters)
+    if (logout instanceof Refusal) return sendRefusal(reply, context, logout)
+    const login = await findLastLogin(context, request)
+    if (!login || login.clinician.id === logout.subject)
+      return endSession(context, request, reply, logout, login)
+    const formTargets = logout.returnTo === undefined ? [] : [logout.returnTo]
+    return reply.sendPage(renderEndSessionPage(login, logout, listFields(parameters)), { formTargets })
   }
-  app.get(paths.endSession, ACTS, (request, reply) => ask(request, reply, readParameters(request.query)))
+  app.get(paths.endSession, NO_HEAD_ROUTE, (request, reply) =>
+    handleLogout(request, reply, readParameters(request.query)),
+  )
 
-  // A form of another site comes without the login cookie; the GET after it has it, and then the clinician is asked.
+  // A browser omits the login cookie from a cross-site POST, but not from the GET that follows.
   app.post(paths.endSession, async (request, reply) => {
     const parameters = readParameters(request.body)
-    if (await lastLogin(context, request)) return ask(request, reply, parameters)
-    const ending = await readEndRequest(context, parameters)
-    if (ending instanceof Refusal) return sendRefusal(reply, context, ending)
-    return reply.redirect(`${paths.endSession}?${new URLSearchParams(fieldsOf(parameters))}`, 303)
+    if (await findLastLogin(context, request)) return handleLogout(request, reply, parameters)
+    const logout = await readLogoutRequest(context, parameters)
+    if (logout instanceof Refusal) return sendRefusal(reply, context, logout)
+    return reply.redirect(`${paths.endSession}?${new URLSearchParams(listFields(parameters))}`, 303)
   })
 
   app.post(paths.endSessionConfirmed, async (request, reply) => {
-    const ending = await readEndRequest(context, readParameters(request.body))
-    if (ending instanceof Refusal) return sendRefusal(reply, context, ending)
-    return end(context, request, reply, ending, await lastLogin(context, request))
+    const logout = await readLogoutRequest(context, readParameters(request.body))
+    if (logout instanceof Refusal) return sendRefusal(reply, context, logout)
+    return endSession(context, request, reply, logout, await findLastLogin(context, request))
   })
 }
 
-async function end(
+async function endSession(
   context: AuthContext,
   request: FastifyRequest,
   reply: FastifyReply,
-  { returnTo }: EndRequest,
+  { returnTo }: LogoutRequest,
   login: Login | undefined,
 ): Promise<FastifyReply> {
   if (login) {
@@ -61,8 +63,8 @@ async function end(
   return reply.redirect(returnTo ?? `${paths.login}?signed-out=1`, 302)
 }
 
-/** What goes on to the next page: never the id_token, which must not be in an address of ours. */
-function fieldsOf(parameters: Parameters): Record<string, string> {
+/** The parameters for the next page, without the ID token, which must not be in a URL of this server. */
+function listFields(parameters: Parameters): Record<string, string> {
   const names = ['client_id', 'post_logout_redirect_uri', 'state'] as const
   return Object.fromEntries(
     names.flatMap(name => {

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { measureGrowth } from '../../../test/support/growth.ts'
 import { parseScopes } from '../../smart/index.ts'
 import { grantScope, type ScopeTerms } from './grant-scope.ts'
-import { allowedScopes } from './narrow.ts'
+import { indexAllowedScopes } from './narrow.ts'
 import { ScopeIndex } from './scope-index.ts'
 
 const terms: ScopeTerms = {
@@ -178,7 +178,7 @@ describe('the cost of grantScope', () => {
     )
     const grown = measureGrowth(count => {
       const { asked = [], allowed = [] } = parsed.get(count) ?? {}
-      const index = allowedScopes(allowed)
+      const index = indexAllowedScopes(allowed)
       for (const scope of asked) index.narrow(scope)
     }, 100)
     assert.ok(grown < 8, `four times the scopes cost ${grown.toFixed(1)} times as much`)

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Kysely, Selectable } from 'kysely'
 import type { Schema } from '../../store/index.ts'
-import type { FurtherContext } from '../launch/further-context.ts'
+import type { ExtraContext } from '../launch/extra-context.ts'
 
-/** What a clinician gave a client, with the clinician as far as tokens tell. */
+/** The access that a clinician granted to a client. */
 export interface Grant {
   readonly id: string
   readonly clientId: string
@@ -11,20 +11,19 @@ export interface Grant {
   readonly patientId: string | undefined
   readonly encounterId: string | undefined
   readonly needPatientBanner: boolean | undefined
-  /** Whether a launch from the portal, or from a real EHR, led to it. */
+  /** Whether it follows from an EHR launch. */
   readonly fromEhr: boolean
-  readonly further: FurtherContext
+  readonly extraContext: ExtraContext
   readonly authTime: number
   readonly clinician: { readonly id: string; readonly displayName: string; readonly fhirUserId: string }
-  /** Until when it can be used without its user: undefined means for ever, 0 that it has ended. */
+  /** When it ends: undefined means never, 0 that it has ended. */
   readonly endsAt: number | undefined
 }
 
-/** A grant before it is stored. */
 export type NewGrant = Omit<Grant, 'id' | 'clinician' | 'endsAt'> & {
   readonly clinicianId: string
   readonly loginIdHash: string
-  /** Of the request that it follows from: the grant takes it over, and tokens carry it on in their `jti`. */
+  /** The launch id of the request. It becomes the id of the grant and the prefix of every `jti`. */
   readonly launchId: string | undefined
 }
 
@@ -41,7 +40,7 @@ export async function createGrant(db: Kysely<Schema>, grant: NewGrant, now: numb
       patient_id: grant.patientId ?? null,
       encounter_id: grant.encounterId ?? null,
       need_patient_banner: grant.needPatientBanner ?? null,
-      context: JSON.stringify({ ...grant.further, fromEhr: grant.fromEhr }),
+      context: JSON.stringify({ ...grant.extraContext, fromEhr: grant.fromEhr }),
       auth_time: grant.authTime,
       created_at: now,
       last_used_at: now,
@@ -52,8 +51,8 @@ export async function createGrant(db: Kysely<Schema>, grant: NewGrant, now: numb
 }
 
 /**
- * The grant, while it lives: not revoked, its clinician not disabled and, unless it has `offline_access`, the login it
- * was made in not over.
+ * Finds an active grant: it is not revoked, its clinician is not disabled and, unless it has `offline_access`, its login
+ * has not ended.
  */
 export async function findLiveGrant(db: Kysely<Schema>, id: string, now: number): Promise<Grant | undefined> {
   const row = await db
@@ -66,11 +65,11 @@ export async function findLiveGrant(db: Kysely<Schema>, id: string, now: number)
     .where('grant.revoked_at', 'is', null)
     .where('clinician.disabled', '=', false)
     .executeTakeFirst()
-  const grant = row && grantOf(row)
+  const grant = row && toGrant(row)
   return grant?.endsAt === undefined || grant.endsAt > now ? grant : undefined
 }
 
-/** Ends a grant with all codes and tokens that followed from it. Tells whether it had not ended before. */
+/** Revokes a grant with all its codes and tokens. False if it was revoked before. */
 export async function revokeGrant(db: Kysely<Schema>, id: string, now: number): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('grant')
@@ -91,8 +90,8 @@ type GrantRow = Selectable<Schema['grant']> & {
   readonly login_expires_at: number | null
 }
 
-function grantOf(row: GrantRow): Grant {
-  const { fromEhr = false, ...further } = row.context === null ? {} : JSON.parse(row.context)
+function toGrant(row: GrantRow): Grant {
+  const { fromEhr = false, ...extraContext } = row.context === null ? {} : JSON.parse(row.context)
   return {
     id: row.id,
     clientId: row.client_id,
@@ -101,7 +100,7 @@ function grantOf(row: GrantRow): Grant {
     encounterId: row.encounter_id ?? undefined,
     needPatientBanner: row.need_patient_banner ?? undefined,
     fromEhr,
-    further,
+    extraContext,
     authTime: row.auth_time,
     clinician: {
       id: row.clinician_id,

@@ -1,8 +1,8 @@
 import { impliedKeys, queryKey, type ResourceScope, type Scope } from '../../smart/index.ts'
 
 /**
- * A collection of scopes that tells in constant time whether they cover another one: every scope is filed under what
- * it reaches, and a scope looks for itself under everything that is wider.
+ * A set of scopes that can tell in constant time whether they cover another scope. Each scope is indexed by its target;
+ * a lookup tries every wider target.
  */
 export class ScopeIndex {
   readonly #counts = new Map<string, number>()
@@ -15,7 +15,7 @@ export class ScopeIndex {
     this.#count(scope, 1)
   }
 
-  /** Takes out one that was added. */
+  /** Removes a scope that was added before. */
   remove(scope: Scope): void {
     this.#count(scope, -1)
   }
@@ -24,19 +24,19 @@ export class ScopeIndex {
   covers(scope: Scope): boolean {
     return scope.kind === 'plain'
       ? this.#has(scope.text)
-      : this.coveredLetters(scope).size === scope.permissions.size
+      : this.findCoveredPermissions(scope).size === scope.permissions.size
   }
 
-  /** The permissions of a scope that the others cover for all that it reaches. */
-  coveredLetters(scope: ResourceScope): ResourceScope['permissions'] {
-    const wider = widerReaches(scope)
+  /** The permissions of a scope that the set covers completely. */
+  findCoveredPermissions(scope: ResourceScope): ResourceScope['permissions'] {
+    const wider = listWiderKeys(scope)
     return new Set(
-      [...scope.permissions].filter(permission => wider.some(reach => this.#has(permission + reach))),
+      [...scope.permissions].filter(permission => wider.some(key => this.#has(permission + key))),
     )
   }
 
   #count(scope: Scope, by: 1 | -1): void {
-    for (const key of keysOf(scope)) this.#counts.set(key, (this.#counts.get(key) ?? 0) + by)
+    for (const key of listKeys(scope)) this.#counts.set(key, (this.#counts.get(key) ?? 0) + by)
   }
 
   #has(key: string): boolean {
@@ -44,19 +44,19 @@ export class ScopeIndex {
   }
 }
 
-function keysOf(scope: Scope): readonly string[] {
+function listKeys(scope: Scope): readonly string[] {
   if (scope.kind === 'plain') return [scope.text]
-  const reach = reachKey(scope, scope.type, queryKey(scope.query))
-  return [...scope.permissions].map(permission => permission + reach)
+  const key = makeKey(scope, scope.type, queryKey(scope.query))
+  return [...scope.permissions].map(permission => permission + key)
 }
 
-/** What the scope reaches, and all that contains it: the wildcard instead of the type, fewer search parameters. */
-function widerReaches(scope: ResourceScope): readonly string[] {
+/** The keys of the scope's target and of all wider ones: the wildcard type, fewer search parameters. */
+function listWiderKeys(scope: ResourceScope): readonly string[] {
   const types = scope.type === '*' ? ['*'] : [scope.type, '*']
-  return impliedKeys(scope.query).flatMap(query => types.map(type => reachKey(scope, type, query)))
+  return impliedKeys(scope.query).flatMap(query => types.map(type => makeKey(scope, type, query)))
 }
 
-// The space keeps it apart from plain scopes, which have none.
-function reachKey({ context }: ResourceScope, type: string, query: string): string {
+// The leading space distinguishes it from plain scopes.
+function makeKey({ context }: ResourceScope, type: string, query: string): string {
   return ` ${context}/${type.toLowerCase()}?${query}`
 }

@@ -1,13 +1,13 @@
 import { findScopeListFault, MOST_SCOPES } from '../../smart/index.ts'
 import { Refusal } from '../refusal.ts'
 
-/** Refuses a list of scopes that exceeds a limit, before any of them is looked at. */
-export function checkAskedScope(asked: string): Refusal | undefined {
+/** Refuses a list of scopes that exceeds a limit. */
+export function checkRequestedScope(asked: string): Refusal | undefined {
   const fault = findScopeListFault(asked)
   return fault === undefined ? undefined : new Refusal('invalid_scope', `The scope ${fault}.`)
 }
 
-/** Refuses a grant of nothing, and one of more scopes than a token may hold. */
+/** Refuses a grant without scopes, and one with more scopes than a token may have. */
 export function checkGrantedScope(granted: string): Refusal | undefined {
   if (granted === '') return new Refusal('invalid_scope', 'None of the scopes can be granted to this client.')
   if (granted.split(' ').length > MOST_SCOPES)

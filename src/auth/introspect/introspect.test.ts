@@ -2,22 +2,22 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { sha256 } from '../../store/index.ts'
 import { createLogger } from '../../web/index.ts'
-import { AuthHouse, claimsOf, strangerToken } from '../testing/auth-house.ts'
-import { oneStore } from '../testing/one-store.ts'
 import { SigningClient } from '../testing/signing-client.ts'
-import { Visitor } from '../testing/visitor.ts'
+import { decodeClaims, strangerToken, TestAuthServer } from '../testing/test-auth-server.ts'
+import { TestBrowser } from '../testing/test-browser.ts'
+import { openTestStore } from '../testing/test-store.ts'
 
 const SCOPE = 'launch openid fhirUser offline_access patient/*.rs'
 
 describe('POST /oauth2/introspect', () => {
-  const open = oneStore()
-  let house: AuthHouse
+  const open = openTestStore()
+  let house: TestAuthServer
   let backEnd: SigningClient
   const log: string[] = []
   const checksIn = (lines: readonly string[]) => lines.flatMap(line => JSON.parse(line).check ?? [])
   before(async () => {
     const logger = createLogger({ level: 'info', destination: { write: line => log.push(line) } })
-    house = await AuthHouse.open(await open(), { logger })
+    house = await TestAuthServer.open(await open(), { logger })
     backEnd = new SigningClient('back-end', house.time)
     const secret = { auth_method: 'client_secret', secret_hash: sha256('s') } as const
     for (const id of ['app', 'other']) await house.addClient({ client_id: id, ...secret })
@@ -31,7 +31,7 @@ describe('POST /oauth2/introspect', () => {
 
   const basic = (id: string) => ({ authorization: `Basic ${Buffer.from(`${id}:s`).toString('base64')}` })
   const ask = (token: string, headers: Record<string, string>, form: Record<string, string> = {}) =>
-    new Visitor(house.app).post('/oauth2/introspect', { token, ...form }, headers)
+    new TestBrowser(house.app).post('/oauth2/introspect', { token, ...form }, headers)
   const system = async (scope: string) => {
     const form = { grant_type: 'client_credentials', scope, ...backEnd.proof() }
     return String((await house.token(form)).json().access_token)
@@ -61,8 +61,8 @@ describe('POST /oauth2/introspect', () => {
     await ask(strangerToken, basic('app'))
     await ask(token, { authorization: `Bearer ${strangerToken}` })
     assert.deepEqual(checksIn(log), [
-      'client_id, it is a token of another client',
-      'it is not an access token that this server signed, nor is it a live refresh token',
+      'client_id, the token belongs to another client',
+      'it is not an access token that this server signed, and it is not an active refresh token',
       'invalid-token',
     ])
     assert.ok(!log.join('').includes(token))
@@ -73,7 +73,7 @@ describe('POST /oauth2/introspect', () => {
     const response = await ask(tokens.access_token, basic('app'))
     assert.equal(response.statusCode, 200)
     assert.equal(response.headers['cache-control'], 'no-store')
-    const claims = claimsOf(tokens.access_token)
+    const claims = decodeClaims(tokens.access_token)
     const {
       access_token: _,
       refresh_token: __,
@@ -165,7 +165,7 @@ describe('POST /oauth2/introspect', () => {
   })
 
   it('needs a token to look at, in a form', async () => {
-    const response = await new Visitor(house.app).post('/oauth2/introspect', {}, basic('app'))
+    const response = await new TestBrowser(house.app).post('/oauth2/introspect', {}, basic('app'))
     assert.equal(response.json().error, 'invalid_request')
     const json = await house.app.inject({
       method: 'POST',

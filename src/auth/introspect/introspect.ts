@@ -1,11 +1,11 @@
 import { sha256 } from '../../store/index.ts'
 import { type AccessToken, checkAccessToken } from '../access/read-access-token.ts'
-import { fhirUserOf } from '../clinician/clinician.ts'
+import { buildFhirUser } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
-import { contextMembers } from '../grant/context-members.ts'
+import { buildContextMembers } from '../grant/context-members.ts'
 import { findLiveGrant, type Grant, hasScope } from '../grant/grant.ts'
 
-/** What a token means (RFC 7662, 2.2), or that it means nothing. */
+/** RFC 7662, 2.2. */
 export type Introspection =
   | { readonly active: false }
   | ({ readonly active: true } & Readonly<Record<string, unknown>>)
@@ -13,39 +13,41 @@ export type Introspection =
 const INACTIVE: Introspection = { active: false }
 
 /**
- * Which tokens the asker may look at: all of one client, or the access tokens of any. A resource server is shown access
- * tokens only, so it learns nothing of refresh tokens.
+ * Which tokens the caller may introspect: all of its own, or the access tokens of every client. A resource server cannot
+ * introspect refresh tokens.
  */
-export type Sight =
+export type IntrospectionScope =
   | { readonly kind: 'own'; readonly clientId: string }
   | { readonly kind: 'any-access-token' }
 
 /**
- * Looks at an access or refresh token. What the asker may not see is as inactive as what is not there; which of the two
- * it is, and which check the token did not pass, only the log tells.
+ * Introspects an access or refresh token. A token that the caller may not introspect is inactive; only the log has the
+ * reason.
  */
 export async function introspect(
   context: AuthContext,
-  sight: Sight,
+  visible: IntrospectionScope,
   token: string,
   onInactive: (check: string) => void,
 ): Promise<Introspection> {
   const access = await checkAccessToken(context, token)
-  if (typeof access === 'string' && sight.kind === 'any-access-token') {
+  if (typeof access === 'string' && visible.kind === 'any-access-token') {
     onInactive(access)
     return INACTIVE
   }
   const found =
-    typeof access === 'string' ? await ofRefreshToken(context, token) : ofAccessToken(context, access)
-  if (found.active && sight.kind === 'own' && found.client_id !== sight.clientId) {
-    onInactive('client_id, it is a token of another client')
+    typeof access === 'string'
+      ? await describeRefreshToken(context, token)
+      : describeAccessToken(context, access)
+  if (found.active && visible.kind === 'own' && found.client_id !== visible.clientId) {
+    onInactive('client_id, the token belongs to another client')
     return INACTIVE
   }
-  if (!found.active) onInactive(`${access}, nor is it a live refresh token`)
+  if (!found.active) onInactive(`${access}, and it is not an active refresh token`)
   return found
 }
 
-function ofAccessToken(context: AuthContext, { claims, grant, expiresAt }: AccessToken): Introspection {
+function describeAccessToken(context: AuthContext, { claims, grant, expiresAt }: AccessToken): Introspection {
   const { iss, sub, aud, client_id, scope, jti, iat } = claims
   return {
     active: true,
@@ -53,12 +55,12 @@ function ofAccessToken(context: AuthContext, { claims, grant, expiresAt }: Acces
     ...{ iss, sub, aud, client_id, scope, jti, iat },
     exp: expiresAt,
     ...(grant
-      ? { ...userOf(context, grant, String(scope)), ...contextMembers(context.settings, grant) }
+      ? { ...describeUser(context, grant, String(scope)), ...buildContextMembers(context.settings, grant) }
       : {}),
   }
 }
 
-async function ofRefreshToken(context: AuthContext, token: string): Promise<Introspection> {
+async function describeRefreshToken(context: AuthContext, token: string): Promise<Introspection> {
   const { store, clock, settings } = context
   const row = await store.db
     .selectFrom('refresh_token')
@@ -77,13 +79,13 @@ async function ofRefreshToken(context: AuthContext, token: string): Promise<Intr
     scope: grant.scope,
     iat: Math.floor(row.created_at / 1000),
     exp: Math.floor(row.expires_at / 1000),
-    ...userOf(context, grant, grant.scope),
-    ...contextMembers(context.settings, grant),
+    ...describeUser(context, grant, grant.scope),
+    ...buildContextMembers(context.settings, grant),
   }
 }
 
-function userOf({ settings }: AuthContext, { clinician }: Grant, scope: string) {
+function describeUser({ settings }: AuthContext, { clinician }: Grant, scope: string) {
   return hasScope(scope, 'fhirUser')
-    ? { fhirUser: fhirUserOf(clinician.fhirUserId, settings.fhirBaseUrl) }
+    ? { fhirUser: buildFhirUser(clinician.fhirUserId, settings.fhirBaseUrl) }
     : {}
 }

@@ -4,39 +4,38 @@ import type { Schema, Sealer, Store } from '../../store/index.ts'
 import { NotReady } from '../../web/index.ts'
 import { makeNextSigningKey, openSigningKey, type PublicJwk, type SigningKey } from './signing-key.ts'
 
-/** The keys of this deployment, shared by all instances through the store. */
+/** The signing keys, shared by all instances through the database. */
 export interface KeyRing {
-  /** The key that signs now. */
-  signing(): Promise<SigningKey>
-  /** Every key that a token still in use may be signed with, and the one that signs next. */
-  published(): Promise<readonly PublicJwk[]>
+  /** The current key. */
+  getSigningKey(): Promise<SigningKey>
+  /** The keys of all unexpired tokens, and the next key. */
+  listPublicKeys(): Promise<readonly PublicJwk[]>
 }
 
 interface KeyRingOptions {
   readonly store: Store
   readonly sealer: Sealer
   readonly clock: () => number
-  /** How long a key that was retired stays published: longer than any token that it signed. */
+  /** How long a retired key stays published: longer than the tokens that it signed. */
   readonly publishedForMs: number
-  /** The age at which a new key is made; never, unless told. */
+  /** The age at which a key is replaced; by default never. */
   readonly maxAgeMs?: number
-  /** Told when a new key was due and could not be made. It is tried again. */
+  /** Called when a key could not be replaced. There will be another attempt. */
   readonly onFailure?: (error: unknown) => void
 }
 
-/** A rotation by another instance, or by command, is seen this soon. */
+/** A rotation by another instance, or by command, takes effect after this time. */
 const FRESH_MS = 2_000
 
 /**
- * How long a key is published before it signs. By command: longer than instances keep what they read (above) and than
- * interceptors wait between two questions for an unknown key (5 s). By age nobody waits for it: longer than anybody
- * caches key sets.
+ * How long a key is published before it signs. By command: longer than instances cache keys, and than interceptors wait
+ * between two fetches for an unknown key (5 s). By age: longer than anyone caches key sets.
  */
 export const KEY_LEAD_MS = { byCommand: 8_000, byAge: 10 * 60_000 } as const
 
 type Row = Selectable<Schema['signing_key']>
 
-/** Reads the keys now and then. While the database is away the keys that were read last go on being used. */
+/** Reads the keys from the database. While it is unreachable the last keys stay in use. */
 export function createKeyRing(options: KeyRingOptions): KeyRing {
   const opened = new Map<string, SigningKey>()
   let rotating = false
@@ -46,7 +45,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     async fetch(_key, previous) {
       const now = options.clock()
       try {
-        const rows = await load(options, now)
+        const rows = await loadRows(options, now)
         rotateIfDue(rows, now)
         return { value: rows, freshForMs: FRESH_MS }
       } catch (error) {
@@ -55,7 +54,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
       }
     },
   })
-  const current = () => cache.get('signing keys')
+  const getRows = () => cache.get('signing keys')
 
   function rotateIfDue([newest]: readonly Row[], now: number): void {
     const { maxAgeMs, store, sealer } = options
@@ -69,7 +68,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
       })
   }
 
-  function open(row: Row): SigningKey {
+  function openKey(row: Row): SigningKey {
     const known = opened.get(row.kid)
     if (known) return known
     const key = openSigningKey(row.private_jwk_sealed, JSON.parse(row.public_jwk), options.sealer)
@@ -79,24 +78,24 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   }
 
   return {
-    async signing() {
-      const rows = await current()
-      // All instances change at the same moment, whenever each of them read the keys.
+    async getSigningKey() {
+      const rows = await getRows()
+      // All instances change keys at the same time, whenever they read them.
       const row = rows.find(one => one.signs_from <= options.clock()) ?? rows.at(-1)
       if (!row) throw new NotReady('Cannot sign tokens: there is no signing key')
-      return open(row)
+      return openKey(row)
     },
-    async published() {
+    async listPublicKeys() {
       const since = options.clock() - options.publishedForMs
-      return (await current())
+      return (await getRows())
         .filter(row => row.retired_at === null || row.retired_at > since)
         .map(row => JSON.parse(row.public_jwk) as PublicJwk)
     },
   }
 }
 
-/** The newest first, without those whose last token has expired. */
-function load({ store, publishedForMs }: KeyRingOptions, now: number): Promise<readonly Row[]> {
+/** Newest first, without keys whose tokens have all expired. */
+function loadRows({ store, publishedForMs }: KeyRingOptions, now: number): Promise<readonly Row[]> {
   return store.db
     .selectFrom('signing_key')
     .selectAll()

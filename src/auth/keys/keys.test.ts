@@ -2,17 +2,17 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { decodeProtectedHeader, importJWK, jwtVerify } from 'jose'
 import { createSealer, type Store } from '../../store/index.ts'
-import { AuthHouse } from '../testing/auth-house.ts'
-import { oneStore } from '../testing/one-store.ts'
+import { TestAuthServer } from '../testing/test-auth-server.ts'
+import { openTestStore } from '../testing/test-store.ts'
 import { createKeyRing, type KeyRing } from './key-ring.ts'
 import { signOwnJwt, verifyOwnJwt } from './own-jwt.ts'
 import { makeFirstSigningKey, makeNextSigningKey, withdrawSigningKey } from './signing-key.ts'
 
 describe('GET /oauth2/jwks', () => {
-  const open = oneStore()
+  const open = openTestStore()
 
   it('publishes the public key and nothing private, to any origin', async () => {
-    const house = await AuthHouse.open(await open())
+    const house = await TestAuthServer.open(await open())
     const response = await house.visitor().get('/oauth2/jwks')
     assert.equal(response.statusCode, 200)
     assert.match(String(response.headers['content-type']), /^application\/json/)
@@ -26,7 +26,7 @@ describe('GET /oauth2/jwks', () => {
 })
 
 describe('createKeyRing', () => {
-  const open = oneStore()
+  const open = openTestStore()
   const seal = createSealer('secret')
 
   async function ringOn(store: Store, time: { now: number }): Promise<KeyRing> {
@@ -38,18 +38,18 @@ describe('createKeyRing', () => {
     const time = { now: 1_000_000 }
     const store = await open()
     const ring = await ringOn(store, time)
-    const first = (await ring.signing()).publicJwk.kid
+    const first = (await ring.getSigningKey()).publicJwk.kid
     await makeNextSigningKey(store, seal, { now: time.now, signsFrom: time.now + 8000 })
     time.now += 2000
-    assert.equal((await ring.signing()).publicJwk.kid, first)
-    assert.equal((await ring.published()).length, 2)
+    assert.equal((await ring.getSigningKey()).publicJwk.kid, first)
+    assert.equal((await ring.listPublicKeys()).length, 2)
     time.now += 6000
-    const second = (await ring.signing()).publicJwk.kid
+    const second = (await ring.getSigningKey()).publicJwk.kid
     assert.notEqual(second, first)
-    assert.deepEqual(new Set((await ring.published()).map(key => key.kid)), new Set([first, second]))
+    assert.deepEqual(new Set((await ring.listPublicKeys()).map(key => key.kid)), new Set([first, second]))
     time.now += 360_000
     assert.deepEqual(
-      (await ring.published()).map(key => key.kid),
+      (await ring.listPublicKeys()).map(key => key.kid),
       [second],
     )
   })
@@ -58,13 +58,13 @@ describe('createKeyRing', () => {
     const time = { now: 1_000_000 }
     const store = await open()
     const rings = [await ringOn(store, time), await ringOn(store, time)]
-    const kids = () => Promise.all(rings.map(async ring => (await ring.signing()).publicJwk.kid))
+    const kids = () => Promise.all(rings.map(async ring => (await ring.getSigningKey()).publicJwk.kid))
     await kids()
     await makeNextSigningKey(store, seal, { now: time.now, signsFrom: time.now + 8000 })
     time.now += 2500
-    await rings[0]?.signing()
+    await rings[0]?.getSigningKey()
     time.now += 1000
-    await rings[1]?.signing()
+    await rings[1]?.getSigningKey()
     time.now += 4499
     const before = await kids()
     time.now += 1
@@ -80,14 +80,14 @@ describe('createKeyRing', () => {
     await makeFirstSigningKey(store, seal, time.now)
     const options = { store, sealer: seal, clock: () => time.now, publishedForMs: 1, maxAgeMs: 86_400_000 }
     const rings = [createKeyRing(options), createKeyRing(options)]
-    const first = (await rings[0]?.signing())?.publicJwk.kid
+    const first = (await rings[0]?.getSigningKey())?.publicJwk.kid
     time.now += 86_400_000
-    await Promise.all(rings.map(ring => ring.signing()))
+    await Promise.all(rings.map(ring => ring.getSigningKey()))
     const count = async () => (await store.db.selectFrom('signing_key').select('kid').execute()).length
     while ((await count()) < 2) await new Promise(resolve => setImmediate(resolve))
-    assert.equal((await rings[1]?.signing())?.publicJwk.kid, first)
+    assert.equal((await rings[1]?.getSigningKey())?.publicJwk.kid, first)
     time.now += 600_000
-    const kids = await Promise.all(rings.map(async ring => (await ring.signing()).publicJwk.kid))
+    const kids = await Promise.all(rings.map(async ring => (await ring.getSigningKey()).publicJwk.kid))
     assert.notEqual(kids[0], first)
     assert.equal(kids[0], kids[1])
     assert.equal(await count(), 2)
@@ -112,17 +112,17 @@ describe('createKeyRing', () => {
     const time = { now: 1_000_000 }
     const store = await open()
     const ring = await ringOn(store, time)
-    const { kid: leaked } = (await ring.signing()).publicJwk
+    const { kid: leaked } = (await ring.getSigningKey()).publicJwk
     await makeNextSigningKey(store, seal, { now: time.now, signsFrom: time.now + 8000 })
     assert.equal(await withdrawSigningKey(store, seal, { kid: leaked, now: time.now }), true)
     assert.equal(await withdrawSigningKey(store, seal, { kid: leaked, now: time.now }), false)
     time.now += 2000
-    const published = (await ring.published()).map(({ kid }) => kid)
+    const published = (await ring.listPublicKeys()).map(({ kid }) => kid)
     assert.equal(published.includes(leaked), false)
-    const { kid } = (await ring.signing()).publicJwk
+    const { kid } = (await ring.getSigningKey()).publicJwk
     assert.deepEqual([published.length, published.includes(kid)], [2, true])
     time.now += 8000
-    assert.equal((await ring.signing()).publicJwk.kid, kid)
+    assert.equal((await ring.getSigningKey()).publicJwk.kid, kid)
     const kept = await store.db.selectFrom('signing_key').select('kid').execute()
     assert.equal(kept.length, 2, 'the private part is gone too')
   })
@@ -131,30 +131,30 @@ describe('createKeyRing', () => {
     const time = { now: 1_000_000 }
     const store = await open()
     const ring = await ringOn(store, time)
-    const { kid } = (await ring.signing()).publicJwk
+    const { kid } = (await ring.getSigningKey()).publicJwk
     await store.db.schema.alterTable('signing_key').renameTo('elsewhere').execute()
     time.now += 60_000
-    assert.equal((await ring.signing()).publicJwk.kid, kid)
+    assert.equal((await ring.getSigningKey()).publicJwk.kid, kid)
   })
 
   it('rejects when there is no key, or the key was sealed with another secret', async () => {
     const store = await open()
     const options = { store, sealer: seal, clock: () => 1, publishedForMs: 1 }
-    await assert.rejects(createKeyRing(options).signing(), /there is no signing key/)
+    await assert.rejects(createKeyRing(options).getSigningKey(), /there is no signing key/)
     await makeFirstSigningKey(store, createSealer('another'), 1)
-    await assert.rejects(createKeyRing(options).signing(), /Cannot open sealed signing_key/)
+    await assert.rejects(createKeyRing(options).getSigningKey(), /Cannot open sealed signing_key/)
   })
 })
 
 describe('signOwnJwt and verifyOwnJwt', () => {
-  const open = oneStore()
+  const open = openTestStore()
 
   it('makes what jose verifies, and reads back only what our keys signed, of the right kind', async () => {
     const store = await open()
     const seal = createSealer('secret')
     await makeFirstSigningKey(store, seal, 1)
     const ring = createKeyRing({ store, sealer: seal, clock: () => 1, publishedForMs: 1 })
-    const [key, published] = [await ring.signing(), await ring.published()]
+    const [key, published] = [await ring.getSigningKey(), await ring.listPublicKeys()]
     const token = signOwnJwt(key, 'JWT', { sub: 'ü', exp: 1 })
     await jwtVerify(token, await importJWK(key.publicJwk), { currentDate: new Date(0) })
     assert.deepEqual(decodeProtectedHeader(token), { alg: 'RS256', typ: 'JWT', kid: key.publicJwk.kid })

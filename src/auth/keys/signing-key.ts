@@ -4,7 +4,7 @@ import type { Kysely, Transaction } from 'kysely'
 import { computeThumbprint } from '../../jwt/index.ts'
 import type { Schema, Sealer, Store } from '../../store/index.ts'
 
-/** The public part of an RSA key, as it is published (RFC 7517). */
+/** A published RSA key (RFC 7517). */
 export interface PublicJwk {
   readonly kty: 'RSA'
   readonly n: string
@@ -19,15 +19,16 @@ export interface SigningKey {
   readonly privateKey: KeyObject
 }
 
-/** Adds the audit record of a change to its transaction. */
+/** Writes the audit record of a change in its transaction. */
 export type RecordChange = (trx: Transaction<Schema>) => Promise<void>
 
-const sealedFor = (kid: string) => ({ table: 'signing_key', column: 'private_jwk_sealed', row: kid }) as const
+const toSealedCell = (kid: string) =>
+  ({ table: 'signing_key', column: 'private_jwk_sealed', row: kid }) as const
 const generate = promisify(generateKeyPair)
 
 /**
- * Makes the first signing key where there is none. Safe when several instances start at once: they compete for
- * generation 1, and the losers throw their key away.
+ * Creates the first signing key if there is none. Safe if several instances start at once: only one can insert
+ * generation 1, and the others discard their key.
  */
 export async function makeFirstSigningKey(store: Store, sealer: Sealer, now: number): Promise<void> {
   const existing = await store.db.selectFrom('signing_key').select('kid').limit(1).executeTakeFirst()
@@ -35,7 +36,7 @@ export async function makeFirstSigningKey(store: Store, sealer: Sealer, now: num
   await keepFirstSigningKey(store, sealer, await makePrivateKey(), now)
 }
 
-/** Keeps a key as the first one, if none is there yet. */
+/** Stores a key as the first one, if there is none yet. */
 export async function keepFirstSigningKey(
   store: Store,
   sealer: Sealer,
@@ -46,8 +47,8 @@ export async function keepFirstSigningKey(
 }
 
 /**
- * Makes the key after the newest one. It is published at once and signs from `signsFrom` on; from then on the one
- * before is retired. Of several instances that rotate at once one wins. False when another did.
+ * Creates the next key. It is published at once and signs from `signsFrom` on, when the previous key is retired. If
+ * several instances rotate at once, one succeeds and the others get false.
  */
 export async function makeNextSigningKey(
   store: Store,
@@ -61,18 +62,17 @@ export async function makeNextSigningKey(
 ): Promise<boolean> {
   const privateKey = await makePrivateKey()
   return store.db.transaction().execute(async trx => {
-    const generation = (await newestGeneration(trx)) + 1
+    const generation = (await findNewestGeneration(trx)) + 1
     if (after !== undefined && generation !== after + 1) return false
     if (!(await insertKey(trx, sealer, privateKey, { generation, now, signsFrom }))) return false
-    await retireBefore(trx, generation, signsFrom)
+    await retireOlderKeys(trx, generation, signsFrom)
     await record?.(trx)
     return true
   })
 }
 
 /**
- * Takes a key away at once, with its private part, because others may have it. A new one signs from now on. False when
- * there is no such key.
+ * Removes a leaked key at once. A new key signs from now on. False if there is no such key.
  */
 export async function withdrawSigningKey(
   store: Store,
@@ -87,18 +87,18 @@ export async function withdrawSigningKey(
   if (!known) return false
   const privateKey = await makePrivateKey()
   return store.db.transaction().execute(async trx => {
-    const generation = (await newestGeneration(trx)) + 1
+    const generation = (await findNewestGeneration(trx)) + 1
     const { numDeletedRows } = await trx.deleteFrom('signing_key').where('kid', '=', kid).executeTakeFirst()
     if (numDeletedRows === 0n) return false
     if (!(await insertKey(trx, sealer, privateKey, { generation, now, signsFrom: now })))
-      throw new Error('Cannot withdraw key: another rotation came at the same moment')
-    await retireBefore(trx, generation, now)
+      throw new Error('Cannot withdraw key: another rotation happened at the same time')
+    await retireOlderKeys(trx, generation, now)
     await record?.(trx)
     return true
   })
 }
 
-export async function newestGeneration(trx: Kysely<Schema>): Promise<number> {
+export async function findNewestGeneration(trx: Kysely<Schema>): Promise<number> {
   const newest = await trx
     .selectFrom('signing_key')
     .select('generation')
@@ -108,8 +108,8 @@ export async function newestGeneration(trx: Kysely<Schema>): Promise<number> {
   return newest?.generation ?? 0
 }
 
-// One that was to sign later than now never does.
-async function retireBefore(trx: Kysely<Schema>, generation: number, at: number): Promise<void> {
+// Also retires a key that has not signed yet.
+async function retireOlderKeys(trx: Kysely<Schema>, generation: number, at: number): Promise<void> {
   await trx
     .updateTable('signing_key')
     .set({ retired_at: at })
@@ -133,14 +133,14 @@ export async function insertKey(
   }: { readonly generation: number; readonly now: number; readonly signsFrom: number },
 ): Promise<boolean> {
   const jwk = privateKey.export({ format: 'jwk' })
-  const publicJwk = publicPart(jwk)
+  const publicJwk = toPublicJwk(jwk)
   const result = await db
     .insertInto('signing_key')
     .values({
       kid: publicJwk.kid,
       generation,
       public_jwk: JSON.stringify(publicJwk),
-      private_jwk_sealed: sealer.seal(JSON.stringify(jwk), sealedFor(publicJwk.kid)),
+      private_jwk_sealed: sealer.seal(JSON.stringify(jwk), toSealedCell(publicJwk.kid)),
       created_at: now,
       signs_from: signsFrom,
       retired_at: null,
@@ -150,13 +150,13 @@ export async function insertKey(
   return result.numInsertedOrUpdatedRows === 1n
 }
 
-/** Opens the private part. Throws when it was sealed with another secret. */
+/** Decrypts the private key. Throws if it was sealed with another secret. */
 export function openSigningKey(sealed: string, publicJwk: PublicJwk, sealer: Sealer): SigningKey {
-  const jwk: JsonWebKey = JSON.parse(sealer.open(sealed, sealedFor(publicJwk.kid)))
+  const jwk: JsonWebKey = JSON.parse(sealer.open(sealed, toSealedCell(publicJwk.kid)))
   return { publicJwk, privateKey: createPrivateKey({ key: jwk, format: 'jwk' }) }
 }
 
-function publicPart({ n = '', e = '' }: JsonWebKey): PublicJwk {
+function toPublicJwk({ n = '', e = '' }: JsonWebKey): PublicJwk {
   const kid = computeThumbprint({ kty: 'RSA', n, e })
   return { kty: 'RSA', n, e, kid, use: 'sig', alg: 'RS256' }
 }

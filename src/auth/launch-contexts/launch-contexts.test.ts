@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { eachDatabase } from '../../../test/support/databases.ts'
-import { AuthHouse, answerOf } from '../testing/auth-house.ts'
-import { addBackEnd, backEndToken } from '../testing/back-end.ts'
-import { oneStore } from '../testing/one-store.ts'
+import { addBackend, requestBackendToken } from '../testing/backend.ts'
+import { readAnswer, TestAuthServer } from '../testing/test-auth-server.ts'
+import { openTestStore } from '../testing/test-store.ts'
 
 const SCOPE = '__launch-contexts.c'
 const ORDER = { client_id: 'sallyport-app', username: 'clinician', patient: 'juniper' }
 
-async function order(house: AuthHouse, body: unknown, token?: string) {
-  const bearer = token ?? (await backEndToken(house, 'ehr', SCOPE))
+async function order(house: TestAuthServer, body: unknown, token?: string) {
+  const bearer = token ?? (await requestBackendToken(house, 'ehr', SCOPE))
   return house.app.inject({
     method: 'POST',
     url: '/launch-contexts',
@@ -23,10 +23,10 @@ async function order(house: AuthHouse, body: unknown, token?: string) {
 
 eachDatabase((_name, open) => {
   describe('POST /launch-contexts', () => {
-    let house: AuthHouse
+    let house: TestAuthServer
     before(async () => {
-      house = await AuthHouse.open(await open())
-      await addBackEnd(house, 'ehr', `${SCOPE} system/*.rs`)
+      house = await TestAuthServer.open(await open())
+      await addBackend(house, 'ehr', `${SCOPE} system/*.rs`)
     })
 
     it('gives a launch that the named user finishes, with all of its context', async () => {
@@ -50,7 +50,7 @@ eachDatabase((_name, open) => {
       const iss = encodeURIComponent('http://localhost:8080/fhir')
       assert.equal(launch_url, `http://localhost:8081/launch?iss=${iss}&launch=${launch}`)
       const visitor = await house.loggedIn()
-      const { code = '' } = answerOf(await house.authorize(visitor, { launch }))
+      const { code = '' } = readAnswer(await house.authorize(visitor, { launch }))
       const tokens = (await house.exchange(code)).json()
       const { patient, encounter, need_patient_banner, intent, tenant } = tokens
       assert.deepEqual(
@@ -65,18 +65,18 @@ eachDatabase((_name, open) => {
     it('is for that user alone', async () => {
       await house.addClinician('colleague')
       const { launch } = (await order(house, ORDER)).json()
-      const other = answerOf(await house.authorize(await house.loggedIn('colleague'), { launch }))
+      const other = readAnswer(await house.authorize(await house.loggedIn('colleague'), { launch }))
       assert.equal(other.error, 'invalid_request')
     })
   })
 })
 
 describe('POST /launch-contexts', () => {
-  const open = oneStore()
-  let house: AuthHouse
+  const open = openTestStore()
+  let house: TestAuthServer
   before(async () => {
-    house = await AuthHouse.open(await open())
-    await addBackEnd(house, 'ehr', `${SCOPE} system/*.rs`)
+    house = await TestAuthServer.open(await open())
+    await addBackend(house, 'ehr', `${SCOPE} system/*.rs`)
     await house.addClient({ client_id: 'silent', launch_url: null })
     await house.addClinician('gone')
     await house.store.db
@@ -89,7 +89,7 @@ describe('POST /launch-contexts', () => {
   it('wants a token of a back end with its scope', async () => {
     const visitor = await house.loggedIn()
     const user = (await house.exchange(await house.code(visitor))).json().access_token
-    const reader = await backEndToken(house, 'ehr', 'system/*.rs')
+    const reader = await requestBackendToken(house, 'ehr', 'system/*.rs')
     for (const [token, status, error] of [
       ['', 401, undefined],
       ['nonsense', 401, 'invalid_token'],
@@ -106,7 +106,7 @@ describe('POST /launch-contexts', () => {
   })
 
   it('ends with the token', async () => {
-    const token = await backEndToken(house, 'ehr', SCOPE)
+    const token = await requestBackendToken(house, 'ehr', SCOPE)
     house.time.now += 301_000
     assert.equal((await order(house, ORDER, token)).statusCode, 401)
   })
@@ -173,7 +173,7 @@ describe('POST /launch-contexts', () => {
 
   it('reads JSON, never a form', async () => {
     const response = await house.visitor().post('/launch-contexts', ORDER, {
-      authorization: `Bearer ${await backEndToken(house, 'ehr', SCOPE)}`,
+      authorization: `Bearer ${await requestBackendToken(house, 'ehr', SCOPE)}`,
     })
     assert.equal(response.statusCode, 400)
     assert.equal(response.json().error, 'invalid_request')

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { readBearer, sendBearerFault } from '../access/bearer.ts'
+import { authenticateBearer, sendBearerError } from '../access/bearer-token.ts'
 import { auditEvent } from '../audit.ts'
-import { readJson, sendRefused } from '../client/request.ts'
-import { type Clinician, clinicianOf } from '../clinician/clinician.ts'
+import { readJson, sendOAuthError } from '../client/request.ts'
+import { type Clinician, toClinician } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { hasScope } from '../grant/grant.ts'
 import {
@@ -14,9 +14,9 @@ import {
 } from '../launch/prepare.ts'
 import { LIFETIME } from '../lifetimes.ts'
 import { paths } from '../paths.ts'
-import { fhirReader } from '../portal/fhir-reader.ts'
+import { createFhirReader } from '../portal/fhir-reader.ts'
 import { Refusal } from '../refusal.ts'
-import { type LaunchOrder, readLaunchOrder } from './read-body.ts'
+import { type LaunchContextRequest, readLaunchContextRequest } from './read-request.ts'
 
 const SCOPE = '__launch-contexts.c'
 
@@ -26,21 +26,24 @@ type Problem =
   | { readonly kind: 'unknown-user' }
 
 /**
- * `POST /launch-contexts`: a real EHR in the portal's place. Its back end says which user opens which app for whom, and
- * sends that user's browser to the `launch_url` that it gets. The user logs in here as ever: the launch is theirs alone.
+ * `POST /launch-contexts`: an EHR creates a launch instead of the portal. Its backend names the user, the app and the
+ * patient, and sends the user's browser to the returned `launch_url`. The user still logs in here, and only this user can
+ * use the launch.
  */
-export function launchContextRoutes(app: FastifyInstance, context: AuthContext): void {
+export function addLaunchContextRoutes(app: FastifyInstance, context: AuthContext): void {
   app.post(paths.launchContexts, async (request, reply) => {
-    const bearer = await readBearer(context, request.headers.authorization)
-    if (typeof bearer === 'string') return sendBearerFault(reply, bearer, SCOPE)
+    const bearer = await authenticateBearer(context, request.headers.authorization)
+    if (typeof bearer === 'string') return sendBearerError(reply, bearer, SCOPE)
     if (bearer.grant || !hasScope(bearer.scope, SCOPE))
-      return sendBearerFault(reply, 'insufficient-scope', SCOPE)
+      return sendBearerError(reply, 'insufficient-scope', SCOPE)
     const json = readJson(request)
-    if (json instanceof Refusal) return sendRefused(request, reply, json)
-    const order = readLaunchOrder(json.body)
+    if (json instanceof Refusal) return sendOAuthError(request, reply, json)
+    const launchRequest = readLaunchContextRequest(json.body)
     const result: ReadyLaunch | Problem =
-      typeof order === 'string' ? { kind: 'bad-body', fault: order } : await carryOut(context, order)
-    const event = { ...eventOf(result), subject: bearer.clientId }
+      typeof launchRequest === 'string'
+        ? { kind: 'bad-body', fault: launchRequest }
+        : await prepareForUser(context, launchRequest)
+    const event = { ...describeEvent(result), subject: bearer.clientId }
     if (result.kind === 'ready')
       return sendLaunch(
         reply,
@@ -51,13 +54,13 @@ export function launchContextRoutes(app: FastifyInstance, context: AuthContext):
   })
 }
 
-async function carryOut(
+async function prepareForUser(
   context: AuthContext,
-  { username, wish }: LaunchOrder,
+  { username, launch }: LaunchContextRequest,
 ): Promise<ReadyLaunch | Problem> {
   const clinician = await findClinician(context, username)
   if (!clinician) return { kind: 'unknown-user' }
-  return prepareLaunch(context, clinician, await fhirReader(context, clinician), wish)
+  return prepareLaunch(context, clinician, await createFhirReader(context, clinician), launch)
 }
 
 async function findClinician({ store }: AuthContext, username: string): Promise<Clinician | undefined> {
@@ -67,10 +70,10 @@ async function findClinician({ store }: AuthContext, username: string): Promise<
     .where('username', '=', username)
     .where('disabled', '=', false)
     .executeTakeFirst()
-  return row && clinicianOf(row)
+  return row && toClinician(row)
 }
 
-function sendLaunch(reply: FastifyReply, { token, address }: IssuedLaunch): FastifyReply {
+function sendLaunch(reply: FastifyReply, { token, url: address }: IssuedLaunch): FastifyReply {
   return reply.code(201).send({
     launch: token,
     launch_url: address,
@@ -79,22 +82,22 @@ function sendLaunch(reply: FastifyReply, { token, address }: IssuedLaunch): Fast
 }
 
 function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
-  const { status, error, text } = wordsOf(problem)
+  const { status, error, text } = describeProblem(problem)
   if (status === 503) reply.header('retry-after', '2')
   return reply.code(status).send({ error, error_description: text })
 }
 
-function eventOf(result: ReadyLaunch | Problem) {
+function describeEvent(result: ReadyLaunch | Problem) {
   if (result.kind !== 'ready') {
-    const { status, text } = wordsOf(result)
+    const { status, text } = describeProblem(result)
     return { kind: 'launch', allowed: status === 503, status, reason: text } as const
   }
   const { patientId, clientId, id } = result.launch
   return { kind: 'launch', status: 201, patient: patientId, client: clientId, launch: id } as const
 }
 
-/** An error in the form of RFC 6749, 5.2; what is not there is 404, as in the portal. */
-function wordsOf(problem: Problem) {
+/** Errors have the format of RFC 6749, 5.2. */
+function describeProblem(problem: Problem) {
   switch (problem.kind) {
     case 'bad-body':
     case 'bad-options':
@@ -103,18 +106,26 @@ function wordsOf(problem: Problem) {
     case 'no-patient':
       return { status: 400, error: 'invalid_request', text: 'The body cannot be read.' }
     case 'unknown-user':
-      return { status: 400, error: 'invalid_request', text: 'There is no such username.' }
+      return { status: 400, error: 'invalid_request', text: 'The username is unknown.' }
     case 'unknown-app':
       return {
         status: 400,
         error: 'invalid_request',
-        text: 'There is no such client_id with a launch address.',
+        text: 'The client_id is unknown or has no launch URL.',
       }
     case 'unknown-patient':
-      return { status: 404, error: 'not_found', text: 'There is no such patient for this user.' }
+      return {
+        status: 404,
+        error: 'not_found',
+        text: 'The patient does not exist, or this user may not see it.',
+      }
     case 'unknown-encounter':
-      return { status: 404, error: 'not_found', text: 'There is no such encounter of this patient.' }
-    case 'away':
-      return { status: 503, error: 'temporarily_unavailable', text: 'The FHIR server does not answer.' }
+      return {
+        status: 404,
+        error: 'not_found',
+        text: 'The encounter does not exist, or belongs to another patient.',
+      }
+    case 'unavailable':
+      return { status: 503, error: 'temporarily_unavailable', text: 'The FHIR server is unreachable.' }
   }
 }

@@ -2,22 +2,22 @@ import type { Kysely } from 'kysely'
 import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
 import { LIFETIME } from '../lifetimes.ts'
 import { Refusal } from '../refusal.ts'
-import type { FurtherContext } from './further-context.ts'
+import type { ExtraContext } from './extra-context.ts'
 
-/** What a launch is about and whom it is for (service.md 2.1). */
+/** The context of a launch, and the client and user that may use it. */
 export interface Launch {
   readonly patientId: string
   readonly encounterId: string | undefined
   readonly needPatientBanner: boolean
-  readonly further: FurtherContext
+  readonly extraContext: ExtraContext
   readonly clientId: string
   readonly clinicianUsername: string
   readonly fhirBaseUrl: string
-  /** Names the launch in the audit trail; becomes the id of the grant. */
+  /** Identifies the launch in the audit trail, and becomes the id of the grant. */
   readonly id: string
 }
 
-/** Makes a launch token: 32 random bytes, of which only the SHA-256 is stored, good for 5 minutes (service.md 8). */
+/** Creates a launch token of 32 random bytes, valid for 5 minutes. Only its SHA-256 is stored. */
 export async function createLaunchToken(db: Kysely<Schema>, launch: Launch, now: number): Promise<string> {
   const token = createRandomToken()
   await db
@@ -31,7 +31,7 @@ export async function createLaunchToken(db: Kysely<Schema>, launch: Launch, now:
       clinician_username: launch.clinicianUsername,
       fhir_base_url: launch.fhirBaseUrl,
       launch_id: launch.id,
-      context: Object.keys(launch.further).length === 0 ? null : JSON.stringify(launch.further),
+      context: Object.keys(launch.extraContext).length === 0 ? null : JSON.stringify(launch.extraContext),
       created_at: now,
       expires_at: now + LIFETIME.launchToken,
       used_at: null,
@@ -56,7 +56,7 @@ export async function findLaunch(db: Kysely<Schema>, tokenHash: string): Promise
       patientId: row.patient_id,
       encounterId: row.encounter_id ?? undefined,
       needPatientBanner: row.need_patient_banner,
-      further: row.context === null ? {} : JSON.parse(row.context),
+      extraContext: row.context === null ? {} : JSON.parse(row.context),
       clientId: row.client_id,
       clinicianUsername: row.clinician_username,
       fhirBaseUrl: row.fhir_base_url,
@@ -67,7 +67,7 @@ export async function findLaunch(db: Kysely<Schema>, tokenHash: string): Promise
   )
 }
 
-/** Uses it up by compare-and-set: of any number of attempts one is told `true`. */
+/** Uses up the token by compare-and-set: only one of several attempts gets `true`. */
 export async function consumeLaunchToken(db: Kysely<Schema>, hash: string, now: number): Promise<boolean> {
   const result = await db
     .updateTable('launch_token')
@@ -78,10 +78,10 @@ export async function consumeLaunchToken(db: Kysely<Schema>, hash: string, now: 
   return result.numUpdatedRows === 1n
 }
 
-/** A launch that cannot be used, in words for the app; `detail` tells our log which of the reasons it was. */
-export function launchRefused(reason: 'unknown' | 'foreign' | 'expired' | 'used'): Refusal {
+/** The `detail` for the log has the exact reason. */
+export function refuseLaunch(reason: 'unknown' | 'foreign' | 'expired' | 'used'): Refusal {
   switch (reason) {
-    // One text for both, so that a stolen token tells nothing about whose it is.
+    // One text for both, so that a stolen token does not reveal whose it is.
     case 'unknown':
     case 'foreign':
       return new Refusal('invalid_request', 'The launch is not known for this app and user.', {

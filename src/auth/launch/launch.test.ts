@@ -3,17 +3,17 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { before, describe, it } from 'node:test'
 import { styleJson } from '../style/smart-style.ts'
-import { AuthHouse, answerOf } from '../testing/auth-house.ts'
-import { oneStore } from '../testing/one-store.ts'
-import type { Visitor } from '../testing/visitor.ts'
-import { launchAddress } from './prepare.ts'
+import { readAnswer, TestAuthServer } from '../testing/test-auth-server.ts'
+import type { TestBrowser } from '../testing/test-browser.ts'
+import { openTestStore } from '../testing/test-store.ts'
+import { buildLaunchUrl } from './prepare.ts'
 
 describe('POST /portal/launch', () => {
-  const open = oneStore()
-  let house: AuthHouse
-  let visitor: Visitor
+  const open = openTestStore()
+  let house: TestAuthServer
+  let visitor: TestBrowser
   before(async () => {
-    house = await AuthHouse.open(await open())
+    house = await TestAuthServer.open(await open())
     visitor = await house.loggedIn()
     await house.addClient({ client_id: 'helio', launch_url: 'https://helio.example/launch?tenant=a%20b' })
     await house.addClient({ client_id: 'backend', launch_url: null })
@@ -94,12 +94,12 @@ describe('POST /portal/launch', () => {
     const response = await visitor.post('/portal/launch', { patientId: 'juniper' })
     house.fhir.fail(undefined)
     assert.equal(response.statusCode, 502)
-    assert.match(response.body, /Patient records cannot be reached/)
+    assert.match(response.body, /Patient records are unavailable/)
   })
 
   it('reads the launch address and banner from the settings', async () => {
     const settings = { smartClientLaunchUrl: 'https://ehr.example/app', defaultNeedPatientBanner: false }
-    const other = await AuthHouse.open(await open(), { settings })
+    const other = await TestAuthServer.open(await open(), { settings })
     const response = await (await other.loggedIn()).post('/portal/launch', { patientId: 'juniper' })
     assert.ok(response.headers.location?.startsWith('https://ehr.example/app?iss='))
     const row = await other.store.db
@@ -111,7 +111,7 @@ describe('POST /portal/launch', () => {
 
   it('launches the default client that the setting names, at its own address or the set one', async () => {
     const settings = { defaultClientId: 'mine' }
-    const other = await AuthHouse.open(await open(), { settings })
+    const other = await TestAuthServer.open(await open(), { settings })
     await other.addClient({ client_id: 'mine', launch_url: null })
     const browser = await other.loggedIn()
     const launch = () => browser.post('/portal/launch', { patientId: 'juniper' })
@@ -132,21 +132,21 @@ describe('launchAddress', () => {
     ['https://a.example/#/l', 'https://a.example/?iss=I&launch=T#/l'],
   ]
   for (const [launchUrl, address] of rows)
-    it(`makes ${address} of ${launchUrl}`, () => assert.equal(launchAddress(launchUrl, 'I', 'T'), address))
+    it(`makes ${address} of ${launchUrl}`, () => assert.equal(buildLaunchUrl(launchUrl, 'I', 'T'), address))
 })
 
 describe('more options of POST /portal/launch', () => {
-  const open = oneStore()
-  let house: AuthHouse
-  let visitor: Visitor
+  const open = openTestStore()
+  let house: TestAuthServer
+  let visitor: TestBrowser
   before(async () => {
-    house = await AuthHouse.open(await open())
+    house = await TestAuthServer.open(await open())
     visitor = await house.loggedIn()
   })
 
   async function contextOf(form: Readonly<Record<string, string>>) {
     const launch = await house.launch(visitor, form)
-    const { code = '' } = answerOf(await house.authorize(visitor, { launch }))
+    const { code = '' } = readAnswer(await house.authorize(visitor, { launch }))
     const { need_patient_banner, intent, tenant, fhirContext } = (await house.exchange(code)).json()
     return { need_patient_banner, intent, tenant, fhirContext }
   }
@@ -186,16 +186,16 @@ describe('more options of POST /portal/launch', () => {
     it(`refuse ${what}, with words`, async () => {
       const response = await visitor.post('/portal/launch', { patientId: 'juniper', ...form })
       assert.equal(response.statusCode, 400)
-      assert.match(response.body, /These options cannot be used/)
+      assert.match(response.body, /Invalid options/)
     })
   }
 })
 
 describe('smart_style_url', () => {
-  const open = oneStore()
-  let house: AuthHouse
+  const open = openTestStore()
+  let house: TestAuthServer
   before(async () => {
-    house = await AuthHouse.open(await open())
+    house = await TestAuthServer.open(await open())
   })
 
   it('names the style in every EHR launch, at an address that changes with its content', async () => {

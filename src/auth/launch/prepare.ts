@@ -5,20 +5,19 @@ import type { Schema } from '../../store/index.ts'
 import type { Clinician } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { findApp } from '../portal/apps.ts'
-import { encounterOf } from '../portal/encounters.ts'
+import { toEncounter } from '../portal/encounters.ts'
 import type { FhirReader } from '../portal/fhir-reader.ts'
-import type { Away } from '../portal/patients.ts'
+import type { Unavailable } from '../portal/patients.ts'
 import { createLaunchToken, type Launch } from './launch-token.ts'
 import type { LaunchOptions } from './read-options.ts'
 
-/** What the launch form asks for. */
-export interface LaunchWish {
+export interface LaunchRequest {
   readonly patientId: string | undefined
   readonly encounterId: string | undefined
-  /** Another app than the default one. */
+  /** The app, if it is not the default one. */
   readonly clientId: string | undefined
   readonly repeated: boolean
-  /** What was added to it, or what is wrong with that. */
+  /** A string says what is wrong with the options. */
   readonly options: LaunchOptions | string
 }
 
@@ -32,22 +31,21 @@ export type LaunchProblem =
 export type SubjectProblem =
   | { readonly kind: 'unknown-patient' }
   | { readonly kind: 'unknown-encounter' }
-  | Away
+  | Unavailable
 
-/** A launch that may be issued. */
 export interface ReadyLaunch {
   readonly kind: 'ready'
   readonly launch: Launch
   readonly launchUrl: string
 }
 
-/** The launch token, and where it takes the browser. */
+/** The launch token, and the URL that the browser goes to. */
 export interface IssuedLaunch {
   readonly token: string
-  readonly address: string
+  readonly url: string
 }
 
-/** Makes the launch token in one transaction with the audit record of the launch. */
+/** Creates the launch token and its audit record in one transaction. */
 export function issueLaunch(
   { store, clock }: AuthContext,
   { launch, launchUrl }: ReadyLaunch,
@@ -56,16 +54,16 @@ export function issueLaunch(
   return store.db.transaction().execute(async trx => {
     const token = await createLaunchToken(trx, launch, clock())
     await record(trx)
-    return { token, address: launchAddress(launchUrl, launch.fhirBaseUrl, token) }
+    return { token, url: buildLaunchUrl(launchUrl, launch.fhirBaseUrl, token) }
   })
 }
 
-/** Checks the wish against the FHIR server, as this clinician sees it. */
+/** Checks a launch request against the FHIR server with this clinician's access. */
 export async function prepareLaunch(
   context: AuthContext,
   clinician: Clinician,
   read: FhirReader,
-  { patientId, encounterId, clientId, repeated, options }: LaunchWish,
+  { patientId, encounterId, clientId, repeated, options }: LaunchRequest,
 ): Promise<ReadyLaunch | LaunchProblem> {
   if (repeated) return { kind: 'unreadable' }
   if (patientId === undefined) return { kind: 'no-patient' }
@@ -79,7 +77,7 @@ export async function prepareLaunch(
     patientId,
     encounterId,
     needPatientBanner: options.needPatientBanner ?? defaultNeedPatientBanner,
-    further: options.further,
+    extraContext: options.extraContext,
     clientId: app.client.id,
     clinicianUsername: clinician.username,
     fhirBaseUrl,
@@ -88,7 +86,7 @@ export async function prepareLaunch(
   return { kind: 'ready', launch, launchUrl: app.launchUrl }
 }
 
-/** Whether the patient is there and the encounter is theirs, as a clinician sees it. */
+/** Checks that the clinician can see the patient and that the encounter belongs to the patient. */
 export async function checkSubject(
   context: AuthContext,
   read: FhirReader,
@@ -103,7 +101,7 @@ export async function checkSubject(
 async function checkPatient(read: FhirReader, patientId: string): Promise<SubjectProblem | undefined> {
   if (!isId(patientId)) return { kind: 'unknown-patient' }
   const answer = await read(`Patient/${patientId}`)
-  if (answer.kind === 'away') return answer
+  if (answer.kind === 'unavailable') return answer
   const found = answer.kind === 'found' && answer.resource.resourceType === 'Patient'
   return found && answer.resource.id === patientId ? undefined : { kind: 'unknown-patient' }
 }
@@ -116,18 +114,18 @@ async function checkEncounter(
 ): Promise<SubjectProblem | undefined> {
   if (!isId(encounterId)) return { kind: 'unknown-encounter' }
   const answer = await read(`Encounter/${encounterId}`)
-  if (answer.kind === 'away') return answer
+  if (answer.kind === 'unavailable') return answer
   const isOfPatient =
     answer.kind === 'found' &&
     answer.resource.resourceType === 'Encounter' &&
-    encounterOf(answer.resource, settings.fhirBaseUrl).patientId === patientId
+    toEncounter(answer.resource, settings.fhirBaseUrl).patientId === patientId
   return isOfPatient ? undefined : { kind: 'unknown-encounter' }
 }
 
-/** `{client_launch_url}?iss=…&launch=…`; a launch URL that has a query keeps it (contract 4). */
-export function launchAddress(launchUrl: string, fhirBaseUrl: string, token: string): string {
-  const [address = '', ...fragment] = launchUrl.split('#')
+/** `{launch_url}?iss=…&launch=…`; a query or fragment of the launch URL is kept. */
+export function buildLaunchUrl(launchUrl: string, fhirBaseUrl: string, token: string): string {
+  const [url = '', ...fragment] = launchUrl.split('#')
   const query = `iss=${encodeURIComponent(fhirBaseUrl)}&launch=${encodeURIComponent(token)}`
   const end = fragment.length === 0 ? '' : `#${fragment.join('#')}`
-  return `${address}${address.includes('?') ? '&' : '?'}${query}${end}`
+  return `${url}${url.includes('?') ? '&' : '?'}${query}${end}`
 }

@@ -1,16 +1,16 @@
 import { findJsonExcess } from '../../fhir/index.ts'
 import { LIMITS } from '../limits.ts'
 import type { Parameters } from '../parameters.ts'
-import { type FurtherContext, isShortText, readFhirContext } from './further-context.ts'
+import { type ExtraContext, isShortText, readFhirContext } from './extra-context.ts'
 
-/** What "More options" of the launch form adds. */
+/** "More options" of the launch form. */
 export interface LaunchOptions {
-  /** Undefined: as it is set for all launches. */
+  /** Undefined: the setting decides. */
   readonly needPatientBanner: boolean | undefined
-  readonly further: FurtherContext
+  readonly extraContext: ExtraContext
 }
 
-/** The options of a form, or what is wrong with them. */
+/** Reads the options of a form, or says what is wrong with them. */
 export function readOptions(form: Parameters): LaunchOptions | string {
   const banner = form.get('needPatientBanner')
   if (banner !== undefined && banner !== 'true' && banner !== 'false')
@@ -20,11 +20,11 @@ export function readOptions(form: Parameters): LaunchOptions | string {
     return `The intent is longer than ${LIMITS.contextTextCharacters} characters`
   if (tenant !== undefined && !isShortText(tenant))
     return `The tenant is longer than ${LIMITS.contextTextCharacters} characters`
-  const fhirContext = readFhirContext(itemsOf(form.get('fhirContext') ?? ''))
+  const fhirContext = readFhirContext(readItems(form.get('fhirContext') ?? ''))
   if (typeof fhirContext === 'string') return fhirContext
   return {
     needPatientBanner: banner === undefined ? undefined : banner === 'true',
-    further: {
+    extraContext: {
       ...(intent === undefined ? {} : { intent }),
       ...(tenant === undefined ? {} : { tenant }),
       ...(fhirContext.length === 0 ? {} : { fhirContext }),
@@ -32,14 +32,14 @@ export function readOptions(form: Parameters): LaunchOptions | string {
   }
 }
 
-/** A reference a line; or the JSON array itself, for roles, canonicals and identifiers. */
-function itemsOf(text: string): unknown {
-  if (text.trimStart().startsWith('[')) return parsed(text)
+/** One reference per line, or the JSON array itself, for roles, canonicals and identifiers. */
+function readItems(text: string): unknown {
+  if (text.trimStart().startsWith('[')) return parseJson(text)
   const lines = text.split(/[\r\n]+/).map(line => line.trim())
   return lines.filter(line => line !== '').map(reference => ({ reference }))
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return findJsonExcess(text) ? undefined : JSON.parse(text)
   } catch {

@@ -3,33 +3,32 @@ import type { Schema, Store } from '../../store/index.ts'
 import { networkOf } from '../../web/index.ts'
 import type { Clinician } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
-import { failureCounter } from './failures.ts'
+import { createFailureCounter } from './failures.ts'
 
 export interface Attempt {
   readonly username: string
   readonly password: string
-  /** Where it comes from. */
+  /** The IP address of the browser. */
   readonly address: string
 }
 
-/** Counts the failure, or forgets those before a success. */
+/** Stores a failure, or deletes the failures before a success. */
 type Keep = (trx: Transaction<Schema>) => Promise<void>
 
-/** A login that is refused. What counts as a failure is to be kept. */
+/** A refused login. The caller must run `keep`. */
 export type RefusedAttempt =
-  /** Username or password: which of the two is nobody's business. */
+  /** Whether the username or the password was wrong is not disclosed. */
   | { readonly kind: 'wrong'; readonly keep: Keep }
   | { readonly kind: 'too-many'; readonly retryAfterSeconds: number; readonly keep?: Keep }
 
-/** What comes of a login attempt. */
 export type AttemptResult =
   | { readonly kind: 'right'; readonly clinician: Pick<Clinician, 'id' | 'fhirUserId'>; readonly keep: Keep }
   | RefusedAttempt
 
 /**
- * Looks at one attempt. Failures are counted before the password is compared, which saves the work, and again after. A
- * refusal is recorded at once, though its answer may have to wait: however many guesses come at the same moment, none
- * succeeds beyond the limit. A success changes nothing yet: what follows from it is kept together with its audit record.
+ * Checks one attempt. Failures are counted before the password is compared, to save the work, and again afterwards. A
+ * refusal is recorded at once, though its response may have to wait, so that simultaneous guesses cannot exceed the limit.
+ * A success changes nothing yet: the caller stores it together with its audit record.
  */
 export async function tryLogin(
   { store, settings, clock, checkPassword }: LoginContext,
@@ -37,15 +36,15 @@ export async function tryLogin(
   record: (refused: RefusedAttempt) => Promise<void>,
 ): Promise<AttemptResult> {
   const network = networkOf(address)
-  const limit = (count: number) => ({ count, withinSeconds: settings.loginFailureWindowSeconds })
-  const ofUsername = failureCounter(store, limit(settings.loginFailureLimit), [username, network])
-  const ofNetwork = failureCounter(store, limit(settings.loginFailureLimitPerAddress), [network])
-  const waitFor = async () => Math.max(await ofUsername.wait(clock()), await ofNetwork.wait(clock()))
+  const makeLimit = (count: number) => ({ count, withinSeconds: settings.loginFailureWindowSeconds })
+  const ofUsername = createFailureCounter(store, makeLimit(settings.loginFailureLimit), [username, network])
+  const ofNetwork = createFailureCounter(store, makeLimit(settings.loginFailureLimitPerAddress), [network])
+  const computeWait = async () => Math.max(await ofUsername.wait(clock()), await ofNetwork.wait(clock()))
   const refuse = async (refused: RefusedAttempt) => {
     await record(refused)
     return refused
   }
-  const before = await waitFor()
+  const before = await computeWait()
   if (before > 0) return refuse({ kind: 'too-many', retryAfterSeconds: before })
   const clinician = await findByUsername(store, username)
   const attempt = {
@@ -55,7 +54,7 @@ export async function tryLogin(
   }
   return checkPassword<AttemptResult>(attempt, async result => {
     if (result.kind === 'busy') return refuse({ kind: 'too-many', retryAfterSeconds: BUSY_SECONDS })
-    const wait = await waitFor()
+    const wait = await computeWait()
     if (wait > 0) return refuse({ kind: 'too-many', retryAfterSeconds: wait })
     if (result.kind === 'right' && clinician)
       return {
@@ -82,7 +81,7 @@ type LoginContext = Pick<AuthContext, 'store' | 'settings' | 'clock' | 'checkPas
 
 const BUSY_SECONDS = 5
 
-/** Unless the password was changed meanwhile. */
+/** Does nothing if the password was changed meanwhile. */
 async function replaceHash(
   trx: Transaction<Schema>,
   { id, password_hash }: { readonly id: string; readonly password_hash: string },

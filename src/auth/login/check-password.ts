@@ -2,15 +2,15 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { createCachedFetch } from '../../cache/index.ts'
 import type { Store } from '../../store/index.ts'
-import { costOf, hashPassword, isPasswordOf, PASSWORD_COST } from '../clinician/password.ts'
+import { hashPassword, isPasswordOf, PASSWORD_COST, readCost } from '../clinician/password.ts'
 import { LIMITS } from '../limits.ts'
 import { PasswordQueue } from './password-queue.ts'
 
 export interface PasswordAttempt {
-  /** The stored hash, or undefined when there is no such username. */
+  /** The stored hash; undefined for an unknown username. */
   readonly passwordHash: string | undefined
   readonly password: string
-  /** Whether the login may succeed at all. */
+  /** Whether the account is enabled. */
   readonly enabled: boolean
   readonly username: string
   readonly network: string
@@ -18,33 +18,32 @@ export interface PasswordAttempt {
 
 export type PasswordResult =
   | {
-      readonly kind: 'right' /** To be stored in place of a cheaper one. */
+      readonly kind: 'right' /** Replaces a cheaper hash. */
       readonly newHash: string | undefined
     }
   | {
-      readonly kind: 'wrong' /** Whether there is no room for it to wait. */
+      readonly kind: 'wrong' /** Whether the response cannot be queued. */
       readonly queueIsFull: boolean
     }
-  /** Too many attempts of this sender are waiting: nothing was compared. */
+  /** Too many attempts of this sender are waiting; the password was not compared. */
   | { readonly kind: 'busy' }
 
 /**
- * Compares a password and has the result settled before another attempt is looked at, so that guesses of one moment count.
- * Resolves with what it was settled to, when that may be told.
+ * Compares a password and settles the result before the next attempt, so that simultaneous guesses are counted.
+ * Resolves when the result may be disclosed.
  */
 export type CheckPassword = <Settled extends { readonly kind: string }>(
   attempt: PasswordAttempt,
   settle: (result: PasswordResult) => Promise<Settled>,
 ) => Promise<Settled>
 
-/** The most costly hash that others are made to look like. Beyond it a comparison takes many seconds. */
-const COSTLIEST = 14
+/** Comparisons are made to look as expensive as the highest stored cost, up to this one, which takes seconds. */
+const HIGHEST_COST = 14
 const COST_KEPT_MS = 60_000
 
 /**
- * Compares passwords, a few at a time. A right one is answered as soon as possible. Every other answer takes its turn
- * in one queue and costs as much as the costliest stored hash, so that neither the queue nor the hash tells whether a
- * username exists.
+ * Compares passwords, a few at a time. The response to a correct one is sent as soon as possible. All others wait in one
+ * queue and cost as much as the most expensive stored hash, so that timing does not reveal whether a username exists.
  */
 export function createPasswordCheck({
   store,
@@ -53,40 +52,40 @@ export function createPasswordCheck({
 }: {
   readonly store: Store
   readonly clock: () => number
-  /** Of the hashes that are made. */
+  /** The cost of new hashes. */
   readonly cost?: number | undefined
 }): CheckPassword {
   const queue = new PasswordQueue({ atOnce: LIMITS.passwordsAtOnce, longest: LIMITS.loginsWaiting })
   const waiting = new Map<string, number>()
   let lastMs = 0
 
-  const costliest = createCachedFetch({
+  const highestCost = createCachedFetch({
     clock,
-    fetch: async () => ({ value: (await costliestStored(store)) ?? cost, freshForMs: COST_KEPT_MS }),
+    fetch: async () => ({ value: (await findHighestCost(store)) ?? cost, freshForMs: COST_KEPT_MS }),
   })
 
   async function compare({ passwordHash, password, enabled }: PasswordAttempt): Promise<PasswordResult> {
     const start = performance.now()
-    const target = await costliest.get('cost')
+    const target = await highestCost.get('cost')
     const isRight = await isPasswordOf(passwordHash, password, target)
     lastMs = performance.now() - start
     if (!isRight || !enabled) return { kind: 'wrong', queueIsFull: queue.isFull }
-    const own = costOf(passwordHash) ?? target
+    const own = readCost(passwordHash) ?? target
     const wanted = Math.max(cost, target)
     return { kind: 'right', newHash: own < wanted ? await hashPassword(password, wanted) : undefined }
   }
 
   const check: CheckPassword = async (attempt, settle) => {
     const { passwordHash, username, network } = attempt
-    const look = async () => settle(await compare(attempt))
+    const compareAndSettle = async () => settle(await compare(attempt))
     if (passwordHash !== undefined) {
-      // By username first: guesses at one from many networks keep nobody else waiting.
-      const settled = await queue.run({ sender: [username, network], first: true }, look)
+      // By username first, so that guesses at one user from many networks do not delay others.
+      const settled = await queue.run({ sender: [username, network], first: true }, compareAndSettle)
       if (settled.kind === 'right' || queue.isFull) return settled
       return queue.run({ sender: [network], first: false }, async () => settled)
     }
-    if (!queue.isFull) return queue.run({ sender: [network], first: false }, look)
-    // As long as it takes to find out that a password is wrong.
+    if (!queue.isFull) return queue.run({ sender: [network], first: false }, compareAndSettle)
+    // As long as a comparison takes.
     await pause(lastMs)
     return settle({ kind: 'wrong', queueIsFull: true })
   }
@@ -106,11 +105,11 @@ export function createPasswordCheck({
   }
 }
 
-async function costliestStored({ db }: Store): Promise<number | undefined> {
+async function findHighestCost({ db }: Store): Promise<number | undefined> {
   const { cost } = await db
     .selectFrom('clinician')
     .select(sql<string | null>`max(substr(password_hash, 5, 2))`.as('cost'))
     .where('password_hash', 'like', '$2_$__$%')
     .executeTakeFirstOrThrow()
-  return cost === null ? undefined : Math.min(Number(cost), COSTLIEST)
+  return cost === null ? undefined : Math.min(Number(cost), HIGHEST_COST)
 }

@@ -1,14 +1,13 @@
 import type { Kysely } from 'kysely'
 import { type Schema, type Store, sha256 } from '../../store/index.ts'
 
-/** How many failed logins there may be, and in what time (contract 4). */
 export interface FailureLimit {
   readonly count: number
   readonly withinSeconds: number
 }
 
-/** Counts the failed logins of one sender. Kept in the store, so that all instances count together. */
-export function failureCounter(
+/** Counts the failed logins of one sender, in the database, so that all instances share the count. */
+export function createFailureCounter(
   { db }: Store,
   { count, withinSeconds }: FailureLimit,
   sender: readonly string[],
@@ -21,7 +20,7 @@ export function failureCounter(
     async clear(trx: Kysely<Schema>): Promise<void> {
       await trx.deleteFrom('login_failure').where('username_address_hash', '=', key).execute()
     },
-    /** Seconds until the next attempt is looked at, 0 when that is now. */
+    /** Seconds until the next attempt is allowed. */
     async wait(now: number): Promise<number> {
       const since = now - withinSeconds * 1000
       const oldest = await db

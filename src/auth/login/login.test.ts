@@ -4,19 +4,19 @@ import { hash } from '@node-rs/bcrypt'
 import { sql } from 'kysely'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { LIMITS } from '../limits.ts'
-import { AuthHouse } from '../testing/auth-house.ts'
-import { oneStore } from '../testing/one-store.ts'
+import { TestAuthServer } from '../testing/test-auth-server.ts'
+import { openTestStore } from '../testing/test-store.ts'
 import { tryLogin } from './attempt.ts'
 import { createPasswordCheck, type PasswordResult } from './check-password.ts'
 import { PasswordQueue } from './password-queue.ts'
 
-const WRONG = 'The username or password is not right. Check both and try again.'
+const WRONG = 'The username or password is incorrect. Check both and try again.'
 
 eachDatabase((_name, open) => {
   describe('POST /login', () => {
-    let house: AuthHouse
+    let house: TestAuthServer
     before(async () => {
-      house = await AuthHouse.open(await open())
+      house = await TestAuthServer.open(await open())
     })
 
     it('sends a clinician to the portal with a cookie for this server', async () => {
@@ -176,7 +176,9 @@ eachDatabase((_name, open) => {
     })
 
     it('answers 429 when an address has failed too often, whatever the username, and not another address', async () => {
-      const limited = await AuthHouse.open(house.store, { settings: { loginFailureLimitPerAddress: 20 } })
+      const limited = await TestAuthServer.open(house.store, {
+        settings: { loginFailureLimitPerAddress: 20 },
+      })
       limited.time.now += 400_000
       const from = (remoteAddress: string, username: string, password: string) =>
         limited.app.inject({
@@ -241,7 +243,7 @@ eachDatabase((_name, open) => {
         await house.addClinician(username)
         await setCost(username, cost)
       }
-      const rehashing = await AuthHouse.open(house.store, { passwordCost: 5 })
+      const rehashing = await TestAuthServer.open(house.store, { passwordCost: 5 })
       await setCost('cheap', 4)
       await setCost('costly', 7)
       assert.equal((await rehashing.visitor().login('cheap', 'wrong')).statusCode, 401)
@@ -265,10 +267,10 @@ eachDatabase((_name, open) => {
 })
 
 describe('GET /login', () => {
-  const open = oneStore()
+  const open = openTestStore()
 
   it('shows the form, and on a laptop the test login while it is right', async () => {
-    const house = await AuthHouse.open(await open())
+    const house = await TestAuthServer.open(await open())
     const page = await house.visitor().get('/login')
     assert.equal(page.statusCode, 200)
     for (const text of ['action="/login"', 'name="username"', 'name="password"', '<code>sallyport</code>'])
@@ -287,21 +289,21 @@ describe('GET /login', () => {
       { onLoopback: false },
       { fhir: { ...fhir, upstreamUrl: 'https://fhir.example' } },
     ]) {
-      const house = await AuthHouse.open(await open(), { settings })
+      const house = await TestAuthServer.open(await open(), { settings })
       assert.doesNotMatch((await house.visitor().get('/login')).body, /Test login/)
     }
   })
 
   it('binds the cookie to the host under https', async () => {
     const settings = { issuerUrl: 'https://auth.example' }
-    const house = await AuthHouse.open(await open(), { settings })
+    const house = await TestAuthServer.open(await open(), { settings })
     const [cookie] = (await house.visitor().login()).cookies
     assert.equal(cookie?.name, '__Host-sallyport-login')
     assert.equal(cookie?.secure, true)
   })
 
   it('answers a right login at once while 64 others with made-up usernames wait for theirs', async () => {
-    const flooded = await AuthHouse.open(await open())
+    const flooded = await TestAuthServer.open(await open())
     await flooded.addClinician('punctual')
     const password_hash = await hash('sallyport', 8)
     await flooded.store.db.updateTable('clinician').set({ password_hash }).execute()
@@ -328,7 +330,7 @@ describe('GET /login', () => {
   })
 
   it('compares and counts a wrong password even if the queue is full', async () => {
-    const { store, settings, time } = await AuthHouse.open(await open())
+    const { store, settings, time } = await TestAuthServer.open(await open())
     const check = createPasswordCheck({ store, clock: () => time.now, cost: 4 })
     const passwordHash = await hash('sallyport', 4)
     const told: PasswordResult[] = []
@@ -385,7 +387,7 @@ describe('GET /login', () => {
   })
 
   it('takes as long for any username, whatever the cost of its hash', async () => {
-    const house = await AuthHouse.open(await open())
+    const house = await TestAuthServer.open(await open())
     await house.addClinician('costly')
     const store = async (username: string, cost: number) =>
       house.store.db
@@ -409,7 +411,7 @@ describe('GET /login', () => {
   })
 
   it('takes about as long for an unknown username as for a wrong password', async () => {
-    const house = await AuthHouse.open(await open())
+    const house = await TestAuthServer.open(await open())
     await house.store.db
       .updateTable('clinician')
       .set({ password_hash: await hash('sallyport', 10) })
@@ -427,11 +429,11 @@ describe('GET /login', () => {
 })
 
 describe('a login that is not used', () => {
-  const open = oneStore()
+  const open = openTestStore()
   const MINUTE = 60_000
 
   it('ends after the idle time, which every page moves, and a page that only looks for news does not', async () => {
-    const house = await AuthHouse.open(await open(), { settings: { loginIdleSeconds: 1800 } })
+    const house = await TestAuthServer.open(await open(), { settings: { loginIdleSeconds: 1800 } })
     const visitor = await house.loggedIn()
     const opens = async (headers = {}) =>
       (await visitor.get('/portal', headers)).headers.location !== '/login'
@@ -450,7 +452,7 @@ describe('a login that is not used', () => {
   })
 
   it('still has its maximum of 8 hours, however much it is used', async () => {
-    const house = await AuthHouse.open(await open(), { settings: { loginIdleSeconds: 1800 } })
+    const house = await TestAuthServer.open(await open(), { settings: { loginIdleSeconds: 1800 } })
     const visitor = await house.loggedIn()
     for (let at = 0; at < 24; at++) {
       house.time.now += 20 * MINUTE
@@ -460,7 +462,7 @@ describe('a login that is not used', () => {
   })
 
   it('is followed by the apps of the same clinician when they log in again, and can be ended', async () => {
-    const house = await AuthHouse.open(await open(), { settings: { loginIdleSeconds: 1800 } })
+    const house = await TestAuthServer.open(await open(), { settings: { loginIdleSeconds: 1800 } })
     const visitor = await house.loggedIn()
     const tokens = (await house.exchange(await house.code(visitor))).json()
     house.time.now += 31 * MINUTE
@@ -475,7 +477,7 @@ describe('a login that is not used', () => {
   })
 
   it('lasts until its maximum where no idle time is set, as on loopback', async () => {
-    const house = await AuthHouse.open(await open())
+    const house = await TestAuthServer.open(await open())
     const visitor = await house.loggedIn()
     house.time.now += 7 * 60 * MINUTE
     assert.equal((await visitor.get('/portal')).statusCode, 200)
@@ -483,10 +485,10 @@ describe('a login that is not used', () => {
 })
 
 describe('/logout', () => {
-  const open = oneStore()
+  const open = openTestStore()
 
   it('shows a button on GET and ends the login on POST', async () => {
-    const house = await AuthHouse.open(await open())
+    const house = await TestAuthServer.open(await open())
     const visitor = await house.loggedIn()
     const id = visitor.cookies.get('sallyport-login') ?? ''
     const page = await visitor.get('/logout')
@@ -502,13 +504,13 @@ describe('/logout', () => {
   })
 
   it('tells nobody who is signed in that they are not', async () => {
-    const house = await AuthHouse.open(await open())
+    const house = await TestAuthServer.open(await open())
     const visitor = await house.loggedIn()
     assert.doesNotMatch((await visitor.get('/login?signed-out=1')).body, /You are signed out/)
   })
 
   it('refuses a POST of another site, and is calm when nobody is logged in', async () => {
-    const house = await AuthHouse.open(await open())
+    const house = await TestAuthServer.open(await open())
     const visitor = await house.loggedIn()
     assert.equal((await visitor.post('/logout', {}, { 'sec-fetch-site': 'cross-site' })).statusCode, 403)
     assert.equal((await visitor.get('/portal')).statusCode, 200)

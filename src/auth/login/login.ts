@@ -1,19 +1,18 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { createRandomToken, type Schema, type Store, sha256 } from '../../store/index.ts'
-import { type Clinician, clinicianOf } from '../clinician/clinician.ts'
+import { type Clinician, toClinician } from '../clinician/clinician.ts'
 import { LIFETIME } from '../lifetimes.ts'
 
-/** A clinician's login in one browser. */
+/** A clinician's login in a browser. */
 export interface Login {
   readonly idHash: string
   readonly clinician: Clinician
   readonly createdAt: number
   readonly lastUsedAt: number
-  /** Whether the page with the activity is shown to this clinician. */
-  readonly seesActivity?: boolean
+  readonly mayViewActivity?: boolean
 }
 
-/** The login that a cookie names, while it lasts and its clinician is not disabled. */
+/** Finds the login of a cookie, unless it has expired or its clinician is disabled. */
 export async function findLogin({ db }: Store, id: string, now: number): Promise<Login | undefined> {
   const row = await db
     .selectFrom('login')
@@ -28,22 +27,26 @@ export async function findLogin({ db }: Store, id: string, now: number): Promise
       idHash: row.id_hash,
       createdAt: row.created_at,
       lastUsedAt: row.seen_at ?? row.created_at,
-      clinician: clinicianOf(row),
+      clinician: toClinician(row),
     }
   )
 }
 
 const NOTED_MS = 60_000
 
-/** Notes that a login is in use: to the minute, so that not every page costs a write. */
-export async function useLogin({ db }: Store, { idHash, lastUsedAt }: Login, now: number): Promise<void> {
+/** Records that a login is in use, at most once a minute, to save writes. */
+export async function recordLoginUse(
+  { db }: Store,
+  { idHash, lastUsedAt }: Login,
+  now: number,
+): Promise<void> {
   if (now - lastUsedAt < NOTED_MS) return
   await db.updateTable('login').set({ seen_at: now }).where('id_hash', '=', idHash).execute()
 }
 
 /**
- * Begins a login under a new id, so that nobody can plant one (session fixation). A login that the browser had before
- * ends; what its apps hold goes over to the new one if it is the same clinician who proved who they are once more.
+ * Begins a login with a new id, against session fixation. The previous login of the browser ends; its grants move to the
+ * new login if it is the same clinician.
  */
 export async function beginLogin(
   trx: Transaction<Schema>,
@@ -61,14 +64,13 @@ export async function beginLogin(
       expires_at: now + LIFETIME.login,
     })
     .execute()
-  if (before?.clinician.id === clinicianId) await carryGrants(trx, before.idHash, sha256(id))
+  if (before?.clinician.id === clinicianId) await moveGrants(trx, before.idHash, sha256(id))
   if (before) await endLogin(trx, before.idHash, now)
   return id
 }
 
 /**
- * Ends every login of a clinician and what apps were given in their name: all of it, or only what would end with the
- * login.
+ * Ends every login of a clinician, and all grants or only those without `offline_access`.
  */
 export async function endAccess(
   trx: Kysely<Schema>,
@@ -85,14 +87,14 @@ export async function endAccess(
     .execute()
 }
 
-// As a word of its own: it may also be a value in a granular scope.
+// With spaces, because it may also be a value in a granular scope.
 const isOnline = sql<boolean>`' ' || scope || ' ' not like '% offline_access %'`
 
-async function carryGrants(trx: Kysely<Schema>, from: string, to: string): Promise<void> {
+async function moveGrants(trx: Kysely<Schema>, from: string, to: string): Promise<void> {
   await trx.updateTable('grant').set({ login_id_hash: to }).where('login_id_hash', '=', from).execute()
 }
 
-/** Ends a login and with it every grant that lives only as long as the clinician is there. */
+/** Ends a login and its grants without `offline_access`. */
 export async function endLogin(trx: Transaction<Schema>, idHash: string, now: number): Promise<void> {
   await trx.deleteFrom('login').where('id_hash', '=', idHash).execute()
   await trx

@@ -1,6 +1,6 @@
 /**
- * Attempts that wait for their turn, by whoever sends them: each sender has one turn before any has a second, and so have
- * those within one sender.
+ * Waiting attempts by sender. Each sender has one turn before any has a second; the same applies to the senders within a
+ * sender.
  */
 class Lane {
   readonly #senders = new Map<string, Lane>()
@@ -36,8 +36,8 @@ class Lane {
 }
 
 /**
- * Lets few passwords be compared at the same time, since each takes a processor for a moment. What may be right goes
- * first: whoever floods the server with made-up usernames keeps nobody from logging in.
+ * Limits the number of concurrent password comparisons, because each occupies a processor. Attempts with existing
+ * usernames go first, so that a flood of made-up usernames does not block logins.
  */
 export class PasswordQueue {
   readonly #first = new Lane()
@@ -51,12 +51,11 @@ export class PasswordQueue {
     this.#longest = longest
   }
 
-  /** Whether those who do not go first have to be refused. */
+  /** Whether attempts that do not go first must be refused. */
   get isFull(): boolean {
     return this.#rest.size >= this.#longest
   }
 
-  /** Does the work when it is the sender's turn. */
   async run<Result>(
     { sender, first }: { readonly sender: readonly string[]; readonly first: boolean },
     work: () => Promise<Result>,
@@ -67,7 +66,6 @@ export class PasswordQueue {
     try {
       return await work()
     } finally {
-      // The place goes to the next one, or is free.
       const next = this.#first.takeNext() ?? this.#rest.takeNext()
       if (next) next()
       else this.#running -= 1

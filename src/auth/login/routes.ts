@@ -2,89 +2,89 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
 import type { Schema } from '../../store/index.ts'
 import { auditEvent } from '../audit.ts'
-import { type Interaction, interactionOf } from '../authorize/interaction.ts'
+import { findPendingAuthorization, type PendingAuthorization } from '../authorize/pending-authorization.ts'
 import { findClient } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { type AttemptResult, tryLogin } from './attempt.ts'
-import { currentLogin, lastLogin, setLoginCookie } from './current-login.ts'
+import { findCurrentLogin, findLastLogin, setLoginCookie } from './current-login.ts'
 import { beginLogin } from './login.ts'
-import { type LoginPageOptions, loginPage } from './page.ts'
-import { testLoginOf } from './test-login.ts'
+import { type LoginPageOptions, renderLoginPage } from './page.ts'
+import { createTestLoginReader } from './test-login.ts'
 
-/** `GET /login` shows the form, `POST /login` looks at it (contract 4). */
-export function loginRoutes(app: FastifyInstance, context: AuthContext): void {
-  const testLogin = testLoginOf(context)
+/** `GET /login` shows the form, `POST /login` checks it. */
+export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void {
+  const readTestLogin = createTestLoginReader(context)
 
   async function sendForm(reply: FastifyReply, form: LoginForm): Promise<FastifyReply> {
-    const { interaction, username, problem, signedOut, status } = form
-    const client = interaction && (await findClient(context.store, interaction.request.clientId))
+    const { pending, username, problem, signedOut, status } = form
+    const client = pending && (await findClient(context.store, pending.request.clientId))
     const options: LoginPageOptions = {
       app: client,
-      interactionId: interaction?.id,
-      username: username ?? interaction?.request.loginHint,
-      testLogin: await testLogin(),
+      pendingId: pending?.id,
+      username: username ?? pending?.request.loginHint,
+      testLogin: await readTestLogin(),
       ...(problem === undefined ? {} : { problem }),
       ...(signedOut === undefined ? {} : { signedOut }),
     }
-    // The browser follows the form's redirects up to the client, and the policy holds for all of them.
-    const formTargets = interaction ? [interaction.request.redirectUri] : []
-    return reply.sendPage(loginPage(options), { status: status ?? 200, formTargets })
+    // The form's redirects lead to the client, and the content security policy applies to all of them.
+    const formTargets = pending ? [pending.request.redirectUri] : []
+    return reply.sendPage(renderLoginPage(options), { status: status ?? 200, formTargets })
   }
 
   app.get(paths.login, async (request, reply) => {
     const query = readParameters(request.query)
-    // Said only to one for whom it is true: anybody can make a link.
-    const signedOut = query.get('signed-out') === '1' && !(await currentLogin(context, request))
-    return sendForm(reply, { interaction: await interactionOf(context, query), signedOut })
+    // Only if it is true: anyone can make a link.
+    const signedOut = query.get('signed-out') === '1' && !(await findCurrentLogin(context, request))
+    return sendForm(reply, { pending: await findPendingAuthorization(context, query), signedOut })
   })
 
   app.post(paths.login, async (request, reply) => {
     const form = readParameters(request.body)
-    const interaction = await interactionOf(context, form)
+    const pending = await findPendingAuthorization(context, form)
     const username = form.get('username') ?? ''
     const password = form.get('password') ?? ''
     const result = await tryLogin(context, { username, password, address: request.ip }, ({ kind, keep }) =>
-      auditFailure(context, request, username, { ...under(interaction), ...REFUSED_EVENTS[kind] }, keep),
+      auditFailure(context, request, username, { ...describeLaunch(pending), ...REFUSED_EVENTS[kind] }, keep),
     )
     switch (result.kind) {
       case 'wrong':
-        return sendForm(reply, { interaction, username, status: 401, problem: WRONG })
+        return sendForm(reply, { pending, username, status: 401, problem: WRONG })
       case 'too-many':
         reply.header('retry-after', String(result.retryAfterSeconds))
-        return sendForm(reply, { interaction, username, status: 429, problem: tooMany(result) })
+        return sendForm(reply, { pending, username, status: 429, problem: describeWait(result) })
       case 'right':
-        return welcome(context, request, reply, result, interaction)
+        return completeLogin(context, request, reply, result, pending)
     }
   })
 }
 
 interface LoginForm {
-  readonly interaction: Interaction | undefined
+  readonly pending: PendingAuthorization | undefined
   readonly username?: string
   readonly status?: 401 | 429
   readonly problem?: string
   readonly signedOut?: boolean
 }
 
-const WRONG = 'The username or password is not right. Check both and try again.'
+const WRONG = 'The username or password is incorrect. Check both and try again.'
 
-function tooMany({ retryAfterSeconds }: Extract<AttemptResult, { kind: 'too-many' }>): string {
+function describeWait({ retryAfterSeconds }: Extract<AttemptResult, { kind: 'too-many' }>): string {
   if (retryAfterSeconds < 60) return 'Too many attempts. Wait a moment and try again.'
   const minutes = Math.ceil(retryAfterSeconds / 60)
   return `Too many attempts. Wait ${minutes === 1 ? 'a minute' : `${minutes} minutes`} and try again.`
 }
 
-async function welcome(
+async function completeLogin(
   context: AuthContext,
   request: FastifyRequest,
   reply: FastifyReply,
   { clinician, keep }: Extract<AttemptResult, { kind: 'right' }>,
-  interaction: Interaction | undefined,
+  pending: PendingAuthorization | undefined,
 ): Promise<FastifyReply> {
-  const before = await lastLogin(context, request)
-  const event = { kind: 'login', status: 302, clinician, ...under(interaction) } as const
+  const before = await findLastLogin(context, request)
+  const event = { kind: 'login', status: 302, clinician, ...describeLaunch(pending) } as const
   const id = await context.store.db.transaction().execute(async trx => {
     await keep(trx)
     const begun = await beginLogin(trx, clinician.id, before, context.clock())
@@ -93,10 +93,10 @@ async function welcome(
   })
   setLoginCookie(context, reply, id)
   request.log.info({ clinicianId: clinician.id }, 'Clinician logged in')
-  return reply.redirect(interaction ? `${paths.resume}?interaction=${interaction.id}` : paths.portal, 302)
+  return reply.redirect(pending ? `${paths.resume}?interaction=${pending.id}` : paths.portal, 302)
 }
 
-/** Who it was meant to be is told only where there is such a clinician: a mistyped field may hold the password. */
+/** Records the clinician only if the username exists: the field may contain a mistyped password. */
 async function auditFailure(
   context: AuthContext,
   request: FastifyRequest,
@@ -125,7 +125,7 @@ const REFUSED_EVENTS = {
   'too-many': { status: 429, reason: 'Too many failed attempts' },
 } as const
 
-/** A login that an app waits for belongs to that app's launch. */
-function under(interaction: Interaction | undefined) {
-  return interaction && { client: interaction.request.clientId, launch: interaction.request.launchId }
+/** The client and launch that the login belongs to. */
+function describeLaunch(pending: PendingAuthorization | undefined) {
+  return pending && { client: pending.request.clientId, launch: pending.request.launchId }
 }

@@ -2,7 +2,7 @@ import { isPasswordOf } from '../clinician/password.ts'
 import { TEST_CLINICIAN } from '../clinician/seed.ts'
 import type { AuthContext } from '../context.ts'
 
-/** The one password that may be shown: contract 3's default on a loopback address. */
+/** The documented default password on loopback. */
 const SHOWN_PASSWORD = 'sallyport'
 
 export interface TestLogin {
@@ -11,10 +11,13 @@ export interface TestLogin {
 }
 
 /**
- * The test login, to be shown on the login page: only on loopback with sample patients, only the documented password,
- * and only while it is right. What was found out is kept for the hash that it was found out for.
+ * The test login for the login page: only on loopback with sample patients, and only while the default password is
+ * correct. The result is cached by password hash.
  */
-export function testLoginOf({ settings, store }: AuthContext): () => Promise<TestLogin | undefined> {
+export function createTestLoginReader({
+  settings,
+  store,
+}: AuthContext): () => Promise<TestLogin | undefined> {
   const shown = settings.onLoopback && settings.fhir.upstreamUrl === undefined
   let known: { readonly hash: string; readonly right: boolean } | undefined
   return async () => {

@@ -5,15 +5,15 @@ import { type Client, findClient } from '../client/client.ts'
 import { hasScope } from '../grant/grant.ts'
 import { LIFETIME } from '../lifetimes.ts'
 
-/** What one app may do in the name of a clinician, over all that the clinician gave it. */
+/** The access of an app on behalf of a clinician, from all its grants. */
 export interface AppAccess {
   readonly client: Client
-  /** Everything that it may do for any of its patients. */
+  /** The scopes of all grants. */
   readonly scope: string
-  /** How many patients it was opened for; every one where it has `user/` scopes. */
+  /** The number of patients; `every` with `user/` scopes. */
   readonly patients: number | 'every'
   readonly lastUsedAt: number
-  /** Undefined: until the clinician takes it back. */
+  /** Undefined: until the clinician removes it. */
   readonly endsAt: number | undefined
 }
 
@@ -25,27 +25,27 @@ interface LiveGrant {
   readonly login_expires_at: number | null
 }
 
-/** The apps that can reach a record in the name of this clinician now, last used first. */
+/** Finds the apps with current access on behalf of this clinician, last used first. */
 export async function findAccess(
   store: Store,
   clinicianId: string,
   { now, accessTokenTtlMs }: { readonly now: number; readonly accessTokenTtlMs: number },
 ): Promise<readonly AppAccess[]> {
   const grants = (await findGrants(store, clinicianId, now)).flatMap(grant => {
-    const endsAt = endOf(grant, accessTokenTtlMs)
+    const endsAt = findEnd(grant, accessTokenTtlMs)
     return endsAt === undefined || endsAt > now ? [{ ...grant, endsAt }] : []
   })
   const byClient = [...Map.groupBy(grants, grant => grant.client_id)]
   const all = await Promise.all(
     byClient.map(async ([id, some]) => {
       const client = await findClient(store, id)
-      return client && accessOf(client, some)
+      return client && summarizeAccess(client, some)
     }),
   )
   return all.filter(access => access !== undefined).toSorted((a, b) => b.lastUsedAt - a.lastUsedAt)
 }
 
-/** Takes back what an app was given, effective at once. Tells whether there was anything. */
+/** Revokes all grants of an app at once. False if there were none. */
 export async function removeAccess(
   db: Kysely<Schema>,
   {
@@ -77,15 +77,15 @@ function findGrants({ db }: Store, clinicianId: string, now: number): Promise<re
     .execute()
 }
 
-/** Until when a grant can be used: for ever, as long as the login, or as long as its last access token. */
-function endOf(grant: LiveGrant, accessTokenTtlMs: number): number | undefined {
+/** When a grant ends: never, with the login, or with its last access token. */
+function findEnd(grant: LiveGrant, accessTokenTtlMs: number): number | undefined {
   if (hasScope(grant.scope, 'offline_access')) return undefined
   const lastToken = grant.last_used_at + accessTokenTtlMs
   const login = grant.login_expires_at ?? 0
   return hasScope(grant.scope, 'online_access') ? login : Math.min(login, lastToken)
 }
 
-function accessOf(
+function summarizeAccess(
   client: Client,
   grants: readonly (LiveGrant & { endsAt: number | undefined })[],
 ): AppAccess {
@@ -94,12 +94,14 @@ function accessOf(
   return {
     client,
     scope,
-    patients: reachesEvery(scope) ? 'every' : new Set(grants.flatMap(grant => grant.patient_id ?? [])).size,
+    patients: coversEveryPatient(scope)
+      ? 'every'
+      : new Set(grants.flatMap(grant => grant.patient_id ?? [])).size,
     lastUsedAt: Math.max(...grants.map(grant => grant.last_used_at)),
     endsAt: ends.length < grants.length ? undefined : Math.max(...ends),
   }
 }
 
-function reachesEvery(scope: string): boolean {
+function coversEveryPatient(scope: string): boolean {
   return parseScopes(scope).some(one => one.kind === 'resource' && one.context === 'user')
 }

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { eachDatabase } from '../../../test/support/databases.ts'
-import { AuthHouse } from '../testing/auth-house.ts'
-import { formOf } from '../testing/form-of.ts'
-import type { Visitor } from '../testing/visitor.ts'
+import { readForm } from '../testing/read-form.ts'
+import { TestAuthServer } from '../testing/test-auth-server.ts'
+import type { TestBrowser } from '../testing/test-browser.ts'
 
 const HELIO = { client_id: 'helio', redirect_uri: 'https://helio.example/callback' }
 const SCOPES = 'launch openid offline_access patient/Condition.rs patient/Observation.crs'
 
 eachDatabase((_name, open) => {
   describe('/manage', () => {
-    let house: AuthHouse
-    let visitor: Visitor
+    let house: TestAuthServer
+    let visitor: TestBrowser
     before(async () => {
-      house = await AuthHouse.open(await open())
+      house = await TestAuthServer.open(await open())
       const logo_url = 'https://helio.example/logo.png'
       await house.addClient({ client_id: 'helio', name: 'Helio <Trends>', scope: SCOPES, logo_url })
       await house.addClient({ client_id: 'brief', scope: 'launch patient/Patient.rs user/Patient.rs' })
@@ -21,7 +21,7 @@ eachDatabase((_name, open) => {
       visitor = await house.loggedIn()
     })
 
-    const tokens = async (browser: Visitor, client: typeof HELIO, scope: string) =>
+    const tokens = async (browser: TestBrowser, client: typeof HELIO, scope: string) =>
       (await house.exchange(await house.code(browser, { ...client, scope }), client)).json()
 
     it('is for whoever is logged in', async () => {
@@ -72,7 +72,7 @@ eachDatabase((_name, open) => {
 
     it('asks once more on a page of its own, which changes nothing', async () => {
       const page = await visitor.get('/manage/remove?client=helio')
-      assert.match(page.body, /Remove the access of Helio &lt;Trends&gt;\?/)
+      assert.match(page.body, /Remove Helio &lt;Trends&gt;’s access\?/)
       assert.match((await visitor.get('/manage')).body, /Helio/)
       assert.equal((await visitor.get('/manage/remove?client=nobody')).headers.location, '/manage')
     })
@@ -81,7 +81,7 @@ eachDatabase((_name, open) => {
       const colleague = await house.loggedIn('colleague')
       const mine = await tokens(visitor, HELIO, SCOPES)
       const theirs = await tokens(colleague, HELIO, SCOPES)
-      const form = formOf((await visitor.get('/manage/remove?client=helio')).body)
+      const form = readForm((await visitor.get('/manage/remove?client=helio')).body)
       const response = await visitor.post('/manage/remove', form.toString())
       assert.equal(response.statusCode, 303)
       const page = await visitor.get(response.headers.location ?? '')

@@ -1,10 +1,10 @@
 import { alert, badge, dateHtml, dateText, empty, type Html, html, page, timeText } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
-import { summaryOf } from '../consent/meaning.ts'
+import { summarizeScopes } from '../consent/describe-scopes.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
-import { appIdentity, listedApp } from '../portal/app-identity.ts'
-import { signedInBar } from '../portal/bar.ts'
+import { renderAppIdentity, renderListedApp } from '../portal/app-identity.ts'
+import { makeSignedInBar } from '../portal/bar.ts'
 import type { AppAccess } from './access.ts'
 
 export interface ManageOptions {
@@ -13,43 +13,42 @@ export interface ManageOptions {
   readonly now: number
 }
 
-/** Which apps use records in this clinician's name, and a way to end it. */
-export function managePage(
+export function renderManagePage(
   { login, sampleData, now }: ManageOptions,
   { access, removed }: { access: readonly AppAccess[]; removed: Client | undefined },
 ): Html {
   const offline = access.filter(({ endsAt }) => endsAt === undefined).length
   return page(
-    { title: 'Apps with access', bar: signedInBar(login, 'manage'), sampleData },
+    { title: 'Apps with access', bar: makeSignedInBar(login, 'manage'), sampleData },
     html`<div class="pagehead"><div><h1>Apps with access</h1>
-<p class="pagehead__lead">Apps that use patient records in your name.${offline > 0 && ` ${countText(offline)} access while you are away.`}</p></div></div>
-${removed && html`<div role="status">${alert('Access removed.', `${removed.name} can no longer reach any record.`, 'ok')}</div>`}
-${access.length === 0 ? nothing() : table(access, now)}
-<p class="small muted after">Removing an app stops it within seconds: its requests are refused. What it has already read stays with the app.</p>`,
+<p class="pagehead__lead">Apps that use patient records on your behalf.${offline > 0 && ` ${describeCount(offline)} access while you are away.`}</p></div></div>
+${removed && html`<div role="status">${alert('Access removed.', `${removed.name} can no longer access any record.`, 'ok')}</div>`}
+${access.length === 0 ? renderEmpty() : renderTable(access, now)}
+<p class="small muted after">Removing an app takes effect within seconds: its requests are refused. The app keeps the data that it has already read.</p>`,
   )
 }
 
-/** Asks once more, on its own page (design: Button). */
-export function removePage({ login, sampleData }: ManageOptions, { client, scope }: AppAccess): Html {
+/** Asks for confirmation. */
+export function renderRemovePage({ login, sampleData }: ManageOptions, { client, scope }: AppAccess): Html {
   return page(
-    { title: `Remove ${client.name}`, bar: signedInBar(login, 'manage'), sampleData, width: 'flow' },
-    html`<div class="pagehead"><div><h1>Remove the access of ${client.name}?</h1>
-<p class="pagehead__lead">Its requests are refused from now on. What it has already read stays with the app.</p></div></div>
+    { title: `Remove ${client.name}`, bar: makeSignedInBar(login, 'manage'), sampleData, width: 'flow' },
+    html`<div class="pagehead"><div><h1>Remove ${client.name}’s access?</h1>
+<p class="pagehead__lead">Its requests will be refused. The app keeps the data that it has already read.</p></div></div>
 <form class="card card__body stack" method="post" action="${paths.manageRemove}">
 <input type="hidden" name="client" value="${client.id}">
-<div>${appIdentity(client)}</div>
-<dl class="kv"><div><dt>What it may do</dt><dd>${summaryOf(scope)}</dd></div></dl>
-<p>You can open the app again later: from the patient list, or from the app itself.</p>
+<div>${renderAppIdentity(client)}</div>
+<dl class="kv"><div><dt>What it may do</dt><dd>${summarizeScopes(scope)}</dd></div></dl>
+<p>You can open the app again later, from the patient list or from the app itself.</p>
 <div class="actions"><button class="btn btn--danger">Remove access</button><a class="btn btn--quiet" href="${paths.manage}">Keep access</a></div>
 </form>`,
   )
 }
 
-function countText(offline: number): string {
+function describeCount(offline: number): string {
   return offline === 1 ? 'One of them keeps' : `${offline} of them keep`
 }
 
-function nothing(): Html {
+function renderEmpty(): Html {
   return html`<div class="card">${empty({
     title: 'No app has access',
     text: 'An app appears here once you launch it, or allow it to use a record.',
@@ -57,35 +56,35 @@ function nothing(): Html {
   })}</div>`
 }
 
-function table(access: readonly AppAccess[], now: number): Html {
+function renderTable(access: readonly AppAccess[], now: number): Html {
   const heads = ['App', 'What it may do', 'Records', 'Last used', 'Access ends']
   return html`<div class="card card--clip"><table class="table table--top table--stack apps" role="table">
 <caption class="sr">Apps with access, last used first</caption>
 <thead role="rowgroup"><tr role="row">${heads.map(head => html`<th role="columnheader" scope="col">${head}</th>`)}<th role="columnheader" scope="col"><span class="sr">Action</span></th></tr></thead>
-<tbody role="rowgroup">${access.map(one => row(one, now))}</tbody>
+<tbody role="rowgroup">${access.map(one => renderRow(one, now))}</tbody>
 </table></div>`
 }
 
-function row({ client, scope, patients, lastUsedAt, endsAt }: AppAccess, now: number): Html {
+function renderRow({ client, scope, patients, lastUsedAt, endsAt }: AppAccess, now: number): Html {
   return html`<tr role="row">
-<th role="rowheader" scope="row">${listedApp(client)}</th>
-<td role="cell" data-label="What it may do">${summaryOf(scope)}<details class="more"><summary>Exact scopes<span class="sr"> of ${client.name}</span></summary><p class="url url--block">${scope}</p></details></td>
-<td role="cell" data-label="Records" class="nowrap">${patientsText(patients)}</td>
-<td role="cell" data-label="Last used" class="nowrap">${dayAndTime(lastUsedAt, now)}</td>
+<th role="rowheader" scope="row">${renderListedApp(client)}</th>
+<td role="cell" data-label="What it may do">${summarizeScopes(scope)}<details class="more"><summary>Exact scopes<span class="sr"> of ${client.name}</span></summary><p class="url url--block">${scope}</p></details></td>
+<td role="cell" data-label="Records" class="nowrap">${describePatients(patients)}</td>
+<td role="cell" data-label="Last used" class="nowrap">${renderTime(lastUsedAt, now)}</td>
 <td role="cell" data-label="Access ends">${
     endsAt === undefined
       ? html`<span class="nowrap">Until you remove it</span> ${badge('Works while you are away', 'warn')}`
-      : html`<span class="nowrap">${dayAndTime(endsAt, now)}</span>`
+      : html`<span class="nowrap">${renderTime(endsAt, now)}</span>`
   }</td>
 <td role="cell"><a class="btn btn--danger btn--small" href="${paths.manageRemove}?client=${encodeURIComponent(client.id)}">Remove<span class="sr"> ${client.name}</span></a></td>
 </tr>`
 }
 
-function patientsText(patients: AppAccess['patients']): string {
+function describePatients(patients: AppAccess['patients']): string {
   if (patients === 'every') return 'All you may see'
   return patients === 1 ? '1 patient' : patients === 0 ? 'None' : `${patients} patients`
 }
 
-function dayAndTime(when: number, now: number): Html {
+function renderTime(when: number, now: number): Html {
   return dateText(when) === dateText(now) ? html`Today ${timeText(when)}` : dateHtml(when)
 }

@@ -2,18 +2,18 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { auditEvent } from '../audit.ts'
 import { findClient } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'
-import { forLoggedIn } from '../login/current-login.ts'
+import { requireLogin } from '../login/current-login.ts'
 import type { Login } from '../login/login.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
-import { logosOf } from '../portal/app-identity.ts'
+import { listLogos } from '../portal/app-identity.ts'
 import { showsSampleData } from '../portal/sample-data.ts'
 import { findAccess, removeAccess } from './access.ts'
-import { type ManageOptions, managePage, removePage } from './page.ts'
+import { type ManageOptions, renderManagePage, renderRemovePage } from './page.ts'
 
-/** `/manage` (`management_endpoint` of SMART): a clinician sees the apps with access, and takes it back. */
-export function manageRoutes(app: FastifyInstance, context: AuthContext): void {
-  const accessOf = ({ clinician }: Login) => {
+/** `/manage` (SMART `management_endpoint`): a clinician sees the apps with access and can remove it. */
+export function addManageRoutes(app: FastifyInstance, context: AuthContext): void {
+  const findLoginAccess = ({ clinician }: Login) => {
     const { store, clock, settings } = context
     const accessTokenTtlMs = settings.accessTokenTtlSeconds * 1000
     return findAccess(store, clinician.id, { now: clock(), accessTokenTtlMs })
@@ -21,32 +21,32 @@ export function manageRoutes(app: FastifyInstance, context: AuthContext): void {
 
   app.get(
     paths.manage,
-    forLoggedIn(context, async (request, reply, login) => {
-      const access = await accessOf(login)
+    requireLogin(context, async (request, reply, login) => {
+      const access = await findLoginAccess(login)
       const name = readParameters(request.query).get('removed')
-      // Said only while it is true: by a bookmark it may have been given access again.
+      // Only if it is true: the app may have access again when the URL is reloaded.
       const isGone = name !== undefined && !access.some(({ client }) => client.id === name)
       const removed = isGone ? await findClient(context.store, name) : undefined
-      return reply.sendPage(managePage(optionsOf(context, login), { access, removed }))
+      return reply.sendPage(renderManagePage(makeOptions(context, login), { access, removed }))
     }),
   )
 
   app.get(
     paths.manageRemove,
-    forLoggedIn(context, async (request, reply, login) => {
+    requireLogin(context, async (request, reply, login) => {
       const wanted = readParameters(request.query).get('client')
-      const access = (await accessOf(login)).find(({ client }) => client.id === wanted)
+      const access = (await findLoginAccess(login)).find(({ client }) => client.id === wanted)
       if (!access) return reply.redirect(paths.manage, 302)
-      const page = removePage(optionsOf(context, login), access)
-      return reply.sendPage(page, { images: logosOf(access.client) })
+      const page = renderRemovePage(makeOptions(context, login), access)
+      return reply.sendPage(page, { images: listLogos(access.client) })
     }),
   )
 
   app.post(
     paths.manageRemove,
-    forLoggedIn(context, async (request, reply, login) => {
+    requireLogin(context, async (request, reply, login) => {
       const clientId = readParameters(request.body).get('client') ?? ''
-      const had = await remove(context, request, login, clientId)
+      const had = await removeRecorded(context, request, login, clientId)
       return reply.redirect(
         had ? `${paths.manage}?removed=${encodeURIComponent(clientId)}` : paths.manage,
         303,
@@ -55,7 +55,7 @@ export function manageRoutes(app: FastifyInstance, context: AuthContext): void {
   )
 }
 
-async function remove(
+async function removeRecorded(
   context: AuthContext,
   request: FastifyRequest,
   { clinician }: Login,
@@ -69,6 +69,6 @@ async function remove(
   })
 }
 
-function optionsOf({ settings, clock }: AuthContext, login: Login): ManageOptions {
+function makeOptions({ settings, clock }: AuthContext, login: Login): ManageOptions {
   return { login, sampleData: showsSampleData(settings), now: clock() }
 }

@@ -1,15 +1,14 @@
 import { lookup as dnsLookup, type LookupAddress, type LookupOptions } from 'node:dns'
 import { isIP } from 'node:net'
-import { freshForMs } from './freshness.ts'
+import { computeFreshForMs } from './freshness.ts'
 import { isPrivateAddress } from './private-address.ts'
 
-/** JSON that was fetched, and how long it may be kept. */
 export interface FetchedDocument {
   readonly json: unknown
   readonly freshForMs: number
 }
 
-/** Fetches JSON from an address that a client registered; undefined when that is not allowed or fails. */
+/** Fetches JSON from a URL that a client registered. Undefined if that is not allowed or fails. */
 export type FetchDocument = (url: string) => Promise<FetchedDocument | undefined>
 
 export interface DocumentFetcher {
@@ -18,13 +17,12 @@ export interface DocumentFetcher {
 }
 
 export interface OutgoingPolicy {
-  /** While this server itself is on loopback, private and loopback addresses are. */
+  /** Whether private and loopback addresses are allowed, as on a server that is itself on loopback. */
   readonly privateAllowed: boolean
-  /** Hosts that may be private all the same. */
+  /** Hosts that may have private addresses. */
   readonly privateHosts: readonly string[]
   readonly clock: () => number
-  /** Told why a document was not fetched. */
-  readonly onFailure?: (reason: string, address: string) => void
+  readonly onFailure?: (reason: string, url: string) => void
   readonly lookup?: typeof dnsLookup
 }
 
@@ -32,23 +30,22 @@ const TIMEOUT_MS = 3_000
 const LONGEST_BODY = 256 * 1024
 
 /**
- * Requests to addresses that others named (SSRF): to public addresses only, by https, no redirect followed, little
- * read. The name is resolved once, and what is connected to is the address that was judged, so that a name cannot
- * change its meaning in between.
+ * Fetches URLs that others registered, without server-side request forgery: public addresses and https only, no redirects,
+ * a limited response. The connection uses the address that was checked, so that the DNS name cannot change in between.
  */
 export function createDocumentFetcher(policy: OutgoingPolicy): DocumentFetcher {
   let agents: Promise<{ readonly guarded: Dispatcher; readonly free: Dispatcher }> | undefined
-  const open = async () => {
+  const openAgents = async () => {
     const { Agent } = await import('undici')
-    const guarded = new Agent({ connect: { lookup: publicLookup(policy.lookup ?? dnsLookup) } })
+    const guarded = new Agent({ connect: { lookup: createPublicLookup(policy.lookup ?? dnsLookup) } })
     return { guarded, free: new Agent() }
   }
 
-  async function request(address: string): Promise<FetchedDocument> {
+  async function requestDocument(address: string): Promise<FetchedDocument> {
     const url = new URL(address)
-    const free = policy.privateAllowed || policy.privateHosts.includes(hostOf(url))
+    const free = policy.privateAllowed || policy.privateHosts.includes(getHost(url))
     if (!free) checkPublic(url)
-    agents ??= open()
+    agents ??= openAgents()
     const [{ fetch }, dispatchers] = await Promise.all([import('undici'), agents])
     const response = await fetch(url, {
       headers: { accept: 'application/json' },
@@ -56,15 +53,15 @@ export function createDocumentFetcher(policy: OutgoingPolicy): DocumentFetcher {
       signal: AbortSignal.timeout(TIMEOUT_MS),
       dispatcher: free ? dispatchers.free : dispatchers.guarded,
     })
-    if (response.status !== 200) throw new Error(`the answer was ${response.status}`)
-    const json: unknown = JSON.parse(await limited(response.body))
-    return { json, freshForMs: freshForMs(new Headers([...response.headers]), policy.clock()) }
+    if (response.status !== 200) throw new Error(`the response status is ${response.status}`)
+    const json: unknown = JSON.parse(await readLimited(response.body))
+    return { json, freshForMs: computeFreshForMs(new Headers([...response.headers]), policy.clock()) }
   }
 
   return {
-    fetchDocument: address =>
-      request(address).catch(error => {
-        policy.onFailure?.(reasonOf(error), address)
+    fetchDocument: url =>
+      requestDocument(url).catch(error => {
+        policy.onFailure?.(describeError(error), url)
         return undefined
       }),
     async close() {
@@ -77,43 +74,43 @@ export function createDocumentFetcher(policy: OutgoingPolicy): DocumentFetcher {
 type Dispatcher = import('undici').Agent
 
 function checkPublic(url: URL): void {
-  if (url.protocol !== 'https:') throw new Error('the address is not https')
-  // A literal address is never looked up.
-  if (isIP(hostOf(url)) > 0 && isPrivateAddress(hostOf(url))) throw new Error('the address is private')
+  if (url.protocol !== 'https:') throw new Error('the URL is not https')
+  // An IP literal is not looked up.
+  if (isIP(getHost(url)) > 0 && isPrivateAddress(getHost(url))) throw new Error('the address is private')
 }
 
-function hostOf({ hostname }: URL): string {
+function getHost({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '')
 }
 
-function publicLookup(lookup: typeof dnsLookup) {
+function createPublicLookup(lookup: typeof dnsLookup) {
   return (
     host: string,
     options: LookupOptions,
-    done: (error: Error | null, address: string | LookupAddress[], family?: number) => void,
+    done: (error: Error | null, url: string | LookupAddress[], family?: number) => void,
   ): void => {
     lookup(host, { ...options, all: true }, (error, addresses) => {
-      const open = error ? [] : addresses.filter(({ address }) => !isPrivateAddress(address))
-      const [first] = open
+      const openAgents = error ? [] : addresses.filter(({ address: url }) => !isPrivateAddress(url))
+      const [first] = openAgents
       if (!first) done(error ?? new Error('the address is private'), [])
-      else if (options.all) done(null, open)
+      else if (options.all) done(null, openAgents)
       else done(null, first.address, first.family)
     })
   }
 }
 
-async function limited(body: AsyncIterable<Uint8Array> | null): Promise<string> {
+async function readLimited(body: AsyncIterable<Uint8Array> | null): Promise<string> {
   const chunks: Uint8Array[] = []
   let length = 0
   for await (const chunk of body ?? []) {
     length += chunk.length
-    if (length > LONGEST_BODY) throw new Error('the answer is too long')
+    if (length > LONGEST_BODY) throw new Error('the response is too long')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString()
 }
 
-function reasonOf(error: unknown): string {
+function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return error.cause instanceof Error ? error.cause.message : error.message
 }

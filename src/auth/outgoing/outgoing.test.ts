@@ -4,7 +4,7 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, describe, it } from 'node:test'
 import { createDocumentFetcher, type OutgoingPolicy } from './fetch-document.ts'
-import { freshForMs } from './freshness.ts'
+import { computeFreshForMs } from './freshness.ts'
 import { isPrivateAddress } from './private-address.ts'
 
 describe('isPrivateAddress', () => {
@@ -37,7 +37,7 @@ describe('freshForMs', () => {
   ]
   for (const [headers, expected] of cases)
     it(`is ${expected} for ${JSON.stringify(headers)}`, () => {
-      assert.equal(freshForMs(new Headers(headers), 10_000), expected)
+      assert.equal(computeFreshForMs(new Headers(headers), 10_000), expected)
     })
 })
 
@@ -109,7 +109,7 @@ describe('createDocumentFetcher', () => {
     const port = await serve((_request, response) => response.end('{}'))
     const strict = fetcher({ lookup: resolving('127.0.0.1') })
     assert.equal(await strict.fetchDocument('http://name.example/'), undefined)
-    assert.deepEqual(strict.reasons, ['the address is not https'])
+    assert.deepEqual(strict.reasons, ['the URL is not https'])
     const listing = fetcher({ privateHosts: ['127.0.0.1'] })
     assert.ok(await listing.fetchDocument(`http://127.0.0.1:${port}/`))
     assert.equal(await listing.fetchDocument(`http://localhost:${port}/`), undefined)

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { eachDatabase } from '../../../test/support/databases.ts'
-import { AuthHouse, answerOf, claimsOf } from '../testing/auth-house.ts'
-import { encounter, patient } from '../testing/fhir-stand-in.ts'
-import { formOf } from '../testing/form-of.ts'
-import { oneStore } from '../testing/one-store.ts'
-import type { Visitor } from '../testing/visitor.ts'
+import { readForm } from '../testing/read-form.ts'
+import { decodeClaims, readAnswer, TestAuthServer } from '../testing/test-auth-server.ts'
+import type { TestBrowser } from '../testing/test-browser.ts'
+import { encounter, patient } from '../testing/test-fhir-server.ts'
+import { openTestStore } from '../testing/test-store.ts'
 
 const APP = { client_id: 'chart', redirect_uri: 'https://chart.example/callback' }
 const STANDALONE = 'launch/patient openid patient/Patient.rs'
 
-async function openHouse(house: AuthHouse): Promise<Visitor> {
+async function openHouse(house: TestAuthServer): Promise<TestBrowser> {
   await house.addClient({
     client_id: 'chart',
     launch_url: null,
@@ -21,35 +21,35 @@ async function openHouse(house: AuthHouse): Promise<Visitor> {
 }
 
 /** The picker's page, and its form with what is filled in. */
-async function picker(house: AuthHouse, visitor: Visitor, scope = STANDALONE, more = {}) {
+async function picker(house: TestAuthServer, visitor: TestBrowser, scope = STANDALONE, more = {}) {
   const response = await house.authorize(visitor, { ...APP, scope, ...more })
   const address = response.headers.location ?? ''
   assert.match(address, /^\/oauth2\/pick\?interaction=/)
   const page = await visitor.get(address)
   const send = (fields: Readonly<Record<string, string>>, from = page.body) =>
-    visitor.post('/oauth2/pick', `${formOf(from)}&${new URLSearchParams(fields)}`)
+    visitor.post('/oauth2/pick', `${readForm(from)}&${new URLSearchParams(fields)}`)
   return { page, address, send }
 }
 
 eachDatabase((_name, open) => {
   describe('a standalone launch', () => {
-    let house: AuthHouse
-    let visitor: Visitor
+    let house: TestAuthServer
+    let visitor: TestBrowser
     before(async () => {
-      house = await AuthHouse.open(await open())
+      house = await TestAuthServer.open(await open())
       visitor = await openHouse(house)
     })
 
     it('opens the patient that was picked', async () => {
       const { send } = await picker(house, visitor)
-      const { code = '' } = answerOf(await send({ patientId: 'ashlar' }))
+      const { code = '' } = readAnswer(await send({ patientId: 'ashlar' }))
       const body = (await house.exchange(code, APP)).json()
       assert.equal(body.patient, 'ashlar')
       assert.equal(body.scope, STANDALONE)
       assert.equal(body.need_patient_banner, true)
       assert.equal(body.encounter, undefined)
       assert.equal(body.smart_style_url, undefined)
-      assert.equal(claimsOf(body.access_token).patient, 'ashlar')
+      assert.equal(decodeClaims(body.access_token).patient, 'ashlar')
     })
 
     it('asks for the encounter too, of this patient only', async () => {
@@ -60,9 +60,9 @@ eachDatabase((_name, open) => {
       const page = await visitor.get(next.headers.location ?? '')
       assert.match(page.body, /Visit enc-1[\s\S]*Visit enc-2[\s\S]*No encounter/)
       assert.doesNotMatch(page.body, /enc-9/)
-      const form = formOf(page.body)
+      const form = readForm(page.body)
       form.set('encounterId', 'enc-2')
-      const { code = '' } = answerOf(await visitor.post('/oauth2/pick', form.toString()))
+      const { code = '' } = readAnswer(await visitor.post('/oauth2/pick', form.toString()))
       const body = (await house.exchange(code, APP)).json()
       assert.deepEqual([body.patient, body.encounter, body.scope], ['juniper', 'enc-2', scope])
     })
@@ -70,9 +70,9 @@ eachDatabase((_name, open) => {
     it('grants no launch/encounter where none was chosen', async () => {
       const { send } = await picker(house, visitor, 'launch/encounter patient/Encounter.rs')
       const next = await send({ patientId: 'juniper' })
-      const form = formOf((await visitor.get(next.headers.location ?? '')).body)
+      const form = readForm((await visitor.get(next.headers.location ?? '')).body)
       form.set('encounterId', '')
-      const { code = '' } = answerOf(await visitor.post('/oauth2/pick', form.toString()))
+      const { code = '' } = readAnswer(await visitor.post('/oauth2/pick', form.toString()))
       const body = (await house.exchange(code, APP)).json()
       assert.deepEqual(
         [body.patient, body.encounter, body.scope],
@@ -88,7 +88,7 @@ eachDatabase((_name, open) => {
       assert.match(response.headers.location ?? '', /^\/login\?interaction=/)
       const login = await browser.get(response.headers.location ?? '')
       const fields = {
-        ...Object.fromEntries(formOf(login.body)),
+        ...Object.fromEntries(readForm(login.body)),
         username: 'clinician',
         password: 'sallyport',
       }
@@ -100,7 +100,7 @@ eachDatabase((_name, open) => {
         .set({ approved: false })
         .where('client_id', '=', 'third')
         .execute()
-      const marked = await browser.get(`/oauth2/pick?interaction=${formOf(page.body).get('interaction')}`)
+      const marked = await browser.get(`/oauth2/pick?interaction=${readForm(page.body).get('interaction')}`)
       assert.match(marked.body, /Unverified app\.<\/b> It registered itself/)
       await house.store.db
         .updateTable('client')
@@ -108,20 +108,22 @@ eachDatabase((_name, open) => {
         .where('client_id', '=', 'third')
         .execute()
       const pick = (patientId: string) =>
-        browser.post('/oauth2/pick', `${formOf(page.body)}&patientId=${patientId}`)
+        browser.post('/oauth2/pick', `${readForm(page.body)}&patientId=${patientId}`)
       const consent = await browser.follow(await pick('juniper'), 'http://localhost:9000')
       assert.match(consent.body, /Allow third to use this record\?[\s\S]*>Juniper</)
       await pick('ashlar')
       // The page that was read named another patient: it decides nothing.
-      const stale = await browser.post('/oauth2/consent', `${formOf(consent.body)}&decision=allow`)
+      const stale = await browser.post('/oauth2/consent', `${readForm(consent.body)}&decision=allow`)
       assert.match(stale.body, />Ashlar</)
-      const answer = answerOf(await browser.post('/oauth2/consent', `${formOf(stale.body)}&decision=allow`))
+      const answer = readAnswer(
+        await browser.post('/oauth2/consent', `${readForm(stale.body)}&decision=allow`),
+      )
       assert.equal((await house.exchange(answer.code ?? '', third)).json().patient, 'ashlar')
     })
 
     it('is access_denied when it is left without a choice, and over then', async () => {
       const { send, address } = await picker(house, visitor)
-      const answer = answerOf(await send({ cancel: '1' }))
+      const answer = readAnswer(await send({ cancel: '1' }))
       assert.deepEqual([answer.error, answer.state, answer.code], ['access_denied', 'state-1', undefined])
       assert.equal((await visitor.get(address)).statusCode, 400)
       assert.equal((await send({ patientId: 'juniper' })).statusCode, 400)
@@ -137,18 +139,18 @@ eachDatabase((_name, open) => {
 })
 
 describe('/oauth2/pick', () => {
-  const open = oneStore()
-  let house: AuthHouse
-  let visitor: Visitor
+  const open = openTestStore()
+  let house: TestAuthServer
+  let visitor: TestBrowser
   before(async () => {
     const resources = [patient('juniper', 'Juniper', 'Alba'), patient('juniper-2', 'Juniper', 'Alban')]
-    house = await AuthHouse.open(await open(), { resources })
+    house = await TestAuthServer.open(await open(), { resources })
     visitor = await openHouse(house)
   })
 
   it('keeps earlier encounters one click away, on the same page', async () => {
     const visits = Array.from({ length: 6 }, (_, at) => encounter(`v${at}`, 'x', 'finished'))
-    const other = await AuthHouse.open(await open(), { resources: [patient('x', 'X', 'Y'), ...visits] })
+    const other = await TestAuthServer.open(await open(), { resources: [patient('x', 'X', 'Y'), ...visits] })
     const clinician = await openHouse(other)
     const { send } = await picker(other, clinician, 'launch/encounter patient/Encounter.rs')
     const address = (await send({ patientId: 'x' })).headers.location ?? ''
@@ -168,7 +170,7 @@ describe('/oauth2/pick', () => {
     assert.doesNotMatch(page.body, /type="radio"[^>]*checked/)
     assert.match(page.body, /Similar name/)
     assert.doesNotMatch(page.body, /Sample patients are made up/)
-    assert.match(page.body, /The app at <b>chart\.example<\/b> will reach this one record and no other/)
+    assert.match(page.body, /The app at <b>chart\.example<\/b> will have access to this record only/)
     const wider = await picker(house, visitor, 'launch/patient patient/Patient.rs user/Condition.rs')
     assert.doesNotMatch(wider.page.body, /no other/)
     assert.match(wider.page.body, /also asks for records of every patient you may see/)
@@ -203,7 +205,7 @@ describe('/oauth2/pick', () => {
   it('takes no choice of another clinician, nor one from another site', async () => {
     const { page, address } = await picker(house, visitor)
     const colleague = await house.loggedIn('colleague')
-    const body = `${formOf(page.body)}&patientId=juniper`
+    const body = `${readForm(page.body)}&patientId=juniper`
     assert.match((await colleague.post('/oauth2/pick', body)).body, /Signed in as Dr\. colleague/)
     const foreign = await visitor.post('/oauth2/pick', body, { 'sec-fetch-site': 'cross-site' })
     assert.equal(foreign.statusCode, 403)
@@ -227,25 +229,25 @@ describe('/oauth2/pick', () => {
     assert.equal((await visitor.get(address)).statusCode, 502)
     assert.equal((await send({ patientId: 'juniper' })).statusCode, 502)
     house.fhir.fail(undefined)
-    assert.ok(answerOf(await send({ patientId: 'juniper' })).code)
+    assert.ok(readAnswer(await send({ patientId: 'juniper' })).code)
   })
 
   it('is not shown for what asks no patient, and not in an EHR launch', async () => {
-    assert.ok(answerOf(await house.authorize(visitor, { ...APP, scope: 'openid user/Patient.rs' })).code)
+    assert.ok(readAnswer(await house.authorize(visitor, { ...APP, scope: 'openid user/Patient.rs' })).code)
     const launch = await house.launch(visitor)
     const scope = 'launch launch/patient patient/Patient.rs'
-    assert.ok(answerOf(await house.authorize(visitor, { launch, scope })).code)
+    assert.ok(readAnswer(await house.authorize(visitor, { launch, scope })).code)
   })
 
   it('is what prompt=none cannot show', async () => {
-    const answer = answerOf(await house.authorize(visitor, { ...APP, scope: STANDALONE, prompt: 'none' }))
+    const answer = readAnswer(await house.authorize(visitor, { ...APP, scope: STANDALONE, prompt: 'none' }))
     assert.equal(answer.error, 'interaction_required')
   })
 
   it('brings a patient for a role that is not known (SMART 2.2, launch/patient?role=)', async () => {
     const scope = 'launch/patient?role=x patient/Patient.rs'
     const { send } = await picker(house, visitor, scope)
-    const { code = '' } = answerOf(await send({ patientId: 'juniper' }))
+    const { code = '' } = readAnswer(await send({ patientId: 'juniper' }))
     assert.equal((await house.exchange(code, APP)).json().scope, scope)
   })
 })

@@ -1,49 +1,49 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { parseScopes } from '../../smart/index.ts'
 import { errorPage, type Person } from '../../web/index.ts'
-import { ACTS } from '../authorize/acts.ts'
-import { type Interaction, keepPicked } from '../authorize/interaction.ts'
-import { proceed, refuse } from '../authorize/proceed.ts'
-import { sendElsewhere, type Waiting, waitingFor } from '../authorize/waiting.ts'
+import { type PendingAuthorization, storePickedContext } from '../authorize/pending-authorization.ts'
+import { proceed, refuseRequest } from '../authorize/proceed.ts'
+import { findWaiting, sendOtherOutcome, type Waiting } from '../authorize/waiting.ts'
 import type { AuthContext } from '../context.ts'
 import { checkSubject } from '../launch/prepare.ts'
+import { NO_HEAD_ROUTE } from '../no-head-route.ts'
 import { type Parameters, readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
-import { sendAway } from '../portal/away.ts'
-import { fhirReader } from '../portal/fhir-reader.ts'
-import { type Away, findPatients, findSearchFault } from '../portal/patients.ts'
+import { createFhirReader } from '../portal/fhir-reader.ts'
+import { findPatients, findSearchFault, type Unavailable } from '../portal/patients.ts'
 import { readPicked } from '../portal/picked.ts'
 import { showsSampleData } from '../portal/sample-data.ts'
+import { sendUnavailable } from '../portal/unavailable.ts'
 import { Refusal } from '../refusal.ts'
-import { encounterPage, type PickerOptions, patientPage, pickAddress } from './page.ts'
+import { buildPickUrl, type PickerOptions, renderEncounterPage, renderPatientPage } from './page.ts'
 
-const NOBODY_CHOSEN = new Refusal('access_denied', 'The user chose no patient.')
+const NOBODY_CHOSEN = new Refusal('access_denied', 'The user did not select a patient.')
 
 /**
- * The picker of a standalone launch (`launch/patient`, `launch/encounter`): after the login, before consent. Whoever
- * leaves without a choice has refused.
+ * The picker of a standalone launch (`launch/patient`, `launch/encounter`), after the login and before consent. To cancel
+ * is to deny access.
  */
-export function pickerRoutes(app: FastifyInstance, context: AuthContext): void {
-  app.get(paths.pick, ACTS, async (request, reply) => {
+export function addPickerRoutes(app: FastifyInstance, context: AuthContext): void {
+  app.get(paths.pick, NO_HEAD_ROUTE, async (request, reply) => {
     const query = readParameters(request.query)
-    const waiting = await waitingFor(reply, context, query, ['pick'])
-    if (waiting.kind !== 'waiting') return sendElsewhere(reply, context, waiting)
+    const waiting = await findWaiting(reply, context, query, ['pick'])
+    if (waiting.kind !== 'waiting') return sendOtherOutcome(reply, context, waiting)
     const search = query.get('search')?.trim() || undefined
     const fault = findSearchFault(search)
     if (fault !== undefined) return reply.sendProblem({ kind: 'malformed', text: fault })
     const patient = query.get('patient')
-    return patient !== undefined && waiting.situation.choosing === 'encounter'
+    return patient !== undefined && waiting.state.picker === 'encounter'
       ? showEncounters(reply, context, waiting, patient)
       : showPatients(reply, context, waiting, { search })
   })
 
   app.post(paths.pick, async (request, reply) => {
     const form = readParameters(request.body)
-    const waiting = await waitingFor(reply, context, form, ['pick'])
-    if (waiting.kind !== 'waiting') return sendElsewhere(reply, context, waiting)
+    const waiting = await findWaiting(reply, context, form, ['pick'])
+    if (waiting.kind !== 'waiting') return sendOtherOutcome(reply, context, waiting)
     if (form.get('cancel') !== undefined)
-      return refuse(reply, context, waiting.interaction, NOBODY_CHOSEN, waiting.login)
-    // Whoever sees the list chooses: after a change of user it is shown again.
+      return refuseRequest(reply, context, waiting.pending, NOBODY_CHOSEN, waiting.login)
+    // If another user has logged in since the list was shown, it is shown again.
     const isSame = form.get('clinician') === waiting.login.clinician.id
     const patientId = isSame && !form.unreadable.has('patientId') ? form.get('patientId') : undefined
     if (patientId === undefined) return showPatients(reply, context, waiting, { again: isSame })
@@ -58,21 +58,21 @@ async function pick(
   waiting: Waiting,
   { patientId, form }: { readonly patientId: string; readonly form: Parameters },
 ): Promise<FastifyReply> {
-  const { interaction, login, situation } = waiting
-  const { choosing } = situation
-  const encounterId = choosing === 'encounter' ? form.get('encounterId') : undefined
-  const read = await fhirReader(context, login.clinician)
+  const { pending, login, state } = waiting
+  const { picker } = state
+  const encounterId = picker === 'encounter' ? form.get('encounterId') : undefined
+  const read = await createFhirReader(context, login.clinician)
   const problem = await checkSubject(context, read, { patientId, encounterId })
-  if (problem?.kind === 'away') return sendPickerAway(reply, context, waiting, problem)
-  if (problem) return sendUnknown(request, reply, context, interaction)
-  if (choosing === 'encounter' && encounterId === undefined && form.get('step') !== 'encounter')
-    return reply.redirect(pickAddress(interaction.id, patientId), 303)
+  if (problem?.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, problem)
+  if (problem) return sendUnknown(request, reply, context, pending)
+  if (picker === 'encounter' && encounterId === undefined && form.get('step') !== 'encounter')
+    return reply.redirect(buildPickUrl(pending.id, patientId), 303)
   const picked = {
     clinicianId: login.clinician.id,
     patientId,
     ...(encounterId === undefined ? {} : { encounterId }),
   }
-  return proceed(reply, context, await keepPicked(context.store, interaction, picked))
+  return proceed(reply, context, await storePickedContext(context.store, pending, picked))
 }
 
 async function showPatients(
@@ -81,13 +81,13 @@ async function showPatients(
   waiting: Waiting,
   { search, again = false }: { readonly search?: string | undefined; readonly again?: boolean },
 ): Promise<FastifyReply> {
-  const read = await fhirReader(context, waiting.login.clinician)
+  const read = await createFhirReader(context, waiting.login.clinician)
   const list = await findPatients(read, search)
-  if (list.kind === 'away') return sendPickerAway(reply, context, waiting, list)
-  const page = patientPage(optionsOf(context, waiting, list.patients), { list, search, again })
+  if (list.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, list)
+  const page = renderPatientPage(makeOptions(context, waiting, list.patients), { list, search, again })
   return reply.sendPage(page, {
     status: again ? 400 : 200,
-    formTargets: [waiting.interaction.request.redirectUri],
+    formTargets: [waiting.pending.request.redirectUri],
   })
 }
 
@@ -97,25 +97,25 @@ async function showEncounters(
   waiting: Waiting,
   patient: string,
 ): Promise<FastifyReply> {
-  const read = await fhirReader(context, waiting.login.clinician)
+  const read = await createFhirReader(context, waiting.login.clinician)
   const picked = await readPicked(read, patient, context.settings.fhirBaseUrl)
-  if (picked.kind === 'away') return sendPickerAway(reply, context, waiting, picked)
+  if (picked.kind === 'unavailable') return sendPickerUnavailable(reply, context, waiting, picked)
   if (picked.kind === 'absent') return showPatients(reply, context, waiting, {})
-  const page = encounterPage(optionsOf(context, waiting, [picked.person]), picked)
-  return reply.sendPage(page, { formTargets: [waiting.interaction.request.redirectUri] })
+  const page = renderEncounterPage(makeOptions(context, waiting, [picked.person]), picked)
+  return reply.sendPage(page, { formTargets: [waiting.pending.request.redirectUri] })
 }
 
-function optionsOf(
+function makeOptions(
   { settings, clock }: AuthContext,
-  { situation, login, interaction }: Waiting,
+  { state, login, pending }: Waiting,
   people: readonly Person[],
 ): PickerOptions {
   return {
-    client: situation.client,
+    client: state.client,
     login,
-    interactionId: interaction.id,
-    redirectUri: interaction.request.redirectUri,
-    asksForOthers: parseScopes(interaction.request.scope).some(
+    pendingId: pending.id,
+    redirectUri: pending.request.redirectUri,
+    asksForOthers: parseScopes(pending.request.scope).some(
       one => one.kind === 'resource' && one.context === 'user',
     ),
     sampleData: showsSampleData(settings, people),
@@ -123,29 +123,34 @@ function optionsOf(
   }
 }
 
-function sendPickerAway(
+function sendPickerUnavailable(
   reply: FastifyReply,
   context: AuthContext,
-  { login, interaction }: Waiting,
-  away: Away,
+  { login, pending }: Waiting,
+  outage: Unavailable,
 ) {
-  return sendAway(reply, context, { login, away, since: undefined, tryAgain: pickAddress(interaction.id) })
+  return sendUnavailable(reply, context, {
+    login,
+    away: outage,
+    since: undefined,
+    tryAgain: buildPickUrl(pending.id),
+  })
 }
 
 function sendUnknown(
   request: FastifyRequest,
   reply: FastifyReply,
   { clock }: AuthContext,
-  { id }: Interaction,
+  { id }: PendingAuthorization,
 ) {
   const page = errorPage({
     kind: 'refused',
-    title: 'This choice cannot be made',
-    text: ['The patient or the encounter is not here, or you may not see it. No record was opened.'],
+    title: 'Not found',
+    text: ['The patient or the encounter does not exist, or you may not see it. No record was opened.'],
     code: '404',
     reference: request.id,
     now: clock(),
-    actions: [{ href: pickAddress(id), text: 'Choose again' }],
+    actions: [{ href: buildPickUrl(id), text: 'Choose again' }],
   })
   return reply.sendPage(page, { status: 404 })
 }

@@ -1,68 +1,68 @@
 import { alert, badge, type Html, html } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
 
-/** The app with its logo, or with its initials, and its host (design: Who, what, until when). */
-export function appIdentity(client: Client): Html {
-  return identity(appTile(client), appName(client), client)
+/** The app with its logo or initials, and its host. */
+export function renderAppIdentity(client: Client): Html {
+  return renderIdentity(renderAppTile(client), renderAppName(client), client)
 }
 
-/** The same in a list of apps. Its policy would have to name the logo of each, so it shows none. */
-export function listedApp(client: Client): Html {
-  return identity(initialsTile(client), html`${client.name}${unverifiedBadge(client)}`, client)
+/** For a list of apps, without logos, because the content security policy would have to name all of them. */
+export function renderListedApp(client: Client): Html {
+  return renderIdentity(renderInitials(client), html`${client.name}${renderUnverifiedBadge(client)}`, client)
 }
 
-export function appName(client: Client): Html {
-  return html`<b>${client.name}</b>${unverifiedBadge(client)}`
+export function renderAppName(client: Client): Html {
+  return html`<b>${client.name}</b>${renderUnverifiedBadge(client)}`
 }
 
-export function unverifiedBadge({ approved }: Client): Html | undefined {
+export function renderUnverifiedBadge({ approved }: Client): Html | undefined {
   return approved ? undefined : html`&ensp;${badge('Unverified', 'warn')}`
 }
 
-/** On every page where a clinician decides about an app that registered itself. */
-export function unverifiedWarning({ approved }: Client): Html | undefined {
+/** For every page where a clinician decides about an app. */
+export function renderUnverifiedWarning({ approved }: Client): Html | undefined {
   return approved
     ? undefined
     : alert(
         'Unverified app.',
-        'It registered itself, and no administrator has checked who runs it. Its name may be made up. Continue only if you expected it.',
+        'It registered itself, and no administrator has verified it. Its name may be false. Continue only if you expected it.',
         'warn',
       )
 }
 
-function identity(tile: Html, name: Html, client: Client): Html {
-  return html`<span class="appid">${tile}<span>${name}<span class="sub">${hostOf(client)}</span></span></span>`
+function renderIdentity(tile: Html, name: Html, client: Client): Html {
+  return html`<span class="appid">${tile}<span>${name}<span class="sub">${findAppHost(client)}</span></span></span>`
 }
 
-// The name stands beside it, so the logo says nothing more.
-export function appTile(client: Client): Html {
-  const [logo] = logosOf(client)
+// The alt text is empty, because the name is next to the logo.
+export function renderAppTile(client: Client): Html {
+  const [logo] = listLogos(client)
   return logo === undefined
-    ? initialsTile(client)
+    ? renderInitials(client)
     : html`<img class="tile" src="${logo}" alt="" width="44" height="44" referrerpolicy="no-referrer" loading="lazy">`
 }
 
-function initialsTile({ name }: Client): Html {
-  return html`<span class="tile" aria-hidden="true">${initialsOf(name)}</span>`
+function renderInitials({ name }: Client): Html {
+  return html`<span class="tile" aria-hidden="true">${computeInitials(name)}</span>`
 }
 
-/** Where the app lives, as far as its addresses tell. A native app has a scheme of its own instead. */
-export function hostOf({ redirectUris, launchUrl, id }: Client): string {
-  const address = redirectUris[0] ?? launchUrl
-  return address === undefined ? id : hostOfAddress(address)
+/** The host of the app's URL, or the scheme of a native app. */
+export function findAppHost({ redirectUris, launchUrl, id }: Client): string {
+  const text = redirectUris[0] ?? launchUrl
+  return text === undefined ? id : readHost(text)
 }
 
-export function hostOfAddress(address: string): string {
-  const url = URL.parse(address)
-  return url === null ? address : url.host || url.protocol.slice(0, -1)
+export function readHost(text: string): string {
+  const url = URL.parse(text)
+  return url === null ? text : url.host || url.protocol.slice(0, -1)
 }
 
-/** The logo that a page about one app shows, for its policy. An unverified app could show the logo of another. */
-export function logosOf({ logoUrl, approved }: Client): readonly string[] {
+/** The logo of the app. An unverified app has none, because it could imitate another app. */
+export function listLogos({ logoUrl, approved }: Client): readonly string[] {
   return logoUrl === undefined || !approved ? [] : [logoUrl]
 }
 
-function initialsOf(name: string): string {
+function computeInitials(name: string): string {
   const words = name.split(/[^\p{L}\p{N}]+/u).filter(word => word !== '')
   return words
     .slice(0, 2)

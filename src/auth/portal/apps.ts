@@ -5,7 +5,7 @@ import type { AuthContext } from '../context.ts'
 export interface App {
   readonly client: Client
   readonly launchUrl: string
-  /** Whether a launch that names no app launches this one. */
+  /** Whether a launch without `clientId` launches this app. */
   readonly isDefault: boolean
 }
 
@@ -13,23 +13,23 @@ export interface App {
 export async function findApps(context: AuthContext): Promise<readonly App[]> {
   const [first, listed] = await Promise.all([findApp(context), findLaunchableClients(context.store)])
   const others = listed.filter(client => client.id !== context.settings.defaultClientId)
-  return [...(first ? [first] : []), ...others.flatMap(client => appOf(context, client) ?? [])]
+  return [...(first ? [first] : []), ...others.flatMap(client => toApp(context, client) ?? [])]
 }
 
 /** The app with this client id, or the default one, if it can be launched. */
 export async function findApp(context: AuthContext, clientId?: string): Promise<App | undefined> {
   const client = await findClient(context.store, clientId ?? context.settings.defaultClientId)
-  return client && appOf(context, client)
+  return client && toApp(context, client)
 }
 
-// Where the default client registered no launch URL, the setting is its URL (service.md 2.7).
-function appOf({ settings }: AuthContext, client: Client): App | undefined {
+// The setting is the launch URL of a default client that has none.
+function toApp({ settings }: AuthContext, client: Client): App | undefined {
   const isDefault = client.id === settings.defaultClientId
   const launchUrl = client.launchUrl ?? (isDefault ? settings.smartClientLaunchUrl : undefined)
   return launchUrl === undefined ? undefined : { client, launchUrl, isDefault }
 }
 
-/** The URLs that a launch form may lead the browser through, up to the app's own page. */
-export function launchTargets({ client, launchUrl }: App): readonly string[] {
+/** The URLs that the launch form may redirect to, for the content security policy. */
+export function listLaunchTargets({ client, launchUrl }: App): readonly string[] {
   return [launchUrl, ...client.redirectUris]
 }

@@ -1,46 +1,50 @@
+import { randomUUID } from 'node:crypto'
 import type { Resource } from '../../fhir/index.ts'
-import type { Clinician } from '../clinician/clinician.ts'
+import { buildFhirUser, type Clinician } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
-import { portalToken } from './portal-token.ts'
+import { signOwnJwt } from '../keys/own-jwt.ts'
+import { LIFETIME } from '../lifetimes.ts'
 
-/** What the FHIR server said. */
-export type FhirAnswer =
+export type FhirReadResult =
   | { readonly kind: 'found'; readonly resource: Resource }
-  /** There is none, or this clinician may not see it: to the portal the same. */
+  /** It does not exist, or this clinician may not see it. */
   | { readonly kind: 'absent' }
-  /** No answer, or one that makes no sense. `reason` may be shown. */
-  | { readonly kind: 'away'; readonly reason: string; readonly status?: number }
+  /** No response, or an invalid one. `reason` may be shown. */
+  | { readonly kind: 'unavailable'; readonly reason: string; readonly status?: number }
 
 /** Reads from the FHIR server for one clinician. */
-export type FhirReader = (path: string) => Promise<FhirAnswer>
+export type FhirReader = (path: string) => Promise<FhirReadResult>
 
 const ANSWER_MS = 5000
 
-export async function fhirReader(context: AuthContext, clinician: Clinician): Promise<FhirReader> {
-  const authorization = `Bearer ${await portalToken(context, clinician)}`
+export async function createFhirReader(context: AuthContext, clinician: Clinician): Promise<FhirReader> {
+  const authorization = `Bearer ${await issuePortalToken(context, clinician)}`
   return async path => {
     try {
       const response = await context.fetch(`${context.settings.fhirBaseUrl}/${path}`, {
         headers: { authorization, accept: 'application/fhir+json' },
-        // The token is for this server alone.
+        // The token is for this server only.
         redirect: 'error',
         signal: AbortSignal.timeout(ANSWER_MS),
       })
-      return await answerOf(response)
+      return await readResponse(response)
     } catch (error) {
-      return { kind: 'away', reason: isTimeout(error) ? `No answer in ${ANSWER_MS / 1000} s` : 'No answer' }
+      return {
+        kind: 'unavailable',
+        reason: isTimeout(error) ? `No response in ${ANSWER_MS / 1000} s` : 'No response',
+      }
     }
   }
 }
 
-async function answerOf(response: Response): Promise<FhirAnswer> {
+async function readResponse(response: Response): Promise<FhirReadResult> {
   const { status } = response
   if (status === 404 || status === 410 || status === 403) return { kind: 'absent' }
-  if (status !== 200) return { kind: 'away', reason: `Answers with an error (${status})`, status }
+  if (status !== 200) return { kind: 'unavailable', reason: `Error response (${status})`, status }
   const resource: unknown = await response.json()
   return isResource(resource)
     ? { kind: 'found', resource }
-    : { kind: 'away', reason: 'Answers with something else than FHIR' }
+    : { kind: 'unavailable', reason: 'The response is not FHIR' }
 }
 
 export function isResource(value: unknown): value is Resource {
@@ -54,4 +58,23 @@ export function isResource(value: unknown): value is Resource {
 
 function isTimeout(error: unknown): boolean {
   return error instanceof Error && error.name === 'TimeoutError'
+}
+
+/** A short-lived token for the portal's own requests on behalf of a clinician. */
+async function issuePortalToken(
+  { settings, keys, clock }: AuthContext,
+  clinician: Clinician,
+): Promise<string> {
+  const issuedAt = Math.floor(clock() / 1000)
+  return signOwnJwt(await keys.getSigningKey(), 'at+jwt', {
+    iss: settings.issuerUrl,
+    sub: clinician.id,
+    aud: settings.fhirBaseUrl,
+    client_id: 'sallyport-portal',
+    scope: 'user/Patient.rs user/Encounter.rs',
+    jti: randomUUID(),
+    iat: issuedAt,
+    exp: issuedAt + LIFETIME.portalToken / 1000,
+    fhirUser: buildFhirUser(clinician.fhirUserId, settings.fhirBaseUrl),
+  })
 }

@@ -1,50 +1,50 @@
 import { isId } from '../../fhir/index.ts'
 import { alikeTo, type Person, personOf } from '../../web/index.ts'
-import { byUrgency, type Encounter, encounterOf } from './encounters.ts'
+import { compareUrgency, type Encounter, toEncounter } from './encounters.ts'
 import type { FhirReader } from './fhir-reader.ts'
-import { type Away, resourcesOf } from './patients.ts'
+import { listResources, type Unavailable } from './patients.ts'
 
-/** The patient that was picked, with what the launch form needs. */
+/** The selected patient, with the data of the launch form. */
 export interface Picked {
   readonly kind: 'found'
   readonly person: Person
   readonly encounters: readonly Encounter[]
-  /** Patients that could be taken for this one. */
+  /** Patients with similar names. */
   readonly alike: readonly Person[]
 }
 
 const ENCOUNTERS_LISTED = 20
 const NAMESAKES_LOOKED_AT = 50
 
-/** Reads the patient, their encounters, and who has the same family name: also those who are not in the list. */
+/** Reads the patient, their encounters, and the patients with the same family name, who may not be in the list. */
 export async function readPicked(
   read: FhirReader,
   id: string,
   fhirBaseUrl: string,
-): Promise<Picked | Away | { readonly kind: 'absent' }> {
+): Promise<Picked | Unavailable | { readonly kind: 'absent' }> {
   if (!isId(id)) return { kind: 'absent' }
   const [patient, bundle] = await Promise.all([
     read(`Patient/${id}`),
     read(`Encounter?patient=${id}&_sort=-date&_count=${ENCOUNTERS_LISTED}`),
   ])
   if (patient.kind !== 'found') return patient
-  if (bundle.kind === 'away') return bundle
+  if (bundle.kind === 'unavailable') return bundle
   const person = personOf(patient.resource)
-  const encounters = bundle.kind === 'absent' ? [] : resourcesOf(bundle.resource, 'Encounter')
+  const encounters = bundle.kind === 'absent' ? [] : listResources(bundle.resource, 'Encounter')
   return {
     kind: 'found',
     person,
     encounters: encounters
-      .map(resource => encounterOf(resource, fhirBaseUrl))
+      .map(resource => toEncounter(resource, fhirBaseUrl))
       .filter(encounter => encounter.patientId === person.id)
-      .toSorted(byUrgency),
-    alike: alikeTo(person, await namesakesOf(read, person)),
+      .toSorted(compareUrgency),
+    alike: alikeTo(person, await findNamesakes(read, person)),
   }
 }
 
-async function namesakesOf(read: FhirReader, { name }: Person): Promise<readonly Person[]> {
+async function findNamesakes(read: FhirReader, { name }: Person): Promise<readonly Person[]> {
   if (name.family === undefined) return []
   const family = encodeURIComponent(name.family.replace(/[\\,|$]/g, '\\$&'))
   const answer = await read(`Patient?family=${family}&_count=${NAMESAKES_LOOKED_AT}`)
-  return answer.kind === 'found' ? resourcesOf(answer.resource, 'Patient').map(personOf) : []
+  return answer.kind === 'found' ? listResources(answer.resource, 'Patient').map(personOf) : []
 }

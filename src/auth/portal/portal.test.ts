@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { createLocalJWKSet, jwtVerify } from 'jose'
-import { AuthHouse } from '../testing/auth-house.ts'
-import { encounter, patient } from '../testing/fhir-stand-in.ts'
-import { formOf } from '../testing/form-of.ts'
-import { oneStore } from '../testing/one-store.ts'
-import type { Visitor } from '../testing/visitor.ts'
+import { readForm } from '../testing/read-form.ts'
+import { TestAuthServer } from '../testing/test-auth-server.ts'
+import type { TestBrowser } from '../testing/test-browser.ts'
+import { encounter, patient } from '../testing/test-fhir-server.ts'
+import { openTestStore } from '../testing/test-store.ts'
 
 const crowd = Array.from({ length: 30 }, (_, at) =>
   patient(`p${at}`, `Family${String(29 - at).padStart(2, '0')}`, 'Given'),
@@ -34,11 +34,11 @@ function idsIn(body: string): readonly string[] {
 }
 
 describe('GET /portal', () => {
-  const open = oneStore()
-  let house: AuthHouse
-  let visitor: Visitor
+  const open = openTestStore()
+  let house: TestAuthServer
+  let visitor: TestBrowser
   before(async () => {
-    house = await AuthHouse.open(await open(), { resources: RESOURCES })
+    house = await TestAuthServer.open(await open(), { resources: RESOURCES })
     visitor = await house.loggedIn()
   })
 
@@ -74,13 +74,13 @@ describe('GET /portal', () => {
       'Dr. Robin Ahmadi',
       'SYN-004127',
       '14-Mar-1958',
-      'No patient picked',
+      'No patient selected',
     ])
       assert.ok(page.body.includes(text), text)
   })
 
   it('never lists more than 20', async () => {
-    const many = await AuthHouse.open(await open(), { resources: crowd })
+    const many = await TestAuthServer.open(await open(), { resources: crowd })
     const browser = await many.loggedIn()
     const page = await browser.get('/portal')
     assert.equal(idsIn(page.body).length, 20)
@@ -99,7 +99,7 @@ describe('GET /portal', () => {
     const tag = [{ system: 'http://terminology.hl7.org/CodeSystem/v3-ActReason', code: 'HTEST' }]
     const made = patient('made', 'Sample', 'A', { meta: { tag } })
     const resources = [made, patient('imported', 'Import', 'B'), encounter('e', 'made', 'finished')]
-    const other = await (await AuthHouse.open(await open(), { resources })).loggedIn()
+    const other = await (await TestAuthServer.open(await open(), { resources })).loggedIn()
     const says = async (query: string) => /Sample data/.test((await other.get(`/portal?${query}`)).body)
     assert.equal(await says('search=sample'), true)
     assert.equal(await says('search=sample&patient=made'), true)
@@ -119,7 +119,7 @@ describe('GET /portal', () => {
       patient('short', 'Short', 'A', { identifier: identifier('SYN-000001') }),
       patient('long', 'Long', 'B', { identifier: identifier('6f1c1f0e-5d53-4c0e-9d5b-0c8f2c7f4a11') }),
     ]
-    const other = await AuthHouse.open(await open(), { resources })
+    const other = await TestAuthServer.open(await open(), { resources })
     const { body } = await (await other.loggedIn()).get('/portal')
     assert.match(body, /prow__fact--long"><span class="prow__label">MRN <\/span>6f1c1f0e/)
     assert.match(body, /prow__fact"><span class="prow__label">MRN <\/span>SYN-000001/)
@@ -132,8 +132,8 @@ describe('GET /portal', () => {
   })
 
   it('has words for an empty server', async () => {
-    const empty = await AuthHouse.open(await open(), { resources: [] })
-    assert.match((await (await empty.loggedIn()).get('/portal')).body, /There are no patients/)
+    const empty = await TestAuthServer.open(await open(), { resources: [] })
+    assert.match((await (await empty.loggedIn()).get('/portal')).body, /No patients/)
   })
 
   describe('with a patient picked', () => {
@@ -160,7 +160,7 @@ describe('GET /portal', () => {
 
     it('warns of a namesake who is not in the list', async () => {
       const resources = [...crowd, patient('z1', 'Zircon', 'Anna'), patient('z2', 'Zircon', 'Anne')]
-      const other = await AuthHouse.open(await open(), { resources })
+      const other = await TestAuthServer.open(await open(), { resources })
       const { body } = await (await other.loggedIn()).get('/portal?patient=z1')
       assert.match(body, /Similar name: <span class="family">Zircon<\/span>, Anne/)
     })
@@ -171,7 +171,7 @@ describe('GET /portal', () => {
         encounter('e1', 'x', 'finished'),
         encounter('e2', 'x', 'finished'),
       ]
-      const other = await AuthHouse.open(await open(), { resources })
+      const other = await TestAuthServer.open(await open(), { resources })
       const { body } = await (await other.loggedIn()).get('/portal?patient=x')
       assert.doesNotMatch(body, /name="encounterId"[^>]* checked/)
       const none = await visitor.get('/portal?patient=limestone')
@@ -182,7 +182,9 @@ describe('GET /portal', () => {
       const visits = Array.from({ length: 7 }, (_, at) =>
         encounter(`v${at}`, 'x', 'finished', { period: { start: `2026-0${at + 1}-01` } }),
       )
-      const other = await AuthHouse.open(await open(), { resources: [patient('x', 'X', 'Y'), ...visits] })
+      const other = await TestAuthServer.open(await open(), {
+        resources: [patient('x', 'X', 'Y'), ...visits],
+      })
       const clinician = await other.loggedIn()
       const { body } = await clinician.get('/portal?patient=x')
       const ids = (text: string) =>
@@ -205,7 +207,7 @@ describe('GET /portal', () => {
       for (const id of ['nobody', '..%2Fmetadata', 'a%2Fb', '%3Cscript%3E', 'x'.repeat(65)]) {
         house.fhir.asked.length = 0
         const page = await visitor.get(`/portal?patient=${id}`)
-        assert.match(page.body, /This patient is not here/, id)
+        assert.match(page.body, /Patient not found/, id)
         assert.ok(
           house.fhir.asked.every(({ url }) => /^\/fhir\/(Patient|Encounter)(\/nobody)?$/.test(url.pathname)),
           id,
@@ -214,7 +216,7 @@ describe('GET /portal', () => {
     })
 
     it('offers a choice of apps where there are several, the default first, and launches the chosen one', async () => {
-      const other = await AuthHouse.open(await open(), { resources: RESOURCES })
+      const other = await TestAuthServer.open(await open(), { resources: RESOURCES })
       await other.addClient({
         client_id: 'aaa',
         name: 'Another app',
@@ -237,7 +239,7 @@ describe('GET /portal', () => {
       ])
       assert.match(page.body, /href="\/portal\?search=Jun&amp;patient=juniper&amp;client=aaa"/)
       assert.match(page.body, /Launch Demo app</)
-      assert.equal(formOf(page.body).get('clientId'), null)
+      assert.equal(readForm(page.body).get('clientId'), null)
       assert.doesNotMatch(page.body, /Client id/)
       assert.match(page.body, /Another app[\s\S]*aaa\.example[\s\S]*Draws &lt;charts&gt;\./)
       assert.doesNotMatch(String(page.headers['content-security-policy']), /aaa\.example/)
@@ -248,14 +250,14 @@ describe('GET /portal', () => {
         ['aaa', true],
       ])
       assert.match(chosen.body, /Launch Another app</)
-      assert.equal(formOf(chosen.body).get('clientId'), 'aaa')
+      assert.equal(readForm(chosen.body).get('clientId'), 'aaa')
       const policy = String(chosen.headers['content-security-policy'])
       assert.match(policy, /form-action 'self' https:\/\/aaa\.example;/)
       assert.match(policy, /img-src 'self' data: https:\/\/aaa\.example\/logo\.png;/)
     })
 
     it('has a policy that does not grow with the registered apps', async () => {
-      const other = await AuthHouse.open(await open(), { resources: RESOURCES })
+      const other = await TestAuthServer.open(await open(), { resources: RESOURCES })
       const clinician = await other.loggedIn()
       const policyOf = async () =>
         String((await clinician.get('/portal?patient=juniper')).headers['content-security-policy'])
@@ -267,7 +269,7 @@ describe('GET /portal', () => {
   })
 
   it('marks apps that nobody has approved, after the others, and shows no logo of their choice', async () => {
-    const other = await AuthHouse.open(await open(), { resources: RESOURCES })
+    const other = await TestAuthServer.open(await open(), { resources: RESOURCES })
     const logo_url = 'https://zzz.example/logo.png'
     await other.addClient({ client_id: 'aaa', name: 'Demo app', approved: false, logo_url })
     await other.addClient({ client_id: 'zzz', logo_url })
@@ -289,7 +291,7 @@ describe('GET /portal', () => {
   })
 
   it('tells apps of the same name apart by their ids', async () => {
-    const other = await AuthHouse.open(await open(), { resources: RESOURCES })
+    const other = await TestAuthServer.open(await open(), { resources: RESOURCES })
     for (const client_id of ['aaa', 'bbb']) await other.addClient({ client_id, name: 'Charts' })
     const page = await (await other.loggedIn()).get('/portal?patient=juniper')
     assert.deepEqual(
@@ -305,7 +307,7 @@ describe('GET /portal', () => {
         const page = await visitor.get('/portal?search=x')
         assert.equal(page.statusCode, 502)
         for (const text of [
-          'Patient records cannot be reached',
+          'Patient records are unavailable',
           'downtime procedure',
           'href="/portal?search=x"',
         ])

@@ -1,85 +1,86 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Html } from '../../web/index.ts'
 import type { AuthContext } from '../context.ts'
-import { forLoggedIn } from '../login/current-login.ts'
+import { requireLogin } from '../login/current-login.ts'
 import type { Login } from '../login/login.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
-import { logosOf } from './app-identity.ts'
-import { findApp, findApps, launchTargets } from './apps.ts'
-import { sendAway, watch } from './away.ts'
-import { fhirReader } from './fhir-reader.ts'
-import { listHtml, portalAddress } from './list-html.ts'
-import { portalPage } from './page.ts'
-import { type Away, findPatients, findSearchFault } from './patients.ts'
+import { listLogos } from './app-identity.ts'
+import { findApp, findApps, listLaunchTargets } from './apps.ts'
+import { createFhirReader } from './fhir-reader.ts'
+import { buildPortalUrl, renderList } from './list.ts'
+import { renderPortalPage } from './page.ts'
+import { findPatients, findSearchFault, type Unavailable } from './patients.ts'
 import { readPicked } from './picked.ts'
-import { nonePicked, type PickedOptions, pickedAbsent, pickedHtml } from './picked-html.ts'
+import { type PickedOptions, renderNonePicked, renderPatientNotFound, renderPicked } from './picked-panel.ts'
+import { createOutageWatch, sendUnavailable } from './unavailable.ts'
 
-interface Asked {
+interface PortalQuery {
   readonly search: string | undefined
   readonly patient: string | undefined
-  /** The app to launch, if it is not the default one. */
   readonly client: string | undefined
 }
 
-/** `GET /portal` (service.md 4.1): find a patient, pick one, choose the encounter, launch. */
-export function portalRoutes(app: FastifyInstance, context: AuthContext): void {
-  const fhirServer = watch()
+/** `GET /portal`: find a patient, choose the encounter, launch an app. */
+export function addPortalRoutes(app: FastifyInstance, context: AuthContext): void {
+  const fhirServer = createOutageWatch()
 
   app.get(
     paths.portal,
-    forLoggedIn(context, async (request, reply, login) => {
+    requireLogin(context, async (request, reply, login) => {
       const query = readParameters(request.query)
       const search = query.get('search')?.trim() || undefined
       const fault = findSearchFault(search)
       if (fault !== undefined) return reply.sendProblem({ kind: 'malformed', text: fault })
-      return show(reply, login, { search, patient: query.get('patient'), client: query.get('client') })
+      return sendPortal(reply, login, { search, patient: query.get('patient'), client: query.get('client') })
     }),
   )
 
-  async function show(reply: FastifyReply, login: Login, asked: Asked): Promise<FastifyReply> {
-    const { search, patient } = asked
+  async function sendPortal(reply: FastifyReply, login: Login, query: PortalQuery): Promise<FastifyReply> {
+    const { search, patient } = query
     const { settings, clock } = context
-    const read = await fhirReader(context, login.clinician)
+    const read = await createFhirReader(context, login.clinician)
     const [list, picked, listed, named] = await Promise.all([
       findPatients(read, search),
       patient === undefined ? undefined : readPicked(read, patient, settings.fhirBaseUrl),
       findApps(context),
-      asked.client === undefined ? undefined : findApp(context, asked.client),
+      query.client === undefined ? undefined : findApp(context, query.client),
     ])
     const now = clock()
-    const answered = list.kind === 'list' && picked?.kind !== 'away'
+    const answered = list.kind === 'list' && picked?.kind !== 'unavailable'
     fhirServer.saw(answered, now)
-    if (list.kind === 'away') return sendAway(reply, context, awayOf(list))
-    if (picked?.kind === 'away') return sendAway(reply, context, awayOf(picked))
+    if (list.kind === 'unavailable') return sendUnavailable(reply, context, describeOutage(list))
+    if (picked?.kind === 'unavailable') return sendUnavailable(reply, context, describeOutage(picked))
     const isListed = !named || listed.some(({ client }) => client.id === named.client.id)
     const apps = isListed ? listed : [...listed, named]
     const chosen = named ?? apps[0]
-    const page = portalPage({
+    const page = renderPortalPage({
       settings,
       login,
-      list: listHtml({ list, search, pickedId: patient, now }),
-      beside: besideHtml(picked, { apps, chosen, search, now }),
+      list: renderList({ list, search, pickedId: patient, now }),
+      beside: renderBeside(picked, { apps, chosen, search, now }),
       isPicked: picked !== undefined,
       people: [...list.patients, ...(picked?.kind === 'found' ? [picked.person] : [])],
     })
-    // A policy for all registered apps would grow until browsers refuse the page.
+    // A content security policy with all registered apps could exceed the limits of browsers.
     return reply.sendPage(
       page,
-      chosen ? { formTargets: launchTargets(chosen), images: logosOf(chosen.client) } : {},
+      chosen ? { formTargets: listLaunchTargets(chosen), images: listLogos(chosen.client) } : {},
     )
 
-    function awayOf(away: Away) {
-      const tryAgain = portalAddress({ search, ...(patient === undefined ? {} : { patient }) })
-      return { login, away, since: fhirServer.since(), tryAgain }
+    function describeOutage(outage: Unavailable) {
+      const tryAgain = buildPortalUrl({ search, ...(patient === undefined ? {} : { patient }) })
+      return { login, away: outage, since: fhirServer.since(), tryAgain }
     }
   }
 }
 
-function besideHtml(
-  picked: Exclude<Awaited<ReturnType<typeof readPicked>>, Away> | undefined,
+function renderBeside(
+  picked: Exclude<Awaited<ReturnType<typeof readPicked>>, Unavailable> | undefined,
   options: Omit<PickedOptions, 'picked'>,
 ): Html {
-  if (!picked) return nonePicked()
-  return picked.kind === 'absent' ? pickedAbsent(options.search) : pickedHtml({ picked, ...options })
+  if (!picked) return renderNonePicked()
+  return picked.kind === 'absent'
+    ? renderPatientNotFound(options.search)
+    : renderPicked({ picked, ...options })
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
-import { AuthHouse } from '../testing/auth-house.ts'
-import { patient } from '../testing/fhir-stand-in.ts'
-import { oneStore } from '../testing/one-store.ts'
-import type { Visitor } from '../testing/visitor.ts'
+import { TestAuthServer } from '../testing/test-auth-server.ts'
+import type { TestBrowser } from '../testing/test-browser.ts'
+import { patient } from '../testing/test-fhir-server.ts'
+import { openTestStore } from '../testing/test-store.ts'
 
 const RESOURCES = [
   patient('juniper', 'Juniper', 'Alba', {
@@ -20,11 +20,11 @@ function idsIn(body: string): readonly string[] {
 }
 
 describe('GET /portal with a search', () => {
-  const open = oneStore()
-  let house: AuthHouse
-  let visitor: Visitor
+  const open = openTestStore()
+  let house: TestAuthServer
+  let visitor: TestBrowser
   before(async () => {
-    house = await AuthHouse.open(await open(), { resources: RESOURCES })
+    house = await TestAuthServer.open(await open(), { resources: RESOURCES })
     visitor = await house.loggedIn()
   })
 
@@ -52,7 +52,7 @@ describe('GET /portal with a search', () => {
       ...RESOURCES,
       { resourceType: 'Patient', id: 'whole', name: [{ text: 'Alba Juniper', family: 'Juniper' }] },
     ]
-    const other = await (await AuthHouse.open(await open(), { resources })).loggedIn()
+    const other = await (await TestAuthServer.open(await open(), { resources })).loggedIn()
     const ids = ['juniper', 'juniper2', 'whole']
     for (const text of ['alba juniper', 'juniper alba']) {
       const { body } = await other.get(`/portal?search=${encodeURIComponent(text)}`)

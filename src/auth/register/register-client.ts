@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
-import { fileOrigins } from '../client/origins.ts'
+import { storeOrigins } from '../client/origins.ts'
 import type { AuthContext } from '../context.ts'
 import type { AuthMethod, ClientMetadata } from './metadata.ts'
 
-/** What a client is told once it is registered (RFC 7591, 3.2.1). */
+/** RFC 7591, 3.2.1. */
 export type Registered = Readonly<Record<string, unknown>>
 
-/** Registers a client under an id of ours. It is never first-party: its users are asked. */
+/** Registers a client with a new id. It is never first-party, so it needs consent. */
 export async function registerClient(
   trx: Transaction<Schema>,
   { clock }: Pick<AuthContext, 'clock'>,
@@ -37,12 +37,12 @@ export async function registerClient(
       created_at: clock(),
     })
     .execute()
-  await fileOrigins(trx, id)
+  await storeOrigins(trx, id)
   return {
     client_id: id,
     client_id_issued_at: Math.floor(clock() / 1000),
     ...(secret === undefined ? {} : { client_secret: secret, client_secret_expires_at: 0 }),
-    ...described(metadata),
+    ...describeClient(metadata),
   }
 }
 
@@ -50,7 +50,7 @@ function hasSecret(method: AuthMethod): method is 'client_secret_basic' | 'clien
   return method === 'client_secret_basic' || method === 'client_secret_post'
 }
 
-function described(metadata: ClientMetadata): Registered {
+function describeClient(metadata: ClientMetadata): Registered {
   const { name, logoUrl, launchUrl, jwks, jwksUrl, grantTypes } = metadata
   return {
     ...(name === undefined ? {} : { client_name: name }),

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
-import { AuthHouse } from '../testing/auth-house.ts'
-import { oneStore } from '../testing/one-store.ts'
 import { SigningClient } from '../testing/signing-client.ts'
+import { TestAuthServer } from '../testing/test-auth-server.ts'
+import { openTestStore } from '../testing/test-store.ts'
 
 const APP = { redirect_uris: ['https://app.example/callback'], scope: 'launch openid patient/*.rs' }
 
 describe('POST /oauth2/register', () => {
-  const open = oneStore()
-  let house: AuthHouse
+  const open = openTestStore()
+  let house: TestAuthServer
   let keys: SigningClient
   before(async () => {
-    house = await AuthHouse.open(await open())
+    house = await TestAuthServer.open(await open())
     keys = new SigningClient('any', house.time)
   })
 
@@ -109,7 +109,7 @@ describe('POST /oauth2/register', () => {
   })
 
   it('gives system/ scopes off loopback only to whoever shows the initial access token', async () => {
-    const far = await AuthHouse.open(await open(), {
+    const far = await TestAuthServer.open(await open(), {
       settings: { onLoopback: false, openRegistration: true, registrationToken: 'initial-access-token' },
     })
     const backEnd = {
@@ -184,7 +184,7 @@ describe('POST /oauth2/register', () => {
     })
 
   it('registers a client as unverified, and with the initial access token as approved', async () => {
-    const both = await AuthHouse.open(await open(), {
+    const both = await TestAuthServer.open(await open(), {
       settings: { openRegistration: true, registrationToken: 'initial-access-token' },
     })
     const isApproved = async (headers: Record<string, string>) => {
@@ -208,7 +208,7 @@ describe('POST /oauth2/register', () => {
   })
 
   it('is closed where it is not set open, except to the initial access token', async () => {
-    const closed = await AuthHouse.open(await open(), {
+    const closed = await TestAuthServer.open(await open(), {
       settings: { openRegistration: false, registrationToken: 'an initial access token' },
     })
     const without = await register(APP, {}, closed)
@@ -221,7 +221,7 @@ describe('POST /oauth2/register', () => {
   })
 
   it('opens to whoever shows the initial access token', async () => {
-    const closed = await AuthHouse.open(await open(), {
+    const closed = await TestAuthServer.open(await open(), {
       settings: { openRegistration: false, registrationToken: 'initial-access-token' },
     })
     const authorization = 'Bearer initial-access-token'

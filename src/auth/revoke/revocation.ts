@@ -1,14 +1,20 @@
 import type { Kysely } from 'kysely'
 import { type Schema, type Store, sha256 } from '../../store/index.ts'
 
-/** The `jti` of a back end's tokens begins with this: all of them end with their client, and with no later one of its id. */
-export function clientTokens({ id, createdAt }: { readonly id: string; readonly createdAt: number }): string {
+/** The prefix of the `jti` of a backend service's tokens. It differs for a later client with the same id. */
+export function makeClientTokenPrefix({
+  id,
+  createdAt,
+}: {
+  readonly id: string
+  readonly createdAt: number
+}): string {
   return `client-${sha256(`${id} ${createdAt}`)}`
 }
 
 /**
- * Revokes one access token by its `jti`, or all whose `jti` begins with an id, for as long as any of them could live.
- * Tells whether that was not revoked before.
+ * Revokes one access token by its `jti`, or all with a `jti` prefix, until they have expired. False if they were revoked
+ * before.
  */
 export async function revoke(
   db: Kysely<Schema>,
@@ -24,7 +30,7 @@ export async function revoke(
   return numInsertedOrUpdatedRows === 1n
 }
 
-/** Whether an access token was revoked by itself or by what its `jti` begins with. Grants say so themselves. */
+/** Whether an access token was revoked by its `jti` or its prefix. Revoked grants are not looked up here. */
 export async function isRevoked({ db }: Pick<Store, 'db'>, jti: string): Promise<boolean> {
   const row = await db
     .selectFrom('revocation')

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { eachDatabase } from '../../../test/support/databases.ts'
-import { AuthHouse, claimsOf, strangerToken } from '../testing/auth-house.ts'
-import { Visitor } from '../testing/visitor.ts'
-import { type RevocationFeed, revocationMark } from './feed.ts'
+import { decodeClaims, strangerToken, TestAuthServer } from '../testing/test-auth-server.ts'
+import { TestBrowser } from '../testing/test-browser.ts'
+import { computeRevocationKey, type RevocationList } from './revocation-list.ts'
 
 eachDatabase((_name, open) => {
   describe('POST /oauth2/revoke', () => {
-    let house: AuthHouse
+    let house: TestAuthServer
     before(async () => {
-      house = await AuthHouse.open(await open())
+      house = await TestAuthServer.open(await open())
       await house.addClient({ client_id: 'other' })
     })
 
@@ -17,13 +17,13 @@ eachDatabase((_name, open) => {
       return (await house.exchange(await house.code(await house.loggedIn()))).json()
     }
     const revoke = (form: Record<string, string>, headers: Record<string, string> = {}) =>
-      new Visitor(house.app).post('/oauth2/revoke', { client_id: 'sallyport-app', ...form }, headers)
-    const feed = async (since = 0): Promise<RevocationFeed> =>
+      new TestBrowser(house.app).post('/oauth2/revoke', { client_id: 'sallyport-app', ...form }, headers)
+    const feed = async (since = 0): Promise<RevocationList> =>
       (await house.visitor().get(`/oauth2/revocations?since=${since}`)).json()
     const isListed = async (token: string, since?: number) => {
-      const jti = String(claimsOf(token).jti)
+      const jti = String(decodeClaims(token).jti)
       const { revoked } = await feed(since)
-      return [jti, jti.split('.')[0] ?? ''].some(id => revoked.includes(revocationMark(id)))
+      return [jti, jti.split('.')[0] ?? ''].some(id => revoked.includes(computeRevocationKey(id)))
     }
     const userinfo = async (token: string) => {
       const headers = { authorization: `Bearer ${token}` }
@@ -96,7 +96,7 @@ eachDatabase((_name, open) => {
       await revoke({ token: tokens.refresh_token })
       const response = await house.visitor().get('/oauth2/revocations')
       assert.equal(response.headers['cache-control'], 'no-store')
-      const grantId = String(claimsOf(tokens.access_token).jti).split('.')[0] ?? ''
+      const grantId = String(decodeClaims(tokens.access_token).jti).split('.')[0] ?? ''
       assert.equal(response.body.includes(grantId), false)
       for (const mark of response.json().revoked) assert.match(mark, /^[\w-]{22}$/)
       for (const since of ['x', '-1', '1e999', '', '99999999999999999999', `${house.time.now}.5`])

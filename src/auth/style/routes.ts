@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import { styleJson, stylePath } from './smart-style.ts'
 
-/** Serves what `smart_style_url` names. It holds nothing of anybody, so that any app may read it. */
-export function styleRoutes(app: FastifyInstance): void {
+/** Serves `smart_style_url`, which is public. */
+export function addStyleRoutes(app: FastifyInstance): void {
   app.get(stylePath, (_request, reply) =>
     reply
       .type('application/json; charset=utf-8')

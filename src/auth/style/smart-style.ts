@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** How an app may look to fit in (SMART 2.2, styling). The values are those of our own pages in light. */
+/** SMART 2.2, styling: the light theme of our own pages. */
 const STYLE = {
   color_background: '#f5f6f8',
   color_error: '#b3261e',
@@ -19,5 +19,5 @@ const STYLE = {
 
 export const styleJson: string = JSON.stringify(STYLE, undefined, 2)
 
-/** Changes with the content, as SMART demands: apps may keep what they read under one address for ever. */
+/** SMART 2.2: the URL changes with the content, so that apps may cache it. */
 export const stylePath = `/smart-style/${createHash('sha256').update(styleJson).digest('hex').slice(0, 16)}.json`

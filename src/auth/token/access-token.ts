@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { parseScopes } from '../../smart/index.ts'
-import { fhirUserOf } from '../clinician/clinician.ts'
+import { buildFhirUser } from '../clinician/clinician.ts'
 import type { AuthSettings } from '../context.ts'
 import { type Grant, hasScope } from '../grant/grant.ts'
 import { signOwnJwt } from '../keys/own-jwt.ts'
@@ -13,8 +13,8 @@ export interface AccessTokenOptions {
   readonly lifetimeSeconds: number
 }
 
-/** The access token of a grant (contract 4). Its `jti` begins with the grant's id, by which all of them can be named. */
-export function accessToken(
+/** Its `jti` begins with the grant's id, so that all tokens of a grant can be revoked. */
+export function signAccessToken(
   settings: Pick<AuthSettings, 'issuerUrl' | 'fhirBaseUrl'>,
   key: SigningKey,
   { grant, scope, now, lifetimeSeconds }: AccessTokenOptions,
@@ -31,14 +31,14 @@ export function accessToken(
     exp: issuedAt + lifetimeSeconds,
     ...(grant.patientId === undefined ? {} : { patient: grant.patientId }),
     ...(grant.encounterId === undefined ? {} : { encounter: grant.encounterId }),
-    ...(speaksOfUser(scope)
-      ? { fhirUser: fhirUserOf(grant.clinician.fhirUserId, settings.fhirBaseUrl) }
+    ...(needsFhirUser(scope)
+      ? { fhirUser: buildFhirUser(grant.clinician.fhirUserId, settings.fhirBaseUrl) }
       : {}),
   })
 }
 
-// Contract 5.4: `user/` without a `fhirUser` in the token reaches nothing.
-function speaksOfUser(scope: string): boolean {
+// A `user/` scope grants nothing without a `fhirUser` claim.
+function needsFhirUser(scope: string): boolean {
   return (
     hasScope(scope, 'fhirUser') ||
     parseScopes(scope).some(one => one.kind === 'resource' && one.context === 'user')

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { sha256 } from '../../store/index.ts'
-import { clientTokens, revoke } from '../revoke/revocation.ts'
-import { AuthHouse, claimsOf } from '../testing/auth-house.ts'
-import { oneStore } from '../testing/one-store.ts'
+import { makeClientTokenPrefix, revoke } from '../revoke/revocation.ts'
 import { SigningClient } from '../testing/signing-client.ts'
+import { decodeClaims, TestAuthServer } from '../testing/test-auth-server.ts'
+import { openTestStore } from '../testing/test-store.ts'
 
 describe('client_credentials', () => {
-  const open = oneStore()
-  let house: AuthHouse
+  const open = openTestStore()
+  let house: TestAuthServer
   let backEnd: SigningClient
   before(async () => {
-    house = await AuthHouse.open(await open())
+    house = await TestAuthServer.open(await open())
     backEnd = new SigningClient('back-end', house.time)
     await house.addClient({
       client_id: 'back-end',
@@ -38,7 +38,7 @@ describe('client_credentials', () => {
     assert.equal(body.scope, 'system/Patient.rs')
     assert.equal(response.headers['cache-control'], 'no-store')
     assert.equal(response.headers.pragma, 'no-cache')
-    const claims = claimsOf(body.access_token)
+    const claims = decodeClaims(body.access_token)
     assert.equal(claims.sub, 'back-end')
     assert.equal(claims.client_id, 'back-end')
     assert.equal(claims.aud, house.settings.fhirBaseUrl)
@@ -51,7 +51,12 @@ describe('client_credentials', () => {
     const token = (await ask('__launch-contexts.c')).json().access_token
     const knock = () => house.visitor().post('/launch-contexts', '', { authorization: `Bearer ${token}` })
     const end = (createdAt: number) =>
-      revoke(house.store.db, clientTokens({ id: 'back-end', createdAt }), house.time.now, house.time.now + 1)
+      revoke(
+        house.store.db,
+        makeClientTokenPrefix({ id: 'back-end', createdAt }),
+        house.time.now,
+        house.time.now + 1,
+      )
     await end(house.time.now - 1)
     assert.equal((await knock()).statusCode, 400)
     await end(house.time.now)
@@ -64,7 +69,7 @@ describe('client_credentials', () => {
       [3600, 300],
       [60, 60],
     ] as const) {
-      const other = await AuthHouse.open(await open(), { settings: { accessTokenTtlSeconds: ttl } })
+      const other = await TestAuthServer.open(await open(), { settings: { accessTokenTtlSeconds: ttl } })
       const client = new SigningClient('b', other.time)
       await other.addClient({
         client_id: 'b',
@@ -123,7 +128,7 @@ describe('client_credentials', () => {
 
   it('gives no system/ scope where the FHIR server does not honour it', async () => {
     const fhir = { ...house.settings.fhir, scopeContexts: ['patient', 'user'] as const }
-    const other = await AuthHouse.open(await open(), { settings: { fhir } })
+    const other = await TestAuthServer.open(await open(), { settings: { fhir } })
     const client = new SigningClient('b', other.time)
     await other.addClient({
       client_id: 'b',

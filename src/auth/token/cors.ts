@@ -1,13 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Store } from '../../store/index.ts'
 import type { Client } from '../client/client.ts'
-import { isRegisteredOrigin, originsOf } from '../client/origins.ts'
+import { isRegisteredOrigin, listOrigins } from '../client/origins.ts'
 
 /**
- * Lets browser apps call an address from the origins that clients registered (SMART 2.2, CORS), errors included, and
- * without cookies. Which client it is shows only in the request itself: then `limitToOriginsOf` narrows.
+ * Allows requests from the registered origins of all clients (SMART 2.2, CORS), without cookies. Once the client is known,
+ * `limitToClientOrigins` limits this to its own origins.
  */
-export function clientOrigins(store: Store) {
+export function createOriginHook(store: Store) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     reply.header('vary', 'Origin')
     const { origin } = request.headers
@@ -27,9 +27,9 @@ export function answerPreflight(_request: FastifyRequest, reply: FastifyReply): 
     .send()
 }
 
-/** Takes the permission back when the origin belongs to another client than the one that asks. */
-export function limitToOriginsOf(client: Client, request: FastifyRequest, reply: FastifyReply): void {
+/** Removes the header if the origin belongs to another client. */
+export function limitToClientOrigins(client: Client, request: FastifyRequest, reply: FastifyReply): void {
   const { origin } = request.headers
-  if (origin !== undefined && !originsOf(client).has(origin))
+  if (origin !== undefined && !listOrigins(client).has(origin))
     reply.removeHeader('access-control-allow-origin')
 }

@@ -2,22 +2,29 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import { eachDatabase } from '../../../test/support/databases.ts'
-import { AuthHouse, answerOf, challengeOf, claimsOf, strangerToken, VERIFIER } from '../testing/auth-house.ts'
-import type { Visitor } from '../testing/visitor.ts'
+import {
+  computeChallenge,
+  decodeClaims,
+  readAnswer,
+  strangerToken,
+  TestAuthServer,
+  VERIFIER,
+} from '../testing/test-auth-server.ts'
+import type { TestBrowser } from '../testing/test-browser.ts'
 
 eachDatabase((_name, open) => {
   describe('exchangeCode', () => {
-    let house: AuthHouse
-    let visitor: Visitor
+    let house: TestAuthServer
+    let visitor: TestBrowser
     before(async () => {
-      house = await AuthHouse.open(await open())
+      house = await TestAuthServer.open(await open())
       visitor = await house.loggedIn()
       await house.addClient({ client_id: 'other', scope: 'launch openid patient/*.rs' })
     })
 
     it('answers with token, scope, patient, encounter and banner', async () => {
       const launch = await house.launch(visitor, { encounterId: 'enc-1' })
-      const { code = '' } = answerOf(await house.authorize(visitor, { launch }))
+      const { code = '' } = readAnswer(await house.authorize(visitor, { launch }))
       const response = await house.exchange(code)
       const body = response.json()
       assert.equal(response.statusCode, 200)
@@ -39,14 +46,14 @@ eachDatabase((_name, open) => {
           need_patient_banner: true,
           smart_style_url: '',
           // The audit trail's name of the launch, which the token's own id begins with.
-          launch_id: String(claimsOf(body.access_token).jti).split('.')[0],
+          launch_id: String(decodeClaims(body.access_token).jti).split('.')[0],
         },
       )
     })
 
     it('signs an access token that says what contract 4 lists, and no more', async () => {
       const launch = await house.launch(visitor, { encounterId: 'enc-1' })
-      const { code = '' } = answerOf(await house.authorize(visitor, { launch }))
+      const { code = '' } = readAnswer(await house.authorize(visitor, { launch }))
       const { access_token: token } = (await house.exchange(code)).json()
       const keys = createLocalJWKSet((await visitor.get('/oauth2/jwks')).json())
       const { payload, protectedHeader } = await jwtVerify(token, keys, {
@@ -79,7 +86,7 @@ eachDatabase((_name, open) => {
 
     it('signs an id_token for the client, with nonce, name and absolute fhirUser', async () => {
       const { id_token: token } = (await house.exchange(await house.code(visitor))).json()
-      const claims = claimsOf(token)
+      const claims = decodeClaims(token)
       assert.equal(claims.aud, 'sallyport-app')
       assert.equal(claims.nonce, 'nonce-1')
       assert.equal(claims.name, 'Dr. Robin Ahmadi')
@@ -92,7 +99,7 @@ eachDatabase((_name, open) => {
       const body = (await house.exchange(await house.code(visitor, { scope }))).json()
       assert.equal(body.scope, scope)
       for (const name of ['encounter', 'refresh_token', 'id_token']) assert.equal(name in body, false, name)
-      assert.equal('fhirUser' in claimsOf(body.access_token), false)
+      assert.equal('fhirUser' in decodeClaims(body.access_token), false)
     })
 
     it('ends the whole grant when a code is used again', async () => {
@@ -127,7 +134,7 @@ eachDatabase((_name, open) => {
         { client_id: 'other' },
         { redirect_uri: 'http://localhost:8081/callback/' },
         { code_verifier: `${VERIFIER}x` },
-        { code_verifier: challengeOf(VERIFIER) },
+        { code_verifier: computeChallenge(VERIFIER) },
         { code_verifier: 'short' },
         { code: strangerToken },
       ]
@@ -164,7 +171,7 @@ eachDatabase((_name, open) => {
 
     it('keeps no code, token or secret readable in the database', async () => {
       const launch = await house.launch(visitor)
-      const { code = '' } = answerOf(await house.authorize(visitor, { launch }))
+      const { code = '' } = readAnswer(await house.authorize(visitor, { launch }))
       const { refresh_token: token } = (await house.exchange(code)).json()
       const tables = ['launch_token', 'authorization_code', 'refresh_token', 'login', 'grant'] as const
       const rows = await Promise.all(

@@ -7,30 +7,30 @@ import type { Parameters } from '../parameters.ts'
 import { Refusal } from '../refusal.ts'
 import { createRefreshToken, touchGrant } from './refresh-token.ts'
 import type { TokenRequest } from './token-request.ts'
-import type { Purchase } from './token-response.ts'
+import type { TokenGrant } from './token-response.ts'
 
 /**
- * `grant_type=authorization_code`. The code is used up by compare-and-set in one transaction with the refresh token
- * that it buys; a second use ends the whole grant (RFC 6749, 4.1.2).
+ * `grant_type=authorization_code`. One transaction uses up the code by compare-and-set and creates the refresh token that
+ * it is exchanged for. A second use revokes the grant (RFC 6749, 4.1.2).
  */
 export async function exchangeCode(
   { clock }: Pick<AuthContext, 'clock'>,
   { trx, client, form }: TokenRequest,
-): Promise<Purchase | Refusal> {
+): Promise<TokenGrant | Refusal> {
   const code = form.get('code')
-  if (code === undefined) return missing('code')
-  if (form.get('redirect_uri') === undefined) return missing('redirect_uri')
-  if (client.pkceRequired && form.get('code_verifier') === undefined) return missing('code_verifier')
+  if (code === undefined) return refuseMissing('code')
+  if (form.get('redirect_uri') === undefined) return refuseMissing('redirect_uri')
+  if (client.pkceRequired && form.get('code_verifier') === undefined) return refuseMissing('code_verifier')
   const row = await findCode(trx, sha256(code), client)
-  if (!row) return badCode('it is unknown, or of another client')
-  const fault = faultOf(row, form, clock())
-  if (fault !== undefined) return badCode(fault)
+  if (!row) return refuseCode('it is unknown, or belongs to another client')
+  const fault = findFault(row, form, clock())
+  if (fault !== undefined) return refuseCode(fault)
   if (row.used_at !== null || !(await consumeCode(trx, row.code_hash, clock()))) {
-    const refusal = badCode('it was used before, so its grant ends')
+    const refusal = refuseCode('it was used before, so its grant is revoked')
     const hasEnded = await revokeGrant(trx, row.grant_id, clock())
-    return hasEnded ? refusal.knowing({ endedGrant: 'A used code came again' }) : refusal
+    return hasEnded ? refusal.withKnown({ endedGrant: 'A used code was sent again' }) : refusal
   }
-  return buy(trx, row, clock())
+  return redeem(trx, row, clock())
 }
 
 type CodeRow = Selectable<Schema['authorization_code']>
@@ -45,16 +45,16 @@ function findCode(trx: Kysely<Schema>, codeHash: string, client: Client): Promis
     .executeTakeFirst()
 }
 
-function faultOf(row: CodeRow, form: Parameters, now: number): string | undefined {
+function findFault(row: CodeRow, form: Parameters, now: number): string | undefined {
   if (row.redirect_uri !== form.get('redirect_uri')) return 'the redirect_uri is not that of the request'
-  if (!isVerifierOf(row.code_challenge, form.get('code_verifier'))) return 'the code_verifier is wrong'
-  // A code that was used is looked at as used however late it comes, so that its replay still ends the grant.
+  if (!matchesChallenge(row.code_challenge, form.get('code_verifier'))) return 'the code_verifier is wrong'
+  // A used code never counts as expired, so that its replay still revokes the grant.
   if (row.used_at === null && row.expires_at <= now) return 'it has expired'
   return undefined
 }
 
-function isVerifierOf(challenge: string, verifier: string | undefined): boolean {
-  // A verifier without a challenge is refused too: somebody may have taken the challenge away (RFC 9700, 4.8.2).
+function matchesChallenge(challenge: string, verifier: string | undefined): boolean {
+  // RFC 9700, 4.8.2: a verifier without a challenge may be a PKCE downgrade attack.
   if (challenge === '' || verifier === undefined) return challenge === '' && verifier === undefined
   // RFC 7636, 4.1.
   return /^[\w.~-]{43,128}$/.test(verifier) && isSameText(sha256(verifier), challenge)
@@ -70,18 +70,18 @@ async function consumeCode(trx: Kysely<Schema>, codeHash: string, now: number): 
   return result.numUpdatedRows === 1n
 }
 
-async function buy(trx: Kysely<Schema>, row: CodeRow, now: number): Promise<Purchase | Refusal> {
+async function redeem(trx: Kysely<Schema>, row: CodeRow, now: number): Promise<TokenGrant | Refusal> {
   const grant = await findLiveGrant(trx, row.grant_id, now)
-  if (!grant) return badCode('the grant or the login has ended')
+  if (!grant) return refuseCode('the grant or the login has ended')
   await touchGrant(trx, grant.id, now)
   const refreshToken = await createRefreshToken(trx, grant, now)
   return { grant, scope: grant.scope, refreshToken, nonce: row.nonce ?? undefined }
 }
 
-function missing(name: string): Refusal {
+function refuseMissing(name: string): Refusal {
   return new Refusal('invalid_request', `The parameter ${name} is missing.`)
 }
 
-function badCode(detail: string): Refusal {
+function refuseCode(detail: string): Refusal {
   return new Refusal('invalid_grant', 'The code is not valid for this request.', { detail })
 }

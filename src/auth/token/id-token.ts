@@ -1,12 +1,12 @@
-import { fhirUserOf } from '../clinician/clinician.ts'
+import { buildFhirUser } from '../clinician/clinician.ts'
 import type { AuthSettings } from '../context.ts'
 import { hasScope } from '../grant/grant.ts'
 import { signOwnJwt } from '../keys/own-jwt.ts'
 import type { SigningKey } from '../keys/signing-key.ts'
 import type { AccessTokenOptions } from './access-token.ts'
 
-/** Who logged in, for the client (OIDC Core, 2; contract 4). */
-export function idToken(
+/** OIDC Core, 2. */
+export function signIdToken(
   settings: Pick<AuthSettings, 'issuerUrl' | 'fhirBaseUrl'>,
   key: SigningKey,
   options: AccessTokenOptions & { readonly nonce: string | undefined },
@@ -23,7 +23,7 @@ export function idToken(
     exp: issuedAt + lifetimeSeconds,
     auth_time: Math.floor(grant.authTime / 1000),
     ...(nonce === undefined ? {} : { nonce }),
-    ...(fhirUser ? { fhirUser: fhirUserOf(fhirUserId, settings.fhirBaseUrl) } : {}),
+    ...(fhirUser ? { fhirUser: buildFhirUser(fhirUserId, settings.fhirBaseUrl) } : {}),
     ...(fhirUser || hasScope(scope, 'profile') ? { name: displayName } : {}),
   })
 }

@@ -3,7 +3,7 @@ import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
 import { type Grant, hasScope } from '../grant/grant.ts'
 import { LIFETIME } from '../lifetimes.ts'
 
-/** A refresh token for a grant that may have one: `online_access` while the login lasts, `offline_access` beyond. */
+/** Creates a refresh token if the grant has `online_access`, which ends with the login, or `offline_access`. */
 export async function createRefreshToken(
   db: Kysely<Schema>,
   grant: Grant,
@@ -27,7 +27,7 @@ export async function createRefreshToken(
   return token
 }
 
-/** Notes that a grant is in use, which `/manage` shows and the sweeper looks at. */
+/** Records the last use of a grant, for `/manage` and for deleting old grants. */
 export async function touchGrant(db: Kysely<Schema>, id: string, now: number): Promise<void> {
   await db.updateTable('grant').set({ last_used_at: now }).where('id', '=', id).execute()
 }

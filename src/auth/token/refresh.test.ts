@@ -3,8 +3,8 @@ import { before, describe, it } from 'node:test'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { sha256, sweep } from '../../store/index.ts'
 import { LIFETIME } from '../lifetimes.ts'
-import { AuthHouse, claimsOf, strangerToken } from '../testing/auth-house.ts'
-import type { Visitor } from '../testing/visitor.ts'
+import { decodeClaims, strangerToken, TestAuthServer } from '../testing/test-auth-server.ts'
+import type { TestBrowser } from '../testing/test-browser.ts'
 
 const OFFLINE = {
   client_id: 'offline',
@@ -15,10 +15,10 @@ const AS_OFFLINE = { client_id: OFFLINE.client_id, redirect_uri: OFFLINE.redirec
 
 eachDatabase((_name, open) => {
   describe('refresh', () => {
-    let house: AuthHouse
-    let visitor: Visitor
+    let house: TestAuthServer
+    let visitor: TestBrowser
     before(async () => {
-      house = await AuthHouse.open(await open())
+      house = await TestAuthServer.open(await open())
       visitor = await house.loggedIn()
       await house.addClient({ client_id: 'offline' })
     })
@@ -42,9 +42,9 @@ eachDatabase((_name, open) => {
       assert.equal(body.expires_in, 300)
       assert.equal(body.patient, 'juniper')
       assert.equal(body.need_patient_banner, true)
-      assert.equal(claimsOf(body.access_token).patient, 'juniper')
-      assert.equal(claimsOf(body.id_token).sub, claimsOf(first.id_token).sub)
-      assert.equal('nonce' in claimsOf(body.id_token), false)
+      assert.equal(decodeClaims(body.access_token).patient, 'juniper')
+      assert.equal(decodeClaims(body.id_token).sub, decodeClaims(first.id_token).sub)
+      assert.equal('nonce' in decodeClaims(body.id_token), false)
       assert.equal((await house.refresh(body.refresh_token)).statusCode, 200)
     })
 
@@ -156,7 +156,7 @@ eachDatabase((_name, open) => {
       const { refresh_token: token, scope } = await online()
       const narrowed = (await house.refresh(token, { scope: 'patient/Patient.r' })).json()
       assert.equal(narrowed.scope, 'patient/Patient.r')
-      assert.equal(claimsOf(narrowed.access_token).scope, 'patient/Patient.r')
+      assert.equal(decodeClaims(narrowed.access_token).scope, 'patient/Patient.r')
       const same = (await house.refresh(narrowed.refresh_token, { scope })).json()
       assert.equal(same.scope, scope)
       assert.equal((await house.refresh(same.refresh_token)).json().scope, scope)
@@ -225,7 +225,7 @@ eachDatabase((_name, open) => {
       bound = last.refresh_token
       // No token outlives what it was bought with.
       assert.deepEqual([last.expires_in, last.refresh_token_expires_in], [60, 60])
-      assert.equal(claimsOf(last.access_token).exp, Math.floor(house.time.now / 1000) + 60)
+      assert.equal(decodeClaims(last.access_token).exp, Math.floor(house.time.now / 1000) + 60)
       house.time.now += 60_000
       assert.equal((await house.refresh(bound)).json().error, 'invalid_grant')
       for (const days of [99, 99]) {

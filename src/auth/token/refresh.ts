@@ -5,51 +5,51 @@ import type { Client } from '../client/client.ts'
 import type { AuthContext } from '../context.ts'
 import { findLiveGrant, type Grant, revokeGrant } from '../grant/grant.ts'
 import { ScopeIndex } from '../grant/scope-index.ts'
-import { checkAskedScope } from '../grant/scope-refusals.ts'
+import { checkRequestedScope } from '../grant/scope-refusals.ts'
 import { LIFETIME } from '../lifetimes.ts'
 import { Refusal } from '../refusal.ts'
 import { createRefreshToken, touchGrant } from './refresh-token.ts'
 import type { TokenRequest } from './token-request.ts'
-import type { Purchase } from './token-response.ts'
+import type { TokenGrant } from './token-response.ts'
 
-const sealedFor = (tokenHash: string) =>
+const toSealedCell = (tokenHash: string) =>
   ({ table: 'refresh_token', column: 'successor_sealed', row: tokenHash }) as const
 
 type TokenRow = Selectable<Schema['refresh_token']>
 
 /**
- * `grant_type=refresh_token`. Each token is used once, by compare-and-set in one transaction with its successor. Using
- * it again ends the whole grant, unless it is the retry of a response that was lost: the same request, within the retry window,
- * while the successor is unused. That is answered with the same successor, so there is never a second branch.
+ * `grant_type=refresh_token`. One transaction uses up the token by compare-and-set and creates its successor. A second use
+ * revokes the grant, unless it is a retry after a lost response: the same request, within the retry window, while the
+ * successor is unused. A retry gets the same successor, so a grant never has two valid refresh tokens.
  */
-export async function refresh(
+export async function refreshTokens(
   context: Pick<AuthContext, 'clock' | 'sealer'>,
   { trx, client, form }: TokenRequest,
-): Promise<Purchase | Refusal> {
+): Promise<TokenGrant | Refusal> {
   const token = form.get('refresh_token')
   if (token === undefined) return new Refusal('invalid_request', 'The parameter refresh_token is missing.')
   const now = context.clock()
   const row = await findToken(trx, sha256(token), client)
   const grant = row && row.expires_at > now ? await findLiveGrant(trx, row.grant_id, now) : undefined
-  if (!row || !grant) return badToken('it is unknown, of another client, expired or revoked')
-  const scope = scopeOf(grant, form.get('scope'))
+  if (!row || !grant) return refuseToken('it is unknown, expired, revoked, or belongs to another client')
+  const scope = narrowScope(grant, form.get('scope'))
   if (scope instanceof Refusal) return scope
   const request = { hash: sha256(JSON.stringify([client.id, form.get('scope') ?? null])), now }
   const refreshToken =
-    row.used_at === null && (await consume(trx, row, request))
-      ? await succeed(trx, row, grant, context, now)
-      : await retry(trx, row, request, context.sealer)
+    row.used_at === null && (await consumeToken(trx, row, request))
+      ? await createSuccessor(trx, row, grant, context, now)
+      : await findRetrySuccessor(trx, row, request, context.sealer)
   if (refreshToken === undefined) {
-    const refusal = badToken('it was used before, so its grant ends')
+    const refusal = refuseToken('it was used before, so its grant is revoked')
     const hasEnded = await revokeGrant(trx, grant.id, now)
-    return hasEnded ? refusal.knowing({ endedGrant: 'A used refresh token came again' }) : refusal
+    return hasEnded ? refusal.withKnown({ endedGrant: 'A used refresh token was sent again' }) : refusal
   }
   await touchGrant(trx, grant.id, now)
   return { grant, scope, refreshToken, nonce: undefined }
 }
 
-/** What a refresh is asked with, to tell a retry from a replay. */
-interface Asking {
+/** Distinguishes a retry from a replay. */
+interface RefreshAttempt {
   readonly hash: string
   readonly now: number
 }
@@ -64,21 +64,25 @@ function findToken(trx: Kysely<Schema>, tokenHash: string, client: Client): Prom
     .executeTakeFirst()
 }
 
-/** The same scopes or fewer, never more (RFC 6749, 6). The grant itself stays as it is for later refreshes. */
-function scopeOf(grant: Grant, asked: string | undefined): string | Refusal {
-  // A client may repeat what it was granted, however long that is.
-  if (asked === undefined || asked === grant.scope) return grant.scope
-  const refused = checkAskedScope(asked)
+/** RFC 6749, 6: the same scopes or fewer. The grant itself does not change. */
+function narrowScope(grant: Grant, requested: string | undefined): string | Refusal {
+  // The granted scopes may exceed the limits of a request.
+  if (requested === undefined || requested === grant.scope) return grant.scope
+  const refused = checkRequestedScope(requested)
   if (refused) return refused
-  const texts = asked.split(' ').filter(text => text !== '')
+  const texts = requested.split(' ').filter(text => text !== '')
   const scopes = parseScopes(texts)
   const granted = new ScopeIndex(parseScopes(grant.scope))
   return texts.length > 0 && scopes.length === new Set(texts).size && scopes.every(one => granted.covers(one))
     ? scopes.map(one => one.text).join(' ')
-    : new Refusal('invalid_scope', 'The scope is wider than what was granted.')
+    : new Refusal('invalid_scope', 'The scope exceeds the granted scope.')
 }
 
-async function consume(trx: Kysely<Schema>, row: TokenRow, { hash, now }: Asking): Promise<boolean> {
+async function consumeToken(
+  trx: Kysely<Schema>,
+  row: TokenRow,
+  { hash, now }: RefreshAttempt,
+): Promise<boolean> {
   const result = await trx
     .updateTable('refresh_token')
     .set({ used_at: now, request_hash: hash })
@@ -88,7 +92,7 @@ async function consume(trx: Kysely<Schema>, row: TokenRow, { hash, now }: Asking
   return result.numUpdatedRows === 1n
 }
 
-async function succeed(
+async function createSuccessor(
   trx: Kysely<Schema>,
   row: TokenRow,
   grant: Grant,
@@ -101,7 +105,7 @@ async function succeed(
     .updateTable('refresh_token')
     .set({
       successor_hash: sha256(successor),
-      successor_sealed: sealer.seal(successor, sealedFor(row.token_hash)),
+      successor_sealed: sealer.seal(successor, toSealedCell(row.token_hash)),
     })
     .where('token_hash', '=', row.token_hash)
     .execute()
@@ -109,13 +113,12 @@ async function succeed(
 }
 
 /**
- * The successor again, if this is a retry. Reads the row again: another request may have just used the token. A
- * successor that was sealed for another token, or with another secret, is none.
+ * Finds the successor if this is a retry. Reads the row again, because another request may have just used the token.
  */
-async function retry(
+async function findRetrySuccessor(
   trx: Kysely<Schema>,
   { token_hash }: TokenRow,
-  { hash, now }: Asking,
+  { hash, now }: RefreshAttempt,
   sealer: Sealer,
 ): Promise<string | undefined> {
   const used = await trx
@@ -129,9 +132,9 @@ async function retry(
     .executeTakeFirst()
   return used?.successor_sealed == null
     ? undefined
-    : sealer.tryOpen(used.successor_sealed, sealedFor(token_hash))
+    : sealer.tryOpen(used.successor_sealed, toSealedCell(token_hash))
 }
 
-function badToken(detail: string): Refusal {
+function refuseToken(detail: string): Refusal {
   return new Refusal('invalid_grant', 'The refresh token is not valid.', { detail })
 }

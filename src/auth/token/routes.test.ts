@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { sha256 } from '../../store/index.ts'
-import { AuthHouse } from '../testing/auth-house.ts'
-import { oneStore } from '../testing/one-store.ts'
+import { TestAuthServer } from '../testing/test-auth-server.ts'
+import { openTestStore } from '../testing/test-store.ts'
 
 describe('POST /oauth2/token', () => {
-  const open = oneStore()
-  let house: AuthHouse
+  const open = openTestStore()
+  let house: TestAuthServer
   before(async () => {
-    house = await AuthHouse.open(await open())
+    house = await TestAuthServer.open(await open())
     await house.addClient({
       client_id: 'secret:ive',
       auth_method: 'client_secret',

@@ -1,75 +1,75 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { auditTokens, type Sold } from '../audit.ts'
-import { type ProvenClient, proveClient, useProof } from '../client/authenticate.ts'
+import { auditTokens, type IssuedTokens } from '../audit.ts'
+import { consumeProof, type VerifiedClient, verifyClient } from '../client/authenticate.ts'
 import type { Client } from '../client/client.ts'
-import { forbidCaching, readForm, sendRefused } from '../client/request.ts'
+import { forbidCaching, readForm, sendOAuthError } from '../client/request.ts'
 import type { AuthContext } from '../context.ts'
 import type { Parameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { Refusal } from '../refusal.ts'
-import { clientCredentials } from './client-credentials.ts'
-import { answerPreflight, clientOrigins, limitToOriginsOf } from './cors.ts'
+import { grantClientCredentials } from './client-credentials.ts'
+import { answerPreflight, createOriginHook, limitToClientOrigins } from './cors.ts'
 import { exchangeCode } from './exchange-code.ts'
-import { refresh } from './refresh.ts'
+import { refreshTokens } from './refresh.ts'
 import type { TokenRequest } from './token-request.ts'
-import { type Purchase, tokenResponse } from './token-response.ts'
+import { buildTokenResponse, type TokenGrant } from './token-response.ts'
 
-type Ask<Answer> = (context: AuthContext, request: TokenRequest) => Promise<Answer | Refusal>
+type GrantHandler<Answer> = (context: AuthContext, request: TokenRequest) => Promise<Answer | Refusal>
 
-const GRANT_TYPES: Readonly<Record<string, Ask<Sold>>> = {
-  authorization_code: buying(exchangeCode),
-  refresh_token: buying(refresh),
+const GRANT_TYPES: Readonly<Record<string, GrantHandler<IssuedTokens>>> = {
+  authorization_code: issueFor(exchangeCode),
+  refresh_token: issueFor(refreshTokens),
   client_credentials: async (context, request) => {
-    const response = await clientCredentials(context, request)
+    const response = await grantClientCredentials(context, request)
     return response instanceof Refusal ? response : { response }
   },
 }
 
-function buying(buy: Ask<Purchase>): Ask<Sold> {
+function issueFor(redeem: GrantHandler<TokenGrant>): GrantHandler<IssuedTokens> {
   return async (context, request) => {
-    const purchase = await buy(context, request)
-    if (purchase instanceof Refusal) return purchase
-    return { response: tokenResponse(context, request.key, purchase), grant: purchase.grant }
+    const tokenGrant = await redeem(context, request)
+    if (tokenGrant instanceof Refusal) return tokenGrant
+    return { response: buildTokenResponse(context, request.key, tokenGrant), grant: tokenGrant.grant }
   }
 }
 
 /** `POST /oauth2/token` (RFC 6749, 3.2). */
-export function tokenRoutes(app: FastifyInstance, context: AuthContext): void {
-  const allowOrigin = clientOrigins(context.store)
+export function addTokenRoutes(app: FastifyInstance, context: AuthContext): void {
+  const allowOrigin = createOriginHook(context.store)
   app.options(paths.token, { onRequest: allowOrigin }, answerPreflight)
   app.post(paths.token, { onRequest: [forbidCaching, allowOrigin] }, async (request, reply) => {
-    const sold = await answer(context, request, reply)
-    return sold instanceof Refusal ? sendRefused(request, reply, sold) : reply.send(sold.response)
+    const issued = await handleTokenRequest(context, request, reply)
+    return issued instanceof Refusal ? sendOAuthError(request, reply, issued) : reply.send(issued.response)
   })
 }
 
-/** The answer, once it is in the audit trail. */
-async function answer(
+/** Resolves after the audit record is stored. */
+async function handleTokenRequest(
   context: AuthContext,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<Sold | Refusal> {
-  const asked = await readRequest(context, request)
-  if (asked instanceof Refusal) {
-    await auditTokens(context, request, asked)
-    return asked
+): Promise<IssuedTokens | Refusal> {
+  const tokenRequest = await readRequest(context, request)
+  if (tokenRequest instanceof Refusal) {
+    await auditTokens(context, request, tokenRequest)
+    return tokenRequest
   }
-  const { form, proven } = asked
-  limitToOriginsOf(proven.client, request, reply)
-  const key = await context.keys.signing()
+  const { form, proven: verified } = tokenRequest
+  limitToClientOrigins(verified.client, request, reply)
+  const key = await context.keys.getSigningKey()
   return context.store.db.transaction().execute(async trx => {
-    const client = await useProof(trx, proven)
-    const sold = client instanceof Refusal ? client : await answerClient(context, { trx, key, client, form })
+    const client = await consumeProof(trx, verified)
+    const issued = client instanceof Refusal ? client : await issueTokens(context, { trx, key, client, form })
     const known =
-      sold instanceof Refusal
-        ? sold.knowing({ clientId: proven.client.id, isProven: isVouchedFor(proven.client) })
-        : sold
+      issued instanceof Refusal
+        ? issued.withKnown({ clientId: verified.client.id, isAuthenticated: isVouchedFor(verified.client) })
+        : issued
     await auditTokens(context, request, known, trx)
     return known
   })
 }
 
-// A secret that a client was given without anybody's approval tells nothing about who it is.
+// The secret of an unapproved client does not prove who runs it.
 function isVouchedFor({ authMethod, approved }: Client): boolean {
   return authMethod !== 'none' && approved
 }
@@ -77,14 +77,14 @@ function isVouchedFor({ authMethod, approved }: Client): boolean {
 async function readRequest(
   context: AuthContext,
   request: FastifyRequest,
-): Promise<{ readonly form: Parameters; readonly proven: ProvenClient } | Refusal> {
+): Promise<{ readonly form: Parameters; readonly proven: VerifiedClient } | Refusal> {
   const form = readForm(request)
   if (form instanceof Refusal) return form
-  const proven = await proveClient(context, request.headers.authorization, form)
-  return proven instanceof Refusal ? proven : { form, proven }
+  const verified = await verifyClient(context, request.headers.authorization, form)
+  return verified instanceof Refusal ? verified : { form, proven: verified }
 }
 
-const answerClient: Ask<Sold> = async (context, request) => {
+const issueTokens: GrantHandler<IssuedTokens> = async (context, request) => {
   const name = request.form.get('grant_type')
   if (name === undefined) return new Refusal('invalid_request', 'The parameter grant_type is missing.')
   const grantType = Object.hasOwn(GRANT_TYPES, name) ? GRANT_TYPES[name] : undefined

@@ -5,12 +5,12 @@ import type { SigningKey } from '../keys/signing-key.ts'
 import type { Parameters } from '../parameters.ts'
 
 /**
- * A token request of a client that has proven itself. What it uses up, what it is exchanged for and its audit record
- * are one transaction: a response that cannot be sent because the record cannot be kept has used up nothing.
+ * A token request of an authenticated client. One transaction uses up the code or token, issues new ones and writes the
+ * audit record, so that a request without a record changes nothing.
  */
 export interface TokenRequest {
   readonly trx: Transaction<Schema>
-  /** Found before the transaction begins: it may have to be read from the database. */
+  /** Read before the transaction begins, because it may need the database. */
   readonly key: SigningKey
   readonly client: Client
   readonly form: Parameters

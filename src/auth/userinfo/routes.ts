@@ -1,37 +1,37 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { readBearer, sendBearerFault } from '../access/bearer.ts'
+import { authenticateBearer, sendBearerError } from '../access/bearer-token.ts'
 import { findClient } from '../client/client.ts'
 import { forbidCaching } from '../client/request.ts'
-import { fhirUserOf } from '../clinician/clinician.ts'
+import { buildFhirUser } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { type Grant, hasScope } from '../grant/grant.ts'
 import { paths } from '../paths.ts'
-import { answerPreflight, clientOrigins, limitToOriginsOf } from '../token/cors.ts'
+import { answerPreflight, createOriginHook, limitToClientOrigins } from '../token/cors.ts'
 
-/** `/oauth2/userinfo` (OIDC Core, 5.3): who the clinician of an access token with `openid` is. */
-export function userinfoRoutes(app: FastifyInstance, context: AuthContext): void {
-  const onRequest = [forbidCaching, clientOrigins(context.store)]
-  const answer = async (request: FastifyRequest, reply: FastifyReply) => {
-    const bearer = await readBearer(context, request.headers.authorization)
-    if (typeof bearer === 'string') return sendBearerFault(reply, bearer, 'openid')
+/** `/oauth2/userinfo` (OIDC Core, 5.3). */
+export function addUserinfoRoutes(app: FastifyInstance, context: AuthContext): void {
+  const onRequest = [forbidCaching, createOriginHook(context.store)]
+  const sendUserinfo = async (request: FastifyRequest, reply: FastifyReply) => {
+    const bearer = await authenticateBearer(context, request.headers.authorization)
+    if (typeof bearer === 'string') return sendBearerError(reply, bearer, 'openid')
     const { grant, scope, clientId } = bearer
     const client = await findClient(context.store, clientId)
-    if (client) limitToOriginsOf(client, request, reply)
+    if (client) limitToClientOrigins(client, request, reply)
     return grant && hasScope(scope, 'openid')
-      ? reply.send(userinfo(context, grant, scope))
-      : sendBearerFault(reply, 'insufficient-scope', 'openid')
+      ? reply.send(describeUser(context, grant, scope))
+      : sendBearerError(reply, 'insufficient-scope', 'openid')
   }
-  app.options(paths.userinfo, { onRequest: clientOrigins(context.store) }, answerPreflight)
-  app.get(paths.userinfo, { onRequest }, answer)
-  app.post(paths.userinfo, { onRequest }, answer)
+  app.options(paths.userinfo, { onRequest: createOriginHook(context.store) }, answerPreflight)
+  app.get(paths.userinfo, { onRequest }, sendUserinfo)
+  app.post(paths.userinfo, { onRequest }, sendUserinfo)
 }
 
-/** The same as in the id_token. */
-function userinfo({ settings }: AuthContext, { clinician }: Grant, scope: string) {
+/** The same claims as in the ID token. */
+function describeUser({ settings }: AuthContext, { clinician }: Grant, scope: string) {
   const fhirUser = hasScope(scope, 'fhirUser')
   return {
     sub: clinician.id,
-    ...(fhirUser ? { fhirUser: fhirUserOf(clinician.fhirUserId, settings.fhirBaseUrl) } : {}),
+    ...(fhirUser ? { fhirUser: buildFhirUser(clinician.fhirUserId, settings.fhirBaseUrl) } : {}),
     ...(fhirUser || hasScope(scope, 'profile') ? { name: clinician.displayName } : {}),
   }
 }

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
-import { AuthHouse, claimsOf } from '../testing/auth-house.ts'
-import { oneStore } from '../testing/one-store.ts'
+import { decodeClaims, TestAuthServer } from '../testing/test-auth-server.ts'
+import { openTestStore } from '../testing/test-store.ts'
 
 describe('/oauth2/userinfo', () => {
-  const open = oneStore()
-  let house: AuthHouse
+  const open = openTestStore()
+  let house: TestAuthServer
   before(async () => {
-    house = await AuthHouse.open(await open())
+    house = await TestAuthServer.open(await open())
   })
 
   const ask = (authorization: string | undefined, method: 'GET' | 'POST' = 'GET', url = '/oauth2/userinfo') =>
@@ -18,7 +18,7 @@ describe('/oauth2/userinfo', () => {
 
   it('says the same as the id_token, by GET and by POST', async () => {
     const tokens = await bought()
-    const { sub, fhirUser, name } = claimsOf(tokens.id_token)
+    const { sub, fhirUser, name } = decodeClaims(tokens.id_token)
     for (const method of ['GET', 'POST'] as const) {
       const response = await ask(`Bearer ${tokens.access_token}`, method)
       assert.equal(response.statusCode, 200)

@@ -1,7 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Selectable } from 'kysely'
-import { jwksUrlFault, launchUrlFault, logoUrlFault, redirectUriFault } from '../../auth/index.ts'
+import {
+  findJwksUrlFault,
+  findLaunchUrlFault,
+  findLogoUrlFault,
+  findRedirectUriFault,
+} from '../../auth/index.ts'
 import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
 import { getOptional, getSeveral, isSet } from '../arguments.ts'
 import { type Arguments, CommandFailure, failMisuse } from '../command.ts'
@@ -119,11 +124,11 @@ async function readProof(args: Arguments, cwd: string, secret: string | undefine
 
 /** Reads a JSON Web Key Set (RFC 7517) of public keys, and gives it as JSON. */
 async function readPublicKeys(path: string, shownAs: string): Promise<string> {
-  const { holdsPrivateKey, keptKeySet } = await import('../../auth/index.ts')
+  const { holdsPrivateKey, serializeKeySet } = await import('../../auth/index.ts')
   const refuse = (reason: string) => new CommandFailure(`Cannot use --jwks-file ${shownAs}: ${reason}`)
   const document = readJson(path, refuse)
   if (holdsPrivateKey(document)) throw refuse('it has a private or secret key; only public keys belong here')
-  const kept = keptKeySet(document)
+  const kept = serializeKeySet(document)
   if (kept === undefined)
     throw refuse('expected a JSON Web Key Set with a key for RS384 (RSA) or ES384 (EC, P-384), and its kid')
   return kept
@@ -139,23 +144,23 @@ function readJson(path: string, refuse: (reason: string) => CommandFailure): unk
 }
 
 function checkRedirectUri(text: string): string {
-  return checked('redirect-uri', text, redirectUriFault(text))
+  return checked('redirect-uri', text, findRedirectUriFault(text))
 }
 
 function checkPostLogoutRedirectUri(text: string): string {
-  return checked('post-logout-redirect-uri', text, redirectUriFault(text))
+  return checked('post-logout-redirect-uri', text, findRedirectUriFault(text))
 }
 
 function checkLaunchUrl(text: string): string {
-  return checked('launch-url', text, launchUrlFault(text))
+  return checked('launch-url', text, findLaunchUrlFault(text))
 }
 
 function checkLogoUrl(text: string): string {
-  return checked('logo-url', text, logoUrlFault(text))
+  return checked('logo-url', text, findLogoUrlFault(text))
 }
 
 function checkJwksUrl(text: string): string {
-  return checked('jwks-url', text, jwksUrlFault(text))
+  return checked('jwks-url', text, findJwksUrlFault(text))
 }
 
 function checked(option: string, text: string, fault: string | undefined): string {

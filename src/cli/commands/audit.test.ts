@@ -34,7 +34,7 @@ const counted: AuditRecord = {
 
 const revoked: AuditRecord = {
   ...{ at: now, server: 'auth', kind: 'revoke', allowed: true, status: 200, launch: 'l-1' },
-  ...{ fhirUser: 'Practitioner/p1', reason: 'A used code came again' },
+  ...{ fhirUser: 'Practitioner/p1', reason: 'A used code was sent again' },
 }
 
 eachDatabase((_name, _open, create) => {
@@ -94,7 +94,7 @@ eachDatabase((_name, _open, create) => {
       )
       assert.match(
         stdout,
-        /Z {2}allowed 200 {2}revoke {2}user=Practitioner\/p1 {2}launch=l-1 {2}A used code came again\n$/,
+        /Z {2}allowed 200 {2}revoke {2}user=Practitioner\/p1 {2}launch=l-1 {2}A used code was sent again\n$/,
       )
     })
   })

@@ -27,7 +27,7 @@ const LONGEST_TOKEN_MS = 86_400_000
 
 /** Removes it with its grants; that its tokens are over stays known for as long as one of them could live. */
 async function removeClient(trx: Transaction<Schema>, id: string): Promise<void> {
-  const { clientTokens } = await import('../../auth/index.ts')
+  const { makeClientTokenPrefix } = await import('../../auth/index.ts')
   const grants = await trx.selectFrom('grant').select('id').where('client_id', '=', id).execute()
   const client = await trx
     .deleteFrom('client')
@@ -36,7 +36,7 @@ async function removeClient(trx: Transaction<Schema>, id: string): Promise<void>
     .executeTakeFirst()
   if (!client) throw new CommandFailure(`Cannot remove client: there is no client ${id}`)
   const now = Date.now()
-  const tokens = clientTokens({ id, createdAt: client.created_at })
+  const tokens = makeClientTokenPrefix({ id, createdAt: client.created_at })
   const ended = [...grants.map(grant => grant.id), tokens].map(ending => ({
     id: ending,
     revoked_at: now,

@@ -65,9 +65,9 @@ async function change(trx: Transaction<Schema>, id: string, changes: Described):
   const client = await trx.selectFrom('client').selectAll().where('client_id', '=', id).executeTakeFirst()
   if (!client) throw new CommandFailure(`Cannot change client: there is no client ${id}`)
   checkWhole({ ...client, ...changes })
-  const { fileOrigins } = await import('../../auth/index.ts')
+  const { storeOrigins } = await import('../../auth/index.ts')
   await trx.updateTable('client').set(changes).where('client_id', '=', id).execute()
-  await fileOrigins(trx, id)
+  await storeOrigins(trx, id)
   if (changes.scope === undefined || changes.scope === client.scope) return
   await trx
     .updateTable('grant')

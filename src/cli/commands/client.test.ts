@@ -244,7 +244,7 @@ describe('sallyport client add', () => {
     ],
     [[...changed('--id', 'two words'), '--public'], /^Cannot use --id: expected/],
     [[...changed('--id', 'sallyport-portal'), '--public'], /^Cannot use --id sallyport-portal/],
-    [redirect('/callback'), /^Cannot use --redirect-uri \/callback: expected an absolute address$/],
+    [redirect('/callback'), /^Cannot use --redirect-uri \/callback: expected an absolute URL$/],
     [redirect('https://app.example/cb#x'), /without fragment$/],
     [redirect('https://app.example/cb#'), /without fragment$/],
     [redirect('http://app.example/cb'), /expected https, http on loopback, or a private-use scheme$/],
@@ -252,10 +252,10 @@ describe('sallyport client add', () => {
     [redirect('data:text/html,x'), /expected https/],
     [redirect('file:///etc/passwd'), /expected https/],
     [redirect('https://me:pw@app.example/cb'), /without user and password$/],
-    [redirect('https://app.example/a b'), /expected an absolute address$/],
+    [redirect('https://app.example/a b'), /expected an absolute URL$/],
     [
       [...APP, '--public', '--launch-url', 'ftp://x/y'],
-      /^Cannot use --launch-url ftp:\/\/x\/y: expected an http or https address$/,
+      /^Cannot use --launch-url ftp:\/\/x\/y: expected an http or https URL$/,
     ],
     [
       [...APP, '--jwks-url', 'http://app.example/jwks'],

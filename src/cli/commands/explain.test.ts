@@ -49,7 +49,7 @@ describe('sallyport explain', () => {
     for (const url of ['/Condition?patient=2', '/Condition?subject=Patient/2', '/Patient?_id=2'])
       assert.deepEqual(await search(url), [
         0,
-        `${allowed}The search names Patient/2, and finds only what is in the record of Patient/1.\n`,
+        `${allowed}The search names Patient/2, but finds only data in the record of Patient/1.\n`,
       ])
     for (const url of ['/Condition?patient=1', '/Condition?subject=1', '/Condition?code=2', '/Condition/2'])
       assert.deepEqual(await search(url), [0, allowed])

@@ -109,8 +109,8 @@ Usage: npm run -s sallyport -- keys list`,
 }
 
 async function needSameSecret(store: Store, seal: Sealer, refusal: string): Promise<void> {
-  const { opensSigningKeys } = await import('../../auth/index.ts')
-  if (!(await opensSigningKeys(store, seal)))
+  const { canOpenSigningKeys } = await import('../../auth/index.ts')
+  if (!(await canOpenSigningKeys(store, seal)))
     throw new CommandFailure(
       `${refusal}: the keys are sealed with another SMART_SECRET. Set that of the servers, or see: keys withdraw --help`,
     )

@@ -18,9 +18,9 @@ export interface TestLogin {
 }
 
 export async function openAuth({ settings, logger, tls }: Parts, keeping: Keeping): Promise<OpenedAuth> {
-  const { authServer, initialize } = await import('../../auth/index.ts')
+  const { createAuthServer, initialize } = await import('../../auth/index.ts')
   const { seeded } = await initialize({ settings, ...keeping })
-  const app = await authServer({
+  const app = await createAuthServer({
     settings,
     ...keeping,
     logger,

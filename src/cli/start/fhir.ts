@@ -40,7 +40,7 @@ export async function openFhir(
   const { upstreamUrl } = settings.fhir
   // The data are made while the rest is loaded; an upstream has its own.
   const loaded = upstreamUrl === undefined ? loadData(parts, closing) : undefined
-  const [{ createInterceptor }, { smartConfiguration }, { store, audit }] = await Promise.all([
+  const [{ createInterceptor }, { buildSmartConfiguration }, { store, audit }] = await Promise.all([
     import('../../interceptor/index.ts'),
     import('../../auth/index.ts'),
     keeping,
@@ -63,7 +63,7 @@ export async function openFhir(
   const given = {
     guard: interceptor,
     audit: fhirAudit({ auditor: audit, store, fhirBaseUrl: settings.fhirBaseUrl }),
-    smartConfiguration: relayed ? relayed.current : smartConfiguration(settings),
+    smartConfiguration: relayed ? relayed.current : buildSmartConfiguration(settings),
     checks: [
       { name: 'key set', check: async () => needKeySet(interceptor.ready()) },
       ...(relayed ? [{ name: 'identity provider', check: async () => void relayed.current() }] : []),

@@ -1,6 +1,5 @@
-import { type Interaction, isProblem, type Misunderstood, parseEntries } from '../../fhir/index.ts'
+import { type Interaction, isProblem, isRecord, type Misunderstood, parseEntries } from '../../fhir/index.ts'
 import type { Access, Grant } from '../../smart/index.ts'
-import { isJsonObject, type JsonObject } from './json.ts'
 
 /** One request inside a batch or transaction. */
 export interface Entry {
@@ -9,8 +8,8 @@ export interface Entry {
 }
 
 /**
- * The requests of a Bundle, read by the parser that the server uses, references of a transaction resolved before they
- * are judged; or why it is none.
+ * Reads the requests of a Bundle with the parser that the server uses. References of a transaction are resolved first,
+ * because the resolved references are what is written.
  */
 export function readEntries(
   bundle: unknown,
@@ -22,13 +21,16 @@ export function readEntries(
   if (isProblem(parsed)) return { kind: 'misunderstood', status: 400, text: parsed.text }
   const { type, entries } = parsed
   if (type === 'batch') return entries
-  const addresses = new Map(entries.flatMap(({ fullUrl, interaction }) => addressOf(fullUrl, interaction)))
-  const address = (text: string) => addresses.get(text) ?? matched(text, grant, access)
-  return entries.map(({ interaction, body }) => ({ interaction, body: resolve(body, address) }))
+  const references = new Map(entries.flatMap(({ fullUrl, interaction }) => listFullUrl(fullUrl, interaction)))
+  const resolveReference = (text: string) => references.get(text) ?? resolveConditional(text, grant, access)
+  return entries.map(({ interaction, body }) => ({
+    interaction,
+    body: resolveReferences(body, resolveReference),
+  }))
 }
 
-// A resource that an entry creates has no id yet. Its URL stays, and counts as another patient where it may be one.
-function addressOf(
+// A resource that an entry creates has no id yet. Its URL stays as it is, and a new Patient counts as another patient.
+function listFullUrl(
   fullUrl: unknown,
   interaction: Interaction | Misunderstood,
 ): readonly (readonly [string, string])[] {
@@ -40,20 +42,22 @@ function addressOf(
 
 const NEW_PATIENT = 'http://new.invalid/Patient/new'
 
-/** `Patient?identifier=…`: a search, which under a limited grant can find no patient but that of the token. */
-function matched(text: string, { patient }: Grant, access: Access): string | undefined {
+/** `Patient?identifier=…` is a search, which under a limited grant can only find the patient of the token. */
+function resolveConditional(text: string, { patient }: Grant, access: Access): string | undefined {
   if (!text.startsWith('Patient?') || patient === undefined) return undefined
   const filter = access.filterFor('Patient', 's')
   const own = filter !== 'everything' && filter.length > 0 && filter.every(limit => limit.patient === patient)
   return own ? `Patient/${patient}` : undefined
 }
 
-function resolve(value: unknown, address: (text: string) => string | undefined): unknown {
-  if (Array.isArray(value)) return value.map(item => resolve(item, address))
-  if (!isJsonObject(value)) return value
+function resolveReferences(value: unknown, resolveReference: (text: string) => string | undefined): unknown {
+  if (Array.isArray(value)) return value.map(item => resolveReferences(item, resolveReference))
+  if (!isRecord(value)) return value
   const resolved: [string, unknown][] = Object.entries(value).map(([name, item]) => [
     name,
-    name === 'reference' && typeof item === 'string' ? (address(item) ?? item) : resolve(item, address),
+    name === 'reference' && typeof item === 'string'
+      ? (resolveReference(item) ?? item)
+      : resolveReferences(item, resolveReference),
   ])
-  return Object.fromEntries(resolved) satisfies JsonObject
+  return Object.fromEntries(resolved)
 }

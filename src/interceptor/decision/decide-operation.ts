@@ -1,45 +1,45 @@
 import { findOperation, type Interaction, operations, resourceTypes } from '../../fhir/index.ts'
 import type { Permission } from '../../smart/index.ts'
+import { checkType, type DecisionContext, deny, requireAll } from './check-type.ts'
 import type { Decision } from './decision.ts'
-import { allOf, type Case, judgeType, refusedFor } from './judge.ts'
 
 type Operation = Extract<Interaction, { readonly kind: 'operation' }>
 
-/** Whether a grant lets an operation through: one that the server does not offer is supported for nobody. */
-export function decideOperation(of: Case, operation: Operation): Decision {
+/** Decides on an operation. One that the server does not offer is refused, whatever the grant. */
+export function decideOperation(context: DecisionContext, operation: Operation): Decision {
   const { name, type, id } = operation
-  const rule = findOperation(of.policy.operations ?? operations, operation)
-  if (!rule) return refusedFor({ kind: 'unsupported-operation', name })
+  const rule = findOperation(context.policy.operations ?? operations, operation)
+  if (!rule) return deny({ kind: 'unsupported-operation', name })
   const { needs } = rule
-  if (needs.kind === 'all-data') return judgeAllData(of, operation.posted === true && !needs.readsOnly)
-  if (type === undefined) return refusedFor({ kind: 'unsupported-operation', name })
-  if (needs.kind === 'whole-type') return judgeWholeType(of, type)
+  if (needs.kind === 'all-data') return checkAllData(context, operation.posted === true && !needs.readsOnly)
+  if (type === undefined) return deny({ kind: 'unsupported-operation', name })
+  if (needs.kind === 'whole-type') return checkWholeType(context, type)
   const [head, ...tail] = needs.permissions
-  const first = judgeType(of, type, head, { id })
-  const rest = tail.map(permission => judgeType(of, type, permission, { id }))
-  return needs.kind === 'all' ? allOf(first, ...rest) : anyOf(first, ...rest)
+  const first = checkType(context, type, head, { id })
+  const rest = tail.map(permission => checkType(context, type, permission, { id }))
+  return needs.kind === 'all' ? requireAll(first, ...rest) : requireAny(first, ...rest)
 }
 
-function anyOf(first: Decision, ...rest: readonly Decision[]): Decision {
+function requireAny(first: Decision, ...rest: readonly Decision[]): Decision {
   return [first, ...rest].find(decision => decision.allowed) ?? first
 }
 
-function judgeWholeType(of: Case, type: string): Decision {
-  const decision = anyOf(judgeType(of, type, 'r'), judgeType(of, type, 's'))
+function checkWholeType(context: DecisionContext, type: string): Decision {
+  const decision = requireAny(checkType(context, type, 'r'), checkType(context, type, 's'))
   if (!decision.allowed || decision.within === 'everything') return decision
-  return refusedFor({ kind: 'not-within', hint: `This operation needs a scope without a filter for ${type}` })
+  return deny({ kind: 'not-within', hint: `This operation needs a scope without a filter for ${type}` })
 }
 
 const READING: readonly Permission[] = ['r', 's']
 const ALL: readonly Permission[] = ['r', 's', 'c', 'u', 'd']
 
-/** The response is not looked into, and what the operation does is not known: only who may do all of it may call it. */
-function judgeAllData(of: Case, writes: boolean): Decision {
+/** The effect and the response of such an operation are unknown, so it needs access to all data. */
+function checkAllData(context: DecisionContext, writes: boolean): Decision {
   const isWhole = (permission: Permission) =>
-    resourceTypes.every(type => of.access.filterFor(type, permission) === 'everything')
-  if ((writes ? ALL : READING).every(isWhole)) return judgeType(of, 'Patient', 'r')
+    resourceTypes.every(type => context.access.filterFor(type, permission) === 'everything')
+  if ((writes ? ALL : READING).every(isWhole)) return checkType(context, 'Patient', 'r')
   const scope = writes ? 'system/*.cruds' : 'system/*.rs'
-  return refusedFor({
+  return deny({
     kind: 'not-within',
     hint: `This operation needs access to all data, such as ${scope}`,
   })

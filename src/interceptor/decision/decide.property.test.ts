@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { computeAccess, type ScopeContext, satisfies } from '../../smart/index.ts'
-import { ask, type Context, grant, policy } from '../testing/ask.ts'
-import { fhirBaseUrl } from '../testing/auth-server.ts'
+import { type Context, decideRequest, makeGrant, policy } from '../testing/decide-request.ts'
+import { fhirBaseUrl } from '../testing/test-issuer.ts'
 
 const TYPES = ['Patient', 'Condition', 'Observation', 'Practitioner', 'Group', 'Questionnaire'] as const
 const PERMISSIONS = ['c', 'r', 'u', 'd', 's'] as const
@@ -153,7 +153,7 @@ function reaches(
 }
 
 function outcomeOf(line: string, context: Context): string {
-  const decision = ask(line, context)
+  const decision = decideRequest(line, context)
   return decision.allowed ? 'allowed' : decision.refusal.kind
 }
 
@@ -173,7 +173,7 @@ describe('decide, over random scopes and requests', () => {
       assert((tally[kind] ?? 0) > tried / 40, `${kind} was hardly tried: ${tally[kind]} of ${tried}`)
   })
 
-  it('never allows less for another scope', () => {
+  it('never allows less with an additional scope', () => {
     fc.assert(
       fc.property(asked, context, scope, ({ line }, given, more) => {
         if (outcomeOf(line, given) === 'allowed')
@@ -183,7 +183,7 @@ describe('decide, over random scopes and requests', () => {
     )
   })
 
-  it('never takes from the filter what another scope adds to', () => {
+  it('never narrows the filter with an additional scope', () => {
     const reference = fc.constantFrom(
       'Patient/1',
       'Patient/2',
@@ -201,7 +201,7 @@ describe('decide, over random scopes and requests', () => {
     fc.assert(
       fc.property(resource, permission, context, scope, (held, by, given, more) => {
         const sees = (scopes: string) => {
-          const access = computeAccess(grant({ ...given, scope: scopes }), { ...policy, ...given.policy })
+          const access = computeAccess(makeGrant({ ...given, scope: scopes }), { ...policy, ...given.policy })
           return satisfies(held, access.filterFor(held.resourceType, by), fhirBaseUrl)
         }
         if (sees(given.scope)) assert(sees(`${given.scope} ${more}`))
@@ -210,7 +210,7 @@ describe('decide, over random scopes and requests', () => {
     )
   })
 
-  it('reaches another patient by no number of patient/ scopes', () => {
+  it('grants access to no other patient, whatever the patient/ scopes', () => {
     const wide = fc.array(
       scope.filter(text => text.startsWith('patient/')),
       { minLength: 1, maxLength: 6 },
@@ -228,7 +228,7 @@ describe('decide, over random scopes and requests', () => {
     )
     fc.assert(
       fc.property(wide, held, fc.constantFrom('r', 'u', 'd', 's'), (scopes, resource, permission) => {
-        const access = computeAccess(grant({ scope: scopes.join(' '), patient: '1' }), policy)
+        const access = computeAccess(makeGrant({ scope: scopes.join(' '), patient: '1' }), policy)
         assert(!satisfies(resource, access.filterFor(resource.resourceType, permission), fhirBaseUrl))
       }),
       { numRuns: 5_000 },

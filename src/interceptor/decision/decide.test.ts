@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { gatewayOperations, parsePassedOperation } from '../../fhir/index.ts'
 import { refuse } from '../refuse.ts'
-import { ask, type Context } from '../testing/ask.ts'
+import { type Context, decideRequest } from '../testing/decide-request.ts'
 
 function textOf(line: string, context: Context): string | undefined {
-  const decision = ask(line, context)
+  const decision = decideRequest(line, context)
   return decision.allowed ? 'allowed' : refuse(decision.refusal).outcome.issue[0]?.details.text
 }
 
@@ -31,17 +31,21 @@ const PERMITTED: [line: string, letter: string][] = [
 
 describe('decide', () => {
   for (const [line, letter] of PERMITTED)
-    it(`wants ${letter} for ${line}`, () => {
+    it(`requires ${letter} for ${line}`, () => {
       for (const other of ['c', 'r', 'u', 'd', 's']) {
-        const decision = ask(line, one(`patient/Condition.${other}`))
+        const decision = decideRequest(line, one(`patient/Condition.${other}`))
         assert.equal(decision.allowed, other === letter, other)
-        assert.equal(ask(line, one(`patient/*.${other}`)).allowed, other === letter, `* ${other}`)
-        assert.equal(ask(line, one(`patient/condition.${other}`)).allowed, other === letter, `case ${other}`)
+        assert.equal(decideRequest(line, one(`patient/*.${other}`)).allowed, other === letter, `* ${other}`)
+        assert.equal(
+          decideRequest(line, one(`patient/condition.${other}`)).allowed,
+          other === letter,
+          `case ${other}`,
+        )
       }
-      assert(!ask(line, one('patient/Observation.cruds')).allowed)
+      assert(!decideRequest(line, one('patient/Observation.cruds')).allowed)
     })
 
-  it('wants s for a search, and r for a read, where the consent component tells them apart', () => {
+  it('requires s for a search and r for a read if the setting distinguishes them', () => {
     const smart = { searchPermission: 's' } as const
     for (const line of [
       'GET /Condition',
@@ -51,12 +55,12 @@ describe('decide', () => {
       'GET /?_type=Condition',
       'GET /_history',
     ]) {
-      assert(ask(line, { ...one('patient/Condition.s'), policy: smart }).allowed, line)
-      assert(!ask(line, { ...one('patient/Condition.cr'), policy: smart }).allowed, line)
+      assert(decideRequest(line, { ...one('patient/Condition.s'), policy: smart }).allowed, line)
+      assert(!decideRequest(line, { ...one('patient/Condition.cr'), policy: smart }).allowed, line)
     }
     for (const line of ['GET /Condition/1', 'GET /Condition/1/_history', 'GET /Condition/1/_history/1']) {
-      assert(ask(line, { ...one('patient/Condition.r'), policy: smart }).allowed, line)
-      assert(!ask(line, { ...one('patient/Condition.s'), policy: smart }).allowed, line)
+      assert(decideRequest(line, { ...one('patient/Condition.r'), policy: smart }).allowed, line)
+      assert(!decideRequest(line, { ...one('patient/Condition.s'), policy: smart }).allowed, line)
     }
   })
 
@@ -80,19 +84,19 @@ describe('decide', () => {
     'POST /Patient/$validate': 'POST on Patient. Required: patient/Patient.c or patient/*.c',
   }
   for (const [line, text] of Object.entries(TEXTS))
-    it(`refuses ${line} without a scope in the contracted words`, () => {
+    it(`refuses ${line} without a scope with the specified text`, () => {
       assert.equal(textOf(line, one('openid launch fhirUser')), `Insufficient scope for ${text}`)
     })
 
-  it('names the search letter that is set', () => {
+  it('names the search permission that is set', () => {
     assert.equal(
       textOf('POST /Condition/_search', { ...one('openid'), policy: { searchPermission: 's' } }),
       'Insufficient scope for POST on Condition. Required: patient/Condition.s or patient/*.rs',
     )
   })
 
-  it('challenges with the first scope that the text names, and says what would have permitted it', () => {
-    const decision = ask('GET /Condition?patient=1', one('patient/Observation.rs'))
+  it('challenges with the first scope that the text names, and lists scopes that would permit the request', () => {
+    const decision = decideRequest('GET /Condition?patient=1', one('patient/Observation.rs'))
     assert(!decision.allowed)
     const { status, headers, outcome, hint } = refuse(decision.refusal)
     assert.equal(status, 403)
@@ -107,7 +111,7 @@ describe('decide', () => {
     )
   })
 
-  it('answers 403 without a challenge to what a covering scope does not reach', () => {
+  it('responds with 403 without a challenge if a covering scope does not permit the request', () => {
     for (const [line, context] of [
       ['GET /Patient/2', one('patient/*.cruds')],
       ['GET /Patient/2/_history', one('patient/*.cruds')],
@@ -130,7 +134,7 @@ describe('decide', () => {
       ['GET /Observation', one('patient/Observation.rs?foo=bar')],
     ] as const) {
       assert.equal(textOf(line, context), NOT_WITHIN, line)
-      const decision = ask(line, context)
+      const decision = decideRequest(line, context)
       assert(!decision.allowed)
       assert.deepEqual(refuse(decision.refusal).headers, {})
       assert.equal(refuse(decision.refusal).status, 403)
@@ -149,7 +153,7 @@ describe('decide', () => {
     'GET /ValueSet/$expand',
     'GET /Patient/1/$summary',
   ])
-    it(`refuses ${line}, which is not offered, and does not blame the scopes`, () => {
+    it(`refuses ${line}, which is not offered, and does not mention scopes`, () => {
       const all = {
         scope: 'patient/*.cruds user/*.cruds system/*.cruds',
         patient: '1',
@@ -157,7 +161,7 @@ describe('decide', () => {
       }
       const name = line.slice(line.indexOf('$'))
       for (const context of [all, one('openid'), { scope: 'system/*.cruds' }]) {
-        const decision = ask(line, context)
+        const decision = decideRequest(line, context)
         assert(!decision.allowed)
         const { status, headers, outcome, hint } = refuse(decision.refusal)
         const { severity, code, details, diagnostics } = outcome.issue[0] ?? assert.fail()
@@ -169,19 +173,21 @@ describe('decide', () => {
       }
     })
 
-  it('lets the listed operations through to those who may', () => {
-    assert(ask('GET /Patient/1/$everything', one('patient/Patient.rs')).allowed)
-    assert(ask('POST /Patient/1/$everything', one('patient/*.rs')).allowed)
-    assert(!ask('POST /Patient/1/$everything', one('patient/Condition.rs patient/Patient.c')).allowed)
+  it('permits the listed operations with a sufficient grant', () => {
+    assert(decideRequest('GET /Patient/1/$everything', one('patient/Patient.rs')).allowed)
+    assert(decideRequest('POST /Patient/1/$everything', one('patient/*.rs')).allowed)
+    assert(
+      !decideRequest('POST /Patient/1/$everything', one('patient/Condition.rs patient/Patient.c')).allowed,
+    )
     for (const letter of ['c', 'r', 'u', 'd'])
-      assert(ask('POST /Patient/$validate', one(`patient/Patient.${letter}`)).allowed)
-    assert(ask('POST /Patient/1/$validate', one('patient/Patient.r')).allowed)
-    assert(!ask('POST /Patient/1/$validate', one('patient/Patient.c')).allowed)
+      assert(decideRequest('POST /Patient/$validate', one(`patient/Patient.${letter}`)).allowed)
+    assert(decideRequest('POST /Patient/1/$validate', one('patient/Patient.r')).allowed)
+    assert(!decideRequest('POST /Patient/1/$validate', one('patient/Patient.c')).allowed)
   })
 
-  it('judges what the gateway passes on as $everything, or by the whole type', () => {
+  it('checks operations that the gateway forwards like $everything, or by the whole type', () => {
     const policy = { operations: gatewayOperations() }
-    const through = (line: string, scope: string) => ask(line, { ...one(scope), policy })
+    const through = (line: string, scope: string) => decideRequest(line, { ...one(scope), policy })
     for (const [line, type] of [
       ['GET /Encounter/1/$everything', 'Encounter'],
       ['GET /Observation/$lastn', 'Observation'],
@@ -205,15 +211,15 @@ describe('decide', () => {
     assert(!through('GET /ValueSet/$lookup', 'patient/*.rs').allowed)
   })
 
-  describe('of an operation that the site lets pass', () => {
+  describe('of an operation that the site permits', () => {
     const passed = ['$meta', 'Patient/$match:read', 'Patient/$merge'].map(it => parsePassedOperation(it))
     const policy = { operations: gatewayOperations(passed.filter(it => it !== undefined)) }
     const decided = (line: string, scope: string, more: object = {}) => {
-      const decision = ask(line, { scope, policy, ...more })
+      const decision = decideRequest(line, { scope, policy, ...more })
       return decision.allowed ? 'allowed' : decision.refusal.kind
     }
 
-    it('wants a grant of all data, and for a POST that may write one to write them', () => {
+    it('requires access to all data, and write access for a POST that may write', () => {
       for (const line of [
         'GET /$meta',
         'GET /Patient/$meta',
@@ -231,13 +237,13 @@ describe('decide', () => {
       }
     })
 
-    it('wants it on the types that are named', () => {
+    it('permits it only on the configured types', () => {
       for (const line of ['GET /$match', 'GET /Practitioner/$match', 'POST /$merge', 'GET /$meta-add'])
         assert.equal(decided(line, 'system/*.cruds'), 'unsupported-operation', line)
     })
   })
 
-  it('wants the search too for a conditional write', () => {
+  it('requires the search permission too for a conditional write', () => {
     const headers = { 'if-none-exist': 'code=1' }
     for (const [line, letter] of [
       ['PUT /Condition?code=1', 'u'],
@@ -251,11 +257,11 @@ describe('decide', () => {
         `Insufficient scope for ${method} on Condition. Required: patient/Condition.r or patient/*.rs`,
       )
       const both = one(`patient/Condition.${letter} patient/Condition.r`)
-      assert(ask(line, letter === 'c' ? { ...both, headers } : both).allowed, line)
+      assert(decideRequest(line, letter === 'c' ? { ...both, headers } : both).allowed, line)
     }
   })
 
-  it('wants every type that a chain looks into to be reached', () => {
+  it('requires access to every type that a chain searches', () => {
     const chains = {
       'GET /Condition?subject:Patient.name=a': 'Patient',
       'GET /Condition?patient.name=a': 'Patient',
@@ -272,24 +278,27 @@ describe('decide', () => {
         textOf(line, scope),
         `Insufficient scope for ${method} on ${type}. Required: patient/${type}.r or patient/*.rs`,
       )
-      assert(ask(line, one('patient/*.rd')).allowed, line)
+      assert(decideRequest(line, one('patient/*.rd')).allowed, line)
     }
     // One of the types that a link may lead to is enough: the server looks only into what is reached.
-    assert(ask('GET /Observation?subject.name=a', one('patient/Observation.rs patient/Patient.rs')).allowed)
     assert(
-      !ask(
+      decideRequest('GET /Observation?subject.name=a', one('patient/Observation.rs patient/Patient.rs'))
+        .allowed,
+    )
+    assert(
+      !decideRequest(
         'GET /Condition?encounter.service-provider.name=a',
         one('patient/Condition.rs patient/Encounter.rs'),
       ).allowed,
     )
     assert.equal(
       textOf('GET /?_has:Observation:patient:code=a', one('patient/*.rs')),
-      'Cannot follow a chain over several types: search one type.',
+      'Cannot follow a chain in a search of several types: search one type.',
     )
   })
 
-  it('limits what includes bring rather than refusing them', () => {
-    const decision = ask(
+  it('limits included resources instead of refusing the search', () => {
+    const decision = decideRequest(
       'GET /Condition?_include=Condition:subject&_revinclude=Provenance:target',
       one('patient/Condition.rs'),
     )
@@ -298,7 +307,7 @@ describe('decide', () => {
     assert.deepEqual(decision.access.filterFor('Condition', 's'), [{ patient: '1' }])
   })
 
-  it('judges no chain that it takes too long to read, and says so', () => {
+  it('refuses a chain that takes too many steps to read', () => {
     const chains = Array(300).fill('focus.focus.focus.identifier=x').join('&')
     for (const scope of ['patient/Observation.rs', 'patient/*.rs', 'system/*.rs'])
       assert.match(
@@ -307,7 +316,7 @@ describe('decide', () => {
       )
   })
 
-  it('tells the scope that decided and what it reaches', () => {
+  it('reports the deciding scope and its access filter', () => {
     for (const [line, scope, by, within] of [
       ['GET /Condition/1', 'openid patient/*.rs', 'patient/*.rs', [{ patient: '1' }]],
       ['GET /Condition/1', 'patient/Condition.rs system/*.rs', 'system/*.rs', 'everything'],
@@ -329,16 +338,16 @@ describe('decide', () => {
       ['GET /Practitioner/1', 'patient/*.rs', 'patient/*.rs', 'everything'],
       ['GET /', 'patient/Practitioner.rs patient/Condition.rs', 'patient/Condition.rs', [{ patient: '1' }]],
     ] as const) {
-      const decision = ask(line, one(scope))
+      const decision = decideRequest(line, one(scope))
       assert(decision.allowed && typeof decision.by === 'object')
       assert.equal(decision.by.text, by)
       assert.deepEqual(decision.within, within)
     }
   })
 
-  it('reads the user resource of the token by no scope at all, and no other', () => {
+  it('permits reading the user’s own resource without a scope, and no other', () => {
     const context: Context = { scope: 'openid fhirUser', patient: '1', fhirUser: 'Practitioner/p1' }
-    const decision = ask('GET /Practitioner/p1', context)
+    const decision = decideRequest('GET /Practitioner/p1', context)
     assert(decision.allowed)
     assert.equal(decision.by, 'fhirUser')
     assert.match(
@@ -347,7 +356,7 @@ describe('decide', () => {
     )
     assert.match(textOf('GET /Practitioner?_id=p1', context) ?? '', /^Insufficient scope/)
     assert.match(textOf('PUT /Practitioner/p1', context) ?? '', /^Insufficient scope/)
-    const patient = ask('GET /Patient/9', {
+    const patient = decideRequest('GET /Patient/9', {
       scope: 'patient/Patient.rs',
       patient: '1',
       fhirUser: 'Patient/9',
@@ -356,7 +365,7 @@ describe('decide', () => {
     assert.equal(patient.by, 'fhirUser')
   })
 
-  it('says what would have permitted it, from the token and the request alone', () => {
+  it('explains what would permit the request, from the token and the request alone', () => {
     const HINTS: [line: string, context: Context, hint: RegExp][] = [
       ['GET /Condition/1', { scope: 'patient/*.rs' }, /names no patient/],
       ['GET /Condition/1', { scope: 'user/*.rs', patient: '1' }, /names no fhirUser/],
@@ -364,7 +373,7 @@ describe('decide', () => {
       [
         'PUT /Practitioner/1',
         one('patient/*.cruds'),
-        /may read Practitioner, which is shared, and never write/,
+        /can read Practitioner, which is shared, but never write/,
       ],
       ['DELETE /Group/1', one('patient/*.cruds'), /No patient\/ scope reaches Group/],
       ['GET /Group/1', one('patient/*.cruds'), /No patient\/ scope reaches Group/],
@@ -381,13 +390,13 @@ describe('decide', () => {
       ],
     ]
     for (const [line, context, expected] of HINTS) {
-      const decision = ask(line, context)
+      const decision = decideRequest(line, context)
       assert(!decision.allowed && decision.refusal.kind === 'not-within', line)
       assert.match(decision.refusal.hint, expected, `${line} ${context.scope}`)
     }
   })
 
-  it('tells a scope that reaches nothing from none at all, over all types too', () => {
+  it('distinguishes a scope that grants nothing from a missing scope, also for all types', () => {
     assert.equal(textOf('GET /', { scope: 'patient/Condition.rs' }), NOT_WITHIN)
     assert.match(
       textOf('GET /', { scope: 'patient/Condition.c', patient: '1' }) ?? '',
@@ -395,31 +404,31 @@ describe('decide', () => {
     )
   })
 
-  it('takes any of several rights of a user', () => {
+  it('accepts any of several limits of a user', () => {
     const rights = { userFilter: () => [{ patient: '1' }, { patient: '2' }] }
     const context: Context = { scope: 'user/*.rs', fhirUser: 'Practitioner/p1', policy: rights }
-    for (const id of ['1', '2']) assert(ask(`GET /Patient/${id}`, context).allowed)
+    for (const id of ['1', '2']) assert(decideRequest(`GET /Patient/${id}`, context).allowed)
     assert.equal(textOf('GET /Patient/3', context), NOT_WITHIN)
     assert.equal(textOf('GET /Patient/3/Condition', context), NOT_WITHIN)
   })
 
-  it('lets metadata and the SMART configuration through to all, reaching nothing', () => {
+  it('permits metadata and the SMART configuration to everyone, without access to data', () => {
     for (const line of ['GET /metadata', 'GET /.well-known/smart-configuration']) {
-      const decision = ask(line, { scope: '' })
+      const decision = decideRequest(line, { scope: '' })
       assert(decision.allowed)
       assert.equal(decision.by, 'public')
       assert.deepEqual(decision.access.filterFor('Patient', 'r'), [])
     }
   })
 
-  it('lets a Bundle through to its entries, which are judged one by one', () => {
-    const decision = ask('POST /', one('openid'))
+  it('permits a Bundle, whose entries are checked one by one', () => {
+    const decision = decideRequest('POST /', one('openid'))
     assert(decision.allowed)
     assert.equal(decision.by, 'entries')
   })
 
-  it('answers to what it does not understand with its status and the reason', () => {
-    const decision = ask('GET /Patient/%31', one('patient/*.cruds'))
+  it('responds to an unreadable request with its status and the reason', () => {
+    const decision = decideRequest('GET /Patient/%31', one('patient/*.cruds'))
     assert(!decision.allowed)
     const { status, outcome } = refuse(decision.refusal)
     assert.equal(status, 400)

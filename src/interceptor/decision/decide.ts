@@ -7,18 +7,17 @@ import {
   noAccess,
 } from '../../smart/index.ts'
 import type { Method } from '../refusal.ts'
-import { judgeChains } from './chains.ts'
+import { checkChains } from './check-chains.ts'
+import { checkType, type DecisionContext, requireAll } from './check-type.ts'
+import { checkTypes } from './check-types.ts'
 import { decideOperation } from './decide-operation.ts'
 import type { Decision } from './decision.ts'
-import { allOf, type Case, judgeType } from './judge.ts'
-import { judgeTypes } from './judge-types.ts'
 
-type Of<Kind extends Interaction['kind']> = Extract<Interaction, { kind: Kind }>
+type InteractionOf<Kind extends Interaction['kind']> = Extract<Interaction, { kind: Kind }>
 
 /**
- * Whether a grant lets an interaction through under a policy (service.md 5.2, contract 5). Pure, and before any data
- * is touched: what it allows, the stored content may still refuse, by the reach that it gives. Who decides often for
- * one grant keeps its access.
+ * Decides whether a grant permits an interaction under a policy. A pure function that uses no stored data: the server
+ * still applies the access filters of the decision. Pass `access` to decide several times for one grant.
  */
 export function decide(
   interaction: Interaction,
@@ -26,7 +25,7 @@ export function decide(
   policy: EnforcementPolicy,
   access: GrantedAccess = computeAccess(grant, policy),
 ): Decision {
-  const from = (method: Method): Case => ({ method, grant, policy, access })
+  const makeContext = (method: Method): DecisionContext => ({ method, grant, policy, access })
   switch (interaction.kind) {
     case 'capabilities':
     case 'smart-configuration':
@@ -36,52 +35,56 @@ export function decide(
     case 'read':
     case 'vread':
     case 'history-instance':
-      return judgeType(from('GET'), interaction.type, 'r', interaction)
+      return checkType(makeContext('GET'), interaction.type, 'r', interaction)
     case 'history-type':
-      return judgeType(from('GET'), interaction.type, 's')
+      return checkType(makeContext('GET'), interaction.type, 's')
     case 'history-system':
-      return judgeTypes(from('GET'), interaction.params)
+      return checkTypes(makeContext('GET'), interaction.params)
     case 'search-system':
     case 'search-type':
     case 'search-compartment':
-      return decideSearch(from(interaction.posted ? 'POST' : 'GET'), interaction)
+      return decideSearch(makeContext(interaction.posted ? 'POST' : 'GET'), interaction)
     case 'create':
-      return decideWrite(from('POST'), interaction.type, 'c', interaction.ifNoneExist)
+      return decideWrite(makeContext('POST'), interaction.type, 'c', interaction.ifNoneExist)
     case 'update':
-      return judgeType(from('PUT'), interaction.type, 'u', interaction)
+      return checkType(makeContext('PUT'), interaction.type, 'u', interaction)
     case 'patch':
-      return judgeType(from('PATCH'), interaction.type, 'u', interaction)
+      return checkType(makeContext('PATCH'), interaction.type, 'u', interaction)
     case 'delete':
-      return judgeType(from('DELETE'), interaction.type, 'd', interaction)
+      return checkType(makeContext('DELETE'), interaction.type, 'd', interaction)
     case 'update-conditional':
-      return decideWrite(from('PUT'), interaction.type, 'u', interaction.params)
+      return decideWrite(makeContext('PUT'), interaction.type, 'u', interaction.params)
     case 'patch-conditional':
-      return decideWrite(from('PATCH'), interaction.type, 'u', interaction.params)
+      return decideWrite(makeContext('PATCH'), interaction.type, 'u', interaction.params)
     case 'delete-conditional':
-      return decideWrite(from('DELETE'), interaction.type, 'd', interaction.params)
+      return decideWrite(makeContext('DELETE'), interaction.type, 'd', interaction.params)
     case 'operation':
-      return decideOperation(from(interaction.posted ? 'POST' : 'GET'), interaction)
+      return decideOperation(makeContext(interaction.posted ? 'POST' : 'GET'), interaction)
   }
 }
 
 function decideSearch(
-  of: Case,
-  search: Of<'search-system' | 'search-type' | 'search-compartment'>,
+  context: DecisionContext,
+  search: InteractionOf<'search-system' | 'search-type' | 'search-compartment'>,
 ): Decision {
   const target = search.kind === 'search-compartment' ? { patient: search.id } : {}
-  if (search.kind === 'search-system' || search.type === '*') return judgeTypes(of, search.params, target)
-  return allOf(judgeType(of, search.type, 's', target), ...judgeChains(of, search.type, search.params))
+  if (search.kind === 'search-system' || search.type === '*')
+    return checkTypes(context, search.params, target)
+  return requireAll(
+    checkType(context, search.type, 's', target),
+    ...checkChains(context, search.type, search.params),
+  )
 }
 
-/** A conditional write is a search as well: it tells whether something matches (attacks.md 18). */
+/** A conditional write is also a search: its response reveals whether a resource matches. */
 function decideWrite(
-  of: Case,
+  context: DecisionContext,
   type: string,
   permission: 'c' | 'u' | 'd',
   criteria: Params | undefined,
 ): Decision {
-  const write = judgeType(of, type, permission)
+  const write = checkType(context, type, permission)
   return criteria === undefined
     ? write
-    : allOf(write, judgeType(of, type, 's'), ...judgeChains(of, type, criteria))
+    : requireAll(write, checkType(context, type, 's'), ...checkChains(context, type, criteria))
 }

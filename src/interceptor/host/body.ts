@@ -1,8 +1,8 @@
 import { findJsonExcess, type Interaction } from '../../fhir/index.ts'
 
-/** The form of a `_search`, from whatever the host's parser made of it. */
-export function formText(body: unknown): string | undefined {
-  if (typeof body === 'string' || body instanceof Uint8Array) return textOf(body)
+/** Reads the form of a `_search`, whatever the host's parser made of it. */
+export function readForm(body: unknown): string | undefined {
+  if (typeof body === 'string' || body instanceof Uint8Array) return decodeText(body)
   if (typeof body !== 'object' || body === null) return undefined
   const params = new URLSearchParams()
   for (const [name, value] of Object.entries(body))
@@ -11,23 +11,23 @@ export function formText(body: unknown): string | undefined {
   return params.toString()
 }
 
-/** The JSON of a write or a Bundle, parsed by the host or here; undefined where there is none. */
-export function jsonOf(interaction: Interaction, body: unknown): unknown {
-  if (!isWritten(interaction) || body === undefined || body === null) return undefined
+/** Reads the JSON of a write or a Bundle, which the host may have parsed. Undefined if there is none. */
+export function readJson(interaction: Interaction, body: unknown): unknown {
+  if (!isWrite(interaction) || body === undefined || body === null) return undefined
   if (typeof body !== 'string' && !(body instanceof Uint8Array)) return body
   try {
-    const text = textOf(body)
+    const text = decodeText(body)
     return findJsonExcess(text) ? '' : JSON.parse(text)
   } catch {
-    // No resource, so it is refused as one that cannot be read.
+    // Not a resource, so the content check refuses it.
     return ''
   }
 }
 
-function isWritten({ kind }: Interaction): boolean {
+function isWrite({ kind }: Interaction): boolean {
   return kind === 'create' || kind === 'bundle' || kind.startsWith('update') || kind.startsWith('patch')
 }
 
-function textOf(body: string | Uint8Array): string {
+function decodeText(body: string | Uint8Array): string {
   return typeof body === 'string' ? body : Buffer.from(body).toString('utf8')
 }

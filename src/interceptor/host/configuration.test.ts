@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import fastify from 'fastify'
 import { fastifyInterceptor } from '../index.ts'
-import { AskedHost, auth } from '../testing/asked-host.ts'
-import { authUrl, fhirBaseUrl } from '../testing/auth-server.ts'
 import { leakyHosts } from '../testing/leaky-hosts.ts'
+import { auth, TestHost } from '../testing/test-host.ts'
+import { authUrl, fhirBaseUrl } from '../testing/test-issuer.ts'
 
 const PATH = '/fhir/.well-known/smart-configuration'
 const DOCUMENT = { issuer: authUrl, token_endpoint: `${authUrl}/oauth2/token`, capabilities: ['launch-ehr'] }
@@ -28,11 +28,11 @@ class Told {
 
 for (const [name, start] of Object.entries(leakyHosts))
   describe(`the SMART configuration below ${name}Interceptor`, () => {
-    const host = new AskedHost(start)
+    const host = new TestHost(start)
     after(() => host.close())
 
-    it('is the auth server’s, public, readable to pages of others, and never the host’s', async () => {
-      host.answers({ issuer: 'of the host' })
+    it('is the auth server’s, public, readable by other origins, and never the host’s', async () => {
+      host.respondWith({ issuer: 'of the host' })
       const { url } = await host.run(new Told().options)
       const response = await fetch(`${url}${PATH}`)
       assert.equal(response.status, 200)
@@ -42,10 +42,10 @@ for (const [name, start] of Object.entries(leakyHosts))
       const head = await fetch(`${url}${PATH}`, { method: 'HEAD' })
       assert.deepEqual([head.status, await head.text()], [200, ''])
       assert.equal((await fetch(`${url}${PATH}`, { method: 'POST' })).status, 401)
-      assert.equal(host.asked, 0)
+      assert.equal(host.requests, 0)
     })
 
-    it('is asked for once in five minutes, and stays in use while the auth server is away', async () => {
+    it('is fetched once in five minutes, and stays in use while the auth server is unreachable', async () => {
       const told = new Told()
       const { url } = await host.run(told.options)
       const statuses = await Promise.all([1, 2, 3].map(async () => (await fetch(`${url}${PATH}`)).status))
@@ -56,7 +56,7 @@ for (const [name, start] of Object.entries(leakyHosts))
       assert.deepEqual([(await fetch(`${url}${PATH}`)).status, told.asked], [200, 2])
     })
 
-    it('is a 503 until the auth server was reached, which is not asked at anybody’s pace', async () => {
+    it('is a 503 until the auth server is reachable, with a limited number of attempts', async () => {
       const told = new Told()
       told.answer = () => {
         throw new TypeError('fetch failed')
@@ -76,7 +76,7 @@ for (const [name, start] of Object.entries(leakyHosts))
       assert.equal((await fetch(`${url}${PATH}`)).status, 200)
     })
 
-    it('is not told where it is of another issuer, no document, or an error', async () => {
+    it('is not served if it names another issuer, is not a document, or is an error', async () => {
       for (const answer of [
         () => Response.json({ ...DOCUMENT, issuer: 'http://other.example' }),
         () => Response.json({ issuer: authUrl }),
@@ -91,7 +91,7 @@ for (const [name, start] of Object.entries(leakyHosts))
       }
     })
 
-    it('is the one that is given, without asking', async () => {
+    it('is the given document, without a fetch', async () => {
       const told = new Told()
       const { url } = await host.run({
         ...told.options,
@@ -101,8 +101,8 @@ for (const [name, start] of Object.entries(leakyHosts))
       assert.equal(told.asked, 0)
     })
 
-    it('is left to a host that has it', async () => {
-      host.answers({ issuer: 'of the host' })
+    it('is left to a host that serves it', async () => {
+      host.respondWith({ issuer: 'of the host' })
       const told = new Told()
       const { url } = await host.run({ ...told.options, smartConfiguration: 'host' })
       assert.deepEqual(await (await fetch(`${url}${PATH}`)).json(), { issuer: 'of the host' })
@@ -111,7 +111,7 @@ for (const [name, start] of Object.entries(leakyHosts))
   })
 
 describe('the SMART configuration of a fastify instance with a prefix', () => {
-  it('is at the FHIR base, and leaves the host’s own rules on origins alone', async () => {
+  it('is at the FHIR base, and keeps the host’s own CORS rules', async () => {
     const app = fastify()
     app.addHook('onRequest', async (_request, reply) => {
       reply.header('access-control-allow-origin', 'https://app.example')

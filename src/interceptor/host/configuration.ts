@@ -3,59 +3,59 @@ import type { Refused } from '../../fhir/index.ts'
 import { refuse } from '../refuse.ts'
 import type { Fetch } from '../token/key-set.ts'
 
-/** What `.well-known/smart-configuration` answers with. */
-export interface Configured {
+export interface ConfigurationResponse {
   readonly allowed: true
   readonly body: string
 }
 
 export interface ConfigurationOptions {
-  /** The auth server whose tokens are honoured. */
+  /** The auth server that issues the tokens. */
   readonly authUrl: string
-  /** What is told instead of the auth server's own. */
+  /** A document to serve instead of the auth server's. */
   readonly given: object | undefined
   readonly fetch: Fetch
   readonly clock: () => number
   readonly onError: ((error: unknown) => void) | undefined
 }
 
-/** Public, and the same for everybody. */
 export const CONFIGURATION_HEADERS = {
   'content-type': 'application/json; charset=utf-8',
   'cache-control': 'public, max-age=300',
 } as const
 
-/** A page of another origin may read it, unless the host says otherwise. */
+/** Pages of other origins may read it, unless the host has its own CORS rules. */
 export const ANY_ORIGIN = ['access-control-allow-origin', '*'] as const
 
 const FRESH_MS = 5 * 60_000
-// Anybody may ask, but the auth server is not asked at anybody's pace.
+// Limits how often anonymous requests make us ask the auth server.
 const RETRY_MS = 2_000
 const TIMEOUT_MS = 5_000
 
 /**
- * The SMART configuration of the FHIR base, which apps begin with (SMART 2.2, conformance). The auth server tells it;
- * it is asked when it is first wanted, and what it said stays in use while it is away.
+ * Reads the SMART configuration of the FHIR base (SMART 2.2, conformance) from the auth server when it is first needed.
+ * The last document stays in use while the auth server is unreachable.
  */
-export function configuration(options: ConfigurationOptions): () => Promise<Configured | Refused> {
+export function createConfigurationReader(
+  options: ConfigurationOptions,
+): () => Promise<ConfigurationResponse | Refused> {
   const { authUrl, given, fetch, clock, onError } = options
   const url = `${authUrl}/.well-known/smart-configuration`
   if (given) {
-    const configured: Configured = { allowed: true, body: JSON.stringify(given) }
-    return async () => configured
+    const response: ConfigurationResponse = { allowed: true, body: JSON.stringify(given) }
+    return async () => response
   }
 
-  async function requestConfiguration(): Promise<Configured> {
+  async function requestConfiguration(): Promise<ConfigurationResponse> {
     const response = await fetch(url, {
       headers: { accept: 'application/json' },
       redirect: 'error',
       signal: AbortSignal.timeout(TIMEOUT_MS),
     })
     if (!response.ok) throw new Error(`Cannot read ${url}: the response status is ${response.status}`)
-    return { allowed: true, body: JSON.stringify(ofIssuer(authUrl, await response.json())) }
+    return { allowed: true, body: JSON.stringify(checkIssuer(authUrl, await response.json())) }
   }
 
-  const cache = createCachedFetch<Configured | undefined>({
+  const cache = createCachedFetch<ConfigurationResponse | undefined>({
     clock,
     async fetch(_url, previous) {
       try {
@@ -74,10 +74,12 @@ export function configuration(options: ConfigurationOptions): () => Promise<Conf
   }
 }
 
-// Apps that it leads elsewhere would come back with tokens that are refused here.
-function ofIssuer(authUrl: string, document: unknown): unknown {
+// Tokens of another issuer would be refused here.
+function checkIssuer(authUrl: string, document: unknown): unknown {
   const { issuer, token_endpoint } = Object(document) as Readonly<Record<string, unknown>>
   if (issuer !== authUrl || typeof token_endpoint !== 'string')
-    throw new Error(`Cannot use the SMART configuration of ${authUrl}: it is not of this issuer`)
+    throw new Error(
+      `Cannot use the SMART configuration of ${authUrl}: it names another issuer or no token endpoint`,
+    )
   return document
 }

@@ -2,9 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseInteraction } from '../../fhir/index.ts'
 import type { Access, AccessFilter } from '../../smart/index.ts'
-import { fhirBaseUrl } from '../testing/auth-server.ts'
-import { conditionalTypes } from './conditional-references.ts'
-import { hostRefusal } from './host-rules.ts'
+import { fhirBaseUrl } from '../testing/test-issuer.ts'
+import { checkHostRules, findConditionalTypes } from './host-rules.ts'
 
 const OWN: AccessFilter = [{ patient: '1' }]
 const panel = { patients: new Set(['1']), organizations: [], careTeams: [] }
@@ -22,11 +21,11 @@ function isRefused(line: string, access: Access, headers: Record<string, string>
   const [path = '', query = ''] = url.split('?')
   const interaction = parseInteraction({ method, path, query, headers })
   assert(interaction.kind !== 'misunderstood', line)
-  return hostRefusal(interaction, access, fhirBaseUrl) !== undefined
+  return checkHostRules(interaction, access, fhirBaseUrl) !== undefined
 }
 
 describe('hostRefusal', () => {
-  it('lets all by to who reaches all', () => {
+  it('permits everything with access to all data', () => {
     for (const line of [
       'GET /Condition?foo=1',
       'GET /',
@@ -42,7 +41,7 @@ describe('hostRefusal', () => {
       assert.equal(isRefused(line, without()), false, line)
   })
 
-  it('refuses what is answered from all data, but for types that are reached as a whole', () => {
+  it('refuses searches of all data, except for types that the grant covers completely', () => {
     for (const line of ['GET /', 'GET /_history', 'GET /Condition/_history', 'GET /Patient/1/*'])
       assert.equal(isRefused(line, without('s')), true, line)
     const most = without('Condition')
@@ -56,7 +55,7 @@ describe('hostRefusal', () => {
       assert.equal(isRefused(line, most), refused, line)
   })
 
-  it('wants $lastn to name the patient, as a search', () => {
+  it('requires the patient in $lastn, as in a search', () => {
     assert.equal(isRefused('GET /Observation/$lastn', without()), false)
     assert.equal(isRefused('GET /Observation/$lastn?patient=1', without('Observation')), false)
     for (const query of ['', '?patient=2', '?code=x'])
@@ -64,7 +63,7 @@ describe('hostRefusal', () => {
     assert.equal(isRefused('GET /Patient/1/$everything', without('Patient')), false)
   })
 
-  it('refuses a conditional write where the write or the search is limited', () => {
+  it('refuses a conditional write if the write or the search is limited', () => {
     const ifNoneExist = { 'if-none-exist': 'code=1' }
     for (const [line, permission] of [
       ['PUT /Condition?code=1', 'u'],
@@ -79,7 +78,7 @@ describe('hostRefusal', () => {
     assert.equal(isRefused('PUT /Condition?code=1', without('d', 'c', 'r')), false)
   })
 
-  it('takes a search that asks for no more than one of the limits', () => {
+  it('permits a search that is limited to one of the constraints', () => {
     const filter = (...limits: Exclude<AccessFilter, 'everything'>): Access => ({ filterFor: () => limits })
     const line = 'GET /Condition?patient=1'
     assert.equal(isRefused(line, filter({ patient: '2' }, { patient: '1' })), false)
@@ -92,7 +91,7 @@ describe('hostRefusal', () => {
     assert.equal(isRefused('GET /Schedule?actor=Patient/1', filter({ patient: '1' })), false)
   })
 
-  it('refuses a chain of which any type is limited', () => {
+  it('refuses a chain with a limited type', () => {
     const chain = 'GET /Observation?subject:Patient.general-practitioner:Practitioner.name=x'
     assert.equal(isRefused(chain, without()), false)
     for (const type of ['Patient', 'Practitioner']) assert.equal(isRefused(chain, without(type)), true, type)
@@ -101,9 +100,9 @@ describe('hostRefusal', () => {
 })
 
 describe('conditionalTypes', () => {
-  it('finds the types that references search, and takes no other text for one', () => {
-    assert.deepEqual(conditionalTypes({ subject: { reference: 'Patient?name=x' } }), ['Patient'])
-    assert.deepEqual(conditionalTypes([{ a: [{ reference: { reference: 'Group?x=1' } }] }]), ['Group'])
-    assert.deepEqual(conditionalTypes({ display: 'Patient?name=x', reference: 'Patient/1', n: 5 }), [])
+  it('finds the types of conditional references, and no others', () => {
+    assert.deepEqual(findConditionalTypes({ subject: { reference: 'Patient?name=x' } }), ['Patient'])
+    assert.deepEqual(findConditionalTypes([{ a: [{ reference: { reference: 'Group?x=1' } }] }]), ['Group'])
+    assert.deepEqual(findConditionalTypes({ display: 'Patient?name=x', reference: 'Patient/1', n: 5 }), [])
   })
 })

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { createServer, request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, beforeEach, describe, it } from 'node:test'
-import { expressInterceptor, smartOf } from '../index.ts'
-import { AskedHost, auth, condition, NOT_WITHIN } from '../testing/asked-host.ts'
-import { authUrl, fhirBaseUrl } from '../testing/auth-server.ts'
+import { expressInterceptor, getAuthorization } from '../index.ts'
 import { leakyHosts } from '../testing/leaky-hosts.ts'
+import { auth, makeCondition, NOT_WITHIN, TestHost } from '../testing/test-host.ts'
+import { authUrl, fhirBaseUrl } from '../testing/test-issuer.ts'
 
 /** `fetch` does not let a page set the headers of a preflight. */
 function statusOf(url: string, method: string, headers: Record<string, string>): Promise<number | undefined> {
@@ -18,15 +18,15 @@ function statusOf(url: string, method: string, headers: Record<string, string>):
 
 for (const [name, start] of Object.entries(leakyHosts))
   describe(`${name}Interceptor`, () => {
-    const host = new AskedHost(start)
-    before(() => host.begin())
+    const host = new TestHost(start)
+    before(() => host.start())
     after(() => host.close())
     beforeEach(() => {
-      host.asked = 0
+      host.requests = 0
     })
 
-    it('asks for a token before all else', async () => {
-      host.answers(condition('1'))
+    it('requires a token first', async () => {
+      host.respondWith(makeCondition('1'))
       for (const headers of [{}, { authorization: 'Basic YTpi' }]) {
         const response = await fetch(`${host.running.url}/fhir/Condition/1`, { headers })
         assert.equal(response.status, 401)
@@ -34,22 +34,22 @@ for (const [name, start] of Object.entries(leakyHosts))
       }
       const token = auth.token({ scope: 'patient/*.rs' })
       assert.equal((await fetch(`${host.running.url}/fhir/Condition/1?access_token=${token}`)).status, 401)
-      assert.equal(host.asked, 0)
+      assert.equal(host.requests, 0)
     })
 
     it('refuses two Authorization headers', async () => {
-      host.answers(condition('1'))
+      host.respondWith(makeCondition('1'))
       const status = await new Promise(resolve => {
         const headers = ['host', 'localhost', 'authorization', auth.bearer(), 'authorization', auth.bearer()]
         httpRequest(`${host.running.url}/fhir/Condition/1`, { headers }, response =>
           resolve(response.resume().statusCode),
         ).end()
       })
-      assert.deepEqual([status, host.asked], [401, 0])
+      assert.deepEqual([status, host.requests], [401, 0])
     })
 
     it('leaves metadata and preflights to the host', async () => {
-      host.answers({ resourceType: 'CapabilityStatement' })
+      host.respondWith({ resourceType: 'CapabilityStatement' })
       assert.equal((await fetch(`${host.running.url}/fhir/metadata`)).status, 200)
       const headers = { origin: 'http://a.example', 'access-control-request-method': 'GET' }
       assert.equal(
@@ -68,8 +68,8 @@ for (const [name, start] of Object.entries(leakyHosts))
         assert.equal(await statusOf(host.running.url, verb, part), 401)
     })
 
-    it('does not let paths by that it does not understand', async () => {
-      host.answers(condition('1'))
+    it('refuses paths that it cannot read', async () => {
+      host.respondWith(makeCondition('1'))
       for (const path of [
         '/%43ondition/1',
         '/Condition//1',
@@ -78,22 +78,22 @@ for (const [name, start] of Object.entries(leakyHosts))
         '/condition/1',
         '/x/y/z',
       ])
-        assert.match(String((await host.ask(`GET ${path}`, 'system/*.cruds')).status), /^40[04]$/, path)
-      assert.equal(host.asked, 0)
+        assert.match(String((await host.send(`GET ${path}`, 'system/*.cruds')).status), /^40[04]$/, path)
+      assert.equal(host.requests, 0)
     })
 
-    it('takes nothing for FHIR that is not below the base', async () => {
-      host.answers(condition('1'))
+    it('refuses URLs that are not below the base', async () => {
+      host.respondWith(makeCondition('1'))
       const elsewhere = await host.run({ basePath: '/abcd' })
-      assert.equal((await host.ask('GET /Condition/1', undefined, undefined, elsewhere)).status, 400)
-      assert.equal(host.asked, 0)
+      assert.equal((await host.send('GET /Condition/1', undefined, undefined, elsewhere)).status, 400)
+      assert.equal(host.requests, 0)
     })
 
-    it('leaves the limits to a host that says it applies them, and tells it which', async () => {
+    it('leaves the access filters to a host that applies them', async () => {
       const applying = await host.run({ appliesAccess: true })
       let told: unknown
       host.handler = (request, response) => {
-        const smart = smartOf(request)
+        const smart = getAuthorization(request)
         told = [
           smart?.grant.patient,
           smart?.interaction.kind,
@@ -101,33 +101,36 @@ for (const [name, start] of Object.entries(leakyHosts))
         ]
         response.end('{}')
       }
-      assert.equal((await host.ask('GET /Condition', undefined, undefined, applying)).status, 200)
+      assert.equal((await host.send('GET /Condition', undefined, undefined, applying)).status, 200)
       assert.deepEqual(told, ['1', 'search-type', [{ patient: '1' }]])
       assert.match(
-        (await host.ask('GET /Condition', 'patient/Patient.rs', undefined, applying)).why,
+        (await host.send('GET /Condition', 'patient/Patient.rs', undefined, applying)).why,
         /^Insufficient scope/,
       )
-      assert.equal((await host.ask('POST /Condition', undefined, condition('2'), applying)).why, NOT_WITHIN)
+      assert.equal(
+        (await host.send('POST /Condition', undefined, makeCondition('2'), applying)).why,
+        NOT_WITHIN,
+      )
     })
 
-    it('refuses when something throws inside', async () => {
+    it('refuses after an internal error', async () => {
       const errors: unknown[] = []
       const broken = await host.run({
         onError: error => errors.push(error),
         stored: () => Promise.reject(new Error('store away')),
       })
-      host.answers('')
-      assert.equal((await host.ask('DELETE /Condition/own', undefined, undefined, broken)).status, 500)
-      assert.deepEqual([errors.length, host.asked], [1, 0])
+      host.respondWith('')
+      assert.equal((await host.send('DELETE /Condition/own', undefined, undefined, broken)).status, 500)
+      assert.deepEqual([errors.length, host.requests], [1, 0])
     })
   })
 
 describe('expressInterceptor, without express', () => {
-  it('guards a server of Node itself', async () => {
+  it('guards a plain Node server', async () => {
     const options = { authUrl, fhirBaseUrl, fetch: auth.fetch, clock: auth.clock }
     const interceptor = expressInterceptor(options)
     const server = createServer((request, response) =>
-      interceptor(request, response, () => response.end(JSON.stringify(condition('1')))),
+      interceptor(request, response, () => response.end(JSON.stringify(makeCondition('1')))),
     )
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir/Condition/1`

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import express from 'express'
 import fastify from 'fastify'
-import type { HostOptions } from '../host/host.ts'
+import type { HostOptions } from '../host/host-options.ts'
 import { expressInterceptor, fastifyInterceptor } from '../index.ts'
 
 /** Answers on Node's own objects, as freely as a framework lets it. */

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { readBearer } from './bearer.ts'
+import { readBearer } from './verifier.ts'
 
 describe('readBearer', () => {
-  it('reads a token whatever the case of the scheme', () => {
+  it('reads a token after a scheme in any case', () => {
     for (const header of ['Bearer a.b.c', 'bearer a.b.c', 'BEARER   a.b.c '])
       assert.deepEqual(readBearer(header), { kind: 'token', token: 'a.b.c' })
   })
 
-  it('finds none elsewhere', () => {
+  it('finds no token in other headers', () => {
     for (const header of [
       undefined,
       '',
@@ -22,7 +22,7 @@ describe('readBearer', () => {
       assert.deepEqual(readBearer(header), { kind: 'none' }, String(header))
   })
 
-  it('reads none that is longer than 12288 characters', () => {
+  it('rejects a token longer than 12288 characters', () => {
     const longest = 'a'.repeat(12_288)
     assert.deepEqual(readBearer(`Bearer ${longest}`), { kind: 'token', token: longest })
     assert.deepEqual(readBearer(`Bearer ${longest}a`), { kind: 'too-long' })

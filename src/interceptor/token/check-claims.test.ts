@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { checkClaims, type Expected, withoutSlash } from './check-claims.ts'
+import { checkClaims, type ExpectedToken, removeTrailingSlash } from './check-claims.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
 const seconds = NOW / 1000
-const expected: Expected = {
+const expected: ExpectedToken = {
   issuer: 'http://auth.test',
   audiences: ['http://fhir.test/fhir'],
   algorithms: ['RS256'],
@@ -12,7 +12,7 @@ const expected: Expected = {
 const HEADER = { alg: 'RS256', typ: 'at+jwt', kid: 'k' }
 const CLAIMS = { iss: 'http://auth.test', aud: 'http://fhir.test/fhir', exp: seconds + 1 }
 
-function fault(header: object, claims: object, more: Partial<Expected> = {}): string | undefined {
+function fault(header: object, claims: object, more: Partial<ExpectedToken> = {}): string | undefined {
   const jwt = {
     header: { ...HEADER, ...header },
     claims: { ...CLAIMS, ...claims },
@@ -24,13 +24,13 @@ function fault(header: object, claims: object, more: Partial<Expected> = {}): st
 }
 
 describe('checkClaims', () => {
-  it('has no fault to find in an access token of ours', () => {
+  it('accepts an access token of our auth server', () => {
     for (const typ of ['at+jwt', 'AT+JWT', 'application/at+jwt']) assert.equal(fault({ typ }, {}), undefined)
     for (const aud of ['http://fhir.test/fhir/', ['x', 'http://fhir.test/fhir']])
       assert.equal(fault({}, { aud }), undefined)
   })
 
-  it('wants RS256, the type of an access token, a key, and nothing that it does not understand', () => {
+  it('requires an allowed alg, the typ of an access token and a kid, and rejects crit', () => {
     for (const alg of ['none', 'HS256', 'RS384', 'rs256', undefined])
       assert.equal(fault({ alg }, {}), 'alg is not RS256')
     assert.equal(fault({ alg: 'ES256' }, {}, { algorithms: ['RS256', 'ES256'] }), undefined)
@@ -43,7 +43,7 @@ describe('checkClaims', () => {
     for (const crit of [[], ['exp'], null]) assert.equal(fault({ crit }, {}), 'crit is not understood')
   })
 
-  it('wants the issuer and the audience to the letter', () => {
+  it('requires the exact issuer and audience', () => {
     for (const iss of ['http://auth.test/', 'http://other.test', undefined, ['http://auth.test']])
       assert.equal(fault({}, { iss }), 'iss is another issuer')
     for (const aud of [
@@ -58,7 +58,7 @@ describe('checkClaims', () => {
     assert.equal(fault({}, { aud: 'urn:b' }, { audiences: ['urn:a', 'urn:b'] }), undefined)
   })
 
-  it('ends on the second, and begins at most five seconds early', () => {
+  it('rejects a token from exp on, and until five seconds before nbf', () => {
     for (const exp of [undefined, '1', null, Number.POSITIVE_INFINITY])
       assert.equal(fault({}, { exp }), 'exp is missing')
     for (const exp of [seconds, seconds - 1, 0]) assert.equal(fault({}, { exp }), 'expired-token')
@@ -70,7 +70,11 @@ describe('checkClaims', () => {
 })
 
 describe('withoutSlash', () => {
-  it('takes one slash off the end', () => {
-    assert.deepEqual(['http://a/b/', 'http://a/b', '/'].map(withoutSlash), ['http://a/b', 'http://a/b', ''])
+  it('removes one slash from the end', () => {
+    assert.deepEqual(['http://a/b/', 'http://a/b', '/'].map(removeTrailingSlash), [
+      'http://a/b',
+      'http://a/b',
+      '',
+    ])
   })
 })

@@ -1,68 +1,71 @@
 import type { Algorithm, Jwt } from '../../jwt/index.ts'
 import type { Refusal } from '../refusal.ts'
 
-/** Whose tokens are honoured, and where. */
-export interface Expected {
+/** What a token must contain. */
+export interface ExpectedToken {
   readonly issuer: string
-  /** The FHIR base, or whatever another issuer calls it. */
+  /** The FHIR base, or another issuer's name for it. */
   readonly audiences: readonly string[]
-  /** The `typ` of an access token; `at+jwt` unless told. */
+  /** The `typ` of an access token; by default `at+jwt`. */
   readonly types?: readonly string[] | undefined
   /** The algorithms that may sign its tokens. */
   readonly algorithms: readonly Algorithm[]
 }
 
-export type Fault = Extract<Refusal, { kind: 'bad-token' | 'expired-token' }>
+export type TokenFault = Extract<Refusal, { kind: 'bad-token' | 'expired-token' }>
 
-// For clocks of two hosts that differ. It delays a start, and never an end.
+// Clocks differ. The leeway applies to `nbf`, never to `exp`.
 const LEEWAY_SECONDS = 5
 
-/** Contract 5.7: a token is more than a signature. Header and claims are checked first, since that costs nothing. */
-export function checkClaims(jwt: Jwt, expected: Expected, now: number): Fault | undefined {
+/** Checks header and claims. It comes before the signature check, which is expensive. */
+export function checkClaims(jwt: Jwt, expected: ExpectedToken, now: number): TokenFault | undefined {
   return checkHeader(jwt.header, expected) ?? checkIssued(jwt.claims, expected) ?? checkTime(jwt.claims, now)
 }
 
-// RFC 9068, 2.1: otherwise an id_token, signed by the same key, would do.
+// RFC 9068, 2.1: otherwise an ID token, signed with the same key, would be accepted.
 const ACCESS_TOKEN: readonly string[] = ['at+jwt']
 
-function checkHeader({ alg, typ, kid, crit }: Jwt['header'], expected: Expected): Fault | undefined {
+function checkHeader(
+  { alg, typ, kid, crit }: Jwt['header'],
+  expected: ExpectedToken,
+): TokenFault | undefined {
   const { algorithms, types = ACCESS_TOKEN } = expected
-  if (!algorithms.some(it => it === alg)) return bad(`alg is not ${algorithms.join(' or ')}`)
+  if (!algorithms.some(it => it === alg)) return rejectToken(`alg is not ${algorithms.join(' or ')}`)
   const named = typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : ''
-  if (!types.some(it => it.toLowerCase() === named)) return bad(`typ is not ${types.join(' or ')}`)
-  if (typeof kid !== 'string' || kid === '') return bad('kid is missing')
-  return crit === undefined ? undefined : bad('crit is not understood')
+  if (!types.some(it => it.toLowerCase() === named)) return rejectToken(`typ is not ${types.join(' or ')}`)
+  if (typeof kid !== 'string' || kid === '') return rejectToken('kid is missing')
+  return crit === undefined ? undefined : rejectToken('crit is not understood')
 }
 
-function checkIssued({ iss, aud }: Jwt['claims'], expected: Expected): Fault | undefined {
-  if (iss !== expected.issuer) return bad('iss is another issuer')
+function checkIssued({ iss, aud }: Jwt['claims'], expected: ExpectedToken): TokenFault | undefined {
+  if (iss !== expected.issuer) return rejectToken('iss is another issuer')
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud]
-  return audiences.some(it => typeof it === 'string' && expected.audiences.includes(withoutSlash(it)))
+  return audiences.some(it => typeof it === 'string' && expected.audiences.includes(removeTrailingSlash(it)))
     ? undefined
-    : bad('aud is another server')
+    : rejectToken('aud is another server')
 }
 
-function checkTime({ exp, nbf }: Jwt['claims'], now: number): Fault | undefined {
-  if (!isSeconds(exp)) return bad('exp is missing')
+function checkTime({ exp, nbf }: Jwt['claims'], now: number): TokenFault | undefined {
+  if (!isSeconds(exp)) return rejectToken('exp is missing')
   if (nbf !== undefined && (!isSeconds(nbf) || nbf * 1000 > now + LEEWAY_SECONDS * 1000))
-    return bad('nbf is to come')
+    return rejectToken('nbf is to come')
   return exp * 1000 <= now ? { kind: 'expired-token' } : undefined
 }
 
-/** The base answers with and without a trailing slash (contract 2). */
-export function withoutSlash(address: string): string {
-  return address.endsWith('/') ? address.slice(0, -1) : address
+/** The FHIR base is valid with and without a trailing slash. */
+export function removeTrailingSlash(url: string): string {
+  return url.endsWith('/') ? url.slice(0, -1) : url
 }
 
 function isSeconds(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value)
 }
 
-/** For a token that exceeds a limit; the response names the limit. */
-export function tooLarge(why: string): Fault {
+/** Unlike `rejectToken`, the response names the reason. */
+export function rejectTooLarge(why: string): TokenFault {
   return { kind: 'bad-token', why, told: true }
 }
 
-export function bad(why: string): Fault {
+export function rejectToken(why: string): TokenFault {
   return { kind: 'bad-token', why }
 }

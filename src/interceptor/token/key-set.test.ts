@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createInterceptor } from '../interceptor.ts'
-import { authUrl, fhirBaseUrl, makeKey, StandingAuthServer } from '../testing/auth-server.ts'
-import { keySet } from './key-set.ts'
+import { authUrl, fhirBaseUrl, makeKey, TestIssuer } from '../testing/test-issuer.ts'
+import { createKeySet } from './key-set.ts'
 
 function stand() {
-  const auth = new StandingAuthServer()
+  const auth = new TestIssuer()
   const guard = createInterceptor({ authUrl, fhirBaseUrl, fetch: auth.fetch, clock: auth.clock })
   const status = async (authorization = auth.bearer()) => {
     const answer = await guard.authenticate(authorization)
@@ -22,7 +22,7 @@ describe('keySet', () => {
     assert.equal(auth.requests, 1)
   })
 
-  it('fetches it again on an unknown kid: a rotation is noticed at once', async () => {
+  it('fetches the key set again on an unknown kid, so that a rotation takes effect at once', async () => {
     const { auth, status } = stand()
     assert.equal(await status(), 200)
     auth.now += 5_000
@@ -31,7 +31,7 @@ describe('keySet', () => {
     assert.equal(auth.requests, 2)
   })
 
-  it('does not let unknown kids set the pace', async () => {
+  it('limits how often unknown kids cause a fetch', async () => {
     const { auth, status } = stand()
     assert.equal(await status(), 200)
     for (let i = 0; i < 50; i++) assert.equal(await status(auth.bearer({}, { kid: `made-up-${i}` })), 401)
@@ -41,11 +41,11 @@ describe('keySet', () => {
     assert.equal(auth.requests, 2)
   })
 
-  it('says why a set cannot be used, once until that changes', async () => {
+  it('reports why a set is unusable, once until the reason changes', async () => {
     const told: string[] = []
     let answer = () => new Response('no', { status: 404 })
     let now = 0
-    const keys = keySet({
+    const keys = createKeySet({
       ...{
         url: `${authUrl}/jwks`,
         algorithms: ['RS256'],
@@ -76,7 +76,7 @@ describe('keySet', () => {
     ])
   })
 
-  it('is still used while the auth server is away', async () => {
+  it('keeps the keys while the auth server is unreachable', async () => {
     const { auth, guard, status } = stand()
     await guard.start()
     auth.away = true
@@ -88,7 +88,7 @@ describe('keySet', () => {
     assert(guard.ready())
   })
 
-  it('is refreshed every two seconds, and what a withdrawn key signed is verified anew', async () => {
+  it('refreshes the auth server’s keys every two seconds, and verifies tokens of a withdrawn key again', async () => {
     const { auth, guard, status } = stand()
     await guard.start()
     const old = auth.bearer({ exp: auth.now / 1000 + 900 })
@@ -105,12 +105,12 @@ describe('keySet', () => {
     assert.equal(await status(old), 401)
   })
 
-  it('has what was verified forgotten when any key is withdrawn, and only then', async () => {
+  it('reports every withdrawn or replaced key, and nothing else', async () => {
     const [first, second, third] = [makeKey(), makeKey(), makeKey()]
     const { auth } = stand()
     let removals = 0
     const inits: (RequestInit | undefined)[] = []
-    const keys = keySet({
+    const keys = createKeySet({
       url: `${authUrl}/oauth2/jwks`,
       algorithms: ['RS256'],
       fetch: (url, init) => {
@@ -142,10 +142,10 @@ describe('keySet', () => {
     assert.deepEqual(inits[0]?.headers, { accept: 'application/json' })
   })
 
-  it('is refreshed every five minutes where nobody says otherwise', async () => {
+  it('refreshes a key set every five minutes by default', async () => {
     const { auth } = stand()
     const url = `${authUrl}/oauth2/jwks`
-    const keys = keySet({
+    const keys = createKeySet({
       url,
       algorithms: ['RS256'],
       fetch: auth.fetch,
@@ -163,7 +163,7 @@ describe('keySet', () => {
     }
   })
 
-  it('is not ready, and answers 503, until a set was fetched', async () => {
+  it('is not ready, and responds with 503, until a set has been fetched', async () => {
     const { auth, guard, status } = stand()
     auth.away = true
     await guard.start()
@@ -177,7 +177,7 @@ describe('keySet', () => {
     guard.close()
   })
 
-  it('keeps its keys when the auth server answers with something else', async () => {
+  it('keeps its keys when the auth server responds with something else', async () => {
     const { auth, guard, status } = stand()
     await guard.start()
     const before = auth.keys

@@ -9,11 +9,11 @@ export interface KeySetOptions {
   readonly algorithms: readonly Algorithm[]
   readonly fetch: Fetch
   readonly clock: () => number
-  /** Called when a key that was there is gone: what it signed is to be verified anew. */
+  /** Called when a key is gone: tokens that it signed must be verified again. */
   readonly onRemoval: () => void
-  /** Told why a set that was fetched cannot be used, once until that changes. */
+  /** Called with the reason why a fetched set is unusable, once until the reason changes. */
   readonly onUnusable?: ((reason: string) => void) | undefined
-  /** How old a set may become, in milliseconds; five minutes unless told. */
+  /** How long a set is fresh, in milliseconds; by default five minutes. */
   readonly refreshMs?: number | undefined
 }
 
@@ -21,25 +21,23 @@ export interface KeySetOptions {
 export interface KeySet {
   /** The key with this `kid` for this `alg`; `unavailable` until a set has been fetched. */
   find(kid: string, alg: unknown): Promise<VerificationKey | 'unknown' | 'unavailable'>
-  /** Whether a set is in the cache. */
   ready(): boolean
-  /** Fetches the set when it is time to. The kept one stays in use while the auth server is away. */
+  /** Fetches the set if it is no longer fresh. The last set stays in use while the issuer is unreachable. */
   keepFresh(): Promise<void>
 }
 
 const REFRESH_MS = 5 * 60_000
-// An unknown `kid` may be a new key or anybody's invention: ask, but not at anybody's pace.
+// An unknown `kid` may be a new key or made up, so this limits how often it causes a fetch.
 const AGAIN_MS = 5_000
 const RETRY_MS = 500
 const TIMEOUT_MS = 5_000
 
-export function keySet(options: KeySetOptions): KeySet {
+export function createKeySet(options: KeySetOptions): KeySet {
   const { url, fetch, clock, onRemoval, refreshMs = REFRESH_MS } = options
   let soughtAt = Number.NEGATIVE_INFINITY
-  let complaint: string | undefined
+  let reported: string | undefined
 
   async function fetchKeys(_url: string, previous: Cached<Keys> | undefined): Promise<Fetched<Keys>> {
-    // While the auth server is unreachable the previous keys stay in use.
     const fetched = await requestKeys().catch(() => undefined)
     if (typeof fetched === 'object') {
       if (previous?.value?.some(old => !fetched.some(key => isSameKey(key, old)))) onRemoval()
@@ -58,13 +56,13 @@ export function keySet(options: KeySetOptions): KeySet {
       signal: AbortSignal.timeout(TIMEOUT_MS),
     })
     const found = await readResponse(response, options.algorithms)
-    complain(typeof found === 'string' ? found : undefined)
+    reportUnusable(typeof found === 'string' ? found : undefined)
     return found
   }
 
-  function complain(reason: string | undefined): void {
-    if (reason !== undefined && reason !== complaint) options.onUnusable?.(reason)
-    complaint = reason
+  function reportUnusable(reason: string | undefined): void {
+    if (reason !== undefined && reason !== reported) options.onUnusable?.(reason)
+    reported = reason
   }
 
   const cache = createCachedFetch<Keys>({ fetch: fetchKeys, clock })

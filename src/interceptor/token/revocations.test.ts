@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { createInterceptor } from '../interceptor.ts'
-import { authUrl, fhirBaseUrl, StandingAuthServer } from '../testing/auth-server.ts'
-import { revocations } from './revocations.ts'
+import { authUrl, fhirBaseUrl, TestIssuer } from '../testing/test-issuer.ts'
+import { createRevocations } from './revocations.ts'
 
 const mark = (id: string) => hash('sha256', id, 'base64url').slice(0, 22)
 
 function stand() {
-  const auth = new StandingAuthServer()
+  const auth = new TestIssuer()
   const guard = createInterceptor({ authUrl, fhirBaseUrl, fetch: auth.fetch, clock: auth.clock })
   const status = async (jti: string) => {
     const answer = await guard.authenticate(auth.bearer({ jti }))
@@ -18,7 +18,7 @@ function stand() {
 }
 
 describe('revocations', () => {
-  it('refuses a token by its own id and by what its id begins with, and no other', async () => {
+  it('refuses a token by its own id and by its grant id, and no other', async () => {
     const { auth, guard, status } = stand()
     await guard.start()
     assert.equal(await status('grant-1.a'), 200)
@@ -33,7 +33,7 @@ describe('revocations', () => {
     assert.equal(await status('grant-11.a'), 200)
   })
 
-  it('asks for what is new only, every two seconds, and not on requests', async () => {
+  it('fetches only new revocations, every two seconds, and not on requests', async () => {
     const { auth, guard, status } = stand()
     const asked: (string | null)[] = []
     auth.feed = since => {
@@ -50,7 +50,7 @@ describe('revocations', () => {
     assert.deepEqual(asked, ['0', '4711'])
   })
 
-  it('keeps what it knows while the auth server is away, until every such token has expired', async () => {
+  it('keeps revocations while the auth server is unreachable, until the tokens have expired', async () => {
     const { auth, guard, status } = stand()
     auth.feed = () => ({ revoked: [mark('g')], lifetime: 360, next: 1 })
     await guard.start()
@@ -66,7 +66,7 @@ describe('revocations', () => {
     assert.equal(await status('g.1'), 200)
   })
 
-  it('adds what is new to what it knows, and forgets it when its time is over', async () => {
+  it('adds new revocations to the known ones, and drops them when the tokens have expired', async () => {
     const { auth, guard, status } = stand()
     const revoking = async (ms: number, ...ids: string[]) => {
       auth.feed = () => ({ revoked: ids.map(mark), lifetime: 2, next: 1 })
@@ -81,7 +81,7 @@ describe('revocations', () => {
     guard.close()
   })
 
-  it('forgets when the time is over to the millisecond, and not before', async () => {
+  it('drops a revocation to the millisecond', async () => {
     for (const [passed, expected] of [
       [2_000, 401],
       [2_001, 200],
@@ -97,9 +97,9 @@ describe('revocations', () => {
     }
   })
 
-  it('follows no redirect to a list of somebody else', async () => {
+  it('does not follow redirects', async () => {
     const inits: (RequestInit | undefined)[] = []
-    const list = revocations({
+    const list = createRevocations({
       url: `${authUrl}/oauth2/revocations`,
       fetch: async (_url, init) => {
         inits.push(init)
@@ -114,7 +114,7 @@ describe('revocations', () => {
     )
   })
 
-  it('goes on without a list, and passes over nonsense', async () => {
+  it('works without a list, and ignores malformed ones', async () => {
     const { auth, guard, status } = stand()
     for (const answer of [
       null,

@@ -3,14 +3,14 @@ import { generateKeyPairSync } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { decodeJwt, signJwt } from '../../jwt/index.ts'
 import { createInterceptor, type TrustedIssuer } from '../index.ts'
-import { authUrl, fhirBaseUrl, makeKey, StandingAuthServer } from '../testing/auth-server.ts'
+import { authUrl, fhirBaseUrl, makeKey, TestIssuer } from '../testing/test-issuer.ts'
 
 const idp = 'https://idp.test/realms/hospital'
 const jwksUrl = `${idp}/keys`
 
 /** Our auth server, and another issuer with keys of its own at an address of its own. */
 function stand(trusted: Partial<TrustedIssuer> = {}) {
-  const auth = new StandingAuthServer()
+  const auth = new TestIssuer()
   const theirs = { keys: [makeKey()], away: false, requests: 0 }
   const guard = createInterceptor({
     authUrl,
@@ -65,7 +65,7 @@ describe('a trusted issuer', () => {
     assert.match(JSON.stringify(!long.allowed && long.outcome), /is longer than 12288 characters/)
   })
 
-  it('is honoured beside our auth server, each with its own keys', async () => {
+  it('is accepted in addition to our auth server, each with its own keys', async () => {
     const { auth, theirs, status, bearer } = stand()
     assert.equal(await status(bearer()), 200)
     assert.equal(await status(auth.bearer()), 200)
@@ -120,7 +120,7 @@ describe('a trusted issuer', () => {
     assert.deepEqual([theirs.requests, auth.requests], [1, 1])
   })
 
-  it('names patient, user and scope by its own claims', async () => {
+  it('may use its own claim names for patient, user and scope', async () => {
     const { bearer, grant } = stand({
       patientClaim: 'smart.patient',
       fhirUserClaim: 'https://idp.test/fhirUser',
@@ -146,7 +146,7 @@ describe('a trusted issuer', () => {
     assert.equal((await grant(bearer({ smart: { patient: 'Patient/a/b' } })))?.patient, undefined)
   })
 
-  it('cannot pass for our portal', async () => {
+  it('cannot issue tokens of our portal', async () => {
     const { auth, guard, bearer } = stand()
     const claims = { client_id: 'sallyport-portal', scope: 'user/Patient.rs', fhirUser: 'Practitioner/p' }
     const search = { kind: 'search-type', type: 'Patient', params: [] } as const
@@ -157,7 +157,7 @@ describe('a trusted issuer', () => {
     assert.equal(other.decide(search).allowed, false)
   })
 
-  it('may change its keys, and be away', async () => {
+  it('may rotate its keys and be unreachable', async () => {
     const { auth, theirs, bearer, status, guard } = stand()
     assert.equal(await status(bearer()), 200)
     theirs.keys.push(makeKey())
@@ -169,7 +169,7 @@ describe('a trusted issuer', () => {
     assert(guard.ready())
   })
 
-  it('is enough: the gateway is ready by its keys alone', async () => {
+  it('makes the interceptor ready by its keys alone', async () => {
     const { auth, guard, bearer, status } = stand()
     auth.away = true
     await guard.start()

@@ -1,21 +1,20 @@
 import type { Algorithm, Jwt } from '../../jwt/index.ts'
 import { type Grant, PORTAL_CLIENT } from '../../smart/index.ts'
-import { grantOf } from './grant-of.ts'
+import { readGrant } from './read-grant.ts'
 
-/** Another issuer than our auth server whose access tokens are honoured (contract 5.7). */
+/** Another issuer whose access tokens are accepted. */
 export interface TrustedIssuer {
-  /** Its `iss`, to the letter. */
+  /** The exact `iss` of its tokens. */
   readonly issuer: string
-  /** Its key set. */
   readonly jwksUrl: string
-  /** The `aud` of its tokens for this server, any one of these; the FHIR base unless told. */
+  /** One of these must be the `aud` of its tokens; by default the FHIR base. */
   readonly audiences?: readonly string[] | undefined
   /**
-   * The `typ` of its access tokens; `at+jwt` unless told. Where it is one that its id_tokens have too, only the
-   * audience tells them apart.
+   * The `typ` of its access tokens; by default `at+jwt`. If its ID tokens have the same `typ`, only the audience
+   * distinguishes them.
    */
   readonly types?: readonly string[] | undefined
-  /** Names of claims, with a dot for one inside another; `patient`, `fhirUser` and `scope` unless told. */
+  /** Claim names; a dot leads into an object. By default `patient`, `fhirUser` and `scope`. */
   readonly patientClaim?: string | undefined
   readonly fhirUserClaim?: string | undefined
   readonly scopeClaim?: string | undefined
@@ -24,26 +23,26 @@ export interface TrustedIssuer {
 /** The algorithms that a trusted issuer may sign with. */
 export const TRUSTED_ALGORITHMS: readonly Algorithm[] = ['RS256', 'RS384', 'PS256', 'ES256', 'ES384']
 
-/** What a verified token of the issuer grants. */
-export function foreignGrantOf(claims: Jwt['claims'], trusted: TrustedIssuer, fhirBaseUrl: string): Grant {
+/** Reads the grant from the claims of a verified token of the issuer. */
+export function readTrustedGrant(claims: Jwt['claims'], trusted: TrustedIssuer, fhirBaseUrl: string): Grant {
   const { issuer, patientClaim = 'patient', fhirUserClaim = 'fhirUser', scopeClaim = 'scope' } = trusted
-  const patient = claimAt(claims, patientClaim)
-  const { clientId, ...grant } = grantOf(
+  const patient = findClaim(claims, patientClaim)
+  const { clientId, ...grant } = readGrant(
     {
       ...claims,
-      scope: claimAt(claims, scopeClaim),
-      fhirUser: claimAt(claims, fhirUserClaim),
-      // Some write a reference.
+      scope: findClaim(claims, scopeClaim),
+      fhirUser: findClaim(claims, fhirUserClaim),
+      // Some issuers send a reference.
       patient: typeof patient === 'string' ? patient.replace(/^Patient\//, '') : undefined,
     },
     fhirBaseUrl,
   )
-  // The portal is our own: nobody else's token is honoured as its.
+  // Only our own auth server issues tokens of the portal.
   return { ...grant, issuer, ...(clientId !== undefined && clientId !== PORTAL_CLIENT && { clientId }) }
 }
 
-/** A claim by its whole name, which may be an address, or by the names that lead to it. */
-function claimAt(claims: Readonly<Record<string, unknown>>, name: string): unknown {
+/** Finds a claim by its full name, which may be a URL with dots, or by a path of names. */
+function findClaim(claims: Readonly<Record<string, unknown>>, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name]
   let value: unknown = claims
   for (const part of name.split('.')) {

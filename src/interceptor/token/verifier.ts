@@ -3,23 +3,20 @@ import { GRANULAR_SCOPES, TOKEN_CHARACTERS } from '../../fhir/index.ts'
 import { decodeJwt, type Jwt, verifySignature } from '../../jwt/index.ts'
 import { type Grant, hasTooManyCombined, MOST_COMBINED_PARAMETERS, type Scope } from '../../smart/index.ts'
 import type { Refusal } from '../refusal.ts'
-import { type Bearer, readBearer } from './bearer.ts'
-import { bad, checkClaims, type Expected, tooLarge } from './check-claims.ts'
+import { checkClaims, type ExpectedToken, rejectToken, rejectTooLarge } from './check-claims.ts'
 import type { KeySet } from './key-set.ts'
 
 export type Verify = typeof verifySignature
 
-/** An issuer, its keys, and what its tokens mean. */
-export interface Issuer<Caller> extends Expected {
+/** An issuer, its keys, and how to read its tokens. */
+export interface Issuer<Caller> extends ExpectedToken {
   readonly keys: KeySet
-  /** What the claims of a verified token grant. */
-  readonly grantOf: (claims: Jwt['claims']) => Grant
-  /** Made once for a grant. */
-  readonly callerOf: (grant: Grant) => Caller
+  readonly readGrant: (claims: Jwt['claims']) => Grant
+  readonly createCaller: (grant: Grant) => Caller
 }
 
 export interface VerifierOptions<Caller> {
-  /** Those whose tokens are honoured, our auth server first. */
+  /** The accepted issuers, our auth server first. */
   readonly issuers: readonly [Issuer<Caller>, ...Issuer<Caller>[]]
   readonly clock: () => number
   readonly verify?: Verify | undefined
@@ -28,13 +25,13 @@ export interface VerifierOptions<Caller> {
 export type Verified<Caller> =
   | Refusal
   | { readonly kind: 'caller'; readonly caller: Caller }
-  /** It was verified, and has expired since. */
-  | { readonly kind: 'late'; readonly caller: Caller }
+  /** The token was valid and has expired. */
+  | { readonly kind: 'expired'; readonly caller: Caller }
 
 export interface Verifier<Caller> {
-  /** The caller whose token the header holds, or why there is none: at once for a token that was seen before. */
+  /** Verifies the token of an Authorization header; synchronously if the token was seen before. */
   verify(authorization: string | undefined): Verified<Caller> | Promise<Verified<Caller>>
-  /** Has every token verified anew. */
+  /** Forgets every verified token. */
   forget(): void
 }
 
@@ -47,10 +44,10 @@ interface SeenToken<Caller> {
 const REMEMBERED_TOKENS = 5_000
 
 /**
- * Verifies bearer tokens (service.md 5.1, contract 5.7). A token seen before costs a look into a map and no RSA verification; a
- * new one costs one; one that cannot be good costs none.
+ * Verifies bearer tokens. A token that was seen before costs a map lookup, a new one a signature check, and one with
+ * invalid claims neither.
  */
-export function verifier<Caller>(options: VerifierOptions<Caller>): Verifier<Caller> {
+export function createVerifier<Caller>(options: VerifierOptions<Caller>): Verifier<Caller> {
   const { issuers, clock, verify = verifySignature } = options
   const [first] = issuers
   const known = new Map(issuers.map(it => [it.issuer, it]))
@@ -60,19 +57,19 @@ export function verifier<Caller>(options: VerifierOptions<Caller>): Verifier<Cal
 
   async function verifyNew(token: string): Promise<Verified<Caller>> {
     const jwt = decodeJwt(token)
-    if (!jwt) return bad('it is no JWT')
-    // Not believed yet: it says by whose rules the token is judged, and so whose key must have signed it.
+    if (!jwt) return rejectToken('it is not a JWT')
+    // The unverified `iss` only chooses the rules and the key set.
     const issuer = (typeof jwt.claims.iss === 'string' ? known.get(jwt.claims.iss) : undefined) ?? first
     const fault = checkClaims(jwt, issuer, clock())
     if (fault) return fault
     const key = await issuer.keys.find(String(jwt.header.kid), jwt.header.alg)
     if (key === 'unavailable') return { kind: 'no-keys' }
-    if (key === 'unknown') return bad('kid is no key of the issuer')
-    if (!verify(jwt, key)) return bad('the signature is wrong')
-    const grant = issuer.grantOf(jwt.claims)
+    if (key === 'unknown') return rejectToken('kid is not a key of the issuer')
+    if (!verify(jwt, key)) return rejectToken('the signature is wrong')
+    const grant = issuer.readGrant(jwt.claims)
     const excess = findExcess(grant.scopes)
-    if (excess !== undefined) return tooLarge(excess)
-    const verified = { kind: 'caller', caller: issuer.callerOf(grant) } as const
+    if (excess !== undefined) return rejectTooLarge(excess)
+    const verified = { kind: 'caller', caller: issuer.createCaller(grant) } as const
     seen.set(token, { verified, expiresAt: Number(jwt.claims.exp) * 1000 })
     return verified
   }
@@ -81,10 +78,10 @@ export function verifier<Caller>(options: VerifierOptions<Caller>): Verifier<Cal
     verify(authorization) {
       const bearer: Bearer = readBearer(authorization)
       if (bearer.kind === 'none') return { kind: 'no-bearer' }
-      if (bearer.kind === 'too-long') return tooLarge(`is longer than ${TOKEN_CHARACTERS} characters`)
+      if (bearer.kind === 'too-long') return rejectTooLarge(`is longer than ${TOKEN_CHARACTERS} characters`)
       const found = seen.get(bearer.token)
       if (!found) return verifyNew(bearer.token)
-      return clock() < found.expiresAt ? found.verified : { kind: 'late', caller: found.verified.caller }
+      return clock() < found.expiresAt ? found.verified : { kind: 'expired', caller: found.verified.caller }
     },
     forget: () => seen.clear(),
   }
@@ -98,4 +95,17 @@ function findExcess(scopes: readonly Scope[]): string | undefined {
   return hasTooManyCombined(counts)
     ? `has more than ${MOST_COMBINED_PARAMETERS} search parameters in scopes that combine several`
     : undefined
+}
+
+/** RFC 6750, 2.1. */
+type Bearer =
+  | { readonly kind: 'token'; readonly token: string }
+  | { readonly kind: 'none' }
+  | { readonly kind: 'too-long' }
+
+/** The scheme is compared without regard to case (RFC 9110, 11.1). */
+export function readBearer(authorization: string | undefined): Bearer {
+  if (authorization === undefined || !/^bearer +\S/i.test(authorization)) return { kind: 'none' }
+  const token = authorization.slice('bearer'.length).trim()
+  return token.length <= TOKEN_CHARACTERS ? { kind: 'token', token } : { kind: 'too-long' }
 }

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
 import { before, describe, it } from 'node:test'
-import { AuthHouse } from '../../testing/auth-house.ts'
-import { oneStore } from '../../testing/one-store.ts'
 import { encode, SigningClient } from '../../testing/signing-client.ts'
+import { TestAuthServer } from '../../testing/test-auth-server.ts'
+import { openTestStore } from '../../testing/test-store.ts'
 
 const SCOPE = 'system/Patient.rs'
 
 describe('private_key_jwt', () => {
-  const open = oneStore()
-  let house: AuthHouse
+  const open = openTestStore()
+  let house: TestAuthServer
   let rs: SigningClient
   let es: SigningClient
   before(async () => {
-    house = await AuthHouse.open(await open())
+    house = await TestAuthServer.open(await open())
     rs = new SigningClient('rs', house.time, 'RS384')
     es = new SigningClient('es', house.time, 'ES384')
     for (const client of [rs, es])

@@ -1,18 +1,21 @@
 import type { Claims as JwtClaims } from '../../../jwt/index.ts'
 
-// SMART 2.2, asymmetric authentication: at most five minutes ahead. Clocks of two hosts differ by some seconds.
+// SMART 2.2, asymmetric authentication: at most five minutes. Clocks may differ by some seconds.
 const LONGEST_SECONDS = 300
 const LEEWAY_SECONDS = 10
 
-/** What an assertion says of itself, once it may be said. */
-export interface Claims {
+export interface AssertionClaims {
   readonly jti: string
   /** In seconds. */
   readonly exp: number
 }
 
-/** Checks what needs no key (RFC 7523, 3): audience, times and id. A text says what is wrong. */
-export function checkClaims(claims: JwtClaims, audiences: readonly string[], now: number): Claims | string {
+/** Checks audience, times and `jti` (RFC 7523, 3). A string says what is wrong. */
+export function checkClaims(
+  claims: JwtClaims,
+  audiences: readonly string[],
+  now: number,
+): AssertionClaims | string {
   const { aud, exp, nbf, iat, jti } = claims
   const seconds = now / 1000
   if (!isForUs(aud, audiences)) return 'aud is not this server'
@@ -26,7 +29,7 @@ export function checkClaims(claims: JwtClaims, audiences: readonly string[], now
   return { jti, exp }
 }
 
-// An assertion that is meant for others too could have been taken from them.
+// Another audience could replay an assertion that names several.
 function isForUs(aud: unknown, audiences: readonly string[]): boolean {
   const named: readonly unknown[] = Array.isArray(aud) ? aud : [aud]
   return named.length > 0 && named.every(one => audiences.some(audience => audience === one))

@@ -8,8 +8,8 @@ import type { KeySets } from './key-sets.ts'
 type Header = Readonly<Record<string, unknown>>
 
 /**
- * The one key of the client that an assertion names (SMART 2.2): `jku` only where it is the registered address; then
- * exactly one key with that `kid` for that `alg`. A text says why there is none.
+ * Finds the key that an assertion names (SMART 2.2): `jku` must be the registered URL if it is there, and exactly one key
+ * must have the `kid` and fit the `alg`. A string says why there is none.
  */
 export async function findKey(
   keySets: KeySets,
@@ -24,7 +24,7 @@ export async function findKey(
     return 'typ is not JWT'
   if (crit !== undefined) return 'crit is not supported'
   if (jku !== undefined && jku !== client.jwksUrl) return 'jku is not the registered jwks_uri'
-  const keys = await keysOf(keySets, client, kid)
+  const keys = await loadKeys(keySets, client, kid)
   if (keys === 'unavailable') return 'the key set of the client is not available'
   const fitting = keys.filter(key => key.kid === kid && key.algorithms.includes(algorithm))
   const [key] = fitting
@@ -32,23 +32,23 @@ export async function findKey(
   return fitting.length === 1 ? key : 'several keys of the client have this kid and alg'
 }
 
-async function keysOf(
+async function loadKeys(
   keySets: KeySets,
   client: Client,
   kid: string,
 ): Promise<readonly VerificationKey[] | 'unavailable'> {
   const { jwksUrl, approved } = client
   if (jwksUrl !== undefined) return keySets.find({ jwksUrl, approved }, kid)
-  return client.jwks === undefined ? 'unavailable' : inlineKeys(client.jwks)
+  return client.jwks === undefined ? 'unavailable' : readInlineKeys(client.jwks)
 }
 
-const inline = new LruMap<readonly VerificationKey[]>(LIMITS.keySetsKept)
+const inlineKeySets = new LruMap<readonly VerificationKey[]>(LIMITS.keySetsKept)
 
-// The key is the text of the key set: a key set that is registered again is another one.
-function inlineKeys(jwks: string): readonly VerificationKey[] {
-  const known = inline.get(jwks)
+// The key set itself is the map key, so a changed registration takes effect at once.
+function readInlineKeys(jwks: string): readonly VerificationKey[] {
+  const known = inlineKeySets.get(jwks)
   if (known) return known
   const keys = readClientKeys(JSON.parse(jwks)) ?? []
-  inline.set(jwks, keys)
+  inlineKeySets.set(jwks, keys)
   return keys
 }

@@ -4,14 +4,14 @@ import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { createLogger } from '../../../web/index.ts'
 import { LIMITS } from '../../limits.ts'
-import { AuthHouse } from '../../testing/auth-house.ts'
-import { oneStore } from '../../testing/one-store.ts'
 import { SigningClient } from '../../testing/signing-client.ts'
+import { TestAuthServer } from '../../testing/test-auth-server.ts'
+import { openTestStore } from '../../testing/test-store.ts'
 import { createKeySets } from './key-sets.ts'
 
 describe('a key set by address', () => {
-  const open = oneStore()
-  let house: AuthHouse
+  const open = openTestStore()
+  let house: TestAuthServer
   let client: SigningClient
   let server: Server
   let url: string
@@ -19,7 +19,7 @@ describe('a key set by address', () => {
   let served: { keys: unknown; cacheControl: string; status: number; requests: number }
   before(async () => {
     const logger = createLogger({ level: 'warn', destination: { write: line => log.push(line) } })
-    house = await AuthHouse.open(await open(), { logger })
+    house = await TestAuthServer.open(await open(), { logger })
     client = new SigningClient('by-url', house.time)
     served = { keys: [client.jwk], cacheControl: 'max-age=60', status: 200, requests: 0 }
     server = createServer((_request, response) => {
@@ -172,7 +172,7 @@ describe('a key set by address', () => {
   })
 
   it('is not fetched from a private address off loopback', async () => {
-    const away = await AuthHouse.open(await open(), { settings: { onLoopback: false } })
+    const away = await TestAuthServer.open(await open(), { settings: { onLoopback: false } })
     await away.addClient({
       client_id: 'by-url',
       auth_method: 'private_key_jwt',
@@ -183,7 +183,7 @@ describe('a key set by address', () => {
     const time = house.time.now
     house.time.now = away.time.now
     assert.equal(await requestsOf(async () => assert.equal((await away.token(form())).statusCode, 401)), 0)
-    const listed = await AuthHouse.open(away.store, {
+    const listed = await TestAuthServer.open(away.store, {
       settings: { onLoopback: false, privateJwksHosts: ['127.0.0.1'] },
     })
     assert.equal((await listed.token(form())).statusCode, 200)

@@ -4,9 +4,9 @@ import { LIMITS } from '../../limits.ts'
 import type { FetchDocument } from '../../outgoing/fetch-document.ts'
 import { readClientKeys } from './client-key.ts'
 
-/** The key sets that clients publish, cached as their headers say. */
+/** The key sets that clients publish. */
 export interface KeySets {
-  /** The keys that a client publishes, or why there are none. Asks again for a `kid` that is not among those it has. */
+  /** The keys of a client. An unknown `kid` causes a new fetch. */
   find(
     client: { readonly jwksUrl: string; readonly approved: boolean },
     kid: string,
@@ -14,14 +14,13 @@ export interface KeySets {
 }
 
 /**
- * A key set is kept as long as its Cache-Control says (SMART 2.2). Whoever sends an assertion has not proven anything
- * yet, so nobody sets the pace of our requests: a key set is fetched once at a time and not again for
- * `LIMITS.keySetPauseMs`, whether it must not be stored, could not be fetched, or lacks the `kid`.
+ * Caches key sets as their Cache-Control header says (SMART 2.2). Anonymous requests cause the fetches, so they are
+ * limited: there is one fetch of a key set at a time, and none within `LIMITS.keySetPauseMs` of the last one, even if the
+ * key set must not be stored, could not be fetched, or lacks the `kid`.
  */
 export function createKeySets(options: {
   readonly fetchDocument: FetchDocument
   readonly clock: () => number
-  /** Told which key set was fetched and cannot be used. */
   readonly onUnusable?: (url: string, reason: string) => void
 }): KeySets {
   const cache = createCachedFetch<readonly VerificationKey[] | 'unavailable'>({

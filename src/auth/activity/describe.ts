@@ -1,0 +1,57 @@
+import type { KeptRecord } from '../../audit/index.ts'
+
+/** The scope that decided on a request, and why, for app developers. */
+export interface DecisionText {
+  readonly scope?: string
+  readonly title?: string
+  readonly why: string
+}
+
+/** Names of clinicians and apps by their ids. */
+export interface Names {
+  readonly clinician: (id: string) => string | undefined
+  readonly app: (id: string) => string | undefined
+}
+
+export function describeDecision(record: KeptRecord, names: Names): DecisionText {
+  const { allowed, decided_by: by, reason, status } = record
+  if (!allowed) return { ...describeRefusal(status, by), why: reason ?? 'Refused' }
+  if (by === 'public') return { title: 'No scope needed', why: 'Public: needs no token' }
+  if (by === 'entries') return { title: 'Each entry separately', why: 'A batch or transaction' }
+  if (by === 'fhirUser') return { scope: 'fhirUser', why: 'A token may read its own user' }
+  if (by === null) return { title: 'No access control', why: 'This server needs no token' }
+  return { scope: by, why: describeAccess(record, by, names) }
+}
+
+function describeRefusal(status: number, by: string | null): Pick<DecisionText, 'scope' | 'title'> {
+  if (by !== null && by !== 'entries') return { scope: by }
+  if (status === 401) return { title: 'Token not accepted' }
+  if (status === 403) return { title: 'No granted scope' }
+  return { title: status === 503 ? 'Not decided' : 'Invalid request' }
+}
+
+function describeAccess(record: KeptRecord, scope: string, names: Names): string {
+  const verb = verbFor(record.interaction ?? '')
+  if (scope.startsWith('patient/')) {
+    return record.resource_type === 'Patient' && record.resource_id === record.patient_id
+      ? `${verb} of the patient in the token`
+      : `${verb} inside this patient’s record`
+  }
+  if (scope.startsWith('system/')) return `${verb} by the app itself`
+  const name = record.subject === null ? undefined : names.clinician(record.subject)
+  return `${verb} by ${name ?? 'a user'}`
+}
+
+function verbFor(interaction: string): string {
+  if (interaction.startsWith('search')) return 'Search'
+  if (interaction.startsWith('history') || interaction === 'vread') return 'Earlier versions'
+  if (interaction.startsWith('update') || interaction.startsWith('patch')) return 'Change'
+  if (interaction.startsWith('delete')) return 'Removal'
+  if (interaction === 'create') return 'New record'
+  return interaction === 'operation' ? 'Operation' : 'Read'
+}
+
+export function describeApp({ client_id: client }: KeptRecord, names: Names): string {
+  if (client === null) return 'No app'
+  return client === 'sallyport-portal' ? 'Patient list' : (names.app(client) ?? client)
+}

@@ -1,0 +1,60 @@
+import { isLoopbackHost } from '../../config/index.ts'
+import { isPlainHost } from '../../web/index.ts'
+
+/** Says why a redirect URI is not allowed (RFC 6749, 3.1.2; RFC 8252, 7), or returns undefined. */
+export function findRedirectUriFault(text: string): string | undefined {
+  const url = parseAbsoluteUrl(text)
+  if (typeof url === 'string') return url
+  return url.protocol === 'https:' || isLoopbackHttp(url) || isPrivateUse(url)
+    ? undefined
+    : 'expected https, http on loopback, or a private-use scheme'
+}
+
+/** Says why a launch URL is not allowed. It may have a fragment, for apps with a hash router (`/#/launch`). */
+export function findLaunchUrlFault(text: string): string | undefined {
+  const [page = ''] = text.split('#', 1)
+  return findPageUrlFault(parseAbsoluteUrl(page)) ?? (isEncoded(text) ? undefined : NOT_ENCODED)
+}
+
+export function findLogoUrlFault(text: string): string | undefined {
+  return findPageUrlFault(parseAbsoluteUrl(text))
+}
+
+function findPageUrlFault(url: URL | string): string | undefined {
+  if (typeof url === 'string') return url
+  return /^https?:$/.test(url.protocol) ? undefined : 'expected an http or https URL'
+}
+
+export function findJwksUrlFault(text: string): string | undefined {
+  const url = parseAbsoluteUrl(text)
+  if (typeof url === 'string') return url
+  return url.protocol === 'https:' || isLoopbackHttp(url) ? undefined : 'expected https, or http on loopback'
+}
+
+const NOT_ENCODED = 'expected the characters of a URL, with all others percent-encoded'
+
+/** A URL has no other characters (RFC 3986, 2), and a Location header cannot contain all of them. */
+function isEncoded(text: string): boolean {
+  return /^[\w\-.~:/?#[\]@!$&'()*+,;=%]*$/.test(text)
+}
+
+function parseAbsoluteUrl(text: string): URL | string {
+  const url = URL.parse(text)
+  // Without the slashes a browser resolves it against the current host.
+  if (url === null || /[\s\p{Cc}]/u.test(text) || /^https?:(?!\/\/)/i.test(text))
+    return 'expected an absolute URL'
+  if (!isEncoded(text)) return NOT_ENCODED
+  if (/^https?:$/.test(url.protocol) && !isPlainHost(url.hostname))
+    return 'expected a plain host name or an IP address'
+  if (text.includes('#')) return 'expected a URL without a fragment'
+  return url.username === '' && url.password === '' ? url : 'expected a URL without a user name and password'
+}
+
+function isLoopbackHttp(url: URL): boolean {
+  return url.protocol === 'http:' && isLoopbackHost(url.hostname)
+}
+
+// RFC 8252, 7.1: a reversed domain name, so it has a dot. This excludes schemes that browsers handle themselves.
+function isPrivateUse(url: URL): boolean {
+  return /^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+:$/.test(url.protocol)
+}

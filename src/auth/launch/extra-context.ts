@@ -1,0 +1,89 @@
+import { isId, isRecord, isResourceType } from '../../fhir/index.ts'
+import { LIMITS } from '../limits.ts'
+
+/** The launch context except patient, encounter and banner (SMART 2.2, launch context). */
+export interface ExtraContext {
+  readonly intent?: string
+  readonly tenant?: string
+  readonly fhirContext?: readonly FhirContextItem[]
+}
+
+/** Another resource in context. It has a `reference`, a `canonical` or an `identifier`. */
+export interface FhirContextItem {
+  readonly reference?: string
+  readonly canonical?: string
+  readonly identifier?: Readonly<Record<string, unknown>>
+  readonly type?: string
+  readonly role?: string
+}
+
+const MEMBERS: ReadonlySet<string> = new Set(['reference', 'canonical', 'identifier', 'type', 'role'])
+
+/** Reads the items of a `fhirContext`, or says what is wrong with it. */
+export function readFhirContext(value: unknown): readonly FhirContextItem[] | string {
+  if (!Array.isArray(value) || value.length > LIMITS.fhirContextItems)
+    return `fhirContext must be an array of at most ${LIMITS.fhirContextItems} objects`
+  for (const item of value) {
+    const fault = isRecord(item) ? findFault(item) : 'each item of fhirContext must be an object'
+    if (fault !== undefined) return fault
+  }
+  // It is stored with the launch and sent with every token.
+  return JSON.stringify(value).length > LIMITS.fhirContextCharacters
+    ? `fhirContext must be at most ${LIMITS.fhirContextCharacters} characters of JSON`
+    : value
+}
+
+/** For `intent` and `tenant`. */
+export function isShortText(value: unknown): value is string {
+  return (
+    typeof value === 'string' &&
+    value.length >= 1 &&
+    value.length <= LIMITS.contextTextCharacters &&
+    !/\p{Cc}/u.test(value)
+  )
+}
+
+type Item = Readonly<Record<string, unknown>>
+
+function findFault(item: Item): string | undefined {
+  return findMemberFault(item) ?? findMeaningFault(item)
+}
+
+function findMemberFault(item: Item): string | undefined {
+  const { reference, canonical, identifier, type, role } = item
+  const unknown = Object.keys(item).find(name => !MEMBERS.has(name))
+  if (unknown !== undefined) return `fhirContext has no member ${JSON.stringify(unknown.slice(0, 40))}`
+  if (reference === undefined && canonical === undefined && identifier === undefined)
+    return 'each item of fhirContext needs a reference, a canonical or an identifier'
+  if (canonical !== undefined && !isAbsoluteUrl(canonical))
+    return 'a canonical of fhirContext must be an absolute URL'
+  if (identifier !== undefined && !isRecord(identifier))
+    return 'an identifier of fhirContext must be an object'
+  if (type !== undefined && !(typeof type === 'string' && isResourceType(type)))
+    return 'a type of fhirContext must be a resource type'
+  // SMART 2.2: without a role it is `launch`; other roles are absolute URLs.
+  if (role !== undefined && role !== 'launch' && !isAbsoluteUrl(role))
+    return 'a role of fhirContext must be "launch" or an absolute URL'
+  return undefined
+}
+
+function findMeaningFault({ reference, type, role = 'launch' }: Item): string | undefined {
+  const referred = readReferenceType(reference)
+  if (reference !== undefined && referred === undefined)
+    return 'a reference of fhirContext must be relative, such as ImagingStudy/123'
+  if (type !== undefined && referred !== undefined && type !== referred)
+    return 'a type of fhirContext must be that of its reference'
+  const about = referred ?? type
+  if (role === 'launch' && (about === 'Patient' || about === 'Encounter'))
+    return `${about} has its own member and may be in fhirContext only with a role other than launch`
+  return undefined
+}
+
+function readReferenceType(reference: unknown): string | undefined {
+  const [type = '', id = '', ...rest] = typeof reference === 'string' ? reference.split('/') : []
+  return rest.length === 0 && isResourceType(type) && isId(id) ? type : undefined
+}
+
+function isAbsoluteUrl(value: unknown): boolean {
+  return typeof value === 'string' && value.length <= LIMITS.fhirContextUrlCharacters && URL.canParse(value)
+}

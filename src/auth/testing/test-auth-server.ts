@@ -1,0 +1,229 @@
+import { createHash } from 'node:crypto'
+import { hashSync } from '@node-rs/bcrypt'
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
+import type { Insertable } from 'kysely'
+import { rsaPair } from '../../../test/support/rsa-pair.ts'
+import type { Auditor } from '../../audit/index.ts'
+import type { Resource } from '../../fhir/index.ts'
+import { createRandomToken, createSealer, type Schema, type Store } from '../../store/index.ts'
+import type { Logger } from '../../web/index.ts'
+import { storeOrigins } from '../client/origins.ts'
+import type { AuthSettings } from '../context.ts'
+import { initialize } from '../initialize.ts'
+import { keepFirstSigningKey } from '../keys/signing-key.ts'
+import { createAuthServer } from '../server.ts'
+import { testSettings } from './settings.ts'
+import { TestBrowser } from './test-browser.ts'
+import { createTestFhirServer, encounter, patient, type TestFhirServer } from './test-fhir-server.ts'
+
+const RESOURCES: readonly Resource[] = [
+  patient('juniper', 'Juniper', 'Alba'),
+  patient('ashlar', 'Ashlar', 'Tobias'),
+  encounter('enc-1', 'juniper', 'in-progress'),
+  encounter('enc-2', 'juniper', 'finished'),
+  encounter('enc-9', 'ashlar', 'in-progress'),
+]
+
+export interface TestAuthServerOptions {
+  readonly settings?: Partial<AuthSettings>
+  readonly resources?: readonly Resource[]
+  readonly logger?: Logger
+  readonly audit?: Auditor
+  /** The cost of a password hash; by default one that a test can wait for. */
+  readonly passwordCost?: number
+}
+
+const { privateKey } = rsaPair()
+const QUICK_COST = 4
+const QUICK_HASH = hashSync('sallyport', QUICK_COST)
+
+/** An auth server with a clock that is moved by hand, a FHIR server to talk to, and clients that come to it. */
+export class TestAuthServer {
+  readonly app: FastifyInstance
+  readonly store: Store
+  readonly settings: AuthSettings
+  readonly fhir: TestFhirServer
+  /** The house's clock, in milliseconds. */
+  readonly time: { now: number }
+
+  private constructor(
+    app: FastifyInstance,
+    store: Store,
+    settings: AuthSettings,
+    fhir: TestFhirServer,
+    time: { now: number },
+  ) {
+    this.app = app
+    this.time = time
+    this.store = store
+    this.settings = settings
+    this.fhir = fhir
+  }
+
+  static async open(store: Store, options: TestAuthServerOptions = {}): Promise<TestAuthServer> {
+    const settings = { ...testSettings, ...options.settings }
+    const fhir = createTestFhirServer(settings.fhirBaseUrl, options.resources ?? RESOURCES)
+    const keySealer = createSealer('test secret')
+    const time = { now: Date.UTC(2026, 10, 13, 14, 0, 0) }
+    const clock = () => time.now
+    await keepFirstSigningKey(store, keySealer, privateKey, time.now)
+    await initialize({ settings, store, sealer: keySealer, clock })
+    // The same password at a cost that a test can wait for.
+    await store.db.updateTable('clinician').set({ password_hash: QUICK_HASH }).execute()
+    const app = await createAuthServer({
+      settings,
+      store,
+      sealer: keySealer,
+      clock,
+      fetch: fhir.fetch,
+      passwordCost: options.passwordCost ?? QUICK_COST,
+      ...(options.logger ? { logger: options.logger } : {}),
+      ...(options.audit ? { audit: options.audit } : {}),
+    })
+    return new TestAuthServer(app, store, settings, fhir, time)
+  }
+
+  /** A browser that nobody is logged in with. */
+  visitor(): TestBrowser {
+    return new TestBrowser(this.app)
+  }
+
+  async loggedIn(username?: string): Promise<TestBrowser> {
+    const visitor = this.visitor()
+    await visitor.login(username)
+    return visitor
+  }
+
+  async addClinician(username: string, more: Partial<Schema['clinician']> = {}): Promise<void> {
+    await this.store.db
+      .insertInto('clinician')
+      .values({
+        username,
+        password_hash: QUICK_HASH,
+        display_name: `Dr. ${username}`,
+        fhir_user_id: `practitioner-of-${username}`,
+        ...(more.disabled === undefined ? {} : { disabled: true }),
+      })
+      .execute()
+  }
+
+  async addClient(client: Partial<Insertable<Schema['client']>> & { client_id: string }): Promise<void> {
+    await this.store.db
+      .insertInto('client')
+      .values({
+        name: client.client_id,
+        description: null,
+        logo_url: null,
+        auth_method: 'none',
+        secret_hash: null,
+        jwks: null,
+        jwks_url: null,
+        redirect_uris: JSON.stringify([`https://${client.client_id}.example/callback`]),
+        launch_url: `https://${client.client_id}.example/launch`,
+        scope: 'launch openid fhirUser offline_access patient/*.rs',
+        first_party: true,
+        created_at: this.time.now,
+        ...client,
+      })
+      .execute()
+    await storeOrigins(this.store.db, client.client_id)
+  }
+
+  /** Launches from the portal and gives the launch token. */
+  async launch(visitor: TestBrowser, form: Readonly<Record<string, string>> = {}): Promise<string> {
+    const response = await visitor.post('/portal/launch', { patientId: 'juniper', ...form })
+    const token = new URL(response.headers.location ?? 'http://none').searchParams.get('launch')
+    if (token === null) throw new Error(`Cannot launch: ${response.statusCode}`)
+    return token
+  }
+
+  /** The parameters of a right authorization request, with what is different; `undefined` leaves one out. */
+  parameters(different: Readonly<Record<string, string | undefined>> = {}): Record<string, string> {
+    const all: Record<string, string | undefined> = {
+      response_type: 'code',
+      client_id: 'sallyport-app',
+      redirect_uri: `${this.settings.appUrl}/callback`,
+      scope: this.settings.app.scope,
+      state: 'state-1',
+      nonce: 'nonce-1',
+      aud: this.settings.fhirBaseUrl,
+      code_challenge: computeChallenge(VERIFIER),
+      code_challenge_method: 'S256',
+      ...different,
+    }
+    return Object.fromEntries(
+      Object.entries(all).filter((pair): pair is [string, string] => pair[1] !== undefined),
+    )
+  }
+
+  authorize(
+    visitor: TestBrowser,
+    different: Readonly<Record<string, string | undefined>> = {},
+  ): Promise<LightMyRequestResponse> {
+    return visitor.get(`/oauth2/authorize?${new URLSearchParams(this.parameters(different))}`)
+  }
+
+  /** Goes from launch to code. */
+  async code(
+    visitor: TestBrowser,
+    different: Readonly<Record<string, string | undefined>> = {},
+  ): Promise<string> {
+    const launch = await this.launch(visitor, different.client_id ? { clientId: different.client_id } : {})
+    const answer = readAnswer(await this.authorize(visitor, { launch, ...different }))
+    if (answer.code === undefined) throw new Error(`No code: ${JSON.stringify(answer)}`)
+    return answer.code
+  }
+
+  token(
+    form: Readonly<Record<string, string>>,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<LightMyRequestResponse> {
+    return new TestBrowser(this.app).post('/oauth2/token', form, headers)
+  }
+
+  exchange(
+    code: string,
+    different: Readonly<Record<string, string>> = {},
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<LightMyRequestResponse> {
+    const form = {
+      grant_type: 'authorization_code',
+      code,
+      client_id: 'sallyport-app',
+      redirect_uri: `${this.settings.appUrl}/callback`,
+      code_verifier: VERIFIER,
+      ...different,
+    }
+    return this.token(form, headers)
+  }
+
+  refresh(token: string, different: Readonly<Record<string, string>> = {}): Promise<LightMyRequestResponse> {
+    return this.token({
+      grant_type: 'refresh_token',
+      refresh_token: token,
+      client_id: 'sallyport-app',
+      ...different,
+    })
+  }
+}
+
+export const VERIFIER = 'verifier-that-is-43-characters-long-or-more'
+
+export function computeChallenge(verifier: string): string {
+  return createHash('sha256').update(verifier).digest('base64url')
+}
+
+/** The parameters of the redirect to a client. */
+export function readAnswer(response: LightMyRequestResponse): Record<string, string> {
+  const location = response.headers.location
+  if (location === undefined) throw new Error(`Not a redirect: ${response.statusCode}`)
+  return Object.fromEntries(new URL(location, 'http://localhost:9000').searchParams)
+}
+
+/** The claims of a token, unverified. */
+export function decodeClaims(token: unknown): Record<string, unknown> {
+  return JSON.parse(Buffer.from(String(token).split('.')[1] ?? '', 'base64url').toString())
+}
+
+/** A token of the right form that nobody issued. */
+export const strangerToken = createRandomToken()

@@ -1,0 +1,85 @@
+import type { Resource } from '../../fhir/index.ts'
+
+/** What stands at the other end of the portal's requests, with what it was asked. */
+export interface TestFhirServer {
+  readonly fetch: typeof globalThis.fetch
+  readonly asked: { readonly url: URL; readonly authorization: string | null }[]
+  /** Makes it answer in another way from now on: with a status, or not at all. */
+  fail(how: number | 'no-answer' | 'not-json' | undefined): void
+  /** Makes it answer 400 to this parameter from now on. */
+  refuse(parameter: string | undefined): void
+}
+
+/** A FHIR server as far as the portal uses one: reads, and searches by name, family, identifier and patient. */
+export function createTestFhirServer(baseUrl: string, resources: readonly Resource[]): TestFhirServer {
+  const asked: { url: URL; authorization: string | null }[] = []
+  let failing: number | 'no-answer' | 'not-json' | undefined
+  let refused: string | undefined
+  return {
+    asked,
+    refuse: parameter => {
+      refused = parameter
+    },
+    fail: how => {
+      failing = how
+    },
+    fetch: async (input, init) => {
+      const url = new URL(String(input))
+      asked.push({ url, authorization: new Headers(init?.headers).get('authorization') })
+      if (failing === 'no-answer') throw new TypeError('fetch failed')
+      if (failing === 'not-json') return new Response('<html>', { status: 200 })
+      if (failing !== undefined) return Response.json({}, { status: failing })
+      if (refused !== undefined && url.searchParams.has(refused)) return Response.json({}, { status: 400 })
+      return answer(url, baseUrl, resources)
+    },
+  }
+}
+
+function answer(url: URL, baseUrl: string, resources: readonly Resource[]): Response {
+  const [type, id] = url.pathname.slice(new URL(baseUrl).pathname.length + 1).split('/')
+  const all = resources.filter(one => one.resourceType === type)
+  if (id !== undefined) {
+    const one = all.find(resource => resource.id === id)
+    return one ? Response.json(one) : Response.json({ resourceType: 'OperationOutcome' }, { status: 404 })
+  }
+  const found = all.filter(one => matches(one, url.searchParams))
+  const count = Number(url.searchParams.get('_count') ?? 10)
+  const entry = found.slice(0, count).map(resource => ({ resource }))
+  return Response.json({ resourceType: 'Bundle', type: 'searchset', total: found.length, entry })
+}
+
+function matches(resource: Resource, query: URLSearchParams): boolean {
+  const text = JSON.stringify(resource.name ?? '').toLowerCase()
+  const names = [...query.getAll('name'), ...query.getAll('family')]
+  const patient = query.get('patient')
+  const identifier = query.get('identifier')
+  return (
+    (identifier === null || JSON.stringify(resource.identifier ?? '').includes(`"${identifier}"`)) &&
+    names.every(name => text.includes(`"${name.toLowerCase()}`)) &&
+    (patient === null || JSON.stringify(resource.subject).includes(`Patient/${patient}"`))
+  )
+}
+
+export function patient(id: string, family: string, given: string, more: object = {}): Resource {
+  return {
+    resourceType: 'Patient',
+    id,
+    name: [{ family, given: [given] }],
+    birthDate: '1958-03-14',
+    gender: 'female',
+    ...more,
+  }
+}
+
+export function encounter(id: string, patientId: string, status: string, more: object = {}): Resource {
+  return {
+    resourceType: 'Encounter',
+    id,
+    status,
+    class: { code: 'AMB' },
+    type: [{ text: `Visit ${id}` }],
+    subject: { reference: `Patient/${patientId}` },
+    period: { start: '2026-10-02T09:00:00Z' },
+    ...more,
+  }
+}

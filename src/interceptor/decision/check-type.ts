@@ -1,0 +1,124 @@
+import {
+  type AccessFilter,
+  type Constraint,
+  computeAccess,
+  type EnforcementPolicy,
+  type FilterSource,
+  type Grant,
+  type GrantedAccess,
+  isOfNamedOnly,
+  isUnrestricted,
+  type Permission,
+  parseScopes,
+  type ScopeContext,
+} from '../../smart/index.ts'
+import type { Method, Refusal } from '../refusal.ts'
+import type { Decision } from './decision.ts'
+import { explainDenial } from './explain-denial.ts'
+
+/** Everything that a decision depends on, except the interaction. */
+export interface DecisionContext {
+  readonly method: Method
+  readonly grant: Grant
+  readonly policy: EnforcementPolicy
+  readonly access: GrantedAccess
+}
+
+/** The resource or the patient's compartment that a request is about. */
+export interface Target {
+  readonly id?: string | undefined
+  readonly patient?: string | undefined
+}
+
+/** Checks whether a grant permits access to a type or, as far as that is possible without stored data, to a target. */
+export function checkType(
+  context: DecisionContext,
+  type: string,
+  permission: Permission,
+  target: Target = {},
+): Decision {
+  const { unmerged: limits, sources, covering } = context.access.explainFilter(type, permission)
+  const within =
+    limits === 'everything' ? limits : limits.filter(constraint => mayMatch(constraint, type, target))
+  const by = findDecidingSource(sources, within)
+  if (by !== undefined) return { allowed: true, by, access: context.access, within }
+  if (covering.length === 0) return deny(describeInsufficientScope(context, type, permission))
+  return deny({
+    kind: 'not-within',
+    hint: explainDenial(context, type, permission, covering),
+    by: covering[0]?.text,
+  })
+}
+
+/** The first refusal, otherwise the first decision. */
+export function requireAll(first: Decision, ...rest: readonly Decision[]): Decision {
+  return first.allowed ? (rest.find(decision => !decision.allowed) ?? first) : first
+}
+
+export function deny(refusal: Refusal): Decision {
+  return { allowed: false, refusal }
+}
+
+export function describeInsufficientScope(
+  context: DecisionContext,
+  type: string,
+  permission: Permission,
+): Refusal {
+  const { grant, policy } = context
+  const lacking = [
+    ...(policy.contexts.includes('patient') && grant.patient === undefined ? (['patient'] as const) : []),
+    ...(policy.contexts.includes('user') && grant.fhirUser === undefined ? (['fhirUser'] as const) : []),
+  ]
+  return {
+    kind: 'insufficient-scope',
+    method: context.method,
+    type,
+    permission: permission === 's' ? policy.searchPermission : permission,
+    contexts: policy.contexts.filter(it => wouldGrant(context, it, type, permission)),
+    ...(lacking.length > 0 && { missing: lacking }),
+  }
+}
+
+/** Whether a wildcard scope of a context would grant access to the type with this token. */
+function wouldGrant(
+  { grant, policy }: DecisionContext,
+  context: ScopeContext,
+  type: string,
+  permission: Permission,
+): boolean {
+  const access = computeAccess({ ...grant, scopes: parseScopes(`${context}/*.cruds`) }, policy)
+  return access
+    .explainFilter(type === '*' ? 'Patient' : type, permission)
+    .sources.some(({ by }) => by !== 'fhirUser')
+}
+
+function mayMatch(constraint: Constraint, type: string, target: Target): boolean {
+  const { id, patient } = target
+  if (id !== undefined && constraint.id !== undefined && constraint.id !== id) return false
+  if (constraint.panel && isOfNamedOnly(constraint.panel))
+    return mayBelongTo(constraint.panel.patients, constraint, type, target)
+  if (constraint.patient === undefined) return true
+  if (patient !== undefined && constraint.patient !== patient) return false
+  return type !== 'Patient' || id === undefined || constraint.patient === id
+}
+
+/** A user without patients may search and finds nothing. Reading one resource, or writing, is refused. */
+function mayBelongTo(
+  patients: ReadonlySet<string>,
+  constraint: Constraint,
+  type: string,
+  { id, patient }: Target,
+): boolean {
+  const requested = patient ?? (type === 'Patient' ? id : undefined)
+  if (requested !== undefined) return patients.has(requested)
+  return patients.size > 0 || (id === undefined && !constraint.exclusive)
+}
+
+function findDecidingSource(
+  sources: readonly FilterSource[],
+  within: AccessFilter,
+): FilterSource['by'] | undefined {
+  const left = within === 'everything' ? undefined : new Set(within)
+  const decides = (constraint: Constraint) => left?.has(constraint) ?? isUnrestricted(constraint)
+  return sources.find(part => part.constraints.some(decides))?.by
+}

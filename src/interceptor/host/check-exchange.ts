@@ -1,0 +1,133 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Interaction, Misunderstood } from '../../fhir/index.ts'
+import { type Access, type EnforcementPolicy, type Grant, satisfies } from '../../smart/index.ts'
+import { type Entry, readEntries } from '../decision/bundle.ts'
+import { checkRequest } from '../decision/check-request.ts'
+import type { Decision } from '../decision/decision.ts'
+import type { Refusal } from '../refusal.ts'
+import { readJson } from './body.ts'
+import { createResponseCheck } from './check-response.ts'
+import { holdResponse } from './hold-response.ts'
+import type { HostOptions } from './host-options.ts'
+import { checkHostRules, findConditionalTypes, isEverything, refuseUnenforceable } from './host-rules.ts'
+
+/** A request to a host and its response. */
+export interface Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** As the host routes it. */
+  readonly url: string
+  /** As the host's parser leaves it. */
+  readonly body: unknown
+}
+
+/** The authorization of a request, for the host's own use. */
+export interface Authorization {
+  readonly grant: Grant
+  readonly interaction: Interaction
+  readonly decision: Extract<Decision, { allowed: true }>
+}
+
+const authorizations = new WeakMap<object, Authorization>()
+
+/** Returns the authorization of a Node request (`request.raw` in fastify). */
+export function getAuthorization(request: object): Authorization | undefined {
+  return authorizations.get(request)
+}
+
+/** Checks a request. If the host may process it, its response is held back and checked where necessary. */
+export async function checkExchange(
+  exchange: Exchange,
+  interaction: Interaction,
+  grant: Grant,
+  policy: EnforcementPolicy,
+  options: HostOptions,
+): Promise<Refusal | undefined> {
+  const body = readJson(interaction, exchange.body)
+  const decision = checkRequest(interaction, body, grant, policy)
+  if (!decision.allowed) return decision.refusal
+  const entries =
+    interaction.kind === 'bundle'
+      ? requireReadable(readEntries(body, policy.fhirBaseUrl, grant, decision.access))
+      : []
+  if ('kind' in entries) return entries
+  authorizations.set(exchange.request, { grant, interaction, decision })
+  if (options.appliesAccess) return undefined
+  if ('posted' in interaction && exchange.body === undefined && hasBody(exchange.request))
+    return refuseUnenforceable('the body was not read')
+  // The host searches all of its data for them.
+  if (!findConditionalTypes(body).every(type => isEverything(decision.access.filterFor(type, 's'))))
+    return refuseUnenforceable('a conditional reference may match resources outside the grant')
+  for (const part of [{ interaction, body }, ...entries]) {
+    const refusal = await checkPart(part.interaction, part.body, decision.access, policy, options)
+    if (refusal) return refusal
+  }
+  const interactions = entries.map(entry => entry.interaction)
+  return holdIfNeeded(
+    exchange,
+    createResponseCheck(interaction, interactions, decision.access, policy.fhirBaseUrl),
+  )
+}
+
+type ReadableEntry = Entry & { readonly interaction: Interaction }
+
+function requireReadable(
+  entries: readonly Entry[] | Misunderstood,
+): readonly ReadableEntry[] | Misunderstood {
+  if ('kind' in entries) return entries
+  const readable: ReadableEntry[] = []
+  for (const { interaction, body } of entries) {
+    if (interaction.kind === 'misunderstood') return interaction
+    readable.push({ interaction, body })
+  }
+  return readable
+}
+
+function holdIfNeeded(
+  { request, response }: Exchange,
+  check: ReturnType<typeof createResponseCheck>,
+): Refusal | undefined {
+  if (!check) return undefined
+  if (request.method === 'HEAD') return refuseUnenforceable('a response without a body cannot be checked')
+  holdResponse(response, check)
+  return undefined
+}
+
+/** Checks what the host itself cannot enforce, by the stored content if the host provides it. */
+async function checkPart(
+  interaction: Interaction,
+  body: unknown,
+  access: Access,
+  { fhirBaseUrl }: EnforcementPolicy,
+  { stored, versionAccess = 'current' }: HostOptions,
+): Promise<Refusal | undefined> {
+  const refusal = checkHostRules(interaction, access, fhirBaseUrl)
+  if (refusal) return refusal
+  const { kind } = interaction
+  // The content of the versions is checked in the response.
+  if ((kind === 'vread' || kind === 'history-instance') && versionAccess === 'current') {
+    const filter = access.filterFor(interaction.type, 'r')
+    if (isEverything(filter)) return undefined
+    if (!stored) return refuseUnenforceable('it does not provide the stored content')
+    const current = await stored(interaction.type, interaction.id)
+    return current && satisfies(current, filter, fhirBaseUrl) ? undefined : STORED_OUTSIDE
+  }
+  if (kind !== 'create' && kind !== 'update' && kind !== 'delete') return undefined
+  const filter = access.filterFor(
+    interaction.type,
+    ({ create: 'c', update: 'u', delete: 'd' } as const)[kind],
+  )
+  if (isEverything(filter)) return undefined
+  if (kind !== 'delete' && body === undefined) return refuseUnenforceable('the body was not read')
+  if (kind === 'create') return undefined
+  if (!stored) return refuseUnenforceable('it does not provide the stored content')
+  const current = await stored(interaction.type, interaction.id)
+  const within = current ? satisfies(current, filter, fhirBaseUrl) : kind === 'update'
+  return within ? undefined : STORED_OUTSIDE
+}
+
+const STORED_OUTSIDE: Refusal = { kind: 'not-within', hint: 'The stored resource is not within the grant' }
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}

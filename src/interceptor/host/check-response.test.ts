@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Interaction } from '../../fhir/index.ts'
+import { type Access, type AccessFilter, fullAccess } from '../../smart/index.ts'
+import { makeBundle, makeCondition } from '../testing/test-host.ts'
+import { fhirBaseUrl } from '../testing/test-issuer.ts'
+import { createResponseCheck } from './check-response.ts'
+
+const OWN: AccessFilter = [{ patient: '1' }]
+const limited: Access = { filterFor: () => OWN }
+const read: Interaction = { kind: 'read', type: 'Condition', id: '1', params: [] }
+const search: Interaction = { kind: 'search-type', type: 'Condition', params: [] }
+const create: Interaction = { kind: 'create', type: 'Condition' }
+
+function verdict(interaction: Interaction, status: number, body: unknown, entries: Interaction[] = []) {
+  const judge = createResponseCheck(interaction, entries, limited, fhirBaseUrl)
+  assert(judge)
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  const answer = judge({ status, body: Buffer.from(text) })
+  return typeof answer === 'string' ? answer : [answer.allowed, answer.status, answer.outcome.issue[0]?.code]
+}
+const OUTSIDE = [false, 403, 'forbidden']
+
+describe('answerJudge', () => {
+  it('is not needed if the grant covers everything that the response can contain', () => {
+    assert.equal(createResponseCheck(search, [], fullAccess, fhirBaseUrl), undefined)
+    const reads: Access = {
+      filterFor: (type, permission) => (type === 'Condition' && permission === 'r' ? 'everything' : OWN),
+    }
+    for (const interaction of [
+      read,
+      { kind: 'vread', type: 'Condition', id: '1', version: '1', params: [] },
+      { kind: 'history-instance', type: 'Condition', id: '1', params: [] },
+    ] as const)
+      assert.equal(createResponseCheck(interaction, [], reads, fhirBaseUrl), undefined, interaction.kind)
+    for (const permission of ['r', 's']) {
+      const half: Access = { filterFor: (_, asked) => (asked === permission ? 'everything' : OWN) }
+      assert(createResponseCheck(search, [], half, fhirBaseUrl), permission)
+    }
+  })
+
+  it('releases what the grant covers, and refuses everything else', () => {
+    assert.equal(verdict(read, 200, makeCondition('1')), 'release')
+    assert.equal(verdict(search, 200, makeBundle(makeCondition('1'))), 'release')
+    for (const body of [makeCondition('2'), '', 'x', '5', '[]', makeBundle(makeCondition('1'))])
+      assert.deepEqual(verdict(read, 200, body), OUTSIDE)
+  })
+
+  it('confirms a write, and releases its content only if the grant covers it', () => {
+    assert.equal(verdict(create, 201, makeCondition('1')), 'release')
+    assert.equal(verdict(create, 201, ''), 'release')
+    for (const body of [makeCondition('2'), 'x', '5']) assert.equal(verdict(create, 201, body), 'empty')
+  })
+
+  it('keeps only the status of a failure, unless it is an OperationOutcome', () => {
+    for (const status of [300, 400, 500])
+      for (const body of [makeCondition('1'), 'x', '', { issue: [] }])
+        assert.deepEqual(verdict(read, status, body), [false, status, 'processing'])
+    assert.equal(verdict(read, 400, { resourceType: 'OperationOutcome', issue: [] }), 'release')
+    for (const status of [304, 404, 410])
+      assert.deepEqual(verdict(read, status, { resourceType: 'OperationOutcome' }), OUTSIDE)
+  })
+
+  it('requires one response entry for each entry of a Bundle', () => {
+    const answered = (body: unknown) => verdict({ kind: 'bundle' }, 200, body, [read])
+    const entry = { resource: makeCondition('1'), response: { status: '200' } }
+    assert.equal(answered({ resourceType: 'Bundle', entry: [entry] }), 'release')
+    for (const body of [
+      { resourceType: 'Bundle' },
+      { resourceType: 'Bundle', entry: [] },
+      { resourceType: 'Bundle', entry: [entry, entry] },
+      { resourceType: 'Bundle', entry: { 0: entry, length: 1 } },
+      { resourceType: 'Bundle', entry: [null] },
+      { resourceType: 'Parameters', entry: [entry] },
+      { entry: [entry] },
+      { resourceType: 'Bundle', entry: [{ ...entry, resource: makeCondition('2') }] },
+      { resourceType: 'Bundle', entry: [{ response: { status: '404 Not Found' } }] },
+    ])
+      assert.deepEqual(answered(body), OUTSIDE, JSON.stringify(body))
+  })
+})

@@ -1,0 +1,100 @@
+import {
+  findJsonExcess,
+  type Interaction,
+  isRecord,
+  isResource,
+  outcome,
+  outsideGrant,
+  type Refused,
+  resourceTypes,
+} from '../../fhir/index.ts'
+import type { Access } from '../../smart/index.ts'
+import { chooseResponseRule, mayRelease } from './response-rule.ts'
+
+export interface HostResponse {
+  readonly status: number
+  readonly body: Buffer
+}
+
+/** Send the response as it is, without its body, or a refusal instead. */
+export type ResponseVerdict = 'release' | 'empty' | Refused
+
+// These statuses reveal whether a resource exists, which a caller must not learn about resources outside the grant.
+const REVEALING_STATUSES: ReadonlySet<number> = new Set([304, 404, 410])
+
+/**
+ * Creates the check of the host's response, or returns undefined if the grant covers everything that it can contain.
+ * `entries` are the interactions of a Bundle, in their order.
+ */
+export function createResponseCheck(
+  interaction: Interaction,
+  entries: readonly Interaction[],
+  access: Access,
+  baseUrl: string,
+): ((response: HostResponse) => ResponseVerdict) | undefined {
+  if (isUnrestricted(interaction, access)) return undefined
+  return response => {
+    if (response.status >= 300) return checkFailure(response)
+    if (interaction.kind === 'bundle') return checkEntries(parseJson(response.body), entries, access, baseUrl)
+    const rule = chooseResponseRule(interaction, access)
+    if (response.body.length === 0) return rule.written ? 'release' : outsideGrant()
+    if (mayRelease(parseJson(response.body), rule, baseUrl)) return 'release'
+    return rule.written ? 'empty' : outsideGrant()
+  }
+}
+
+function isUnrestricted(interaction: Interaction, access: Access): boolean {
+  switch (interaction.kind) {
+    case 'read':
+    case 'vread':
+    case 'history-instance':
+      return access.filterFor(interaction.type, 'r') === 'everything'
+    default:
+      return resourceTypes.every(
+        type => access.filterFor(type, 'r') === 'everything' && access.filterFor(type, 's') === 'everything',
+      )
+  }
+}
+
+/** R4 http.html#transaction-response: the response has one entry per request, in the same order. */
+function checkEntries(
+  body: unknown,
+  interactions: readonly Interaction[],
+  access: Access,
+  baseUrl: string,
+): ResponseVerdict {
+  const entries: unknown = isResource(body) && body.resourceType === 'Bundle' ? (body.entry ?? []) : undefined
+  if (!Array.isArray(entries) || entries.length !== interactions.length) return outsideGrant()
+  let verdict: ResponseVerdict = 'release'
+  for (const [at, interaction] of interactions.entries()) {
+    const rule = chooseResponseRule(interaction, access)
+    const entry: unknown = entries[at]
+    if (!isRecord(entry) || (!rule.written && revealsAbsence(entry.response))) return outsideGrant()
+    if (entry.resource === undefined || mayRelease(entry.resource, rule, baseUrl)) continue
+    // The write is done: the caller learns that, but not the content.
+    if (!rule.written) return outsideGrant()
+    verdict = 'empty'
+  }
+  return verdict
+}
+
+function revealsAbsence(response: unknown): boolean {
+  return isRecord(response) && REVEALING_STATUSES.has(Number.parseInt(String(response.status), 10))
+}
+
+function checkFailure(response: HostResponse): ResponseVerdict {
+  if (REVEALING_STATUSES.has(response.status)) return outsideGrant()
+  const body = parseJson(response.body)
+  if (isResource(body) && body.resourceType === 'OperationOutcome') return 'release'
+  const text = 'The FHIR server could not process the request.'
+  return { allowed: false, status: response.status, headers: {}, outcome: outcome('processing', text) }
+}
+
+function parseJson(body: Buffer): unknown {
+  try {
+    const text = body.toString('utf8')
+    return findJsonExcess(text) ? undefined : JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

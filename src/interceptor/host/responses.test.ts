@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import { type Handler, leakyHosts } from '../testing/leaky-hosts.ts'
+import { makeBundle, makeCondition, NOT_WITHIN, TestHost } from '../testing/test-host.ts'
+import { holdResponse } from './hold-response.ts'
+
+for (const [name, start] of Object.entries(leakyHosts))
+  describe(`${name}Interceptor and the host’s responses`, () => {
+    const host = new TestHost(start)
+    before(() => host.start())
+    after(() => host.close())
+    beforeEach(() => {
+      host.requests = 0
+    })
+
+    it('releases a response within the grant as the host sent it', async () => {
+      host.respondWith(makeCondition('1'), 200, { 'x-host': 'yes' })
+      const { status, text, headers } = await host.send('GET /Condition/1')
+      assert.deepEqual([status, text], [200, JSON.stringify(makeCondition('1'))])
+      assert.deepEqual([headers.get('x-host'), headers.get('etag')], ['yes', 'W/"1"'])
+    })
+
+    it('responds alike to resources that are outside the grant, absent, deleted or unchanged', async () => {
+      const seen = new Set<string>()
+      for (const [status, body] of [
+        [200, makeCondition('2')],
+        [404, '{}'],
+        [410, '{}'],
+        [304, ''],
+        [200, ''],
+        [200, '<Condition/>'],
+        [200, '[]'],
+        [200, 'null'],
+        [200, makeBundle(makeCondition('1'))],
+      ] as const) {
+        host.respondWith(body, status, { 'x-secret': 'version 7' })
+        const { status: told, text, headers } = await host.send('GET /Condition/1')
+        seen.add(JSON.stringify([told, text, headers.get('etag'), headers.get('x-secret')]))
+      }
+      assert.equal(seen.size, 1)
+      assert.match([...seen].join(), /^\[403,.*Not within the granted patient, user or filter\./)
+    })
+
+    it('reports a failure, but not the host’s text', async () => {
+      host.respondWith('Error: no row for Lindqvist at query.js:12', 500)
+      const { status, text } = await host.send('GET /Condition/1')
+      assert.equal(status, 500)
+      assert.equal(text.includes('Lindqvist'), false)
+      host.respondWith(makeCondition('1'), 300)
+      assert.deepEqual(
+        [(await host.send('GET /Condition/1')).status, (await host.send('GET /Condition/1')).why],
+        [300, 'The FHIR server could not process the request.'],
+      )
+      const outcome = { resourceType: 'OperationOutcome', issue: [{ severity: 'error', code: 'too-costly' }] }
+      host.respondWith(outcome, 429)
+      assert.deepEqual(
+        [(await host.send('GET /Condition/1')).status, (await host.send('GET /Condition/1')).text],
+        [429, JSON.stringify(outcome)],
+      )
+    })
+
+    it('holds the response back, whatever functions the host calls', async () => {
+      const text = JSON.stringify(makeCondition('2'))
+      const WAYS: Handler[] = [
+        (_, response) => response.end(text),
+        (_, response) => response.end(Buffer.from(text)),
+        (_, response) => {
+          response.write(text.slice(0, 9))
+          response.write(text.slice(9), 'utf8', () => response.end())
+        },
+        (_, response) => void Readable.from([text.slice(0, 5), text.slice(5)]).pipe(response),
+        (_, response) => {
+          response.flushHeaders()
+          response.end(text, () => undefined)
+        },
+        (_, response) =>
+          response.writeHead(200, 'OK', ['content-type', 'application/json']).end(text, 'utf8'),
+        (_, response) => void setImmediate(() => response.end(text)),
+      ]
+      for (const way of WAYS) {
+        host.handler = way
+        assert.equal((await host.send('GET /Condition/1')).why, NOT_WITHIN)
+      }
+    })
+
+    it('releases everything that was written, whatever functions the host called', async () => {
+      const text = JSON.stringify(makeCondition('1', { code: { text: 'ä€' } }))
+      const bytes = Buffer.from(text)
+      const flat = ['x-a', '1', 'x-b', '2']
+      let called = 0
+      const WAYS: Handler[] = [
+        (_, response) => response.writeHead(200, flat).end(text),
+        (_, response) =>
+          response
+            .writeHead(200, 'OK', [
+              ['x-a', '1'],
+              ['x-b', '2'],
+            ] as never)
+            .end(bytes),
+        (_, response) => response.writeHead(200, { 'x-a': '1', 'x-b': '2', 'x-c': undefined }).end(text),
+        (_, response) => {
+          response.setHeader('x-a', '1').setHeader('x-b', '2').writeHead(200)
+          response.write(bytes.toString('hex').slice(0, 20), 'hex')
+          response.end(bytes.toString('hex').slice(20), 'hex')
+        },
+        (_, response) => {
+          response.setHeader('x-a', '1').setHeader('x-b', '2').writeHead(200, 'OK')
+          response.write(new Uint8Array(bytes))
+          response.end(() => {
+            called += 1
+          })
+        },
+      ]
+      for (const way of WAYS) {
+        host.handler = way
+        const told = await host.send('GET /Condition/1')
+        assert.deepEqual([told.status, told.text], [200, text])
+        assert.deepEqual([told.headers.get('x-a'), told.headers.get('x-b')], ['1', '2'])
+        assert.equal(told.headers.has('x-c'), false)
+      }
+      assert.equal(called, 1)
+    })
+
+    it('does not check responses that the grant covers completely', async () => {
+      host.respondWith('<Condition/>')
+      assert.equal((await host.send('GET /Condition/1', 'system/Condition.rs')).text, '<Condition/>')
+      assert.equal((await host.send('GET /Condition', 'system/*.cruds')).text, '<Condition/>')
+      assert.equal((await host.send('HEAD /Condition/1', 'system/Condition.rs')).status, 200)
+    })
+
+    it('refuses HEAD if the response would have to be checked', async () => {
+      host.respondWith(makeCondition('1'))
+      assert.deepEqual([(await host.send('HEAD /Condition/1')).status, host.requests], [403, 0])
+    })
+  })
+
+describe('holdAnswer', () => {
+  it('refuses if the check itself fails', async () => {
+    const server = createServer((_request, response) => {
+      holdResponse(response, () => {
+        throw new Error('broken')
+      })
+      response.end('secret')
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    const told = await fetch(`http://127.0.0.1:${port}/`)
+    assert.equal(told.status, 500)
+    assert.match(await told.text(), /could not be checked, so it was refused/)
+    server.close()
+  })
+})

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { PORTAL_CLIENT } from '../../smart/index.ts'
+import { fhirBaseUrl } from '../testing/test-issuer.ts'
+import { readTrustedGrant, type TrustedIssuer } from './trusted-issuer.ts'
+
+const trusted: TrustedIssuer = { issuer: 'http://other.test', jwksUrl: 'http://other.test/jwks' }
+const grantOf = (claims: Readonly<Record<string, unknown>>, more: Partial<TrustedIssuer> = {}) =>
+  readTrustedGrant(claims, { ...trusted, ...more }, fhirBaseUrl)
+
+describe('foreignGrantOf', () => {
+  it('reads the claims by their SMART names by default', () => {
+    const claims = { scope: 'patient/*.rs', patient: 'Patient/1', fhirUser: 'Practitioner/2' }
+    const { scopes, ...grant } = grantOf({ ...claims, client_id: 'app', sub: 's' })
+    assert.deepEqual(grant, {
+      patient: '1',
+      fhirUser: { type: 'Practitioner', id: '2' },
+      subject: 's',
+      issuer: 'http://other.test',
+      clientId: 'app',
+    })
+    assert.equal(scopes[0]?.text, 'patient/*.rs')
+    assert.equal('clientId' in grantOf(claims), false)
+    assert.equal('clientId' in grantOf({ ...claims, client_id: PORTAL_CLIENT }), false)
+  })
+
+  it('reads nested claims, and claims whose names are URLs', () => {
+    const names = { patientClaim: 'https://a.test/p', fhirUserClaim: 'ext.user', scopeClaim: 'ext.in.scope' }
+    const ext = { user: 'Practitioner/2', in: { scope: ['user/*.rs'] } }
+    const grant = grantOf({ 'https://a.test/p': '1', ext }, names)
+    assert.deepEqual([grant.patient, grant.fhirUser?.id, grant.scopes[0]?.text], ['1', '2', 'user/*.rs'])
+  })
+
+  it('finds nothing if there is no such claim', () => {
+    for (const [patientClaim, claims] of [
+      ['ext.patient', {}],
+      ['ext.patient', { ext: null }],
+      ['ext.patient', { ext: 5 }],
+      ['ext.0', { ext: 'abc' }],
+      ['ext.constructor.name', { ext: {} }],
+      ['ext.in.patient', { ext: { in: null } }],
+    ] as const)
+      assert.equal('patient' in grantOf(claims, { patientClaim }), false, patientClaim)
+  })
+})
