@@ -141,7 +141,7 @@ describe('away', () => {
     await inApp(app.page)
     await stack.fhir.close()
     await portal.page.goto(`${stack.settings.issuerUrl}/portal`)
-    assert.equal(await refusalOn(portal.page), 'Patient records cannot be reached')
+    assert.equal(await refusalOn(portal.page), 'Patient records are unavailable')
     await portal.page.getByText('downtime procedure').waitFor()
     await inspectOnEveryScreen(portal.page, 'portal-away')
     await app.page.reload()

@@ -193,7 +193,7 @@ describe('consent and /manage', () => {
     await page.getByRole('link', { name: 'Remove Helio Trends' }).click()
     await inspectOnEveryScreen(page, 'manage-remove')
     await page.getByRole('button', { name: 'Remove access' }).click()
-    await page.getByText('Helio Trends can no longer reach any record').waitFor()
+    await page.getByText('Helio Trends can no longer access any record').waitFor()
     await assertRefusedSoon(tokens)
     assert.deepEqual(faults, [])
   })

@@ -94,7 +94,7 @@ describe('explain with a policy', () => {
   })
 
   it('explains that the policy limits a scope', () => {
-    assert.match(ask('GET /Group/1', 'user/*.rs').hint ?? '', /gives Practitioner\/kim nothing of Group/)
+    assert.match(ask('GET /Group/1', 'user/*.rs').hint ?? '', /gives Practitioner\/kim no access to Group/)
     const filtered = ask('GET /Condition/1', 'user/Condition.rs?no-such=x')
     assert.match(filtered.hint ?? '', /scope without a filter/)
   })

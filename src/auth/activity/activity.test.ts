@@ -108,7 +108,7 @@ describe('GET /activity, elsewhere than on loopback', () => {
     await visitor.login()
     const { statusCode, body } = await visitor.get('/activity')
     assert.equal(statusCode, 403)
-    assert.match(body, /not shown to you/)
+    assert.match(body, /You may not see the activity/)
     assert.doesNotMatch((await visitor.get('/portal')).body, /href="\/activity"/)
   })
 })

@@ -98,7 +98,7 @@ async function endRequest(
 export async function loadState(
   reply: FastifyReply,
   context: AuthContext,
-  { request, approvedScopes: ticked }: RequestInProgress,
+  { request, approvedScopes }: RequestInProgress,
 ): Promise<AuthorizationState | Refusal> {
   const client = await findClient(context.store, request.clientId)
   if (!client || !isRegisteredRedirectUri(client, request.redirectUri))
@@ -111,7 +111,7 @@ export async function loadState(
     launch,
     login: await findCurrentLogin(context, reply.request),
     picker: launch ? 'nothing' : choosePicker(context.settings, client, request.scope),
-    consented: ticked !== undefined,
+    consented: approvedScopes !== undefined,
   }
 }
 

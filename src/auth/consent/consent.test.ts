@@ -102,10 +102,10 @@ describe('/oauth2/consent', () => {
     const more = await about(
       `${scope} patient/Condition.rs patient/Immunization.rs system/Goal.rs offline_access`,
     )
-    assert.match(more, /not registered for that\s+Conditions, vaccinations\s/)
+    assert.match(more, /Requested but not registered for\s+Conditions, vaccinations\s/)
     assert.match(more, /Not requested\s+Medicines prescribed, allergies, procedures/)
     const all = await about('launch openid patient/*.rs')
-    assert.match(all, /not registered for that\s+Everything else in the record\s/)
+    assert.match(all, /Requested but not registered for\s+Everything else in the record\s/)
     assert.doesNotMatch(all, /Not requested/)
     assert.doesNotMatch(await about(scope), /not registered/)
   })

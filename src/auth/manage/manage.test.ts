@@ -87,7 +87,7 @@ eachDatabase((_name, open) => {
       const page = await visitor.get(response.headers.location ?? '')
       assert.match(
         page.body,
-        /role="status"[\s\S]*Access removed[\s\S]*Helio &lt;Trends&gt; can no longer reach any record/,
+        /role="status"[\s\S]*Access removed[\s\S]*Helio &lt;Trends&gt; can no longer access any record/,
       )
       const refresh = (token: string) => house.refresh(token, { client_id: 'helio' })
       assert.equal((await refresh(mine.refresh_token)).json().error, 'invalid_grant')

@@ -173,7 +173,7 @@ describe('/oauth2/pick', () => {
     assert.match(page.body, /The app at <b>chart\.example<\/b> will have access to this record only/)
     const wider = await picker(house, visitor, 'launch/patient patient/Patient.rs user/Condition.rs')
     assert.doesNotMatch(wider.page.body, /no other/)
-    assert.match(wider.page.body, /also asks for records of every patient you may see/)
+    assert.match(wider.page.body, /also requests access to every patient you may see/)
   })
 
   it('searches by name', async () => {
@@ -191,7 +191,7 @@ describe('/oauth2/pick', () => {
     const { send } = await picker(house, visitor)
     const again = await send({})
     assert.equal(again.statusCode, 400)
-    assert.match(again.body, /No patient was chosen/)
+    assert.match(again.body, /No patient selected/)
   })
 
   it('refuses a patient or encounter that is not there', async () => {

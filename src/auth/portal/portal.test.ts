@@ -320,10 +320,10 @@ describe('GET /portal', () => {
     it('says since when', async () => {
       house.fhir.fail('no-answer')
       const first = await visitor.get('/portal')
-      const since = /has not answered since (\d\d:\d\d)/.exec(first.body)?.[1]
+      const since = /has been unreachable since (\d\d:\d\d)/.exec(first.body)?.[1]
       house.time.now += 7 * 60_000
       const later = await visitor.get('/portal')
-      assert.ok(since && later.body.includes(`has not answered since ${since}`))
+      assert.ok(since && later.body.includes(`has been unreachable since ${since}`))
       house.fhir.fail(undefined)
     })
   })

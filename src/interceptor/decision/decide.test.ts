@@ -367,21 +367,21 @@ describe('decide', () => {
 
   it('explains what would permit the request, from the token and the request alone', () => {
     const HINTS: [line: string, context: Context, hint: RegExp][] = [
-      ['GET /Condition/1', { scope: 'patient/*.rs' }, /names no patient/],
-      ['GET /Condition/1', { scope: 'user/*.rs', patient: '1' }, /names no fhirUser/],
+      ['GET /Condition/1', { scope: 'patient/*.rs' }, /has no patient claim/],
+      ['GET /Condition/1', { scope: 'user/*.rs', patient: '1' }, /has no fhirUser claim/],
       ['GET /Patient/2', one('patient/*.rs'), /only the patient of the token/],
       [
         'PUT /Practitioner/1',
         one('patient/*.cruds'),
         /can read Practitioner, which is shared, but never write/,
       ],
-      ['DELETE /Group/1', one('patient/*.cruds'), /No patient\/ scope reaches Group/],
-      ['GET /Group/1', one('patient/*.cruds'), /No patient\/ scope reaches Group/],
+      ['DELETE /Group/1', one('patient/*.cruds'), /No patient\/ scope covers Group/],
+      ['GET /Group/1', one('patient/*.cruds'), /No patient\/ scope covers Group/],
       ['GET /Observation', one('patient/Observation.rs?foo=1'), /its filter cannot be evaluated/],
       [
         'GET /Observation/1',
         { scope: 'patient/*.rs user/*.rs' },
-        /scope without a filter, or of a wider context/,
+        /scope without a filter, or with a wider context/,
       ],
       [
         'GET /Observation/1',
