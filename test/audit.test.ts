@@ -139,7 +139,7 @@ describe('/activity', () => {
     const { page } = await open({ javaScriptEnabled: false })
     await signIn(page, stack)
     await page.goto(`${stack.settings.issuerUrl}/activity?app=nobody`)
-    await page.getByRole('heading', { name: 'No such request' }).waitFor()
+    await page.getByRole('heading', { name: 'No matching requests' }).waitFor()
     await page.getByRole('link', { name: 'Show all', exact: true }).click()
     await fhir('Patient/by-refresh')
     assert.equal(await page.getByText('by-refresh').count(), 0)

@@ -203,7 +203,7 @@ describe('the launch', () => {
     await page.getByLabel('Username').fill('clinician')
     await page.getByLabel('Password').fill('wrong')
     await page.getByRole('button', { name: 'Sign in' }).click()
-    await page.getByRole('alert').getByText('The username or password is not right.').waitFor()
+    await page.getByRole('alert').getByText('The username or password is incorrect.').waitFor()
     await inspectOnEveryScreen(page, 'login-wrong')
   })
 

@@ -242,10 +242,10 @@ describe('the portal with several apps', () => {
     await page.getByText('More options').click()
     await inspectOnEveryScreen(page, 'portal-more')
     await page.getByLabel('No encounter').check()
-    await page.getByLabel('The record system shows it').check()
+    await page.getByLabel('The EHR shows it').check()
     await page.getByLabel('More records in context').fill('Patient/x')
     await page.getByRole('button', { name: /^Launch/ }).click()
-    await page.getByRole('heading', { level: 1, name: 'These options cannot be used' }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'Invalid options' }).waitFor()
     assert.deepEqual(
       faults.filter(fault => !fault.includes('status of 400')),
       [],
