@@ -27,7 +27,7 @@ interface Vector {
   readonly request: Pick<Question, 'method' | 'url' | 'body'>
   readonly scope: string | readonly string[]
   readonly context: Pick<Question, 'patient' | 'fhirUser'>
-  readonly settings: Pick<Question, 'searchPermission' | 'contexts'>
+  readonly settings: { readonly searchLetter: Question['searchPermission'] } & Pick<Question, 'contexts'>
   readonly expected: {
     readonly status: number
     readonly allowed?: boolean
@@ -45,14 +45,18 @@ const decisionFiles = globSync('*.json', { cwd: FOLDER }).filter(
   name => !['with-data.json', 'tokens.json', 'flows.json'].includes(name),
 )
 const decisions = decisionFiles.flatMap(name => read<{ vectors: readonly Vector[] }>(name).vectors)
+const policyOf = ({ settings: { searchLetter, contexts } }: Vector) => ({
+  searchPermission: searchLetter,
+  contexts,
+})
 const nameOf = ({ id, why, request }: Vector) => `${id}: ${request.method} ${request.url}: ${why}`
 
 describe('vectors, by the core', () => {
   for (const name of decisionFiles)
     it(`agrees with ${name}`, () => {
       for (const vector of read<{ vectors: readonly Vector[] }>(name).vectors) {
-        const { request, scope, context, settings, expected } = vector
-        const told = explain({ ...request, scope, ...context, ...settings }, fhirBaseUrl)
+        const { request, scope, context, expected } = vector
+        const told = explain({ ...request, scope, ...context, ...policyOf(vector) }, fhirBaseUrl)
         const compared = Object.fromEntries(
           Object.keys(expected).map(key => [key, told[key as keyof typeof told]]),
         )
@@ -75,8 +79,8 @@ describe('vectors, over HTTP', () => {
 
   it('refuses what the core refuses, with the same status and words, and nothing else for its scope', async () => {
     for (const vector of decisions.filter(it => isForHttp(it) && !it.id.startsWith('paths-'))) {
-      const { request, scope, context, settings, expected } = vector
-      const server = await serverFor(settings)
+      const { request, scope, context, expected } = vector
+      const server = await serverFor(policyOf(vector))
       const told = await server.ask(
         `${request.method} ${request.url}`,
         askingOf(scope, context),
