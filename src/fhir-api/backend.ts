@@ -1,13 +1,13 @@
 import type { AuditRecord, Finished } from '../audit/index.ts'
-import type { Resource } from '../fhir/index.ts'
+import type { EverythingType, HistoryQuery, Resource } from '../fhir/index.ts'
 import type { Panel, PanelMembership } from '../smart/index.ts'
 import type { AccessCache } from './access/access-cache.ts'
 import type { Context } from './context.ts'
 import type { Failure } from './failure.ts'
 import type { Cursor, Pages } from './paging/pages.ts'
-import type { FhirRequest } from './request.ts'
+import type { FhirRequest, History, Operation, Search } from './request.ts'
 import type { FhirResponse } from './response.ts'
-import type { SearchEntry } from './search-page.ts'
+import type { HistoryPage, SearchEntry, SearchPage } from './search-page.ts'
 import type { StoredVersion } from './stored-version.ts'
 
 /** SQLite returns at once, an upstream server later. */
@@ -37,6 +37,25 @@ export interface BackendSession {
   readLast?(type: string, id: string): Awaitable<Resource | undefined | Failure>
   /** The response of another server as it is, where nothing in it has to be inspected; undefined where it has to be. */
   passThrough?(request: FhirRequest, cursor?: Cursor): Awaitable<FhirResponse | Failure | undefined>
+  /** A page of a search, within the access of the request. */
+  search(request: FhirRequest<Search>, cursor?: Cursor): Awaitable<SearchPage | Failure>
+  /** All matches of a search; `too-many` where there are more than the limit. */
+  collect(
+    request: FhirRequest<Search>,
+    limit: CollectLimit,
+  ): Awaitable<readonly SearchEntry[] | 'too-many' | Failure>
+  /** A page of a history, within the access of the request. */
+  history(
+    request: FhirRequest<History>,
+    query: HistoryQuery,
+    cursor?: Cursor,
+  ): Awaitable<HistoryPage | Failure>
+  /** A page of `$everything` of a resource that the caller may read. */
+  everything(
+    request: FhirRequest<Operation>,
+    of: EverythingTarget,
+    cursor?: Cursor,
+  ): Awaitable<SearchPage | Failure>
   /** DocumentReferences within the caller's access that name a Binary; none where they cannot be found. */
   findDocuments(binaryId: string): Awaitable<readonly SearchEntry[]>
   /** Which of these patients are on the panels. */
@@ -50,6 +69,18 @@ export interface BackendSession {
    * `recorded` says whether it did: the caller records what changed nothing.
    */
   performRecorded?(context: Context, request: FhirRequest, audited: Audited): Promise<PerformedChange>
+}
+
+export interface CollectLimit {
+  readonly matches: number
+  readonly characters: number
+}
+
+export interface EverythingTarget {
+  readonly type: EverythingType
+  readonly id: string
+  /** The types that `_type` names; all where there are none. */
+  readonly types: readonly string[]
 }
 
 export interface Audited {

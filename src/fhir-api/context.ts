@@ -1,10 +1,9 @@
-import type { Interaction } from '../fhir/index.ts'
 import type { VersionAccess } from '../smart/index.ts'
 import type { AccessCache } from './access/access-cache.ts'
 import type { BackendSession, FhirBackend } from './backend.ts'
 import type { Failure } from './failure.ts'
 import type { Pages } from './paging/pages.ts'
-import type { FhirRequest } from './request.ts'
+import type { FhirRequest, InteractionOf, Kind } from './request.ts'
 import type { FhirResponse } from './response.ts'
 
 /** What the handlers of a request work with. */
@@ -25,8 +24,6 @@ export interface Context {
   readonly handle: (context: Context, request: FhirRequest) => Promise<FhirResponse | Failure>
 }
 
-export type Kind = Interaction['kind']
-export type InteractionOf<K extends Kind> = Extract<Interaction, { readonly kind: K }>
 export type Handler<K extends Kind> = (
   context: Context,
   request: FhirRequest<InteractionOf<K>>,

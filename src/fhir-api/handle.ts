@@ -1,19 +1,32 @@
 import { fail } from '../fhir/index.ts'
 import { findExcludedType } from './access/excluded-types.ts'
-import type { Context, Handler, InteractionOf, Kind } from './context.ts'
+import type { Context } from './context.ts'
 import type { Failure } from './failure.ts'
 import { capabilities, smartConfiguration } from './interactions/conformance.ts'
+import { history } from './interactions/history.ts'
 import { operation } from './interactions/operation.ts'
 import { read, vread } from './interactions/read.ts'
-import type { FhirRequest } from './request.ts'
+import { search } from './interactions/search.ts'
+import type { FhirRequest, InteractionOf, Kind } from './request.ts'
 import type { FhirResponse } from './response.ts'
 
 /** FHIR's interactions and their handlers. The backend performs the others. */
-const HANDLERS: { readonly [K in Kind]?: Handler<K> } = {
+const HANDLERS: {
+  readonly [K in Kind]?: (
+    context: Context,
+    request: FhirRequest<InteractionOf<K>>,
+  ) => Promise<FhirResponse | Failure>
+} = {
   capabilities,
   'smart-configuration': smartConfiguration,
   read,
   vread,
+  'history-instance': history,
+  'history-type': history,
+  'history-system': history,
+  'search-type': search,
+  'search-system': search,
+  'search-compartment': search,
   operation,
 }
 
@@ -25,6 +38,6 @@ export async function handle<K extends Kind>(
   const { excludedTypes } = context
   const excluded = excludedTypes && findExcludedType(request.interaction, excludedTypes)
   if (excluded !== undefined) return fail({ problem: 'kept-elsewhere', type: excluded })
-  const handler: Handler<K> | undefined = HANDLERS[request.interaction.kind as K]
+  const handler = HANDLERS[request.interaction.kind as K]
   return handler ? handler(context, request) : context.session.perform(context, request)
 }

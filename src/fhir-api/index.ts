@@ -8,19 +8,30 @@ export { type AccessCheck, createAccessCheck, findWrittenPatients } from './acce
 export { findThroughDocument } from './access/binaries.ts'
 export { findExcludedType } from './access/excluded-types.ts'
 export { findHidden, findResource, lookUp, toVisible, type Unseen } from './access/find-resource.ts'
-export type { Audited, Awaitable, BackendSession, FhirBackend, PerformedChange } from './backend.ts'
+export type {
+  Audited,
+  Awaitable,
+  BackendSession,
+  CollectLimit,
+  EverythingTarget,
+  FhirBackend,
+  PerformedChange,
+} from './backend.ts'
 export { describeFailedEntry } from './bundle/failed-entry.ts'
 export { createTurns } from './bundle/turns.ts'
 export { type BundleParts, buildUrl, bundleJson, entryJson, type Link } from './bundle-json.ts'
-export type { Context, Handler, InteractionOf, Kind } from './context.ts'
+export type { Context, Handler } from './context.ts'
 export { type Failure, isFailure, toResponse } from './failure.ts'
 export { handle } from './handle.ts'
 export { createFhirApi, evaluateLate, type FhirApiOptions } from './http/create-fhir-api.ts'
+export { addPostedParams, findNamedTypes } from './interactions/everything.ts'
+export { respondWithHistory } from './interactions/history.ts'
+export { respondWithPage, searchFor } from './interactions/search.ts'
 export { type Cursors, createLinks, type Relation } from './paging/links.ts'
 export { type Cursor, createPages, type Pages } from './paging/pages.ts'
 export { type Paged, resumePage } from './paging/resume-page.ts'
 export { getPath } from './path.ts'
-export type { FhirRequest } from './request.ts'
+export type { FhirRequest, History, InteractionOf, Kind, Operation, Search } from './request.ts'
 export type { FhirResponse, ResponseVersion } from './response.ts'
-export type { SearchEntry } from './search-page.ts'
+export type { HistoryEntry, HistoryPage, SearchEntry, SearchPage } from './search-page.ts'
 export type { StoredVersion } from './stored-version.ts'

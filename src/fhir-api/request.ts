@@ -1,6 +1,12 @@
 import type { Interaction, Preconditions, Preferences } from '../fhir/index.ts'
 import type { Access, Authenticated } from '../smart/index.ts'
 
+export type Kind = Interaction['kind']
+export type InteractionOf<K extends Kind> = Extract<Interaction, { readonly kind: K }>
+export type Search = InteractionOf<'search-type' | 'search-system' | 'search-compartment'>
+export type History = InteractionOf<'history-instance' | 'history-type' | 'history-system'>
+export type Operation = InteractionOf<'operation'>
+
 /** An allowed and parsed request: one that came over HTTP, or an entry of a Bundle. */
 export interface FhirRequest<I extends Interaction = Interaction> {
   readonly interaction: I

@@ -1,4 +1,5 @@
-import type { Resource } from '../fhir/index.ts'
+import type { Params, Resource, Shape } from '../fhir/index.ts'
+import type { Cursors } from './paging/links.ts'
 
 /** A resource that a search found. */
 export interface SearchEntry {
@@ -10,4 +11,39 @@ export interface SearchEntry {
   readonly order: number
   /** The content without the exact digits of its decimals. */
   parse(): Resource
+}
+
+/** A page of a search. Everything in it is within the access of the request. */
+export interface SearchPage {
+  readonly matches: readonly SearchEntry[]
+  readonly includes: readonly SearchEntry[]
+  /** The parameters that were understood, for the self link (R4 search.html#conformance). */
+  readonly used: Params
+  readonly shape: Shape
+  /** Where it was requested, is known already, or is cheap to count. */
+  readonly total: number | undefined
+  /** Where there are other pages. */
+  readonly cursors: Cursors
+}
+
+/** A version in a history. */
+export interface HistoryEntry {
+  readonly type: string
+  readonly id: string
+  /** JSON as stored; undefined for a deletion. */
+  readonly text: string | undefined
+  readonly method: string
+  /** `201 Created` */
+  readonly status: string
+  readonly etag: string | undefined
+  readonly lastModified: string | undefined
+}
+
+/** A page of a history, the newest version first. Everything in it is within the access of the request. */
+export interface HistoryPage {
+  readonly versions: readonly HistoryEntry[]
+  readonly total: number | undefined
+  readonly cursors: Cursors
+  /** Whether no version at all is within the access, where the backend knows; otherwise the current version tells. */
+  readonly isNothing?: boolean
 }

@@ -20,3 +20,8 @@ export function versionOf(stored: Pick<Stored, 'version' | 'updated'>): Response
 export function currentVersion(stored: Stored): CurrentVersion | undefined {
   return stored.deleted ? undefined : { etag: etagOf(stored), modified: stored.updated }
 }
+
+/** A response that is made here is never a stream. */
+export function toAnswer(response: FhirResponse): Answer {
+  return { ...response, body: typeof response.body === 'string' ? response.body : undefined }
+}

@@ -4,7 +4,7 @@ import type { Call, Context } from './call.ts'
 import { capabilities, smartConfiguration } from './interactions/conformance.ts'
 import { create } from './interactions/create.ts'
 import { remove, removeConditional } from './interactions/delete.ts'
-import { historyOfInstance, historyOfSystem, historyOfType } from './interactions/history.ts'
+import { history } from './interactions/history.ts'
 import { operation } from './interactions/operation.ts'
 import { patch, patchConditional } from './interactions/patch.ts'
 import { read, vread } from './interactions/read.ts'
@@ -25,9 +25,9 @@ const HANDLERS: {
   'smart-configuration': smartConfiguration,
   read,
   vread,
-  'history-instance': historyOfInstance,
-  'history-type': historyOfType,
-  'history-system': historyOfSystem,
+  'history-instance': history,
+  'history-type': history,
+  'history-system': history,
   'search-type': search,
   'search-system': search,
   'search-compartment': search,

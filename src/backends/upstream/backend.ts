@@ -8,6 +8,11 @@ import { lastVersion } from './judge/find.ts'
 import { KEPT_ELSEWHERE } from './judge/kept-elsewhere.ts'
 import { passRequest } from './pass-request.ts'
 import { readVersion } from './read-version.ts'
+import { collectEntries } from './search/collect.ts'
+import { findEverything } from './search/find-everything.ts'
+import { findHistory } from './search/find-history.ts'
+import { findPage } from './search/find-page.ts'
+import { parseCursor } from './search/turn-page.ts'
 import { allowanceFor, onBehalfOf, withAllowance } from './upstream/allowance.ts'
 
 // They send few requests to the upstream, and come by the thousand.
@@ -39,7 +44,11 @@ function createSession(context: Context, request: FhirRequest): BackendSession {
     readLast: (type, id) => lastVersion(context, request, type, id),
     findDocuments: binaryId => findDocuments(context, request, binaryId),
     panelMembers: (panels, patients) => context.rosterOf(context, request, panels, patients),
-    passThrough: it => passRequest(context, it),
+    passThrough: (it, cursor) => passRequest(context, it, cursor),
+    search: (it, cursor) => findPage(context, it, parseCursor(cursor)),
+    collect: (it, limit) => collectEntries(context, it, limit),
+    history: (it, query, cursor) => findHistory(context, it, query, parseCursor(cursor)),
+    everything: (it, of, cursor) => findEverything(context, it, of, parseCursor(cursor)),
     perform: (api, it) => perform({ ...context, handle: (_context, entry) => api.handle(api, entry) }, it),
   }
 }

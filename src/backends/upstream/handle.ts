@@ -3,10 +3,8 @@ import type { Call, Context, InteractionOf, Kind } from './call.ts'
 import { bundle } from './interactions/bundle.ts'
 import { create } from './interactions/create.ts'
 import { remove, removeConditional } from './interactions/delete.ts'
-import { historyOfInstance, historyOfSystem, historyOfType } from './interactions/history.ts'
 import { operation } from './interactions/operation.ts'
 import { patch, patchConditional } from './interactions/patch.ts'
-import { search } from './interactions/search.ts'
 import { update, updateConditional } from './interactions/update.ts'
 import type { Problem } from './problem.ts'
 
@@ -14,12 +12,6 @@ import type { Problem } from './problem.ts'
 const HANDLERS: {
   readonly [K in Kind]?: (context: Context, call: Call<InteractionOf<K>>) => Promise<Answer | Problem>
 } = {
-  'history-instance': historyOfInstance,
-  'history-type': historyOfType,
-  'history-system': historyOfSystem,
-  'search-type': search,
-  'search-system': search,
-  'search-compartment': search,
   create,
   update,
   'update-conditional': updateConditional,

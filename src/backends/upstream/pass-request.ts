@@ -1,22 +1,43 @@
-import type { Failure, FhirRequest, FhirResponse, InteractionOf } from '../../fhir-api/index.ts'
+import type {
+  Cursor,
+  Failure,
+  FhirRequest,
+  FhirResponse,
+  History,
+  InteractionOf,
+  Search,
+} from '../../fhir-api/index.ts'
 import type { Context } from './call.ts'
 import { seesAll } from './judge/sees-all.ts'
+import type { Spot } from './search/fetch-page.ts'
+import { plain } from './search/find-page.ts'
+import { linkSealing } from './search/links.ts'
+import { parseCursor } from './search/turn-page.ts'
 import { passThrough } from './upstream/pass-through.ts'
-import { headersFor, pathOf, queryOf } from './upstream/request-of.ts'
+import { getting, headersFor, pathOf, queryOf, searching } from './upstream/request-of.ts'
 
 /** Passes a request through where the caller may see everything; undefined where the response has to be inspected. */
 export function passRequest(
   context: Context,
   request: FhirRequest,
+  cursor?: Cursor,
 ): Promise<FhirResponse | Failure> | undefined {
   const { interaction, access, preferences } = request
+  if (!seesAll(access)) return undefined
   switch (interaction.kind) {
     case 'read':
     case 'vread':
       // The content of a Binary is taken out of the resource.
-      return seesAll(access) && !preferences.content
-        ? passRead(context, { ...request, interaction })
-        : undefined
+      return preferences.content ? undefined : passRead(context, { ...request, interaction })
+    case 'history-instance':
+    case 'history-type':
+      return passHistory(context, { ...request, interaction }, parseCursor(cursor))
+    case 'search-type':
+    case 'search-compartment':
+      return bringsOtherTypes(interaction)
+        ? undefined
+        : passSearch(context, { ...request, interaction }, parseCursor(cursor))
+    // Over all types the response may contain types that are never taken from the upstream.
     default:
       return undefined
   }
@@ -27,8 +48,7 @@ function passRead(
   request: FhirRequest<InteractionOf<'read' | 'vread'>>,
 ): Promise<FhirResponse | Failure> {
   const { ifNoneMatch, ifModifiedSince } = request.preconditions
-  const params = request.interaction.params.filter(([name]) => name !== '_format' && name !== '_pretty')
-  const query = queryOf(params, context.addresses)
+  const query = queryOf(plain(request.interaction.params), context.addresses)
   const path = pathOf(request.interaction)
   return passThrough(context, request, {
     method: 'GET',
@@ -39,4 +59,43 @@ function passRead(
       ...(ifModifiedSince !== undefined && { 'if-modified-since': ifModifiedSince }),
     },
   })
+}
+
+function passHistory(
+  context: Context,
+  request: FhirRequest<History>,
+  spot: Spot | undefined,
+): Promise<FhirResponse | Failure> {
+  const { params } = request.interaction
+  const path = pathOf(request.interaction)
+  const query = queryOf(plain(params), context.addresses)
+  const first = query === '' ? path : `${path}?${query}`
+  return passThrough(
+    context,
+    request,
+    getting(request, spot?.link ?? first),
+    linkSealing(context, request, path, params),
+  )
+}
+
+function passSearch(
+  context: Context,
+  request: FhirRequest<Search>,
+  spot: Spot | undefined,
+): Promise<FhirResponse | Failure> {
+  const { interaction } = request
+  const path = pathOf(interaction)
+  const params = plain(interaction.params)
+  const sent = spot
+    ? getting(request, spot.link)
+    : searching(request, path, params, interaction.posted === true, context.addresses)
+  return passThrough(context, request, sent, linkSealing(context, request, path, params))
+}
+
+/** Whether a search may bring types that are never taken from the upstream: of a whole compartment, or by an include of anything. */
+function bringsOtherTypes(interaction: InteractionOf<'search-type' | 'search-compartment'>): boolean {
+  return (
+    interaction.type === '*' ||
+    interaction.params.some(([name, value]) => /^_(?:rev)?include/.test(name) && value.includes('*'))
+  )
 }

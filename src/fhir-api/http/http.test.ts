@@ -91,13 +91,12 @@ async function open(setting: Setting = {}): Promise<Scene> {
       forRequest(request) {
         asked.push(request)
         return {
-          read: () => {
-            throw new Error('Not read here')
-          },
+          read: notHere,
           passThrough(it) {
             events.push('performed')
             return perform(it)
           },
+          ...{ search: notHere, collect: notHere, history: notHere, everything: notHere },
           findDocuments: () => [],
           panelMembers: () => ({ includes: () => false }),
           perform(_context, it) {
@@ -125,6 +124,10 @@ async function open(setting: Setting = {}): Promise<Scene> {
     return `${events.join(', ')}; ${reply.statusCode}`
   }
   return { app, events, asked, finished, ask }
+}
+
+function notHere(): never {
+  throw new Error('Not expected here')
 }
 
 async function answer(): Promise<FhirResponse> {

@@ -1,8 +1,13 @@
 import type { Handler } from '../context.ts'
+import { everythingOf } from './everything.ts'
+import { lastN } from './last-n.ts'
 import { validateResource } from './validate.ts'
 
 /** The operations that are performed here, by name and level. */
 const OPERATIONS: Readonly<Record<string, Handler<'operation'>>> = {
+  'Patient/id/$everything': everythingOf('Patient'),
+  'Encounter/id/$everything': everythingOf('Encounter'),
+  'Observation/$lastn': lastN,
   'type/$validate': validateResource,
   'type/id/$validate': validateResource,
 }

@@ -2,7 +2,7 @@ import { fail } from '../../../fhir/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler, InteractionOf } from '../call.ts'
 import type { Problem } from '../problem.ts'
-import { everythingOfEncounter, everythingOfPatient } from './everything.ts'
+import { everythingOf } from './everything.ts'
 import { lastN } from './last-n.ts'
 import { validateResource } from './validate.ts'
 
@@ -11,8 +11,8 @@ type OperationHandler = (context: Context, call: Call<Operation>) => Answer | Pr
 
 /** The operations that are done here, by name and level (contract 5.2: refused unless listed). */
 const OPERATIONS: Readonly<Record<string, OperationHandler>> = {
-  'Patient/id/$everything': everythingOfPatient,
-  'Encounter/id/$everything': everythingOfEncounter,
+  'Patient/id/$everything': everythingOf('Patient'),
+  'Encounter/id/$everything': everythingOf('Encounter'),
   'Observation/$lastn': lastN,
   'type/$validate': validateResource,
   'type/id/$validate': validateResource,

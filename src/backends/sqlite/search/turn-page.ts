@@ -1,4 +1,4 @@
-import { type Cursor, createLinks, type Link, type Paged, resumePage } from '../../../fhir-api/index.ts'
+import { type Cursor, type Paged, resumePage } from '../../../fhir-api/index.ts'
 import type { Call, Context } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import type { SqlValue } from '../repository/database.ts'
@@ -13,9 +13,9 @@ export interface Turned<I extends Paged> {
 export function turnPage<I extends Paged>(
   context: Context,
   call: Call<I>,
-  address: string,
+  path: string,
 ): Turned<I> | Problem {
-  const resumed = resumePage(context, call, address.slice(context.baseUrl.length))
+  const resumed = resumePage(context, call, path)
   if (isProblem(resumed)) return resumed
   return { call: resumed.request, after: parseCursor(resumed.cursor) }
 }
@@ -23,21 +23,4 @@ export function turnPage<I extends Paged>(
 /** Only cursors that were sealed here are opened again. */
 export function parseCursor(cursor: Cursor | undefined): readonly SqlValue[] | undefined {
   return Array.isArray(cursor) ? cursor : undefined
-}
-
-/** The link to what comes after. */
-export function nextLink(
-  context: Context,
-  call: Call<Paged>,
-  address: string,
-  after: readonly SqlValue[],
-): Link {
-  const [, next] = createLinks(
-    context,
-    call,
-    address.slice(context.baseUrl.length),
-    [],
-    new Map([['next', after]]),
-  )
-  return next ?? { relation: 'next', url: address }
 }

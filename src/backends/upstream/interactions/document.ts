@@ -11,6 +11,7 @@ import {
   type Resource,
   resourceTypes,
 } from '../../../fhir/index.ts'
+import { addPostedParams, respondWithPage } from '../../../fhir-api/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { find } from '../judge/find.ts'
@@ -18,11 +19,11 @@ import { checkContent } from '../judge/judge.ts'
 import { spelledOut } from '../membership/spelled-out.ts'
 import type { Problem } from '../problem.ts'
 import { bundleText } from '../search/bundle-text.ts'
+import { fetchRecord, SEEN } from '../search/find-everything.ts'
 import { turnPage } from '../search/turn-page.ts'
 import { declined } from '../upstream/declined.ts'
 import { getting, pathOf, queryOf } from '../upstream/request-of.ts'
 import { resourceIn } from '../upstream/resource-in.ts'
-import { fetchRecord, SEEN, withPosted } from './everything.ts'
 import type { Operation } from './operation.ts'
 
 const SHAPES: ReadonlySet<string> = new Set(['_format', '_pretty'])
@@ -30,7 +31,7 @@ const SHAPES: ReadonlySet<string> = new Set(['_format', '_pretty'])
 /** `Patient/[id]/$summary` and `Composition/[id]/$document`: a document, every resource of it judged by its content. */
 export function documentOf(type: 'Patient' | 'Composition') {
   return async (context: Context, begun: Call<Operation>): Promise<Answer | Problem> => {
-    const call = withPosted(begun)
+    const call = addPostedParams(begun)
     if (isProblem(call)) return call
     const { id = '', name } = call.interaction
     const found = await find(context, call, 'r', type, id)
@@ -115,7 +116,7 @@ const DOCREF: ReadonlySet<string> = new Set(['patient', 'start', 'end', 'type', 
 
 /** `DocumentReference/$docref`, for a patient whose documents the caller may search. */
 export async function docref(context: Context, begun: Call<Operation>): Promise<Answer | Problem> {
-  const asked = withPosted(begun)
+  const asked = addPostedParams(begun)
   if (isProblem(asked)) return asked
   const path = pathOf(asked.interaction)
   const turned = turnPage(context, asked, path)
@@ -128,7 +129,8 @@ export async function docref(context: Context, begun: Call<Operation>): Promise<
   if (patient === undefined)
     return fail({ problem: 'bad-search', code: 'invalid', text: 'Cannot read patient: expected one id' })
   if (!(await mayHaveDocuments(context, call, patient))) return fail({ problem: 'out-of-reach' })
-  return fetchRecord(context, call, path, spot, { count: PAGE_SIZE, sent })
+  const page = await fetchRecord(context, call, spot, { count: PAGE_SIZE, sent })
+  return isProblem(page) ? page : respondWithPage(context, call, path, page)
 }
 
 const PAGE_SIZE = 50

@@ -3,8 +3,6 @@ import type { Answer } from '../answer.ts'
 import type { Call, Context, Handler, InteractionOf } from '../call.ts'
 import type { Problem } from '../problem.ts'
 import { docref, documentOf } from './document.ts'
-import { everythingOf } from './everything.ts'
-import { lastN } from './last-n.ts'
 import { passOperation, passTerminology } from './pass-operation.ts'
 
 export type Operation = InteractionOf<'operation'>
@@ -12,9 +10,6 @@ type OperationHandler = (context: Context, call: Call<Operation>) => Promise<Ans
 
 /** The operations that are judged here, by name and level. */
 const OPERATIONS: Readonly<Record<string, OperationHandler>> = {
-  'Patient/id/$everything': everythingOf('Patient'),
-  'Encounter/id/$everything': everythingOf('Encounter'),
-  'Observation/$lastn': lastN,
   'DocumentReference/$docref': docref,
   'Patient/id/$summary': documentOf('Patient'),
   'Composition/id/$document': documentOf('Composition'),

@@ -1,7 +1,9 @@
 import { isProblem, type Params } from '../../../fhir/index.ts'
+import type { CollectLimit, SearchEntry } from '../../../fhir-api/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
 import { resolveChains } from './chains.ts'
+import { toEntry } from './entry.ts'
 import { everyPage } from './every-page.ts'
 import type { Page, Released } from './fetch-page.ts'
 import { planSearch, type Search } from './plan.ts'
@@ -34,6 +36,21 @@ export async function eachFound(
   const plan = await planSearch(context, resolved)
   if (isProblem(plan)) return plan
   return plan.request ? everyPage(context, call, plan.request, plan.judge, most, take) : 0
+}
+
+/** All that a search finds, for the API. */
+export async function collectEntries(
+  context: Context,
+  call: Call<Search>,
+  { matches }: CollectLimit,
+): Promise<readonly SearchEntry[] | 'too-many' | Problem> {
+  const { interaction } = call
+  const params: Params = [...interaction.params, ['_count', '500']]
+  const found: Released[] = []
+  const search = { ...call, interaction: { ...interaction, params }, isStrict: true } as const
+  const count = await eachFound(context, search, matches, page => found.push(...page.matches))
+  if (typeof count === 'number') return found.map(toEntry)
+  return count.problem === 'too-costly' ? 'too-many' : count
 }
 
 /** A search of one type for the gateway's own use, as the caller would be answered. */

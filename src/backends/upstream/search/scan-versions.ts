@@ -1,4 +1,5 @@
 import { isProblem } from '../../../fhir/index.ts'
+import { type HistoryEntry, isFailure } from '../../../fhir-api/index.ts'
 import type { Permission } from '../../../smart/index.ts'
 import type { Call, Context } from '../call.ts'
 import { checkContent } from '../judge/judge.ts'
@@ -31,7 +32,7 @@ export async function scanVersions(
   call: Call,
   permission: Permission,
   { first, count, from, of }: VersionsAsked,
-): Promise<Gathered<object> | 'nothing' | Problem> {
+): Promise<Gathered<HistoryEntry> | 'nothing' | Problem> {
   const page = await gather(from, count, link =>
     fetchVersions(context, call, permission, link === '' ? first : link, of),
   )
@@ -50,7 +51,7 @@ async function fetchVersions(
   permission: Permission,
   link: string,
   of: VersionsAsked['of'],
-): Promise<Part<object> | Problem> {
+): Promise<Part<HistoryEntry> | Problem> {
   const asked = await askPage(context, call, getting(call, link))
   if (isProblem(asked)) return asked
   if (asked.kind === 'declined' && (asked.answer.status === 404 || asked.answer.status === 410)) {
@@ -62,7 +63,5 @@ async function fetchVersions(
   if (isProblem(links)) return links
   if (asked.kind === 'unjudged') return { items: [], next: links.get('next') }
   const items = await shownVersions(context, call, permission, asked.bundle, asked.text, of)
-  return isProblem(items)
-    ? (items as Problem)
-    : { items: items as readonly object[], next: links.get('next') }
+  return isFailure(items) ? items : { items, next: links.get('next') }
 }

@@ -1,4 +1,5 @@
 import {
+  exactText,
   exactTwin,
   fail,
   isProblem,
@@ -7,6 +8,7 @@ import {
   parseReference,
   type Resource,
 } from '../../../fhir/index.ts'
+import type { HistoryEntry } from '../../../fhir-api/index.ts'
 import type { Permission } from '../../../smart/index.ts'
 import type { Call, Context } from '../call.ts'
 import { lastVersion } from '../judge/find.ts'
@@ -32,7 +34,7 @@ export async function shownVersions(
   bundle: Resource,
   text: string,
   of?: { readonly id: string },
-): Promise<readonly object[] | Problem> {
+): Promise<readonly HistoryEntry[] | Problem> {
   const versions = versionsIn(bundle, exactTwin(bundle, text), context.baseUrl)
   if (!versions) return fail({ problem: 'upstream-broken', why: 'it did not answer a history with a Bundle' })
   const found = await contentsOf(context, call, versions)
@@ -46,7 +48,7 @@ export async function shownVersions(
   })
   // Of one resource, the current version was judged before.
   const shown = of ? within : await currentlyWithin(context, call, permission, within)
-  return isProblem(shown) ? (shown as Problem) : (shown as readonly Version[]).map(it => entryOf(context, it))
+  return isProblem(shown) ? (shown as Problem) : (shown as readonly Version[]).map(toEntry)
 }
 
 /** Of these versions, those whose resource is within the reach in its current version too. */
@@ -135,22 +137,20 @@ function addressIn(baseUrl: string, ...addresses: readonly unknown[]) {
 
 const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE']
 
-function entryOf({ baseUrl }: Context, { type, id, resource, exact, request, response }: Version): object {
-  const method = METHODS.find(it => it === request.method) ?? (resource ? 'PUT' : 'DELETE')
+function toEntry({ type, id, resource, exact, request, response }: Version): HistoryEntry {
   const { status, etag, lastModified } = response
   return {
-    fullUrl: `${baseUrl}/${type}/${id}`,
-    ...(resource && { resource: exact }),
-    request: { method, url: method === 'POST' ? type : `${type}/${id}` },
-    response: {
-      status:
-        typeof status === 'string' && /^\d{3}\b/.test(status)
-          ? status.slice(0, 32)
-          : resource
-            ? '200 OK'
-            : '204 No Content',
-      ...(typeof etag === 'string' && { etag }),
-      ...(typeof lastModified === 'string' && { lastModified }),
-    },
+    type,
+    id,
+    text: resource && exactText(exact),
+    method: METHODS.find(it => it === request.method) ?? (resource ? 'PUT' : 'DELETE'),
+    status:
+      typeof status === 'string' && /^\d{3}\b/.test(status)
+        ? status.slice(0, 32)
+        : resource
+          ? '200 OK'
+          : '204 No Content',
+    etag: typeof etag === 'string' ? etag : undefined,
+    lastModified: typeof lastModified === 'string' ? lastModified : undefined,
   }
 }

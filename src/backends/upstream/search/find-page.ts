@@ -6,47 +6,39 @@ import {
   type Query,
   type Resource,
   type Shape,
-  shapedResource,
 } from '../../../fhir/index.ts'
-import type { Answer } from '../answer.ts'
-import type { Call, Context, Handler } from '../call.ts'
+import type { Search, SearchPage } from '../../../fhir-api/index.ts'
+import type { Call, Context } from '../call.ts'
 import { KEPT_ELSEWHERE } from '../judge/kept-elsewhere.ts'
 import { seesAll } from '../judge/sees-all.ts'
 import { COUNTED } from '../limits.ts'
 import type { Problem } from '../problem.ts'
-import { bundleText } from '../search/bundle-text.ts'
-import { resolveChains } from '../search/chains.ts'
-import { countOf } from '../search/collect.ts'
-import { fetchPage, type Page, type Released } from '../search/fetch-page.ts'
-import { linkSealing, linksOf } from '../search/links.ts'
-import { PAGE } from '../search/pages.ts'
-import { oneType, planSearch, type Search } from '../search/plan.ts'
-import { scan } from '../search/scan.ts'
-import { turnPage } from '../search/turn-page.ts'
-import { passThrough } from '../upstream/pass-through.ts'
 import { getting, pathOf, searching, strictly } from '../upstream/request-of.ts'
+import { resolveChains } from './chains.ts'
+import { countOf } from './collect.ts'
+import { toEntry } from './entry.ts'
+import { fetchPage, type Page, type Spot } from './fetch-page.ts'
+import { planSearch } from './plan.ts'
+import { scan } from './scan.ts'
 
-/** Searches a type, several types, or a compartment. */
-export const search: Handler<Search['kind']> = async (context, asked) => {
-  if (isPassed(asked)) return searchAll(context, asked)
-  const path = pathOf(asked.interaction)
-  const turned = turnPage(context, asked, path)
-  if (isProblem(turned)) return turned
-  const { call, spot } = turned
-  if (spot && isPassed(call)) return searchAll(context, call, spot.link)
-  if (seesAll(call.access)) return searchOverTypes(context, call, path, spot?.link)
+/** A page of a search whose response has to be inspected. */
+export async function findPage(
+  context: Context,
+  call: Call<Search>,
+  spot: Spot | undefined,
+): Promise<SearchPage | Problem> {
+  if (seesAll(call.access)) return searchOverTypes(context, call, spot?.link)
   const resolved = await resolveChains(context, call)
   if (resolved !== 'nothing' && isProblem(resolved)) return resolved as Problem
   const plan = await planSearch(context, resolved === 'nothing' ? call : resolved)
   if (isProblem(plan)) return plan
   const { query } = plan
   const used = usedBy(query, call)
-  const answer = (page: Page, total: number | undefined) =>
-    bundle(context, call, path, used, page, query.shape, total)
-  if (resolved === 'nothing' || !plan.request) return answer(NONE, 0)
+  const toPage = (page: Page, total: number | undefined) => toSearchPage(page, used, query.shape, total)
+  if (resolved === 'nothing' || !plan.request) return toPage(NONE, 0)
   if (query.shape.summary === 'count' || query.count === 0) {
     const count = await countOf(context, counting(call), COUNTED)
-    return typeof count === 'object' ? count : answer(NONE, count)
+    return typeof count === 'object' ? count : toPage(NONE, count)
   }
   // What was begun here goes on here, though the upstream can be told by now.
   const isTheirs = plan.isExact && spot?.link !== '' && spot?.skip === undefined
@@ -62,7 +54,7 @@ export const search: Handler<Search['kind']> = async (context, asked) => {
       : await scan(context, call, { ...plan, request, count: query.count, from: spot })
   if (isProblem(page)) return page
   const total = await totalOf(context, call, query, page)
-  return typeof total === 'object' ? total : answer(page, total)
+  return typeof total === 'object' ? total : toPage(page, total)
 }
 
 const NONE: Page = { matches: [], includes: [], links: new Map(), strays: 0, lost: 0, isWhole: true }
@@ -91,30 +83,19 @@ function counting(call: Call<Search>): Call<Search> {
   return { ...call, interaction: { ...call.interaction, params: [...params, ['_count', '500']] } }
 }
 
-function bundle(
-  context: Context,
-  call: Call<Search>,
-  path: string,
-  used: Query['used'],
+function toSearchPage(
   { matches, includes, links }: Page,
+  used: Params,
   shape: Shape,
   total: number | undefined,
-): Answer {
-  const entryOf = (mode: 'match' | 'include') => (released: Released) => ({
-    fullUrl: `${context.baseUrl}/${released.resource.resourceType}/${released.resource.id}`,
-    resource: shapedResource(released.exact, shape),
-    search: { mode },
-  })
-  const { params } = call.interaction
+): SearchPage {
   return {
-    status: 200,
-    headers: {},
-    body: bundleText({
-      type: 'searchset',
-      total,
-      link: linksOf(context, call, path, { params, used }, links),
-      entry: [...matches.map(entryOf('match')), ...includes.map(entryOf('include'))],
-    }),
+    matches: matches.map(toEntry),
+    includes: includes.map(toEntry),
+    used,
+    shape,
+    total,
+    cursors: links,
   }
 }
 
@@ -127,30 +108,16 @@ function usedBy(query: Query, { interaction }: Call<Search>): Query['used'] {
 }
 
 /**
- * Whether the answer passes by unseen. Not where it may bring what is never taken from the upstream (contract 5.8):
- * over several types, or by an include of anything.
- */
-function isPassed({ interaction, access }: Call<Search>): boolean {
-  return (
-    oneType(interaction) !== undefined &&
-    seesAll(access) &&
-    !interaction.params.some(
-      ([name, value]) => name === PAGE || (/^_(?:rev)?include/.test(name) && value.includes('*')),
-    )
-  )
-}
-
-/**
  * A search over several types, or a page of the upstream's own making, for a caller who may see everything. What the
  * parameters mean is then the upstream's business.
  */
 async function searchOverTypes(
   context: Context,
   call: Call<Search>,
-  path: string,
   link: string | undefined,
-): Promise<Answer | Problem> {
+): Promise<SearchPage | Problem> {
   const { params, posted } = call.interaction
+  const path = pathOf(call.interaction)
   const request =
     link === undefined
       ? searching(call, path, plain(params), posted === true, context.addresses)
@@ -164,7 +131,7 @@ async function searchOverTypes(
   })
   if (isProblem(page)) return page
   const total = page.isWhole ? page.matches.length : undefined
-  return bundle(context, call, path, plain(params), page, WHOLE, total)
+  return toSearchPage(page, plain(params), WHOLE, total)
 }
 
 function couldBeAsked(resource: Resource, [name, value]: Params[number], baseUrl: string): boolean {
@@ -174,17 +141,6 @@ function couldBeAsked(resource: Resource, [name, value]: Params[number], baseUrl
 
 const WHOLE: Shape = { summary: 'false', elements: [] }
 
-function plain(params: Params): Params {
+export function plain(params: Params): Params {
   return params.filter(([name]) => name !== '_format' && name !== '_pretty')
-}
-
-function searchAll(context: Context, call: Call<Search>, link?: string): Promise<Answer | Problem> {
-  const { interaction } = call
-  const path = pathOf(interaction)
-  const params = plain(interaction.params)
-  const request =
-    link === undefined
-      ? searching(call, path, params, interaction.posted === true, context.addresses)
-      : getting(call, link)
-  return passThrough(context, call, request, linkSealing(context, call, path, params))
 }

@@ -1,0 +1,59 @@
+import {
+  type EverythingType,
+  everythingProblem,
+  type FhirProblem,
+  fail,
+  isProblem,
+  isResourceType,
+  type Params,
+  postedParams,
+} from '../../fhir/index.ts'
+import { findResource } from '../access/find-resource.ts'
+import type { Handler } from '../context.ts'
+import { isFailure } from '../failure.ts'
+import { resumePage } from '../paging/resume-page.ts'
+import { getPath } from '../path.ts'
+import type { FhirRequest, Operation } from '../request.ts'
+import { respondWithPage } from './search.ts'
+
+/** `$everything` of a Patient or an Encounter: what belongs to it and what that refers to, within the access. */
+export function everythingOf(type: EverythingType): Handler<'operation'> {
+  return async (context, begun) => {
+    const first = addPostedParams(begun)
+    if (isFailure(first)) return first
+    const path = getPath(first.interaction)
+    const resumed = resumePage(context, first, path)
+    if (isFailure(resumed)) return resumed
+    const { request, cursor } = resumed
+    const { id = '', params } = request.interaction
+    const found = await findResource(context, request, 'r', type, id)
+    if (isFailure(found)) return found
+    if (found.deleted) return fail({ problem: 'gone', type, id })
+    const problem = everythingProblem(type, params)
+    if (problem) return problem
+    const types = findNamedTypes(params)
+    if (isProblem(types)) return types
+    const page = await context.session.everything(request, { type, id, types }, cursor)
+    return isFailure(page) ? page : respondWithPage(context, request, path, page)
+  }
+}
+
+/** Parameters in the body are like those of the URL: decided, used and repeated in the links of pages. */
+export function addPostedParams(request: FhirRequest<Operation>): FhirRequest<Operation> | FhirProblem {
+  const { interaction, body } = request
+  const posted = postedParams(body)
+  if (isProblem(posted)) return posted
+  return { ...request, interaction: { ...interaction, params: [...interaction.params, ...posted] } }
+}
+
+/** The types that `_type` names. */
+export function findNamedTypes(params: Params): readonly string[] | FhirProblem {
+  const types = params.filter(([name]) => name === '_type').flatMap(([, value]) => value.split(','))
+  return types.every(isResourceType)
+    ? [...new Set(types)]
+    : fail({
+        problem: 'bad-search',
+        code: 'invalid',
+        text: 'Cannot read _type: expected resource types of R4',
+      })
+}

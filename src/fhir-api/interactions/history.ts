@@ -1,0 +1,97 @@
+import { parseHistory } from '../../fhir/index.ts'
+import { failHidden } from '../../smart/index.ts'
+import { explainFailure, findResource } from '../access/find-resource.ts'
+import { bundleJson, entryJson } from '../bundle-json.ts'
+import type { Context, Handler } from '../context.ts'
+import { type Failure, isFailure } from '../failure.ts'
+import { createLinks } from '../paging/links.ts'
+import type { Pages } from '../paging/pages.ts'
+import { resumePage } from '../paging/resume-page.ts'
+import { getPath } from '../path.ts'
+import type { FhirRequest, History } from '../request.ts'
+import type { FhirResponse } from '../response.ts'
+import type { HistoryEntry, HistoryPage } from '../search-page.ts'
+
+/** The history of a resource, a type or the server: the versions that are within the access. */
+export const history: Handler<History['kind']> = async (context, first) => {
+  const { session } = context
+  const path = getPath(first.interaction)
+  const resumed = resumePage(context, first, path)
+  if (isFailure(resumed)) return resumed
+  const { request, cursor } = resumed
+  const passed = session.passThrough && (await session.passThrough(request, cursor))
+  if (passed) return passed
+  const query = parseHistory(request.interaction.params, request.preferences.lenient)
+  if (isFailure(query)) return query
+  const hidden = context.versionAccess === 'current' ? await findHiddenResource(context, request) : undefined
+  if (hidden) return hidden
+  const page = await session.history(request, query, cursor)
+  const unseen = await findUnseen(context, request, page)
+  if (unseen) return unseen
+  if (isFailure(page)) return explainHistoryFailure(context, request, page)
+  return respondWithHistory(context, request, path, query.used, page)
+}
+
+/** Why the current version of the one resource is not shown, if so. It is looked up first, so that the time tells nothing. */
+async function findHiddenResource(
+  context: Context,
+  request: FhirRequest<History>,
+): Promise<Failure | undefined> {
+  const { interaction } = request
+  if (interaction.kind !== 'history-instance') return undefined
+  const current = await findResource(context, request, 'r', interaction.type, interaction.id)
+  return isFailure(current) ? current : undefined
+}
+
+/** Why nothing is revealed of a resource of which no version is visible, not even that its history is long. */
+async function findUnseen(
+  context: Context,
+  request: FhirRequest<History>,
+  page: HistoryPage | Failure,
+): Promise<Failure | undefined> {
+  const { interaction, access } = request
+  if (interaction.kind !== 'history-instance') return undefined
+  if (!isFailure(page) && page.isNothing) return failHidden(access, 'r', interaction.type, interaction.id)
+  const isKnown = isFailure(page) ? context.session.readLast !== undefined : page.isNothing !== undefined
+  const mayBeUnseen = isFailure(page) || page.versions.length === 0
+  return mayBeUnseen && !isKnown ? findHiddenResource(context, request) : undefined
+}
+
+async function explainHistoryFailure(
+  context: Context,
+  request: FhirRequest<History>,
+  failure: Failure,
+): Promise<Failure> {
+  const { interaction, access } = request
+  if (interaction.kind !== 'history-instance') return failure
+  const { type, id } = interaction
+  const explained = await explainFailure(context, request, 'r', type, id, failure)
+  return typeof explained === 'string' ? failHidden(access, 'r', type, id) : explained
+}
+
+export function respondWithHistory(
+  context: { readonly baseUrl: string; readonly pages: Pages },
+  request: FhirRequest<History>,
+  path: string,
+  used: History['params'],
+  { versions, total, cursors }: HistoryPage,
+): FhirResponse {
+  const body = bundleJson({
+    type: 'history',
+    total,
+    links: createLinks(context, request, path, used, cursors),
+    entries: versions.map(it => formatVersion(context.baseUrl, it)),
+  })
+  return { status: 200, body }
+}
+
+/** A version in a history Bundle: its content, and what made it. */
+function formatVersion(baseUrl: string, version: HistoryEntry): string {
+  const { type, id, text, method, status, etag, lastModified } = version
+  return entryJson({
+    fullUrl: `${baseUrl}/${type}/${id}`,
+    resource: text,
+    request: { method, url: method === 'POST' ? type : `${type}/${id}` },
+    response: { status, etag, lastModified },
+  })
+}

@@ -1,0 +1,51 @@
+import { type Params, shaped } from '../../fhir/index.ts'
+import { bundleJson, entryJson } from '../bundle-json.ts'
+import type { Handler } from '../context.ts'
+import { isFailure } from '../failure.ts'
+import { createLinks } from '../paging/links.ts'
+import type { Pages } from '../paging/pages.ts'
+import { type Paged, resumePage } from '../paging/resume-page.ts'
+import { getPath } from '../path.ts'
+import type { FhirRequest, Search } from '../request.ts'
+import type { FhirResponse } from '../response.ts'
+import type { SearchEntry, SearchPage } from '../search-page.ts'
+
+/** Searches a type, several types, or a compartment. */
+export const search: Handler<Search['kind']> = async (context, first) => {
+  const { session } = context
+  const path = getPath(first.interaction)
+  const resumed = resumePage(context, first, path)
+  if (isFailure(resumed)) return resumed
+  const { request, cursor } = resumed
+  const passed = session.passThrough && (await session.passThrough(request, cursor))
+  if (passed) return passed
+  const page = await session.search(request, cursor)
+  return isFailure(page) ? page : respondWithPage(context, request, path, page)
+}
+
+/** The searchset of a page. */
+export function respondWithPage(
+  context: { readonly baseUrl: string; readonly pages: Pages },
+  request: FhirRequest<Paged>,
+  path: string,
+  { matches, includes, used, shape, total, cursors }: SearchPage,
+): FhirResponse {
+  const entries: string[] = []
+  const add = ({ type, id, text }: SearchEntry, mode: 'match' | 'include') =>
+    entries.push(
+      entryJson({
+        fullUrl: `${context.baseUrl}/${type}/${id}`,
+        resource: shaped(text, shape),
+        search: { mode },
+      }),
+    )
+  for (const entry of matches) add(entry, 'match')
+  for (const entry of includes) add(entry, 'include')
+  const links = createLinks(context, request, path, used, cursors)
+  return { status: 200, body: bundleJson({ type: 'searchset', total, links, entries }) }
+}
+
+/** A search of one type on behalf of another interaction. */
+export function searchFor(request: FhirRequest, type: string, params: Params): FhirRequest<Search> {
+  return { ...request, interaction: { kind: 'search-type', type, params } }
+}
