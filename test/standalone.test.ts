@@ -1,5 +1,6 @@
 /** Standalone launch, consent and `/manage` in a real browser, against the three servers: what is chosen is enforced. */
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -68,29 +69,20 @@ function helioApp(app: Express, url: string): void {
   })
 }
 
-/** A page with no server behind it, on `fhirclient`. */
-function slateApp(app: Express, url: string): void {
-  const library = createRequire(import.meta.url).resolve('fhirclient/build/fhir-client.pure.js')
-  const page = (script: string) =>
-    `<!doctype html><title>App</title><pre id="seen"></pre><script src="/fhir-client.js"></script><script>${script}</script>`
-  app.get('/fhir-client.js', (_request, response) => response.sendFile(library))
-  app.get('/start', (_request, response) => {
-    const options = {
-      ...{ iss: stack.settings.fhirBaseUrl, clientId: 'Slate Charts', redirectUri: `${url}/callback` },
-      ...{ scope: 'launch/patient openid fhirUser patient/Patient.rs', pkceMode: 'required' },
-    }
-    response.type('html').send(page(`FHIR.oauth2.authorize(${JSON.stringify(options)})`))
-  })
-  app.get('/callback', (_request, response) => {
-    response.type('html').send(
-      page(`(async () => {
-        const client = await FHIR.oauth2.ready()
-        const patient = await client.patient.read()
-        document.getElementById('seen').textContent = JSON.stringify({
-          family: patient.name[0].family, scope: client.state.tokenResponse.scope })
-      })()`),
-    )
-  })
+/** The app of docs/tutorials/browser-app.md, as it is printed there: two pages with `fhirclient` and no server of its own. */
+function slateApp(app: Express): void {
+  const tutorial = readFileSync(new URL('../docs/tutorials/browser-app.md', import.meta.url), 'utf8')
+  const [launchPage = '', appPage = ''] = [...tutorial.matchAll(/```html\n([\s\S]*?)```/g)].map(
+    ([, html = '']) =>
+      html
+        .replace("'browser-app'", "'Slate Charts'")
+        .replace("'index.html'", "'callback'")
+        .replace('http://localhost:8080/fhir', stack.settings.fhirBaseUrl),
+  )
+  const library = createRequire(import.meta.url).resolve('fhirclient/build/fhir-client.pure.min.js')
+  app.get('/fhir-client.pure.min.js', (_request, response) => response.sendFile(library))
+  app.get('/start', (_request, response) => response.type('html').send(launchPage))
+  app.get('/callback', (_request, response) => response.type('html').send(appPage))
 }
 
 async function chooseJuniper(page: Page): Promise<void> {
@@ -133,14 +125,16 @@ describe('a standalone launch', () => {
     assert.deepEqual(faults, [])
   })
 
-  it('works for fhirclient in the browser', async () => {
+  it('works for the browser app of the tutorial, with fhirclient', async () => {
     const { page, faults } = await open()
     await signIn(page, stack)
     await page.goto(`${browserApp.url}/start`)
     await chooseJuniper(page)
     await page.getByRole('button', { name: 'Allow access' }).click()
-    const seen = JSON.parse((await page.locator('#seen', { hasText: '}' }).textContent()) ?? '')
-    assert.deepEqual(seen, { family: 'Juniper', scope: 'launch/patient openid fhirUser patient/Patient.rs' })
+    await page.getByRole('heading', { name: 'Juniper, Alba' }).waitFor()
+    await page.getByRole('listitem').filter({ hasText: 'Essential hypertension' }).waitFor()
+    const scope = await page.evaluate('FHIR.oauth2.ready().then(client => client.state.tokenResponse.scope)')
+    assert.equal(scope, 'launch/patient openid fhirUser patient/Patient.rs patient/Condition.rs')
     assert.deepEqual(faults, [])
   })
 
