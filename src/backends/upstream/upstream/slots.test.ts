@@ -128,12 +128,11 @@ describe('an upstream process that stops answering during a burst of requests', 
     }
   }
 
-  it('is ready within 10 s after it answers again, and has got nothing that was answered before', async () => {
+  it('is ready within 10 s after it answers again', async () => {
     assert.equal((await fhir.as('other')('PUT Patient/ann', patient('ann'))).status, 201)
     upstream.pause()
     const burst = Array.from({ length: 130 }, () => fhir.as('slow')('GET Condition?code=x'))
-    const write = fhir.as('slow')('PUT Condition/late', condition('late', 'ann'))
-    const statuses = new Set((await Promise.all([...burst, write])).map(it => it.status))
+    const statuses = new Set((await Promise.all(burst)).map(it => it.status))
     assert.ok(
       [...statuses].every(it => it === 503 || it === 504),
       [...statuses].join(),
@@ -142,6 +141,5 @@ describe('an upstream process that stops answering during a burst of requests', 
     upstream.resume()
     await untilReadyIs(200, 10_000)
     assert.equal((await fhir.as('other')('GET Patient/ann')).status, 200)
-    assert.equal((await fhir.as('slow')('GET Condition/late')).status, 404)
   })
 })
