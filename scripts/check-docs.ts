@@ -1,11 +1,11 @@
 /**
- * `npm run check:docs`: the generated pages are current, every link has a target, every error is described, and every rule of
+ * `npm run check:docs`: the generated pages are current, every link has a target, the indexes list every page, every error is described, and every rule of
  * docs/specification.md and every row of docs/internal/smart-conformance.md names an existing test; rules that are cited exist. test/docs.test.ts compares
  * the endpoints with the servers.
  */
 import { errorFaults } from './checks/errors.ts'
 import { generatedPages } from './checks/generated.ts'
-import { linkFaults } from './checks/links.ts'
+import { indexFaults, linkFaults } from './checks/links.ts'
 import { pathFaults } from './checks/paths.ts'
 import { conclude, listFiles, readSources } from './checks/sources.ts'
 import { findCitationFaults, findRowFaults, findRuleFaults } from './checks/specification.ts'
@@ -23,6 +23,7 @@ function ofPage(page: string, judge: (text: string) => readonly string[]): reado
 
 conclude('docs', [
   ...linkFaults(pages, new Set(files)),
+  ...indexFaults(pages),
   ...pathFaults(pages, files),
   ...[...generated].flatMap(([page, expected]) =>
     ofPage(page, text => (text === expected ? [] : [`${page}: not current, run npm run reference`])),

@@ -2,9 +2,32 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { documentedRoutes, endpointFaults, sectionOf } from './endpoints.ts'
 import { errorFaults, namesIn } from './errors.ts'
-import { linkFaults } from './links.ts'
+import { indexFaults, linkFaults } from './links.ts'
 import { pathFaults } from './paths.ts'
 import { findCitationFaults, findRowFaults, findRuleFaults } from './specification.ts'
+
+describe('indexFaults', () => {
+  const faults = (index: string, decisions: string) =>
+    indexFaults(
+      new Map([
+        ['docs/README.md', index],
+        ['docs/how-to/reset.md', ''],
+        ['docs/decisions/README.md', decisions],
+        ['docs/decisions/0001-a.md', ''],
+      ]),
+    )
+
+  it('accepts indexes that list every page', () => {
+    assert.deepEqual(faults('[reset](how-to/reset.md)', '[0001](0001-a.md)'), [])
+  })
+
+  it('names a page that the nearest index leaves out', () => {
+    assert.deepEqual(faults('', ''), [
+      'docs/README.md: does not list docs/how-to/reset.md',
+      'docs/decisions/README.md: does not list docs/decisions/0001-a.md',
+    ])
+  })
+})
 
 describe('pathFaults', () => {
   const files = ['src/auth/server.ts', 'examples/launch.mjs']

@@ -13,6 +13,22 @@ export function linkFaults(pages: Sources, files: ReadonlySet<string>): readonly
   )
 }
 
+/** Pages below `docs/` that the nearest README above them does not link to. */
+export function indexFaults(pages: Sources): readonly string[] {
+  return [...pages.keys()]
+    .filter(page => page.startsWith('docs/') && !page.endsWith('/README.md'))
+    .flatMap(page => {
+      const index = nearestIndex(posix.dirname(page), pages)
+      const targets = linksOf(pages.get(index) ?? '').map(link => posix.join(posix.dirname(index), link))
+      return targets.includes(page) ? [] : [`${index}: does not list ${page}`]
+    })
+}
+
+function nearestIndex(folder: string, pages: Sources): string {
+  const index = posix.join(folder, 'README.md')
+  return pages.has(index) || folder === '.' ? index : nearestIndex(posix.dirname(folder), pages)
+}
+
 function linksOf(text: string): readonly string[] {
   const prose = text.replace(/^```[\s\S]*?^```/gm, '').replace(/`[^`\n]*`/g, '')
   return [...prose.matchAll(LINK)].map(([, link, image]) => link ?? image ?? '')
