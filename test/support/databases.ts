@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { after, describe } from 'node:test'
 import pg from 'pg'
 import { openStore, type Store } from '../../src/store/index.ts'
+import { openSqliteStore } from './sqlite-store.ts'
 
 /** Databases that a test has for itself. */
 export interface TestDatabases {
@@ -31,7 +32,7 @@ export function eachDatabase(
         await remove()
       })
       const open = async () => {
-        const store = await openStore(await create())
+        const store = await (name === 'SQLite' ? openSqliteStore(await create()) : openStore(await create()))
         stores.push(store)
         return store
       }

@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import { after, before, beforeEach } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { type AppServerOptions, createAppServer } from '../../src/session/index.ts'
-import { createSealer, openStore, type Store } from '../../src/store/index.ts'
+import { createSealer, type Store } from '../../src/store/index.ts'
 import { createLogger } from '../../src/web/index.ts'
 import { AppBrowser } from './app-browser.ts'
 import { type ScriptedEhr, startScriptedEhr } from './scripted-ehr.ts'
+import { openSqliteStore } from './sqlite-store.ts'
 
 /** A clock that tests own. */
 export interface TestClock {
@@ -27,7 +28,7 @@ export function testClock(start = Date.now()): TestClock {
 /** A fresh SQLite store, which `close` removes: for tests that are not about the database. */
 export async function temporaryStore(): Promise<Store> {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
-  const store = await openStore(`sqlite:${join(folder, 'test.db')}`)
+  const store = await openSqliteStore(`sqlite:${join(folder, 'test.db')}`)
   return {
     ...store,
     close: async () => {

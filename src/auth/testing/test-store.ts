@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
-import { openStore, type Store } from '../../store/index.ts'
+import { openSqliteStore } from '../../../test/support/sqlite-store.ts'
+import type { Store } from '../../store/index.ts'
 
 /** A store on SQLite for tests that are not about the database. Call it inside of `describe`. */
 export function openTestStore(): () => Promise<Store> {
@@ -13,7 +14,7 @@ export function openTestStore(): () => Promise<Store> {
     rmSync(folder, { recursive: true, force: true })
   })
   return async () => {
-    const store = await openStore(`sqlite:${join(folder, `${stores.length}.db`)}`)
+    const store = await openSqliteStore(`sqlite:${join(folder, `${stores.length}.db`)}`)
     stores.push(store)
     return store
   }

@@ -1,0 +1,23 @@
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openStore, type Store } from '../../src/store/index.ts'
+
+/** A migrated, empty database. It is made once a process: copying it is ten times as quick as migrating another. */
+let migrated: Promise<string> | undefined
+
+async function migrateOnce(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-tables-'))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  const file = join(folder, 'tables.db')
+  const store = await openStore(`sqlite:${file}`)
+  await store.close()
+  return file
+}
+
+/** Opens a fresh SQLite database at a URL where there is none. */
+export async function openSqliteStore(url: string): Promise<Store> {
+  migrated ??= migrateOnce()
+  copyFileSync(await migrated, url.replace(/^sqlite:/, ''))
+  return openStore(url)
+}
