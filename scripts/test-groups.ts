@@ -23,8 +23,9 @@ export function readTexts(file: string): readonly string[] {
   return [text, ...helpers.map(path => readFileSync(resolve(dirname(file), path), 'utf8'))]
 }
 
-/** Measures processor time or memory, which other tests in the process would distort. */
-const MEASURES = /support\/(growth|cost-probe|measured-servers)\.ts|\bprocess\.(cpuUsage|memoryUsage)\b/
+/** Measures time or memory, which other tests in the process would distort. */
+const MEASURES =
+  /support\/(growth|cost-probe|measured-servers)\.ts|\b(process\.(cpuUsage|memoryUsage)|performance\.now)\b/
 
 /**
  * Flows in a browser take longest and come first. Then the files that measure, each in a process of its own. Then the tests of
