@@ -78,7 +78,7 @@ eachDatabase((_name, open) => {
       assert.equal(await refused(visitor, { launch, scope }), 'invalid_request')
     })
 
-    it('is stored as its SHA-256, with what service.md 2.1 lists', async () => {
+    it('is stored as its SHA-256, with the attributes of LAUNCH-5', async () => {
       const launch = await house.launch(visitor, { encounterId: 'enc-2' })
       assert.match(launch, /^[\w-]{43}$/)
       const row = await house.store.db

@@ -61,7 +61,7 @@ const rows: readonly (readonly [
   ['patient/Patient.sr patient/Patient. Patient/Patient.rs patient/Patient.rsx', 'patient/*.cruds', ''],
   ['frob patient/Patient.rs', 'patient/*.rs frob', 'patient/Patient.rs'],
   ['', 'patient/*.rs', ''],
-  // Contract 5.5: no lone s where r searches.
+  // AUTHORIZE-7
   ['patient/Patient.s', 'patient/*.cruds', ''],
   ['patient/Patient.cs', 'patient/*.cruds', 'patient/Patient.c'],
   ['patient/Patient.rs', 'patient/*.s', ''],

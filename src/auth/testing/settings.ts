@@ -1,6 +1,6 @@
 import type { AuthSettings } from '../context.ts'
 
-/** The settings of a laptop, as contract 3 has them. */
+/** The default settings on loopback. */
 export const testSettings: AuthSettings = {
   issuerUrl: 'http://localhost:9000',
   fhirBaseUrl: 'http://localhost:8080/fhir',

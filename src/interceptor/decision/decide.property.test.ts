@@ -85,7 +85,7 @@ const context = fc
     }),
   )
 
-/** The rules once more, written only from service.md 5.2 and contract 5, slowly and without the parts under test. */
+/** The rules SCOPE, ROUTE, PATIENT and USER implemented a second time, without the code under test. */
 function naively(
   { type, needs, id, compartment }: Asked,
   { scope, patient, fhirUser, policy = {} }: Context,

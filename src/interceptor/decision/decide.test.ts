@@ -12,7 +12,7 @@ function textOf(line: string, context: Context): string | undefined {
 const NOT_WITHIN = 'Not within the granted patient, user or filter.'
 const one = (scope: string): Context => ({ scope, patient: '1' })
 
-// service.md 5.2: the scopes and what they permit; letters by method.
+// ROUTE-2
 const PERMITTED: [line: string, letter: string][] = [
   ['GET /Condition/1', 'r'],
   ['GET /Condition?patient=1', 'r'],
@@ -64,7 +64,7 @@ describe('decide', () => {
     }
   })
 
-  // contract 4, to the letter.
+  // ERROR-2, ERROR-3
   const TEXTS: Record<string, string> = {
     'GET /Condition?patient=1': 'GET on Condition. Required: patient/Condition.r or patient/*.rs',
     'GET /Condition/1': 'GET on Condition. Required: patient/Condition.r or patient/*.rs',

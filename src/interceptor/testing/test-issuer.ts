@@ -47,7 +47,7 @@ export class TestIssuer {
     return Response.json({ keys })
   }
 
-  /** An access token as the contract has it, with what is given changed. */
+  /** An access token with the claims of TOKEN-3, changed as given. */
   token(
     claims: Record<string, unknown> = {},
     header: Record<string, unknown> = {},

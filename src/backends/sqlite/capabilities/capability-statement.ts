@@ -61,7 +61,7 @@ export function capabilityStatement(baseUrl: string, smartConfiguration: object)
   }
 }
 
-// Contract 5.8: written by the server alone, and of one version.
+// Only the server writes AuditEvents (AUDIT-6), and each has one version.
 const AUDIT = {
   type: 'AuditEvent',
   interaction: [{ code: 'read' }, { code: 'search-type' }],

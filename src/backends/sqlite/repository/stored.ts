@@ -9,7 +9,7 @@ export interface Stored {
   /** Milliseconds since 1970. */
   readonly updated: number
   readonly deleted: boolean
-  /** JSON. Of a deleted resource, that of its last version: it is judged by it (contract 4). */
+  /** JSON. For a deleted resource that of its last version, by which it is checked (ABSENT-3). */
   readonly content: string
 }
 

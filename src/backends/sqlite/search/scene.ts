@@ -7,7 +7,7 @@ import { type Sql, sql } from './sql.ts'
 export interface Scene {
   readonly names: Names
   readonly baseUrl: string
-  /** What the caller reaches of a type by searching it. Chains, too, look only there (contract 5.3). */
+  /** What the caller may search of a type. Chains, too, look only there (ROUTE-4). */
   readonly filter: (type: string) => AccessFilter
   /** Whether a subquery gives so few rows that a search had better begin with it. Unless told, it does. */
   readonly isFew?: (rids: Sql) => boolean

@@ -22,7 +22,7 @@ type Resolved = readonly [string, string] | 'nothing' | Problem
 /**
  * Puts what a chain leads to in its place (`patient.name=Ann` becomes `patient=Patient/1`), found by a search that is
  * itself within reach. Otherwise the upstream would look along the chain into all of its data, and the caller learn
- * from what matches (attacks.md 5, 8). `nothing` when no resource in reach is at its end.
+ * from what matches (ROUTE-4). `nothing` when no resource in reach is at its end.
  */
 export async function resolveChains(
   context: Context,

@@ -15,7 +15,7 @@ export interface Narrowed {
 
 export type Narrowing = 'compartment' | 'parameter'
 
-// Not in the R4 CompartmentDefinition, or by other parameters than ours (contract 5.3).
+// Not in the R4 CompartmentDefinition, or there with other parameters (PATIENT-2).
 const BY_PARAMETER: ReadonlySet<string> = new Set(['Patient', 'Binary', 'Device', 'Group', 'Task'])
 
 /**

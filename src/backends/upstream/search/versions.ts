@@ -94,7 +94,7 @@ async function contentsOf(
   return contents
 }
 
-/** A deletion is judged by the content that was deleted (contract 4): the next older version on the page. */
+/** A deletion is checked by the deleted content (ABSENT-3): the next older version on the page. */
 function onPage(versions: readonly Version[]): readonly (readonly [Version, Resource])[] {
   const older = new Map<string, Resource>()
   return versions.toReversed().flatMap(version => {
