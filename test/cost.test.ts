@@ -2,12 +2,12 @@
  * No single request keeps the event loop busy for more than 200 ms, or takes more than 64 MB beyond its own body
  * (docs/limits.md). Each case grows one dimension of a request to its limit, or far beyond it. The servers run in a
  * process of their own with default settings. Time is processor time in units of a fixed piece of work that the same
- * process does just before (test/support/cost-probe.ts), so that a slow or busy machine changes nothing.
+ * process does (test/support/cost-probe.ts), so that a slow or busy machine changes nothing.
  *
  * `COST_REPORT=1 npm test -- --verbose test/cost.test.ts` prints what each case costs.
  */
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, before, beforeEach, describe, it } from 'node:test'
 import * as app from './cost/app.ts'
 import * as auth from './cost/auth.ts'
 import type { Cases, RefusedCases } from './cost/cases.ts'
@@ -15,6 +15,7 @@ import * as fhir from './cost/fhir.ts'
 import { LIMITED } from './cost/limited.ts'
 import { loadResources, loadStore } from './cost/load.ts'
 import type { Cost, Measurement } from './support/cost-probe.ts'
+import { limitFile } from './support/file-limit.ts'
 import {
   type Measured,
   type MeasuredServers,
@@ -63,6 +64,8 @@ function describeCost(name: string, starting: Promise<MeasuredServers>, groups: 
     before(async () => {
       servers = await starting
     })
+    // A case that hangs is ended. All cases together may take long on a busy machine.
+    beforeEach(() => limitFile(import.meta.filename))
     after(() => servers?.end())
 
     function check(dimension: string, make: Cases[string], judge: (measured: Measured) => void): void {
