@@ -132,3 +132,75 @@ describe('group', () => {
     await write
   })
 })
+
+describe('plan', () => {
+  const addPlanned = (text: string) => database.commitPlan(() => add(text))
+  const nextTurn = () => new Promise(resolve => setImmediate(resolve))
+
+  it('keeps every other writer out until its write is made', async () => {
+    other.exec('PRAGMA busy_timeout = 0')
+    const order: string[] = []
+    const plans = ['a', 'b', 'c'].map(text =>
+      database.plan(async () => {
+        order.push(`${text} reads ${notesIn(database)}`)
+        await Promise.resolve()
+        assert.throws(() => other.exec("INSERT INTO note VALUES ('z')"), /locked/)
+        addPlanned(text)
+      }),
+    )
+    await Promise.all(plans)
+    assert.deepEqual(order, ['a reads ', 'b reads a', 'c reads a,b'])
+    assert.deepEqual(notesIn(other), [])
+    await database.pending()
+    assert.deepEqual(notesIn(other), ['a', 'b', 'c'])
+    assert.equal(database.pending(), undefined)
+  })
+
+  it('finds a conflict when its group has ended, whoever has written since', async () => {
+    const written = await database.plan(async () => {
+      await nextTurn()
+      other.exec("INSERT INTO note VALUES ('z')")
+      return addPlanned('a')
+    })
+    assert.equal(written, 'conflict')
+    const later = await database.plan(async () => {
+      await nextTurn()
+      void database.group(() => add('b'))
+      return addPlanned('a')
+    })
+    assert.equal(later, 'conflict', 'another group is open')
+    await database.pending()
+    assert.deepEqual(notesIn(other), ['b', 'z'])
+  })
+
+  it('lets the next plan run after one that fails', async () => {
+    await assert.rejects(
+      database.plan(async () => {
+        addPlanned('a')
+        addPlanned('a')
+      }),
+      /UNIQUE/,
+    )
+    await database.plan(async () => addPlanned('b'))
+    await database.pending()
+    assert.deepEqual(notesIn(other), ['a', 'b'])
+  })
+
+  it('loses a whole group together when the disk is full', async () => {
+    const [pages] = database.rows('PRAGMA page_count', []).flat()
+    database.exec(`PRAGMA max_page_count = ${Number(pages) + 2}`)
+    const planned = ['a', 'b'.repeat(100_000)].map(text =>
+      database.plan(async () => {
+        addPlanned(text)
+        return { durable: database.pending() }
+      }),
+    )
+    const settled = await Promise.allSettled(planned.map(it => it.then(({ durable }) => durable)))
+    const reasons = settled.flatMap(it => (it.status === 'rejected' ? [it.reason] : []))
+    assert.ok(reasons.length === 2 && reasons.every(isDatabaseUnavailable), String(reasons))
+    assert.deepEqual(notesIn(other), [])
+    await database.plan(async () => addPlanned('c'))
+    await database.pending()
+    assert.deepEqual(notesIn(other), ['c'])
+  })
+})

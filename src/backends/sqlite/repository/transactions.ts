@@ -13,6 +13,18 @@ export interface Transactions {
   group<T>(work: () => T): Promise<T>
   /** Runs work that only reads. What it may have seen of a group is not told before the group is durable. */
   beside<T>(work: () => T): T | Promise<T>
+  /**
+   * Runs work that reads what a write depends on and then makes the write, one at a time. The group is open from the
+   * beginning, so nobody else writes to the file until the group ends.
+   */
+  plan<T>(work: () => Promise<T>): Promise<T>
+  /**
+   * Makes the write of the current plan, as `transaction` does. Returns 'conflict' when the group in which the plan
+   * began has ended: then what the plan has read may have changed.
+   */
+  commitPlan<T>(work: () => T, keep?: (result: T) => boolean): T | 'conflict'
+  /** Resolves when the group under way is durable; rejects when it was lost. Undefined when there is none. */
+  pending(): Promise<void> | undefined
   /** Commits the group under way, if there is one. */
   settle(): void
   /** How many groups have failed. */
@@ -39,6 +51,8 @@ export function openTransactions(sqlite: DatabaseSync): Transactions {
   let group: Group | undefined
   let failures = 0
   let lastFailure: unknown
+  let planned: Group | undefined
+  let lastPlan: Promise<unknown> = Promise.resolve()
 
   function transaction<T>(work: () => T, keep: (result: T) => boolean = () => true): T {
     if (depth > 0) return nested(work, keep)
@@ -134,6 +148,21 @@ export function openTransactions(sqlite: DatabaseSync): Transactions {
       await durable
       return result
     },
+    plan(work) {
+      const run = () => {
+        group ??= openGroup()
+        planned = group
+        return work()
+      }
+      const plan = lastPlan.then(run)
+      lastPlan = plan.catch(() => {})
+      return plan
+    },
+    commitPlan(work, keep) {
+      if (!group || planned !== group) return 'conflict'
+      return inGroup(() => transaction(work, keep))
+    },
+    pending: () => group?.durable,
     beside(work) {
       const durable = group?.durable
       const result = work()
