@@ -2,6 +2,7 @@ import type { AuditRecord, Finished } from '../audit/index.ts'
 import type { EverythingType, HistoryQuery, Resource } from '../fhir/index.ts'
 import type { Panel, PanelMembership } from '../smart/index.ts'
 import type { AccessCache } from './access/access-cache.ts'
+import type { BackendWrites } from './backend-writes.ts'
 import type { Context } from './context.ts'
 import type { Failure } from './failure.ts'
 import type { Cursor, Pages } from './paging/pages.ts'
@@ -27,7 +28,7 @@ export interface FhirBackend {
   readonly findStored?: Finished['kept']
 }
 
-export interface BackendSession {
+export interface BackendSession extends BackendWrites {
   /** The current version, or the named one; undefined where there is none. */
   read(type: string, id: string, version?: string): Awaitable<StoredVersion | undefined | Failure>
   /**
@@ -64,11 +65,6 @@ export interface BackendSession {
   flush?(): Awaitable<void>
   /** Performs an interaction that `handle.ts` does not have a handler for yet. */
   perform(context: Context, request: FhirRequest): Awaitable<FhirResponse | Failure>
-  /**
-   * Makes a change in one transaction with the audit records of its outcome, where the backend stores the data itself.
-   * `recorded` says whether it did: the caller records what changed nothing.
-   */
-  performRecorded?(context: Context, request: FhirRequest, audited: Audited): Promise<PerformedChange>
 }
 
 export interface CollectLimit {
@@ -85,12 +81,7 @@ export interface EverythingTarget {
 
 export interface Audited {
   /** The audit records of an outcome. */
-  recordsOf(outcome: FhirResponse | Failure): readonly AuditRecord[]
+  recordsOf(outcome: FhirResponse): readonly AuditRecord[]
   /** The records of a change that has begun and whose outcome is not known yet. */
   begun(): readonly AuditRecord[]
-}
-
-export interface PerformedChange {
-  readonly outcome: FhirResponse | Failure
-  readonly recorded: boolean
 }

@@ -1,6 +1,7 @@
 import type { VersionAccess } from '../smart/index.ts'
 import type { AccessCache } from './access/access-cache.ts'
-import type { BackendSession, FhirBackend } from './backend.ts'
+import type { Audited, BackendSession, FhirBackend } from './backend.ts'
+import type { ReadBudget } from './bundle/read-budget.ts'
 import type { Failure } from './failure.ts'
 import type { Pages } from './paging/pages.ts'
 import type { FhirRequest, InteractionOf, Kind } from './request.ts'
@@ -20,6 +21,10 @@ export interface Context {
   /** The content of `.well-known/smart-configuration`. */
   readonly smartConfiguration: () => object
   readonly clock: () => number
+  /** Makes the audit records that are stored in one transaction with a change, by backends that can. */
+  readonly audited?: Audited | undefined
+  /** Limits the searches and reads of a transaction. */
+  readonly reads?: ReadBudget
   /** `handle`: the entries of a Bundle are handled like requests. */
   readonly handle: (context: Context, request: FhirRequest) => Promise<FhirResponse | Failure>
 }

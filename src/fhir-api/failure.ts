@@ -2,6 +2,7 @@ import {
   entryFailed,
   type Failed,
   type FhirProblem,
+  fail,
   isFailure as hasBrand,
   type OperationOutcome,
   type Turndown,
@@ -37,6 +38,11 @@ type UpstreamReason =
 /** Whether an interaction failed. Recognised by a brand, so that no data can be mistaken for a failure. */
 export function isFailure<T>(value: T | Failure): value is Failure {
   return typeof value === 'object' && value !== null && hasBrand(value)
+}
+
+/** The failure of an entry, which fails the whole transaction. */
+export function failEntry(entry: number, cause: Failure): Failure {
+  return fail({ problem: 'gateway-entry-failed', entry, cause })
 }
 
 /** The one place where a failure becomes a response. */

@@ -2,11 +2,13 @@ import { fail } from '../fhir/index.ts'
 import { findExcludedType } from './access/excluded-types.ts'
 import type { Context } from './context.ts'
 import type { Failure } from './failure.ts'
+import { bundle } from './interactions/bundle.ts'
 import { capabilities, smartConfiguration } from './interactions/conformance.ts'
 import { history } from './interactions/history.ts'
 import { operation } from './interactions/operation.ts'
 import { read, vread } from './interactions/read.ts'
 import { search } from './interactions/search.ts'
+import { write } from './interactions/write.ts'
 import type { FhirRequest, InteractionOf, Kind } from './request.ts'
 import type { FhirResponse } from './response.ts'
 
@@ -28,6 +30,14 @@ const HANDLERS: {
   'search-system': search,
   'search-compartment': search,
   operation,
+  create: write,
+  update: write,
+  'update-conditional': write,
+  patch: write,
+  'patch-conditional': write,
+  delete: write,
+  'delete-conditional': write,
+  bundle,
 }
 
 /** Performs an interaction that has been allowed, within the access that it was allowed with. */

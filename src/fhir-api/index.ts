@@ -8,6 +8,7 @@ export { type AccessCheck, createAccessCheck, findWrittenPatients } from './acce
 export { findThroughDocument } from './access/binaries.ts'
 export { findExcludedType } from './access/excluded-types.ts'
 export { findHidden, findResource, lookUp, toVisible, type Unseen } from './access/find-resource.ts'
+export { seesAll } from './access/sees-all.ts'
 export type {
   Audited,
   Awaitable,
@@ -15,9 +16,19 @@ export type {
   CollectLimit,
   EverythingTarget,
   FhirBackend,
-  PerformedChange,
 } from './backend.ts'
-export { describeFailedEntry } from './bundle/failed-entry.ts'
+export type {
+  Announcement,
+  BackendWrites,
+  Commit,
+  CommitOptions,
+  CommitResult,
+  Committed,
+  ConditionMatch,
+  LocalWrites,
+  VersionedWrite,
+} from './backend-writes.ts'
+export { toEntryRequest } from './bundle/entry-request.ts'
 export { createTurns } from './bundle/turns.ts'
 export { type BundleParts, buildUrl, bundleJson, entryJson, type Link } from './bundle-json.ts'
 export type { Context, Handler } from './context.ts'

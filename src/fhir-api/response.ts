@@ -25,6 +25,12 @@ export interface FhirResponse {
   readonly before?: Resource | undefined
   /** For the audit trail: the resource that was deleted (`Condition/1`). */
   readonly deleted?: string | undefined
+  /** For the audit trail: the responses to the entries of a Bundle. */
+  readonly entries?: readonly FhirResponse[] | undefined
+  /** Whether the audit records of the change are stored with it. */
+  readonly isRecorded?: boolean | undefined
+  /** Resolves when the change is durable; rejects when it was lost. The response goes out only then. */
+  readonly durable?: Promise<void> | undefined
 }
 
 const JSON_TYPE = 'application/fhir+json; charset=utf-8'

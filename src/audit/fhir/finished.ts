@@ -39,6 +39,8 @@ export interface Finished {
   readonly location?: string | undefined
   /** Of a write: the resource as it was before, where the server has it in hand. */
   readonly before?: Resource | undefined
+  /** Of a Bundle: the responses to its entries, where the server has them in hand. */
+  readonly entries?: readonly Pick<Finished, 'status' | 'answer' | 'location' | 'before'>[] | undefined
   /** What the server keeps, where it can tell. */
   readonly kept?: Kept | undefined
   readonly requestId?: string | undefined
@@ -93,7 +95,7 @@ function entriesOf(finished: Finished, fhirBaseUrl: string): readonly AuditedReq
   const { admitted, sent, answer, status, at, requestId, clientAddress, kept } = finished
   const parsed = parseEntries(sent, fhirBaseUrl)
   if (isProblem(parsed)) return []
-  const answers = status < 300 ? answersIn(answer) : []
+  const answers: readonly EntryAnswer[] = finished.entries ?? (status < 300 ? answersIn(answer) : [])
   const resources = resourcesIn(sent)
   return parsed.entries.map(({ interaction }, place) => {
     const answered = answers[place]
@@ -116,11 +118,17 @@ function entriesOf(finished: Finished, fhirBaseUrl: string): readonly AuditedReq
       // Of a transaction that failed nothing was done.
       status: answered?.status ?? (typeof refusal === 'object' ? refusal.status : status),
       resource: answered?.resource,
+      body: answered?.answer,
+      before: answered?.before,
     }
   })
 }
 
-function answersIn(answer: string | undefined) {
+interface EntryAnswer extends Pick<Finished, 'status' | 'answer' | 'location' | 'before'> {
+  readonly resource?: unknown
+}
+
+function answersIn(answer: string | undefined): readonly EntryAnswer[] {
   const bundle: unknown = answer === undefined ? undefined : JSON.parse(answer)
   if (!isRecord(bundle) || !Array.isArray(bundle.entry)) return []
   return bundle.entry.map(entry => {

@@ -13,7 +13,6 @@ import type { ReadyCheck } from '../../web/index.ts'
 import { createBackend } from './backend.ts'
 import type { Context } from './call.ts'
 import { capabilityJson } from './capabilities/capability-statement.ts'
-import { handle } from './handle.ts'
 import { unguarded } from './http/unguarded.ts'
 import { openOutbox } from './repository/outbox.ts'
 import { openRepository, type Repository } from './repository/repository.ts'
@@ -53,7 +52,6 @@ function contextOf(options: FhirServerOptions, repository: Repository, clock: ()
     repository,
     baseUrl,
     clock,
-    handle,
     versionAccess: options.versionAccess ?? 'current',
     pages: openPages(repository.database),
     membership: rosterOf(repository),

@@ -1,38 +1,50 @@
-import type { HistoryQuery } from '../../fhir/index.ts'
+import { fail, type HistoryQuery, type Params } from '../../fhir/index.ts'
 import type {
   BackendSession,
   CollectLimit,
+  CommitOptions,
+  CommitResult,
+  ConditionMatch,
   Cursor,
   EverythingTarget,
   Failure,
   FhirRequest,
   History,
   HistoryPage,
+  LocalWrites,
   Operation,
   Search,
   SearchEntry,
   SearchPage,
   StoredVersion,
+  VersionedWrite,
 } from '../../fhir-api/index.ts'
 import type { PanelMembership } from '../../smart/index.ts'
 import type { Context } from './call.ts'
+import { commit } from './commit.ts'
 import { findDocuments } from './documents.ts'
 import { findHistory } from './history/find-history.ts'
+import type { Outbox } from './repository/outbox.ts'
 import { collect } from './search/collect.ts'
 import { findEverything } from './search/find-everything.ts'
+import { findMatch } from './search/find-match.ts'
 import { findPage } from './search/find-page.ts'
 import { parseCursor } from './search/turn-page.ts'
 import { SqliteVersion } from './stored-version.ts'
 
 /** The resources of one file on behalf of one request. */
-export class SqliteSession implements Omit<BackendSession, 'perform' | 'performRecorded'> {
+export class SqliteSession implements BackendSession {
   readonly #context: Context
   readonly #request: FhirRequest
+  readonly #outbox: Outbox | undefined
+  readonly local: LocalWrites
   #failuresBefore: number
 
-  constructor(context: Context, request: FhirRequest) {
+  constructor(context: Context, request: FhirRequest, outbox: Outbox | undefined, local: LocalWrites) {
     this.#context = context
     this.#request = request
+    this.#outbox = outbox
+    this.local = local
     this.#failuresBefore = context.repository.database.countFailures()
   }
 
@@ -67,11 +79,36 @@ export class SqliteSession implements Omit<BackendSession, 'perform' | 'performR
     return this.#context.membership
   }
 
+  findMatch(request: FhirRequest, type: string, params: Params): ConditionMatch | Failure {
+    return findMatch(this.#context, request, type, params)
+  }
+
+  commit(writes: readonly VersionedWrite[], options?: CommitOptions): CommitResult {
+    return commit(this.#context.repository, this.#outbox, writes, options)
+  }
+
+  /** The FHIR API performs every operation that is supported. */
+  perform(_context: unknown, { interaction }: FhirRequest): Failure {
+    return fail({
+      problem: 'unsupported-operation',
+      name: 'name' in interaction ? interaction.name : interaction.kind,
+    })
+  }
+
   /** A group that fails undoes what was read from it. */
   flush(): void | Promise<void> {
     const { database } = this.#context.repository
-    const before = this.#failuresBefore
-    this.#failuresBefore = database.countFailures()
-    return database.flush(before)
+    const isSettled = database.countFailures() === this.#failuresBefore && !database.pending()
+    return isSettled ? undefined : this.#waitForGroup()
+  }
+
+  async #waitForGroup(): Promise<void> {
+    const { database } = this.#context.repository
+    try {
+      await database.flush(this.#failuresBefore)
+    } finally {
+      // A failure is reported once, so that the rest of a batch can go on.
+      this.#failuresBefore = database.countFailures()
+    }
   }
 }

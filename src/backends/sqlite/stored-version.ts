@@ -22,9 +22,8 @@ export class SqliteVersion implements StoredVersion {
     return this.stored.id
   }
 
-  /** R4 http.html#versioning: versions are weak ETags. */
   get etag(): string {
-    return `W/"${this.stored.version}"`
+    return toEtag(this.stored)
   }
 
   get lastModified(): number {
@@ -46,6 +45,11 @@ export class SqliteVersion implements StoredVersion {
   parse(): Resource {
     return JSON.parse(this.stored.content)
   }
+}
+
+/** R4 http.html#versioning: versions are weak ETags. */
+export function toEtag({ version }: Pick<Stored, 'version'>): string {
+  return `W/"${version}"`
 }
 
 /** The number of the last write of a resource, in the order of all writes. */

@@ -1,17 +1,20 @@
-import { isProblem } from '../../fhir/index.ts'
+import { findOperation, isProblem } from '../../fhir/index.ts'
 import type { BackendSession, FhirBackend, FhirRequest, Kind } from '../../fhir-api/index.ts'
 import { grantFingerprint } from '../../smart/index.ts'
 import type { Context } from './call.ts'
+import { commit } from './commit.ts'
 import { perform } from './handle.ts'
 import { findDocuments } from './judge/documents.ts'
 import { lastVersion } from './judge/find.ts'
 import { KEPT_ELSEWHERE } from './judge/kept-elsewhere.ts'
 import { passRequest } from './pass-request.ts'
+import { passWrite } from './pass-write.ts'
 import { readVersion } from './read-version.ts'
 import { collectEntries } from './search/collect.ts'
 import { findEverything } from './search/find-everything.ts'
 import { findHistory } from './search/find-history.ts'
 import { findPage } from './search/find-page.ts'
+import { findMatch } from './search/match.ts'
 import { parseCursor } from './search/turn-page.ts'
 import { allowanceFor, onBehalfOf, withAllowance } from './upstream/allowance.ts'
 
@@ -43,8 +46,13 @@ function createSession(context: Context, request: FhirRequest): BackendSession {
     read: (type, id, version) => readVersion(context, request, type, id, version),
     readLast: (type, id) => lastVersion(context, request, type, id),
     findDocuments: binaryId => findDocuments(context, request, binaryId),
+    findMatch: (it, type, params) => findMatch(context, it, type, params),
+    commit: (writes, options) => commit(context, request, writes, options),
+    mayChange: operation =>
+      operation.posted === true && findOperation(context.operations, operation)?.needs.kind === 'all-data',
+    toPublic: content => JSON.parse(context.addresses.outward(JSON.stringify(content))),
     panelMembers: (panels, patients) => context.rosterOf(context, request, panels, patients),
-    passThrough: (it, cursor) => passRequest(context, it, cursor),
+    passThrough: (it, cursor) => passRequest(context, it, cursor) ?? passWrite(context, it),
     search: (it, cursor) => findPage(context, it, parseCursor(cursor)),
     collect: (it, limit) => collectEntries(context, it, limit),
     history: (it, query, cursor) => findHistory(context, it, query, parseCursor(cursor)),

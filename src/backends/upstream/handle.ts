@@ -1,25 +1,12 @@
 import type { Answer } from './answer.ts'
 import type { Call, Context, InteractionOf, Kind } from './call.ts'
-import { bundle } from './interactions/bundle.ts'
-import { create } from './interactions/create.ts'
-import { remove, removeConditional } from './interactions/delete.ts'
 import { operation } from './interactions/operation.ts'
-import { patch, patchConditional } from './interactions/patch.ts'
-import { update, updateConditional } from './interactions/update.ts'
 import type { Problem } from './problem.ts'
 
 /** The interactions that the FHIR API does not perform itself. */
 const HANDLERS: {
   readonly [K in Kind]?: (context: Context, call: Call<InteractionOf<K>>) => Promise<Answer | Problem>
 } = {
-  create,
-  update,
-  'update-conditional': updateConditional,
-  patch,
-  'patch-conditional': patchConditional,
-  delete: remove,
-  'delete-conditional': removeConditional,
-  bundle,
   operation,
 }
 

@@ -1,14 +1,14 @@
-import type {
-  Cursor,
-  Failure,
-  FhirRequest,
-  FhirResponse,
-  History,
-  InteractionOf,
-  Search,
+import {
+  type Cursor,
+  type Failure,
+  type FhirRequest,
+  type FhirResponse,
+  type History,
+  type InteractionOf,
+  type Search,
+  seesAll,
 } from '../../fhir-api/index.ts'
 import type { Context } from './call.ts'
-import { seesAll } from './judge/sees-all.ts'
 import type { Spot } from './search/fetch-page.ts'
 import { plain } from './search/find-page.ts'
 import { linkSealing } from './search/links.ts'

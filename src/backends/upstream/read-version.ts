@@ -31,7 +31,8 @@ export async function readVersion(
   }
 }
 
-class UpstreamVersion implements StoredVersion {
+/** A version that the upstream has returned. */
+export class UpstreamVersion implements StoredVersion {
   readonly type: string
   readonly id: string
   readonly deleted = false

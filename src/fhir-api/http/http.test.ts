@@ -90,19 +90,19 @@ async function open(setting: Setting = {}): Promise<Scene> {
       accessCache: createAccessCache(),
       forRequest(request) {
         asked.push(request)
+        const performed = (it: FhirRequest) => {
+          events.push('performed')
+          return perform(it)
+        }
         return {
           read: notHere,
-          passThrough(it) {
-            events.push('performed')
-            return perform(it)
-          },
           ...{ search: notHere, collect: notHere, history: notHere, everything: notHere },
           findDocuments: () => [],
+          findMatch: () => ({ match: undefined }),
+          commit: () => ({ kind: 'committed', committed: [] }),
           panelMembers: () => ({ includes: () => false }),
-          perform(_context, it) {
-            events.push('performed')
-            return perform(it)
-          },
+          passThrough: performed,
+          perform: (_context, it) => performed(it),
         }
       },
     },

@@ -16,7 +16,7 @@ interface AuditInput {
 }
 
 /** What the audit trail records of a response. */
-export type AuditOutcome = Pick<Finished, 'status' | 'answer' | 'location' | 'before'>
+export type AuditOutcome = Pick<Finished, 'status' | 'answer' | 'location' | 'before' | 'entries'>
 
 /** Returns the response once the audit trail has recorded it, so that it may go out. */
 export async function recordOutcome(
@@ -75,12 +75,14 @@ export function describeRequest(
   }
 }
 
-function describe({ status, location, headers, body, deleted, before }: FhirResponse): AuditOutcome {
+function describe(response: FhirResponse): AuditOutcome {
+  const { status, location, headers, body, deleted, before, entries } = response
   return {
     status,
     answer: typeof body === 'string' ? body : undefined,
     location: location ?? headers?.location ?? deleted,
     before,
+    entries: entries?.map(describe),
   }
 }
 

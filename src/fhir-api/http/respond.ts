@@ -3,7 +3,7 @@ import { AuditUnavailable, type FhirAudit, isAboutAudit, OUTCOME_UNKNOWN } from 
 import { fail, isProblem, mayWrite } from '../../fhir/index.ts'
 import { problemOf } from '../../web/index.ts'
 import type { Context } from '../context.ts'
-import type { Failure } from '../failure.ts'
+import { type Failure, isFailure } from '../failure.ts'
 import { handle } from '../handle.ts'
 import type { FhirRequest } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
@@ -55,6 +55,7 @@ function createContext(api: FhirApi, request: FhirRequest): Context {
 
 async function performDurably(context: Context, request: FhirRequest): Promise<FhirResponse | Failure> {
   const outcome = await handle(context, request)
+  if (!isFailure(outcome)) await outcome.durable
   await context.session.flush?.()
   return outcome
 }
@@ -109,16 +110,17 @@ async function performWrite(
   const describe = (outcome: FhirResponse | Failure) => describeOutcome(api, request, allowed, outcome)
   const begun = describeRequest(api, request, allowed, UNKNOWN)
   const { session } = context
-  const { performRecorded } = session
-  if (performRecorded)
+  if (session.local?.announce)
     return recordingFailures(api, request, allowed, async () => {
       await audit.prepare()
-      const performed = await performRecorded.call(session, context, allowed, {
-        recordsOf: outcome => audit.recordsOf(describe(outcome)),
+      const audited = {
+        recordsOf: (outcome: FhirResponse) => audit.recordsOf(describe(outcome)),
         begun: () => audit.begun(begun),
-      })
-      const { outcome } = performed
-      return performed.recorded ? respondWith(outcome) : recordOutcome(api, request, allowed, outcome)
+      }
+      const outcome = await performDurably({ ...context, audited }, allowed)
+      return !isFailure(outcome) && outcome.isRecorded
+        ? outcome
+        : recordOutcome(api, request, allowed, outcome)
     })
   const intent = await audit.intend(begun)
   try {

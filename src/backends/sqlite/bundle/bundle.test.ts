@@ -223,6 +223,36 @@ describe('transaction', () => {
     assert.equal(await howMany('Condition'), 0)
   })
 
+  it('creates no Patient under a chosen id, to which stored data may refer already', async () => {
+    const panel = { patients: new Set<string>(), organizations: ['north'], careTeams: [] }
+    const lee: Access = { filterFor: () => [{ panel, exclusive: true }] }
+    const server = await startFhir({ guard: guardOf({ lee }) })
+    const managingOrganization = { reference: 'Organization/north' }
+    const entries = [
+      entry('PUT Patient/chosen', { resource: patient('chosen', { managingOrganization }) }),
+      entry('PUT Condition/c', { resource: condition('c', 'chosen') }),
+    ]
+    assert.equal((await run('transaction', entries, server.as('lee'))).status, 403)
+    await server.close()
+  })
+
+  it('reads what it writes, and fails whole where that could not be read', async () => {
+    const put = entry('PUT Patient/ann', { resource: patient('ann', { gender: 'female' }) })
+    const made = entry('PUT Patient/cem', { resource: patient('cem') })
+    const reply = await run('transaction', [entry('GET Patient/ann'), put, made, entry('GET Patient/cem')])
+    assert.deepEqual(statuses(reply), ['200', '200', '201', '200'])
+    const [read, , , created] = reply.body.entry ?? []
+    assert.deepEqual([read?.resource?.gender, created?.resource?.id], ['female', 'cem'])
+    const gone = await run('transaction', [entry('DELETE Patient/ann'), entry('GET Patient/ann')])
+    assert.equal(gone.status, 410)
+    assert.equal((await fhir('GET Patient/ann')).status, 200)
+    const writer: Access = { filterFor: (_type, permission) => (permission === 'r' ? [] : 'everything') }
+    const blind = (await startFhir({ guard: guardOf({ blind: writer }) })).as('blind')
+    assert.equal((await run('transaction', [made, entry('GET Patient/cem')], blind)).status, 403)
+    assert.deepEqual(statuses(await run('transaction', [made], blind)), ['201'])
+    await blind.close()
+  })
+
   it('refuses two entries that write the same resource', async () => {
     const put = entry('PUT Patient/ann', { resource: patient('ann') })
     assert.equal(
@@ -234,6 +264,33 @@ describe('transaction', () => {
       ifNoneExist: 'identifier=new',
     })
     assert.equal((await run('transaction', [once, once])).status, 400)
+  })
+})
+
+describe('writes at the same time', () => {
+  it('with one condition make one resource, whether they come alone or in Bundles', async () => {
+    const resource = { resourceType: 'Patient', identifier: [{ system: 'urn:mrn', value: 'new' }] }
+    const once = entry('POST Patient', { resource, ifNoneExist: 'identifier=urn:mrn|new' })
+    const replies = await Promise.all(
+      Array.from({ length: 30 }, (_, at) =>
+        at % 3 === 0
+          ? fhir('POST Patient', resource, { 'if-none-exist': 'identifier=urn:mrn|new' })
+          : run(at % 3 === 1 ? 'batch' : 'transaction', [once]),
+      ),
+    )
+    const made = replies.map(it =>
+      it.body.entry ? it.body.entry[0]?.response?.status.slice(0, 3) : `${it.status}`,
+    )
+    assert.deepEqual(made.toSorted(), [...Array(29).fill('200'), '201'])
+    assert.equal(await howMany('Patient'), 3)
+  })
+
+  it('are all made, one version after the other', async () => {
+    const replies = await Promise.all(
+      Array.from({ length: 30 }, () => fhir('PUT Patient/ann', patient('ann'))),
+    )
+    assert.ok(replies.every(it => it.status === 200))
+    assert.equal(new Set(replies.map(it => it.headers.etag)).size, 30)
   })
 })
 

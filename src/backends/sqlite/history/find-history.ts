@@ -1,10 +1,10 @@
 import type { HistoryQuery } from '../../../fhir/index.ts'
 import type { History, HistoryEntry, HistoryPage } from '../../../fhir-api/index.ts'
-import { etagOf } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import type { SqlValue } from '../repository/database.ts'
 import { typesIn } from '../search/types-in.ts'
+import { toEtag } from '../stored-version.ts'
 import type { Version } from './read-versions.ts'
 import { countVersions, type HistoryGround, runHistory } from './run-history.ts'
 
@@ -49,7 +49,7 @@ function toEntry(version: Version): HistoryEntry {
   const { type, id, method, isCreation, updated, content } = version
   const isDeletion = method === 'DELETE'
   return {
-    ...{ type, id, method, etag: etagOf(version), lastModified: new Date(updated).toISOString() },
+    ...{ type, id, method, etag: toEtag(version), lastModified: new Date(updated).toISOString() },
     text: isDeletion ? undefined : content,
     status: isDeletion ? '204 No Content' : isCreation ? '201 Created' : '200 OK',
   }

@@ -11,8 +11,6 @@ export interface Transactions {
    * disk for all of them. Resolves when it is durable. The work undoes what it must by `transaction`.
    */
   group<T>(work: () => T): Promise<T>
-  /** Runs work that only reads. What it may have seen of a group is not told before the group is durable. */
-  beside<T>(work: () => T): T | Promise<T>
   /**
    * Runs work that reads what a write depends on and then makes the write, one at a time. The group is open from the
    * beginning, so nobody else writes to the file until the group ends.
@@ -163,11 +161,6 @@ export function openTransactions(sqlite: DatabaseSync): Transactions {
       return inGroup(() => transaction(work, keep))
     },
     pending: () => group?.durable,
-    beside(work) {
-      const durable = group?.durable
-      const result = work()
-      return durable ? durable.then(() => result) : result
-    },
   }
 }
 

@@ -1,12 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import {
-  type CurrentVersion,
-  fail,
-  isProblem,
-  isRecord,
-  isResource,
-  type Resource,
-} from '../../../fhir/index.ts'
+import { fail, isProblem, isRecord, isResource, type Resource } from '../../../fhir/index.ts'
 import { failHidden, mayRevealAbsence, type Permission } from '../../../smart/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
@@ -30,11 +23,6 @@ export interface Living {
 /** It was deleted, and the caller may know: its last version was within reach. */
 export interface Deleted {
   readonly kind: 'deleted'
-}
-
-/** A living resource as preconditions compare it. */
-export function currentVersion({ etag, lastModified }: Living): CurrentVersion {
-  return { etag, modified: lastModified === undefined ? undefined : Date.parse(lastModified) }
 }
 
 /** Nothing is there, or it is not within reach: the caller is not always to know which. */

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { isProblem, type Resource } from '../../../fhir/index.ts'
+import { seesAll } from '../../../fhir-api/index.ts'
 import type { Call, Context } from '../call.ts'
-import { seesAll } from '../judge/sees-all.ts'
 import { type Problem, pageProblem } from '../problem.ts'
 import { joined } from '../upstream/decode.ts'
 import type { UpstreamRequest } from '../upstream/exchange.ts'

@@ -10,9 +10,8 @@ import {
   resourceTypes,
   type Shape,
 } from '../../../fhir/index.ts'
-import type { EverythingTarget, Operation, SearchPage } from '../../../fhir-api/index.ts'
+import { type EverythingTarget, type Operation, type SearchPage, seesAll } from '../../../fhir-api/index.ts'
 import type { Call, Context } from '../call.ts'
-import { seesAll } from '../judge/sees-all.ts'
 import { INCLUDES_REMEMBERED, UPSTREAM_PAGES } from '../limits.ts'
 import { type Problem, tooCostly } from '../problem.ts'
 import { getting, pathOf, queryOf } from '../upstream/request-of.ts'

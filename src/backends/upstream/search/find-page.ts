@@ -7,10 +7,9 @@ import {
   type Resource,
   type Shape,
 } from '../../../fhir/index.ts'
-import type { Search, SearchPage } from '../../../fhir-api/index.ts'
+import { type Search, type SearchPage, seesAll } from '../../../fhir-api/index.ts'
 import type { Call, Context } from '../call.ts'
 import { KEPT_ELSEWHERE } from '../judge/kept-elsewhere.ts'
-import { seesAll } from '../judge/sees-all.ts'
 import { COUNTED } from '../limits.ts'
 import type { Problem } from '../problem.ts'
 import { getting, pathOf, searching, strictly } from '../upstream/request-of.ts'

@@ -1,44 +1,39 @@
-import { fail, isProblem, type Params } from '../../../fhir/index.ts'
+import { exactText, fail, type Params } from '../../../fhir/index.ts'
+import type { ConditionMatch, Failure, StoredVersion } from '../../../fhir-api/index.ts'
 import type { Call, Context } from '../call.ts'
-import type { Problem } from '../problem.ts'
+import { UpstreamVersion } from '../read-version.ts'
 import { eachFound, searchFor } from './collect.ts'
 import type { Released } from './fetch-page.ts'
-
-/** What a condition finds. */
-export interface Condition {
-  readonly match: Released | undefined
-  /** Whether the upstream finds nothing else by it; otherwise it ignores a parameter and must not decide by itself. */
-  readonly isTrusted: boolean
-}
+import { exactParams } from './narrow.ts'
 
 /**
- * Looks up what a conditional interaction speaks of: one resource, or none. It is a search: only what the caller
- * reaches by searching is looked at, so that it tells nothing about the rest (attacks.md 18). Each match is compared with
- * the condition, for an upstream that ignores a parameter would have another resource overwritten or deleted.
+ * Finds the resource that a condition is about. Each match is compared with the condition, for an upstream that ignores
+ * a parameter would have another resource overwritten or deleted. Where it does, it must not decide by itself.
  */
-export async function lookUpCondition(
+export async function findMatch(
   context: Context,
   call: Call,
   type: string,
   params: Params,
-): Promise<Condition | Problem> {
+): Promise<ConditionMatch | Failure> {
   const found: Released[] = []
   let strays = 0
   const count = await eachFound(context, searchFor(call, type, params), 1, page => {
     found.push(...page.matches)
     strays += page.strays
   })
-  if (typeof count === 'number') return { match: found[0], isTrusted: strays === 0 }
-  return count.problem === 'too-costly' ? fail({ problem: 'multiple-matches', type }) : count
+  if (typeof count !== 'number')
+    return count.problem === 'too-costly' ? fail({ problem: 'multiple-matches', type }) : count
+  const [match] = found
+  // Only as far as parameters say what the caller may search.
+  const narrowing = strays === 0 ? exactParams(type, call.access.filterFor(type, 's')) : undefined
+  return {
+    match: match && toVersion(type, match),
+    ifNoneExist: narrowing && [...params, ...narrowing],
+  }
 }
 
-/** The one resource that a condition finds; undefined when there is none. */
-export async function matchOf(
-  context: Context,
-  call: Call,
-  type: string,
-  params: Params,
-): Promise<Released | Problem | undefined> {
-  const condition = await lookUpCondition(context, call, type, params)
-  return isProblem(condition) ? condition : condition.match
+function toVersion(type: string, { resource, exact }: Released): StoredVersion {
+  const headers = { 'content-type': 'application/fhir+json' }
+  return new UpstreamVersion(type, resource.id ?? '', { status: 200, headers, text: exactText(exact) })
 }

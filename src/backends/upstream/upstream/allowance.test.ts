@@ -3,7 +3,6 @@ import { describe, it } from 'node:test'
 import { fail, isProblem, limits, RESPONSE_TOO_LARGE } from '../../../fhir/index.ts'
 import { createAccessCache } from '../../../fhir-api/index.ts'
 import { type Body, condition, patientAccess } from '../../sqlite/testing/fhir.ts'
-import { batch } from '../bundle/batch.ts'
 import type { Call, Context } from '../call.ts'
 import { searchset } from '../testing/hostile-upstream.ts'
 import { performRequest as handle } from '../testing/perform.ts'
@@ -113,46 +112,4 @@ describe('what the response to a Bundle may hold', () => {
     await handle(context, bundleOf(1_000, 'batch', 'Condition?_summary=count'))
     assert.equal(seen.times, 8)
   })
-
-  it('has an answer to every entry where one fails by an error, which is reported', async () => {
-    const { context } = endless()
-    const reported: unknown[] = []
-    const error = new Error('a bug')
-    let at = 0
-    const failing = {
-      ...context,
-      handle: () => (at++ === 1 ? Promise.reject(error) : Promise.resolve({ status: 201, headers: {} })),
-    }
-    const call = { ...bundleOf(0), report: (it: unknown) => reported.push(it) }
-    const { body } = await batch(failing, call, [call, call, call])
-    assert.deepEqual(String(body).match(/(?<="status":")\d+/g), ['201', '500', '201'])
-    assert.deepEqual(reported, [error])
-  })
-
-  it('lets others have their turn between entries that need no upstream', async () => {
-    const { context } = endless()
-    let turns = 0
-    const counting = setInterval(() => {
-      turns += 1
-    }, 0)
-    const slow = {
-      ...context,
-      async handle() {
-        busyFor(1)
-        return fail({ problem: 'out-of-reach' })
-      },
-    }
-    await batch(
-      slow,
-      bundleOf(0),
-      Array.from({ length: 100 }, () => bundleOf(0)),
-    )
-    clearInterval(counting)
-    assert.ok(turns > 1, `${turns} turns`)
-  })
 })
-
-function busyFor(ms: number): void {
-  const end = performance.now() + ms
-  while (performance.now() < end);
-}

@@ -7,8 +7,8 @@ import {
   type OutcomeIssue,
   outcome,
 } from '../../../fhir/index.ts'
+import { seesAll } from '../../../fhir-api/index.ts'
 import type { Access } from '../../../smart/index.ts'
-import { seesAll } from '../judge/sees-all.ts'
 import type { Problem } from '../problem.ts'
 import type { UpstreamAnswer } from './upstream.ts'
 

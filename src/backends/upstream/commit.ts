@@ -1,0 +1,212 @@
+import { exactText, fail, isRecord, isResource, parseExact } from '../../fhir/index.ts'
+import {
+  type CommitOptions,
+  type CommitResult,
+  type Committed,
+  createTurns,
+  type Failure,
+  type FhirRequest,
+  isFailure,
+  type StoredVersion,
+  type VersionedWrite,
+} from '../../fhir-api/index.ts'
+import type { Context } from './call.ts'
+import { UpstreamVersion } from './read-version.ts'
+import { declined } from './upstream/declined.ts'
+import type { UpstreamRequest } from './upstream/exchange.ts'
+import { releasedHeaders } from './upstream/pass-through.ts'
+import { headersFor, queryOf, sending } from './upstream/request-of.ts'
+import { resourceIn } from './upstream/resource-in.ts'
+import type { UpstreamAnswer } from './upstream/upstream.ts'
+
+/**
+ * Sends changes to the upstream server: one by itself, those of a transaction together. Each is bound to the version that it
+ * was planned from, so that the server refuses it when somebody else was faster.
+ */
+export function commit(
+  context: Context,
+  request: FhirRequest,
+  writes: readonly VersionedWrite[],
+  { isTransaction }: CommitOptions = {},
+): Promise<CommitResult> {
+  const [first] = writes
+  return first && !isTransaction
+    ? commitOne(context, request, first)
+    : commitTransaction(context, request, writes)
+}
+
+async function commitOne(
+  context: Context,
+  request: FhirRequest,
+  write: VersionedWrite,
+): Promise<CommitResult> {
+  const sent = toUpstreamRequest(context, request, write)
+  if (isFailure(sent)) return { kind: 'failed', failure: sent }
+  const answer = await context.upstream.ask(sent)
+  if (isFailure(answer)) return { kind: 'failed', failure: answer }
+  if (answer.status >= 300)
+    return {
+      kind: write.kind === 'update' && isConflict(answer) ? 'conflict' : 'failed',
+      failure: declined(answer, request.access),
+    }
+  return { kind: 'committed', committed: [describe(context, write, answer)] }
+}
+
+function isConflict({ status }: UpstreamAnswer): boolean {
+  return status === 409 || status === 412
+}
+
+function toUpstreamRequest(
+  { addresses }: Context,
+  request: FhirRequest,
+  write: VersionedWrite,
+): UpstreamRequest | Failure {
+  switch (write.kind) {
+    case 'create': {
+      const { type, resource, ifNoneExist } = write
+      const header = ifNoneExist && { 'if-none-exist': queryOf(ifNoneExist, addresses) }
+      return sending(request, 'POST', `/${type}`, resource, addresses, header)
+    }
+    case 'update': {
+      const { type, id, resource, before } = write
+      const bound = bindTo(type, before)
+      if (isFailure(bound)) return bound
+      const { ifMatch, ifNoneMatch } = bound
+      return sending(request, 'PUT', `/${type}/${id}`, resource, addresses, {
+        ...(ifMatch !== undefined && { 'if-match': ifMatch }),
+        ...(ifNoneMatch !== undefined && { 'if-none-match': ifNoneMatch }),
+      })
+    }
+    case 'delete': {
+      const { type, id, before } = write
+      const headers = {
+        ...headersFor(request),
+        ...(before.etag !== undefined && { 'if-match': before.etag }),
+      }
+      return { method: 'DELETE', path: `/${type}/${id}`, headers }
+    }
+  }
+}
+
+/** The precondition under which the version that was checked is still the current one. */
+function bindTo(
+  type: string,
+  before: StoredVersion | undefined,
+): { readonly ifMatch?: string; readonly ifNoneMatch?: string } | Failure {
+  if (!before || before.deleted) return { ifNoneMatch: '*' }
+  return before.etag === undefined ? fail({ problem: 'no-version', type }) : { ifMatch: before.etag }
+}
+
+function describe({ addresses }: Context, write: VersionedWrite, answer: UpstreamAnswer): Committed {
+  if (write.kind === 'delete') return { status: 204 }
+  const { location, 'content-location': contentLocation } = releasedHeaders(answer.headers, addresses)
+  const stored = findStored(write, answer)
+  return {
+    status: answer.status === 201 ? 201 : 200,
+    version: stored ?? describeVersion(answer.headers),
+    location,
+    ...(contentLocation !== undefined && { headers: { 'content-location': contentLocation } }),
+    stored,
+  }
+}
+
+function describeVersion({ etag, 'last-modified': lastModified = '' }: UpstreamAnswer['headers']) {
+  const time = Date.parse(lastModified)
+  return { etag, lastModified: Number.isNaN(time) ? undefined : time }
+}
+
+/** The new version, where the upstream server returns it. */
+function findStored(write: VersionedWrite, answer: UpstreamAnswer): StoredVersion | undefined {
+  const resource = answer.text === '' ? undefined : resourceIn(answer)
+  if (!resource || isFailure(resource) || resource.resourceType !== write.type) return undefined
+  return resource.id === undefined ? undefined : new UpstreamVersion(write.type, resource.id, answer)
+}
+
+/** All or nothing: one request, in which the server resolves the `fullUrl`s of what it gives ids to. */
+async function commitTransaction(
+  context: Context,
+  request: FhirRequest,
+  writes: readonly VersionedWrite[],
+): Promise<CommitResult> {
+  const entry: object[] = []
+  for (const [at, write] of writes.entries()) {
+    const sent = toEntry(context, write)
+    if (isFailure(sent)) return { kind: 'failed', failure: sent, write: at }
+    entry.push(sent)
+  }
+  const body = { resourceType: 'Bundle', type: 'transaction', entry }
+  const answer = await context.upstream.ask(sending(request, 'POST', '', body, context.addresses))
+  if (isFailure(answer)) return { kind: 'failed', failure: answer }
+  if (answer.status >= 300)
+    return {
+      kind: isConflict(answer) ? 'conflict' : 'failed',
+      failure: declined(answer, request.access),
+    }
+  return readResponses(context, writes, answer)
+}
+
+function toEntry({ addresses }: Context, write: VersionedWrite): object | Failure {
+  switch (write.kind) {
+    case 'create': {
+      const { type, resource, fullUrl, ifNoneExist } = write
+      const condition = ifNoneExist && { ifNoneExist: queryOf(ifNoneExist, addresses) }
+      return {
+        ...(fullUrl !== undefined && { fullUrl }),
+        resource,
+        request: { method: 'POST', url: type, ...condition },
+      }
+    }
+    case 'update': {
+      const { type, id, resource, before } = write
+      const bound = bindTo(type, before)
+      return isFailure(bound)
+        ? bound
+        : { resource, request: { method: 'PUT', url: `${type}/${id}`, ...bound } }
+    }
+    case 'delete': {
+      const { type, id, before } = write
+      const bound = before.etag === undefined ? {} : { ifMatch: before.etag }
+      return { request: { method: 'DELETE', url: `${type}/${id}`, ...bound } }
+    }
+  }
+}
+
+async function readResponses(
+  context: Context,
+  writes: readonly VersionedWrite[],
+  answer: UpstreamAnswer,
+): Promise<CommitResult> {
+  const response = resourceIn(answer)
+  if (isFailure(response)) return { kind: 'failed', failure: response }
+  const exact = parseExact(answer.text)
+  const entries: unknown = isRecord(exact) ? exact.entry : undefined
+  if (!Array.isArray(response.entry) || !Array.isArray(entries) || entries.length !== writes.length)
+    return { kind: 'failed', failure: INCOMPLETE }
+  const committed: Committed[] = []
+  const takeTurns = createTurns()
+  for (const [at, write] of writes.entries()) {
+    committed.push(describeEntry(context, write, entries[at]))
+    await takeTurns()
+  }
+  return { kind: 'committed', committed }
+}
+
+const INCOMPLETE = fail({
+  problem: 'upstream-broken',
+  why: 'it did not answer every entry of a transaction',
+})
+
+/** The response to an entry as if it had been a request of its own. */
+function describeEntry(context: Context, write: VersionedWrite, entry: unknown): Committed {
+  const { resource, response } = isRecord(entry) ? entry : {}
+  const { status, location, etag, lastModified } = isRecord(response) ? response : {}
+  const headers = {
+    'content-type': 'application/fhir+json',
+    ...(typeof location === 'string' && { location: context.addresses.inward(location) }),
+    ...(typeof etag === 'string' && { etag }),
+    ...(typeof lastModified === 'string' && { 'last-modified': lastModified }),
+  }
+  const isCreated = typeof status === 'string' && status.startsWith('201')
+  const text = isResource(resource) ? exactText(resource) : ''
+  return describe(context, write, { status: isCreated ? 201 : 200, headers, text })
+}

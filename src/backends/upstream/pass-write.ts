@@ -1,0 +1,165 @@
+import {
+  exactText,
+  type Interaction,
+  isProblem,
+  type Params,
+  parseEntries,
+  parseSearch,
+  resourceTypes,
+} from '../../fhir/index.ts'
+import {
+  type Failure,
+  type FhirRequest,
+  type FhirResponse,
+  findExcludedType,
+  isFailure,
+  seesAll,
+  toEntryRequest,
+} from '../../fhir-api/index.ts'
+import type { Access, Permission } from '../../smart/index.ts'
+import type { Context, InteractionOf } from './call.ts'
+import { KEPT_ELSEWHERE } from './judge/kept-elsewhere.ts'
+import type { UpstreamRequest } from './upstream/exchange.ts'
+import { passThrough } from './upstream/pass-through.ts'
+import { headersFor, pathOf, queryOf, STRICT, sending } from './upstream/request-of.ts'
+
+type Write = InteractionOf<
+  'create' | 'update' | 'update-conditional' | 'patch' | 'patch-conditional' | 'delete'
+>
+
+const WRITES = {
+  create: { method: 'POST', permission: 'c' },
+  update: { method: 'PUT', permission: 'u' },
+  'update-conditional': { method: 'PUT', permission: 'u' },
+  patch: { method: 'PATCH', permission: 'u' },
+  'patch-conditional': { method: 'PATCH', permission: 'u' },
+  delete: { method: 'DELETE', permission: 'd' },
+} as const satisfies Record<
+  Write['kind'],
+  { readonly method: UpstreamRequest['method']; readonly permission: Permission }
+>
+
+/** Has the upstream perform a write or a Bundle in which nothing has to be checked; undefined where something has. */
+export async function passWrite(
+  context: Context,
+  request: FhirRequest,
+): Promise<FhirResponse | Failure | undefined> {
+  if (isWrite(request))
+    return isUnchecked(context, request)
+      ? passThrough(context, request, toUpstreamRequest(context, request))
+      : undefined
+  return request.interaction.kind === 'bundle' && isUncheckedBundle(request, context.baseUrl)
+    ? passThrough(context, request, sending(request, 'POST', '', request.body, context.addresses))
+    : undefined
+}
+
+function isWrite(request: FhirRequest): request is FhirRequest<Write> {
+  return Object.hasOwn(WRITES, request.interaction.kind)
+}
+
+/**
+ * Whether the caller may make the change to every resource of the type, and see whatever the upstream responds. For the
+ * audit trail a resource is read before it is changed, so that the change is filed under the patient whose it was; a new
+ * resource was nobody's.
+ */
+function isUnchecked({ isRecorded, baseUrl }: Context, { interaction, access }: FhirRequest<Write>): boolean {
+  if (isRecorded && interaction.kind !== 'create') return false
+  if (hasCondition(interaction, baseUrl)) return false
+  const { permission } = WRITES[interaction.kind]
+  return seesAll(access) && access.filterFor(interaction.type, permission) === 'everything'
+}
+
+/** Whether a write has a condition whose matches can be compared with it: then the upstream does not decide alone. */
+function hasCondition(interaction: Interaction, baseUrl: string): boolean {
+  const condition = findCondition(interaction)
+  if (!condition) return false
+  const { type, params } = condition
+  const errors = params.flatMap(([name, value]) => {
+    const clause = parseSearch(type, name, value, baseUrl)
+    return clause.kind === 'error' ? [clause.reason] : []
+  })
+  // A condition that exceeds a limit is refused, not left to the upstream.
+  return errors.length === 0 || errors.includes('too-costly')
+}
+
+function findCondition(
+  interaction: Interaction,
+): { readonly type: string; readonly params: Params } | undefined {
+  switch (interaction.kind) {
+    case 'create':
+      return interaction.ifNoneExist && { type: interaction.type, params: interaction.ifNoneExist }
+    case 'update-conditional':
+    case 'patch-conditional':
+    case 'delete-conditional':
+      return interaction
+    default:
+      return undefined
+  }
+}
+
+function toUpstreamRequest({ addresses }: Context, request: FhirRequest<Write>): UpstreamRequest {
+  const { interaction, body } = request
+  const query = 'params' in interaction ? queryOf(interaction.params, addresses) : ''
+  const path = pathOf(interaction)
+  return {
+    method: WRITES[interaction.kind].method,
+    path: query === '' ? path : `${path}?${query}`,
+    headers: writeHeaders(addresses, request),
+    ...(body !== undefined && { body: addresses.inward(exactText(body)) }),
+  }
+}
+
+function writeHeaders(
+  addresses: Context['addresses'],
+  request: FhirRequest<Write>,
+): UpstreamRequest['headers'] {
+  const { interaction, preconditions, preferences, body } = request
+  const isJsonPatch = Array.isArray(body)
+  const condition = interaction.kind === 'create' ? interaction.ifNoneExist : undefined
+  return {
+    ...headersFor(request),
+    prefer: `return=${preferences.answer}, ${STRICT}`,
+    ...(body !== undefined && {
+      'content-type': isJsonPatch ? 'application/json-patch+json' : 'application/fhir+json; charset=utf-8',
+    }),
+    ...(preconditions.ifMatch !== undefined && { 'if-match': preconditions.ifMatch }),
+    ...(preconditions.ifNoneMatch !== undefined && { 'if-none-match': preconditions.ifNoneMatch }),
+    ...(condition && { 'if-none-exist': queryOf(condition, addresses) }),
+  }
+}
+
+function isUncheckedBundle(bundle: FhirRequest, baseUrl: string): boolean {
+  if (!doesAll(bundle.access)) return false
+  const parsed = parseEntries(bundle.body, baseUrl)
+  return (
+    !isProblem(parsed) &&
+    parsed.entries.every(entry => {
+      const request = toEntryRequest(bundle, entry)
+      return !isFailure(request) && isUncheckedEntry(request.interaction, baseUrl)
+    })
+  )
+}
+
+function doesAll(access: Access): boolean {
+  const isAll = (permission: 'c' | 'u' | 'd') =>
+    resourceTypes.every(type => access.filterFor(type, permission) === 'everything')
+  return seesAll(access) && isAll('c') && isAll('u') && isAll('d')
+}
+
+const OF_SEVERAL_TYPES: readonly string[] = [
+  'search-system',
+  'history-system',
+  'operation',
+  'capabilities',
+  'smart-configuration',
+]
+
+/** A response of several types may hold AuditEvents, and the matches of a condition are compared with it. */
+function isUncheckedEntry(interaction: Interaction, baseUrl: string): boolean {
+  return (
+    findExcludedType(interaction, KEPT_ELSEWHERE) === undefined &&
+    !OF_SEVERAL_TYPES.includes(interaction.kind) &&
+    !hasCondition(interaction, baseUrl) &&
+    !(interaction.kind === 'search-compartment' && interaction.type === '*')
+  )
+}

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { after, describe, it } from 'node:test'
+import { BASE, condition, guardOf, issueOf } from '../../backends/sqlite/testing/fhir.ts'
+import { NOT_WITHIN } from '../../backends/upstream/testing/hostile-gateway.ts'
+import { json, searchset, startHostile } from '../../backends/upstream/testing/hostile-upstream.ts'
+import { startGateway } from '../../backends/upstream/testing/start-gateway.ts'
+import { type Access, fullAccess } from '../../smart/index.ts'
+
+/** A clinician of one patient, who may do everything with what is nobody's. */
+const clinician: Access = {
+  filterFor: type => (['Practitioner', 'Organization'].includes(type) ? 'everything' : [{ patient: 'ann' }]),
+}
+
+const upstream = await startHostile()
+const fhir = await startGateway(upstream.url, { guard: guardOf({ clinician, all: fullAccess }) })
+const as = fhir.as('clinician')
+after(async () => {
+  await fhir.close()
+  await upstream.close()
+})
+
+const referring = (reference: string) => {
+  const { id: _, ...content } = condition('c', 'ann', { recorder: { reference } })
+  return content
+}
+const told = (reference: string) => ({
+  resourceType: 'Practitioner',
+  extension: [{ url: 'http://x.test/about', valueReference: { reference } }],
+})
+
+// Each is resolved by some server (R4 http.html#trules; HAPI takes the part from the last slash on, in any write).
+const HIDDEN = [
+  'Patient?name=Bob',
+  `${BASE}/Patient?name=Bob`,
+  'http://elsewhere.test/x/Patient?name=Bob',
+  'Practitioner?_has:Observation:performer:patient=bob',
+  'Practitioner?%5Fhas:Observation:performer:patient=bob',
+  'Practitioner?identifier=1&_filter=x',
+  'Practitioner?_list=7',
+  'Practitioner?%zz=1',
+]
+
+// Not R4 references: nothing but the upstream reads content of a type that is not limited.
+const UNREADABLE = ['Patient/?name=Bob', 'patient?name=Bob', '?name=Bob', 'Organization?partof.name=x']
+
+describe('a reference that is a search', () => {
+  for (const reference of HIDDEN)
+    it(`is not sent where it looks beyond the filter: ${reference}`, async () => {
+      const from = upstream.seen.length
+      upstream.answer((_request, response) => json(response, {}, 201))
+      assert.equal(issueOf(await as('POST Condition', referring(reference))), NOT_WITHIN)
+      assert.equal(issueOf(await as('POST Practitioner', told(reference))), NOT_WITHIN)
+      assert.deepEqual(upstream.seen.slice(from), [])
+    })
+
+  for (const reference of UNREADABLE)
+    it(`is not sent in what the upstream alone validates: ${reference}`, async () => {
+      upstream.answer((_request, response) => json(response, {}, 201))
+      assert.equal(issueOf(await as('POST Practitioner', told(reference))), NOT_WITHIN)
+    })
+
+  it('is sent where all that it looks at may be seen', async () => {
+    upstream.answer((_request, response) => json(response, {}, 201))
+    for (const reference of [
+      'Practitioner?identifier=http://x.test|1',
+      'Practitioner/dr',
+      '#a',
+      'urn:uuid:1',
+    ])
+      assert.equal((await as('POST Practitioner', told(reference))).status, 201, reference)
+    assert.equal((await fhir.as('all')('POST Practitioner', told('Patient?name=Bob'))).status, 201)
+  })
+
+  it('is looked up within filter in a transaction, along its chain too', async () => {
+    const from = upstream.seen.length
+    upstream.answer((request, response) =>
+      request.method === 'POST'
+        ? json(response, { resourceType: 'Bundle', entry: [{ response: { status: '201' } }] })
+        : json(response, searchset([])),
+    )
+    const entry = [
+      {
+        request: { method: 'POST', url: 'Condition' },
+        resource: referring('Practitioner?_has:Observation:performer:patient=bob'),
+      },
+    ]
+    const reply = await as('POST', { resourceType: 'Bundle', type: 'transaction', entry })
+    assert.equal(reply.status, 404)
+    const asked = upstream.seen.slice(from).map(it => decodeURIComponent(it.line))
+    assert.deepEqual(asked, ['GET /up/Observation?patient=bob&patient=Patient/ann'])
+  })
+})

@@ -1,0 +1,55 @@
+import { isRecord, isResourceType, type Params, parseParams, parseSearch } from '../../fhir/index.ts'
+import type { Access } from '../../smart/index.ts'
+import { seesAll } from './sees-all.ts'
+
+const CONDITIONAL = /^([A-Z][A-Za-z]+)\?(.+)$/
+
+/** A reference that is a search for its target. */
+export interface ConditionalReference {
+  readonly type: string
+  readonly params: Params
+}
+
+/** `Practitioner?identifier=…` (R4 http.html#trules); undefined for any other reference, and for an invalid one. */
+export function parseConditionalReference(reference: string): ConditionalReference | undefined {
+  const [, type = '', query = ''] = CONDITIONAL.exec(reference) ?? []
+  const params = isResourceType(type) ? parseParams(query) : undefined
+  return params && { type, params }
+}
+
+/**
+ * Whether an upstream server may resolve a conditional reference: the caller may search all resources of the type, and
+ * the parameters depend on nothing else. A chain depends on other resources, and so may a parameter that R4 does not define.
+ */
+export function isUnrestricted(
+  { type, params }: ConditionalReference,
+  access: Access,
+  baseUrl: string,
+): boolean {
+  const isOwn = ([name, value]: readonly [string, string]) =>
+    !['error', 'chain', 'has'].includes(parseSearch(type, name, value, baseUrl).kind)
+  return access.filterFor(type, 's') === 'everything' && params.every(isOwn)
+}
+
+/**
+ * Whether new content has the server search where the caller may not: the result would reveal what is stored. Servers
+ * also resolve references with a base URL, or with a slash before the question mark (`Patient/?name=…`), so any
+ * reference with a question mark counts as conditional.
+ */
+export function hidesSearch(content: unknown, access: Access, baseUrl: string): boolean {
+  return !seesAll(access) && hides(content)
+
+  function hides(value: unknown): boolean {
+    if (Array.isArray(value)) return value.some(hides)
+    if (!isRecord(value)) return false
+    return Object.entries(value).some(([name, item]) =>
+      name === 'reference' && typeof item === 'string' ? isHidden(item) : hides(item),
+    )
+  }
+
+  function isHidden(reference: string): boolean {
+    if (!reference.includes('?')) return false
+    const conditional = parseConditionalReference(reference)
+    return !conditional || !isUnrestricted(conditional, access, baseUrl)
+  }
+}

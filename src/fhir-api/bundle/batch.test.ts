@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type Entry, fail } from '../../fhir/index.ts'
+import { fullAccess } from '../../smart/index.ts'
+import { createAccessCache } from '../access/access-cache.ts'
+import type { BackendSession } from '../backend.ts'
+import type { Context } from '../context.ts'
+import type { FhirRequest } from '../request.ts'
+import { performBatch } from './batch.ts'
+
+/** A context whose backend is not used. */
+function contextOf(handle: Context['handle'], more: Partial<BackendSession> = {}): Context {
+  const nothing = () => {
+    throw new Error('not asked for')
+  }
+  const session: BackendSession = {
+    ...{ read: nothing, panelMembers: nothing, perform: nothing, findMatch: nothing, commit: nothing },
+    ...{ search: nothing, collect: nothing, history: nothing, everything: nothing },
+    ...{ findDocuments: nothing, ...more },
+  }
+  return {
+    ...{ baseUrl: 'http://fhir.test/fhir', session, handle, versionAccess: 'current', clock: () => 0 },
+    ...{ accessCache: createAccessCache(), excludedTypes: undefined, capabilities: nothing },
+    pages: { parameter: '_page', seal: nothing, open: nothing },
+    smartConfiguration: nothing,
+  }
+}
+
+function bundleOf(report: (error: unknown) => void = () => {}): FhirRequest {
+  return {
+    ...{ interaction: { kind: 'bundle' }, body: {}, preconditions: {}, access: fullAccess, report },
+    preferences: { answer: 'representation', lenient: false },
+    authenticated: { allowed: true, decide: () => ({ allowed: true, access: fullAccess }) },
+    ...{ requestId: '1', connection: { destroyed: false } },
+  }
+}
+
+const create: Entry = {
+  ...{ fullUrl: undefined, interaction: { kind: 'create', type: 'Patient' }, body: {}, preconditions: {} },
+}
+const statusesIn = (body: unknown) => String(body).match(/(?<="status":")\d+/g)
+const full = Object.assign(new Error('database or disk is full'), { code: 'ERR_SQLITE_ERROR', errcode: 13 })
+
+describe('a batch', () => {
+  it('has a response to every entry where one fails by an error, which is reported', async () => {
+    const reported: unknown[] = []
+    const error = new Error('a bug')
+    let at = 0
+    const context = contextOf(async () => {
+      if (at++ === 1) throw error
+      return { status: 201 }
+    })
+    const bundle = bundleOf(it => reported.push(it))
+    const { body } = await performBatch(context, bundle, [create, create, create])
+    assert.deepEqual(statusesIn(body), ['201', '500', '201'])
+    assert.deepEqual(reported, [error])
+  })
+
+  it('acknowledges what became durable and nothing else, and stops when the database is unavailable', async () => {
+    const reported: unknown[] = []
+    let at = 0
+    const context = contextOf(async () => {
+      busyFor(30)
+      const durable = at++ === 1 ? Promise.reject(full) : Promise.resolve()
+      durable.catch(() => {})
+      return { status: 201, durable }
+    })
+    const bundle = bundleOf(it => reported.push(it))
+    const { body } = await performBatch(context, bundle, Array(4).fill(create))
+    assert.deepEqual([statusesIn(body), at], [['201', '503', '503', '503'], 2])
+    assert.deepEqual(reported, [full])
+  })
+
+  it('fails whole where no entry was acknowledged', async () => {
+    const context = contextOf(() => Promise.reject(full))
+    await assert.rejects(performBatch(context, bundleOf(), [create, create]), full)
+  })
+
+  it('does not show what an entry has read of a change that was lost', async () => {
+    const context = contextOf(async () => ({ status: 200 }), { flush: () => Promise.reject(full) })
+    await assert.rejects(performBatch(context, bundleOf(), [create, create]), full)
+  })
+
+  it('lets others have their turn between the entries', async () => {
+    let turns = 0
+    const counting = setInterval(() => {
+      turns += 1
+    }, 0)
+    const context = contextOf(async () => {
+      busyFor(1)
+      return fail({ problem: 'out-of-reach' })
+    })
+    await performBatch(context, bundleOf(), Array(100).fill(create))
+    clearInterval(counting)
+    assert.ok(turns > 1, `${turns} turns`)
+  })
+})
+
+function busyFor(ms: number): void {
+  const end = performance.now() + ms
+  while (performance.now() < end);
+}

@@ -1,0 +1,112 @@
+import { setImmediate } from 'node:timers/promises'
+import { type BundleBudget, type Entry, isWriting, limits, openBundleBudget } from '../../fhir/index.ts'
+import { problemOf } from '../../web/index.ts'
+import { bundleJson } from '../bundle-json.ts'
+import type { Context } from '../context.ts'
+import { isFailure, toResponse } from '../failure.ts'
+import type { FhirRequest } from '../request.ts'
+import type { FhirResponse } from '../response.ts'
+import { toEntryRequest } from './entry-request.ts'
+import { fitEntry, formatEntry } from './entry-response.ts'
+import { describeFailedEntry } from './failed-entry.ts'
+import { getProcessorMs } from './read-budget.ts'
+
+interface Processed {
+  readonly response: FhirResponse
+  readonly text: string
+  readonly error?: unknown
+}
+
+/**
+ * Processes the entries one after the other, each by itself: one that fails changes nothing for the others. Other
+ * requests get their turn in between. Entries beyond the budget of the Bundle fail as too costly, and entries after one
+ * that the database could not process fail like it.
+ */
+export async function performBatch(
+  context: Context,
+  bundle: FhirRequest,
+  entries: readonly Entry[],
+): Promise<FhirResponse> {
+  const budget = openBundleBudget(bundle.connection)
+  const done: Processed[] = []
+  while (done.length < entries.length) {
+    const turn = await takeTurn(context, bundle, budget, entries.slice(done.length))
+    // Nothing is acknowledged before it is durable.
+    const lost = await findLoss(context)
+    done.push(...(await Promise.all(turn.map(it => confirm(it, lost)))))
+    const error = done.find(isUnavailable)?.error
+    for (const it of new Set(done.slice(-turn.length).flatMap(it => it.error ?? []))) bundle.report(it)
+    if (error !== undefined) {
+      if (done.every(it => it.error !== undefined)) throw error
+      while (done.length < entries.length) done.push(describeError(error))
+    }
+    await setImmediate()
+  }
+  const body = bundleJson({ type: 'batch-response', entries: done.map(it => it.text) })
+  return { status: 200, body, entries: done.map(it => it.response) }
+}
+
+/** Processes entries until others should have their turn. */
+async function takeTurn(
+  context: Context,
+  bundle: FhirRequest,
+  budget: BundleBudget,
+  entries: readonly Entry[],
+): Promise<readonly Processed[]> {
+  const { local } = context.session
+  // The work of other processes and of an upstream server is not work of this Bundle.
+  const now = local ? getProcessorMs : () => performance.now()
+  const began = now()
+  const turn: Processed[] = []
+  for (const entry of entries) {
+    turn.push(await processEntry(context, bundle, budget, entry).catch(describeError))
+    if (now() - began > limits.TURN_MS || turn.some(isUnavailable)) break
+  }
+  if (local) budget.addWork(now() - began)
+  return turn
+}
+
+async function processEntry(
+  context: Context,
+  bundle: FhirRequest,
+  budget: BundleBudget,
+  entry: Entry,
+): Promise<Processed> {
+  const request = budget.problem() ?? toEntryRequest(bundle, entry)
+  const outcome = isFailure(request) ? request : await context.handle(context, request)
+  if (isFailure(outcome) || isFailure(request)) {
+    const response = isFailure(outcome) ? toResponse(outcome) : outcome
+    return { response, text: formatEntry(response) }
+  }
+  return { response: outcome, text: fitEntry(budget, outcome, isWriting(request.interaction)) }
+}
+
+/** Why something that was read or written in this turn was lost, if so. */
+async function findLoss({ session }: Context): Promise<unknown> {
+  try {
+    await session.flush?.()
+    return undefined
+  } catch (error) {
+    return error
+  }
+}
+
+/** The entry if what it has written is durable, or what it may have read. */
+async function confirm(processed: Processed, lost: unknown): Promise<Processed> {
+  const { durable } = processed.response
+  try {
+    await durable
+  } catch (error) {
+    return describeError(error)
+  }
+  return durable || lost === undefined || processed.error !== undefined ? processed : describeError(lost)
+}
+
+function isUnavailable({ error }: Processed): boolean {
+  return error !== undefined && problemOf(error).kind === 'unavailable'
+}
+
+function describeError(error: unknown): Processed {
+  const response = describeFailedEntry(error)
+  return { response, text: formatEntry(response), error }
+}

@@ -1,0 +1,65 @@
+import { STATUS_CODES } from 'node:http'
+import { type BundleBudget, fail, findJsonExcess, isRecord, RESPONSE_TOO_LARGE } from '../../fhir/index.ts'
+import { toResponse } from '../failure.ts'
+import type { FhirResponse } from '../response.ts'
+
+/**
+ * JSON of the response to one entry: an OperationOutcome is its `outcome`, any other resource its `resource`. Content
+ * is put in as it is and not parsed into an object, which would take several times the memory.
+ */
+export function formatEntry(response: FhirResponse): string {
+  const content = readContent(response)
+  if (content === 'invalid') return formatEntry(toResponse(INVALID))
+  const { status } = response
+  const location = response.location ?? response.headers?.location
+  const etag = response.version?.etag ?? response.headers?.etag
+  const lastModified = findLastModified(response)
+  const text = JSON.stringify({
+    status: `${status} ${STATUS_CODES[status] ?? ''}`.trim(),
+    ...(location !== undefined && { location }),
+    ...(etag !== undefined && { etag }),
+    ...(lastModified !== undefined && { lastModified }),
+  })
+  const parts: string[] = []
+  if (location !== undefined)
+    parts.push(`"fullUrl":${JSON.stringify(location.replace(/\/_history\/[^/]+$/, ''))}`)
+  if (content?.isOutcome) parts.push(`"response":${text.slice(0, -1)},"outcome":${content.text}}`)
+  else {
+    if (content) parts.push(`"resource":${content.text}`)
+    parts.push(`"response":${text}`)
+  }
+  return `{${parts.join(',')}}`
+}
+
+const INVALID = fail({ problem: 'upstream-broken', why: 'its JSON is invalid' })
+
+const OUTCOME = /^\s*\{\s*"resourceType"\s*:\s*"OperationOutcome"/
+
+function readContent({
+  body,
+  isUnparsed,
+}: FhirResponse): { readonly text: string; readonly isOutcome: boolean } | 'invalid' | undefined {
+  if (typeof body !== 'string') return undefined
+  if (!isUnparsed) return { text: body, isOutcome: OUTCOME.test(body) }
+  if (findJsonExcess(body)) return 'invalid'
+  try {
+    const value: unknown = JSON.parse(body)
+    return { text: body, isOutcome: isRecord(value) && value.resourceType === 'OperationOutcome' }
+  } catch {
+    return 'invalid'
+  }
+}
+
+/** The time that an upstream server sends may not be one. */
+function findLastModified({ version, headers }: FhirResponse): string | undefined {
+  const time = version?.lastModified ?? Date.parse(headers?.['last-modified'] ?? '')
+  return Number.isNaN(time) ? undefined : new Date(time).toISOString()
+}
+
+/** The response to an entry as far as the budget has room for it. A write is reported as made, without its content. */
+export function fitEntry(budget: BundleBudget, response: FhirResponse, isWrite: boolean): string {
+  const text = formatEntry(response)
+  if (budget.takeRoom(text)) return text
+  const { body: _, ...rest } = response
+  return formatEntry(isWrite ? rest : toResponse(RESPONSE_TOO_LARGE))
+}

@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto'
+import {
+  type Entry,
+  type EntryInteraction,
+  type ExactResource,
+  fail,
+  parseReference,
+} from '../../fhir/index.ts'
+import type { Context } from '../context.ts'
+import { type Failure, isFailure } from '../failure.ts'
+import { isWriteRequest, type PlannedWrite, planWrite } from '../interactions/plan-write.ts'
+import type { FhirRequest } from '../request.ts'
+import type { FhirResponse } from '../response.ts'
+import { linkReferences, resolveConditionalReferences } from './references.ts'
+
+export type EntryRequest = FhirRequest<EntryInteraction>
+
+/** What an entry comes to: a change, a response that is known already, or a request that reads. */
+export type Step = WriteStep | ReadStep | KnownStep
+
+export interface WriteStep {
+  readonly kind: 'write'
+  readonly entry: number
+  readonly request: EntryRequest
+  readonly planned: PlannedWrite
+  /** `Type/id`. Where the backend chooses the id, a random one stands for it in the checks. */
+  readonly identity: string
+  /** The new content with references to these identities. */
+  readonly content?: ExactResource
+}
+
+interface KnownStep {
+  readonly kind: 'known'
+  readonly entry: number
+  readonly request: EntryRequest
+  readonly response: FhirResponse
+  readonly identity: string | undefined
+}
+
+interface ReadStep {
+  readonly kind: 'read'
+  readonly entry: number
+  readonly request: EntryRequest
+}
+
+/** Finds what an entry is about. Conditional references in its content are replaced. */
+export async function planStep(
+  context: Context,
+  request: EntryRequest,
+  entry: number,
+): Promise<Step | Failure> {
+  if (!isWriteRequest(request)) return planRead(context, request, entry)
+  const planned = await planWrite(context, request)
+  if (isFailure(planned)) return planned
+  if (planned.kind === 'response') {
+    const { match, response } = planned
+    return { kind: 'known', entry, request, response, identity: match && `${match.type}/${match.id}` }
+  }
+  const { write } = planned
+  const step = {
+    kind: 'write',
+    entry,
+    request,
+    planned,
+    identity: `${write.type}/${write.id ?? randomUUID()}`,
+  } as const
+  if (write.kind === 'delete') return step
+  const targets = await resolveConditionalReferences(context, request, write.resource)
+  if (isFailure(targets)) return targets
+  return { ...step, planned: withContent(planned, linkReferences(write.resource, targets, context.baseUrl)) }
+}
+
+function planRead({ session }: Context, request: EntryRequest, entry: number): Step | Failure {
+  const { interaction } = request
+  if (interaction.kind === 'operation' && session.mayChange?.(interaction))
+    return fail({ problem: 'unsupported-operation', name: interaction.name })
+  return { kind: 'read', entry, request }
+}
+
+function withContent(planned: PlannedWrite, resource: ExactResource, fullUrl?: string): PlannedWrite {
+  const { write } = planned
+  switch (write.kind) {
+    case 'create':
+      return { ...planned, write: { ...write, resource, fullUrl } }
+    case 'update':
+      return { ...planned, write: { ...write, resource } }
+    case 'delete':
+      return planned
+  }
+}
+
+/** R4 http.html#trules: no two entries may write the same resource. */
+export function findRepeatedWrite(steps: readonly Step[]): Failure | undefined {
+  const written = new Set<string>()
+  for (const step of steps) {
+    if (step.kind === 'read') continue
+    const names = [step.kind === 'write' ? step.identity : undefined, findCondition(step.request)]
+    for (const name of names) {
+      if (name === undefined) continue
+      if (written.has(name))
+        return fail({
+          problem: 'bad-bundle',
+          text: 'Cannot process transaction: two entries write the same resource',
+          entry: step.entry,
+        })
+      written.add(name)
+    }
+  }
+  return undefined
+}
+
+function findCondition({ interaction }: FhirRequest): string | undefined {
+  return interaction.kind === 'create' && interaction.ifNoneExist
+    ? `${interaction.type}?${JSON.stringify(interaction.ifNoneExist)}`
+    : undefined
+}
+
+/** Puts the identities of the entries in the place of their `fullUrl`s. */
+export function linkSteps(
+  { baseUrl }: Context,
+  steps: readonly Step[],
+  entries: readonly Entry[],
+): readonly Step[] {
+  const identities = new Map<string, string>()
+  const known = new Map<string, string>()
+  for (const step of steps) {
+    const fullUrl = entries[step.entry]?.fullUrl
+    if (fullUrl === undefined || step.kind === 'read' || step.identity === undefined) continue
+    identities.set(fullUrl, step.identity)
+    if (!hasRandomIdentity(step)) known.set(fullUrl, step.identity)
+  }
+  return steps.map(step => {
+    if (step.kind !== 'write' || step.planned.write.kind === 'delete') return step
+    const { resource } = step.planned.write
+    const sent = linkReferences(resource, known, baseUrl)
+    return {
+      ...step,
+      planned: withContent(
+        step.planned,
+        sent,
+        hasRandomIdentity(step) ? entries[step.entry]?.fullUrl : undefined,
+      ),
+      content: known.size === identities.size ? sent : linkReferences(resource, identities, baseUrl),
+    }
+  })
+}
+
+function hasRandomIdentity(step: Step): boolean {
+  return step.kind === 'write' && step.planned.write.id === undefined
+}
+
+/**
+ * Where the backend resolves `fullUrl`s, each must be a `urn:` or the URL of the entry's own resource. Another URL could
+ * stand for one resource here and for another one there.
+ */
+export function checkFullUrls(entries: readonly Entry[], baseUrl: string): Failure | undefined {
+  const known = new Set<string>()
+  for (const [entry, { fullUrl, interaction }] of entries.entries()) {
+    if (fullUrl === undefined) continue
+    const own = parseReference(fullUrl, baseUrl)
+    const isOwn = 'id' in interaction && own?.type === interaction.type && own?.id === interaction.id
+    if (known.has(fullUrl) || !(fullUrl.startsWith('urn:') || isOwn))
+      return fail({
+        problem: 'bad-bundle',
+        text: 'Cannot process entry: its fullUrl must be a urn of its own',
+        entry,
+      })
+    known.add(fullUrl)
+  }
+  return undefined
+}

@@ -1,0 +1,148 @@
+import { type Entry, openBundleBudget } from '../../fhir/index.ts'
+import type { Committed } from '../backend-writes.ts'
+import { bundleJson } from '../bundle-json.ts'
+import type { Context } from '../context.ts'
+import { type Failure, failEntry, isFailure, toResponse } from '../failure.ts'
+import { attempt, Conflict } from '../interactions/attempt.ts'
+import { describeWrite, respondToWrite } from '../interactions/write-response.ts'
+import type { FhirRequest } from '../request.ts'
+import type { FhirResponse } from '../response.ts'
+import { checkWrites, tryReads } from './check-steps.ts'
+import { fitEntry } from './entry-response.ts'
+import { createReadBudget } from './read-budget.ts'
+import {
+  checkFullUrls,
+  type EntryRequest,
+  findRepeatedWrite,
+  linkSteps,
+  planStep,
+  type Step,
+  type WriteStep,
+} from './steps.ts'
+import { createTurns } from './turns.ts'
+
+interface MadeTransaction {
+  readonly steps: readonly Step[]
+  readonly committed: ReadonlyMap<Step, Committed>
+  readonly durable?: Promise<void> | undefined
+}
+
+/**
+ * Performs all entries or none. Every entry is planned and checked; then all changes are committed together. Entries
+ * that read are tried before, so that one that fails changes nothing, and answered after.
+ */
+export async function performTransaction(
+  context: Context,
+  bundle: FhirRequest,
+  entries: readonly Entry[],
+  requests: readonly (EntryRequest | Failure)[],
+): Promise<FhirResponse | Failure> {
+  const invalid = context.session.local ? undefined : checkFullUrls(entries, context.baseUrl)
+  if (invalid) return invalid
+  const made = await attempt(context, () => planAndCommit(context, bundle, entries, requests))
+  return isFailure(made) ? made : respond(context, bundle, made)
+}
+
+async function planAndCommit(
+  shared: Context,
+  bundle: FhirRequest,
+  entries: readonly Entry[],
+  requests: readonly (EntryRequest | Failure)[],
+): Promise<MadeTransaction | Failure | Conflict> {
+  const { session, audited } = shared
+  const context = session.local ? { ...shared, reads: createReadBudget() } : shared
+  const budget = openBundleBudget(bundle.connection)
+  // A plan on a backend in this process must not be interrupted; its budgets limit what it costs.
+  const takeTurns = session.local ? () => undefined : createTurns()
+  const planned: Step[] = []
+  for (const [entry, request] of requests.entries()) {
+    const step = budget.problem() ?? (isFailure(request) ? request : await planStep(context, request, entry))
+    if (isFailure(step)) return failEntry(entry, step)
+    planned.push(step)
+    await takeTurns()
+  }
+  const repeated = findRepeatedWrite(planned)
+  if (repeated) return repeated
+  const steps = linkSteps(context, planned, entries)
+  const writes = steps.filter(step => step.kind === 'write').toSorted((a, b) => rank(a) - rank(b))
+  const failure =
+    (await checkWrites(context, steps, takeTurns)) ?? (await tryReads(context, budget, steps, takeTurns))
+  if (failure) return failure
+  if (writes.length === 0) return { steps, committed: new Map() }
+  const pair = (committed: readonly Committed[]) =>
+    new Map<Step, Committed>(writes.flatMap((step, at) => (committed[at] ? [[step, committed[at]]] : [])))
+  const result = await session.commit(
+    writes.map(step => step.planned.write),
+    {
+      isTransaction: true,
+      records: audited && (committed => audited.recordsOf(describe(steps, pair(committed)))),
+    },
+  )
+  switch (result.kind) {
+    case 'committed':
+      return { steps, committed: pair(result.committed), durable: result.durable }
+    case 'conflict':
+      return new Conflict(result.failure)
+    case 'failed': {
+      const step = result.write === undefined ? undefined : writes[result.write]
+      return step ? failEntry(step.entry, result.failure) : result.failure
+    }
+  }
+}
+
+/** R4 http.html#trules: the order of the changes. DocumentReferences come after the Binaries that they name. */
+function rank({ planned: { write } }: WriteStep): number {
+  if (write.kind === 'delete') return 0
+  if (write.type === 'DocumentReference') return 3
+  return write.kind === 'create' ? 1 : 2
+}
+
+/** What the audit trail records of a transaction that only writes. */
+function describe(steps: readonly Step[], committed: ReadonlyMap<Step, Committed>): FhirResponse {
+  const entries = steps.flatMap(step => {
+    if (step.kind === 'known') return [step.response]
+    const result = committed.get(step)
+    return step.kind === 'write' && result ? [describeWrite(step.planned.write, result)] : []
+  })
+  return { status: 200, entries }
+}
+
+async function respond(
+  context: Context,
+  bundle: FhirRequest,
+  { steps, committed, durable }: MadeTransaction,
+): Promise<FhirResponse> {
+  const budget = openBundleBudget(bundle.connection)
+  const takeTurns = createTurns()
+  const entries: FhirResponse[] = []
+  const texts: string[] = []
+  for (const step of steps) {
+    const response = await respondToStep(context, step, committed.get(step))
+    entries.push(response)
+    texts.push(fitEntry(budget, response, step.kind !== 'read'))
+    await takeTurns()
+  }
+  const isRecorded = context.audited !== undefined && durable !== undefined
+  return {
+    ...{ status: 200, body: bundleJson({ type: 'transaction-response', entries: texts }), entries, durable },
+    ...(isRecorded && { isRecorded }),
+  }
+}
+
+async function respondToStep(
+  context: Context,
+  step: Step,
+  committed: Committed | undefined,
+): Promise<FhirResponse> {
+  switch (step.kind) {
+    case 'known':
+      return step.response
+    case 'write':
+      if (!committed) throw new Error('Cannot respond to an entry: the backend did not say what it has done')
+      return respondToWrite(context, step.planned.request, step.planned.write, committed)
+    case 'read': {
+      const outcome = await context.handle(context, step.request)
+      return isFailure(outcome) ? toResponse(outcome) : outcome
+    }
+  }
+}

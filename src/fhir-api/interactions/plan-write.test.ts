@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type Access, fullAccess } from '../../smart/index.ts'
+import { isFailure } from '../failure.ts'
+import { readResource } from './plan-write.ts'
+
+const ofAnn: Access = { filterFor: () => [{ patient: 'ann' }] }
+const condition = (id: string) => ({
+  ...{ resourceType: 'Condition', id, subject: { reference: 'Patient/ann' } },
+})
+const remote = {}
+
+const read = (
+  body: unknown,
+  access = fullAccess,
+  id?: string,
+  session: Parameters<typeof readResource>[0] = remote,
+) => readResource(session, { body, access }, 'u', 'Condition', id)
+const problemOf = (...of: Parameters<typeof read>) => {
+  const found = read(...of)
+  return isFailure(found) ? found.problem : undefined
+}
+
+describe('the body of a write', () => {
+  const invalid = { ...condition('c'), onsetDateTime: 'yesterday' }
+
+  it('must be valid where it is checked or stored here, and else is validated by the upstream', () => {
+    assert.equal(problemOf(invalid, ofAnn), 'invalid-resource')
+    assert.equal(read(invalid), invalid)
+    const local = { newId: () => '1', plan: <T>(work: () => Promise<T>) => work() }
+    assert.equal(problemOf(invalid, fullAccess, undefined, { local }), 'invalid-resource')
+  })
+
+  it('is of the type and under the id of the URL, whoever writes', () => {
+    for (const access of [fullAccess, ofAnn]) {
+      assert.notEqual(problemOf({ resourceType: 'Patient', id: 'c' }, access), undefined)
+      assert.notEqual(problemOf(condition('other'), access, 'c'), undefined)
+      assert.equal(problemOf(condition('c'), access, 'c'), undefined)
+    }
+  })
+})

@@ -1,0 +1,72 @@
+import { auditRefusal, isAboutAudit } from '../../audit/index.ts'
+import { checkContent, type WrittenTogether } from '../access/check-content.ts'
+import type { Commit } from '../backend-writes.ts'
+import type { Context } from '../context.ts'
+import { type Failure, isFailure } from '../failure.ts'
+import type { FhirRequest } from '../request.ts'
+import type { FhirResponse } from '../response.ts'
+import { attempt, Conflict } from './attempt.ts'
+import { type PlannedResponse, type PlannedWrite, planWrite, type WriteInteraction } from './plan-write.ts'
+import { describeWrite, respondToWrite } from './write-response.ts'
+
+/**
+ * Reads what is stored, checks it and the new content, and commits a change that is bound to the version that was
+ * checked. A caller who names a version is told of a conflict at once.
+ */
+export async function write(
+  context: Context,
+  request: FhirRequest<WriteInteraction>,
+): Promise<FhirResponse | Failure> {
+  if (isAboutAudit(request.interaction)) return auditRefusal(request.interaction)
+  const { session, audited } = context
+  const passed = await session.passThrough?.(request)
+  if (passed) return passed
+  const attempts = request.preconditions.ifMatch === undefined ? undefined : 1
+  const made = await attempt(context, () => planAndCommit(context, request), attempts)
+  if (isFailure(made)) return made
+  if (made.kind === 'response') return made.response
+  const [committed] = made.committed
+  if (!committed) throw new Error('Cannot respond to a write: the backend did not say what it has done')
+  const response = await respondToWrite(context, request, made.write, committed)
+  return { ...response, durable: made.durable, ...(session.local && audited && { isRecorded: true }) }
+}
+
+interface MadeWrite extends Commit {
+  readonly write: PlannedWrite['write']
+}
+
+async function planAndCommit(
+  context: Context,
+  request: FhirRequest<WriteInteraction>,
+): Promise<PlannedResponse | MadeWrite | Failure | Conflict> {
+  const planned = await planWrite(context, request)
+  if (isFailure(planned) || planned.kind === 'response') return planned
+  const failure = (await checkNew(context, planned)) ?? planned.conflict
+  if (failure) return failure
+  const { session, audited } = context
+  const result = await session.commit([planned.write], {
+    records:
+      audited &&
+      (([committed]) => (committed ? audited.recordsOf(describeWrite(planned.write, committed)) : [])),
+  })
+  switch (result.kind) {
+    case 'committed':
+      return { ...result, write: planned.write }
+    case 'conflict':
+      return new Conflict(result.failure)
+    case 'failed':
+      return result.failure
+  }
+}
+
+const ALONE: WrittenTogether = { identities: new Set(), newPatients: new Map() }
+
+/** A deletion has no content to be checked. */
+async function checkNew(
+  context: Context,
+  { request, permission, write: change }: PlannedWrite,
+): Promise<Failure | undefined> {
+  return permission === 'd' || change.kind === 'delete'
+    ? undefined
+    : checkContent(context, request, permission, change.resource, ALONE)
+}
