@@ -80,7 +80,7 @@ describe('session.js', () => {
     const { page } = await enter()
     await change({ max_expires_at: Date.now() + 170_000 })
     await page.reload()
-    await page.getByText('Your session ends soon, and cannot be made longer.').waitFor()
+    await page.getByText('Your session ends soon and cannot be extended.').waitFor()
     assert.equal(await page.getByRole('link', { name: 'Keep working' }).isVisible(), false)
   })
 

@@ -10,7 +10,7 @@ const https = {
 }
 
 describe('sallyport', () => {
-  it('lists every command with --help, and exits with 2 when nothing was asked', async () => {
+  it('lists every command with --help, and exits with 2 without arguments', async () => {
     const { exitCode, stdout } = await sallyport(['--help'])
     assert.equal(exitCode, 0)
     for (const name of commandNames) assert.match(stdout, new RegExp(`^  ${name} +\\S`, 'm'))
@@ -74,7 +74,7 @@ describe('sallyport', () => {
     }
   })
 
-  it('exits with 1 and one line when the database cannot be opened', async () => {
+  it('exits with 1 and one line if the database cannot be opened', async () => {
     const { exitCode, stderr } = await sallyport(['client', 'list'], {
       env: { SMART_DATABASE_URL: 'sqlite:/dev/null/x.db' },
     })

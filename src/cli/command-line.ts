@@ -12,7 +12,7 @@ import {
 import { type CommandName, commandNames, loadCommand } from './commands/index.ts'
 import { formatCommandHelp, formatOverview, groupHelp, HOW } from './help.ts'
 
-/** Runs what was typed after `sallyport`. Every failure becomes a line on stderr and an exit code. */
+/** Every failure becomes a line on stderr and an exit code. */
 export async function runCommandLine(argv: readonly string[], io: Io): Promise<ExitCode> {
   try {
     return await dispatch(argv, io)
@@ -55,7 +55,7 @@ function parse(command: Command, args: readonly string[]): Arguments {
       strict: true,
     })
   } catch (error) {
-    // Its messages name the option; what follows the first sentence speaks of `--` and helps nobody.
+    // The first sentence names the option; the rest of Node's message explains `--`.
     const reason = error instanceof Error ? error.message.split('. ')[0] : String(error)
     throw failMisuse(`${reason}: see ${HOW} ${command.name} --help`)
   }
@@ -83,15 +83,14 @@ function print(io: Io, text: string, exitCode: ExitCode = 0): ExitCode {
   return exitCode
 }
 
-/** A line for each bad setting. */
 function linesOf(error: unknown): readonly string[] {
   return error instanceof SettingsError ? error.problems : [lineOf(error)]
 }
 
-/** One line without a stack trace, whatever was thrown (START-7). */
+/** One line without a stack trace (START-7). */
 function lineOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
-  return (message.split('\n')[0] ?? '').trim() || 'Failed for a reason that is not known'
+  return (message.split('\n')[0] ?? '').trim() || 'Failed for an unknown reason'
 }
 
 function isUnexpected(error: unknown): error is Error {

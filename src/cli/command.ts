@@ -1,6 +1,6 @@
 import type { ParseArgsOptionsConfig } from 'node:util'
 
-/** What a command may touch of the world, so that it is tested in the process of the test. */
+/** Everything that a command uses outside its process state, so that tests can run it in process. */
 export interface Io {
   readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean }
   readonly stdout: Output
@@ -9,32 +9,26 @@ export interface Io {
   readonly cwd: string
 }
 
-/** A stream that text is printed to; a terminal tells how wide it is. */
 export interface Output {
   write(text: string): unknown
   readonly isTTY?: boolean
   readonly columns?: number
 }
 
-/** 0: done; 1: it failed, and a line on stderr says why; 2: it was called wrongly; 3: `explain` says refused. */
+/** 0: success; 1: failure, with a line on stderr; 2: wrong usage; 3: `explain` says refused. */
 export type ExitCode = 0 | 1 | 2 | 3
 
-/** What was written after the command's name, parsed by `node:util` as its options say. */
 export interface Arguments {
   readonly values: Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>
   readonly positionals: readonly string[]
 }
 
-/** One command of the command line. The dispatcher parses, answers `--help`, and prints what a command throws. */
 export interface Command {
-  /** As it is typed, for example `clinician add`. */
   readonly name: string
-  /** One line in the list of commands. */
   readonly summary: string
-  /** The text of `--help`, without the name line and summary: usage, options, examples. */
+  /** The text of `--help` below the name and summary. */
   readonly usage: string
   readonly options: ParseArgsOptionsConfig
-  /** How many arguments without a dash it takes. */
   readonly positionals: { readonly min: number; readonly max: number }
   run(args: Arguments, io: Io): Promise<ExitCode>
 }
@@ -48,7 +42,52 @@ export class CommandFailure extends Error {
   }
 }
 
-/** The command was called wrongly; the line says how, and points to `--help`. */
 export function failMisuse(message: string): CommandFailure {
   return new CommandFailure(message, 2)
+}
+
+export function getRequired(args: Arguments, option: string): string {
+  const value = getOptional(args, option)
+  if (value === undefined) throw failMisuse(`Missing --${option}`)
+  return value
+}
+
+export function getOptional(args: Arguments, option: string): string | undefined {
+  const value = args.values[option]
+  if (value === '') throw failMisuse(`Empty --${option}`)
+  return typeof value === 'string' ? value : undefined
+}
+
+export function getSeveral(args: Arguments, option: string): readonly string[] {
+  const values = args.values[option]
+  return Array.isArray(values) ? values.filter(value => typeof value === 'string') : []
+}
+
+export function isSet(args: Arguments, option: string): boolean {
+  return args.values[option] === true
+}
+
+/** The subject of a command may be an option or a plain argument: `--username ada`, or `ada`. */
+export function getSubject(args: Arguments, option: string): string {
+  const [positional] = args.positionals
+  if (positional === undefined) return getRequired(args, option)
+  if (getOptional(args, option) !== undefined)
+    throw failMisuse(`Unexpected argument ${positional}: --${option} is already set`)
+  return positional
+}
+
+export function formatColumns(rows: readonly (readonly string[])[]): string {
+  const widths: number[] = []
+  for (const row of rows)
+    row.forEach((cell, i) => {
+      widths[i] = Math.max(widths[i] ?? 0, cell.length)
+    })
+  return rows
+    .map(row =>
+      row
+        .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
 }

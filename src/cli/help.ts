@@ -1,10 +1,7 @@
-import { formatColumns } from './columns.ts'
-import type { Command } from './command.ts'
+import { type Command, formatColumns } from './command.ts'
 
-/** How the command line is called from the folder of the project. */
 export const HOW = 'npm run -s sallyport --'
 
-/** The text of `--help`. */
 export async function formatOverview(commands: readonly Command[]): Promise<string> {
   return `Sallyport: a SMART-on-FHIR launch and authorization layer for any FHIR R4 server
 
@@ -16,7 +13,6 @@ Each command has --help. --version prints the version.
 `
 }
 
-/** The text of `clinician --help`: what can be done with clinicians. */
 export function groupHelp(group: string, commands: readonly Command[]): string {
   return `Usage: ${HOW} ${group} <command> [options]
 
@@ -26,7 +22,6 @@ Each command has --help.
 `
 }
 
-/** The text of `clinician add --help`. */
 export function formatCommandHelp(command: Command): string {
   return `${command.summary}\n\n${command.usage.trim()}\n`
 }

@@ -1,14 +1,14 @@
 import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
 
-// Some hundred files are read at a start; kept compiled, the next start has them in half the time. The folder is our
-// own: in the usual one, a shared temporary folder, another user could leave code for us to run.
+// The compile cache halves the time of the next start. The folder is our own: in the default, a shared temporary
+// folder, another user could place code for us to run.
 enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/sallyport'))
 
-// Databases and the secret are for this user only, whatever folder they are put in.
+// Databases and the secret are readable only by this user, whatever folder they are in.
 process.umask(0o077)
 
-// A reader that goes away (`sallyport settings | head -1`) is no failure of ours.
+// A closed reader (`sallyport settings | head -1`) is not a failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
   process.exit(0)
@@ -24,5 +24,5 @@ process.exitCode = await runCommandLine(process.argv.slice(2), {
   cwd: process.cwd(),
 })
 
-// A connection that somebody else keeps alive does not keep the process.
+// A connection that a client keeps alive must not keep the process running.
 setTimeout(() => process.exit(), 500).unref()

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { readSettings } from '../config/index.ts'
-import { userReachOf } from './policy-file.ts'
+import { userReachOf } from './enforcement.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'policy-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -28,7 +28,7 @@ describe('userReachOf', () => {
       assert.deepEqual(reachOf(text)?.(kim, 'Condition', 'r'), [{ patient: '1' }, { patient: '2' }])
   })
 
-  it('says what is wrong and where', () => {
+  it('names the error and its location', () => {
     for (const [text, problem] of [
       ['', 'expected rules'],
       ['[]', 'expected rules'],

@@ -1,17 +1,16 @@
+import { join } from 'node:path'
 import type { Transaction } from 'kysely'
 import { createAuditor, noAudit } from '../audit/index.ts'
 import { readConfiguration, type Settings } from '../config/index.ts'
-import { openStore, type Schema, type Store } from '../store/index.ts'
+import { makeFolder, openStore, type Schema, type Store } from '../store/index.ts'
 import type { Io } from './command.ts'
 
-/** The settings of this call; what there is to warn of is said on stderr. */
 export function settingsOf(io: Io): Settings {
   const { settings, warnings } = readConfiguration(io.env, io.cwd)
   for (const warning of warnings) io.stderr.write(`${warning}\n`)
   return settings
 }
 
-/** Opens the database as the settings say. */
 export function openStoreOf({ databaseUrl, database, audit }: Settings): Promise<Store> {
   return openStore(databaseUrl, {
     poolSize: database.poolSize,
@@ -21,7 +20,6 @@ export function openStoreOf({ databaseUrl, database, audit }: Settings): Promise
   })
 }
 
-/** Opens the database of the settings (it is made and migrated where needed), and closes it again. */
 export async function withStore<T>(io: Io, use: (store: Store) => Promise<T>): Promise<T> {
   const store = await openStoreOf(settingsOf(io))
   try {
@@ -32,8 +30,8 @@ export async function withStore<T>(io: Io, use: (store: Store) => Promise<T>): P
 }
 
 /**
- * Changes the database for an administrator: the change and the audit record of the command are one transaction. The
- * record names the command and its subject, and none of its other arguments.
+ * The change and its audit record are one transaction. The record contains the command and its subject, no other
+ * arguments.
  */
 export function administer<T>(
   io: Io,
@@ -49,7 +47,6 @@ export function administer<T>(
   )
 }
 
-/** Adds the audit record of a command to the transaction of its change. */
 export function recordCommand(io: Io, store: Store, command: string) {
   const { audit } = readConfiguration(io.env, io.cwd).settings
   const { recordIn } = audit.kept ? createAuditor({ store, failure: audit.failure }) : noAudit
@@ -58,4 +55,9 @@ export function recordCommand(io: Io, store: Store, command: string) {
       ...{ at: Date.now(), server: 'auth', kind: 'admin', allowed: true, status: 200 },
       ...{ method: 'sallyport', request: command },
     })
+}
+
+export function findDataFile({ dataDir }: Settings): string {
+  makeFolder(dataDir)
+  return join(dataDir, 'fhir.db')
 }

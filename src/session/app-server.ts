@@ -3,18 +3,17 @@ import { type Auditor, noAudit } from '../audit/index.ts'
 import { createHostCheck } from '../config/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
 import { cookiePlan, createServer, type Logger, type ServerOptions } from '../web/index.ts'
-import { askApi } from './api/ask.ts'
-import { docsRoute } from './api/docs-page.ts'
-import { patientRow } from './api/patient.ts'
-import { addApiRoutes } from './api/routes.ts'
-import { openVisit } from './api/visit.ts'
+import { addDocsRoute } from './api/docs-page.ts'
+import { addApiRoutes, openSessionRequest } from './api/routes.ts'
+import { queryApi } from './api/row.ts'
+import { patientRow } from './api/rows.ts'
 import type { AppContext, AppSettings } from './context.ts'
 import { findWholeFailure, loadRecord } from './demo/load-record.ts'
-import { recordPage } from './demo/page.ts'
-import { failurePage } from './demo/states.ts'
+import { renderRecordPage } from './demo/page.ts'
+import { renderFailurePage } from './demo/states.ts'
 import { addLaunchRoutes } from './launch/routes.ts'
 import { AUTH_SERVER_TIMEOUT_MS } from './limits.ts'
-import { logoutRoutes } from './logout.ts'
+import { addLogoutRoutes } from './logout.ts'
 import { createAppKeys } from './oauth/app-key.ts'
 import { createDiscovery } from './oauth/discovery.ts'
 
@@ -23,7 +22,6 @@ export interface AppServerOptions
     Pick<ServerOptions, 'tls' | 'openMetrics' | 'drainMs'> {
   readonly store: Store
   readonly sealer: Sealer
-  /** Keeps what happened to sessions; nothing is kept unless given. */
   readonly audit?: Auditor
   readonly clock?: () => number
   readonly fetch?: typeof fetch
@@ -31,7 +29,7 @@ export interface AppServerOptions
   readonly trustProxy?: string | undefined
 }
 
-/** The app server: launch, session API and demo pages. It does not listen yet. */
+/** Creates the app server: launch, session API and demo pages. It does not listen yet. */
 export async function createAppServer(options: AppServerOptions): Promise<FastifyInstance> {
   const { store, clock = Date.now, logger, trustProxy, tls, openMetrics, drainMs } = options
   const app = await createServer({
@@ -50,9 +48,9 @@ export async function createAppServer(options: AppServerOptions): Promise<Fastif
   const context = contextOf(options, app)
   addJwksRoute(app, context)
   addLaunchRoutes(app, context)
-  logoutRoutes(app, context)
+  addLogoutRoutes(app, context)
   addApiRoutes(app, context)
-  docsRoute(app, context)
+  addDocsRoute(app, context)
   addDemoRoute(app, context)
   return app
 }
@@ -75,7 +73,7 @@ function contextOf(options: AppServerOptions, app: FastifyInstance): AppContext 
     appKeys: createAppKeys({ store, sealer, clock }),
     sessionCookie: cookiePlan(options.appUrl, 'sallyport-app'),
     renewals: new Map(),
-    awaySince: new Map(),
+    unreachableSince: new Map(),
   }
 }
 
@@ -86,28 +84,29 @@ function addJwksRoute(app: FastifyInstance, { appKeys }: AppContext): void {
   )
 }
 
-/** `/`: the demo app. Loading it asks the session API, and so counts as use of the session. */
 function addDemoRoute(app: FastifyInstance, context: AppContext): void {
-  // An open page asks whether its record may still be shown, by reading the patient. That is no use of the session.
+  // An open page polls whether its record may still be shown. This does not extend the session.
   app.head('/', async (request, reply) => {
-    const visit = await openVisit(context, request, { extendsSession: false })
-    const patient = visit.ok ? await askApi(patientRow, visit.value) : visit
+    const sessionRequest = await openSessionRequest(context, request, { extendsSession: false })
+    const patient = sessionRequest.ok ? await queryApi(patientRow, sessionRequest.value) : sessionRequest
     const isShown = patient.ok || patient.failure.kind === 'missing-scope'
-    const status = isShown ? 200 : failurePage({ context, reference: request.id }, patient.failure).status
+    const status = isShown
+      ? 200
+      : renderFailurePage({ context, reference: request.id }, patient.failure).status
     return reply.code(status).send()
   })
 
   app.get('/', async (request, reply) => {
-    const visit = await openVisit(context, request, { extendsSession: true })
-    if (!visit.ok) {
-      const { page, status } = failurePage({ context, reference: request.id }, visit.failure)
+    const sessionRequest = await openSessionRequest(context, request, { extendsSession: true })
+    if (!sessionRequest.ok) {
+      const { page, status } = renderFailurePage({ context, reference: request.id }, sessionRequest.failure)
       return reply.sendPage(page, { status })
     }
-    const record = await loadRecord(visit.value)
+    const record = await loadRecord(sessionRequest.value)
     const failure = findWholeFailure(record)
-    if (!failure) return reply.sendPage(recordPage(visit.value, record))
-    const { fhirBaseUrl } = visit.value.session
-    const { page, status } = failurePage({ context, reference: request.id, fhirBaseUrl }, failure)
+    if (!failure) return reply.sendPage(renderRecordPage(sessionRequest.value, record))
+    const { fhirBaseUrl } = sessionRequest.value.session
+    const { page, status } = renderFailurePage({ context, reference: request.id, fhirBaseUrl }, failure)
     return reply.sendPage(page, { status })
   })
 }

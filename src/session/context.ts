@@ -8,7 +8,6 @@ import type { AppKeys } from './oauth/app-key.ts'
 import type { Discovery } from './oauth/discovery.ts'
 import type { Session } from './sessions/session.ts'
 
-/** The settings that the app reads. */
 export type AppSettings = Pick<
   Settings,
   'appUrl' | 'issuerUrl' | 'fhirBaseUrl' | 'bind' | 'allowedHosts' | 'app'
@@ -16,7 +15,7 @@ export type AppSettings = Pick<
   readonly fhir: Pick<Settings['fhir'], 'upstreamUrl' | 'samplePatients'>
 }
 
-/** What the app's functions work with. Clock and outgoing HTTP are given, so that tests own both. */
+/** Clock and outgoing HTTP are passed in, so that tests control both. */
 export interface AppContext {
   readonly settings: AppSettings
   readonly store: Store
@@ -25,15 +24,25 @@ export interface AppContext {
   readonly clock: () => number
   readonly fetch: typeof fetch
   readonly log: FastifyBaseLogger
-  /** How long the FHIR server may take to answer. */
   readonly timeoutMs: number
-  /** How long the auth server may take. */
   readonly authTimeoutMs: number
   readonly discovery: Discovery
   readonly appKeys: AppKeys
   readonly sessionCookie: CookiePlan
-  /** Renewals that are under way in this process, by session. */
+  /** Renewals in progress in this process, by session. */
   readonly renewals: Map<string, Promise<Result<Session>>>
-  /** Since when a FHIR server has not answered, by its base. */
-  readonly awaySince: Map<string, number>
+  /** The time since which a FHIR server has not responded, by base URL. */
+  readonly unreachableSince: Map<string, number>
+}
+
+export function getPortalUrl({ issuerUrl }: AppSettings): string {
+  return `${issuerUrl}/portal`
+}
+
+export function isSampleData({ fhir, fhirBaseUrl, app }: AppSettings): boolean {
+  return (
+    fhir.upstreamUrl === undefined &&
+    fhir.samplePatients > 0 &&
+    app.issuers.every(base => base === fhirBaseUrl)
+  )
 }

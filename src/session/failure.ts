@@ -1,9 +1,8 @@
 import { type IssueCode, type OperationOutcome, outcome } from '../fhir/index.ts'
 
-/** A server that the session API depends on. */
 export type Upstream = 'FHIR server' | 'auth server'
 
-/** Why a request could not be answered. None of them holds a token or anything of a patient. */
+/** Why a request failed. No failure contains a token or patient data. */
 export type Failure =
   | { readonly kind: 'no-session' }
   | { readonly kind: 'session-over' }
@@ -19,7 +18,7 @@ export type Failure =
       readonly kind: 'unexpected-answer'
       readonly server: Upstream
       readonly problem: string
-      /** For the log: which check the answer did not pass. */
+      /** For the log: the check that the response failed. */
       readonly check?: string
     }
 
@@ -59,14 +58,14 @@ export function toResponse(failure: Failure): { readonly status: number; readonl
     case 'not-found':
       return response(404, 'not-found', 'The FHIR server has no such record.')
     case 'away':
-      return response(502, 'transient', `The ${failure.server} cannot be reached. Try again.`)
+      return response(502, 'transient', `The ${failure.server} is unreachable. Try again.`)
     case 'slow':
-      return response(504, 'transient', `The ${failure.server} did not answer in time. Try again.`)
+      return response(504, 'transient', `The ${failure.server} did not respond in time. Try again.`)
     case 'unexpected-answer':
       return response(
         502,
         'transient',
-        `The ${failure.server} gave an answer that cannot be used: ${failure.problem}`,
+        `The ${failure.server} returned an invalid response: ${failure.problem}`,
       )
   }
 }

@@ -1,17 +1,17 @@
 import { parseExact } from '../fhir/index.ts'
 
-/** What came of an outgoing request. `json` is exact JSON (`parseExact`), undefined when the body is not JSON. */
-export type Answer =
+/** `json` is exact JSON (`parseExact`), or undefined if the body is not JSON. */
+export type FetchResult =
   | { readonly kind: 'answered'; readonly status: number; readonly json: unknown }
   | { readonly kind: 'away' }
   | { readonly kind: 'slow' }
 
-/** GET, with an end. Redirects are not followed: they could carry the bearer token to another host. */
+/** Does not follow redirects, which could carry the bearer token to another host. */
 export async function fetchJson(
   fetch: typeof globalThis.fetch,
   url: string,
   options: { readonly timeoutMs: number; readonly headers: Readonly<Record<string, string>> },
-): Promise<Answer> {
+): Promise<FetchResult> {
   try {
     const response = await fetch(url, {
       headers: options.headers,

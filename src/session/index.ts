@@ -3,5 +3,5 @@
  * session, renews them silently, and serves data of the launched patient at `/api/**`. No token reaches the browser. The
  * FHIR server, not this module, decides who may see a record.
  */
-export { openApi } from './api/openapi.ts'
+export { createOpenApiDocument } from './api/openapi.ts'
 export { type AppServerOptions, createAppServer } from './app-server.ts'

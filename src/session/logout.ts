@@ -1,15 +1,12 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { html, page } from '../web/index.ts'
-import type { AppContext } from './context.ts'
-import { revokeSession } from './oauth/revocation.ts'
-import { getPortalUrl, isSampleData } from './portal-url.ts'
+import { type AppContext, getPortalUrl, isSampleData } from './context.ts'
+import { revokeSession } from './oauth/token-requests.ts'
 import { auditSession } from './sessions/audit-session.ts'
-import { endSession } from './sessions/end-session.ts'
-import { findSession } from './sessions/find-session.ts'
-import type { Session } from './sessions/session.ts'
+import { endSession, findSession, type Session } from './sessions/session.ts'
 
 /** `/logout` (SESSION-7): GET shows a button, POST ends the session and revokes its tokens. */
-export function logoutRoutes(app: FastifyInstance, context: AppContext): void {
+export function addLogoutRoutes(app: FastifyInstance, context: AppContext): void {
   app.get('/logout', async (request, reply) => {
     const session = await sessionOf(context, request)
     return reply.sendPage(session ? askPage(context) : endedPage(context))
@@ -44,7 +41,7 @@ function askPage({ settings }: AppContext) {
       width: 'flow',
       sampleData: isSampleData(settings),
     },
-    html`<div class="pagehead"><div><h1>End this session?</h1><p class="pagehead__lead">The record is then closed, and the app can no longer read it. To open it again, launch the app from the patient list.</p></div></div>
+    html`<div class="pagehead"><div><h1>End this session?</h1><p class="pagehead__lead">This closes the record, and the app can no longer read it. To open it again, launch the app from the patient list.</p></div></div>
 <form class="actions" method="post" action="/logout"><button class="btn">End session</button><a class="btn btn--quiet" href="/">Keep working</a></form>`,
   )
 }

@@ -39,7 +39,7 @@ const revoked: AuditRecord = {
 
 eachDatabase((_name, _open, create) => {
   describe('sallyport audit', () => {
-    it('lists, narrows and renders records', async () => {
+    it('lists, filters and formats records', async () => {
       const url = await create()
       const store = await openStore(url)
       await createAuditor({ store }).record(...records)
@@ -71,7 +71,7 @@ eachDatabase((_name, _open, create) => {
       const none = await run('--kind', 'logout')
       assert.deepEqual(
         [none.exitCode, none.stdout, none.stderr],
-        [0, '', 'The audit trail holds no such record.\n'],
+        [0, '', 'The audit trail contains no such record.\n'],
       )
       for (const line of await lines('--json')) assert.deepEqual(validate(JSON.parse(line)), [])
       for (const bad of [
@@ -82,7 +82,7 @@ eachDatabase((_name, _open, create) => {
         assert.equal((await run(...bad)).exitCode, 2, bad.join(' '))
     })
 
-    it('says why what an app was given has ended, and how many anonymous requests a record counts', async () => {
+    it('shows why access ended, and how many anonymous requests a record counts', async () => {
       const url = await create()
       const store = await openStore(url)
       await createAuditor({ store }).record(counted, revoked)
@@ -102,7 +102,7 @@ eachDatabase((_name, _open, create) => {
   describe('a command of an administrator', () => {
     const SECRET = { SMART_SECRET: 'a secret of this test, which is long enough' }
 
-    it('is in the audit trail, or was not carried out', async () => {
+    it('is recorded in the audit trail or not executed', async () => {
       const SMART_DATABASE_URL = await create()
       const run = (line: string, stdin?: string) =>
         sallyport(line.split(' '), { env: { SMART_DATABASE_URL, ...SECRET }, ...(stdin && { stdin }) })

@@ -10,13 +10,12 @@ import type { Store } from '../../store/index.ts'
 import { type Arguments, type Command, failMisuse, type Io } from '../command.ts'
 import { withStore } from '../with-store.ts'
 
-/** Records of other instances may come late by this much. */
+/** Records of other instances may arrive this late. */
 const LATE_MS = 5000
 
-/** Looks for what came since the last look, oldest first. */
 type Look = () => Promise<readonly KeptRecord[]>
 
-/** Goes on after the newest of what was shown: what was there before and not shown, as of a limit, is not made up for. */
+/** Continues after the newest printed record. Older records that a limit left out are not printed later. */
 export async function followTrail(
   store: Store,
   filter: RecordFilter,
@@ -43,7 +42,6 @@ function isAfter(record: KeptRecord, other: KeptRecord): boolean {
   return record.at > other.at || (record.at === other.at && record.id > other.id)
 }
 
-/** `sallyport audit`: the trail as lines, or as FHIR AuditEvents. */
 export const audit: Command = {
   name: 'audit',
   summary: 'List audit records: logins, launches, tokens, sessions and FHIR requests',
@@ -83,7 +81,7 @@ Options:
     await withStore(io, async store => {
       const found = await findRecords(store, { ...filter, limit })
       for (const record of found.toReversed()) print(record)
-      if (found.length === 0) io.stderr.write('The audit trail holds no such record.\n')
+      if (found.length === 0) io.stderr.write('The audit trail contains no such record.\n')
       if (args.values.follow === true) await follow(store, filter, found[0], print)
     })
     return 0
@@ -142,7 +140,6 @@ function limitOf({ values }: Arguments): number {
   return limit
 }
 
-/** A record in one line: time, result, what it was, whose, by whom, and what decided or why it ended so. */
 function formatLine(record: KeptRecord): string {
   const { at, allowed, status, decided_by, reason } = record
   const facts = [

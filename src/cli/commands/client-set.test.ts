@@ -20,7 +20,7 @@ eachDatabase((_, __, create) => {
   }
 
   describe('sallyport client set', () => {
-    it('changes what is named, takes away what is cleared, and leaves the rest', async () => {
+    it('changes named options, clears cleared options, and keeps the rest', async () => {
       const { run, row } = await setUp()
       const before = await row()
       await run('client', 'set', 'growth', '--launch-url', 'https://app.example/launch', '--first-party')
@@ -29,7 +29,7 @@ eachDatabase((_, __, create) => {
       assert.deepEqual(await row(), { ...before, name: 'Growth', first_party: true })
     })
 
-    it('makes exceptions for an older app, shows them, and takes them back', async () => {
+    it('sets exceptions for an older app, shows them, and removes them', async () => {
       const { run, row } = await setUp()
       const before = await row()
       const options = [
@@ -65,7 +65,7 @@ eachDatabase((_, __, create) => {
       )
     })
 
-    it('makes a new secret, prints it once, and drops what proved the app before', async () => {
+    it('generates a new secret, prints it once, and drops the previous credentials', async () => {
       const { run, row } = await setUp()
       await run('client', 'set', 'growth', '--jwks-url', 'https://app.example/jwks')
       const { stdout } = await run('client', 'set', 'growth', '--secret')
@@ -74,7 +74,7 @@ eachDatabase((_, __, create) => {
       assert.deepEqual([auth_method, secret_hash, jwks_url], ['client_secret', sha256(secret), null])
     })
 
-    it('ends what was granted with another scope, and with nothing else', async () => {
+    it('revokes grants when the scope changes, and only then', async () => {
       const { run, url } = await setUp()
       const store = await openStore(url)
       const grant = await grantOn(store)
@@ -88,7 +88,7 @@ eachDatabase((_, __, create) => {
       await store.close()
     })
 
-    it('refuses what does not fit together, and changes nothing then', async () => {
+    it('refuses inconsistent options and changes nothing', async () => {
       const { run, row } = await setUp()
       const before = await row()
       for (const [args, exitCode, line] of [
@@ -112,7 +112,7 @@ eachDatabase((_, __, create) => {
   })
 
   describe('sallyport client show', () => {
-    it('shows every field by the name of its option, and no secret', async () => {
+    it('shows every field by its option name, and no secret', async () => {
       const { run } = await setUp()
       const { stdout: made } = await run('client', 'set', 'growth', '--secret', '--name', 'Growth chart')
       const secret = /client_secret: (\S+)/.exec(made)?.[1] ?? ''
@@ -120,7 +120,7 @@ eachDatabase((_, __, create) => {
       const { stdout } = await run('client', 'show', 'growth')
       assert.match(
         stdout,
-        /^id +growth\nname +Growth chart\nproof +secret, kept as a hash\nconsent +asked\nstate +approved\nredirect-uri +https:\/\/app\.example\/callback\npost-logout-redirect-uri +https:\/\/app\.example\/bye\nscope +launch\n +patient\/Observation\.rs\nregistered +20\S+Z\n$/,
+        /^id +growth\nname +Growth chart\nproof +secret, stored as a hash\nconsent +asked\nstate +approved\nredirect-uri +https:\/\/app\.example\/callback\npost-logout-redirect-uri +https:\/\/app\.example\/bye\nscope +launch\n +patient\/Observation\.rs\nregistered +20\S+Z\n$/,
       )
       for (const hidden of [secret, sha256(secret)]) assert.equal(stdout.includes(hidden), false)
       assert.match(

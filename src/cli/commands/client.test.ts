@@ -81,11 +81,11 @@ eachDatabase((_, __, create) => {
       })
     })
 
-    it('says which scopes are not granted as they stand, where r searches', async () => {
+    it('notes scopes that are not granted as written if a search needs r', async () => {
       const { run } = await setUp()
       const scope = 'patient/Patient.s patient/Condition.cs patient/Observation.rs openid'
       const note = (what: string) =>
-        `Note: ${what}: here a search needs r (smart.fhir.search-letter), so ask for rs\n`
+        `Note: ${what}: a search needs r on this server (smart.fhir.search-letter), so request rs\n`
       const notes =
         note('patient/Patient.s is never granted') + note('patient/Condition.cs is granted without its s')
       const added = await run(...APP.slice(0, -1), scope, '--public')
@@ -94,7 +94,7 @@ eachDatabase((_, __, create) => {
       assert.equal((await run('client', 'set', 'growth', '--name', 'x')).stderr, '')
     })
 
-    it('prints a made secret once, and keeps its hash', async () => {
+    it('prints a generated secret once and stores its hash', async () => {
       const { run, rows } = await setUp()
       const { exitCode, stdout } = await run(...APP, '--secret')
       assert.equal(exitCode, 0)
@@ -107,7 +107,7 @@ eachDatabase((_, __, create) => {
       assert.doesNotMatch((await run('client', 'list')).stdout, new RegExp(secret))
     })
 
-    it('keeps the address of a key set without fetching it', async () => {
+    it('stores a key set URL without fetching it', async () => {
       const { run, rows } = await setUp()
       assert.equal((await run(...APP, '--jwks-url', 'https://nobody.invalid/jwks')).exitCode, 0)
       const [row] = await rows()
@@ -115,13 +115,13 @@ eachDatabase((_, __, create) => {
       assert.equal(row?.jwks_url, 'https://nobody.invalid/jwks')
     })
 
-    it('keeps the keys of a file', async () => {
+    it('stores keys from a file', async () => {
       const { run, rows } = await setUp()
       assert.equal((await run(...APP, '--jwks-file', 'keys.json')).exitCode, 0)
       assert.equal((await rows())[0]?.jwks, JSON.stringify({ keys: [PUBLIC_KEY] }))
     })
 
-    it('refuses more than 100 scopes, also of a client that is changed', async () => {
+    it('refuses more than 100 scopes, also when changing a client', async () => {
       const { run } = await setUp()
       const scope = Array.from({ length: 101 }, (_, at) => `patient/Observation.rs?code=${at}`).join(' ')
       const error = 'Cannot use --scope: it has more than 100 scopes\n'
@@ -147,7 +147,7 @@ eachDatabase((_, __, create) => {
       assert.equal((await rows())[0]?.redirect_uris, '[]')
     })
 
-    it('refuses an id that is taken, and keeps the first', async () => {
+    it('refuses an id that is taken and keeps the first client', async () => {
       const { run, rows } = await setUp()
       await run(...APP, '--public')
       assert.deepEqual(await run(...APP, '--secret'), {
@@ -160,7 +160,7 @@ eachDatabase((_, __, create) => {
   })
 
   describe('sallyport client approve', () => {
-    it('approves an app that registered itself; list and show tell which are unverified', async () => {
+    it('approves a self-registered app; list and show mark unverified apps', async () => {
       const { run, rows, look } = await setUp()
       for (const id of ['growth', 'second']) {
         await run(...APP.with(3, id), '--public')
@@ -189,7 +189,7 @@ eachDatabase((_, __, create) => {
   })
 
   describe('sallyport client list and remove', () => {
-    it('lists, removes, and tells that there is nothing to remove', async () => {
+    it('lists and removes clients, and reports an unknown client', async () => {
       const { run, rows } = await setUp()
       await run(...APP, '--public')
       const { stdout } = await run('client', 'list')
@@ -273,7 +273,7 @@ describe('sallyport client add', () => {
     [[...APP, '--jwks-file', 'empty.json'], /expected a JSON Web Key Set with a key for RS384/, 1],
     [
       [...APP, '--jwks-file', 'private.json'],
-      /it has a private or secret key; only public keys belong here$/,
+      /it contains a private or secret key; use public keys only$/,
       1,
     ],
     [[...APP, '--jwks-file', 'shared.json'], /it has a private or secret key/, 1],

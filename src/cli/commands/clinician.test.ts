@@ -21,7 +21,6 @@ const ADA = [
 ]
 
 eachDatabase((_, __, create) => {
-  /** A database that does not exist yet, and what a test does with it. */
   async function setUp() {
     const SMART_DATABASE_URL = await create()
     const run = (args: readonly string[], stdin: string | ReturnType<typeof terminal> = '') =>
@@ -35,7 +34,7 @@ eachDatabase((_, __, create) => {
   }
 
   describe('sallyport clinician add', () => {
-    it('makes the database before the first start, and adds a clinician with a bcrypt hash', async () => {
+    it('creates the database before the first start and adds a clinician with a bcrypt hash', async () => {
       const { run, rows } = await setUp()
       const { exitCode, stdout, stderr } = await run(ADA, 'correct horse\n')
       assert.equal(exitCode, 0, stderr)
@@ -56,7 +55,7 @@ eachDatabase((_, __, create) => {
       )
     })
 
-    it('says that the FHIR server has nobody by that id, where it has the data', async () => {
+    it('notes that the embedded FHIR server has no such Practitioner', async () => {
       const SMART_DATABASE_URL = await create()
       const SMART_DATA_DIR = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
       try {
@@ -89,7 +88,7 @@ eachDatabase((_, __, create) => {
       }
     })
 
-    it('takes a short password with a warning, and a longer one without', async () => {
+    it('accepts a short password with a warning and a longer one without', async () => {
       const { run } = await setUp()
       const short = await run(ADA, '1234567\n')
       assert.equal(short.exitCode, 0)
@@ -98,7 +97,7 @@ eachDatabase((_, __, create) => {
       assert.deepEqual([longer.exitCode, longer.stderr], [0, ''])
     })
 
-    it('asks for the password twice on a terminal, and shows nothing of it', async () => {
+    it('prompts for the password twice on a terminal without echo', async () => {
       const { run, rows } = await setUp()
       const { exitCode, stdout, stderr } = await run(ADA, terminal('not seen\r', 'not seen\r'))
       assert.equal(exitCode, 0)
@@ -107,13 +106,13 @@ eachDatabase((_, __, create) => {
       assert.equal(await verify('not seen', (await rows())[0]?.password_hash ?? ''), true)
     })
 
-    it('keeps the bare id of Practitioner/<id>', async () => {
+    it('stores the bare id of Practitioner/<id>', async () => {
       const { run, rows } = await setUp()
       await run([...ADA.slice(0, -1), 'Practitioner/p.1-x'], 'pw')
       assert.equal((await rows())[0]?.fhir_user_id, 'p.1-x')
     })
 
-    it('refuses a username that is taken, and keeps the first', async () => {
+    it('refuses a username that is taken and keeps the first clinician', async () => {
       const { run, rows } = await setUp()
       await run(ADA, 'first')
       const { exitCode, stderr } = await run(ADA, 'second')
@@ -124,7 +123,7 @@ eachDatabase((_, __, create) => {
   })
 
   describe('sallyport clinician list', () => {
-    it('shows who there is, and never a hash', async () => {
+    it('lists clinicians without hashes', async () => {
       const { run } = await setUp()
       await run(ADA, 'pw')
       await run(['clinician', 'disable', '--username', 'ada'])
@@ -170,7 +169,7 @@ eachDatabase((_, __, create) => {
   }
 
   describe('sallyport clinician set-password', () => {
-    it('sets it, and ends the logins with the old one', async () => {
+    it('sets the password and ends logins with the old one', async () => {
       const { run, look, rows } = await setUp()
       await run(ADA, 'old')
       await look(withLogin)
@@ -181,7 +180,7 @@ eachDatabase((_, __, create) => {
       assert.deepEqual(await look(({ db }) => db.selectFrom('login').selectAll().execute()), [])
     })
 
-    it('ends what apps were given; with --keep-apps only what would end with the login', async () => {
+    it('revokes app access; with --keep-apps only access that ends with the login', async () => {
       const offline = { id: 'offline', scope: 'launch offline_access patient/*.rs' }
       const revoked = ({ db }: Store) =>
         db.selectFrom('grant').select('id').where('revoked_at', 'is not', null).orderBy('id').execute()
@@ -209,13 +208,13 @@ eachDatabase((_, __, create) => {
       }
     })
 
-    it('takes the username as an argument, too', async () => {
+    it('also accepts the username as an argument', async () => {
       const { run } = await setUp()
       await run(ADA, 'old')
       assert.equal((await run(['clinician', 'set-password', 'ada'], 'new')).exitCode, 0)
     })
 
-    it('tells that there is no such clinician', async () => {
+    it('reports an unknown clinician', async () => {
       const { run } = await setUp()
       const { exitCode, stderr } = await run(['clinician', 'set-password', '--username', 'eve'], 'new')
       assert.equal(exitCode, 1)
@@ -224,7 +223,7 @@ eachDatabase((_, __, create) => {
   })
 
   describe('sallyport clinician disable', () => {
-    it('ends logins and revokes what apps were given; enable lets in again', async () => {
+    it('ends logins and revokes app access; enable allows logins again', async () => {
       const { run, look, rows } = await setUp()
       await run(ADA, 'pw')
       await look(withLogin)
@@ -266,7 +265,7 @@ describe('sallyport clinician', () => {
     [ADA, '\n', 1, /^Cannot use password: it is empty\n$/],
     [ADA, 'é'.repeat(37), 1, /^Cannot use password: it is longer than 72 bytes/],
     [ADA, 'x'.repeat(100_000), 1, /^Cannot use password: it is longer than 72 bytes/],
-    [ADA, 'a\0b', 1, /^Cannot use password: it has a NUL character\n$/],
+    [ADA, 'a\0b', 1, /^Cannot use password: it contains a NUL character\n$/],
     [['clinician', 'disable'], '', 2, /^Missing --username\n$/],
     [
       ['clinician', 'disable', 'ada', '--username', 'bea'],
@@ -283,7 +282,7 @@ describe('sallyport clinician', () => {
     })
   }
 
-  it('takes a password of exactly 72 bytes from a pipe, and only its first line', async () => {
+  it('accepts a password of exactly 72 bytes from a pipe and reads only the first line', async () => {
     const done = await sallyport(ADA, {
       stdin: `${'x'.repeat(72)}\nmore\n`,
       env: { SMART_DATABASE_URL: 'sqlite:/dev/null/x' },
@@ -291,14 +290,14 @@ describe('sallyport clinician', () => {
     assert.match(done.stderr, /^Cannot open database/)
   })
 
-  it('gives up when the two passwords differ, or at Ctrl-C and Ctrl-D', async () => {
+  it('fails if the two passwords differ, or at Ctrl-C and Ctrl-D', async () => {
     const at = (stdin: ReturnType<typeof terminal>) =>
       sallyport(ADA, { stdin, env: { SMART_DATABASE_URL: 'sqlite:/dev/null/x' } })
     assert.match(
       (await at(terminal('one\r', 'two\r'))).stderr,
-      /Cannot use password: the two are not the same\n$/,
+      /Cannot use password: the two entries differ\n$/,
     )
-    assert.match((await at(terminal('one\x03'))).stderr, /Cannot read password: given up\n$/)
-    assert.match((await at(terminal('\x04'))).stderr, /Cannot read password: given up\n$/)
+    assert.match((await at(terminal('one\x03'))).stderr, /Cannot read password: canceled\n$/)
+    assert.match((await at(terminal('\x04'))).stderr, /Cannot read password: canceled\n$/)
   })
 })

@@ -16,7 +16,6 @@ const baseUrl = 'http://localhost:8080/fhir'
 const sample = [...samplePatients({ now: Date.UTC(2026, 10, 13), count: 6 })]
 const ndjson = sample.map(it => JSON.stringify(it)).join('\n')
 
-/** A data folder that does not exist yet, a folder with input, and the command on both. */
 function setUp() {
   const cwd = mkdtempSync(join(tmpdir(), 'sallyport-data-'))
   after(() => rmSync(cwd, { recursive: true, force: true }))
@@ -44,7 +43,7 @@ function setUp() {
 }
 
 describe('sallyport data import', () => {
-  it('makes the database before the first start, and reports what was created', async () => {
+  it('creates the database before the first start and reports created resources', async () => {
     const { write, run, look } = setUp()
     write('export.ndjson.gz', gzipSync(ndjson))
     const { exitCode, stdout, stderr } = await run('export.ndjson.gz')
@@ -72,7 +71,7 @@ describe('sallyport data import', () => {
     )
   })
 
-  it('works while a server has the same data open and writes', async () => {
+  it('works while a server writes to the same data', async () => {
     const { write, run, look, dataFile } = setUp()
     write('first.ndjson', JSON.stringify({ resourceType: 'Patient', id: 'first' }))
     await run('first.ndjson')
@@ -88,7 +87,7 @@ describe('sallyport data import', () => {
     )
   })
 
-  it('lists what is refused by reason with file and line, without a value, and exits 1', async () => {
+  it('lists refused resources by reason with file and line, without values, and exits with 1', async () => {
     const { write, run, look } = setUp()
     const bad = {
       resourceType: 'Patient',
@@ -102,7 +101,7 @@ describe('sallyport data import', () => {
     )
     const { exitCode, stdout, stderr } = await run('mixed.ndjson')
     assert.equal(exitCode, 1)
-    assert.match(stdout, /^Read 2 resources, and 1 line or entry that is none, from 1 file in /)
+    assert.match(stdout, /^Read 2 resources, and 1 line or entry that is not a resource, from 1 file in /)
     assert.match(stdout, /created +1\n.*\n.*\n +refused +2\nRefused, by reason:\n/)
     assert.match(stdout, /1 x Patient\.birthDate: .* \(mixed\.ndjson:2\)\n/)
     assert.match(stdout, /1 x Not JSON \(mixed\.ndjson:3\)\n/)
@@ -113,7 +112,7 @@ describe('sallyport data import', () => {
     )
   })
 
-  it('names what it cannot read, imports the rest, and exits 1', async () => {
+  it('names unreadable files, imports the rest, and exits with 1', async () => {
     const { write, run } = setUp()
     const packed = gzipSync(ndjson)
     write('cut.ndjson.gz', packed.subarray(0, packed.length - 500))
@@ -138,7 +137,7 @@ describe('sallyport data import', () => {
     ['a folder without a file of ours', ['.'], 1, /^Cannot import: no file is named .* 1 passed over\n$/],
     ['nothing', [], 2, /^Missing argument: see npm run -s sallyport -- data import --help\n$/],
   ] as const) {
-    it(`says in one line what is wrong with ${name}`, async () => {
+    it(`explains in one line why it refuses ${name}`, async () => {
       const { write, run } = setUp()
       write('notes.txt', '')
       const { exitCode, stdout, stderr } = await run(...args)
@@ -147,7 +146,7 @@ describe('sallyport data import', () => {
     })
   }
 
-  it('sends to another server, with the credentials of the gateway where it is its upstream', async () => {
+  it("sends to another server, with the gateway's credentials only for its upstream", async () => {
     const { write, run } = setUp()
     write('sample.ndjson', `${ndjson}\n{"resourceType":"Patient","id":"bad","gender":"nonsense"}`)
     const seen: (string | undefined)[] = []
@@ -180,13 +179,13 @@ describe('sallyport data import', () => {
     const away = await run('--to', url, 'sample.ndjson')
     assert.equal(away.exitCode, 1)
     assert.match(away.stderr, /^Cannot send to http.*: ECONNREFUSED\n$/)
-    // A port that fetch never goes to: its error has no code.
+    // fetch blocks this port; its error has no code.
     const banned = await run('--to', 'http://localhost:1/r4', 'sample.ndjson')
     assert.equal(banned.stderr, 'Cannot send to http://localhost:1/r4: bad port\n')
     assert.match((await run('--to', 'ftp://x', 'sample.ndjson')).stderr, /^Cannot import: --to is no http/)
   })
 
-  it('says where the credentials belong when the server asks for some', async () => {
+  it('names the credential settings if the server requires authentication', async () => {
     const { write, run } = setUp()
     write('sample.ndjson', ndjson)
     const server = createServer((request, response) => {
@@ -219,7 +218,7 @@ describe('sallyport data import', () => {
   })
 })
 
-/** Writes small resources into the same file from another thread, as a server does, until it is stopped. */
+/** Writes small resources to the same file from another thread, as a server does. */
 async function startWriter(file: string) {
   const code = `
     import { parentPort, workerData } from 'node:worker_threads'

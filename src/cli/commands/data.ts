@@ -1,13 +1,11 @@
 import type { FoundFiles, ImportReport } from '../../backends/sqlite/import/index.ts'
 import type { Settings } from '../../config/index.ts'
 import { type Command, CommandFailure } from '../command.ts'
-import { findDataFile } from '../data-file.ts'
 import { createProgress, type Progress } from '../import/progress.ts'
 import { formatReport } from '../import/report-text.ts'
 import { importTo } from '../import/send.ts'
-import { settingsOf } from '../with-store.ts'
+import { findDataFile, settingsOf } from '../with-store.ts'
 
-/** `sallyport data import`. */
 export const dataImport: Command = {
   name: 'data import',
   summary: 'Import FHIR resources into the embedded or another FHIR server',
@@ -33,7 +31,7 @@ Example:
     const { to } = args.values
     if (settings.fhir.upstreamUrl !== undefined && to === undefined)
       throw new CommandFailure(
-        'Cannot import: SMART_FHIR_UPSTREAM_URL is set, so the data are kept by that server; name it with --to',
+        'Cannot import: SMART_FHIR_UPSTREAM_URL is set, so that server stores the data; specify it with --to',
       )
     const { findFiles } = await import('../../backends/sqlite/import/index.ts')
     const found = await findFiles(args.positionals, io.cwd)
@@ -74,5 +72,5 @@ function isDatabaseFailure(error: unknown): error is Error {
 function nothingToRead({ unreadable, passedOver }: FoundFiles): string {
   const [first] = unreadable
   if (first !== undefined) return `Cannot read ${first.file}: ${first.reason}`
-  return `Cannot import: no file is named .ndjson, .jsonl or .json (or these with .gz); ${passedOver} passed over`
+  return `Cannot import: no file is named .ndjson, .jsonl or .json (or these with .gz); ${passedOver} skipped`
 }

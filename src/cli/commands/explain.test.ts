@@ -31,7 +31,7 @@ async function run(
 const request = ['--method', 'GET', '--url', '/Condition?patient=1', '--patient', '1']
 
 describe('sallyport explain', () => {
-  it('exits 0 when allowed and 3 when refused, and says why', async () => {
+  it('exits with 0 if allowed and 3 if refused, and explains why', async () => {
     const allowed = await run([...request, '--scope', 'patient/Condition.rs'])
     assert.deepEqual([allowed.code, allowed.out], [0, 'Allowed by patient/Condition.rs, within Patient/1.\n'])
     const refused = await run([...request, '--scope', 'patient/Observation.rs'])
@@ -42,7 +42,7 @@ describe('sallyport explain', () => {
     )
   })
 
-  it('says of a search that names another patient that it finds nothing of that one', async () => {
+  it('explains that a search for another patient finds nothing', async () => {
     const search = (url: string) =>
       run(['--url', url, '--patient', '1', '--scope', 'patient/*.rs']).then(({ code, out }) => [code, out])
     const allowed = 'Allowed by patient/*.rs, within Patient/1.\n'
@@ -55,7 +55,7 @@ describe('sallyport explain', () => {
       assert.deepEqual(await search(url), [0, allowed])
   })
 
-  it('takes what is left out from the settings', async () => {
+  it('takes missing options from the settings', async () => {
     const search = [...request, '--scope', 'patient/Condition.r']
     assert.equal((await run(search)).code, 0)
     assert.equal((await run(search, [], { SMART_SEARCH_LETTER: 's' })).code, 3)
@@ -69,7 +69,7 @@ describe('sallyport explain', () => {
     )
   })
 
-  it('takes an address with the FHIR base, as it is pasted, and none of another server', async () => {
+  it('accepts an absolute URL below the FHIR base, and no other', async () => {
     const base = 'http://localhost:8080/fhir'
     const ask = (url: string) => run(['--url', url, '--scope', 'patient/*.rs', '--patient', '1'])
     for (const url of ['/Patient/1', '/Condition?code=x', '?_type=Condition'])
@@ -87,7 +87,7 @@ describe('sallyport explain', () => {
     }
   })
 
-  it('reads --fhir-user as clinician add does, and says what is wrong', async () => {
+  it('parses --fhir-user as clinician add does and explains errors', async () => {
     const ask = (user: string) =>
       run(['--url', '/Practitioner/kim', '--scope', 'openid', '--fhir-user', user])
     for (const user of ['kim', 'Practitioner/kim', 'http://localhost:8080/fhir/Practitioner/kim'])
@@ -107,7 +107,7 @@ describe('sallyport explain', () => {
       )
   })
 
-  it('says what is missing or wrong on the command line', async () => {
+  it('explains missing and invalid options', async () => {
     for (const [argv, message] of [
       [['--scope', 'openid'], 'Missing --url\n'],
       [request, 'Missing --scope\n'],
@@ -117,7 +117,7 @@ describe('sallyport explain', () => {
       ],
       [
         [...request, '--scope', 'openid', '--contexts', 'all'],
-        'Cannot use --contexts: expected patient, user and system, or some of them\n',
+        'Cannot use --contexts: expected one or more of patient, user and system\n',
       ],
     ] as const) {
       const { code, err } = await run(argv)
@@ -125,7 +125,7 @@ describe('sallyport explain', () => {
     }
   })
 
-  it('answers each line of --jsonl in order, in the documented form', async () => {
+  it('writes a result for each line of --jsonl in order, in the documented format', async () => {
     const line = { method: 'GET', url: '/Condition?patient=1', scope: 'patient/Condition.rs', patient: '1' }
     const { code, out } = await run(
       ['--jsonl'],
@@ -143,7 +143,7 @@ describe('sallyport explain', () => {
     )
   })
 
-  it('answers 400 to a line that it cannot read, and goes on', async () => {
+  it('writes status 400 for an unreadable line and continues', async () => {
     const good = '{"id":9,"method":"GET","url":"/metadata"}'
     const bad = [
       'junk',
@@ -165,7 +165,7 @@ describe('sallyport explain', () => {
     assert.deepEqual([lines.at(-1).id, lines.at(-1).allowed], [9, true])
   })
 
-  it('reads lines and characters that are cut anywhere', async () => {
+  it('reads lines and characters that are split anywhere', async () => {
     const text = Buffer.from(
       '{"id":"ä€","method":"GET","url":"/metadata"}\r\n{"id":2,"method":"GET","url":"/metadata"}\n',
     )

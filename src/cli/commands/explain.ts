@@ -1,15 +1,19 @@
 import { readSettings, type Settings } from '../../config/index.ts'
 import { type Explanation, explain as explainRequest, type Question } from '../../interceptor/index.ts'
 import type { ScopeContext } from '../../smart/index.ts'
-import { getOptional, getRequired, isSet } from '../arguments.ts'
-import { type Arguments, type Command, failMisuse, type Io } from '../command.ts'
-import { explainLines } from '../explain/lines.ts'
-import { readContexts, readSearchLetter } from '../explain/question.ts'
-import { readFhirUser } from '../fhir-user.ts'
-import { findOfferedOperations } from '../offered-operations.ts'
-import { userReachOf } from '../policy-file.ts'
+import {
+  type Arguments,
+  type Command,
+  failMisuse,
+  getOptional,
+  getRequired,
+  type Io,
+  isSet,
+} from '../command.ts'
+import { findOfferedOperations, readFhirUser, userReachOf } from '../enforcement.ts'
+import { explainLines, readContexts, readSearchLetter } from '../explain-lines.ts'
 
-/** `sallyport explain`: what the interceptor would decide on a request, and why; without server, token or data. */
+/** Evaluates the interceptor's decision without a server, token or data. */
 export const explain: Command = {
   name: 'explain',
   summary: 'Show whether a request would be allowed, and why',
@@ -79,12 +83,12 @@ function questionOf(args: Arguments, settings: Settings): Question {
   }
 }
 
-/** Takes a whole address too, as it is pasted; that of another server is none below this base. */
+/** Accepts an absolute URL below the FHIR base, as pasted from a log. */
 function belowBase(url: string, fhirBaseUrl: string): string {
   if (!/^https?:/i.test(url)) return url
   const below = url.startsWith(fhirBaseUrl) ? url.slice(fhirBaseUrl.length) : undefined
   if (below === undefined || !/^(?:[/?]|$)/.test(below))
-    throw failMisuse(`Cannot use --url: expected an address below ${fhirBaseUrl}, for example /Patient/1`)
+    throw failMisuse(`Cannot use --url: expected a URL below ${fhirBaseUrl}, for example /Patient/1`)
   return below
 }
 
@@ -93,7 +97,6 @@ function fhirUserOf(text: string | undefined, fhirBaseUrl: string): string | und
   return user && `${user.type}/${user.id}`
 }
 
-/** JSON where it is JSON, else a form. */
 function bodyOf(text: string | undefined): unknown {
   if (text === undefined) return undefined
   try {
@@ -115,6 +118,6 @@ function contextsOf(args: Arguments): readonly ScopeContext[] | undefined {
   const text = getOptional(args, 'contexts')
   const contexts = text === undefined ? undefined : readContexts(text.split(','))
   if (text !== undefined && contexts === undefined)
-    throw failMisuse('Cannot use --contexts: expected patient, user and system, or some of them')
+    throw failMisuse('Cannot use --contexts: expected one or more of patient, user and system')
   return contexts
 }

@@ -11,7 +11,7 @@ after(() => rmSync(cwd, { recursive: true, force: true }))
 const run = (...args: readonly string[]) => sallyport(args, { env: {}, cwd })
 
 describe('sallyport keys', () => {
-  it('rotates before the first start and after it, and lists what signs, signed and is next', async () => {
+  it('rotates before and after the first start, and lists current, retired and next keys', async () => {
     const first = await run('keys', 'rotate')
     assert.equal(first.exitCode, 0, first.stderr)
     assert.match(first.stdout, /^A new key signs from \d{4}-\d\d-\d\dT/)
@@ -24,7 +24,7 @@ describe('sallyport keys', () => {
     assert.doesNotMatch(stdout, /"d"|private/)
   })
 
-  it('says what signs now', async () => {
+  it('names the key that signs now', async () => {
     const store = await openStore(`sqlite:${join(cwd, 'data', 'sallyport.db')}`)
     await store.db.updateTable('signing_key').set({ signs_from: 1 }).execute()
     await store.close()
@@ -33,7 +33,7 @@ describe('sallyport keys', () => {
     assert.match(older, / retired /)
   })
 
-  it('withdraws a key, of which nothing stays', async () => {
+  it('withdraws a key and deletes it', async () => {
     const signing = / *(\S+) +signs /.exec((await run('keys', 'list')).stdout)?.[1] ?? ''
     assert.deepEqual(await run('keys', 'withdraw', signing), {
       exitCode: 0,
@@ -50,7 +50,7 @@ describe('sallyport keys', () => {
     })
   })
 
-  it('makes no key that the servers cannot open, and starts anew with another secret when told to', async () => {
+  it('creates no key that the servers cannot decrypt, and starts over with another secret on request', async () => {
     const env = { SMART_SECRET: 'not the secret of the servers' }
     const withOther = (...args: readonly string[]) => sallyport(args, { env, cwd })
     const before = (await run('keys', 'list')).stdout
@@ -64,7 +64,7 @@ describe('sallyport keys', () => {
     assert.equal((await run('keys', 'list')).stdout, before)
 
     const { stdout } = await withOther('keys', 'withdraw', '--all')
-    assert.equal(stdout, 'Withdrew every key; a new one signs\n')
+    assert.equal(stdout, 'Withdrew all keys; a new key signs\n')
     assert.match((await run('keys', 'list')).stdout, /^KID.*\n\S+ +signs .*\n$/)
     assert.equal((await withOther('keys', 'rotate')).exitCode, 0)
     assert.equal((await run('keys', 'rotate')).exitCode, 1)

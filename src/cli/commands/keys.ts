@@ -1,18 +1,19 @@
 import { ensureSecret } from '../../config/index.ts'
 import { openSealer, type Sealer, type Store } from '../../store/index.ts'
-import { getOptional, getSubject, isSet } from '../arguments.ts'
-import { formatColumns } from '../columns.ts'
 import {
   type Arguments,
   type Command,
   CommandFailure,
   type ExitCode,
   failMisuse,
+  formatColumns,
+  getOptional,
+  getSubject,
   type Io,
+  isSet,
 } from '../command.ts'
 import { openStoreOf, recordCommand, settingsOf, withStore } from '../with-store.ts'
 
-/** `sallyport keys rotate`: running servers follow by themselves, and no request fails. */
 export const keysRotate: Command = {
   name: 'keys rotate',
   summary: 'Replace the signing key without failed requests',
@@ -33,13 +34,12 @@ published until the last token that it signed has expired. The auth server also 
       const record = recordCommand(io, store, 'keys rotate')
       return makeNextSigningKey(store, seal, { now, signsFrom, record })
     })
-    if (!made) throw new CommandFailure('Cannot rotate keys: another rotation came first')
+    if (!made) throw new CommandFailure('Cannot rotate keys: another rotation finished first')
     io.stdout.write(`A new key signs from ${timeText(signsFrom)}\n`)
     return 0
   },
 }
 
-/** `sallyport keys withdraw`: for a key that leaked. */
 export const keysWithdraw: Command = {
   name: 'keys withdraw',
   summary: 'Remove a leaked signing key at once',
@@ -66,23 +66,22 @@ Options:
       return withdrawSigningKey(store, seal, { kid, now: Date.now(), record })
     })
     if (!withdrawn) throw new CommandFailure(`Cannot withdraw key: there is no key ${kid}`)
-    io.stdout.write(`Withdrew key ${kid}; a new one signs\n`)
+    io.stdout.write(`Withdrew key ${kid}; a new key signs\n`)
     return 0
   },
 }
 
 async function withdrawAll(args: Arguments, io: Io): Promise<ExitCode> {
   if (args.positionals.length > 0 || getOptional(args, 'kid') !== undefined)
-    throw failMisuse('Unexpected key: --all is given')
+    throw failMisuse('Unexpected key: --all is already set')
   const { withdrawEveryKey } = await import('../../auth/index.ts')
   await withSealer(io, (store, seal) =>
     withdrawEveryKey(store, seal, Date.now(), recordCommand(io, store, 'keys withdraw --all')),
   )
-  io.stdout.write('Withdrew every key; a new one signs\n')
+  io.stdout.write('Withdrew all keys; a new key signs\n')
   return 0
 }
 
-/** `sallyport keys list`. */
 export const keysList: Command = {
   name: 'keys list',
   summary: 'List the signing keys',
@@ -112,11 +111,10 @@ async function needSameSecret(store: Store, seal: Sealer, refusal: string): Prom
   const { canOpenSigningKeys } = await import('../../auth/index.ts')
   if (!(await canOpenSigningKeys(store, seal)))
     throw new CommandFailure(
-      `${refusal}: the keys are sealed with another SMART_SECRET. Set that of the servers, or see: keys withdraw --help`,
+      `${refusal}: the keys are encrypted with another SMART_SECRET. Set the SMART_SECRET of the servers, or see: keys withdraw --help`,
     )
 }
 
-/** With what the private parts are sealed with. */
 async function withSealer<T>(io: Io, use: (store: Store, seal: Sealer) => Promise<T>): Promise<T> {
   const settings = settingsOf(io)
   const store = await openStoreOf(settings)

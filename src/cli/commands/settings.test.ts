@@ -4,7 +4,7 @@ import { parse } from 'yaml'
 import { sallyport } from '../../../test/support/command-line.ts'
 
 describe('sallyport settings', () => {
-  it('prints every setting with its value and where it comes from', async () => {
+  it('prints every setting with its value and source', async () => {
     const { exitCode, stdout, stderr } = await sallyport(['settings'], {
       env: { SMART_ACCESS_TOKEN_TTL_SECONDS: '120' },
     })
@@ -18,7 +18,7 @@ describe('sallyport settings', () => {
     assert.match(stdout, /^# smart\.server\.tls-cert: +# none, or SMART_TLS_CERT$/m)
   })
 
-  it('prints what the file could say', async () => {
+  it('prints in the format of the settings file', async () => {
     const { stdout } = await sallyport(['settings'])
     const file: unknown = parse(stdout)
     assert.equal((file as Record<string, unknown>)['smart.server.bind'], '127.0.0.1,::1')
@@ -36,7 +36,7 @@ describe('sallyport settings', () => {
     assert.match(stdout, /^smart\.server\.secret: "\*{8}" /m)
   })
 
-  it('says on stderr what it ignores, and why a start would be refused', async () => {
+  it('prints ignored settings and start problems on stderr', async () => {
     const { exitCode, stderr } = await sallyport(['settings'], {
       env: { SMART_TEAPOT: 'x', SMART_TLS_KEY: 'k' },
     })

@@ -1,7 +1,7 @@
 import { type EffectiveSetting, listEffectiveSettings, readConfiguration } from '../../config/index.ts'
 import type { Command } from '../command.ts'
 
-/** `sallyport settings`: in the form of the file, so that a line can be copied into it. */
+/** Prints in the format of the settings file, so that lines can be copied. */
 export const settings: Command = {
   name: 'settings',
   summary: 'Print the settings in effect, with secrets masked',
@@ -29,7 +29,6 @@ function lineOf({ name, env, value, source }: EffectiveSetting): string {
   return `${written.padEnd(64)}  # ${value === undefined ? `none, or ${env}` : origin[source]}`
 }
 
-/** A value as YAML: as it is where that is safe, else in quotes. */
 function scalar(value: string): string {
   return /^[\w/.][\w./:,@+= -]*$/.test(value) && !value.includes(': ') ? value : JSON.stringify(value)
 }

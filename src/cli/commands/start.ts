@@ -3,21 +3,19 @@ import { readConfiguration, SettingsError } from '../../config/index.ts'
 import { createLogger, type Logger } from '../../web/index.ts'
 import type { Command } from '../command.ts'
 import { formatBanner } from '../start/banner.ts'
-import { chooseServers } from '../start/server-names.ts'
-import { startServers } from '../start/start-servers.ts'
-import { readTls } from '../start/tls.ts'
+import { chooseServers } from '../start/parts.ts'
+import { readTls, startServers } from '../start/start-servers.ts'
 
-/** What signals arrive at: the process, or a stand-in. */
 interface SignalSource {
   on(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown
 }
 
-/** npm passes on a signal that the terminal has already sent to all: the same stop may be asked for twice. */
+/** npm forwards a signal that the terminal has already sent to the whole process group. */
 const SAME_STOP_MS = 1000
 
 /**
- * Resolves at the first SIGTERM or Ctrl-C. A second signal within a second belongs to the same stop (START-5); a later
- * one ends the process at once.
+ * Resolves at the first SIGTERM or Ctrl-C. A second signal within a second belongs to the same stop (START-5); a
+ * later one ends the process at once.
  */
 export function stopSignal(source: SignalSource, force: () => void, clock: () => number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -35,10 +33,9 @@ export function stopSignal(source: SignalSource, force: () => void, clock: () =>
   return promise
 }
 
-/** A request that had arrived at the signal, but was not read yet, is a running one: closing at once would cut it. */
+/** A request that has arrived but is not yet read counts as running. */
 const ARRIVING_MS = 100
 
-/** `sallyport start`: returns when the servers were stopped by a signal and have finished their requests. */
 export const start: Command = {
   name: 'start',
   summary: 'Start all servers, or only the servers that you name',
@@ -81,10 +78,10 @@ To see the settings in effect: npm run -s sallyport -- settings`,
   },
 }
 
-// A fault that nobody caught leaves a state that nobody knows: it is logged as all else is, and the process ends.
+// After an uncaught error the state is unknown: the process logs it and exits.
 function endAtUnexpected(logger: Logger): void {
   process.on('uncaughtException', error => {
-    logger.fatal({ err: error }, 'Ended by an unexpected fault')
+    logger.fatal({ err: error }, 'Stopped after an unexpected error')
     process.exit(1)
   })
 }

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createProgress } from './progress.ts'
 
-/** What is written while a clock goes on by steps. */
 function watch(options: { isTTY?: boolean; columns?: number }, steps: readonly [ms: number, read: number][]) {
   const written: string[] = []
   let now = 1000
@@ -30,17 +29,17 @@ describe('createProgress', () => {
     ])
   })
 
-  it('takes a terminal that does not know its width for one of 80 columns', () => {
+  it('assumes 80 columns if the terminal width is unknown', () => {
     const [line = ''] = watch({ isTTY: true, columns: 0 }, [[100, 500]])
     assert.match(line, /^\r\[#{20}-{20}\] 50 %/)
   })
 
-  it('leaves the bar out where there is no room', () => {
+  it('omits the bar if the terminal is too narrow', () => {
     const [line = ''] = watch({ isTTY: true, columns: 30 }, [[100, 500]])
     assert.equal(line, '\r50 %  5,000 resources  50,000/s\x1b[K')
   })
 
-  it('writes a plain line now and then elsewhere, and nothing for what is quickly done', () => {
+  it('writes occasional plain lines elsewhere, and nothing for a quick import', () => {
     assert.deepEqual(watch({}, [[4000, 900]]), [])
     const written = watch({}, [
       [4000, 400],

@@ -4,14 +4,11 @@ import { counted } from './report-text.ts'
 
 export interface Progress {
   show(progress: ImportProgress): void
-  /** Clears the bar. */
   end(): void
 }
 
-// A person wants to see it move; a log wants few lines.
 const everyMs = { terminal: 100, log: 5000 }
 
-/** A bar on a terminal, a line now and then elsewhere. */
 export function createProgress(
   output: Output,
   clock: () => number = performance.now.bind(performance),

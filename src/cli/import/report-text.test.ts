@@ -16,14 +16,14 @@ const nothing = {
 const place = (line: number) => ({ file: 'a.ndjson', line })
 
 describe('reportText', () => {
-  it('lines the numbers up', () => {
+  it('aligns the numbers', () => {
     assert.equal(
       formatReport({ ...nothing, files: 2, created: 12_345, unchanged: 7 }, 0, 2345),
       'Read 12,352 resources from 2 files in 2.3 s\n  created    12,345\n  updated         0\n  unchanged       7\n  refused         0\n',
     )
   })
 
-  it('gives the first places of a reason, and shows that there are more', () => {
+  it('prints the first locations of a reason and notes that there are more', () => {
     const reasons = [
       { text: 'Patient.birthDate: Expected a date', count: 1200, places: [place(1), place(2), place(9)] },
       { text: 'Not JSON', count: 1, places: [place(4)] },
@@ -36,7 +36,7 @@ describe('reportText', () => {
     assert.match(text, /\n {2}1 x Not JSON \(a\.ndjson:4\)\n/)
   })
 
-  it('sums up reasons beyond the twentieth', () => {
+  it('summarizes reasons beyond the twentieth', () => {
     const reasons = Array.from({ length: 25 }, (_, at) => ({ text: `R${at}`, count: 2, places: [place(at)] }))
     const text = formatReport({ ...nothing, refused: 50, reasons }, 0, 10)
     assert.match(text, /2 x R19 /)
@@ -44,7 +44,7 @@ describe('reportText', () => {
     assert.match(text, /\n {2}10 x for 5 other reasons\n/)
   })
 
-  it('tells where a file breaks off, what was kept as written and what was passed over', () => {
+  it('reports truncated files, unresolved references and skipped files', () => {
     const unreadable = [
       { file: 'a.gz', line: 12, reason: 'The gzip data are damaged' },
       { file: 'b.json', reason: 'Permission is denied' },
@@ -60,7 +60,7 @@ describe('reportText', () => {
 })
 
 describe('counted', () => {
-  it('speaks of one and of many', () => {
+  it('uses singular and plural', () => {
     assert.deepEqual(
       [counted(0, 'file'), counted(1, 'file'), counted(2000, 'file')],
       ['0 files', '1 file', '2,000 files'],

@@ -1,9 +1,8 @@
 import type { ImportReport, Place, Reason, Unreadable } from '../../backends/sqlite/import/index.ts'
 
-/** Reasons that are printed; the rest is a sum. */
 const reasonsShown = 20
 
-/** What became of an import, for people. It names files, lines and elements, never what is in them. */
+/** Names files, lines and elements, never their values. */
 export function formatReport(report: ImportReport, passedOver: number, ms: number): string {
   const { created, updated, unchanged, refused, none } = report
   const all = created + updated + unchanged + refused
@@ -27,8 +26,8 @@ export function formatReport(report: ImportReport, passedOver: number, ms: numbe
 function noneText(count: number): string {
   if (count === 0) return ''
   return count === 1
-    ? ', and 1 line or entry that is none,'
-    : `, and ${count.toLocaleString('en')} lines or entries that are none,`
+    ? ', and 1 line or entry that is not a resource,'
+    : `, and ${count.toLocaleString('en')} lines or entries that are not resources,`
 }
 
 export function counted(count: number, noun: string): string {
@@ -70,12 +69,10 @@ function noteLines(unresolved: number, passedOver: number): string[] {
     ...(unresolved === 0
       ? []
       : [
-          `Kept ${counted(unresolved, 'conditional reference')} as written: nothing, or several things, match`,
+          `Kept ${counted(unresolved, 'conditional reference')} as written: no resource or several resources match`,
         ]),
     ...(passedOver === 0
       ? []
-      : [
-          `Passed over ${counted(passedOver, 'file')} not named .ndjson, .jsonl or .json (or these with .gz)`,
-        ]),
+      : [`Skipped ${counted(passedOver, 'file')} not named .ndjson, .jsonl or .json (or these with .gz)`]),
   ]
 }

@@ -8,8 +8,8 @@ import { readUpstreamAuth } from '../start/gateway.ts'
 import type { Progress } from './progress.ts'
 
 /**
- * Imports into a repository of its own, which checks every resource as ever, and sends all that it has taken on to
- * another FHIR server.
+ * Imports into a temporary repository, which checks every resource, and sends the accepted resources to another
+ * FHIR server.
  */
 export async function importTo(
   address: string,
@@ -19,7 +19,7 @@ export async function importTo(
 ): Promise<ImportReport> {
   const to = URL.parse(address)
   if (!to || !/^https?:$/.test(to.protocol) || to.search !== '' || to.hash !== '')
-    throw new CommandFailure('Cannot import: --to is no http or https address')
+    throw new CommandFailure('Cannot import: --to is not an http or https URL')
   const { openRepository } = await import('../../backends/sqlite/index.ts')
   const { BatchRefused, importFiles, sendAll } = await import('../../backends/sqlite/import/index.ts')
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-import-'))
@@ -43,7 +43,7 @@ export async function importTo(
   }
 }
 
-/** The credentials of the gateway, where it is the gateway's upstream; none for any other server. */
+/** The gateway's credentials are sent only to the gateway's upstream. */
 async function authorizationFor(to: string, { fhir }: Settings) {
   if (to !== fhir.upstreamUrl) return () => undefined
   const { credentials } = await import('../../backends/upstream/index.ts')
@@ -59,7 +59,7 @@ function joined(
 ): ImportReport {
   const byStatus = Map.groupBy(
     sent.refused,
-    ({ address, status }) => `${address.split('/')[0]}: answered with ${status}`,
+    ({ address, status }) => `${address.split('/')[0]}: server returned ${status}`,
   )
   return {
     ...read,
@@ -75,7 +75,7 @@ function joined(
   }
 }
 
-// What `fetch` throws hides the reason inside.
+// `fetch` hides the reason in the cause.
 function reasonOf({ cause, message }: Error): string {
   if (!(cause instanceof Error)) return message
   return 'code' in cause ? String(cause.code) : cause.message || message
@@ -84,6 +84,6 @@ function reasonOf({ cause, message }: Error): string {
 function hintAt(status: number, isUpstream: boolean): string {
   if (status !== 401 && status !== 403) return ''
   return isUpstream
-    ? '; look at SMART_FHIR_UPSTREAM_AUTH and what belongs to it'
-    : '; set SMART_FHIR_UPSTREAM_URL to this address, and SMART_FHIR_UPSTREAM_AUTH with what belongs to it'
+    ? '; check SMART_FHIR_UPSTREAM_AUTH and its settings'
+    : '; set SMART_FHIR_UPSTREAM_URL to this URL, and SMART_FHIR_UPSTREAM_AUTH with its settings'
 }

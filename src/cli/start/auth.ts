@@ -2,18 +2,16 @@ import type { FastifyInstance } from 'fastify'
 import type { Keeping, Parts } from './parts.ts'
 import { createReportingFetch } from './reporting-fetch.ts'
 
-/** The auth server, and the test login where it is one. */
 export interface OpenedAuth {
   readonly app: FastifyInstance
-  /** Looked up while the servers bind: comparing a bcrypt hash takes its time. */
+  /** Computed while the servers bind: comparing a bcrypt hash takes time. */
   readonly testLogin: Promise<TestLogin | undefined>
 }
 
-/** The test clinician still has the password of the settings. */
+/** Present if the test clinician still has the password of the settings. */
 export interface TestLogin {
   readonly username: string
   readonly password: string
-  /** Made by this start. */
   readonly seeded: boolean
 }
 

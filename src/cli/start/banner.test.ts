@@ -10,7 +10,7 @@ const print = (
 ) => formatBanner(readConfiguration(env, '/nowhere'), ...rest)
 
 describe('banner', () => {
-  it('has the three addresses, the test login and how to stop', () => {
+  it('has the three URLs, the test login and how to stop', () => {
     const text = print({}, ['auth', 'fhir', 'app'], { ...login, seeded: false })
     assert.match(text, /Stop it with Ctrl-C/)
     assert.match(text, /^ {2}Portal +http:\/\/localhost:9000\/portal$/m)
@@ -20,7 +20,7 @@ describe('banner', () => {
     assert.match(text, /^ {2}Test login +clinician \/ the-password$/m)
   })
 
-  it('calls the gateway by its name, with what it is in front of and the policy', () => {
+  it('names the gateway, its upstream and the policy', () => {
     const env = {
       SMART_FHIR_UPSTREAM_URL: 'http://127.0.0.1:8090/r4',
       SMART_POLICY_FILE: '/etc/sallyport/policy.yaml',
@@ -37,21 +37,21 @@ describe('banner', () => {
     )
   })
 
-  it('names only what was started', () => {
+  it('names only started servers', () => {
     const text = print({}, ['fhir'], undefined)
     assert.match(text, /FHIR server/)
     assert.doesNotMatch(text, /Auth server|App server|login/)
   })
 
-  it('shows a random password off loopback when it was made, and not again', () => {
+  it('shows a generated password once if not on loopback', () => {
     const env = { SMART_BIND: '0.0.0.0' }
     assert.match(print(env, ['auth'], login), /clinician \/ the-password \(shown only this once\)/)
     assert.doesNotMatch(print(env, ['auth'], { ...login, seeded: false }), /the-password/)
   })
 
-  it('never shows a password that was set', () => {
+  it('never shows a configured password', () => {
     const text = print({ SMART_SEED_CLINICIAN_PASSWORD: 'the-password' }, ['auth'], login)
     assert.doesNotMatch(text, /the-password/)
-    assert.match(text, /clinician, with the password of SMART_SEED_CLINICIAN_PASSWORD/)
+    assert.match(text, /clinician, with the password from SMART_SEED_CLINICIAN_PASSWORD/)
   })
 })

@@ -1,8 +1,8 @@
 import type { Configuration, Settings } from '../../config/index.ts'
 import { version } from '../../web/index.ts'
-import { formatColumns } from '../columns.ts'
+import { formatColumns } from '../command.ts'
 import type { TestLogin } from './auth.ts'
-import type { ServerName } from './server-names.ts'
+import type { ServerName } from './parts.ts'
 
 /** What a start prints: the URLs, the test login and how to stop (START-1). */
 export function formatBanner(
@@ -48,7 +48,7 @@ function loginText(
   passwordIsSet: boolean,
   onLoopback: boolean,
 ): string {
-  if (passwordIsSet) return `${username}, with the password of SMART_SEED_CLINICIAN_PASSWORD`
+  if (passwordIsSet) return `${username}, with the password from SMART_SEED_CLINICIAN_PASSWORD`
   if (onLoopback) return `${username} / ${password}`
-  return seeded ? `${username} / ${password} (shown only this once)` : username
+  return seeded ? `${username} / ${password} (shown only once)` : username
 }

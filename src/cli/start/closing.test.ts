@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Closing } from './closing.ts'
+import { Closing } from './parts.ts'
 
 describe('Closing', () => {
   it('closes in reverse order, each once', async () => {
@@ -12,7 +12,7 @@ describe('Closing', () => {
     assert.deepEqual(seen, [3, 2, 1])
   })
 
-  it('goes on when a step fails, and tells the failure at the end', async () => {
+  it('continues if a step fails and throws at the end', async () => {
     const closing = new Closing()
     let closed = false
     closing.add(() => {

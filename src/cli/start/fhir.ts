@@ -4,12 +4,10 @@ import type { FhirServerOptions } from '../../backends/sqlite/index.ts'
 import { createHostCheck, type Settings } from '../../config/index.ts'
 import { NotReady } from '../../web/index.ts'
 import { CommandFailure } from '../command.ts'
-import { findDataFile } from '../data-file.ts'
-import { findOfferedOperations } from '../offered-operations.ts'
-import type { userReachOf } from '../policy-file.ts'
-import type { Closing } from './closing.ts'
+import { findOfferedOperations, type userReachOf } from '../enforcement.ts'
+import { findDataFile } from '../with-store.ts'
 import { openGateway } from './gateway.ts'
-import type { Keeping, Parts } from './parts.ts'
+import type { Closing, Keeping, Parts } from './parts.ts'
 import { type RelayedConfiguration, relayConfiguration } from './relay-configuration.ts'
 import { createReportingFetch } from './reporting-fetch.ts'
 import { loadSamplePatients } from './sample-patients.ts'
@@ -17,19 +15,18 @@ import { readTrustedIssuers } from './trusted-issuers.ts'
 
 export interface OpenedFhir {
   readonly app: FastifyInstance
-  /** To be called when the servers of this process listen: the key set can be fetched now. */
+  /** Call when the servers of this process listen: the key set can be fetched from now on. */
   listening(): void
 }
 
-/** What is opened or read before the FHIR server. */
 export interface FhirGiven {
   readonly keeping: Promise<Keeping>
   readonly userFilter: ReturnType<typeof userReachOf>
 }
 
 /**
- * The FHIR server, guarded by the interceptor: the embedded one, or the gateway where an upstream is set. It meets the
- * auth server over HTTP, also in one process.
+ * Opens the FHIR server: embedded, or the gateway if an upstream is set. It calls the auth server over HTTP, even
+ * in one process.
  */
 export async function openFhir(
   parts: Parts,
@@ -38,7 +35,6 @@ export async function openFhir(
 ): Promise<OpenedFhir> {
   const { settings, logger } = parts
   const { upstreamUrl } = settings.fhir
-  // The data are made while the rest is loaded; an upstream has its own.
   const loaded = upstreamUrl === undefined ? loadData(parts, closing) : undefined
   const [{ createInterceptor }, { buildSmartConfiguration }, { store, audit }] = await Promise.all([
     import('../../interceptor/index.ts'),
@@ -128,7 +124,7 @@ function webOptions({ settings, tls }: Parts) {
   }
 }
 
-// SQLite does not say which file it could not open.
+// SQLite does not name the file that it could not open.
 async function naming<T>(dataFile: string, open: () => Promise<T>): Promise<T> {
   try {
     return await open()
@@ -141,5 +137,5 @@ async function naming<T>(dataFile: string, open: () => Promise<T>): Promise<T> {
 }
 
 function needKeySet(ready: boolean): void {
-  if (!ready) throw new NotReady('the key set of the auth server was not fetched yet')
+  if (!ready) throw new NotReady("the auth server's key set is not yet available")
 }

@@ -4,14 +4,13 @@ import type { GatewayOptions, UpstreamAuth } from '../../backends/upstream/index
 import { ensureSecret, type Settings } from '../../config/index.ts'
 import { createSealer } from '../../store/index.ts'
 import { CommandFailure } from '../command.ts'
-import { findOfferedOperations } from '../offered-operations.ts'
+import { findOfferedOperations } from '../enforcement.ts'
 
 type Given = Pick<
   GatewayOptions,
   'guard' | 'audit' | 'smartConfiguration' | 'checks' | 'versionAccess' | 'logger' | 'web'
 >
 
-/** The gateway, which replaces the embedded FHIR server if `smart.fhir.upstream-url` is set. */
 export async function openGateway(
   settings: Settings,
   upstreamUrl: string,
@@ -38,7 +37,7 @@ export async function openGateway(
 
 type Upstream = Settings['fhir']['upstream']
 
-// What is missing has stopped the start already (config/upstream-settings.ts).
+// Missing settings have already stopped the start (config/upstream-settings.ts).
 export function readUpstreamAuth({
   auth,
   token = '',

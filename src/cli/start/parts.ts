@@ -14,20 +14,48 @@ import {
   startSweeping,
 } from '../../store/index.ts'
 import type { Logger } from '../../web/index.ts'
+import { failMisuse } from '../command.ts'
 import { openStoreOf } from '../with-store.ts'
-import type { Closing } from './closing.ts'
-import type { Tls } from './tls.ts'
+import type { Tls } from './start-servers.ts'
 
-/** What all servers of a process have in common. */
+const serverNames = ['auth', 'fhir', 'app'] as const
+export type ServerName = (typeof serverNames)[number]
+
+export function chooseServers(names: readonly string[]): readonly ServerName[] {
+  const unknown = names.find(name => !serverNames.some(known => known === name))
+  if (unknown !== undefined) throw failMisuse(`Unknown server ${unknown}: expected ${serverNames.join(', ')}`)
+  return names.length === 0 ? serverNames : serverNames.filter(name => names.includes(name))
+}
+
+/** Closes resources in reverse order of opening. */
+export class Closing {
+  readonly #steps: (() => unknown)[] = []
+
+  add(step: () => unknown): void {
+    this.#steps.unshift(step)
+  }
+
+  /** Closes everything even if a step fails; throws the first failure at the end. */
+  async close(): Promise<void> {
+    const failures: unknown[] = []
+    for (const step of this.#steps.splice(0)) {
+      try {
+        await step()
+      } catch (error) {
+        failures.push(error)
+      }
+    }
+    if (failures.length > 0) throw failures[0]
+  }
+}
+
 export interface Parts {
   readonly settings: Settings
   readonly logger: Logger
   readonly tls: Tls | undefined
-  /** Says to whoever started it what takes a while. */
   readonly tell: (line: string) => void
 }
 
-/** What the servers keep in the database. The embedded FHIR server has a file of its own besides. */
 export interface Keeping {
   readonly store: Store
   readonly sealer: Sealer
@@ -69,9 +97,9 @@ function openAudit(
     store,
     failure: settings.audit.failure,
     onError: (error, records) => {
-      // What is refused for an outage is logged by the server, once: the request was refused, or the records are kept.
-      if (!isDatabaseUnavailable(error)) logger.error({ err: error, records }, 'Cannot keep audit records')
-      else if (settings.audit.failure === 'allow') logger.error({ records }, 'Cannot keep audit records')
+      // The server logs an outage once, and the request was refused or the records are kept.
+      if (!isDatabaseUnavailable(error)) logger.error({ err: error, records }, 'Cannot store audit records')
+      else if (settings.audit.failure === 'allow') logger.error({ records }, 'Cannot store audit records')
     },
   })
   closing.add(() => auditor.flush())

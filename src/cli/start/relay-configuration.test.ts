@@ -27,7 +27,7 @@ function relayed(answers: (() => Response)[]) {
 }
 
 describe('relayedConfiguration', () => {
-  it('is what the identity provider says, asked again after a while, and the old one while it is away', async () => {
+  it("relays the identity provider's configuration, refreshes it, and keeps the old one while the provider is unreachable", async () => {
     const second = { ...FIRST, capabilities: ['y'] }
     const { configuration, later, warned } = relayed([
       () => Response.json(FIRST),
@@ -46,7 +46,7 @@ describe('relayedConfiguration', () => {
     assert.match(warned[0] ?? '', /Cannot read the SMART configuration at https:\/\/idp\.test/)
   })
 
-  it('is not there until the identity provider was reached, and is then found by the next request', async () => {
+  it('is unavailable until the identity provider responds, and then available to the next request', async () => {
     const { configuration, later } = relayed([
       () => Response.json({ issuer: 'https://idp.test' }),
       () => new Response('<html>'),

@@ -1,11 +1,10 @@
 import { createCachedFetch } from '../../cache/index.ts'
 import { NotReady } from '../../web/index.ts'
 
-/** The SMART configuration of another identity provider, as it tells it itself. */
 export interface RelayedConfiguration {
-  /** What it said last; it is asked anew in the background. Throws while it was never reached. */
+  /** Returns the last configuration and refreshes it in the background. Throws until the first successful read. */
   current(): object
-  /** Asks it. Never fails: one that is away is asked again. */
+  /** Never rejects: an unreachable provider is asked again. */
   refresh(): Promise<void>
 }
 
@@ -20,7 +19,10 @@ const FRESH_MS = 300_000
 const RETRY_MS = 2_000
 const TIMEOUT_MS = 5_000
 
-/** For a site whose tokens come from elsewhere: apps that read `.well-known/smart-configuration` are led there. */
+/**
+ * For a site whose tokens come from another identity provider: `.well-known/smart-configuration` directs apps to
+ * it.
+ */
 export function relayConfiguration({ url, fetch, clock, warn }: RelayedOptions): RelayedConfiguration {
   const cache = createCachedFetch<object | undefined>({
     clock,
@@ -45,7 +47,7 @@ export function relayConfiguration({ url, fetch, clock, warn }: RelayedOptions):
       void cache.get(url)
       const cached = cache.peek(url)?.value
       if (cached) return cached
-      throw Object.assign(new NotReady('The identity provider was not reached yet'), { statusCode: 503 })
+      throw Object.assign(new NotReady('The identity provider is not yet reachable'), { statusCode: 503 })
     },
   }
 }
@@ -53,6 +55,6 @@ export function relayConfiguration({ url, fetch, clock, warn }: RelayedOptions):
 function configurationIn(document: unknown): object {
   const { authorization_endpoint, token_endpoint } = Object(document) as Readonly<Record<string, unknown>>
   if (typeof authorization_endpoint !== 'string' || typeof token_endpoint !== 'string')
-    throw new Error('it names no authorization_endpoint and token_endpoint')
+    throw new Error('it has no authorization_endpoint or token_endpoint')
   return document as object
 }

@@ -8,7 +8,7 @@ const untrusted = new TypeError('fetch failed', {
 })
 
 describe('tellingFetch', () => {
-  it('says once why a server cannot be reached, and when it is again, without what the address carries', async () => {
+  it('logs once why a server is unreachable, and when it recovers, without the path or query', async () => {
     const lines: string[] = []
     const logger = createLogger({ destination: { write: line => lines.push(line) } })
     const answers = [untrusted, untrusted, new DOMException('late', 'TimeoutError'), undefined, undefined]
@@ -32,10 +32,10 @@ describe('tellingFetch', () => {
       [
         origin,
         'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-        'Cannot reach server: name its authority in NODE_EXTRA_CA_CERTS',
+        'Cannot reach server: add its certificate authority to NODE_EXTRA_CA_CERTS',
       ],
       [origin, 'TimeoutError', 'Cannot reach server'],
-      [origin, undefined, 'Server is reached again'],
+      [origin, undefined, 'Server is reachable again'],
     ])
     assert.doesNotMatch(lines.join(), /abc/)
   })

@@ -1,6 +1,6 @@
 import type { Logger } from '../../web/index.ts'
 
-/** Authorities of a hospital's own are not in Node's list. */
+/** A hospital's own certificate authorities are not in Node's list. */
 const UNTRUSTED: ReadonlySet<string> = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',
@@ -9,8 +9,8 @@ const UNTRUSTED: ReadonlySet<string> = new Set([
 ])
 
 /**
- * A `fetch` that says in the log why another server cannot be reached, once until it answers again: callers go on without
- * it, and without this line nobody learns of a certificate that is not trusted. Only origins: addresses carry secrets.
+ * Logs once why another server is unreachable, and when it recovers: callers continue without it, and an untrusted
+ * certificate would go unnoticed. Logs only origins, because URLs carry secrets.
  */
 export function createReportingFetch(
   fetch: typeof globalThis.fetch,
@@ -21,14 +21,14 @@ export function createReportingFetch(
     const { origin } = new URL(input instanceof Request ? input.url : input)
     try {
       const response = await fetch(input, init)
-      if (told.delete(origin)) logger.warn({ origin }, 'Server is reached again')
+      if (told.delete(origin)) logger.warn({ origin }, 'Server is reachable again')
       return response
     } catch (error) {
       const reason = reasonOf(error)
-      // An AbortError is the caller's doing.
+      // The caller aborted the request.
       if (reason !== 'AbortError' && told.get(origin) !== reason) {
         told.set(origin, reason)
-        const hint = UNTRUSTED.has(reason) ? ': name its authority in NODE_EXTRA_CA_CERTS' : ''
+        const hint = UNTRUSTED.has(reason) ? ': add its certificate authority to NODE_EXTRA_CA_CERTS' : ''
         logger.warn({ origin, reason }, `Cannot reach server${hint}`)
       }
       throw error

@@ -1,4 +1,4 @@
-/** The thread that makes the sample patients; see sample-patients.ts. */
+/** The worker thread of sample-patients.ts. */
 import { workerData } from 'node:worker_threads'
 import { samplePatients } from '../../../sample-patients/index.ts'
 import { openRepository } from '../../backends/sqlite/index.ts'

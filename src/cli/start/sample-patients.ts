@@ -1,10 +1,8 @@
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
-import type { Closing } from './closing.ts'
-import type { Parts } from './parts.ts'
+import type { Closing, Parts } from './parts.ts'
 
-/** What the thread that makes the sample patients is told. */
 export interface SampleOrder {
   readonly dataFile: string
   readonly baseUrl: string
@@ -26,7 +24,7 @@ export async function loadSamplePatients(
   tell(`Making ${order.count} sample patient${order.count === 1 ? '' : 's'}…`)
   const worker = new Worker(new URL('./sample-patients-worker.ts', import.meta.url), { workerData: order })
   closing.add(() => worker.terminate())
-  // Rejects when the thread fails: `once` listens for its errors.
+  // Rejects if the thread fails: `once` listens for its errors.
   await once(worker, 'exit')
 }
 

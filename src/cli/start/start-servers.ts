@@ -1,14 +1,41 @@
+import { readFileSync } from 'node:fs'
+import { createSecureContext } from 'node:tls'
 import type { FastifyInstance } from 'fastify'
 import type { Settings } from '../../config/index.ts'
 import { listen, startDraining } from '../../web/index.ts'
 import { CommandFailure } from '../command.ts'
-import { userReachOf } from '../policy-file.ts'
+import { userReachOf } from '../enforcement.ts'
 import { openAuth, type TestLogin } from './auth.ts'
-import { Closing } from './closing.ts'
 import { openFhir } from './fhir.ts'
-import { type Keeping, openKeeping, type Parts } from './parts.ts'
+import { Closing, type Keeping, openKeeping, type Parts, type ServerName } from './parts.ts'
 import { createReportingFetch } from './reporting-fetch.ts'
-import type { ServerName } from './server-names.ts'
+
+export interface Tls {
+  readonly cert: Buffer
+  readonly key: Buffer
+}
+
+/** Reads and tests certificate and key once, so that a wrong file stops the start and not the first request. */
+export function readTls({ tlsCert, tlsKey }: Pick<Settings, 'tlsCert' | 'tlsKey'>): Tls | undefined {
+  if (tlsCert === undefined || tlsKey === undefined) return undefined
+  const tls = { cert: readPem('SMART_TLS_CERT', tlsCert), key: readPem('SMART_TLS_KEY', tlsKey) }
+  try {
+    createSecureContext(tls)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new CommandFailure(`Cannot use SMART_TLS_CERT with SMART_TLS_KEY: ${reason}`)
+  }
+  return tls
+}
+
+function readPem(variable: string, path: string): Buffer {
+  try {
+    return readFileSync(path)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    throw new CommandFailure(`Cannot read ${variable} ${path}: ${code}`)
+  }
+}
 
 const PORTS = {
   auth: ['authPort', 'SMART_AUTH_PORT'],
@@ -16,7 +43,6 @@ const PORTS = {
   app: ['appPort', 'SMART_APP_PORT'],
 } as const
 
-/** Listens where the settings say. A port that cannot be had is named in one line. */
 async function bindServer(name: ServerName, app: FastifyInstance, settings: Settings): Promise<void> {
   const [key, variable] = PORTS[name]
   try {
@@ -35,19 +61,17 @@ function reasonOf(error: unknown): string {
 const REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'the port is in use',
   EACCES: 'permission denied',
-  EADDRNOTAVAIL: 'this machine does not have the address',
+  EADDRNOTAVAIL: 'this host does not have the address',
 }
 
-/** Servers that listen. */
-export interface Running {
+interface Running {
   readonly testLogin: TestLogin | undefined
-  /** Says in `/readyz` that the servers are about to stop; they serve on. */
+  /** `/readyz` reports that the servers are about to stop; they keep serving. */
   drain(): void
-  /** Lets running requests finish, then closes everything. */
   close(): Promise<void>
 }
 
-/** Opens and binds the servers. When one of them cannot start, the others are closed again. */
+/** If one server cannot start, the others are closed again. */
 export async function startServers(names: readonly ServerName[], parts: Parts): Promise<Running> {
   const closing = new Closing()
   try {
@@ -69,10 +93,10 @@ export async function startServers(names: readonly ServerName[], parts: Parts): 
 }
 
 async function openServers(names: readonly ServerName[], parts: Parts, closing: Closing) {
-  // A file that a setting names is read before anything is made.
+  // Files named by settings are read before anything is created.
   const userFilter = names.includes('fhir') ? userReachOf(parts.settings) : undefined
   const keeping = openKeeping(parts, closing)
-  // Side by side: the first start makes an RSA key in one thread and the sample patients in another.
+  // In parallel: the first start creates an RSA key in one thread and the sample patients in another.
   const [auth, fhir, app] = await Promise.all([
     names.includes('auth') ? keeping.then(kept => openAuth(parts, kept)) : undefined,
     names.includes('fhir') ? openFhir(parts, { keeping, userFilter }, closing) : undefined,

@@ -48,7 +48,7 @@ describe('readTrustedIssuers', () => {
 
   const FAULTS: Readonly<Record<string, RegExp>> = {
     'issuer: x': /expected a list of issuers$/,
-    '- a: [': /it is no YAML$/,
+    '- a: [': /it is not YAML$/,
     '- issuer: https://a.test': /entry 1 needs issuer and jwks-url$/,
     '- { issuer: a, jwks-url: https://b.test }': /entry 1 has a bad issuer$/,
     '- { issuer: https://a.test, jwks-url: https://b.test, typ: 1 }': /entry 1 has a bad typ$/,
@@ -58,13 +58,13 @@ describe('readTrustedIssuers', () => {
   for (const [text, message] of Object.entries(FAULTS))
     it(`stops the start at ${text}`, () => assert.throws(() => read(text), message))
 
-  it('wants https off loopback', () => {
+  it('requires https unless on loopback', () => {
     const text = '- { issuer: http://a.test, jwks-url: https://a.test/keys }'
     assert.throws(() => read(text, DEPLOYED), /entry 1 must be https off loopback/)
     assert.equal(read(text, { ...DEPLOYED, SMART_ALLOW_HTTP: 'true' }).length, 1)
   })
 
-  it('says which file cannot be read', () => {
+  it('names the file that cannot be read', () => {
     const settings = readSettings({ SMART_TRUSTED_ISSUERS_FILE: '/no/such/file' }, folder)
     assert.throws(() => readTrustedIssuers(settings), /SMART_TRUSTED_ISSUERS_FILE \/no\/such\/file: ENOENT$/)
   })

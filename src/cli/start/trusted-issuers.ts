@@ -8,7 +8,7 @@ const VARIABLE = 'SMART_TRUSTED_ISSUERS_FILE'
 
 type Entry = Readonly<Record<string, unknown>>
 
-/** Each name in the file: what it is, and how it is read. Undefined means that it is no such value. */
+/** The keys of an entry and their parsers. Undefined means an invalid value. */
 const NAMES = {
   issuer: addressOf,
   'jwks-url': addressOf,
@@ -19,7 +19,7 @@ const NAMES = {
   'scope-claim': textOf,
 } as const
 
-/** The issuers of `smart.fhir.trusted-issuers-file`: whose tokens are honoured beside those of the auth server. */
+/** Issuers of `smart.fhir.trusted-issuers-file`, whose tokens are accepted in addition to the auth server's. */
 export function readTrustedIssuers({ fhir, allowHttp, onLoopback }: Settings): readonly TrustedIssuer[] {
   const path = fhir.trustedIssuersFile
   if (path === undefined) return []
@@ -28,7 +28,7 @@ export function readTrustedIssuers({ fhir, allowHttp, onLoopback }: Settings): r
     const issuer = issuerOf(entry, path, at + 1)
     const addresses = [issuer.issuer, issuer.jwksUrl]
     if (!onLoopback && !allowHttp && addresses.some(it => it.startsWith('http:')))
-      throw failure(path, `entry ${at + 1} must be https off loopback, or set SMART_ALLOW_HTTP=true`)
+      throw failure(path, `entry ${at + 1} must be https unless on loopback, or set SMART_ALLOW_HTTP=true`)
     return issuer
   })
 }
@@ -38,7 +38,7 @@ function listIn(path: string): readonly Entry[] {
   try {
     content = parse(readFileSync(path, 'utf8'))
   } catch (error) {
-    throw failure(path, isMissing(error) ? String(error.code) : 'it is no YAML')
+    throw failure(path, isMissing(error) ? String(error.code) : 'it is not YAML')
   }
   if (!Array.isArray(content) || !content.every(it => typeof it === 'object' && it !== null))
     throw failure(path, 'expected a list of issuers')
@@ -48,11 +48,11 @@ function listIn(path: string): readonly Entry[] {
 function issuerOf(entry: Entry, path: string, at: number): TrustedIssuer {
   const unknown = Object.keys(entry).find(name => !Object.hasOwn(NAMES, name))
   if (unknown !== undefined)
-    throw failure(path, `entry ${at} has ${unknown}; known are ${Object.keys(NAMES).join(', ')}`)
+    throw failure(path, `entry ${at} has unknown key ${unknown}; expected ${Object.keys(NAMES).join(', ')}`)
   const read = <Name extends keyof typeof NAMES>(name: Name) => {
     if (entry[name] === undefined) return undefined
     const value = NAMES[name](entry[name])
-    if (value === undefined) throw failure(path, `entry ${at} has a bad ${name}`)
+    if (value === undefined) throw failure(path, `entry ${at} has an invalid ${name}`)
     return value as NonNullable<ReturnType<(typeof NAMES)[Name]>>
   }
   const issuer = read('issuer')
@@ -90,7 +90,7 @@ function failure(path: string, reason: string): CommandFailure {
   return new CommandFailure(`Cannot read ${VARIABLE} ${path}: ${reason}`)
 }
 
-// The reader of YAML has codes of its own.
+// The YAML parser has its own codes.
 function isMissing(error: unknown): error is Error & { readonly code: string } {
   return error instanceof Error && 'syscall' in error && 'code' in error
 }

@@ -9,7 +9,7 @@ describe('the session API', () => {
 
   for (const path of API_PATHS) {
     describe(`GET ${path}`, () => {
-      it('answers with JSON that nobody stores', async () => {
+      it('returns JSON that must not be cached', async () => {
         const response = await api.browser.get(path)
         assert.equal(response.statusCode, 200)
         assert.equal(response.headers['content-type'], 'application/json; charset=utf-8')
@@ -17,7 +17,7 @@ describe('the session API', () => {
         assert.ok(response.headers['x-request-id'])
       })
 
-      it('is 401 login without a session, or with one that it does not know', async () => {
+      it('returns 401 login without a session or with an unknown session', async () => {
         for (const cookies of [{}, { 'sallyport-app': 'x' }, { 'sallyport-app': '' }]) {
           const response = await api.app.inject({ method: 'GET', url: path, cookies })
           assert.equal(response.statusCode, 401)
@@ -29,14 +29,14 @@ describe('the session API', () => {
         }
       })
 
-      it('is 400 invalid for a parameter that it does not have, and names it', async () => {
+      it('returns 400 invalid for an unknown parameter and names it', async () => {
         const response = await api.browser.get(`${path}?patient=fennel`)
         assert.equal(response.statusCode, 400)
         assert.equal(response.json().issue[0].code, 'invalid')
         assert.match(response.json().issue[0].details.text, /patient/)
       })
 
-      it('takes no other method', async () => {
+      it('accepts no other method', async () => {
         const response = await api.browser.post(path)
         assert.equal(response.statusCode, 405)
         assert.equal(response.json().resourceType, 'OperationOutcome')
@@ -51,7 +51,7 @@ describe('the session API', () => {
   }
 
   describe('GET /api/session', () => {
-    it('gives exactly the fields of API-2', async () => {
+    it('returns exactly the fields of API-2', async () => {
       const body = (await api.browser.get('/api/session')).json()
       assert.deepEqual(Object.keys(body).sort(), [
         'encounterId',
@@ -67,7 +67,7 @@ describe('the session API', () => {
       assert.equal(body.fhirBaseUrl, api.ehr.fhirBaseUrl)
     })
 
-    it('leaves encounterId out when there is none', async () => {
+    it('omits encounterId if there is none', async () => {
       api.ehr.script.token = { encounter: undefined }
       const other = await launched(api.app, api.ehr.fhirBaseUrl)
       assert.equal('encounterId' in (await other.get('/api/session')).json(), false)
@@ -80,7 +80,7 @@ describe('the session API', () => {
   })
 
   describe('GET /api/me', () => {
-    it('gives the clinician of the id_token', async () => {
+    it('returns the clinician of the ID token', async () => {
       assert.deepEqual((await api.browser.get('/api/me')).json(), {
         subject: 'clinician-1',
         fhirUser: 'Practitioner/prac-1',
@@ -105,11 +105,11 @@ describe('the session API', () => {
   })
 
   describe('GET /api/patient', () => {
-    it('gives the Patient as the FHIR server has it', async () => {
+    it('returns the Patient unchanged', async () => {
       assert.deepEqual((await api.browser.get('/api/patient')).json(), PATIENT)
     })
 
-    it('is 502 when the FHIR server gives another one', async () => {
+    it('returns 502 if the FHIR server returns another patient', async () => {
       api.ehr.script.fhir = () => ({ ...PATIENT, id: 'fennel' })
       const response = await api.browser.get('/api/patient')
       assert.equal(response.statusCode, 502)
@@ -118,7 +118,7 @@ describe('the session API', () => {
   })
 
   describe('GET /api/summary', () => {
-    it('holds the same resources as the three addresses give by default', async () => {
+    it('contains the resources that the three endpoints return by default', async () => {
       const [summary, patient, conditions, medications] = await Promise.all(
         ['/api/summary', '/api/patient', '/api/conditions', '/api/medications'].map(async path =>
           (await api.browser.get(path)).json(),
@@ -155,7 +155,7 @@ describe('the session API', () => {
       ['/api/summary', 'patient/Patient.rs patient/Condition.rs patient/MedicationRequest.rs'],
       ['/api/vitals', 'patient/Observation.rs'],
     ] as const) {
-      it(`${path} is 403 forbidden without ${needed}, names it, and asks the FHIR server nothing`, async () => {
+      it(`${path} returns 403 forbidden without ${needed}, names it, and sends no FHIR request`, async () => {
         const other = await api.withScope('launch')
         const before = api.ehr.seen.length
         const response = await other.get(path)
@@ -165,7 +165,7 @@ describe('the session API', () => {
         assert.equal(api.ehr.seen.length, before)
       })
 
-      it(`${path} answers with ${needed} alone`, async () => {
+      it(`${path} succeeds with ${needed} alone`, async () => {
         const other = await api.withScope(`launch ${needed}`)
         assert.equal((await other.get(path)).statusCode, 200)
       })
@@ -176,14 +176,14 @@ describe('the session API', () => {
       assert.equal((await other.get('/api/summary')).statusCode, 200)
     })
 
-    it('of a summary name only what is missing', async () => {
+    it('of a summary name only the missing scopes', async () => {
       const other = await api.withScope('patient/Patient.read user/Condition.rs')
       const text: string = (await other.get('/api/summary')).json().issue[0].details.text
       assert.match(text, /Not granted: patient\/MedicationRequest\.rs$/)
     })
   })
 
-  describe('a FHIR server that does not do its part', () => {
+  describe('a failing FHIR server', () => {
     for (const [what, answer, status, code] of [
       ['500', (reply: R) => reply.code(500).send(), 502, 'transient'],
       ['503', (reply: R) => reply.code(503).send(), 502, 'transient'],
@@ -206,7 +206,7 @@ describe('the session API', () => {
       })
     }
 
-    it('is 504 transient when it does not answer in time', async () => {
+    it('causes 504 transient if it does not respond in time', async () => {
       api.ehr.script.fhir = () => new Promise(() => {})
       const impatient = await sessionApp(api.store, [api.ehr.fhirBaseUrl], {
         clock: api.clock,
@@ -218,7 +218,7 @@ describe('the session API', () => {
       assert.equal(response.json().issue[0].code, 'transient')
     })
 
-    it('is 502 transient when it is away, and the session lives on', async () => {
+    it('causes 502 transient if it is unreachable, and the session continues', async () => {
       const going = await startScriptedEhr()
       const lonely = await sessionApp(api.store, [going.fhirBaseUrl], { clock: api.clock })
       const other = await launched(lonely, going.fhirBaseUrl)
@@ -230,8 +230,8 @@ describe('the session API', () => {
     })
   })
 
-  describe('an address that is not there', () => {
-    it('is 404 with an OperationOutcome', async () => {
+  describe('an unknown URL', () => {
+    it('returns 404 with an OperationOutcome', async () => {
       for (const path of ['/api', '/api/', '/api/nothing', '/api/patient/1']) {
         const response = await api.browser.get(path)
         assert.equal(response.statusCode, 404, path)

@@ -1,16 +1,15 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import { type Html, html, page } from '../../web/index.ts'
-import type { AppContext } from '../context.ts'
-import { isSampleData } from '../portal-url.ts'
+import { type AppContext, isSampleData } from '../context.ts'
 import { ERRORS } from './openapi.ts'
 import type { ApiRow } from './row.ts'
 import { apiRows } from './rows.ts'
 
-/** `/docs`: the OpenAPI document for people. Made from the same rows, so it cannot say anything else. */
-export function docsRoute(app: FastifyInstance, { settings }: AppContext): void {
+/** `/docs` is generated from the same rows as the routes and the OpenAPI document. */
+export function addDocsRoute(app: FastifyInstance, { settings }: AppContext): void {
   const rows: readonly ApiRow[] = apiRows
-  const content = html`<div class="pagehead"><div><h1>Session API</h1><p class="pagehead__lead">Data of the launched patient, for the pages of an app. The session keeps the bearer token: requests carry the session cookie, and no Authorization header.</p></div></div>
+  const content = html`<div class="pagehead"><div><h1>Session API</h1><p class="pagehead__lead">Data of the launched patient, for the pages of an app. The session holds the bearer token: requests send the session cookie and no Authorization header.</p></div></div>
 <div class="stack">
 ${overview(rows)}
 ${rows.map(rowCard)}
@@ -29,10 +28,10 @@ ${errorsCard()}
 }
 
 function overview(rows: readonly ApiRow[]): Html {
-  return html`<section class="card card--clip" aria-labelledby="h-all"><div class="card__head"><h2 id="h-all">Addresses</h2><p class="small"><a href="/api/openapi.json">OpenAPI 3.1 document</a></p></div>
-<table class="table table--stack" role="table"><caption class="sr">Addresses of the session API</caption><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Address</th><th role="columnheader" scope="col">Gives</th><th role="columnheader" scope="col">Required scopes</th></tr></thead><tbody role="rowgroup">${rows.map(
+  return html`<section class="card card--clip" aria-labelledby="h-all"><div class="card__head"><h2 id="h-all">Endpoints</h2><p class="small"><a href="/api/openapi.json">OpenAPI 3.1 document</a></p></div>
+<table class="table table--stack" role="table"><caption class="sr">Endpoints of the session API</caption><thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Endpoint</th><th role="columnheader" scope="col">Returns</th><th role="columnheader" scope="col">Required scopes</th></tr></thead><tbody role="rowgroup">${rows.map(
     ({ path, title, scopes }) =>
-      html`<tr role="row"><th role="rowheader" scope="row"><a href="#${anchor(path)}">GET ${path}</a></th><td role="cell" data-label="Gives">${title}</td><td role="cell" data-label="Required scopes">${scopesHtml(scopes)}</td></tr>`,
+      html`<tr role="row"><th role="rowheader" scope="row"><a href="#${anchor(path)}">GET ${path}</a></th><td role="cell" data-label="Returns">${title}</td><td role="cell" data-label="Required scopes">${scopesHtml(scopes)}</td></tr>`,
   )}</tbody></table></section>`
 }
 
@@ -40,11 +39,11 @@ function rowCard({ path, description, scopes, query, body }: ApiRow): Html {
   return html`<section class="card card--clip" id="${anchor(path)}" aria-labelledby="h-${anchor(path)}"><div class="card__head"><h2 id="h-${anchor(path)}">GET ${path}</h2></div>
 <div class="card__body"><p>${description}</p><p class="small muted">Required scopes: ${scopesHtml(scopes)}</p></div>
 ${fieldsTable('Parameters', query, 'Default')}
-${fieldsTable('Fields of the answer', body, 'Always there')}
+${fieldsTable('Response fields', body, 'Required')}
 </section>`
 }
 
-function fieldsTable(title: string, schema: TSchema, last: 'Default' | 'Always there'): Html | undefined {
+function fieldsTable(title: string, schema: TSchema, last: 'Default' | 'Required'): Html | undefined {
   const fields = Object.entries((schema as TObject).properties ?? {})
   if (fields.length === 0) return undefined
   const required = new Set<string>((schema as TObject).required ?? [])
@@ -52,7 +51,7 @@ function fieldsTable(title: string, schema: TSchema, last: 'Default' | 'Always t
     ([name, field]) =>
       html`<tr role="row"><th role="rowheader" scope="row"><code>${name}</code>${
         field.description !== undefined && html`<span class="sub">${field.description}</span>`
-      }</th><td role="cell" data-label="Type">${typeText(field)}</td><td role="cell" data-label="${last}">${
+      }</th><td role="cell" data-label="Type">${formatType(field)}</td><td role="cell" data-label="${last}">${
         last === 'Default' ? (field.default ?? 'None') : required.has(name) ? 'Yes' : 'No'
       }</td></tr>`,
   )}</tbody></table>`
@@ -73,11 +72,10 @@ function scopesHtml(scopes: readonly string[]): Html {
   return html`${scopes.map((scope, at) => html`${at > 0 && ' '}<code>${scope}</code>`)}`
 }
 
-/** `string`, `integer, 1 to 1000`, `one of active, …`, `array of Condition`. */
-function typeText(schema: TSchema): string {
+function formatType(schema: TSchema): string {
   if (schema.const !== undefined) return `"${schema.const}"`
   if (Array.isArray(schema.anyOf)) return `one of ${schema.anyOf.map((one: TSchema) => one.const).join(', ')}`
-  if (schema.type === 'array') return `array of ${typeText(schema.items)}`
+  if (schema.type === 'array') return `array of ${formatType(schema.items)}`
   if (schema.type === 'integer' && schema.maximum !== undefined)
     return `integer, ${schema.minimum} to ${schema.maximum}`
   const resource: unknown =

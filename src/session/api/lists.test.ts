@@ -6,7 +6,7 @@ import { condition, idsOf, medication, useSessionApi } from '../../../test/suppo
 describe('GET /api/conditions', () => {
   const api = useSessionApi()
 
-  it('asks for the active ones of the patient, sorted', async () => {
+  it("searches for the patient's active conditions, sorted", async () => {
     await api.browser.get('/api/conditions')
     const { pathname, searchParams } = api.lastSearch()
     assert.equal(pathname, '/fhir/Condition')
@@ -15,31 +15,31 @@ describe('GET /api/conditions', () => {
     assert.equal(searchParams.get('_sort'), '-recorded-date')
   })
 
-  it('gives them newest first, the undated last, with a total', async () => {
+  it('returns them newest first, undated last, with a total', async () => {
     const body = (await api.browser.get('/api/conditions')).json()
     assert.deepEqual(idsOf(body), ['newest', 'older', 'undated'])
     assert.equal(body.resourceType, 'Bundle')
     assert.equal(body.total, 3)
   })
 
-  it('gives another status when asked', async () => {
+  it('returns another status on request', async () => {
     assert.deepEqual(idsOf((await api.browser.get('/api/conditions?status=resolved')).json()), ['healed'])
   })
 
-  it('gives the newest _count, and the total of all', async () => {
+  it('returns the newest _count and the total of all', async () => {
     const body = (await api.browser.get('/api/conditions?_count=2')).json()
     assert.deepEqual(idsOf(body), ['newest', 'older'])
     assert.equal(body.total, 3)
   })
 
-  it('gives 50 by default', async () => {
+  it('returns 50 by default', async () => {
     api.ehr.records.push(...Array.from({ length: 60 }, (_, at) => condition(`c${at}`, '2020-01-01')))
     const body = (await api.browser.get('/api/conditions')).json()
     assert.equal(body.entry.length, 50)
     assert.equal(body.total, 63)
   })
 
-  it('gives an empty Bundle when there are none', async () => {
+  it('returns an empty Bundle if there are none', async () => {
     const body = (await api.browser.get('/api/conditions?status=relapse')).json()
     assert.deepEqual(body, { resourceType: 'Bundle', type: 'searchset', total: 0, entry: [] })
   })
@@ -74,7 +74,7 @@ describe('GET /api/conditions', () => {
     })
   }
 
-  it('leaves out what is of another patient, of no patient, or not a match', async () => {
+  it('omits resources of another patient, of no patient, or that do not match', async () => {
     api.ehr.script.fhir = () =>
       bundle([
         condition('mine'),
@@ -94,7 +94,7 @@ describe('GET /api/conditions', () => {
     assert.equal(body.total, 2)
   })
 
-  it('leaves out includes and outcomes', async () => {
+  it('omits includes and outcomes', async () => {
     api.ehr.script.fhir = () => ({
       resourceType: 'Bundle',
       entry: [
@@ -110,7 +110,7 @@ describe('GET /api/conditions', () => {
 describe('GET /api/medications', () => {
   const api = useSessionApi()
 
-  it('gives the active ones, newest first', async () => {
+  it('returns active ones, newest first', async () => {
     const body = (await api.browser.get('/api/medications')).json()
     assert.deepEqual(idsOf(body), ['m3', 'm1'])
     assert.equal(body.total, 2)
@@ -126,7 +126,7 @@ describe('GET /api/medications', () => {
     }
   }
 
-  it('follows the pages to the end', async () => {
+  it('reads all pages', async () => {
     paged(5, 30)
     const body = (await api.browser.get('/api/medications')).json()
     assert.equal(body.entry.length, 150)
@@ -134,14 +134,14 @@ describe('GET /api/medications', () => {
     assert.equal(body.total, 150)
   })
 
-  it('stops at 1000, and says how many there are', async () => {
+  it('stops at 1000 and returns the total', async () => {
     paged(12, 100)
     const body = (await api.browser.get('/api/medications')).json()
     assert.equal(body.entry.length, 1000)
     assert.equal(body.total, 1200)
   })
 
-  it('does not go on for ever', async () => {
+  it('stops at the page limit', async () => {
     let page = 0
     api.ehr.script.fhir = () => {
       page += 1
@@ -153,7 +153,7 @@ describe('GET /api/medications', () => {
     assert.ok(page <= 200)
   })
 
-  it('does not go round in circles', async () => {
+  it('stops if pages link in a circle', async () => {
     let pages = 0
     api.ehr.script.fhir = () => {
       pages += 1
@@ -165,7 +165,7 @@ describe('GET /api/medications', () => {
     assert.equal(pages, 2)
   })
 
-  it('does not follow a page to another host, and gives no half list', async () => {
+  it('does not follow a page to another host, and returns no partial list', async () => {
     const other = await startScriptedEhr()
     try {
       api.ehr.script.fhir = () =>
@@ -194,7 +194,7 @@ describe('GET /api/medications', () => {
 describe('GET /api/vitals', () => {
   const api = useSessionApi()
 
-  it('asks for the newest vital signs, and gives them newest first', async () => {
+  it('searches for the newest vital signs and returns them newest first', async () => {
     const body = (await api.browser.get('/api/vitals')).json()
     assert.deepEqual(idsOf(body), ['v2', 'v1'])
     const { searchParams } = api.lastSearch()
@@ -206,14 +206,14 @@ describe('GET /api/vitals', () => {
     })
   })
 
-  it('says what a code looks like', async () => {
+  it('describes the expected code', async () => {
     assert.equal(
       (await api.browser.get('/api/vitals?code=*')).json().issue[0].details.text,
       'Cannot use parameter code: expected a LOINC code, such as 85354-9 for blood pressure',
     )
   })
 
-  it('asks for one LOINC code when told', async () => {
+  it('searches for one LOINC code on request', async () => {
     await api.browser.get('/api/vitals?code=85354-9&_count=5')
     assert.equal(api.lastSearch().searchParams.get('code'), 'http://loinc.org|85354-9')
     assert.equal(api.lastSearch().searchParams.get('_count'), '5')
@@ -231,7 +231,7 @@ describe('GET /api/vitals', () => {
       assert.equal((await api.browser.get(`/api/vitals?${query}`)).statusCode, 400)
     })
 
-  it('gives decimals with every digit, and refuses a text in the place of one', async () => {
+  it('returns decimals with every digit, and rejects a string in place of one', async () => {
     const weight = { resourceType: 'Observation', id: 'w', subject: { reference: 'Patient/juniper' } }
     const text = JSON.stringify(bundle([{ ...weight, valueQuantity: { value: 1 } }], { total: 1 }))
     const answer = (value: string) => {
@@ -247,7 +247,7 @@ describe('GET /api/vitals', () => {
     assert.equal((await answer('"7.00"')).statusCode, 502)
   })
 
-  it('gives no more than _count, also when the server gives more', async () => {
+  it('returns at most _count, even if the server returns more', async () => {
     const body = (await api.browser.get('/api/vitals?_count=1')).json()
     assert.equal(body.entry.length, 1)
   })

@@ -6,7 +6,7 @@ import { API_PATHS, useSessionApi } from '../../../test/support/session-api.ts'
 describe('GET /api/openapi.json', () => {
   const api = useSessionApi()
 
-  it('is an OpenAPI 3.1 document with every address, open to all', async () => {
+  it('is a public OpenAPI 3.1 document with every endpoint', async () => {
     const response = await api.app.inject({ method: 'GET', url: '/api/openapi.json' })
     assert.equal(response.statusCode, 200)
     const document = response.json()
@@ -14,7 +14,7 @@ describe('GET /api/openapi.json', () => {
     assert.deepEqual(Object.keys(document.paths), [...API_PATHS])
   })
 
-  it('is true: real answers and errors pass its schemas, and its parameters work as told', async () => {
+  it('matches real responses and errors, and its parameters work as documented', async () => {
     const document = (await api.app.inject({ method: 'GET', url: '/api/openapi.json' })).json()
     const judge = schemaJudge(document)
     for (const path of API_PATHS) {
@@ -30,14 +30,14 @@ describe('GET /api/openapi.json', () => {
     }
   })
 
-  it('is told to people at /docs, every address of it', async () => {
+  it('is rendered at /docs with every endpoint', async () => {
     const { paths } = (await api.app.inject({ method: 'GET', url: '/api/openapi.json' })).json()
     const { body } = await api.app.inject({ method: 'GET', url: '/docs' })
     for (const path of Object.keys(paths)) assert.ok(body.includes(`GET ${path}`), path)
     assert.ok(body.includes('one of active, recurrence, relapse, inactive, remission, resolved'))
   })
 
-  it('is judged by schemas that can fail', async () => {
+  it('is checked by schemas that can fail', async () => {
     const document = (await api.app.inject({ method: 'GET', url: '/api/openapi.json' })).json()
     const judge = schemaJudge(document)
     await assert.rejects(
@@ -52,7 +52,6 @@ interface Answered {
   json(): unknown
 }
 
-/** Checks an answer by a response of the document, with the schema validator of fastify (ajv). */
 function schemaJudge(document: { components: { schemas: Record<string, object> } }) {
   const judges = new Map<string, FastifyInstance>()
   return async (

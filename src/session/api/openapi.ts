@@ -17,32 +17,31 @@ export const ErrorBody = Type.Object({
 
 const NO_SCOPE_NEEDED = 'No scope is needed.'
 
-/** The errors that every endpoint may return, and those of some endpoints only (API-11). */
+/** Errors that every endpoint may return, and errors of some endpoints only (API-11). */
 export const ERRORS = {
-  400: 'A parameter is unknown or has a value that is not accepted (`invalid`).',
-  401: 'No session, the session is over, or the FHIR server no longer accepts it (`login`).',
+  400: 'A parameter is unknown or has an invalid value (`invalid`).',
+  401: 'There is no session, the session is over, or the FHIR server no longer accepts it (`login`).',
   403: 'A required scope was not granted (`forbidden`, naming it), or the FHIR server refuses.',
   404: 'The FHIR server has no such record (`not-found`).',
   409: 'X-Session-Id is not the session of the cookie: another launch replaced it (`conflict`).',
-  502: 'The FHIR server or the auth server is away, or gave an answer that cannot be used (`transient`).',
-  504: 'The FHIR server or the auth server did not answer in time (`transient`).',
+  502: 'The FHIR server or the auth server is unreachable, or its response is invalid (`transient`).',
+  504: 'The FHIR server or the auth server did not respond in time (`transient`).',
 } as const
 
-/** The OpenAPI 3.1 document, made from the same rows as the routes. */
-export function openApi(appUrl: string, cookieName: string) {
+export function createOpenApiDocument(appUrl: string, cookieName: string) {
   return {
     openapi: '3.1.0',
     info: {
       title: 'Sallyport session API',
       version,
       description:
-        'Data of the patient of a SMART launch. The bearer token is kept by the session: callers send the session cookie and no Authorization header.',
+        'Data of the patient of a SMART launch. The session holds the bearer token: callers send the session cookie and no Authorization header.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: appUrl }],
     security: [{ session: [] }],
     paths: Object.fromEntries(
-      (apiRows as readonly ApiRow[]).map(row => [row.path, { get: operationOf(row) }]),
+      (apiRows as readonly ApiRow[]).map(row => [row.path, { get: createOperation(row) }]),
     ),
     components: {
       securitySchemes: {
@@ -53,21 +52,21 @@ export function openApi(appUrl: string, cookieName: string) {
           description: 'Set by a SMART launch at /launch and /callback. HttpOnly.',
         },
       },
-      schemas: { OperationOutcome: plain(ErrorBody) },
+      schemas: { OperationOutcome: toPlainJson(ErrorBody) },
       parameters: {
         SessionId: {
           name: 'X-Session-Id',
           in: 'header',
           required: false,
           schema: { type: 'string' },
-          description: '`sessionId` of /api/session, as the page has it.',
+          description: 'The `sessionId` from /api/session that the page was loaded with.',
         },
       },
     },
   }
 }
 
-function operationOf(row: ApiRow) {
+function createOperation(row: ApiRow) {
   const needed = row.scopes.length > 0 ? `Required scopes: \`${row.scopes.join(' ')}\`.` : NO_SCOPE_NEEDED
   return {
     operationId: row.path.slice('/api/'.length),
@@ -76,7 +75,7 @@ function operationOf(row: ApiRow) {
     'x-required-scopes': row.scopes,
     parameters: [{ $ref: '#/components/parameters/SessionId' }, ...parametersOf(row.query)],
     responses: {
-      200: { description: row.title, content: { 'application/json': { schema: plain(row.body) } } },
+      200: { description: row.title, content: { 'application/json': { schema: toPlainJson(row.body) } } },
       ...Object.fromEntries(
         Object.entries(ERRORS).map(([status, description]) => [status, errorOf(description)]),
       ),
@@ -86,7 +85,7 @@ function operationOf(row: ApiRow) {
 
 function parametersOf(query: TObject) {
   return Object.entries(query.properties).map(([name, schema]) => {
-    const { description, ...rest } = plain(schema)
+    const { description, ...rest } = toPlainJson(schema)
     return { name, in: 'query', required: false, description, schema: rest }
   })
 }
@@ -96,7 +95,6 @@ function errorOf(description: string) {
   return { description, content: { 'application/json': { schema } } }
 }
 
-/** The schema as plain JSON: without the symbols that TypeBox works with. */
-function plain(schema: TSchema): Record<string, unknown> {
+function toPlainJson(schema: TSchema): Record<string, unknown> {
   return JSON.parse(JSON.stringify(schema)) as Record<string, unknown>
 }

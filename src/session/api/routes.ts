@@ -1,23 +1,21 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { exactText } from '../../fhir/index.ts'
 import type { AppContext } from '../context.ts'
-import { type Failure, type Result, toResponse } from '../failure.ts'
+import { type Failure, fail, type Result, succeed, toResponse } from '../failure.ts'
+import type { SessionRequest } from '../records/read-fhir.ts'
 import { auditSession } from '../sessions/audit-session.ts'
-import type { Session } from '../sessions/session.ts'
-import { askApi } from './ask.ts'
-import { openApi } from './openapi.ts'
-import type { ApiRow } from './row.ts'
+import { findSession, type Session, toSession } from '../sessions/session.ts'
+import { createOpenApiDocument } from './openapi.ts'
+import { type ApiRow, queryApi } from './row.ts'
 import { apiRows } from './rows.ts'
-import { openVisit } from './visit.ts'
 
 type Query = Readonly<Record<string, unknown>>
 
-/** `/api/**`: each row at its address, and the document that describes them. */
 export function addApiRoutes(app: FastifyInstance, context: AppContext): void {
   for (const row of apiRows as readonly ApiRow[]) {
     app.get<{ Querystring: Query }>(row.path, (request, reply) => answer(context, row, request, reply))
   }
-  const document = openApi(context.settings.appUrl, context.sessionCookie.name)
+  const document = createOpenApiDocument(context.settings.appUrl, context.sessionCookie.name)
   app.get('/api/openapi.json', async () => document)
 }
 
@@ -27,14 +25,20 @@ async function answer(
   request: FastifyRequest<{ Querystring: Query }>,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const visit = await openVisit(context, request, row)
-  const result = visit.ok ? await askApi(row, visit.value, request.query) : visit
-  await auditRequest(context, row, request, visit.ok ? visit.value.session : undefined, result)
+  const sessionRequest = await openSessionRequest(context, request, row)
+  const result = sessionRequest.ok ? await queryApi(row, sessionRequest.value, request.query) : sessionRequest
+  await auditRequest(
+    context,
+    row,
+    request,
+    sessionRequest.ok ? sessionRequest.value.session : undefined,
+    result,
+  )
   if (!result.ok) return sendFailure(reply, result.failure)
   return reply.type('application/json; charset=utf-8').send(exactText(result.value))
 }
 
-/** `/api/session` is what a countdown polls: it shows nothing of a record and is not kept. */
+/** Requests to `/api/session` are not audited: a countdown polls it, and it returns nothing from the record. */
 async function auditRequest(
   context: AppContext,
   { path, extendsSession }: ApiRow,
@@ -61,4 +65,37 @@ function sendFailure(reply: FastifyReply, failure: Failure): FastifyReply {
   const { status, body } = toResponse(failure)
   if (status >= 500) reply.log.warn({ failure: failure.kind }, 'Cannot answer')
   return reply.code(status).type('application/json; charset=utf-8').send(body)
+}
+
+/** The idle time is written only if it moves by at least this much. */
+const GRAIN_MS = 1000
+
+/** Restarts the idle time, for any `/api` request other than `/api/session` (SESSION-3). */
+async function useSession({ store, settings, clock }: AppContext, session: Session): Promise<Session> {
+  const idleExpiresAt = clock() + settings.app.sessionIdleSeconds * 1000
+  const row = await store.db
+    .updateTable('app_session')
+    .set({ idle_expires_at: idleExpiresAt })
+    .where('id_hash', '=', session.idHash)
+    .where('idle_expires_at', '<=', idleExpiresAt - GRAIN_MS)
+    .returningAll()
+    .executeTakeFirst()
+  return row ? toSession(row) : session
+}
+
+/**
+ * Finds the active session of a request. Fails if the page that sent the request belongs to another session
+ * (`X-Session-Id`, SESSION-6).
+ */
+export async function openSessionRequest(
+  context: AppContext,
+  request: FastifyRequest,
+  { extendsSession }: { readonly extendsSession: boolean },
+): Promise<Result<SessionRequest>> {
+  const found = await findSession(context, request.cookies[context.sessionCookie.name])
+  if (!found.ok) return found
+  const named = request.headers['x-session-id']
+  if (named !== undefined && named !== found.value.sessionId) return fail({ kind: 'another-session' })
+  const session = extendsSession ? await useSession(context, found.value) : found.value
+  return succeed({ context, session, requestId: request.id })
 }

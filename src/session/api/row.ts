@@ -1,29 +1,105 @@
 import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
-import type { Result } from '../failure.ts'
-import type { Visit } from '../records/visit.ts'
+import { Value } from '@sinclair/typebox/value'
+import { type Permission, parseScope, parseScopes, permits, type Scope } from '../../smart/index.ts'
+import { fail, type Result, succeed } from '../failure.ts'
+import type { SessionRequest } from '../records/read-fhir.ts'
 
 /**
- * An endpoint of the session API: its scopes, parameters and response. The routes, the checks, the types and the OpenAPI
- * document are all made from it.
+ * An endpoint of the session API. The routes, the checks, the types and the OpenAPI document are all derived from
+ * it.
  */
 export interface ApiRow<Query extends TObject = TObject, Body extends TSchema = TSchema> {
   readonly path: `/api/${string}`
   readonly title: string
   readonly description: string
-  /** Scopes that must be granted, by meaning. */
   readonly scopes: readonly string[]
   readonly query: Query
   readonly body: Body
-  /** False for what a countdown polls: it does not count as use of the session. */
+  /** False for endpoints that a countdown polls. */
   readonly extendsSession: boolean
-  answer(visit: Visit, query: Static<Query>): Promise<Result<Static<Body>>>
+  answer(sessionRequest: SessionRequest, query: Static<Query>): Promise<Result<Static<Body>>>
 }
 
 export const NoQuery = Type.Object({})
 
-/** A row as it stands, with the types of its own query and body. */
 export function defineRow<Query extends TObject, Body extends TSchema>(
   definition: ApiRow<Query, Body>,
 ): ApiRow<Query, Body> {
   return definition
+}
+
+/**
+ * The required scopes that the granted scopes do not cover (API-10). Each permission of a required scope may be covered by
+ * any `patient/` or `user/` scope for the type, including v1 and granular scopes.
+ */
+export function findMissingScopes(required: readonly string[], granted: string): readonly string[] {
+  const scopes = parseScopes(granted)
+  return required.filter(text => !isCovered(text, scopes))
+}
+
+function isCovered(text: string, granted: readonly Scope[]): boolean {
+  const needed = parseScope(text)
+  if (needed?.kind !== 'resource') return granted.some(scope => scope.text === text)
+  return [...needed.permissions].every(permission =>
+    granted.some(scope => covers(scope, needed.type, permission)),
+  )
+}
+
+/** `system/` scopes are for clients without a user. */
+function covers(scope: Scope, type: string, permission: Permission): boolean {
+  return permits(scope, type, permission) && scope.context !== 'system'
+}
+
+function readQuery<Query extends TObject>(
+  schema: Query,
+  sent: Readonly<Record<string, unknown>>,
+): Result<Static<Query>> {
+  const values: Record<string, unknown> = {}
+  for (const [name, text] of Object.entries(sent)) {
+    const property: TSchema | undefined = Object.hasOwn(schema.properties, name)
+      ? schema.properties[name]
+      : undefined
+    if (property === undefined)
+      return fail({ kind: 'bad-parameter', name: sanitizeName(name), expected: 'no such parameter' })
+    values[name] = parseNumber(property, text)
+    if (!Value.Check(property, values[name]))
+      return fail({ kind: 'bad-parameter', name, expected: expectedOf(property) })
+  }
+  const complete: unknown = Value.Default(schema, values)
+  return succeed(Value.Parse(schema, complete))
+}
+
+/** Converts digits to a number. Other values stay as they are and fail validation. */
+function parseNumber(property: TSchema, sent: unknown): unknown {
+  return property.type === 'integer' && typeof sent === 'string' && /^\d{1,9}$/.test(sent)
+    ? Number(sent)
+    : sent
+}
+
+function expectedOf(property: TSchema): string {
+  if (property.type === 'integer') return `one whole number from ${property.minimum} to ${property.maximum}`
+  if (Array.isArray(property.anyOf))
+    return `one of ${property.anyOf.map((one: TSchema) => one.const).join(', ')}`
+  return property.description === undefined ? 'one value' : toPhrase(property.description)
+}
+
+function toPhrase(description: string): string {
+  return `${description.charAt(0).toLowerCase()}${description.slice(1).replace(/\.$/, '')}`
+}
+
+/** A name from a request is echoed only if it is a plain name. */
+function sanitizeName(name: string): string {
+  return /^[\w:.-]{1,40}$/.test(name) ? name : '(not a name)'
+}
+
+/** Checks scopes, then parameters, then reads records. The routes and the demo app both use it. */
+export async function queryApi<Query extends TObject, Body extends TSchema>(
+  row: ApiRow<Query, Body>,
+  sessionRequest: SessionRequest,
+  sent: Readonly<Record<string, unknown>> = {},
+): Promise<Result<Static<Body>>> {
+  const missing = findMissingScopes(row.scopes, sessionRequest.session.scope)
+  if (missing.length > 0) return fail({ kind: 'missing-scope', missing })
+  const query = readQuery(row.query, sent)
+  return query.ok ? row.answer(sessionRequest, query.value) : query
 }

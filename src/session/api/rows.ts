@@ -1,20 +1,124 @@
-import { Type } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
+import { parseReference } from '../../fhir/index.ts'
 import { succeed } from '../failure.ts'
-import { Condition, MedicationRequest, Patient } from '../records/resources.ts'
-import { conditionsRow } from './conditions.ts'
-import { meRow } from './me.ts'
-import { medicationsRow } from './medications.ts'
-import { patientRow } from './patient.ts'
+import { failUnexpected, readFhir } from '../records/read-fhir.ts'
+import { Condition, fitsSchema, MedicationRequest, Patient } from '../records/resources.ts'
+import { checkSession } from '../sessions/renew-session.ts'
+import type { Session } from '../sessions/session.ts'
+import { conditionsRow, medicationsRow, vitalsRow } from './lists.ts'
 import { defineRow, NoQuery } from './row.ts'
-import { sessionRow } from './session.ts'
-import { vitalsRow } from './vitals.ts'
+
+const SessionMetadata = Type.Object(
+  {
+    sessionId: Type.String({
+      description: 'Public id of the session. Send it as X-Session-Id with every request of the same page.',
+    }),
+    patientId: Type.String(),
+    encounterId: Type.Optional(Type.String({ description: 'Omitted if the launch has no encounter.' })),
+    needPatientBanner: Type.Boolean(),
+    fhirBaseUrl: Type.String({ format: 'uri' }),
+    scopes: Type.Array(Type.String(), { description: 'The granted scopes.' }),
+    expiresAt: Type.String({ format: 'date-time', description: 'When the session ends, in UTC.' }),
+    secondsRemaining: Type.Integer({ minimum: 0 }),
+  },
+  { additionalProperties: false },
+)
+
+/** Session metadata (API-2). A request does not extend the session, because a countdown polls it. */
+const sessionRow = defineRow({
+  path: '/api/session',
+  title: 'Session',
+  description: 'Patient, encounter, scopes and end of the session. This request does not extend it.',
+  scopes: [],
+  query: NoQuery,
+  body: SessionMetadata,
+  extendsSession: false,
+  answer: async sessionRequest => {
+    const living = await checkSession(sessionRequest.context, sessionRequest.session)
+    return living.ok ? succeed(metadataOf(living.value, sessionRequest.context.clock())) : living
+  },
+})
+
+function metadataOf(session: Session, now: number): Static<typeof SessionMetadata> {
+  return {
+    sessionId: session.sessionId,
+    patientId: session.patientId,
+    ...(session.encounterId === null ? {} : { encounterId: session.encounterId }),
+    needPatientBanner: session.needPatientBanner,
+    fhirBaseUrl: session.fhirBaseUrl,
+    scopes: session.scope.split(' ').filter(scope => scope !== ''),
+    expiresAt: new Date(session.endsAt).toISOString(),
+    secondsRemaining: Math.max(0, Math.floor((session.endsAt - now) / 1000)),
+  }
+}
+
+const Profile = Type.Object(
+  {
+    subject: Type.String({ description: 'Subject of the id_token.' }),
+    fhirUser: Type.Optional(Type.String({ description: 'Practitioner/<practitioner_id>' })),
+    name: Type.Optional(Type.String()),
+    practitionerId: Type.Optional(Type.String({ description: 'Omitted if the user is not a Practitioner.' })),
+  },
+  { additionalProperties: false },
+)
+
+/** The clinician profile (API-3), from the ID token that was validated at the launch. */
+export const meRow = defineRow({
+  path: '/api/me',
+  title: 'Clinician',
+  description: 'The signed-in clinician.',
+  scopes: ['openid', 'fhirUser'],
+  query: NoQuery,
+  body: Profile,
+  extendsSession: true,
+  answer: async sessionRequest => {
+    const living = await checkSession(sessionRequest.context, sessionRequest.session)
+    return living.ok ? succeed(toProfile(living.value)) : living
+  },
+})
+
+function toProfile(session: Session): Static<typeof Profile> {
+  return {
+    subject: session.subject ?? '',
+    ...readUser(session),
+    ...(session.name === null ? {} : { name: session.name }),
+  }
+}
+
+/** `fhirUser` is a URL: absolute, or relative to the FHIR base. */
+function readUser({ fhirUser, fhirBaseUrl }: Session): { fhirUser?: string; practitionerId?: string } {
+  const user = fhirUser === null ? undefined : parseReference(fhirUser, fhirBaseUrl)
+  if (!user) return {}
+  return {
+    fhirUser: `${user.type}/${user.id}`,
+    ...(user.type === 'Practitioner' ? { practitionerId: user.id } : {}),
+  }
+}
+
+export const patientRow = defineRow({
+  path: '/api/patient',
+  title: 'Patient',
+  description: 'The patient of the launch.',
+  scopes: ['patient/Patient.rs'],
+  query: NoQuery,
+  body: Patient,
+  extendsSession: true,
+  answer: async sessionRequest => {
+    const { fhirBaseUrl, patientId } = sessionRequest.session
+    const read = await readFhir(sessionRequest, `${fhirBaseUrl}/Patient/${patientId}`)
+    if (!read.ok) return read
+    if (!fitsSchema(Patient, read.value) || read.value.id !== patientId)
+      return failUnexpected('it is not the launched patient')
+    return succeed(read.value)
+  },
+})
 
 /** The arrays hold the resources that `/api/conditions` and `/api/medications` return by default (API-7). */
 const summaryRow = defineRow({
   path: '/api/summary',
   title: 'Summary',
   description:
-    'The patient with active conditions and active medications, as the three addresses give them by default.',
+    'The patient with active conditions and active medications, as the three endpoints return them by default.',
   scopes: [...patientRow.scopes, ...conditionsRow.scopes, ...medicationsRow.scopes],
   query: NoQuery,
   body: Type.Object({
@@ -23,11 +127,11 @@ const summaryRow = defineRow({
     medications: Type.Array(MedicationRequest),
   }),
   extendsSession: true,
-  answer: async visit => {
+  answer: async sessionRequest => {
     const [patient, conditions, medications] = await Promise.all([
-      patientRow.answer(visit, {}),
-      conditionsRow.answer(visit, { status: 'active', _count: 50 }),
-      medicationsRow.answer(visit, {}),
+      patientRow.answer(sessionRequest, {}),
+      conditionsRow.answer(sessionRequest, { status: 'active', _count: 50 }),
+      medicationsRow.answer(sessionRequest, {}),
     ])
     if (!patient.ok) return patient
     if (!conditions.ok) return conditions

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findMissingScopes } from './scopes.ts'
+import { findMissingScopes } from './row.ts'
 
 const CONDITION = ['patient/Condition.rs']
 
@@ -43,7 +43,7 @@ describe('missingScopes', () => {
     it(`does not find patient/Condition.rs in "${granted}"`, () =>
       assert.deepEqual(findMissingScopes(CONDITION, granted), CONDITION))
 
-  it('compares plain scopes as whole words', () => {
+  it('compares scopes without a resource type exactly', () => {
     assert.deepEqual(findMissingScopes(['openid', 'fhirUser'], 'openid fhirUser'), [])
     assert.deepEqual(findMissingScopes(['openid', 'fhirUser'], 'openid profile'), ['fhirUser'])
     assert.deepEqual(findMissingScopes(['openid', 'fhirUser'], 'openidx fhiruser __fhirUser'), [
@@ -52,7 +52,7 @@ describe('missingScopes', () => {
     ])
   })
 
-  it('names only what is missing, in the order it is required', () => {
+  it('names only missing scopes, in the required order', () => {
     const required = ['patient/Patient.rs', 'patient/Condition.rs', 'patient/MedicationRequest.rs']
     assert.deepEqual(findMissingScopes(required, 'patient/Condition.rs'), [
       'patient/Patient.rs',

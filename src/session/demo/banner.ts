@@ -8,12 +8,12 @@ import {
   personOf,
   recordNumber,
 } from '../../web/index.ts'
-import { findMissingScopes } from '../api/scopes.ts'
+import { findMissingScopes } from '../api/row.ts'
 import type { Failure } from '../failure.ts'
 import type { Patient } from '../records/resources.ts'
 import type { Session } from '../sessions/session.ts'
 
-/** The one dark band: this patient, always in sight. Allergies are said to be missing: a blank would read as none. */
+/** The banner states that allergies are missing: a blank would read as "none". */
 export function renderBanner(patient: Patient, session: Session, now: number): Html {
   return patientBanner(personOf(patient), {
     now,
@@ -29,14 +29,13 @@ function allergyText({ scope }: Session): string {
     : 'Not shown in this app'
 }
 
-/** The band when the patient's name and birth date are not to be had: the id alone, and why. */
 export function renderNamelessBanner(failure: Failure, { patientId }: Session): Html {
   const why = failure.kind === 'missing-scope' ? 'Name not shared with this app' : 'Name could not be loaded'
   return html`<section class="patient patient--sticky" aria-label="Patient"><div class="wrap patient__in"><h1 class="patient__name">${why}</h1><dl class="facts"><div><dt>FHIR id</dt><dd>${patientId}</dd></div></dl></div></section>`
 }
 
-/** For paper, where the EHR's own banner is not seen (need_patient_banner false). */
-export function printedPatient(patient: Patient): Html {
+/** For paper, which does not show the EHR's own banner (need_patient_banner false). */
+export function renderPrintedPatient(patient: Patient): Html {
   const person: Person = personOf(patient)
   const { label, value } = recordNumber(person)
   return html`<p class="print"><b>${nameText(person.name)}</b>, born ${dateText(person.born)}, ${label} ${value}</p>`

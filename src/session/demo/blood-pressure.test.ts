@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Observation } from '../records/resources.ts'
-import { type Reading, readingsOf, selectRecentReadings } from './blood-pressure.ts'
+import { findReadings, type Reading, selectRecentReadings } from './blood-pressure.ts'
 
 function observation(systolic: number, diastolic: number, more: Partial<Observation> = {}): Observation {
   const part = (code: string, value: number) => ({
@@ -19,26 +19,26 @@ function observation(systolic: number, diastolic: number, more: Partial<Observat
 
 describe('readingsOf', () => {
   it('reads systolic, diastolic and the date as recorded', () => {
-    assert.deepEqual(readingsOf([observation(142, 84)]), [
+    assert.deepEqual(findReadings([observation(142, 84)]), [
       { at: Date.parse('2026-10-02T09:00:00Z'), date: '2026-10-02T09:00:00Z', systolic: 142, diastolic: 84 },
     ])
   })
 
-  it('leaves out what does not stand', () => {
+  it('omits readings that are not final', () => {
     for (const status of ['entered-in-error', 'cancelled', 'registered', 'unknown'])
-      assert.deepEqual(readingsOf([observation(142, 84, { status })]), [], status)
+      assert.deepEqual(findReadings([observation(142, 84, { status })]), [], status)
   })
 
-  it('leaves out half a measurement, one without a date, and one in another unit', () => {
+  it('omits incomplete readings, undated readings, and readings in another unit', () => {
     const whole = observation(142, 84)
     const inKilopascal = (whole.component ?? []).map(part => ({
       ...part,
       valueQuantity: { value: 18, unit: 'kPa' },
     }))
     const { effectiveDateTime: _, ...undated } = whole
-    assert.deepEqual(readingsOf([{ ...whole, component: (whole.component ?? []).slice(0, 1) }]), [])
-    assert.deepEqual(readingsOf([{ ...whole, component: inKilopascal }]), [])
-    assert.deepEqual(readingsOf([undated]), [])
+    assert.deepEqual(findReadings([{ ...whole, component: (whole.component ?? []).slice(0, 1) }]), [])
+    assert.deepEqual(findReadings([{ ...whole, component: inKilopascal }]), [])
+    assert.deepEqual(findReadings([undated]), [])
   })
 })
 
@@ -51,7 +51,7 @@ describe('recentReadings', () => {
     assert.deepEqual(selectRecentReadings(all, now), { readings: all.slice(0, 2), note: 'Last 12 months' })
   })
 
-  it('shows the last readings where those months have fewer than two', () => {
+  it('shows the latest readings if those months have fewer than two', () => {
     const all = ['2026-10-01', '2024-05-01', '2023-01-01'].map(reading)
     assert.deepEqual(selectRecentReadings(all, now), { readings: all, note: 'Last 3 readings' })
     assert.equal(selectRecentReadings(all.slice(0, 1), now).note, 'One reading')

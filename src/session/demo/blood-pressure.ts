@@ -1,29 +1,55 @@
 import type { Decimal } from '../../fhir/index.ts'
-import { findEffectiveTime } from '../api/vitals.ts'
-import type { Observation } from '../records/resources.ts'
-import { findCode } from './concept.ts'
+import { findEffectiveTime } from '../api/lists.ts'
+import type { CodeableConcept, Observation } from '../records/resources.ts'
+
+const SYSTEMS: Readonly<Record<string, string>> = {
+  'http://snomed.info/sct': 'SNOMED CT',
+  'http://loinc.org': 'LOINC',
+  'http://www.nlm.nih.gov/research/umls/rxnorm': 'RxNorm',
+  'http://hl7.org/fhir/sid/icd-10': 'ICD-10',
+  'http://hl7.org/fhir/sid/icd-10-cm': 'ICD-10-CM',
+}
+
+export function formatConcept(concept: CodeableConcept | undefined): string | undefined {
+  const named = concept?.coding?.find(({ display }) => display !== undefined)
+  const text = concept?.text ?? named?.display ?? concept?.coding?.[0]?.code
+  return text === undefined || text.trim() === '' ? undefined : text.trim()
+}
+
+export function formatCode(concept: CodeableConcept | undefined): string | undefined {
+  const coding = concept?.coding?.find(({ code, system }) => code !== undefined && system !== undefined)
+  const system = coding?.system === undefined ? undefined : SYSTEMS[coding.system]
+  return system === undefined ? undefined : `${system} ${coding?.code}`
+}
+
+function findCode(concept: CodeableConcept | undefined, system: string): string | undefined {
+  return concept?.coding?.find(coding => coding.system === system)?.code
+}
 
 export const BLOOD_PRESSURE = '85354-9'
 const SYSTOLIC = '8480-6'
 const DIASTOLIC = '8462-4'
 const LOINC = 'http://loinc.org'
 
-/** One measurement of blood pressure, in mmHg. */
 export interface Reading {
   readonly at: number
-  /** The date as it is recorded. */
   readonly date: string
   readonly systolic: Decimal
   readonly diastolic: Decimal
 }
 
-/** Entered in error, cancelled or not yet measured: not readings. */
-const STANDING: ReadonlySet<string | undefined> = new Set(['final', 'amended', 'corrected', 'preliminary'])
+/** Observations that are entered in error, cancelled or not yet final are not readings. */
+const FINAL_STATUSES: ReadonlySet<string | undefined> = new Set([
+  'final',
+  'amended',
+  'corrected',
+  'preliminary',
+])
 
-/** The readings among Observations, in the order they came. Half a measurement, or one in another unit, is left out. */
-export function readingsOf(observations: readonly Observation[]): readonly Reading[] {
+/** Skips incomplete readings and readings in another unit. */
+export function findReadings(observations: readonly Observation[]): readonly Reading[] {
   return observations.flatMap(observation => {
-    const reading = STANDING.has(observation.status) ? readingOf(observation) : undefined
+    const reading = FINAL_STATUSES.has(observation.status) ? readingOf(observation) : undefined
     return reading ? [reading] : []
   })
 }
@@ -47,7 +73,7 @@ function millimetres({ component = [] }: Observation, code: string): Decimal | u
 const YEAR_MS = 365 * 24 * 3_600_000
 const SHOWN = 12
 
-/** What the chart shows: the last 12 months, or the last readings where those months have fewer than two. */
+/** Selects the last 12 months, or the latest readings if those months have fewer than two. */
 export function selectRecentReadings(
   readings: readonly Reading[],
   now: number,

@@ -7,7 +7,6 @@ function reading(date: string, systolic: number, diastolic: number): Reading {
   return { at: Date.parse(date), date, systolic, diastolic }
 }
 
-/** Every number of the drawing that is a place in it. */
 function places(markup: string): readonly number[] {
   const points = [...markup.matchAll(/points="([^"]*)"/g)].flatMap(([, text = '']) => text.split(/[ ,]/))
   const others = [...markup.matchAll(/ (?:x|y|cx|cy)="([^"]*)"/g)].map(([, text = '']) => text)
@@ -22,7 +21,7 @@ describe('pressureChart', () => {
     reading('2026-11-13', 142, 84),
   ]
 
-  it('says in words what it draws', () => {
+  it('describes the drawing in text', () => {
     const { markup } = renderPressureChart(usual)
     assert.match(markup, /<title id="bp-title">Blood pressure, 02-Dec-2025 to 13-Nov-2026<\/title>/)
     assert.match(

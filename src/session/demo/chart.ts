@@ -6,7 +6,6 @@ const LEFT = 34
 const RIGHT = 336
 const TOP = 12
 const BOTTOM = 150
-/** Room inside the frame before the first and after the last reading. */
 const INSET = 13
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'] as const
 
@@ -19,21 +18,21 @@ interface Scale {
   readonly high: number
 }
 
-/** Blood pressure over time as an SVG line chart. `readings` oldest first, two at least. */
+/** Renders blood pressure over time as an SVG line chart. Needs at least two readings, oldest first. */
 export function renderPressureChart(readings: readonly Reading[]): Html {
-  const scale = scaleOf(readings)
+  const scale = computeScale(readings)
   return html`<svg class="chart" viewBox="0 0 344 174" role="img" aria-labelledby="bp-title bp-text">
-<title id="bp-title">${titleOf(readings)}</title>
-<desc id="bp-text">${textOf(readings)}</desc>
-${valueLines(scale)}${timeMarks(scale)}
+<title id="bp-title">${formatTitle(readings)}</title>
+<desc id="bp-text">${describeReadings(readings)}</desc>
+${valueLines(scale)}${renderTimeMarks(scale)}
 <g fill="none" stroke-width="2" stroke-linejoin="round"><polyline class="s1" points="${points(readings, scale, 'systolic')}"/><polyline class="s2" points="${points(readings, scale, 'diastolic')}"/></g>
 ${dots(readings, scale, 'systolic', 'd1')}${dots(readings, scale, 'diastolic', 'd2')}
-${seriesName(readings, scale, 'systolic')}${seriesName(readings, scale, 'diastolic')}
+${renderSeriesName(readings, scale, 'systolic')}${renderSeriesName(readings, scale, 'diastolic')}
 </svg>`
 }
 
-/** From a multiple of 20 in steps of 40 mmHg, so that a line does not look steep for nothing. */
-function scaleOf(readings: readonly Reading[]): Scale {
+/** The scale starts at a multiple of 20 and has steps of 40 mmHg, so that small changes do not look steep. */
+function computeScale(readings: readonly Reading[]): Scale {
   const values = readings.flatMap(({ systolic, diastolic }) => [numberOf(systolic), numberOf(diastolic)])
   const low = Math.min(60, Math.floor(Math.min(...values) / 20) * 20)
   const high = Math.max(180, low + 40 * Math.ceil((Math.max(...values) - low) / 40))
@@ -58,8 +57,7 @@ function valueLines({ y, low, high }: Scale): readonly Html[] {
   )
 }
 
-/** The first day of a month, at most five of them; years where the readings span more than two. */
-function timeMarks({ x, from, to }: Scale): readonly Html[] {
+function renderTimeMarks({ x, from, to }: Scale): readonly Html[] {
   const start = new Date(from)
   const months = (to - from) / (30.44 * 24 * 3_600_000)
   const step = [1, 2, 3, 6, 12, 24, 60, 120].find(size => months / size <= 4.5) ?? 240
@@ -92,8 +90,7 @@ function dots(readings: readonly Reading[], { x, y }: Scale, series: Series, nam
   )
 }
 
-/** The name of a line, above the upper one and below the lower one, clear of both near the middle. */
-function seriesName(readings: readonly Reading[], { x, y }: Scale, series: Series): Html {
+function renderSeriesName(readings: readonly Reading[], { x, y }: Scale, series: Series): Html {
   const middle = (LEFT + RIGHT) / 2
   const near = readings.filter(({ at }) => Math.abs(x(at) - middle) < 60)
   const heights = (near.length > 0 ? near : readings).map(reading => y(numberOf(reading[series])))
@@ -103,12 +100,11 @@ function seriesName(readings: readonly Reading[], { x, y }: Scale, series: Serie
   return html`<text class="${above ? 'name1' : 'name2'}" x="${middle}" y="${round(Math.min(BOTTOM - 4, Math.max(10, height)))}" text-anchor="middle">${name}</text>`
 }
 
-function titleOf(readings: readonly Reading[]): string {
+function formatTitle(readings: readonly Reading[]): string {
   return `Blood pressure, ${dateText(readings[0]?.date)} to ${dateText(readings.at(-1)?.date)}`
 }
 
-/** The chart for who does not see it: first, last and highest. */
-function textOf(readings: readonly Reading[]): string {
+function describeReadings(readings: readonly Reading[]): string {
   const [first, last] = [readings[0], readings.at(-1)]
   const highest = readings.reduce((top, reading) =>
     numberOf(reading.systolic) > numberOf(top.systolic) ? reading : top,

@@ -50,7 +50,7 @@ function pressure(date: string, systolic: number, diastolic: number) {
   }
 }
 
-describe('the page of the demo app', () => {
+describe('the demo app page', () => {
   const house = useAppHouse()
   let browser: AppBrowser
   beforeEach(async () => {
@@ -98,14 +98,14 @@ describe('the page of the demo app', () => {
     assert.match(body, /<title>Juniper, Alba \(Ms\): summary – Demo app<\/title>/)
   })
 
-  it('says "Sample data" only of a patient who is made up', async () => {
+  it('says "Sample data" only for a generated patient', async () => {
     assert.doesNotMatch(await page(), /Sample data/)
     const tag = [{ system: 'http://terminology.hl7.org/CodeSystem/v3-ActReason', code: 'HTEST' }]
     house.ehr.records[0] = { ...PATIENT, meta: { tag } }
     assert.match(await page(), /Sample data/)
   })
 
-  it('leaves nothing blank that is missing', async () => {
+  it('marks missing values instead of leaving them blank', async () => {
     const body = await page()
     assert.match(body, /Hypothyroidism[\s\S]*?Provisional[\s\S]*?Not recorded/)
     assert.match(body, /Levothyroxine 75 microgram tablet[\s\S]*?Not recorded/)
@@ -116,25 +116,25 @@ describe('the page of the demo app', () => {
     assert.match(await page(), /Apixaban 5 mg tablet/)
   })
 
-  it('tells an open page by HEAD whether its record may still be shown, without a use of the session', async () => {
+  it('tells an open page by HEAD whether its record may still be shown, without extending the session', async () => {
     const ends = async () => (await browser.get('/api/session')).json().expiresAt
     const before = await ends()
     house.clock.advance(60)
     assert.equal((await browser.head('/')).statusCode, 200)
     assert.equal(await ends(), before)
-    // As after a removal: neither token is good any more.
+    // As after access is removed: the FHIR server rejects both tokens.
     house.ehr.script.fhir = (_url, reply) => reply.code(401).send({ resourceType: 'OperationOutcome' })
     house.ehr.script.tokenEndpoint = (_form, reply) => reply.code(400).send({ error: 'invalid_grant' })
     assert.equal((await browser.head('/')).statusCode, 401)
   })
 
-  it('has the countdown to the end, which drains without a script', async () => {
+  it('has a countdown that works without a script', async () => {
     const body = await page()
     assert.match(body, /Session ends <time/)
     assert.match(body, /<animate attributeName="width" from="100" to="0" dur="1800s" fill="freeze"\/>/)
   })
 
-  it('has a strict policy, no style attribute and no token', async () => {
+  it('has a strict content security policy, no style attribute and no token', async () => {
     const response = await browser.get('/')
     const policy = String(response.headers['content-security-policy'])
     assert.match(policy, /default-src 'none'/)
@@ -144,7 +144,7 @@ describe('the page of the demo app', () => {
     assert.equal(response.headers['cache-control'], 'no-store')
   })
 
-  it('shows what is recorded as text, never as markup', async () => {
+  it('escapes recorded text', async () => {
     house.ehr.records.length = 0
     const evil = '<img src=x onerror=alert(1)>'
     house.ehr.records.push(
@@ -176,26 +176,26 @@ describe('the page of the demo app', () => {
       return said.replace(/<[^>]*>/g, '|').replace(/[| ]*\|[| ]*/g, '|')
     }
 
-    it('says what it is, how it stands, of which class and when', async () => {
+    it('shows its type, status, class and time', async () => {
       assert.equal(
         await shown('patient/Encounter.rs', ENCOUNTER),
         'Cardiology clinic&ensp;|In progress|Ambulatory,|13-Nov-2026|',
       )
     })
 
-    it('says that it is not shared where its scope is not granted, and does not ask for it', async () => {
+    it('says that it is not shared if its scope is not granted, and does not request it', async () => {
       assert.equal(await shown('', ENCOUNTER), 'Chosen at the launch|Not shared with this app|')
       assert(!house.ehr.seen.some(({ path }) => path.includes('/Encounter')))
     })
 
-    it('shows the rest when it cannot be loaded, or is of another patient', async () => {
+    it('shows the rest if it cannot be loaded or belongs to another patient', async () => {
       assert.equal(await shown('patient/*.rs'), 'Chosen at the launch|Not found|')
       const other = { ...ENCOUNTER, subject: { reference: 'Patient/ashlar' } }
       assert.equal(await shown('patient/*.rs', other), 'Chosen at the launch|Could not be loaded|')
       assert.match(await page(), /Juniper/)
     })
 
-    it('says None where there is none', async () => {
+    it('says None if there is none', async () => {
       house.ehr.script.token = { encounter: undefined }
       browser = await launched(house.app, house.ehr.fhirBaseUrl)
       const body = await page()
@@ -215,7 +215,7 @@ describe('the page of the demo app', () => {
       assert.ok(body.includes(text), text)
   })
 
-  it('says what is not shared with this app, and never that there is none', async () => {
+  it('says which data is not shared, never that there is none', async () => {
     house.ehr.script.token = { scope: 'launch patient/Patient.rs', id_token: undefined }
     browser = await launched(house.app, house.ehr.fhirBaseUrl)
     const body = await page()
@@ -223,7 +223,7 @@ describe('the page of the demo app', () => {
     assert.doesNotMatch(body, /No active/)
   })
 
-  it('shows the id where the name is not shared', async () => {
+  it('shows the id if the name is not shared', async () => {
     house.ehr.script.token = { scope: 'launch patient/Condition.rs', id_token: undefined }
     browser = await launched(house.app, house.ehr.fhirBaseUrl)
     const body = await page()
@@ -231,7 +231,7 @@ describe('the page of the demo app', () => {
     assert.match(body, /<dt>FHIR id<\/dt><dd>juniper<\/dd>/)
   })
 
-  it('leaves the banner out when the EHR shows it, but names the patient on paper', async () => {
+  it('omits the banner if the EHR shows it, but names the patient on paper', async () => {
     house.ehr.script.token = { need_patient_banner: false }
     browser = await launched(house.app, house.ehr.fhirBaseUrl)
     const body = await page()
@@ -256,7 +256,7 @@ describe('the page of the demo app', () => {
     assert.match(await page(), /50 of 62 active, newest first/)
   })
 
-  it('says since when the FHIR server does not answer', async () => {
+  it('says since when the FHIR server has not responded', async () => {
     house.ehr.script.fhir = (_url, reply) => reply.code(503).send()
     await browser.get('/api/patient')
     const since = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' }).format(
@@ -266,13 +266,13 @@ describe('the page of the demo app', () => {
     const response = await browser.get('/')
     assert.equal(response.statusCode, 502)
     assert.match(response.body, /Patient records cannot be reached/)
-    assert.match(response.body, new RegExp(`has not answered since (\\d\\d-\\w+-\\d+ )?${since}`))
+    assert.match(response.body, new RegExp(`has not responded since (\\d\\d-\\w+-\\d+ )?${since}`))
     assert.match(response.body, /href="\/">Try again/)
     house.ehr.script.fhir = undefined
     assert.equal((await browser.get('/')).statusCode, 200)
   })
 
-  it('says when the record is refused or gone', async () => {
+  it('says that the record is refused or gone', async () => {
     for (const status of [403, 404]) {
       house.ehr.script.fhir = (_url, reply) => reply.code(status).send()
       const response = await browser.get('/')
@@ -281,7 +281,7 @@ describe('the page of the demo app', () => {
     }
   })
 
-  it('invites to launch where there is no session', async () => {
+  it('invites to launch if there is no session', async () => {
     const response = await new AppBrowser(house.app).get('/')
     assert.equal(response.statusCode, 200)
     assert.match(response.body, /No patient is open/)
@@ -296,7 +296,7 @@ describe('the page of the demo app', () => {
     assert.ok(!response.body.includes('Juniper'))
   })
 
-  it('says so also when the auth server no longer renews it', async () => {
+  it('says the same if the auth server refuses to renew it', async () => {
     house.clock.advance(300)
     house.ehr.script.tokenEndpoint = (_form, reply) => reply.code(400).send({ error: 'invalid_grant' })
     const response = await browser.get('/')
@@ -304,14 +304,14 @@ describe('the page of the demo app', () => {
     assert.match(response.body, /Your session is over/)
   })
 
-  it('warns on loading only when no use can put the end off', async () => {
+  it('warns on load only if the end cannot be extended', async () => {
     assert.match(await page(), /id="session-last" role="status" hidden>/)
     house.ehr.script.token = { expires_in: 100, refresh_token_expires_in: 200 }
     browser = await launched(house.app, house.ehr.fhirBaseUrl)
     assert.match(await page(), /id="session-last" role="status">/)
   })
 
-  it('has a line for paper that says who printed it, when, and that it is not all', async () => {
+  it('has a print line with user, time, and a note that the record is not complete', async () => {
     assert.match(
       await page(),
       /Printed <time[^>]*>[^<]+<\/time> \d\d:\d\d by Dr\. Robin Ahmadi .* Not the full record\./,

@@ -1,61 +1,52 @@
 import type { Static } from '@sinclair/typebox'
 import { isRecord, plainOf } from '../../fhir/index.ts'
 import { type EncounterWords, encounterWords } from '../../web/index.ts'
-import { askApi } from '../api/ask.ts'
-import { conditionsRow } from '../api/conditions.ts'
-import { meRow } from '../api/me.ts'
-import { medicationsRow } from '../api/medications.ts'
-import { patientRow } from '../api/patient.ts'
-import { findMissingScopes } from '../api/scopes.ts'
-import { vitalsRow } from '../api/vitals.ts'
+import { conditionsRow, medicationsRow, vitalsRow } from '../api/lists.ts'
+import { findMissingScopes, queryApi } from '../api/row.ts'
+import { meRow, patientRow } from '../api/rows.ts'
 import { type Failure, fail, type Result, succeed } from '../failure.ts'
-import { isOfPatient } from '../records/of-patient.ts'
-import { failUnexpected, readFhir } from '../records/read-fhir.ts'
-import type { Visit } from '../records/visit.ts'
+import { failUnexpected, isOfPatient, readFhir, type SessionRequest } from '../records/read-fhir.ts'
 import { BLOOD_PRESSURE } from './blood-pressure.ts'
 
 const SCOPE = 'patient/Encounter.rs'
 
-/** What the encounter of the launch is, where its app may know; undefined where there is none. */
-async function loadEncounter(visit: Visit): Promise<Result<EncounterWords> | undefined> {
-  const { session } = visit
+async function loadEncounter(sessionRequest: SessionRequest): Promise<Result<EncounterWords> | undefined> {
+  const { session } = sessionRequest
   if (session.encounterId === null) return undefined
   const missing = findMissingScopes([SCOPE], session.scope)
   if (missing.length > 0) return fail({ kind: 'missing-scope', missing })
-  const read = await readFhir(visit, `${session.fhirBaseUrl}/Encounter/${session.encounterId}`)
+  const read = await readFhir(sessionRequest, `${session.fhirBaseUrl}/Encounter/${session.encounterId}`)
   if (!read.ok) return read
   const found = plainOf(read.value)
   if (!isRecord(found) || found.resourceType !== 'Encounter' || found.id !== session.encounterId)
     return failUnexpected('it is not the encounter of the launch')
-  if (!isOfPatient(found, session)) return failUnexpected('the encounter is of another patient')
+  if (!isOfPatient(found, session)) return failUnexpected('the encounter belongs to another patient')
   return succeed(encounterWords({ ...found, resourceType: 'Encounter' }))
 }
 
-/** What the page shows, each part by itself: one that is missing does not take the others along. */
+/** Each part loads on its own, so that one failure does not hide the others. */
 export interface DemoRecord {
   readonly me: Result<Static<typeof meRow.body>>
   readonly patient: Result<Static<typeof patientRow.body>>
   readonly conditions: Result<Static<typeof conditionsRow.body>>
   readonly medications: Result<Static<typeof medicationsRow.body>>
   readonly vitals: Result<Static<typeof vitalsRow.body>>
-  /** Undefined where the launch has none. */
   readonly encounter: Result<EncounterWords> | undefined
 }
 
-/** Through the same functions as the session API. */
-export async function loadRecord(visit: Visit): Promise<DemoRecord> {
+export async function loadRecord(sessionRequest: SessionRequest): Promise<DemoRecord> {
   const [me, patient, conditions, medications, vitals, encounter] = await Promise.all([
-    askApi(meRow, visit),
-    askApi(patientRow, visit),
-    askApi(conditionsRow, visit),
-    askApi(medicationsRow, visit),
-    askApi(vitalsRow, visit, { code: BLOOD_PRESSURE }),
-    loadEncounter(visit),
+    queryApi(meRow, sessionRequest),
+    queryApi(patientRow, sessionRequest),
+    queryApi(conditionsRow, sessionRequest),
+    queryApi(medicationsRow, sessionRequest),
+    queryApi(vitalsRow, sessionRequest, { code: BLOOD_PRESSURE }),
+    loadEncounter(sessionRequest),
   ])
   return { me, patient, conditions, medications, vitals, encounter }
 }
 
-/** The failure that leaves nothing to show, if there is one. */
+/** Returns the failure that leaves nothing to show, if there is one. */
 export function findWholeFailure(record: DemoRecord): Failure | undefined {
   const failures = Object.values(record).flatMap(part => (!part || part.ok ? [] : [part.failure as Failure]))
   const over = failures.find(({ kind }) => kind === 'session-over' || kind === 'token-refused')

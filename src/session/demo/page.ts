@@ -12,18 +12,20 @@ import {
   page,
   personOf,
 } from '../../web/index.ts'
-import { isSampleData } from '../portal-url.ts'
-import type { Visit } from '../records/visit.ts'
+import { isSampleData } from '../context.ts'
+import type { SessionRequest } from '../records/read-fhir.ts'
 import type { Session } from '../sessions/session.ts'
-import { printedPatient, renderBanner, renderNamelessBanner } from './banner.ts'
-import { describeFailure, renderCard } from './card.ts'
-import { renderConditionsCard } from './conditions-card.ts'
+import { renderBanner, renderNamelessBanner, renderPrintedPatient } from './banner.ts'
+import {
+  describeFailure,
+  renderCard,
+  renderConditionsCard,
+  renderMedicinesCard,
+  renderPressureCard,
+} from './cards.ts'
 import type { DemoRecord } from './load-record.ts'
-import { renderMedicinesCard } from './medicines-card.ts'
-import { renderPressureCard } from './pressure-card.ts'
 
-/** The demo app's page: banner, conditions, medicines, blood pressure, session. */
-export function recordPage({ context, session }: Visit, record: DemoRecord): Html {
+export function renderRecordPage({ context, session }: SessionRequest, record: DemoRecord): Html {
   const now = context.clock()
   const { patient, me } = record
   const who = me.ok ? me.value.name : undefined
@@ -48,8 +50,8 @@ export function recordPage({ context, session }: Visit, record: DemoRecord): Htm
       scripts: ['session.js'],
       after: printLine(now, who),
     },
-    html`${liveParts(session, now)}
-${!session.needPatientBanner && unbanneredHead(record)}
+    html`${renderWarnings(session, now)}
+${!session.needPatientBanner && renderPrintHead(record)}
 <div class="appgrid">
 <div class="stack">${renderConditionsCard(record.conditions)}${renderMedicinesCard(record.medications)}</div>
 <div class="stack">${renderPressureCard(record.vitals, now)}${renderSessionCard(session, record)}</div>
@@ -57,7 +59,7 @@ ${!session.needPatientBanner && unbanneredHead(record)}
   )
 }
 
-function banner(session: Visit['session'], { patient }: DemoRecord, now: number): { banner?: Html } {
+function banner(session: SessionRequest['session'], { patient }: DemoRecord, now: number): { banner?: Html } {
   if (!session.needPatientBanner) return {}
   return {
     banner: patient.ok
@@ -66,16 +68,16 @@ function banner(session: Visit['session'], { patient }: DemoRecord, now: number)
   }
 }
 
-/** The EHR around the app shows the patient banner (DEMO-2); a printed page has no EHR around it. */
-function unbanneredHead({ patient }: DemoRecord): Html {
-  return html`<h1 class="sr">Summary</h1>${patient.ok && printedPatient(patient.value)}`
+/** The EHR shows the patient banner (DEMO-2), but a printed page has no EHR around it. */
+function renderPrintHead({ patient }: DemoRecord): Html {
+  return html`<h1 class="sr">Summary</h1>${patient.ok && renderPrintedPatient(patient.value)}`
 }
 
 /**
- * What is shown when the end is near, or another launch has taken over. A page that was loaded just now ends soon only
- * where no use can put the end off; the rest is the script's (assets/session.js) and stays hidden without it.
+ * Warnings that the session ends soon or was replaced. A page that was just loaded warns only if the end cannot be
+ * extended. The script (assets/session.js) shows the others.
  */
-function liveParts({ sessionId, endsAt, lastEndsAt }: Visit['session'], now: number): Html {
+function renderWarnings({ sessionId, endsAt, lastEndsAt }: SessionRequest['session'], now: number): Html {
   const { timeZone } = new Intl.DateTimeFormat().resolvedOptions()
   return html`<div id="session" data-session-id="${sessionId}" data-last-ends-at="${lastEndsAt}" data-zone="${timeZone}">
 <div id="session-soon" role="status" hidden>${alert(
@@ -84,13 +86,13 @@ function liveParts({ sessionId, endsAt, lastEndsAt }: Visit['session'], now: num
     'warn',
   )}</div>
 <div id="session-last" role="status"${!endsSoon(endsAt, now) && html` hidden`}>${alert(
-    'Your session ends soon, and cannot be made longer.',
-    'To go on after that, launch the app again from the patient list.',
+    'Your session ends soon and cannot be extended.',
+    'To continue after that, launch the app again from the patient list.',
     'warn',
   )}</div>
 <div id="session-replaced" role="alert" hidden><h1>This page is closed</h1>${alert(
     'Another launch has replaced this one.',
-    html`So that no two patients are mixed up, nothing is shown here. <a href="/">Show the patient who is open now</a>`,
+    html`To avoid mixing up two patients, this page shows nothing. <a href="/">Show the current patient</a>`,
     'warn',
   )}</div>
 </div>`
@@ -100,7 +102,6 @@ function printLine(now: number, who: string | undefined): Html {
   return html`<p class="print wrap">Printed ${dateTimeHtml(now)}${who !== undefined && ` by ${who}`} from the Sallyport demo app. Not the full record.</p>`
 }
 
-/** Who, for which encounter, until when, with which scopes (design: Who, what, until when). */
 function renderSessionCard(session: Session, { me, encounter }: Pick<DemoRecord, 'me' | 'encounter'>): Html {
   const profile = me.ok ? me.value : undefined
   const unknown = me.ok ? NOT_RECORDED : 'Not shared with this app'
@@ -110,7 +111,7 @@ function renderSessionCard(session: Session, { me, encounter }: Pick<DemoRecord,
 <dl class="kv kv--inline">
 <div><dt>Signed in</dt><dd>${profile?.name ?? unknown}</dd></div>
 <div><dt>Staff identity</dt><dd>${profile?.fhirUser === undefined ? unknown : html`<code>${profile.fhirUser}</code>`}</dd></div>
-<div><dt>Encounter</dt><dd>${encounterHtml(encounter)}</dd></div>
+<div><dt>Encounter</dt><dd>${renderEncounter(encounter)}</dd></div>
 <div><dt>Ends</dt><dd id="session-ends">${dateTimeHtml(session.endsAt)}</dd></div>
 <div><dt>FHIR base</dt><dd><code>${session.fhirBaseUrl}</code></dd></div>
 </dl>
@@ -121,8 +122,7 @@ ${session.encounterId !== null && html`<details class="more"><summary>Encounter 
   )
 }
 
-/** What it is, when and how it stands; an id tells a clinician nothing. */
-function encounterHtml(encounter: DemoRecord['encounter']): Html {
+function renderEncounter(encounter: DemoRecord['encounter']): Html {
   if (!encounter) return html`None`
   if (!encounter.ok)
     return html`Chosen at the launch<span class="sub">${describeFailure(encounter.failure)}</span>`

@@ -1,9 +1,7 @@
 import { badge, dateText, errorPage, type Html, html, mark, page, timeText } from '../../web/index.ts'
-import type { AppContext, AppSettings } from '../context.ts'
+import { type AppContext, type AppSettings, getPortalUrl, isSampleData } from '../context.ts'
 import { type Failure, toResponse } from '../failure.ts'
-import { getPortalUrl, isSampleData } from '../portal-url.ts'
 
-/** A page of the demo app without a record, and its status. */
 export interface StatePage {
   readonly status: number
   readonly page: Html
@@ -11,14 +9,11 @@ export interface StatePage {
 
 export interface Occasion {
   readonly context: AppContext
-  /** The request id. */
   readonly reference: string
-  /** The FHIR server of the session, where there is one. */
   readonly fhirBaseUrl?: string
 }
 
-/** The page for a failure that leaves nothing to show. */
-export function failurePage(occasion: Occasion, failure: Failure): StatePage {
+export function renderFailurePage(occasion: Occasion, failure: Failure): StatePage {
   switch (failure.kind) {
     case 'no-session':
       return { status: 200, page: renderWelcomePage(occasion.context.settings) }
@@ -34,7 +29,7 @@ export function failurePage(occasion: Occasion, failure: Failure): StatePage {
     case 'away':
     case 'slow':
     case 'unexpected-answer':
-      return awayPage(occasion, failure)
+      return renderUnreachablePage(occasion, failure)
   }
 }
 
@@ -45,8 +40,8 @@ function sessionOverPage({ context, reference }: Occasion): StatePage {
       kind: 'refused',
       title: 'Your session is over',
       text: [
-        'It reached its end, you signed out, or the access of this app was removed. The record is closed, and nothing that you did was lost.',
-        html`To go on, <b>launch the app again</b> from the patient list.`,
+        "It expired, you signed out, or the app's access was removed. The record is closed, and you lost no work.",
+        html`To continue, <b>launch the app again</b> from the patient list.`,
       ],
       code: 'session_over',
       reference,
@@ -67,7 +62,7 @@ function refusedPage({ context, reference }: Occasion, failure: Failure): StateP
       kind: 'refused',
       title: 'This record cannot be shown',
       text: [
-        'The FHIR server does not give this session the record of the patient who was launched.',
+        "The FHIR server refuses this session access to the launched patient's record.",
         html`<b>No record was opened.</b> Launch the app again from the patient list.`,
       ],
       code: String(status),
@@ -82,8 +77,10 @@ function refusedPage({ context, reference }: Occasion, failure: Failure): StateP
   }
 }
 
-/** The record cannot be shown, and the session goes on (design: error-away). */
-function awayPage({ context, reference, fhirBaseUrl = '' }: Occasion, failure: Failure): StatePage {
+function renderUnreachablePage(
+  { context, reference, fhirBaseUrl = '' }: Occasion,
+  failure: Failure,
+): StatePage {
   const { status, body } = toResponse(failure)
   return {
     status,
@@ -91,7 +88,7 @@ function awayPage({ context, reference, fhirBaseUrl = '' }: Occasion, failure: F
       kind: 'away',
       title: 'Patient records cannot be reached',
       text: [
-        `${sinceText(context, failure, fhirBaseUrl)} Your session goes on, and nothing that you did was lost.`,
+        `${describeOutage(context, failure, fhirBaseUrl)} Your session continues, and you lost no work.`,
         'If this is urgent, use your usual downtime procedure. Do not rely on a page you opened earlier.',
       ],
       code: String(status),
@@ -99,7 +96,7 @@ function awayPage({ context, reference, fhirBaseUrl = '' }: Occasion, failure: F
       reference,
       now: context.clock(),
       actions: [{ href: '/', text: 'Try again' }],
-      more: servers(context, failure, fhirBaseUrl),
+      more: renderServers(context, failure, fhirBaseUrl),
       bar: { kind: 'app' },
       site: 'Demo app',
       sampleData: isSampleData(context.settings),
@@ -107,30 +104,33 @@ function awayPage({ context, reference, fhirBaseUrl = '' }: Occasion, failure: F
   }
 }
 
-function sinceText({ awaySince, clock }: AppContext, failure: Failure, fhirBaseUrl: string): string {
+function describeOutage(
+  { unreachableSince: awaySince, clock }: AppContext,
+  failure: Failure,
+  fhirBaseUrl: string,
+): string {
   const since = awaySince.get(fhirBaseUrl)
-  if (!isOfFhirServer(failure) || since === undefined) return 'The sign-in server does not answer.'
+  if (!isOfFhirServer(failure) || since === undefined) return 'The sign-in server does not respond.'
   const today = dateText(since) === dateText(clock())
-  return `The FHIR server has not answered since ${today ? '' : `${dateText(since)} `}${timeText(since)}.`
+  return `The FHIR server has not responded since ${today ? '' : `${dateText(since)} `}${timeText(since)}.`
 }
 
 function isOfFhirServer(failure: Failure): boolean {
   return !('server' in failure) || failure.server === 'FHIR server'
 }
 
-/** Only what this request has learnt: which one did not answer, and that this one does. */
-function servers({ settings, timeoutMs }: AppContext, failure: Failure, fhirBaseUrl: string): Html {
+/** Lists only the server that failed in this request, and this app. */
+function renderServers({ settings, timeoutMs }: AppContext, failure: Failure, fhirBaseUrl: string): Html {
   const state = badge(
-    failure.kind === 'slow' ? `No answer in ${Math.ceil(timeoutMs / 1000)} s` : 'No answer',
+    failure.kind === 'slow' ? `No response in ${Math.ceil(timeoutMs / 1000)} s` : 'No response',
     'bad',
   )
   const [name, address] = isOfFhirServer(failure)
     ? ['FHIR server', fhirBaseUrl]
     : ['Sign-in server', settings.issuerUrl]
-  return html`<ul class="servers" aria-label="Servers"><li><span>${name}</span><span><code>${address}</code></span>${state}</li><li><span>App server</span><span><code>${settings.appUrl}</code></span>${badge('Answering', 'ok')}</li></ul>`
+  return html`<ul class="servers" aria-label="Servers"><li><span>${name}</span><span><code>${address}</code></span>${state}</li><li><span>App server</span><span><code>${settings.appUrl}</code></span>${badge('Responding', 'ok')}</li></ul>`
 }
 
-/** The app without a launch, by bookmark or typed: nothing went wrong, nothing is open. */
 function renderWelcomePage(settings: AppSettings): Html {
   return page(
     {
@@ -141,7 +141,7 @@ function renderWelcomePage(settings: AppSettings): Html {
       sampleData: isSampleData(settings),
     },
     html`<div class="stop">${mark('stop__art')}<div class="stop__body"><h1>No patient is open</h1>
-<p>This app shows one patient: the one that you pick when you launch it.</p>
+<p>This app shows one patient: the one that you choose when you launch it.</p>
 <p>Choose a patient here, or launch the app from the patient list.</p>
 <div class="actions"><a class="btn" href="/launch">Choose a patient</a><a class="btn btn--quiet" href="${getPortalUrl(settings)}">Go to patients</a><a class="btn btn--quiet" href="/docs">Session API</a></div>
 </div></div>`,

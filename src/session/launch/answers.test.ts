@@ -3,11 +3,10 @@ import { describe, it } from 'node:test'
 import { AppBrowser } from '../../../test/support/app-browser.ts'
 import { APP_SCOPE, launched, sessionApp, useAppHouse } from '../../../test/support/session-app.ts'
 
-describe('an EHR whose answers are not right', () => {
+describe('an EHR that returns invalid responses', () => {
   const house = useAppHouse()
   const ENDPOINT = /^smart-configuration an endpoint or jwks_uri: Expected an http or https URL$/
 
-  /** The check of the one launch that was refused, as it was logged, with nothing that is secret. */
   function checkLogged(): string {
     const [line, ...more] = house.log().filter(({ msg }) => msg === 'Launch refused')
     assert.deepEqual(more, [])
@@ -66,7 +65,7 @@ describe('an EHR whose answers are not right', () => {
       ['two codes', /"code" parameter must be provided only once$/, q => q.append('code', 'another')],
       ['no code', /no authorization code/, q => q.delete('code')],
     ] as readonly (readonly [string, RegExp, (query: URLSearchParams) => void])[]) {
-      it(`refuses an address with ${what} as bad input, and asks for no token`, async () => {
+      it(`refuses a callback URL with ${what} as bad input and requests no token`, async () => {
         const browser = new AppBrowser(house.app)
         const address = await browser.visitAuthServer(await browser.begin(house.ehr.fhirBaseUrl))
         const url = new URL(address, 'http://localhost:8081')
@@ -113,7 +112,7 @@ describe('an EHR whose answers are not right', () => {
         /^token response encounter: Expected string$/,
       ],
     ] as const) {
-      it(`refuses an answer with ${what}`, async () => {
+      it(`refuses a response with ${what}`, async () => {
         Object.assign(house.ehr.script, script)
         const browser = new AppBrowser(house.app)
         const response = await browser.launch(house.ehr.fhirBaseUrl)
@@ -127,14 +126,14 @@ describe('an EHR whose answers are not right', () => {
   })
 })
 
-describe('what the auth server answers to a launch', () => {
+describe("the auth server's response to a launch", () => {
   const house = useAppHouse()
 
-  it('shows an OAuth error in plain words and asks for no token', async () => {
+  it('explains an OAuth error and requests no token', async () => {
     for (const [error, status, title] of [
       ['access_denied', 403, /Access was not allowed/],
       ['invalid_request', 400, /This launch was refused/],
-      ['invalid_scope', 403, /This app may not see what it asks for/],
+      ['invalid_scope', 403, /This app may not access this data/],
       ['temporarily_unavailable', 502, /The sign-in server is busy/],
       ['something_new', 400, /This launch was refused/],
       ['constructor', 400, /This launch was refused/],
@@ -155,7 +154,7 @@ describe('what the auth server answers to a launch', () => {
     assert.deepEqual(house.ehr.tokenForms, [])
   })
 
-  it('shows nothing of an OAuth error whose state is not known', async () => {
+  it('shows nothing of an OAuth error with an unknown state', async () => {
     const response = await new AppBrowser(house.app).get(
       '/callback?error=access_denied&error_description=Call+555&state=x',
     )
@@ -163,7 +162,7 @@ describe('what the auth server answers to a launch', () => {
     assert.ok(!response.body.includes('Call 555'))
   })
 
-  it('refuses a launch without a patient, and gives the tokens back', async () => {
+  it('refuses a launch without a patient and revokes the tokens', async () => {
     house.ehr.script.token = { patient: undefined }
     const response = await new AppBrowser(house.app).launch(house.ehr.fhirBaseUrl)
     assert.equal(response.statusCode, 400)
@@ -177,7 +176,7 @@ describe('what the auth server answers to a launch', () => {
     assert.equal((await browser.get('/api/session')).json().patientId, 'juniper')
   })
 
-  it('leaves the banner to the EHR only for a plain false', async () => {
+  it('leaves the banner to the EHR only for the literal false', async () => {
     for (const [sent, need] of [
       [false, false],
       [true, true],
@@ -190,13 +189,13 @@ describe('what the auth server answers to a launch', () => {
     }
   })
 
-  it('takes the requested scope where the answer names none (RFC 6749, 5.1)', async () => {
+  it('assumes the requested scope if the response has none (RFC 6749, 5.1)', async () => {
     house.ehr.script.token = { scope: undefined }
     const browser = await launched(house.app, house.ehr.fhirBaseUrl)
     assert.deepEqual((await browser.get('/api/session')).json().scopes, APP_SCOPE.split(' '))
   })
 
-  it('opens a session without identity where openid was not granted, with one token request', async () => {
+  it('opens a session without identity if openid was not granted, with one token request', async () => {
     house.ehr.script.token = { id_token: undefined, scope: 'launch patient/Patient.rs' }
     const browser = await launched(house.app, house.ehr.fhirBaseUrl)
     assert.equal(house.ehr.tokenForms.length, 1)
@@ -205,7 +204,7 @@ describe('what the auth server answers to a launch', () => {
     assert.match(me.json().issue[0].details.text, /openid fhirUser/)
   })
 
-  it('opens a session without identity where openid is not asked for', async () => {
+  it('opens a session without identity if openid is not requested', async () => {
     const plain = await sessionApp(house.store, [house.ehr.fhirBaseUrl], {
       app: { scope: 'launch patient/Patient.rs' },
     })
@@ -214,25 +213,25 @@ describe('what the auth server answers to a launch', () => {
     assert.equal((await browser.get('/api/session')).statusCode, 200)
   })
 
-  it('says when the code is refused', async () => {
+  it('says that the code is refused', async () => {
     house.ehr.script.tokenEndpoint = (_form, reply) => reply.code(400).send({ error: 'invalid_grant' })
     const response = await new AppBrowser(house.app).launch(house.ehr.fhirBaseUrl)
     assert.equal(response.statusCode, 400)
     assert.match(response.body, /<code>invalid_grant<\/code>/)
   })
 
-  it('says when the sign-in server fails', async () => {
+  it('says that the sign-in server failed', async () => {
     house.ehr.script.tokenEndpoint = (_form, reply) => reply.code(503).type('text/html').send('<h1>Busy</h1>')
     const response = await new AppBrowser(house.app).launch(house.ehr.fhirBaseUrl)
     assert.equal(response.statusCode, 502)
-    assert.match(response.body, /The sign-in server cannot be reached/)
+    assert.match(response.body, /The sign-in server is unreachable/)
   })
 
-  it('says when the sign-in server does not answer in time', async () => {
+  it('says that the sign-in server did not respond in time', async () => {
     house.ehr.script.tokenEndpoint = () => new Promise(() => {})
     const impatient = await sessionApp(house.store, [house.ehr.fhirBaseUrl], { app: { timeoutSeconds: 0.1 } })
     const response = await new AppBrowser(impatient).launch(house.ehr.fhirBaseUrl)
     assert.equal(response.statusCode, 504)
-    assert.match(response.body, /The sign-in server cannot be reached/)
+    assert.match(response.body, /The sign-in server is unreachable/)
   })
 })

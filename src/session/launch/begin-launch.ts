@@ -15,8 +15,8 @@ export type BegunLaunch =
   | LaunchRefusal
 
 /**
- * `GET /launch?iss=…&launch=…`: from here the browser goes to the auth server of `iss` (SMART EHR launch). With neither it
- * is a standalone launch: to the issuer that is set, where the user chooses the patient.
+ * `GET /launch?iss=…&launch=…` (SMART EHR launch). Without both parameters it is a standalone launch: the auth
+ * server of the configured issuer asks the user for the patient.
  */
 export async function beginLaunch(
   context: AppContext,
@@ -32,10 +32,8 @@ export async function beginLaunch(
   return begin(context, { iss, launch, address })
 }
 
-/** Whence the app was launched; without a launch value the user is asked for the patient. */
 interface Origin {
   readonly iss: string
-  /** Of the browser. */
   readonly address: string
   readonly launch?: string
 }
@@ -66,7 +64,7 @@ async function goToAuthServer(
     scope: launch === undefined ? standaloneScope(context.settings.app.scope) : context.settings.app.scope,
     state: ticket.state,
     nonce,
-    // As it was received: the auth server compares it with what it sent.
+    // Sent back unchanged: the auth server compares it with the `iss` that it sent.
     aud: iss,
     ...(launch === undefined ? {} : { launch }),
     code_challenge: await calculatePKCECodeChallenge(codeVerifier),
@@ -75,7 +73,6 @@ async function goToAuthServer(
   return { kind: 'begun', url: url.href, ticket }
 }
 
-/** `launch` asks for what an EHR launch brings; without one `launch/patient` asks the user. */
 function standaloneScope(scope: string): string {
   const rest = scope.split(' ').filter(one => one !== '' && one !== 'launch' && one !== 'launch/patient')
   return ['launch/patient', ...rest].join(' ')

@@ -30,7 +30,7 @@ eachDatabase((_name, open) => {
       )
     })
 
-    it('gives the browser one opaque HttpOnly cookie, and takes the cookie of the launch back', async () => {
+    it('sets one opaque HttpOnly cookie and clears the launch cookie', async () => {
       const browser = new AppBrowser(house.app)
       const response = await browser.launch(house.ehr.fhirBaseUrl)
       const cookie = response.cookies.find(({ name }) => name === 'sallyport-app')
@@ -40,7 +40,7 @@ eachDatabase((_name, open) => {
       assert.deepEqual([...browser.cookies.keys()], ['sallyport-app'])
     })
 
-    it('binds cookies to the host and to https where the app has an https address', async () => {
+    it('binds cookies to the host and to https if the app has an https URL', async () => {
       const secure = await sessionApp(house.store, [house.ehr.fhirBaseUrl], { appUrl: 'https://app.example' })
       const response = await new AppBrowser(secure).launch(house.ehr.fhirBaseUrl)
       const cookie = response.cookies.find(({ name }) => name === '__Host-sallyport-app')
@@ -48,7 +48,7 @@ eachDatabase((_name, open) => {
       assert.equal(cookie?.path, '/')
     })
 
-    it('keeps no token and no cookie readable in the database', async () => {
+    it('stores no token and no cookie in plain text', async () => {
       const browser = await launched(house.app, house.ehr.fhirBaseUrl)
       const rows = JSON.stringify(await house.store.db.selectFrom('app_session').selectAll().execute())
       assert.equal(house.ehr.issued.length, 2)
@@ -80,7 +80,7 @@ eachDatabase((_name, open) => {
       assert.equal(browser.cookies.has('sallyport-app'), false)
     }
 
-    it('refuses a state that it did not give', async () => {
+    it('refuses a state that it did not issue', async () => {
       const browser = new AppBrowser(house.app)
       const callback = await browser.visitAuthServer(await browser.begin(house.ehr.fhirBaseUrl))
       await refused(browser, callback.replace(/state=[^&]+/, 'state=other'), /cannot be continued/, 400)
@@ -94,7 +94,7 @@ eachDatabase((_name, open) => {
       )
     })
 
-    it('refuses a launch whose sealed verifier was moved there from another one', async () => {
+    it('refuses a launch whose sealed verifier was copied from another one', async () => {
       const [browser, other] = [new AppBrowser(house.app), new AppBrowser(house.app)]
       const { db } = house.store
       await db.deleteFrom('app_launch').execute()
@@ -108,7 +108,7 @@ eachDatabase((_name, open) => {
       await refused(browser, callback, /cannot be continued/, 400)
     })
 
-    it('refuses the state of another browser, and still lets the right one finish', async () => {
+    it('refuses the state of another browser and still lets the right browser finish', async () => {
       const [victim, attacker] = [new AppBrowser(house.app), new AppBrowser(house.app)]
       const callback = await attacker.visitAuthServer(await attacker.begin(house.ehr.fhirBaseUrl))
       await victim.begin(house.ehr.fhirBaseUrl)
@@ -128,7 +128,7 @@ eachDatabase((_name, open) => {
       assert.equal((await browser.get('/api/session')).statusCode, 200)
     })
 
-    it('lets exactly one of many parallel callbacks through', async () => {
+    it('accepts exactly one of many parallel callbacks', async () => {
       const browser = new AppBrowser(house.app)
       const callback = await browser.visitAuthServer(await browser.begin(house.ehr.fhirBaseUrl))
       const cookies = Object.fromEntries(browser.cookies)
@@ -171,7 +171,7 @@ eachDatabase((_name, open) => {
       assert.equal((await browser.get(await browser.visitAuthServer(fifth))).statusCode, 302)
     })
 
-    it('begins no more launches than 2,000 for a network and 10,000 in all', async () => {
+    it('allows at most 2,000 pending launches per network and 10,000 in total', async () => {
       const now = house.clock()
       const fill = async (address: string) => {
         const network_hash = sha256(networkOf(address))
@@ -197,11 +197,11 @@ eachDatabase((_name, open) => {
       assert.equal((await from('10.7.7.8')).statusCode, 429)
       house.clock.advance(600)
       assert.equal((await from('10.7.7.7')).statusCode, 302)
-      // The other tests have the same store, and clocks of their own.
+      // The other tests share this store and have their own clocks.
       await house.store.db.deleteFrom('app_launch').where('issuer', '=', 'i').execute()
     })
 
-    it('lets a browser throw launches away before logins and sessions', async () => {
+    it('makes a browser evict launch cookies before login and session cookies', async () => {
       const browser = new AppBrowser(house.app)
       const begun = await browser.begin(house.ehr.fhirBaseUrl)
       assert.match(String(begun.headers['set-cookie']), /^sallyport-app-launch-.*; Priority=Low/)
@@ -216,7 +216,7 @@ eachDatabase((_name, open) => {
       await refused(browser, callback, /cannot be continued/, 400)
     })
 
-    it('sends the code to no other auth server than the one that was asked', async () => {
+    it('sends the code only to the auth server that started the launch', async () => {
       const browser = new AppBrowser(house.app)
       const callback = await browser.visitAuthServer(await browser.begin(house.ehr.fhirBaseUrl))
       house.ehr.script.configuration = {
@@ -231,7 +231,7 @@ eachDatabase((_name, open) => {
       assert.equal(house.log().at(-1)?.check, check)
     })
 
-    it('replaces the session that the browser had, and gives its tokens back', async () => {
+    it("replaces the browser's session and revokes its tokens", async () => {
       const browser = await launched(house.app, house.ehr.fhirBaseUrl)
       const [before, tokens] = [(await browser.get('/api/session')).json(), [...house.ehr.issued]]
       const oldCookies = { ...Object.fromEntries(browser.cookies) }
@@ -245,7 +245,7 @@ eachDatabase((_name, open) => {
       assert.equal(old.statusCode, 401)
     })
 
-    it('does not take over a session id that the browser brought along', async () => {
+    it('does not adopt a session id that the browser sends', async () => {
       const browser = new AppBrowser(house.app)
       browser.cookies.set('sallyport-app', 'fixed-by-an-attacker')
       await browser.launch(house.ehr.fhirBaseUrl)

@@ -1,19 +1,15 @@
 import type { AppContext } from '../context.ts'
 import type { OAuthProblem } from '../oauth/errors.ts'
-import { type Exchange, exchangeCode } from '../oauth/exchange.ts'
-import { revokeSession, revokeTokens } from '../oauth/revocation.ts'
+import { type Exchange, exchangeCode, revokeSession, revokeTokens } from '../oauth/token-requests.ts'
 import { auditSession } from '../sessions/audit-session.ts'
 import { openSession } from '../sessions/open-session.ts'
 import { getCallbackUrl } from './begin-launch.ts'
 import { type PendingLaunch, takeLaunch } from './pending-launch.ts'
 import type { LaunchRefusal } from './refusal.ts'
 
-/** A browser that came back from the auth server. */
 export interface Callback {
-  /** The query with its question mark, as it was sent. */
   readonly search: string
   readonly state: string
-  /** The cookie of this launch, and of the session that the browser had before. */
   readonly launchCookie: string
   readonly sessionCookie: string | undefined
   readonly requestId: string
@@ -21,7 +17,6 @@ export interface Callback {
 
 export type FinishedLaunch = { readonly kind: 'opened'; readonly cookie: string } | LaunchRefusal
 
-/** `GET /callback`: state, then code and tokens, then a session of its own. */
 export async function finishLaunch(context: AppContext, callback: Callback): Promise<FinishedLaunch> {
   const launch = await takeLaunch(context, callback.state, callback.launchCookie)
   if (!launch)
@@ -30,11 +25,11 @@ export async function finishLaunch(context: AppContext, callback: Callback): Pro
       check:
         callback.launchCookie === ''
           ? 'the browser sent no cookie of this launch'
-          : 'the launch is not known, was finished before, or has expired',
+          : 'the launch is unknown, already finished, or expired',
     }
   const found = await context.discovery.find(launch.fhirBaseUrl)
   if (!found.ok) return { kind: 'no-discovery', failure: found.failure }
-  // The code goes to the auth server that was asked for it (RFC 9207, mix-up).
+  // The app sends the code only to the auth server that it started the launch with (RFC 9207, mix-up).
   if (found.value.issuer !== launch.issuer)
     return { kind: 'no-tokens', problem: issuerChanged(launch.issuer, found.value.issuer) }
   const exchange = await exchangeCode(context, {

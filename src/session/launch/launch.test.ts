@@ -7,7 +7,7 @@ import { APP_SCOPE, launched, sessionApp, useAppHouse } from '../../../test/supp
 describe('GET /launch', () => {
   const house = useAppHouse()
 
-  it('asks the auth server with PKCE, state, nonce, aud and launch', async () => {
+  it('sends PKCE, state, nonce, aud and launch to the auth server', async () => {
     const response = await new AppBrowser(house.app).begin(house.ehr.fhirBaseUrl, 'xyz')
     assert.equal(response.statusCode, 302)
     const url = new URL(String(response.headers.location))
@@ -25,7 +25,7 @@ describe('GET /launch', () => {
     for (const random of [state, nonce, code_challenge]) assert.match(random ?? '', /^[\w-]{43}$/)
   })
 
-  it('keeps neither state nor code verifier readable in the database', async () => {
+  it('stores neither state nor code verifier in plain text', async () => {
     const response = await new AppBrowser(house.app).begin(house.ehr.fhirBaseUrl)
     const state = new URL(String(response.headers.location)).searchParams.get('state') ?? ''
     const rows = JSON.stringify(await house.store.db.selectFrom('app_launch').selectAll().execute())
@@ -35,13 +35,13 @@ describe('GET /launch', () => {
     assert.match(rows, /"code_verifier_sealed":"v2\./)
   })
 
-  it('accepts the iss with a trailing slash, and sends it back as it came', async () => {
+  it('accepts the iss with a trailing slash and sends it back unchanged', async () => {
     const response = await new AppBrowser(house.app).begin(`${house.ehr.fhirBaseUrl}/`)
     const url = new URL(String(response.headers.location))
     assert.equal(url.searchParams.get('aud'), `${house.ehr.fhirBaseUrl}/`)
   })
 
-  it('refuses an iss that is not configured, and makes no request to it', async () => {
+  it('refuses an iss that is not configured and sends no request to it', async () => {
     const other = await startScriptedEhr()
     try {
       for (const iss of [
@@ -76,7 +76,7 @@ describe('GET /launch', () => {
     assert.ok(!response.body.includes('token=abc'))
   })
 
-  it('refuses parameters that are too long to be passed on, and names the limit', async () => {
+  it('refuses parameters that are too long and names the limit', async () => {
     const get = (url: string) => house.app.inject({ method: 'GET', url })
     const iss = encodeURIComponent(house.ehr.fhirBaseUrl)
     assert.equal((await get(`/launch?iss=${iss}&launch=${'x'.repeat(4096)}`)).statusCode, 302)
@@ -94,7 +94,7 @@ describe('GET /launch', () => {
     }
   })
 
-  it('says what a link lacks', async () => {
+  it('names the missing part of a link', async () => {
     const browser = new AppBrowser(house.app)
     const iss = encodeURIComponent(house.ehr.fhirBaseUrl)
     for (const [query, name] of [
@@ -111,7 +111,7 @@ describe('GET /launch', () => {
     assert.deepEqual(house.ehr.seen, [])
   })
 
-  it('without iss and launch is a standalone launch against the issuer that is set', async () => {
+  it('without iss and launch starts a standalone launch against the configured issuer', async () => {
     const browser = new AppBrowser(house.app)
     const response = await browser.get('/launch')
     assert.equal(response.statusCode, 302)
@@ -124,12 +124,12 @@ describe('GET /launch', () => {
     assert.equal((await browser.get('/api/session')).statusCode, 200)
   })
 
-  it('with one of the two is no launch', async () => {
+  it('with only one of the two is refused', async () => {
     for (const query of [`iss=${encodeURIComponent(house.ehr.fhirBaseUrl)}`, 'launch=x', 'iss=&launch='])
       assert.equal((await new AppBrowser(house.app).get(`/launch?${query}`)).statusCode, 400)
   })
 
-  it('does not answer HEAD, which would begin a launch', async () => {
+  it('refuses HEAD, which would start a launch', async () => {
     const response = await house.app.inject({
       method: 'HEAD',
       url: `/launch?iss=${house.ehr.fhirBaseUrl}&launch=a`,
@@ -155,7 +155,7 @@ describe('GET /launch', () => {
     assert.equal((await browser.get('/api/session')).statusCode, 200)
   })
 
-  it('says that records cannot be reached when the FHIR server is away', async () => {
+  it('says that records cannot be reached if the FHIR server is unreachable', async () => {
     const gone = await startScriptedEhr()
     await gone.close()
     const lonely = await sessionApp(house.store, [gone.fhirBaseUrl])
@@ -164,7 +164,7 @@ describe('GET /launch', () => {
     assert.match(response.body, /Patient records cannot be reached/)
   })
 
-  it('says so when the FHIR server does not answer in time', async () => {
+  it('says so if the FHIR server does not respond in time', async () => {
     const fetch: typeof globalThis.fetch = async () => {
       throw new DOMException('The operation was aborted due to timeout', 'TimeoutError')
     }

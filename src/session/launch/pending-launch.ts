@@ -7,7 +7,6 @@ const LIFETIME_MS = 10 * 60_000
 const sealedFor = (stateHash: string) =>
   ({ table: 'app_launch', column: 'code_verifier_sealed', row: stateHash }) as const
 
-/** A launch whose browser is at the auth server. */
 export interface PendingLaunch {
   readonly issuer: string
   readonly fhirBaseUrl: string
@@ -15,7 +14,7 @@ export interface PendingLaunch {
   readonly codeVerifier: string
 }
 
-/** What a browser takes along: the state in the address, and a cookie that only this browser has. */
+/** The state for the URL, and a cookie that binds the launch to this browser. */
 export interface LaunchTicket {
   readonly state: string
   readonly cookie: CookiePlan
@@ -33,9 +32,9 @@ function planCookie({ settings }: AppContext, name: string): CookiePlan {
 }
 
 /**
- * Makes room for one more launch in this browser: forgets all but its newest, and gives the cookies that are over. Any
- * site can open `/launch` in a browser as often as it likes, and a browser that has too many cookies of a host throws
- * some away, such as the login at the auth server on another port.
+ * Deletes all but the newest launches of this browser and returns the cookies to expire. Any site can open
+ * `/launch` in a browser repeatedly, and a browser with too many cookies for a host discards some, such as the
+ * login cookie of the auth server on another port.
  */
 export async function makeRoom(
   context: AppContext,
@@ -71,7 +70,7 @@ export async function makeRoom(
   return over.map(({ name }) => planCookie(context, name.slice(prefix.length)))
 }
 
-/** Undefined where too many are under way from the network of this address, or altogether. */
+/** Returns undefined if too many launches are pending, from one network or in total. */
 export async function keepLaunch(
   context: AppContext,
   launch: PendingLaunch,
@@ -111,8 +110,8 @@ async function isFull({ store }: AppContext, network: string, now: number): Prom
 }
 
 /**
- * Takes the launch out of the database: whoever comes second with the same state finds none. Another browser's attempt
- * leaves it where it is.
+ * Deletes the launch, so that a second request with the same state finds none. A request from another browser does
+ * not delete it.
  */
 export async function takeLaunch(
   context: AppContext,
@@ -126,7 +125,7 @@ export async function takeLaunch(
     .where('expires_at', '>', context.clock())
     .returningAll()
     .executeTakeFirst()
-  // One that was sealed for another launch, or with another secret, is not known.
+  // Undefined if it was sealed for another launch or with another secret.
   const codeVerifier = row && context.sealer.tryOpen(row.code_verifier_sealed, sealedFor(row.state_hash))
   return row && codeVerifier !== undefined
     ? { issuer: row.issuer, fhirBaseUrl: row.fhir_base_url, nonce: row.nonce, codeVerifier }

@@ -4,8 +4,8 @@ import { toResponse } from '../failure.ts'
 import type { OAuthProblem } from '../oauth/errors.ts'
 import { type LaunchRefusal, TOO_MANY } from './refusal.ts'
 
-/** A refusal in words that a clinician understands: what happened, what it means for the record, what to do. */
-export interface RefusalWords extends Pick<ErrorPageOptions, 'kind' | 'title' | 'text' | 'code' | 'facts'> {
+/** A refusal in terms that a clinician understands: the event, its effect on the record, the next step. */
+export interface RefusalTexts extends Pick<ErrorPageOptions, 'kind' | 'title' | 'text' | 'code' | 'facts'> {
   readonly status: number
   readonly reason?: string
 }
@@ -13,14 +13,14 @@ export interface RefusalWords extends Pick<ErrorPageOptions, 'kind' | 'title' | 
 const NO_RECORD: Html = html`<b>No record was opened.</b> Launch the app again from the patient list.`
 const ASK_SUPPORT: Html = html`<b>No record was opened.</b> If it happens again, tell your support the reference below.`
 
-export function chooseRefusalTexts(refusal: LaunchRefusal, settings: AppSettings): RefusalWords {
+export function chooseRefusalTexts(refusal: LaunchRefusal, settings: AppSettings): RefusalTexts {
   switch (refusal.kind) {
     case 'bad-parameter':
       return {
         status: 400,
         kind: 'refused',
         title: 'This launch link is not complete',
-        text: ['The link that opened this page lacks a part, or has it twice.', NO_RECORD],
+        text: ['A part of the link that opened this page is missing or appears twice.', NO_RECORD],
         code: 'invalid_request',
         reason: `Expected one value for ${refusal.name}`,
       }
@@ -41,12 +41,12 @@ export function chooseRefusalTexts(refusal: LaunchRefusal, settings: AppSettings
         kind: 'refused',
         title: 'This app does not know that record server',
         text: [
-          'The launch came from a FHIR server that this app was not set up for. Nothing was sent to it.',
+          'The launch came from a FHIR server that this app is not set up for. The app sent nothing to it.',
           NO_RECORD,
         ],
         code: 'unknown_issuer',
         facts: [
-          ['Launched from', html`<code>${shownAddress(refusal.iss)}</code>`],
+          ['Launched from', html`<code>${formatUrl(refusal.iss)}</code>`],
           ['Set up for', html`<code>${settings.app.issuers.join(' ')}</code>`],
         ],
       }
@@ -56,7 +56,7 @@ export function chooseRefusalTexts(refusal: LaunchRefusal, settings: AppSettings
         kind: 'away',
         title: 'Patient records cannot be reached',
         text: [
-          'The FHIR server that the launch came from does not answer as it should, so the app cannot be opened now.',
+          'The FHIR server that started the launch does not respond correctly, so the app cannot open now.',
           'If this is urgent, use your usual downtime procedure. Otherwise wait a moment and launch the app again.',
         ],
         code: `${toResponse(refusal.failure).status}`,
@@ -66,11 +66,8 @@ export function chooseRefusalTexts(refusal: LaunchRefusal, settings: AppSettings
       return {
         status: 429,
         kind: 'away',
-        title: 'Too many launches are under way',
-        text: [
-          `${TOO_MANY}, and have not been finished. Wait a few minutes and launch the app again.`,
-          NO_RECORD,
-        ],
+        title: 'Too many launches are pending',
+        text: [`${TOO_MANY}. Wait a few minutes and launch the app again.`, NO_RECORD],
         code: '429',
       }
     case 'unknown-state':
@@ -79,7 +76,7 @@ export function chooseRefusalTexts(refusal: LaunchRefusal, settings: AppSettings
         kind: 'refused',
         title: 'This launch cannot be continued',
         text: [
-          'It was finished before, took longer than 10 minutes, or began in another browser. Each launch works once, so that nobody can reuse it.',
+          'It was already finished, took longer than 10 minutes, or started in another browser. Each launch works only once.',
           NO_RECORD,
         ],
         code: 'invalid_state',
@@ -90,13 +87,13 @@ export function chooseRefusalTexts(refusal: LaunchRefusal, settings: AppSettings
         kind: 'refused',
         title: 'The sign-in could not be verified',
         text: [
-          'The address that this page was opened with lacks a part, has one twice, or is of another sign-in server.',
+          "A part of this page's URL is missing, appears twice, or comes from another sign-in server.",
           NO_RECORD,
         ],
         code: refusal.code,
       }
     case 'no-tokens':
-      return tokenWords(refusal.problem)
+      return describeTokenProblem(refusal.problem)
     case 'no-patient':
       return {
         status: 400,
@@ -108,17 +105,17 @@ export function chooseRefusalTexts(refusal: LaunchRefusal, settings: AppSettings
   }
 }
 
-function tokenWords(problem: OAuthProblem): RefusalWords {
+function describeTokenProblem(problem: OAuthProblem): RefusalTexts {
   switch (problem.kind) {
     case 'refused':
-      return refusedWords(problem.error, problem.description)
+      return describeOAuthError(problem.error, problem.description)
     case 'away':
     case 'slow':
       return {
         status: problem.kind === 'away' ? 502 : 504,
         kind: 'away',
-        title: 'The sign-in server cannot be reached',
-        text: ['It did not answer while the app was being opened.', NO_RECORD],
+        title: 'The sign-in server is unreachable',
+        text: ['It did not respond while the app was opening.', NO_RECORD],
         code: problem.kind === 'away' ? '502' : '504',
       }
     case 'unacceptable':
@@ -126,17 +123,14 @@ function tokenWords(problem: OAuthProblem): RefusalWords {
         status: 502,
         kind: 'refused',
         title: 'The sign-in could not be verified',
-        text: [
-          'The answer of the sign-in server did not pass the checks that keep records safe.',
-          ASK_SUPPORT,
-        ],
+        text: ["The sign-in server's response failed the checks that protect records.", ASK_SUPPORT],
         code: problem.code,
       }
   }
 }
 
-/** What the OAuth errors mean to the one who sits before the page (RFC 6749, 4.1.2.1; OpenID Connect Core, 3.1.2.6). */
-const OAUTH_WORDS: Readonly<
+/** OAuth errors as texts for users (RFC 6749, 4.1.2.1; OpenID Connect Core, 3.1.2.6). */
+const OAUTH_ERROR_TEXTS: Readonly<
   Record<string, { readonly title: string; readonly text: string; readonly status: number }>
 > = {
   access_denied: {
@@ -152,12 +146,12 @@ const OAUTH_WORDS: Readonly<
   invalid_grant: {
     status: 400,
     title: 'This launch was refused',
-    text: 'The sign-in was used before or took too long.',
+    text: 'The sign-in was already used or took too long.',
   },
   invalid_scope: {
     status: 403,
-    title: 'This app may not see what it asks for',
-    text: 'The sign-in server does not let this app have the data that it is set up to ask for.',
+    title: 'This app may not access this data',
+    text: 'The sign-in server does not allow this app to access the data that it requests.',
   },
   login_required: {
     status: 403,
@@ -167,7 +161,7 @@ const OAUTH_WORDS: Readonly<
   temporarily_unavailable: {
     status: 502,
     title: 'The sign-in server is busy',
-    text: 'It cannot open the app at this moment.',
+    text: 'It cannot open the app right now.',
   },
   server_error: {
     status: 502,
@@ -182,26 +176,25 @@ const OTHER_ERROR = {
   text: 'The sign-in server refused to open the app.',
 }
 
-function refusedWords(error: string, description: string | undefined): RefusalWords {
-  const known = Object.hasOwn(OAUTH_WORDS, error) ? OAUTH_WORDS[error] : undefined
+function describeOAuthError(error: string, description: string | undefined): RefusalTexts {
+  const known = Object.hasOwn(OAUTH_ERROR_TEXTS, error) ? OAUTH_ERROR_TEXTS[error] : undefined
   const { status, title, text } = known ?? OTHER_ERROR
   return {
     status,
     kind: status === 502 ? 'away' : 'refused',
     title,
     text: [text, NO_RECORD],
-    code: plain(error, 60),
-    ...(description === undefined ? {} : { reason: plain(description, 300) }),
+    code: sanitizeText(error, 60),
+    ...(description === undefined ? {} : { reason: sanitizeText(description, 300) }),
   }
 }
 
 // RFC 6749, 4.1.2.1: the characters of `error` and `error_description`.
-function plain(text: string, length: number): string {
+function sanitizeText(text: string, length: number): string {
   return text.replace(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, '').slice(0, length)
 }
 
-/** Without query and password. */
-function shownAddress(iss: string): string {
+function formatUrl(iss: string): string {
   const url = URL.parse(iss)
-  return url ? `${url.origin}${url.pathname}`.slice(0, 200) : 'not an address'
+  return url ? `${url.origin}${url.pathname}`.slice(0, 200) : 'not a URL'
 }

@@ -6,21 +6,19 @@ import {
 } from '../limits.ts'
 import type { OAuthProblem } from '../oauth/errors.ts'
 
-/** Why a launch does not go on. Each has a page (refusal-page.ts). */
 export type LaunchRefusal =
   | { readonly kind: 'bad-parameter'; readonly name: 'iss' | 'launch' }
   | LongParameter
   | { readonly kind: 'unknown-issuer'; readonly iss: string }
   | { readonly kind: 'no-discovery'; readonly failure: Failure }
   | { readonly kind: 'too-many-launches' }
-  /** Wrong, late or used before, or of another browser: they are not told apart. */
+  /** The state is wrong, late, already used, or from another browser. The user is not told which. */
   | { readonly kind: 'unknown-state'; readonly check: string }
-  /** The browser came back with an address that is not the auth server's answer. */
   | { readonly kind: 'bad-callback'; readonly code: string; readonly check: string }
   | { readonly kind: 'no-tokens'; readonly problem: OAuthProblem }
   | { readonly kind: 'no-patient' }
 
-export const TOO_MANY = `More than ${PENDING_LAUNCHES_PER_NETWORK} launches from one network, or ${PENDING_LAUNCHES_IN_ALL} in all, are under way`
+export const TOO_MANY = `More than ${PENDING_LAUNCHES_PER_NETWORK} launches from one network, or ${PENDING_LAUNCHES_IN_ALL} in total, are pending`
 
 interface LongParameter {
   readonly kind: 'long-parameter'
@@ -28,7 +26,6 @@ interface LongParameter {
   readonly limit: number
 }
 
-/** A parameter that is longer than it may be. */
 export function findLongParameter(query: Readonly<Record<string, unknown>>): LongParameter | undefined {
   for (const [name, limit] of Object.entries(LAUNCH_PARAMETER_CHARACTERS)) {
     const value = query[name]
@@ -37,7 +34,7 @@ export function findLongParameter(query: Readonly<Record<string, unknown>>): Lon
   return undefined
 }
 
-/** Which check a launch did not pass and what was expected, for the log: no token, code, state or nonce. */
+/** Names the failed check and the expected value for the log, without a token, code, state or nonce. */
 export function describeRefusal(refusal: LaunchRefusal, acceptedIssuers: readonly string[]): string {
   switch (refusal.kind) {
     case 'bad-parameter':
@@ -60,7 +57,7 @@ export function describeRefusal(refusal: LaunchRefusal, acceptedIssuers: readonl
   }
 }
 
-/** Anybody can send it: its query may hold anything. */
+/** Anybody can send this URL, so the log leaves out its query. */
 function describeUrl(text: string): string {
   const url = URL.parse(text)
   return url ? `${url.origin}${url.pathname}`.slice(0, LONGEST_URL) : 'is not a URL'

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { errorPage } from '../../web/index.ts'
-import type { AppContext } from '../context.ts'
-import { getPortalUrl, isSampleData } from '../portal-url.ts'
+import { type AppContext, getPortalUrl, isSampleData } from '../context.ts'
 import { beginLaunch } from './begin-launch.ts'
 import { finishLaunch } from './finish-launch.ts'
 import { makeRoom, planLaunchCookie } from './pending-launch.ts'
@@ -10,7 +9,7 @@ import { chooseRefusalTexts } from './refusal-page.ts'
 
 type Query = Readonly<Record<string, unknown>>
 
-/** `/launch` and `/callback`. No HEAD: both change something. */
+/** `/launch` and `/callback`. There is no HEAD route, because both change state. */
 export function addLaunchRoutes(app: FastifyInstance, context: AppContext): void {
   app.get<{ Querystring: Query }>('/launch', { exposeHeadRoute: false }, async (request, reply) => {
     const begun = findLongParameter(request.query) ?? (await beginLaunch(context, request.query, request.ip))

@@ -8,7 +8,7 @@ const PUBLIC = ['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']
 
 eachDatabase((_name, open) => {
   describe('createAppKeys', () => {
-    it('makes one key for all instances, sealed, and publishes its public part only', async () => {
+    it('creates one encrypted key for all instances and publishes only its public part', async () => {
       const store = await open()
       const options = { store, sealer: createSealer('a secret of the tests'), clock: () => 1 }
       const keys = await Promise.all([1, 2, 3].map(() => createAppKeys(options).signing()))
@@ -24,7 +24,7 @@ eachDatabase((_name, open) => {
       assert.equal(keys[0]?.privateKey.extractable, false)
     })
 
-    it('makes another when the secret was changed, and publishes both', async () => {
+    it('creates another key when the secret changes, and publishes both', async () => {
       const store = await open()
       const of = (secret: string) => createAppKeys({ store, sealer: createSealer(secret), clock: () => 1 })
       const before = await of('the secret of before').signing()

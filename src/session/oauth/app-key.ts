@@ -3,7 +3,6 @@ import { promisify } from 'node:util'
 import { computeThumbprint } from '../../jwt/index.ts'
 import type { Sealer, Store } from '../../store/index.ts'
 
-/** The public part of the app's key, as it is published (RFC 7517). */
 export interface PublicJwk {
   readonly kty: 'EC'
   readonly crv: 'P-384'
@@ -14,7 +13,7 @@ export interface PublicJwk {
   readonly alg: 'ES384'
 }
 
-/** The key that the app proves itself with (`private_key_jwt`). All instances have the same, through the store. */
+/** The key with which the app authenticates (`private_key_jwt`). All instances share it through the store. */
 export interface AppKey {
   readonly kid: string
   readonly privateKey: CryptoKey
@@ -35,7 +34,7 @@ const sealedFor = (generation: number) =>
   ({ table: 'app_key', column: 'private_jwk_sealed', row: String(generation) }) as const
 const generate = promisify(generateKeyPair)
 
-/** Made when it is first needed. A key that was sealed with another `SMART_SECRET` is followed by a new one. */
+/** The key is created on first use. If `SMART_SECRET` changed, a new key is created. */
 export function createAppKeys(options: {
   readonly store: Store
   readonly sealer: Sealer
@@ -49,7 +48,7 @@ export function createAppKeys(options: {
     await makeNext(options, newest?.generation ?? 0)
     const [made] = await findRows(options.store)
     const key = await openKey(options.sealer, made)
-    if (!key) throw new Error('Cannot open the key of the app: it is sealed with another secret')
+    if (!key) throw new Error("Cannot decrypt the app's key: it was encrypted with another secret")
     return key
   }
   const signing = () => {
@@ -86,7 +85,7 @@ function opening(sealer: Sealer, row: Row): JsonWebKey | undefined {
   return text === undefined ? undefined : JSON.parse(text)
 }
 
-// Of several instances that start at once one keeps its key; the others throw theirs away.
+// If several instances start at once, one stores its key and the others discard theirs.
 async function makeNext(
   { store, sealer, clock }: { readonly store: Store; readonly sealer: Sealer; readonly clock: () => number },
   after: number,

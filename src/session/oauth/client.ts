@@ -13,8 +13,8 @@ import {
 import type { AppContext } from '../context.ts'
 
 /**
- * `openid-client` for one auth server. The id_token's signature is checked against the key set although it comes
- * straight from the token endpoint. Plain http only where the FHIR base itself was configured with it.
+ * `openid-client` for one auth server. It verifies the signature of the ID token, although the token comes from the
+ * token endpoint. It allows plain http only if the FHIR base is configured with http.
  */
 export async function createOAuthClient(
   context: AppContext,
@@ -23,7 +23,7 @@ export async function createOAuthClient(
   fetch: typeof globalThis.fetch = context.fetch,
 ): Promise<Configuration> {
   const skew = Math.round((context.clock() - Date.now()) / 1000)
-  const proof = await proofFor(context, metadata)
+  const proof = await chooseClientAuth(context, metadata)
   const client = new Configuration(metadata, context.settings.app.clientId, { [clockSkew]: skew }, proof)
   client[customFetch] = (url, options) => fetch(url, options as RequestInit)
   client.timeout = Math.max(1, Math.ceil(context.authTimeoutMs / 1000))
@@ -32,8 +32,10 @@ export async function createOAuthClient(
   return client
 }
 
-/** Signs where the auth server takes signatures, unless the app is a public client there. */
-async function proofFor({ settings, appKeys }: AppContext, metadata: ServerMetadata): Promise<ClientAuth> {
+async function chooseClientAuth(
+  { settings, appKeys }: AppContext,
+  metadata: ServerMetadata,
+): Promise<ClientAuth> {
   const { token_endpoint_auth_methods_supported: methods, token_endpoint: tokenEndpoint } = metadata
   if (settings.app.authMethod === 'none' || !methods?.includes('private_key_jwt')) return None()
   const { kid, privateKey } = await appKeys.signing()

@@ -1,19 +1,86 @@
+import { Type } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
 import type { ServerMetadata } from 'openid-client'
 import { createCachedFetch } from '../../cache/index.ts'
 import { plainOf } from '../../fhir/index.ts'
 import { fail, type Result, succeed } from '../failure.ts'
 import { fetchJson } from '../fetch-json.ts'
-import { describeConfigurationFault, readSmartConfiguration } from './smart-configuration.ts'
+
+const SmartConfiguration = Type.Object({
+  issuer: Type.Optional(Type.String()),
+  jwks_uri: Type.Optional(Type.String()),
+  authorization_endpoint: Type.String({ minLength: 1 }),
+  token_endpoint: Type.String({ minLength: 1 }),
+  revocation_endpoint: Type.Optional(Type.String()),
+  token_endpoint_auth_methods_supported: Type.Optional(Type.Array(Type.String())),
+  authorization_response_iss_parameter_supported: Type.Optional(Type.Boolean()),
+  id_token_signing_alg_values_supported: Type.Optional(Type.Array(Type.String())),
+})
+
+/**
+ * Returns undefined if the document names no auth server, or would send codes and tokens of an https base over
+ * plain http.
+ */
+function readSmartConfiguration(fhirBaseUrl: string, document: unknown): ServerMetadata | undefined {
+  if (!Value.Check(SmartConfiguration, document)) return undefined
+  const endpoints = resolveEndpoints(fhirBaseUrl, {
+    authorization_endpoint: document.authorization_endpoint,
+    token_endpoint: document.token_endpoint,
+    revocation_endpoint: document.revocation_endpoint,
+    jwks_uri: document.jwks_uri,
+  })
+  return (
+    endpoints && {
+      issuer: document.issuer ?? fhirBaseUrl,
+      ...endpoints,
+      authorization_response_iss_parameter_supported:
+        document.authorization_response_iss_parameter_supported ?? false,
+      ...(document.token_endpoint_auth_methods_supported && {
+        token_endpoint_auth_methods_supported: document.token_endpoint_auth_methods_supported,
+      }),
+      ...(document.id_token_signing_alg_values_supported && {
+        id_token_signing_alg_values_supported: document.id_token_signing_alg_values_supported,
+      }),
+    }
+  )
+}
+
+function describeConfigurationFault(fhirBaseUrl: string, document: unknown): string {
+  const [fault] = Value.Errors(SmartConfiguration, document)
+  if (fault) return `${fault.path.slice(1) || 'document'}: ${fault.message}`
+  const scheme = fhirBaseUrl.startsWith('https:') ? 'an https URL' : 'an http or https URL'
+  return `an endpoint or jwks_uri: Expected ${scheme}`
+}
+
+/** Older servers use relative URLs. They are relative to the FHIR base. */
+function resolveEndpoints(
+  fhirBaseUrl: string,
+  endpoints: Readonly<Record<string, string | undefined>>,
+): Record<string, string> | undefined {
+  const secure = fhirBaseUrl.startsWith('https:')
+  const resolved: Record<string, string> = {}
+  for (const [name, text] of Object.entries(endpoints)) {
+    if (text === undefined) continue
+    const url = URL.parse(text, `${fhirBaseUrl}/`)
+    if (url === null || !(url.protocol === 'https:' || (!secure && url.protocol === 'http:')))
+      return undefined
+    resolved[name] = url.href
+  }
+  return resolved
+}
 
 const FRESH_MS = 5 * 60_000
 const STALE_MS = 24 * 3_600_000
 
-/** Finds the auth server of a FHIR base. Ask only for a base that is configured: a request is made to it. */
+/** Call it only with a configured FHIR base: it sends a request to that base. */
 export interface Discovery {
   find(fhirBaseUrl: string): Promise<Result<ServerMetadata>>
 }
 
-/** Reads `{iss}/.well-known/smart-configuration`, and keeps what it found: fresh for 5 minutes, and longer while it is away. */
+/**
+ * Reads `{iss}/.well-known/smart-configuration` and caches it for 5 minutes, and longer while the server is
+ * unreachable.
+ */
 export function createDiscovery(options: {
   readonly fetch: typeof fetch
   readonly clock: () => number
@@ -32,7 +99,6 @@ export function createDiscovery(options: {
   return { find: async fhirBaseUrl => (await cache.get(fhirBaseUrl)).result }
 }
 
-/** The last configuration that could be read, or why there is none. */
 interface Found {
   readonly result: Result<ServerMetadata>
   readonly at: number
@@ -58,6 +124,6 @@ async function readConfiguration(
     check:
       answer.status === 200
         ? `smart-configuration ${describeConfigurationFault(fhirBaseUrl, document)}`
-        : `smart-configuration answered ${answer.status}`,
+        : `smart-configuration returned status ${answer.status}`,
   })
 }

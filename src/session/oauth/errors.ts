@@ -1,12 +1,12 @@
 import { AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallengeError } from 'openid-client'
 import { isTimeout } from '../fetch-json.ts'
 
-/** Claims and parameters whose expected value is configured and may be logged. A nonce or a state is not. */
+/** The expected values of these claims are configured and may be logged. A nonce or a state may not. */
 const CONFIGURED: ReadonlySet<unknown> = new Set(['aud', 'azp', 'iss'])
 
 /**
- * Tells which check of `openid-client` a response did not pass, and what was expected. The texts are the library's own
- * and name a claim or a field; nothing of the response's content is taken over but an HTTP status and an address.
+ * Names the `openid-client` check that failed and the expected value. Of the response, only an HTTP status and a
+ * URL are used.
  */
 function describeFailedCheck(error: unknown): string {
   const failed = findCheck(error)
@@ -17,7 +17,10 @@ function describeFailedCheck(error: unknown): string {
   return expected === undefined ? message : `${message}, expected ${expected}`
 }
 
-/** The innermost error of the library: those around it say less, those within it (of a JSON parser) quote the response. */
+/**
+ * Finds the innermost error of the library: outer errors say less, and inner errors (of a JSON parser) quote the
+ * response.
+ */
 function findCheck(error: unknown): Error | undefined {
   if (!(error instanceof Error)) return undefined
   const inner = findCheck(error.cause)
@@ -41,16 +44,14 @@ function whereOf({ url }: Response): string {
   return `${origin}${pathname}`
 }
 
-/** Why the auth server did not give tokens. */
 export type OAuthProblem =
-  /** It said no, with an OAuth error (RFC 6749, 4.1.2.1 and 5.2). */
+  /** RFC 6749, 4.1.2.1 and 5.2. */
   | { readonly kind: 'refused'; readonly error: string; readonly description?: string }
   | { readonly kind: 'away' }
   | { readonly kind: 'slow' }
-  /** Its answer did not pass a check: issuer, state, nonce, audience, signature, form. */
+  /** The response failed a check: issuer, state, nonce, audience, signature or format. */
   | { readonly kind: 'unacceptable'; readonly code: string; readonly check: string }
 
-/** What an error of `openid-client` means. Nothing of the answer's content is taken over but the OAuth error. */
 export function toOAuthProblem(error: unknown): OAuthProblem {
   if (error instanceof AuthorizationResponseError) return refused(error.error, error.error_description)
   if (error instanceof ResponseBodyError)
@@ -69,7 +70,7 @@ function refused(error: string, description: string | undefined): OAuthProblem {
   return { kind: 'refused', error, ...(description === undefined ? {} : { description }) }
 }
 
-/** A 5xx without an OAuth body (a proxy's, say): the library hands over the response as the cause. */
+/** A 5xx without an OAuth body, such as a proxy sends: the library passes the response as the cause. */
 function isServerFailure(error: unknown): boolean {
   return error instanceof Error && error.cause instanceof Response && error.cause.status >= 500
 }

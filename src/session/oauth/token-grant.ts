@@ -5,7 +5,6 @@ import type { Tokens } from '../sessions/tokens.ts'
 
 const FhirId = Type.String({ pattern: '^[A-Za-z0-9.-]{1,64}$' })
 
-/** The members of a SMART token response that the app reads; the OAuth ones were checked by `openid-client`. */
 const TokenResponse = Type.Object({
   access_token: Type.String({ minLength: 1 }),
   refresh_token: Type.Optional(Type.String({ minLength: 1 })),
@@ -19,21 +18,20 @@ const TokenResponse = Type.Object({
   launch_id: Type.Optional(Type.Unknown()),
 })
 
-/** What the auth server has granted, read only from the token response (APP-4). */
+/** Read only from the token response (APP-4). */
 export interface TokenGrant {
   readonly tokens: Tokens
-  /** Undefined where it is the scope that was asked for (RFC 6749, 5.1). */
+  /** Undefined if it is the requested scope (RFC 6749, 5.1). */
   readonly scope: string | undefined
   readonly patientId: string | undefined
   readonly encounterId: string | undefined
   readonly needPatientBanner: boolean
-  /** What the auth server calls the launch in its audit trail, where it tells. */
+  /** The id of the launch in the auth server's audit trail, if the auth server sends it. */
   readonly launchId: string | undefined
   readonly expiresInSeconds: number | undefined
   readonly refreshExpiresInSeconds: number | undefined
 }
 
-/** Undefined when a member has not the form that SMART gives it. */
 export function readTokenGrant(response: unknown): TokenGrant | undefined {
   if (!Value.Check(TokenResponse, response)) return undefined
   return {
@@ -41,22 +39,22 @@ export function readTokenGrant(response: unknown): TokenGrant | undefined {
     scope: response.scope,
     patientId: response.patient,
     encounterId: response.encounter,
-    // Only a plain `false` hides the banner: whatever else is sent, showing who the patient is does no harm.
+    // Only the literal `false` hides the banner: showing the patient's identity does no harm.
     needPatientBanner: response.need_patient_banner !== false,
-    launchId: launchIdOf(response.launch_id),
+    launchId: readLaunchId(response.launch_id),
     expiresInSeconds: response.expires_in,
     refreshExpiresInSeconds: response.refresh_token_expires_in ?? response.refresh_expires_in,
   }
 }
 
-/** Names the member that has not the form, and the form; never the value. */
+/** Names the invalid member and the expected format, never the value. */
 export function describeTokenFault(response: unknown): string {
   const [fault] = Value.Errors(TokenResponse, response)
   return `token response ${fault?.path.slice(1) ?? ''}: ${fault?.message ?? 'not valid'}`
 }
 
-// Not of the standard: what looks like no id of ours is left aside.
-function launchIdOf(value: unknown): string | undefined {
+// Not a standard member: values in another format are ignored.
+function readLaunchId(value: unknown): string | undefined {
   return typeof value === 'string' && /^[\w-]{1,64}$/.test(value) ? value : undefined
 }
 

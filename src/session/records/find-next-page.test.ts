@@ -18,7 +18,7 @@ function next(url: string) {
 }
 
 describe('nextPage', () => {
-  it('is the last where there is no next link', () => {
+  it('is the last page without a next link', () => {
     assert.deepEqual(findNextPage({ resourceType: 'Bundle' }, BASE), { kind: 'last' })
   })
 

@@ -1,23 +1,41 @@
+import type { AppContext } from '../context.ts'
 import { fail, type Result, succeed } from '../failure.ts'
-import { type Answer, fetchJson } from '../fetch-json.ts'
-import { refreshSession } from '../sessions/refresh-session.ts'
-import { renewSession } from '../sessions/renew-session.ts'
+import { type FetchResult, fetchJson } from '../fetch-json.ts'
+import { refreshSession, renewSession } from '../sessions/renew-session.ts'
 import type { Session } from '../sessions/session.ts'
 import { openTokens } from '../sessions/tokens.ts'
-import type { Visit } from './visit.ts'
 
-/** GET on the session's FHIR server with its bearer token. After a 401 the tokens are renewed once and the request is repeated. */
-export async function readFhir(visit: Visit, url: string): Promise<Result<unknown>> {
-  const fresh = await refreshSession(visit.context, visit.session)
-  if (!fresh.ok) return fresh
-  const first = await ask(visit, fresh.value, url)
-  if (first.ok || first.failure.kind !== 'token-refused') return first
-  const renewed = await renewSession(visit.context, fresh.value)
-  return renewed.ok ? ask(visit, renewed.value, url) : renewed
+export interface SessionRequest {
+  readonly context: AppContext
+  readonly session: Session
+  /** Sent to the FHIR server, so that its log lines can be correlated. */
+  readonly requestId: string
 }
 
-async function ask(visit: Visit, session: Session, url: string): Promise<Result<unknown>> {
-  const { context, requestId } = visit
+/**
+ * A server that does not support `patient` returns records of every patient. Resources that reference another
+ * patient are dropped, even if the reference is an absolute URL with another host name.
+ */
+export function isOfPatient(resource: object, { patientId }: Pick<Session, 'patientId'>): boolean {
+  const subject: unknown = 'subject' in resource ? resource.subject : undefined
+  if (typeof subject !== 'object' || subject === null || !('reference' in subject)) return false
+  const [, id] =
+    /(?:^|\/)Patient\/([A-Za-z0-9.-]{1,64})(?:\/_history\/[^/]+)?$/.exec(String(subject.reference)) ?? []
+  return id === patientId
+}
+
+/** After a 401, the tokens are renewed once and the request is repeated. */
+export async function readFhir(sessionRequest: SessionRequest, url: string): Promise<Result<unknown>> {
+  const fresh = await refreshSession(sessionRequest.context, sessionRequest.session)
+  if (!fresh.ok) return fresh
+  const first = await ask(sessionRequest, fresh.value, url)
+  if (first.ok || first.failure.kind !== 'token-refused') return first
+  const renewed = await renewSession(sessionRequest.context, fresh.value)
+  return renewed.ok ? ask(sessionRequest, renewed.value, url) : renewed
+}
+
+async function ask(sessionRequest: SessionRequest, session: Session, url: string): Promise<Result<unknown>> {
+  const { context, requestId } = sessionRequest
   const tokens = openTokens(context.sealer, session)
   if (!tokens) return fail({ kind: 'session-over' })
   const answer = await fetchJson(context.fetch, url, {
@@ -28,19 +46,19 @@ async function ask(visit: Visit, session: Session, url: string): Promise<Result<
       'x-request-id': requestId,
     },
   })
-  noteOutage(visit, answer)
+  noteOutage(sessionRequest, answer)
   return resultOf(answer)
 }
 
-/** Remembers since when the FHIR server is away: a clinician who reads old pages must know. */
-function noteOutage({ context, session }: Visit, answer: Answer): void {
+/** Remembers the start of an outage: a clinician who reads an old page must know. */
+function noteOutage({ context, session }: SessionRequest, answer: FetchResult): void {
   const away = answer.kind !== 'answered' || answer.status >= 500
-  if (!away) context.awaySince.delete(session.fhirBaseUrl)
-  else if (!context.awaySince.has(session.fhirBaseUrl))
-    context.awaySince.set(session.fhirBaseUrl, context.clock())
+  if (!away) context.unreachableSince.delete(session.fhirBaseUrl)
+  else if (!context.unreachableSince.has(session.fhirBaseUrl))
+    context.unreachableSince.set(session.fhirBaseUrl, context.clock())
 }
 
-function resultOf(answer: Answer): Result<unknown> {
+function resultOf(answer: FetchResult): Result<unknown> {
   if (answer.kind !== 'answered') return fail({ kind: answer.kind, server: 'FHIR server' })
   const { status, json } = answer
   if (status === 200 && json !== undefined) return succeed(json)

@@ -1,7 +1,16 @@
-import { type Static, Type } from '@sinclair/typebox'
-import { Decimal } from './fits-schema.ts'
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+import { type Decimal as ExactDecimal, plainOf } from '../../fhir/index.ts'
 
-// In R4 an array of primitives has null where only an extension is known.
+export function Decimal(schema: TSchema = Type.Number()) {
+  return Type.Unsafe<ExactDecimal>(schema)
+}
+
+export function fitsSchema<Schema extends TSchema>(schema: Schema, value: unknown): value is Static<Schema> {
+  return Value.Check(schema, plainOf(value))
+}
+
+// In R4, an array of primitives contains null where only an extension is known.
 const Text = Type.Union([Type.String(), Type.Null()])
 
 const Coding = Type.Object({

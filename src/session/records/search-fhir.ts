@@ -1,50 +1,46 @@
-import type { Static, TSchema } from '@sinclair/typebox'
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { digitsOf } from '../../fhir/index.ts'
 import { type Result, succeed } from '../failure.ts'
 import { SEARCH_PAGES } from '../limits.ts'
 import type { Session } from '../sessions/session.ts'
-import { SearchBundle } from './bundle.ts'
-import { fitsSchema } from './fits-schema.ts'
-import { isOfPatient } from './of-patient.ts'
-import { failUnexpected, readFhir } from './read-fhir.ts'
-import type { Visit } from './visit.ts'
+import { failUnexpected, isOfPatient, readFhir, type SessionRequest } from './read-fhir.ts'
+import { Decimal, fitsSchema } from './resources.ts'
 
-/** A search for records of the session's patient. `patient` is always ours: no caller can name another. */
-export interface PatientSearch<Schema extends TSchema> {
+/** `patient` always comes from the session; no caller can pass another one. */
+interface PatientSearch<Schema extends TSchema> {
   readonly type: string
   readonly schema: Schema
   readonly params: Readonly<Record<string, string>>
-  /** How many are collected at most, over all pages. */
   readonly limit: number
 }
 
 export interface Found<T> {
   readonly resources: readonly T[]
-  /** How many there are. More than were collected only when the limit was reached. */
+  /** More than the collected resources only if the limit was reached. */
   readonly total: number
 }
 
-/** Follows the pages of a search up to its limit. A list that cannot be read to its end is no list. */
+/** Reads the pages of a search up to the limit. Fails if a page cannot be read: a partial list would mislead. */
 export async function searchFhir<Schema extends TSchema>(
-  visit: Visit,
+  sessionRequest: SessionRequest,
   search: PatientSearch<Schema>,
 ): Promise<Result<Found<Static<Schema>>>> {
-  const { fhirBaseUrl } = visit.session
+  const { fhirBaseUrl } = sessionRequest.session
   const resources: Static<Schema>[] = []
   const visited = new Set<string>()
-  let url = searchUrl(visit.session, search)
+  let url = searchUrl(sessionRequest.session, search)
   let total = 0
   while (!visited.has(url) && visited.size < SEARCH_PAGES) {
     visited.add(url)
-    const page = await readFhir(visit, url)
+    const page = await readFhir(sessionRequest, url)
     if (!page.ok) return page
     if (!fitsSchema(SearchBundle, page.value)) return failUnexpected('it is not a Bundle')
-    const matches = matchesOf(page.value, search, visit.session)
-    if (matches === undefined) return failUnexpected(`a ${search.type} is not as FHIR R4 has it`)
+    const matches = collectMatches(page.value, search, sessionRequest.session)
+    if (matches === undefined) return failUnexpected(`a ${search.type} is not valid FHIR R4`)
     resources.push(...matches)
     total = Math.max(total, Number(digitsOf(page.value.total ?? 0)))
     const next = findNextPage(page.value, fhirBaseUrl)
-    if (next.kind === 'elsewhere') return failUnexpected('its next page is at another address')
+    if (next.kind === 'elsewhere') return failUnexpected('its next page is outside the FHIR base')
     if (next.kind === 'last')
       return succeed({ resources: resources.slice(0, search.limit), total: resources.length })
     if (resources.length >= search.limit)
@@ -62,8 +58,8 @@ function searchUrl(session: Session, { type, params, limit }: PatientSearch<TSch
   return `${session.fhirBaseUrl}/${type}?${query}`
 }
 
-/** The matches of a page that are of this patient; undefined when one is malformed. */
-function matchesOf<Schema extends TSchema>(
+/** Returns undefined if an entry is malformed. */
+function collectMatches<Schema extends TSchema>(
   { entry = [] }: SearchBundle,
   { type, schema }: PatientSearch<Schema>,
   session: Session,
@@ -101,4 +97,37 @@ function isUnder(url: URL, base: URL): boolean {
     url.username === '' &&
     (url.pathname === base.pathname || url.pathname.startsWith(`${base.pathname.replace(/\/$/, '')}/`))
   )
+}
+
+const SearchBundle = Type.Object({
+  resourceType: Type.Literal('Bundle'),
+  total: Type.Optional(Decimal(Type.Integer({ minimum: 0 }))),
+  link: Type.Optional(Type.Array(Type.Object({ relation: Type.String(), url: Type.String() }))),
+  entry: Type.Optional(
+    Type.Array(
+      Type.Object({
+        resource: Type.Optional(Type.Object({ resourceType: Type.String() })),
+        search: Type.Optional(Type.Object({ mode: Type.Optional(Type.String()) })),
+      }),
+    ),
+  ),
+})
+
+type SearchBundle = Static<typeof SearchBundle>
+
+/**
+ * Undated items come last, in their original order. A partial FHIR date counts as its start; date-times compare as
+ * instants.
+ */
+export function sortNewestFirst<T>(
+  items: readonly T[],
+  dateOf: (item: T) => string | undefined,
+): readonly T[] {
+  const dated = items.map(item => ({ item, at: Date.parse(dateOf(item) ?? '') }))
+  const rank = (at: number): number => (Number.isNaN(at) ? Number.NEGATIVE_INFINITY : at)
+  return dated.sort((a, b) => compare(rank(b.at), rank(a.at))).map(({ item }) => item)
+}
+
+function compare(a: number, b: number): number {
+  return a === b ? 0 : a < b ? -1 : 1
 }

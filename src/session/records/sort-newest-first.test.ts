@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { sortNewestFirst } from './sort-newest-first.ts'
+import { sortNewestFirst } from './search-fhir.ts'
 
 describe('newestFirst', () => {
   const order = (...dates: (string | undefined)[]) => sortNewestFirst(dates, date => date)
 
-  it('puts the newest first and what has no date last, in the order it came', () => {
+  it('sorts the newest first and undated items last, in their original order', () => {
     assert.deepEqual(order(undefined, '2020-01-01', 'never', '2024-05-01', '2019'), [
       '2024-05-01',
       '2020-01-01',
@@ -15,7 +15,7 @@ describe('newestFirst', () => {
     ])
   })
 
-  it('compares moments, not texts', () => {
+  it('compares instants, not strings', () => {
     assert.deepEqual(order('2024-05-01T23:00:00-05:00', '2024-05-02T01:00:00Z'), [
       '2024-05-01T23:00:00-05:00',
       '2024-05-02T01:00:00Z',

@@ -5,14 +5,10 @@ import type { Schema } from '../../store/index.ts'
 import type { AppContext } from '../context.ts'
 import type { Session } from './session.ts'
 
-/** What is told of an event of a session besides the session itself. */
 type Event = Pick<AuditRecord, 'kind' | 'status'> &
   Partial<Pick<AuditRecord, 'allowed' | 'method' | 'request' | 'reason' | 'requestId' | 'address'>>
 
-/**
- * Records an event of a session; resolves when the response may go out. The event of a change belongs in the
- * transaction of that change.
- */
+/** Resolves when the response may be sent. An event that records a change belongs in the transaction of that change. */
 export function auditSession(
   context: AppContext,
   session: Session | undefined,

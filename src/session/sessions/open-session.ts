@@ -2,11 +2,10 @@ import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
 import type { AppContext } from '../context.ts'
-import type { Identity } from '../oauth/exchange.ts'
 import type { TokenGrant } from '../oauth/token-grant.ts'
-import { computeLifetime } from './lifetime.ts'
+import type { Identity } from '../oauth/token-requests.ts'
 import { type Session, toSession } from './session.ts'
-import { sealTokens } from './tokens.ts'
+import { computeLifetime, sealTokens } from './tokens.ts'
 
 export interface NewSession {
   readonly fhirBaseUrl: string
@@ -14,25 +13,24 @@ export interface NewSession {
   readonly grant: TokenGrant
   readonly patientId: string
   readonly identity: Identity | undefined
-  /** The browser's present session cookie. That session ends (SESSION-6). */
+  /** The browser's current session cookie. That session ends (SESSION-6). */
   readonly replaces: string | undefined
 }
 
-/** The value of the new session's cookie, and the session that it replaced. */
 export interface OpenedSession {
   readonly cookie: string
   readonly opened: Session
   readonly replaced: Session | undefined
 }
 
-/** The cookie's value is 32 random bytes; only its hash is stored. */
+/** The cookie is 32 random bytes; only its hash is stored. */
 export async function openSession(
   trx: Transaction<Schema>,
   context: AppContext,
   opening: NewSession,
 ): Promise<OpenedSession> {
   const cookie = createRandomToken()
-  const row = rowOf(context, opening, sha256(cookie))
+  const row = toRow(context, opening, sha256(cookie))
   const replaced = opening.replaces
     ? await trx
         .deleteFrom('app_session')
@@ -44,7 +42,7 @@ export async function openSession(
   return { cookie, opened: toSession(row), replaced: replaced && toSession(replaced) }
 }
 
-function rowOf({ settings, sealer, clock }: AppContext, opening: NewSession, idHash: string) {
+function toRow({ settings, sealer, clock }: AppContext, opening: NewSession, idHash: string) {
   const { grant, identity } = opening
   const now = clock()
   const { renewAt, renewableUntil } = computeLifetime(grant, now)

@@ -28,7 +28,7 @@ eachDatabase((_name, _open, create) => {
   }
 
   describe('silent renewal', () => {
-    it('happens a little before the access token ends, and the caller does not notice', async () => {
+    it('happens shortly before the access token expires, unnoticed by the caller', async () => {
       house.clock.advance(280)
       await browser.get('/api/patient')
       assert.equal(refreshes().length, 0)
@@ -38,7 +38,7 @@ eachDatabase((_name, _open, create) => {
       assert.equal(refreshes().length, 1)
     })
 
-    it('asks once for 50 requests at the same time', async () => {
+    it('sends one token request for 50 parallel requests', async () => {
       house.clock.advance(300)
       house.ehr.expireAccessTokens()
       const paths = ['/api/patient', '/api/session', '/api/me', '/api/conditions', '/api/summary']
@@ -49,7 +49,7 @@ eachDatabase((_name, _open, create) => {
       assert.equal(refreshes().length, 1)
     })
 
-    it('asks once over two instances on one database', async () => {
+    it('sends one token request for two instances on one database', async () => {
       const otherStore = await openStore(databaseUrl)
       try {
         const other = await sessionApp(otherStore, [house.ehr.fhirBaseUrl], { clock: house.clock })
@@ -68,7 +68,7 @@ eachDatabase((_name, _open, create) => {
       }
     })
 
-    it('takes over from an instance that died while it renewed', async () => {
+    it('takes over from an instance that died during a renewal', async () => {
       const { sessionId } = (await browser.get('/api/session')).json()
       house.clock.advance(300)
       const claim = (until: number) =>
@@ -110,7 +110,7 @@ eachDatabase((_name, _open, create) => {
       )
     })
 
-    it('takes over a narrower scope', async () => {
+    it('adopts a narrower scope', async () => {
       house.ehr.script.token = { scope: 'launch openid fhirUser patient/Patient.rs' }
       house.clock.advance(300)
       assert.deepEqual((await browser.get('/api/session')).json().scopes, [
@@ -122,7 +122,7 @@ eachDatabase((_name, _open, create) => {
       assert.equal((await browser.get('/api/conditions')).statusCode, 403)
     })
 
-    it('does not depend on how short a token lives', async () => {
+    it('works for any token lifetime', async () => {
       house.ehr.script.token = { expires_in: 2 }
       browser = await launched(house.app, house.ehr.fhirBaseUrl)
       house.clock.advance(2)
@@ -145,11 +145,11 @@ eachDatabase((_name, _open, create) => {
       assert.equal((await browser.get('/api/patient')).statusCode, 401)
       await isOver()
       const [line] = house.log()
-      assert.equal(line?.check, 'token response patient, expected the patient of the session')
+      assert.equal(line?.check, "token response patient, expected the session's patient")
       assert.doesNotMatch(JSON.stringify(line), /fennel|juniper/)
     })
 
-    it('fails for the moment when the auth server fails, and then goes on', async () => {
+    it('fails while the auth server fails, and then succeeds', async () => {
       house.clock.advance(300)
       house.ehr.script.tokenEndpoint = (_form, reply) => reply.code(503).send()
       const response = await browser.get('/api/patient')
@@ -160,7 +160,7 @@ eachDatabase((_name, _open, create) => {
       assert.equal((await browser.get('/api/patient')).statusCode, 200)
     })
 
-    it('sends the refresh token to no other auth server than the one that gave it', async () => {
+    it('sends the refresh token only to the auth server that issued it', async () => {
       house.clock.advance(301)
       const sent = house.ehr.tokenForms.length
       house.ehr.script.configuration = {
@@ -171,7 +171,7 @@ eachDatabase((_name, _open, create) => {
       assert.equal(house.ehr.tokenForms.length, sent)
     })
 
-    it('gives tokens back that arrive after the session was ended', async () => {
+    it('revokes tokens that arrive after the session ended', async () => {
       house.clock.advance(300)
       const arrived = Promise.withResolvers<void>()
       const answer = Promise.withResolvers<void>()
@@ -196,13 +196,13 @@ eachDatabase((_name, _open, create) => {
   })
 
   describe('a 401 of the FHIR server', () => {
-    it('is met with one renewal and one more try', async () => {
+    it('causes one renewal and one retry', async () => {
       house.ehr.expireAccessTokens()
       assert.equal((await browser.get('/api/patient')).statusCode, 200)
       assert.equal(refreshes().length, 1)
     })
 
-    it('is told to the caller when the new token is refused as well', async () => {
+    it('reaches the caller if the new token is refused as well', async () => {
       house.ehr.script.fhir = (_url, reply) => reply.code(401).send()
       const response = await browser.get('/api/patient')
       assert.equal(response.statusCode, 401)
@@ -210,7 +210,7 @@ eachDatabase((_name, _open, create) => {
       assert.equal(refreshes().length, 1)
     })
 
-    it('is told at once where nothing can renew the token', async () => {
+    it('reaches the caller at once if the token cannot be renewed', async () => {
       house.ehr.script.token = { refresh_token: undefined }
       browser = await launched(house.app, house.ehr.fhirBaseUrl)
       house.ehr.expireAccessTokens()
@@ -218,7 +218,7 @@ eachDatabase((_name, _open, create) => {
       assert.deepEqual(refreshes(), [])
     })
 
-    it('leads to one renewal for many requests', async () => {
+    it('causes one renewal for many requests', async () => {
       house.ehr.expireAccessTokens()
       const responses = await Promise.all(Array.from({ length: 30 }, () => browser.get('/api/patient')))
       assert.deepEqual([...new Set(responses.map(({ statusCode }) => statusCode))], [200])

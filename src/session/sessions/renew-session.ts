@@ -2,21 +2,31 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { AppContext } from '../context.ts'
 import { fail, type Result, succeed } from '../failure.ts'
 import { computeRenewalClaimMs } from '../limits.ts'
-import { redeemRefreshToken } from '../oauth/renewal.ts'
-import { revokeTokens } from '../oauth/revocation.ts'
 import type { TokenGrant } from '../oauth/token-grant.ts'
+import { redeemRefreshToken, revokeTokens } from '../oauth/token-requests.ts'
 import { auditSession } from './audit-session.ts'
-import { endSession } from './end-session.ts'
-import { loadSession } from './find-session.ts'
-import { computeLifetime } from './lifetime.ts'
-import type { Session } from './session.ts'
-import { openTokens, sealTokens } from './tokens.ts'
+import { endSession, loadSession, type Session } from './session.ts'
+import { computeLifetime, openTokens, sealTokens } from './tokens.ts'
+
+/** Renews the tokens if they are due. */
+export async function refreshSession(context: AppContext, session: Session): Promise<Result<Session>> {
+  return context.clock() < session.renewAt ? succeed(session) : renewSession(context, session)
+}
+
+/**
+ * For responses that need no token. Tokens that are due are still renewed: a session must not appear active if its
+ * renewal is refused. An unreachable auth server ends no session.
+ */
+export async function checkSession(context: AppContext, session: Session): Promise<Result<Session>> {
+  const fresh = await refreshSession(context, session)
+  return fresh.ok || fresh.failure.kind === 'session-over' ? fresh : succeed(session)
+}
 
 const LOOK_AGAIN_MS = 50
 
 /**
- * The session with tokens newer than those of `session`. However many requests ask, on however many instances of one
- * database, one of them renews and the others wait for it: a refresh token that is used twice ends the grant.
+ * Of all requests, on all instances that share a database, one renews and the others wait for it: using a refresh
+ * token twice ends the grant.
  */
 export function renewSession(context: AppContext, session: Session): Promise<Result<Session>> {
   const key = `${session.idHash} ${session.tokenVersion}`
@@ -43,7 +53,7 @@ async function renew(context: AppContext, session: Session): Promise<Result<Sess
   return fail({ kind: 'slow', server: 'auth server' })
 }
 
-/** Compare-and-set: true for one caller at a time. A claim whose holder died lapses. */
+/** Compare-and-set: true for one caller at a time. The claim of an instance that died expires. */
 async function claimRenewal({ store, clock, authTimeoutMs }: AppContext, session: Session): Promise<boolean> {
   const now = clock()
   const claimed = await store.db
@@ -59,7 +69,8 @@ async function claimRenewal({ store, clock, authTimeoutMs }: AppContext, session
 async function redeem(context: AppContext, session: Session, refreshToken: string): Promise<Result<Session>> {
   const redeemed = await redeemRefreshToken(context, session, refreshToken)
   if (redeemed.ok) {
-    // Apart from their audit record: the auth server has replaced the refresh token, and nobody else has the new one.
+    // Stored before their audit record: the auth server has replaced the refresh token, and nobody else has the new
+    // one.
     const kept = await keepTokens(context, session, redeemed.value, refreshToken)
     await auditSession(context, session, { kind: 'session-renew', status: 200 })
     return kept
@@ -67,7 +78,7 @@ async function redeem(context: AppContext, session: Session, refreshToken: strin
   if (redeemed.failure.kind === 'session-over') {
     await context.store.db.transaction().execute(async trx => {
       await endSession(trx, session)
-      const reason = 'The auth server no longer renews it'
+      const reason = 'The auth server refused to renew it'
       await auditSession(context, session, { kind: 'session-end', status: 401, reason }, trx)
     })
   }
@@ -81,7 +92,7 @@ async function keepTokens(
   grant: TokenGrant,
   refreshToken: string,
 ): Promise<Result<Session>> {
-  // An auth server that does not rotate leaves the refresh token out (RFC 6749, 6).
+  // An auth server that does not rotate refresh tokens omits it (RFC 6749, 6).
   const renewed = { ...grant, tokens: { refreshToken, ...grant.tokens } }
   const { renewAt, renewableUntil } = computeLifetime(renewed, context.clock())
   const tokensSealed = sealTokens(context.sealer, session.idHash, renewed.tokens)
@@ -98,7 +109,7 @@ async function keepTokens(
     .where('id_hash', '=', session.idHash)
     .where('token_version', '=', session.tokenVersion)
     .executeTakeFirst()
-  // The session was ended meanwhile (logout, another launch): nobody may use what was just bought.
+  // The session ended meanwhile (logout, another launch): nobody may use the new tokens.
   if (kept.numUpdatedRows === 0n) await revokeTokens(context, session, renewed.tokens)
   const current = await loadSession(context, session.idHash)
   return current ? succeed(current) : fail({ kind: 'session-over' })

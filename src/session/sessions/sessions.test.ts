@@ -40,7 +40,7 @@ eachDatabase((name, _open, create) => {
       await isOver()
     })
 
-    it('is moved by an /api request, and by the page, but not by /api/session', async () => {
+    it('is extended by an /api request and by the page, but not by /api/session', async () => {
       house.clock.advance(600)
       assert.equal(await secondsLeft(), 1200)
       await browser.get('/api/patient')
@@ -50,13 +50,13 @@ eachDatabase((name, _open, create) => {
       assert.equal(await secondsLeft(), 1800)
     })
 
-    it('is not moved by a request for another session', async () => {
+    it('is not extended by a request for another session', async () => {
       house.clock.advance(600)
       await browser.get('/api/patient', { 'x-session-id': 'another' })
       assert.equal(await secondsLeft(), 1200)
     })
 
-    it('is never after the maximum', async () => {
+    it('never exceeds the maximum', async () => {
       for (let hour = 0; hour < 16; hour++) {
         house.clock.advance(1790)
         await browser.get('/api/patient')
@@ -66,7 +66,7 @@ eachDatabase((name, _open, create) => {
       await isOver()
     })
 
-    it('comes with the access token where nothing can renew it', async () => {
+    it('comes with the access token if it cannot be renewed', async () => {
       house.ehr.script.token = { refresh_token: undefined, expires_in: 120 }
       browser = await launched(house.app, house.ehr.fhirBaseUrl)
       assert.equal(await secondsLeft(), 120)
@@ -77,13 +77,13 @@ eachDatabase((name, _open, create) => {
       assert.deepEqual(refreshes(), [])
     })
 
-    it('comes when the refresh token ends, where the auth server tells when', async () => {
+    it('comes with the refresh token if its lifetime is known', async () => {
       house.ehr.script.token = { refresh_token_expires_in: 900 }
       browser = await launched(house.app, house.ehr.fhirBaseUrl)
       assert.equal(await secondsLeft(), 900)
     })
 
-    it('is its own maximum where an auth server states a life that no column holds', async () => {
+    it('is the session maximum if the stated lifetime exceeds what a column holds', async () => {
       for (const token of [
         { refresh_token: undefined, expires_in: 1e300 },
         { refresh_token: undefined, expires_in: 5_000.0005 },
@@ -95,13 +95,13 @@ eachDatabase((name, _open, create) => {
       }
     })
 
-    it('is told in UTC, and agrees with the seconds', async () => {
+    it('is returned in UTC and agrees with the seconds', async () => {
       const { expiresAt, secondsRemaining } = (await browser.get('/api/session')).json()
       assert.match(expiresAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
       assert.equal(Math.floor((Date.parse(expiresAt) - house.clock()) / 1000), secondsRemaining)
     })
 
-    it('lets its row be swept', async () => {
+    it('makes its row eligible for deletion', async () => {
       const { sessionId } = (await browser.get('/api/session')).json()
       const rows = () =>
         house.store.db
@@ -138,7 +138,7 @@ eachDatabase((name, _open, create) => {
       assert.equal((await browser.get('/api/session')).statusCode, 200)
     })
 
-    it('ends the session on POST, takes the cookie back and gives the tokens back', async () => {
+    it('ends the session on POST, clears the cookie and revokes the tokens', async () => {
       const cookies = Object.fromEntries(browser.cookies)
       const response = await browser.post('/logout')
       assert.equal(response.statusCode, 303)
@@ -150,7 +150,7 @@ eachDatabase((name, _open, create) => {
       assert.match((await browser.get('/logout')).body, /Your session has ended/)
     })
 
-    it('ends the session also when the auth server takes no notice', async () => {
+    it('ends the session even if the auth server ignores the revocation', async () => {
       house.ehr.script.configuration = { revocation_endpoint: undefined }
       const silent = await sessionApp(house.store, [house.ehr.fhirBaseUrl], { clock: house.clock })
       browser = await launched(silent, house.ehr.fhirBaseUrl)
@@ -159,13 +159,13 @@ eachDatabase((name, _open, create) => {
       assert.equal((await browser.get('/api/session')).statusCode, 401)
     })
 
-    it('is refused when another site posts it', async () => {
+    it('is refused if another site posts it', async () => {
       const response = await browser.post('/logout', { 'sec-fetch-site': 'cross-site' })
       assert.equal(response.statusCode, 403)
       assert.equal((await browser.get('/api/session')).statusCode, 200)
     })
 
-    it('is quiet without a session', async () => {
+    it('succeeds without a session', async () => {
       const response = await house.app.inject({ method: 'POST', url: '/logout' })
       assert.equal(response.statusCode, 303)
     })
@@ -205,9 +205,9 @@ eachDatabase((name, _open, create) => {
     })
   })
 
-  // A file of this machine does not go away and come back.
-  describe('a database that is away', { skip: name === 'SQLite' }, () => {
-    it('is 503, as JSON or as a page, and shows nothing of the fault', async () => {
+  // A local file does not become unreachable and recover.
+  describe('an unreachable database', { skip: name === 'SQLite' }, () => {
+    it('returns 503, as JSON or as a page, and reveals no detail', async () => {
       const gone = await openStore(databaseUrl)
       const broken = await sessionApp(gone, [house.ehr.fhirBaseUrl], { clock: house.clock })
       await gone.close()
@@ -223,8 +223,8 @@ eachDatabase((name, _open, create) => {
     })
   })
 
-  describe('a session with the sealed tokens of another one', () => {
-    it('is over: they open in their own row only', async () => {
+  describe('a session with the encrypted tokens of another one', () => {
+    it('is over, because tokens decrypt only in their own row', async () => {
       const other = await launched(house.app, house.ehr.fhirBaseUrl)
       const id = async (of: AppBrowser) => String((await of.get('/api/session')).json().sessionId)
       const [mine, theirs] = [await id(browser), await id(other)]

@@ -6,18 +6,60 @@ import {
   findLaunchUrlFault,
   findLogoUrlFault,
   findRedirectUriFault,
-} from '../../auth/index.ts'
-import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
-import { getOptional, getSeveral, isSet } from '../arguments.ts'
-import { type Arguments, CommandFailure, failMisuse } from '../command.ts'
-import { checkScope, isForSystemsOnly } from './scope.ts'
+} from '../auth/index.ts'
+import { readSettings } from '../config/index.ts'
+import { findScopeListFault, parseScope } from '../smart/index.ts'
+import { createRandomToken, type Schema, sha256 } from '../store/index.ts'
+import {
+  type Arguments,
+  CommandFailure,
+  failMisuse,
+  getOptional,
+  getSeveral,
+  type Io,
+  isSet,
+} from './command.ts'
+
+async function checkScope(text: string): Promise<string> {
+  const { isResourceType } = await import('../fhir/index.ts')
+  const scopes = [...new Set(text.split(/\s+/).filter(part => part !== ''))]
+  if (scopes.length === 0) throw failMisuse('Empty --scope')
+  const fault = findScopeListFault(scopes.join(' '))
+  if (fault !== undefined) throw failMisuse(`Cannot use --scope: it ${fault}`)
+  for (const scope of scopes) {
+    const parsed = parseScope(scope)
+    if (parsed === undefined)
+      throw failMisuse(`Cannot use scope ${scope}: expected for example patient/Condition.rs`)
+    if (parsed.kind === 'resource' && parsed.type !== '*' && !isResourceType(parsed.type)) {
+      throw failMisuse(`Cannot use scope ${scope}: FHIR R4 has no resource type ${parsed.type}`)
+    }
+  }
+  return scopes.join(' ')
+}
+
+/** Prints the scopes that are not granted as written (AUTHORIZE-7). */
+export function noteScopes(scope: string, io: Io): void {
+  if (readSettings(io.env, io.cwd).fhir.searchPermission === 's') return
+  for (const text of scope.split(' ')) {
+    const parsed = parseScope(text)
+    if (parsed?.kind !== 'resource' || !parsed.permissions.has('s') || parsed.permissions.has('r')) continue
+    const what =
+      parsed.permissions.size === 1 ? `${text} is never granted` : `${text} is granted without its s`
+    io.stderr.write(
+      `Note: ${what}: a search needs r on this server (smart.fhir.search-letter), so request rs\n`,
+    )
+  }
+}
+
+/** True for a client that no user authorizes: only `system/` scopes and the launch API. */
+function isForSystemsOnly(scope: string): boolean {
+  return scope.split(' ').every(part => part.startsWith('system/') || part === '__launch-contexts.c')
+}
 
 export type ClientRow = Selectable<Schema['client']>
 
-/** What of a client the options name, checked each by itself. */
 export type Described = Partial<Omit<ClientRow, 'client_id' | 'created_at'>>
 
-/** The options that describe a client, for `client add` and `client set`. */
 export const describingOptions = {
   'redirect-uri': { type: 'string', multiple: true },
   'post-logout-redirect-uri': { type: 'string', multiple: true },
@@ -58,7 +100,7 @@ export const describingUsage = `\
   --description <text>      one sentence about the app, shown beside its name
   --logo-url <url>          logo; the user's browser fetches it from this URL`
 
-/** What the options say, and a secret if one was made: it is kept only as a hash. */
+/** Returns a generated secret only here: the row holds its hash. */
 export async function readDescription(
   args: Arguments,
   cwd: string,
@@ -89,11 +131,10 @@ function readPkce(args: Arguments): Described {
   return { pkce_required: pkce === 'required' }
 }
 
-/** What one option cannot tell by itself. */
 export function checkWhole(client: Pick<ClientRow, 'scope' | 'redirect_uris' | 'auth_method'>): void {
   if (client.redirect_uris === '[]' && !isForSystemsOnly(client.scope))
-    throw failMisuse('Missing --redirect-uri: only a client with nothing but system/ scopes needs none')
-  // SMART backend services: only for clients that sign.
+    throw failMisuse('Missing --redirect-uri: only a client with system/ scopes alone needs none')
+  // SMART backend services: only clients that sign may use system scopes.
   if (client.auth_method !== 'private_key_jwt' && /(^| )(system\/|__launch-contexts\.c)/.test(client.scope))
     throw failMisuse('Cannot use system/ scopes without --jwks-url or --jwks-file: such a client must sign')
 }
@@ -108,7 +149,6 @@ function list(args: Arguments, option: string, column: keyof Described, check: (
   return texts.length === 0 ? {} : { [column]: JSON.stringify(texts) }
 }
 
-/** How it proves itself at the token endpoint, in one way only. */
 async function readProof(args: Arguments, cwd: string, secret: string | undefined): Promise<Described> {
   const url = getOptional(args, 'jwks-url')
   const file = getOptional(args, 'jwks-file')
@@ -122,12 +162,11 @@ async function readProof(args: Arguments, cwd: string, secret: string | undefine
   return { ...none, auth_method: 'private_key_jwt', jwks: await readPublicKeys(resolve(cwd, file), file) }
 }
 
-/** Reads a JSON Web Key Set (RFC 7517) of public keys, and gives it as JSON. */
 async function readPublicKeys(path: string, shownAs: string): Promise<string> {
-  const { holdsPrivateKey, serializeKeySet } = await import('../../auth/index.ts')
+  const { holdsPrivateKey, serializeKeySet } = await import('../auth/index.ts')
   const refuse = (reason: string) => new CommandFailure(`Cannot use --jwks-file ${shownAs}: ${reason}`)
   const document = readJson(path, refuse)
-  if (holdsPrivateKey(document)) throw refuse('it has a private or secret key; only public keys belong here')
+  if (holdsPrivateKey(document)) throw refuse('it contains a private or secret key; use public keys only')
   const kept = serializeKeySet(document)
   if (kept === undefined)
     throw refuse('expected a JSON Web Key Set with a key for RS384 (RSA) or ES384 (EC, P-384), and its kid')
@@ -138,7 +177,7 @@ function readJson(path: string, refuse: (reason: string) => CommandFailure): unk
   try {
     return JSON.parse(readFileSync(path, 'utf8'))
   } catch (error) {
-    // The message of a parser would show a piece of the file.
+    // A parser's message would quote the file.
     throw refuse(error instanceof SyntaxError ? 'it is not JSON' : 'it cannot be read')
   }
 }
@@ -165,6 +204,6 @@ function checkJwksUrl(text: string): string {
 
 function checked(option: string, text: string, fault: string | undefined): string {
   if (fault === undefined) return text
-  // An address with a password in it is not said again.
+  // A URL that contains a password is not repeated.
   throw failMisuse(`Cannot use --${option}${text.includes('@') ? '' : ` ${text}`}: ${fault}`)
 }

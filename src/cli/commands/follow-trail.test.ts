@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { type AuditRecord, createAuditor, findRecords } from '../../audit/index.ts'
-import { followTrail } from '../commands/audit.ts'
+import { followTrail } from './audit.ts'
 
 const login = (at: number): AuditRecord => ({ at, server: 'auth', kind: 'login', allowed: true, status: 302 })
 
 eachDatabase((_name, open) => {
   describe('follower', () => {
-    it('goes on after what was shown, never back, and takes what comes late', async () => {
+    it('continues after the last printed record and includes late records', async () => {
       const store = await open()
       const { record } = createAuditor({ store })
       for (const at of [8000, 9000, 9500, 10_000, 10_000]) await record(login(at))
@@ -28,7 +28,7 @@ eachDatabase((_name, open) => {
       assert.deepEqual(await ats(), [])
     })
 
-    it('keeps to the filter, and begins with what comes where nothing was shown', async () => {
+    it('keeps the filter, and starts with new records if none was printed', async () => {
       const store = await open()
       const { record } = createAuditor({ store })
       const look = await followTrail(store, { kind: 'login' }, undefined, 20_000)

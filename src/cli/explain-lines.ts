@@ -1,20 +1,21 @@
-import type { Question } from '../../interceptor/index.ts'
-import type { ScopeContext } from '../../smart/index.ts'
+import { StringDecoder } from 'node:string_decoder'
+import type { Settings } from '../config/index.ts'
+import { type Explanation, explain, type Question } from '../interceptor/index.ts'
+import type { ScopeContext } from '../smart/index.ts'
+import type { Io } from './command.ts'
+import { findOfferedOperations, userReachOf } from './enforcement.ts'
 
-/** What is left out of a line comes from the settings. */
-export type Defaults = Pick<Question, 'searchPermission' | 'contexts' | 'userFilter' | 'operations'>
+type Defaults = Pick<Question, 'searchPermission' | 'contexts' | 'userFilter' | 'operations'>
 
-/** One line of `explain --jsonl`. */
-export interface Line {
-  /** As it was given; null where it was not, or could not be read. */
+interface Line {
+  /** As sent; null if it is missing or unreadable. */
   readonly id: unknown
   readonly question: Question | undefined
 }
 
 const CONTEXTS: readonly ScopeContext[] = ['patient', 'user', 'system']
 
-/** Reads a line; its question is undefined when it cannot be read. */
-export function readLine(text: string, defaults: Defaults): Line {
+function readLine(text: string, defaults: Defaults): Line {
   const value = parse(text)
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return { id: null, question: undefined }
@@ -69,4 +70,37 @@ function parse(text: string): unknown {
   } catch {
     return undefined
   }
+}
+
+type Answer = Omit<Explanation, 'hint'>
+
+const UNREADABLE: Answer = {
+  allowed: false,
+  status: 400,
+  by: null,
+  within: null,
+  limits: [],
+  text: 'Cannot read line: expected a JSON object with method, url and scope.',
+}
+
+export async function explainLines(io: Io, settings: Settings): Promise<void> {
+  const { searchPermission, scopeContexts: contexts } = settings.fhir
+  const operations = findOfferedOperations(settings)
+  const defaults = { searchPermission, contexts, userFilter: userReachOf(settings), operations }
+  const answer = (line: string) => answerTo(line, defaults, settings.fhirBaseUrl)
+  const decoder = new StringDecoder('utf8')
+  let rest = ''
+  for await (const chunk of io.stdin) {
+    const lines = (rest + (typeof chunk === 'string' ? chunk : decoder.write(chunk))).split('\n')
+    rest = lines.pop() ?? ''
+    if (lines.length > 0) io.stdout.write(lines.map(answer).join(''))
+  }
+  rest += decoder.end()
+  if (rest !== '') io.stdout.write(answer(rest))
+}
+
+function answerTo(line: string, defaults: Defaults, fhirBaseUrl: string): string {
+  const { id, question } = readLine(line, defaults)
+  const { allowed, status, by, within, limits, text } = question ? explain(question, fhirBaseUrl) : UNREADABLE
+  return `${JSON.stringify({ id, allowed, status, by, within, limits, text })}\n`
 }

@@ -1,0 +1,169 @@
+import type { Transaction } from 'kysely'
+import type { Schema } from '../../store/index.ts'
+import type { ClientRow } from '../client-registration.ts'
+import { type Command, CommandFailure, formatColumns, getSubject } from '../command.ts'
+import { administer, withStore } from '../with-store.ts'
+
+const PROOFS = { none: 'public', client_secret: 'secret', private_key_jwt: 'keys' } as const
+
+export const clientList: Command = {
+  name: 'client list',
+  summary: 'List the registered apps',
+  usage: `
+Usage: npm run -s sallyport -- client list
+
+To see all properties of an app: client show --id <id>`,
+  options: {},
+  positionals: { min: 0, max: 0 },
+  async run(_args, io) {
+    const rows = await withStore(io, ({ db }) =>
+      db.selectFrom('client').selectAll().orderBy('client_id').execute(),
+    )
+    const lines = rows.map(row => [
+      row.client_id,
+      row.name,
+      PROOFS[row.auth_method],
+      row.first_party ? 'not asked' : 'asked',
+      row.approved ? 'approved' : 'unverified',
+      row.launch_url ?? '',
+    ])
+    io.stdout.write(
+      `${formatColumns([['ID', 'NAME', 'PROOF', 'CONSENT', 'STATE', 'LAUNCH URL'], ...lines])}\n`,
+    )
+    return 0
+  },
+}
+
+export const clientShow: Command = {
+  name: 'client show',
+  summary: 'Show the properties of a registered app',
+  usage: `
+Usage: npm run -s sallyport -- client show --id <id>`,
+  options: { id: { type: 'string' } },
+  positionals: { min: 0, max: 1 },
+  async run(args, io) {
+    const id = getSubject(args, 'id')
+    const client = await withStore(io, ({ db }) =>
+      db.selectFrom('client').selectAll().where('client_id', '=', id).executeTakeFirst(),
+    )
+    if (!client) throw new CommandFailure(`Cannot show client: there is no client ${id}`)
+    io.stdout.write(`${formatColumns(linesOf(client))}\n`)
+    return 0
+  },
+}
+
+function linesOf(client: ClientRow): readonly (readonly string[])[] {
+  return [
+    ['id', client.client_id],
+    ['name', client.name],
+    ...given('description', client.description),
+    ...given('logo-url', client.logo_url),
+    ...proofOf(client),
+    ['consent', client.first_party ? 'not asked (first-party)' : 'asked'],
+    ['state', client.approved ? 'approved' : `unverified: client approve ${client.client_id} approves it`],
+    ...given('pkce', client.pkce_required ? null : 'optional'),
+    ...given('iss-parameter', client.iss_parameter ? null : 'not sent'),
+    ...several('redirect-uri', client.redirect_uris),
+    ...several('post-logout-redirect-uri', client.post_logout_redirect_uris),
+    ...given('launch-url', client.launch_url),
+    ...client.scope.split(' ').map((scope, at) => [at === 0 ? 'scope' : '', scope]),
+    ['registered', new Date(client.created_at).toISOString()],
+  ]
+}
+
+function proofOf({ auth_method, jwks, jwks_url, pkce_required }: ClientRow): readonly (readonly string[])[] {
+  switch (auth_method) {
+    case 'none':
+      return [['proof', pkce_required ? 'public, with PKCE' : 'public']]
+    case 'client_secret':
+      return [['proof', 'secret, stored as a hash']]
+    case 'private_key_jwt':
+      return [['proof', 'keys'], ...given('jwks-url', jwks_url), ...given('key', kids(jwks))]
+  }
+}
+
+function kids(jwks: string | null): string | null {
+  const { keys = [] }: { keys?: readonly { readonly kid?: string; readonly kty?: string }[] } =
+    jwks === null ? {} : JSON.parse(jwks)
+  return keys.length === 0 ? null : keys.map(({ kid, kty }) => `${kid} (${kty})`).join(', ')
+}
+
+function given(name: string, value: string | null): readonly (readonly string[])[] {
+  return value === null ? [] : [[name, value]]
+}
+
+function several(name: string, json: string): readonly (readonly string[])[] {
+  const values: readonly string[] = JSON.parse(json)
+  return values.map((value, at) => [at === 0 ? name : '', value])
+}
+
+export const clientApprove: Command = {
+  name: 'client approve',
+  summary: 'Approve an app that registered itself',
+  usage: `
+Usage: npm run -s sallyport -- client approve --id <id>
+
+An app that registered itself (POST /oauth2/register without the initial access token) is unverified: pages mark it as
+unverified, and the auth server redirects errors to it only after the user has made a decision. Check the URLs and scopes of
+the app first: client show --id <id>`,
+  options: { id: { type: 'string' } },
+  positionals: { min: 0, max: 1 },
+  async run(args, io) {
+    const id = getSubject(args, 'id')
+    await administer(io, `client approve ${id}`, async trx => {
+      const approved = await trx
+        .updateTable('client')
+        .set({ approved: true })
+        .where('client_id', '=', id)
+        .returning('client_id')
+        .executeTakeFirst()
+      if (!approved) throw new CommandFailure(`Cannot approve client: there is no client ${id}`)
+    })
+    io.stdout.write(`Approved client ${id}\n`)
+    return 0
+  },
+}
+
+export const clientRemove: Command = {
+  name: 'client remove',
+  summary: 'Remove an app and revoke its access',
+  usage: `
+Usage: npm run -s sallyport -- client remove --id <id>
+
+FHIR servers refuse the app's access tokens within 5 seconds.`,
+  options: { id: { type: 'string' } },
+  positionals: { min: 0, max: 1 },
+  async run(args, io) {
+    const id = getSubject(args, 'id')
+    await administer(io, `client remove ${id}`, trx => removeClient(trx, id))
+    io.stdout.write(`Removed client ${id}\n`)
+    return 0
+  },
+}
+
+// The longest configurable lifetime of an access token.
+const LONGEST_TOKEN_MS = 86_400_000
+
+/** Deletes the client with its grants. The revocation is kept as long as one of its tokens could still be valid. */
+async function removeClient(trx: Transaction<Schema>, id: string): Promise<void> {
+  const { makeClientTokenPrefix } = await import('../../auth/index.ts')
+  const grants = await trx.selectFrom('grant').select('id').where('client_id', '=', id).execute()
+  const client = await trx
+    .deleteFrom('client')
+    .where('client_id', '=', id)
+    .returning('created_at')
+    .executeTakeFirst()
+  if (!client) throw new CommandFailure(`Cannot remove client: there is no client ${id}`)
+  const now = Date.now()
+  const tokens = makeClientTokenPrefix({ id, createdAt: client.created_at })
+  const ended = [...grants.map(grant => grant.id), tokens].map(ending => ({
+    id: ending,
+    revoked_at: now,
+    expires_at: now + LONGEST_TOKEN_MS,
+  }))
+  await trx
+    .insertInto('revocation')
+    .values(ended)
+    .onConflict(conflict => conflict.doNothing())
+    .execute()
+}

@@ -1,0 +1,202 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { readSettings } from '../../config/index.ts'
+import {
+  type Arguments,
+  type Command,
+  CommandFailure,
+  type ExitCode,
+  failMisuse,
+  formatColumns,
+  getRequired,
+  getSubject,
+  type Io,
+  isSet,
+} from '../command.ts'
+import { readFhirUser } from '../enforcement.ts'
+import { readNewPassword, warnIfShort } from '../password.ts'
+import { administer, withStore } from '../with-store.ts'
+
+export const clinicianAdd: Command = {
+  name: 'clinician add',
+  summary: 'Add a clinician',
+  usage: `
+Usage: npm run -s sallyport -- clinician add --username <name> --display-name <text> --fhir-user <practitioner id>
+
+The clinician can log in at once. Prompts for the password, or reads it from the first line of standard input (at most
+72 bytes):
+  echo "$PASSWORD" | npm run -s sallyport -- clinician add --username ada --display-name "Dr. Ada Byron" --fhir-user practitioner-7
+
+Options:
+  --username <name>        login name
+  --display-name <text>    name shown on pages
+  --fhir-user <id>         id of the Practitioner resource, for example practitioner-7 or Practitioner/practitioner-7`,
+  options: {
+    username: { type: 'string' },
+    'display-name': { type: 'string' },
+    'fhir-user': { type: 'string' },
+  },
+  positionals: { min: 0, max: 0 },
+  async run(args, io) {
+    const row = {
+      username: usernameOf(getRequired(args, 'username')),
+      display_name: getRequired(args, 'display-name'),
+      fhir_user_id: practitionerIdOf(
+        getRequired(args, 'fhir-user'),
+        readSettings(io.env, io.cwd).fhirBaseUrl,
+      ),
+    }
+    const password = await readNewPassword(io)
+    const { hashPassword } = await import('../../auth/index.ts')
+    const password_hash = await hashPassword(password)
+    const added = await administer(io, `clinician add ${row.username}`, async trx => {
+      const inserted = await trx
+        .insertInto('clinician')
+        .values({ ...row, password_hash })
+        .onConflict(conflict => conflict.column('username').doNothing())
+        .returning('id')
+        .executeTakeFirst()
+      if (!inserted) throw new CommandFailure(`Cannot add clinician ${row.username}: the username is taken`)
+      return inserted
+    })
+    io.stdout.write(`Added clinician ${row.username} with id ${added.id}\n`)
+    warnIfShort(password, io)
+    await noteAbsent(row.fhir_user_id, io)
+    return 0
+  },
+}
+
+/** Warns if the embedded FHIR server has no such Practitioner: apps could not read their user. */
+async function noteAbsent(id: string, { env, cwd, stderr }: Io): Promise<void> {
+  const settings = readSettings(env, cwd)
+  const file = join(settings.dataDir, 'fhir.db')
+  if (settings.fhir.upstreamUrl !== undefined || !existsSync(file)) return
+  const { openRepository } = await import('../../backends/sqlite/index.ts')
+  try {
+    const repository = openRepository({ file, baseUrl: settings.fhirBaseUrl })
+    const found = repository.find('Practitioner', id)
+    repository.close()
+    if (found?.deleted !== false)
+      stderr.write(`Note: the FHIR server has no Practitioner/${id}; create or import it\n`)
+  } catch {
+    // The clinician is added anyway; `start` reports problems with the data.
+  }
+}
+
+function usernameOf(text: string): string {
+  if (/^[^\s\p{Cc}](?:[^\p{Cc}]{0,98}[^\s\p{Cc}])?$/u.test(text)) return text
+  throw failMisuse(
+    'Cannot use --username: expected at most 100 characters without leading or trailing spaces',
+  )
+}
+
+/** The id without the type, as the table stores it (LOGIN-1). */
+function practitionerIdOf(text: string, fhirBaseUrl: string): string {
+  const { type, id } = readFhirUser(text, fhirBaseUrl)
+  if (type === 'Practitioner') return id
+  throw failMisuse('Cannot use --fhir-user: expected the id of a Practitioner, or Practitioner/<id>')
+}
+
+export const clinicianList: Command = {
+  name: 'clinician list',
+  summary: 'List the clinicians',
+  usage: `
+Usage: npm run -s sallyport -- clinician list`,
+  options: {},
+  positionals: { min: 0, max: 0 },
+  async run(_args, io) {
+    const rows = await withStore(io, ({ db }) =>
+      db.selectFrom('clinician').selectAll().orderBy('username').execute(),
+    )
+    const lines = rows.map(row => [
+      row.username,
+      row.display_name,
+      `Practitioner/${row.fhir_user_id.replace(/^Practitioner\//, '')}`,
+      row.disabled ? 'disabled' : 'active',
+      row.id,
+    ])
+    io.stdout.write(
+      `${formatColumns([['USERNAME', 'DISPLAY NAME', 'FHIR USER', 'STATE', 'ID'], ...lines])}\n`,
+    )
+    return 0
+  },
+}
+
+export const clinicianSetPassword: Command = {
+  name: 'clinician set-password',
+  summary: "Set a password; end the clinician's logins and app access",
+  usage: `
+Usage: npm run -s sallyport -- clinician set-password --username <name> [--keep-apps]
+
+Options:
+  --username <name>  the clinician
+  --keep-apps        do not revoke the access of apps that have offline_access
+
+FHIR servers refuse the revoked access tokens within 5 seconds. Prompts for the password, or reads it from the first line of
+standard input (at most 72 bytes).`,
+  options: { username: { type: 'string' }, 'keep-apps': { type: 'boolean' } },
+  positionals: { min: 0, max: 1 },
+  async run(args, io) {
+    const username = getSubject(args, 'username')
+    const password = await readNewPassword(io)
+    const { endAccess, hashPassword } = await import('../../auth/index.ts')
+    const password_hash = await hashPassword(password)
+    await administer(io, `clinician set-password ${username}`, async trx => {
+      const changed = await trx
+        .updateTable('clinician')
+        .set({ password_hash })
+        .where('username', '=', username)
+        .returning('id')
+        .executeTakeFirst()
+      if (!changed) throw new CommandFailure(`Cannot set password: there is no clinician ${username}`)
+      await endAccess(trx, changed.id, { now: Date.now(), keepOffline: isSet(args, 'keep-apps') })
+    })
+    io.stdout.write(`Set the password of clinician ${username}\n`)
+    warnIfShort(password, io)
+    return 0
+  },
+}
+
+const options = { username: { type: 'string' } } as const
+
+export const clinicianDisable: Command = {
+  name: 'clinician disable',
+  summary: 'Disable a clinician; end the logins and app access',
+  usage: `
+Usage: npm run -s sallyport -- clinician disable --username <name>
+
+FHIR servers refuse the clinician's access tokens within 5 seconds. After clinician enable, the clinician can log in again,
+but apps do not get their access back.`,
+  options,
+  positionals: { min: 0, max: 1 },
+  run: (args, io) => setDisabled(args, io, true),
+}
+
+export const clinicianEnable: Command = {
+  name: 'clinician enable',
+  summary: 'Enable a disabled clinician',
+  usage: `
+Usage: npm run -s sallyport -- clinician enable --username <name>`,
+  options,
+  positionals: { min: 0, max: 1 },
+  run: (args, io) => setDisabled(args, io, false),
+}
+
+async function setDisabled(args: Arguments, io: Io, disabled: boolean): Promise<ExitCode> {
+  const username = getSubject(args, 'username')
+  const verb = disabled ? 'disable' : 'enable'
+  await administer(io, `clinician ${verb} ${username}`, async trx => {
+    const changed = await trx
+      .updateTable('clinician')
+      .set({ disabled })
+      .where('username', '=', username)
+      .returning('id')
+      .executeTakeFirst()
+    if (!changed) throw new CommandFailure(`Cannot ${verb} clinician: there is no clinician ${username}`)
+    if (!disabled) return
+    const { endAccess } = await import('../../auth/index.ts')
+    await endAccess(trx, changed.id, { now: Date.now(), keepOffline: false })
+  })
+  io.stdout.write(`${disabled ? 'Disabled' : 'Enabled'} clinician ${username}\n`)
+  return 0
+}

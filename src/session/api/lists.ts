@@ -1,0 +1,136 @@
+import { type TSchema, Type } from '@sinclair/typebox'
+import { succeed } from '../failure.ts'
+import { LISTED_RESOURCES } from '../limits.ts'
+import { Condition, MedicationRequest, Observation } from '../records/resources.ts'
+import { type Found, searchFhir, sortNewestFirst } from '../records/search-fhir.ts'
+import { defineRow, NoQuery } from './row.ts'
+
+/** The Bundle of a response (API-9). It has no links, because a link would need the token. */
+function BundleOf<Resource extends TSchema>(resource: Resource) {
+  return Type.Object({
+    resourceType: Type.Literal('Bundle'),
+    type: Type.Literal('searchset'),
+    total: Type.Integer({ minimum: 0, description: 'Number of matches; entry may contain fewer.' }),
+    entry: Type.Array(Type.Object({ resource, search: Type.Object({ mode: Type.Literal('match') }) })),
+  })
+}
+
+function createBundle<T>({ resources, total }: Found<T>) {
+  return {
+    resourceType: 'Bundle' as const,
+    type: 'searchset' as const,
+    total,
+    entry: resources.map(resource => ({ resource, search: { mode: 'match' as const } })),
+  }
+}
+
+const Count = Type.Integer({
+  minimum: 1,
+  maximum: LISTED_RESOURCES,
+  default: 50,
+  description: 'Maximum number of results.',
+})
+
+const CLINICAL_STATUS = ['active', 'recurrence', 'relapse', 'inactive', 'remission', 'resolved'] as const
+
+/**
+ * Servers differ in where they sort undated conditions, so the app reads all of them, sorts, and then cuts to
+ * `_count`.
+ */
+export const conditionsRow = defineRow({
+  path: '/api/conditions',
+  title: 'Conditions',
+  description:
+    'Conditions of the patient with one clinical status, newest recorded date first, undated last.',
+  scopes: ['patient/Condition.rs'],
+  query: Type.Object({
+    status: Type.Union(
+      CLINICAL_STATUS.map(code => Type.Literal(code)),
+      { default: 'active', description: 'FHIR Condition clinical status.' },
+    ),
+    _count: Count,
+  }),
+  body: BundleOf(Condition),
+  extendsSession: true,
+  answer: async (sessionRequest, { status, _count }) => {
+    const found = await searchFhir(sessionRequest, {
+      type: 'Condition',
+      schema: Condition,
+      params: { 'clinical-status': status, _sort: '-recorded-date' },
+      limit: LISTED_RESOURCES,
+    })
+    if (!found.ok) return found
+    const { resources, total } = found.value
+    const ofStatus = resources.filter(condition => hasStatus(condition, status))
+    const sorted = sortNewestFirst(ofStatus, ({ recordedDate }) => recordedDate)
+    const left = resources.length - ofStatus.length
+    return succeed(createBundle({ resources: sorted.slice(0, _count), total: total - left }))
+  },
+})
+
+/** A server that does not support `clinical-status` ignores it. A resolved condition must not appear as active. */
+function hasStatus({ clinicalStatus }: Condition, status: string): boolean {
+  return clinicalStatus?.coding?.some(({ code }) => code === status) ?? false
+}
+
+export const medicationsRow = defineRow({
+  path: '/api/medications',
+  title: 'Medications',
+  description: `Active MedicationRequests of the patient, newest first; at most ${LISTED_RESOURCES}.`,
+  scopes: ['patient/MedicationRequest.rs'],
+  query: NoQuery,
+  body: BundleOf(MedicationRequest),
+  extendsSession: true,
+  answer: async sessionRequest => {
+    const found = await searchFhir(sessionRequest, {
+      type: 'MedicationRequest',
+      schema: MedicationRequest,
+      params: { status: 'active' },
+      limit: LISTED_RESOURCES,
+    })
+    if (!found.ok) return found
+    const { resources, total } = found.value
+    const active = resources.filter(({ status }) => status === 'active')
+    const sorted = sortNewestFirst(active, ({ authoredOn }) => authoredOn)
+    return succeed(createBundle({ resources: sorted, total: total - (resources.length - active.length) }))
+  },
+})
+
+/** Vital signs (API-8). A record may hold years of them, so the FHIR server sorts and the app reads only the newest. */
+export const vitalsRow = defineRow({
+  path: '/api/vitals',
+  title: 'Vital signs',
+  description: 'Vital-signs Observations of the patient, newest first.',
+  scopes: ['patient/Observation.rs'],
+  query: Type.Object({
+    code: Type.Optional(
+      Type.String({
+        pattern: '^[0-9]{1,7}-[0-9]$',
+        description: 'A LOINC code, such as 85354-9 for blood pressure.',
+      }),
+    ),
+    _count: Count,
+  }),
+  body: BundleOf(Observation),
+  extendsSession: true,
+  answer: async (sessionRequest, { code, _count }) => {
+    const found = await searchFhir(sessionRequest, {
+      type: 'Observation',
+      schema: Observation,
+      params: {
+        category: 'vital-signs',
+        ...(code === undefined ? {} : { code: `http://loinc.org|${code}` }),
+        _sort: '-date',
+      },
+      limit: _count,
+    })
+    if (!found.ok) return found
+    const { resources, total } = found.value
+    return succeed(createBundle({ resources: sortNewestFirst(resources, findEffectiveTime), total }))
+  },
+})
+
+export function findEffectiveTime(observation: Observation): string | undefined {
+  const { effectiveDateTime, effectiveInstant, effectivePeriod } = observation
+  return effectiveDateTime ?? effectiveInstant ?? effectivePeriod?.end ?? effectivePeriod?.start
+}

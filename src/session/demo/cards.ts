@@ -1,0 +1,207 @@
+import type { Static } from '@sinclair/typebox'
+import { digitsOf } from '../../fhir/index.ts'
+import {
+  dateHtml,
+  dateTimeHtml,
+  doseText,
+  type Html,
+  html,
+  mark,
+  medicineText,
+  NOT_RECORDED,
+  valueHtml,
+} from '../../web/index.ts'
+import type { conditionsRow, medicationsRow, vitalsRow } from '../api/lists.ts'
+import type { Failure, Result } from '../failure.ts'
+import type { Condition, MedicationRequest } from '../records/resources.ts'
+import {
+  findReadings,
+  formatCode,
+  formatConcept,
+  type Reading,
+  selectRecentReadings,
+} from './blood-pressure.ts'
+import { renderPressureChart } from './chart.ts'
+
+export function renderCard(
+  options: { readonly id: string; readonly title: string; readonly note?: string; readonly clip?: boolean },
+  content: Html,
+): Html {
+  const { id, title, note, clip = false } = options
+  return html`<section class="card${clip && ' card--clip'}" aria-labelledby="${id}">
+<div class="card__head"><h2 id="${id}">${title}</h2>${note !== undefined && html`<p class="small muted">${note}</p>`}</div>
+${content}
+</section>`
+}
+
+/** Replaces records that could not be loaded. It never reads as if there were none. */
+function renderGap(what: string, failure: Failure): Html {
+  return html`<div class="card__body"><p><b>${describeFailure(failure)}.</b> <span class="muted">${adviseOn(what, failure)}</span></p></div>`
+}
+
+function renderEmptyList(title: string, text: string): Html {
+  return html`<div class="empty">${mark('empty__art')}<h3>${title}</h3><p>${text}</p></div>`
+}
+
+export function describeFailure(failure: Failure): string {
+  switch (failure.kind) {
+    case 'missing-scope':
+      return 'Not shared with this app'
+    case 'access-refused':
+      return 'Access refused'
+    case 'not-found':
+      return 'Not found'
+    default:
+      return 'Could not be loaded'
+  }
+}
+
+function adviseOn(what: string, failure: Failure): string {
+  switch (failure.kind) {
+    case 'missing-scope':
+      return `The record may contain ${what}. Check the full record.`
+    case 'access-refused':
+      return `The FHIR server does not let this session see ${what}.`
+    default:
+      return `The record may contain ${what}. Reload the page, or check the full record.`
+  }
+}
+
+/** `4`, or `50 of 120` if not all are shown. */
+function formatCount(shown: number, total: number): string {
+  return total > shown ? `${shown} of ${total}` : String(shown)
+}
+
+const CONDITIONS_CARD = { id: 'h-conditions', title: 'Conditions' } as const
+
+export function renderConditionsCard(result: Result<Static<typeof conditionsRow.body>>): Html {
+  if (!result.ok) return renderCard(CONDITIONS_CARD, renderGap('conditions', result.failure))
+  const { entry, total } = result.value
+  if (entry.length === 0)
+    return renderCard(
+      CONDITIONS_CARD,
+      renderEmptyList('No active condition recorded', 'The record shared with this app contains none.'),
+    )
+  const rows = entry.map(({ resource }) => renderConditionRow(resource))
+  return renderCard(
+    { ...CONDITIONS_CARD, note: `${formatCount(entry.length, total)} active, newest first`, clip: true },
+    renderConditions(rows),
+  )
+}
+
+function renderConditions(rows: readonly Html[]): Html {
+  return html`<table class="table clin" role="table">
+<caption class="sr">Active conditions</caption>
+<thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Condition</th><th role="columnheader" scope="col">Status</th><th role="columnheader" scope="col">Recorded</th></tr></thead>
+<tbody role="rowgroup">${rows}</tbody>
+</table>`
+}
+
+function renderConditionRow({ code, clinicalStatus, verificationStatus, recordedDate }: Condition): Html {
+  const exact = formatCode(code)
+  const doubt = formatDoubt(verificationStatus?.coding?.[0]?.code)
+  return html`<tr role="row"><th role="rowheader" scope="row">${valueHtml(formatConcept(code) ?? NOT_RECORDED)}${
+    exact !== undefined && html`<span class="sub">${exact}</span>`
+  }</th><td role="cell" data-label="Status">${valueHtml(formatStatus(clinicalStatus?.coding?.[0]?.code))}${
+    doubt !== undefined && html`<span class="sub">${doubt}</span>`
+  }</td><td role="cell" class="nowrap" data-label="Recorded">${dateHtml(recordedDate)}</td></tr>
+`
+}
+
+function formatStatus(code: string | undefined): string {
+  return code === undefined ? NOT_RECORDED : `${code[0]?.toUpperCase()}${code.slice(1)}`
+}
+
+/** Values of Condition.verificationStatus that do not confirm the diagnosis. */
+const DOUBTS: Readonly<Record<string, string>> = {
+  unconfirmed: 'Not confirmed',
+  provisional: 'Provisional',
+  differential: 'One of several possible',
+  refuted: 'Ruled out',
+}
+
+function formatDoubt(code: string | undefined): string | undefined {
+  return code === undefined ? undefined : DOUBTS[code]
+}
+
+const MEDICINES_CARD = { id: 'h-medicines', title: 'Medicines' } as const
+
+export function renderMedicinesCard(result: Result<Static<typeof medicationsRow.body>>): Html {
+  if (!result.ok) return renderCard(MEDICINES_CARD, renderGap('medicines', result.failure))
+  const { entry, total } = result.value
+  if (entry.length === 0)
+    return renderCard(
+      MEDICINES_CARD,
+      renderEmptyList(
+        'No active prescription recorded',
+        'The patient may take medicines bought or prescribed elsewhere.',
+      ),
+    )
+  const note = `${formatCount(entry.length, total)} active ${total === 1 ? 'prescription' : 'prescriptions'}`
+  return renderCard(
+    { ...MEDICINES_CARD, note, clip: true },
+    renderMedicines(entry.map(({ resource }) => renderMedicineRow(resource))),
+  )
+}
+
+function renderMedicines(rows: readonly Html[]): Html {
+  return html`<table class="table clin" role="table">
+<caption class="sr">Active prescriptions</caption>
+<thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Medicine</th><th role="columnheader" scope="col">How to take it</th><th role="columnheader" scope="col">Prescribed</th></tr></thead>
+<tbody role="rowgroup">${rows}</tbody>
+</table>`
+}
+
+function renderMedicineRow(request: MedicationRequest): Html {
+  return html`<tr role="row"><th role="rowheader" scope="row">${medicineText(findMedicineName(request))}</th><td role="cell" data-label="How to take it">${renderDosage(
+    request,
+  )}</td><td role="cell" class="nowrap" data-label="Prescribed">${dateHtml(request.authoredOn)}</td></tr>
+`
+}
+
+function findMedicineName({
+  medicationCodeableConcept,
+  medicationReference,
+}: MedicationRequest): string | undefined {
+  return formatConcept(medicationCodeableConcept) ?? medicationReference?.display
+}
+
+function renderDosage({ dosageInstruction = [] }: MedicationRequest): Html {
+  const texts = dosageInstruction
+    .map(({ text }) => text?.trim())
+    .filter(text => text !== undefined && text !== '')
+  if (texts.length === 0) return html`<span class="muted">${NOT_RECORDED}</span>`
+  return html`${texts.map((text, at) => html`${at > 0 && html`<br>`}${doseText(text ?? '')}`)}`
+}
+
+const PRESSURE_CARD = { id: 'h-pressure', title: 'Blood pressure' } as const
+
+export function renderPressureCard(result: Result<Static<typeof vitalsRow.body>>, now: number): Html {
+  if (!result.ok) return renderCard(PRESSURE_CARD, renderGap('measurements', result.failure))
+  const all = findReadings(result.value.entry.map(({ resource }) => resource))
+  const { readings, note } = selectRecentReadings(all, now)
+  const [latest] = readings
+  if (latest === undefined)
+    return renderCard(
+      PRESSURE_CARD,
+      renderEmptyList('No blood pressure recorded', 'The record shared with this app contains none.'),
+    )
+  return renderCard(
+    { ...PRESSURE_CARD, note },
+    html`<div class="card__body card__body--tight">
+<p class="stat"><b>${digitsOf(latest.systolic)}/${digitsOf(latest.diastolic)}</b> <span>mmHg</span> <span class="push">${dateTimeHtml(latest.date)}</span></p>
+${readings.length > 1 && renderPressureChart(readings.toReversed())}
+${readings.length > 1 && renderReadings(readings)}
+</div>`,
+  )
+}
+
+function renderReadings(readings: readonly Reading[]): Html {
+  return html`<details class="more"><summary>Show the readings</summary>
+<table class="table table--plain"><caption class="sr">Blood pressure readings in mmHg</caption>
+<thead><tr><th scope="col">Date</th><th scope="col" class="num">Systolic</th><th scope="col" class="num">Diastolic</th></tr></thead>
+<tbody>${readings.map(
+    ({ date, systolic, diastolic }) =>
+      html`<tr><td>${dateHtml(date)}</td><td class="num">${digitsOf(systolic)}</td><td class="num">${digitsOf(diastolic)}</td></tr>`,
+  )}</tbody></table></details>`
+}

@@ -1,0 +1,189 @@
+import {
+  authorizationCodeGrant,
+  refreshTokenGrant,
+  type ServerMetadata,
+  tokenRevocation,
+} from 'openid-client'
+import type { AppContext } from '../context.ts'
+import { type Failure, fail, type Result, succeed } from '../failure.ts'
+import type { Session } from '../sessions/session.ts'
+import { openTokens, type Tokens } from '../sessions/tokens.ts'
+import { createOAuthClient } from './client.ts'
+import { type OAuthProblem, toOAuthProblem } from './errors.ts'
+import { describeTokenFault, readTokenGrant, type TokenGrant } from './token-grant.ts'
+
+export interface Identity {
+  readonly subject: string
+  readonly fhirUser: string | null
+  readonly name: string | null
+}
+
+export type Exchange =
+  | { readonly kind: 'granted'; readonly grant: TokenGrant; readonly identity: Identity | undefined }
+  | OAuthProblem
+  /** The authorization response failed a check (issuer, missing or repeated parameter). No token request was sent. */
+  | { readonly kind: 'bad-callback'; readonly code: string; readonly check: string }
+
+interface ExchangeRequest {
+  readonly fhirBaseUrl: string
+  readonly metadata: ServerMetadata
+  readonly callbackUrl: URL
+  readonly state: string
+  readonly nonce: string
+  readonly codeVerifier: string
+}
+
+/** Checks the authorization response (state, RFC 9207 issuer, error) and exchanges the code for tokens. */
+export async function exchangeCode(context: AppContext, request: ExchangeRequest): Promise<Exchange> {
+  let asked = false
+  const fetch: typeof globalThis.fetch = (input, init) => {
+    asked = true
+    return context.fetch(input, init)
+  }
+  try {
+    const response = await redeem({ ...context, fetch }, request)
+    const grant = readTokenGrant(response)
+    if (!grant) return { kind: 'unacceptable', code: 'TOKEN_RESPONSE', check: describeTokenFault(response) }
+    return { kind: 'granted', grant, identity: identityOf(response.claims()) }
+  } catch (error) {
+    const problem = toOAuthProblem(error)
+    return !asked && problem.kind === 'unacceptable' && problem.code === 'OAUTH_INVALID_RESPONSE'
+      ? { kind: 'bad-callback', code: problem.code, check: problem.check }
+      : problem
+  }
+}
+
+async function redeem(context: AppContext, request: ExchangeRequest) {
+  const { state: expectedState, nonce: expectedNonce, codeVerifier: pkceCodeVerifier } = request
+  let answered: Response | undefined
+  const client = await createOAuthClient(
+    context,
+    request.fhirBaseUrl,
+    request.metadata,
+    async (input, init) => {
+      const response = await context.fetch(input, init)
+      answered ??= response.clone()
+      return response
+    },
+  )
+  if (!asksForIdentity(context.settings.app.scope))
+    return authorizationCodeGrant(client, request.callbackUrl, { expectedState, pkceCodeVerifier })
+  try {
+    const checks = { expectedState, pkceCodeVerifier, expectedNonce, idTokenExpected: true }
+    return await authorizationCodeGrant(client, request.callbackUrl, checks)
+  } catch (error) {
+    if (!(answered && (await grantsNoIdentity(answered.clone())))) throw error
+    // `openid` was requested but not granted: the same response is read as plain OAuth. The code is never sent
+    // twice.
+    const again = await createOAuthClient(
+      context,
+      request.fhirBaseUrl,
+      request.metadata,
+      async () => answered as Response,
+    )
+    return authorizationCodeGrant(again, request.callbackUrl, { expectedState, pkceCodeVerifier })
+  }
+}
+
+function asksForIdentity(scope: string): boolean {
+  return scope.split(' ').includes('openid')
+}
+
+async function grantsNoIdentity(response: Response): Promise<boolean> {
+  if (!response.ok) return false
+  const body: unknown = await response.json().catch(() => undefined)
+  if (typeof body !== 'object' || body === null || 'id_token' in body) return false
+  return 'scope' in body && typeof body.scope === 'string' && !asksForIdentity(body.scope)
+}
+
+function identityOf(claims: unknown): Identity | undefined {
+  if (typeof claims !== 'object' || claims === null || !('sub' in claims)) return undefined
+  return {
+    subject: String(claims.sub),
+    fhirUser: 'fhirUser' in claims && typeof claims.fhirUser === 'string' ? claims.fhirUser : null,
+    name: 'name' in claims && typeof claims.name === 'string' ? claims.name : null,
+  }
+}
+
+/** Returns `session-over` if the auth server refuses the refresh token. */
+export async function redeemRefreshToken(
+  context: AppContext,
+  session: Session,
+  refreshToken: string,
+): Promise<Result<TokenGrant>> {
+  const found = await context.discovery.find(session.fhirBaseUrl)
+  if (!found.ok) return found
+  // The refresh token is sent only to the auth server that issued it, even if the smart-configuration changed.
+  if (found.value.issuer !== session.issuer)
+    return refuse(context, session, `smart-configuration issuer, expected ${session.issuer}`)
+  try {
+    const client = await createOAuthClient(context, session.fhirBaseUrl, found.value)
+    const response = await refreshTokenGrant(client, refreshToken)
+    const grant = readTokenGrant(response)
+    if (!grant) return refuse(context, session, describeTokenFault(response))
+    // A refresh must not change the patient: tokens for another patient are discarded.
+    if (grant.patientId !== undefined && grant.patientId !== session.patientId)
+      return refuse(context, session, "token response patient, expected the session's patient")
+    return succeed(grant)
+  } catch (error) {
+    const problem = toOAuthProblem(error)
+    logRefusal(context, session, problem.kind, checkOf(problem))
+    return fail(failureOf(problem))
+  }
+}
+
+function refuse(context: AppContext, session: Session, check: string): Result<TokenGrant> {
+  logRefusal(context, session, 'unacceptable', check)
+  return fail({ kind: 'session-over' })
+}
+
+function logRefusal({ log }: AppContext, { sessionId }: Session, problem: string, check?: string): void {
+  log.warn({ sessionId, problem, ...(check !== undefined && { check }) }, 'Cannot renew session tokens')
+}
+
+function checkOf(problem: OAuthProblem): string | undefined {
+  if (problem.kind === 'unacceptable') return problem.check
+  return problem.kind === 'refused' ? problem.error : undefined
+}
+
+function failureOf(problem: OAuthProblem): Failure {
+  switch (problem.kind) {
+    case 'away':
+    case 'slow':
+      return { kind: problem.kind, server: 'auth server' }
+    case 'refused':
+    case 'unacceptable':
+      return { kind: 'session-over' }
+  }
+}
+
+type Issued = Pick<Session, 'fhirBaseUrl' | 'issuer'>
+
+export async function revokeSession(context: AppContext, session: Session): Promise<void> {
+  const tokens = openTokens(context.sealer, session)
+  if (tokens) await revokeTokens(context, session, tokens)
+}
+
+/** Revokes the tokens (RFC 7009) if the auth server supports it. Never rejects. */
+export async function revokeTokens(context: AppContext, issued: Issued, tokens: Tokens): Promise<void> {
+  try {
+    const found = await context.discovery.find(issued.fhirBaseUrl)
+    if (!found.ok || !found.value.revocation_endpoint || found.value.issuer !== issued.issuer) return
+    const client = await createOAuthClient(context, issued.fhirBaseUrl, found.value)
+    for (const [hint, token] of revocationOrder(tokens))
+      await tokenRevocation(client, token, { token_type_hint: hint })
+  } catch (error) {
+    context.log.warn({ err: error }, 'Cannot revoke session tokens')
+  }
+}
+
+// The refresh token comes first, because it lives longer.
+function revocationOrder({
+  accessToken,
+  refreshToken,
+}: Tokens): readonly (readonly [hint: string, token: string])[] {
+  return [
+    ...(refreshToken === undefined ? [] : [['refresh_token', refreshToken] as const]),
+    ['access_token', accessToken],
+  ]
+}
