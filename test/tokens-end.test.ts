@@ -104,7 +104,7 @@ async function refusedInTime(token: string): Promise<void> {
 }
 
 describe('a key that leaked', () => {
-  it('is withdrawn: what it signed is refused by every FHIR server within 5 s, and a new one signs', async () => {
+  it('is withdrawn: what it signed is refused by every FHIR server within 5 s, and a new key signs', async () => {
     const { store, settings } = stack
     const client = await backEnd()
     const buy = async () => (await oidc.clientCredentialsGrant(client, { scope: 'system/*.rs' })).access_token

@@ -3,7 +3,8 @@ import { html, page } from '../web/index.ts'
 import { type AppContext, getPortalUrl, isSampleData } from './context.ts'
 import { revokeSession } from './oauth/token-requests.ts'
 import { auditSession } from './sessions/audit-session.ts'
-import { endSession, findSession, type Session } from './sessions/session.ts'
+import type { Session } from './sessions/session.ts'
+import { endSession, findSession } from './sessions/session-store.ts'
 
 /** `/logout` (SESSION-7): GET shows a button, POST ends the session and revokes its tokens. */
 export function addLogoutRoutes(app: FastifyInstance, context: AppContext): void {

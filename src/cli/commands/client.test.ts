@@ -276,7 +276,7 @@ describe('sallyport client add', () => {
       /it contains a private or secret key; use public keys only$/,
       1,
     ],
-    [[...APP, '--jwks-file', 'shared.json'], /it has a private or secret key/, 1],
+    [[...APP, '--jwks-file', 'shared.json'], /it contains a private or secret key/, 1],
     [[...APP, '--jwks-file', 'odd.json'], /expected a JSON Web Key Set with a key for RS384/, 1],
   ]
   for (const [args, line, exitCode = 2] of refuses) {

@@ -92,7 +92,7 @@ eachDatabase((_, __, create) => {
       const { run } = await setUp()
       const short = await run(ADA, '1234567\n')
       assert.equal(short.exitCode, 0)
-      assert.equal(short.stderr, 'Password is easily guessed: use 8 characters or more\n')
+      assert.equal(short.stderr, 'Password is easy to guess: use at least 8 characters\n')
       const longer = await run(['clinician', 'set-password', 'ada'], '12345678\n')
       assert.deepEqual([longer.exitCode, longer.stderr], [0, ''])
     })
@@ -271,7 +271,7 @@ describe('sallyport clinician', () => {
       ['clinician', 'disable', 'ada', '--username', 'bea'],
       '',
       2,
-      /^Unexpected argument ada: --username is given\n$/,
+      /^Unexpected argument ada: --username is already set\n$/,
     ],
   ]
   for (const [args, stdin, exitCode, line] of refuses) {

@@ -134,7 +134,7 @@ describe('sallyport data import', () => {
       1,
       /^Cannot read none\.json: There is no such file or folder\n$/,
     ],
-    ['a folder without a file of ours', ['.'], 1, /^Cannot import: no file is named .* 1 passed over\n$/],
+    ['a folder without a file of ours', ['.'], 1, /^Cannot import: no file is named .* 1 skipped\n$/],
     ['nothing', [], 2, /^Missing argument: see npm run -s sallyport -- data import --help\n$/],
   ] as const) {
     it(`explains in one line why it refuses ${name}`, async () => {
@@ -182,7 +182,10 @@ describe('sallyport data import', () => {
     // fetch blocks this port; its error has no code.
     const banned = await run('--to', 'http://localhost:1/r4', 'sample.ndjson')
     assert.equal(banned.stderr, 'Cannot send to http://localhost:1/r4: bad port\n')
-    assert.match((await run('--to', 'ftp://x', 'sample.ndjson')).stderr, /^Cannot import: --to is no http/)
+    assert.match(
+      (await run('--to', 'ftp://x', 'sample.ndjson')).stderr,
+      /^Cannot import: --to is not an http/,
+    )
   })
 
   it('names the credential settings if the server requires authentication', async () => {
@@ -201,9 +204,9 @@ describe('sallyport data import', () => {
       const refused = `Cannot send to ${url}: it answered 401 to a batch; `
       assert.equal(
         other.stderr,
-        `${refused}set SMART_FHIR_UPSTREAM_URL to this address, and SMART_FHIR_UPSTREAM_AUTH with what belongs to it\n`,
+        `${refused}set SMART_FHIR_UPSTREAM_URL to this URL, and SMART_FHIR_UPSTREAM_AUTH with its settings\n`,
       )
-      assert.equal(upstream.stderr, `${refused}look at SMART_FHIR_UPSTREAM_AUTH and what belongs to it\n`)
+      assert.equal(upstream.stderr, `${refused}check SMART_FHIR_UPSTREAM_AUTH and its settings\n`)
     } finally {
       server.close()
     }

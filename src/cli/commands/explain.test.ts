@@ -82,7 +82,7 @@ describe('sallyport explain', () => {
       const { code, err } = await ask(url)
       assert.deepEqual(
         [code, err],
-        [2, `Cannot use --url: expected an address below ${base}, for example /Patient/1\n`],
+        [2, `Cannot use --url: expected a URL below ${base}, for example /Patient/1\n`],
       )
     }
   })

@@ -37,7 +37,7 @@ describe('sallyport keys', () => {
     const signing = / *(\S+) +signs /.exec((await run('keys', 'list')).stdout)?.[1] ?? ''
     assert.deepEqual(await run('keys', 'withdraw', signing), {
       exitCode: 0,
-      stdout: `Withdrew key ${signing}; a new one signs\n`,
+      stdout: `Withdrew key ${signing}; a new key signs\n`,
       stderr: '',
     })
     const { stdout } = await run('keys', 'list')
@@ -58,7 +58,7 @@ describe('sallyport keys', () => {
     for (const args of [['rotate'], ['withdraw', kid]]) {
       const { exitCode, stderr } = await withOther('keys', ...args)
       assert.equal(exitCode, 1)
-      assert.match(stderr, /^Cannot .*: the keys are sealed with another SMART_SECRET\. .*\n$/)
+      assert.match(stderr, /^Cannot .*: the keys are encrypted with another SMART_SECRET\. .*\n$/)
     }
     assert.equal((await withOther('keys', 'withdraw', kid, '--all')).exitCode, 2)
     assert.equal((await run('keys', 'list')).stdout, before)

@@ -3,8 +3,8 @@ import { readConfiguration, SettingsError } from '../../config/index.ts'
 import { createLogger, type Logger } from '../../web/index.ts'
 import type { Command } from '../command.ts'
 import { formatBanner } from '../start/banner.ts'
-import { chooseServers } from '../start/parts.ts'
-import { readTls, startServers } from '../start/start-servers.ts'
+import { chooseServers, readTls } from '../start/parts.ts'
+import { startServers } from '../start/start-servers.ts'
 
 interface SignalSource {
   on(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown

@@ -55,7 +55,7 @@ describe('reportText', () => {
       /\nCannot read a\.gz after line 12: The gzip data are damaged\nCannot read b\.json: Permission is denied\n/,
     )
     assert.match(text, /\nKept 1 conditional reference as written: /)
-    assert.match(text, /\nPassed over 3 files not named /)
+    assert.match(text, /\nSkipped 3 files not named /)
   })
 })
 

@@ -45,7 +45,7 @@ describe('banner', () => {
 
   it('shows a generated password once if not on loopback', () => {
     const env = { SMART_BIND: '0.0.0.0' }
-    assert.match(print(env, ['auth'], login), /clinician \/ the-password \(shown only this once\)/)
+    assert.match(print(env, ['auth'], login), /clinician \/ the-password \(shown only once\)/)
     assert.doesNotMatch(print(env, ['auth'], { ...login, seeded: false }), /the-password/)
   })
 

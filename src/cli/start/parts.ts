@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { createSecureContext } from 'node:tls'
 import {
   type Auditor,
   createAuditor,
@@ -14,9 +16,8 @@ import {
   startSweeping,
 } from '../../store/index.ts'
 import type { Logger } from '../../web/index.ts'
-import { failMisuse } from '../command.ts'
+import { CommandFailure, failMisuse } from '../command.ts'
 import { openStoreOf } from '../with-store.ts'
-import type { Tls } from './start-servers.ts'
 
 const serverNames = ['auth', 'fhir', 'app'] as const
 export type ServerName = (typeof serverNames)[number]
@@ -104,4 +105,31 @@ function openAudit(
   })
   closing.add(() => auditor.flush())
   return auditor
+}
+
+interface Tls {
+  readonly cert: Buffer
+  readonly key: Buffer
+}
+
+/** Reads and tests certificate and key once, so that a wrong file stops the start and not the first request. */
+export function readTls({ tlsCert, tlsKey }: Pick<Settings, 'tlsCert' | 'tlsKey'>): Tls | undefined {
+  if (tlsCert === undefined || tlsKey === undefined) return undefined
+  const tls = { cert: readPem('SMART_TLS_CERT', tlsCert), key: readPem('SMART_TLS_KEY', tlsKey) }
+  try {
+    createSecureContext(tls)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new CommandFailure(`Cannot use SMART_TLS_CERT with SMART_TLS_KEY: ${reason}`)
+  }
+  return tls
+}
+
+function readPem(variable: string, path: string): Buffer {
+  try {
+    return readFileSync(path)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    throw new CommandFailure(`Cannot read ${variable} ${path}: ${code}`)
+  }
 }

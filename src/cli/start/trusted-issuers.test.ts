@@ -50,17 +50,17 @@ describe('readTrustedIssuers', () => {
     'issuer: x': /expected a list of issuers$/,
     '- a: [': /it is not YAML$/,
     '- issuer: https://a.test': /entry 1 needs issuer and jwks-url$/,
-    '- { issuer: a, jwks-url: https://b.test }': /entry 1 has a bad issuer$/,
-    '- { issuer: https://a.test, jwks-url: https://b.test, typ: 1 }': /entry 1 has a bad typ$/,
+    '- { issuer: a, jwks-url: https://b.test }': /entry 1 has an invalid issuer$/,
+    '- { issuer: https://a.test, jwks-url: https://b.test, typ: 1 }': /entry 1 has an invalid typ$/,
     '- { issuer: https://a.test, jwks-url: https://b.test, audiences: x }':
-      /entry 1 has audiences; known are issuer/,
+      /entry 1 has unknown key audiences; expected issuer/,
   }
   for (const [text, message] of Object.entries(FAULTS))
     it(`stops the start at ${text}`, () => assert.throws(() => read(text), message))
 
   it('requires https unless on loopback', () => {
     const text = '- { issuer: http://a.test, jwks-url: https://a.test/keys }'
-    assert.throws(() => read(text, DEPLOYED), /entry 1 must be https off loopback/)
+    assert.throws(() => read(text, DEPLOYED), /entry 1 must be https unless on loopback/)
     assert.equal(read(text, { ...DEPLOYED, SMART_ALLOW_HTTP: 'true' }).length, 1)
   })
 

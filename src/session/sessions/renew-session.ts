@@ -2,11 +2,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { AppContext } from '../context.ts'
 import { fail, type Result, succeed } from '../failure.ts'
 import { computeRenewalClaimMs } from '../limits.ts'
-import type { TokenGrant } from '../oauth/token-grant.ts'
+import { computeLifetime, type TokenGrant } from '../oauth/token-grant.ts'
 import { redeemRefreshToken, revokeTokens } from '../oauth/token-requests.ts'
 import { auditSession } from './audit-session.ts'
-import { endSession, loadSession, type Session } from './session.ts'
-import { computeLifetime, openTokens, sealTokens } from './tokens.ts'
+import type { Session } from './session.ts'
+import { endSession, loadSession } from './session-store.ts'
+import { openTokens, sealTokens } from './tokens.ts'
 
 /** Renews the tokens if they are due. */
 export async function refreshSession(context: AppContext, session: Session): Promise<Result<Session>> {

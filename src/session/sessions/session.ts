@@ -1,7 +1,5 @@
-import type { Kysely, Selectable } from 'kysely'
-import { type Schema, sha256 } from '../../store/index.ts'
-import type { AppContext } from '../context.ts'
-import { fail, type Result, succeed } from '../failure.ts'
+import type { Selectable } from 'kysely'
+import type { Schema } from '../../store/index.ts'
 
 /** A server-side session of one launch (SESSION-1). Its tokens stay encrypted until they are used. */
 export interface Session {
@@ -52,25 +50,4 @@ export function toSession(row: SessionRow): Session {
     endsAt: Math.min(lastEndsAt, row.idle_expires_at),
     lastEndsAt,
   }
-}
-
-export async function findSession(context: AppContext, cookie: string | undefined): Promise<Result<Session>> {
-  if (cookie === undefined || cookie === '') return fail({ kind: 'no-session' })
-  const session = await loadSession(context, sha256(cookie))
-  return session ? succeed(session) : fail({ kind: 'session-over' })
-}
-
-/** Returns undefined once the session has ended, even if its row still exists. */
-export async function loadSession(context: AppContext, idHash: string): Promise<Session | undefined> {
-  const row = await context.store.db
-    .selectFrom('app_session')
-    .selectAll()
-    .where('id_hash', '=', idHash)
-    .executeTakeFirst()
-  const session = row && toSession(row)
-  return session && session.endsAt > context.clock() ? session : undefined
-}
-
-export async function endSession(db: Kysely<Schema>, session: Session): Promise<void> {
-  await db.deleteFrom('app_session').where('id_hash', '=', session.idHash).execute()
 }

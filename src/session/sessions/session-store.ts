@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import type { Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import { createRandomToken, type Schema, sha256 } from '../../store/index.ts'
 import type { AppContext } from '../context.ts'
-import type { TokenGrant } from '../oauth/token-grant.ts'
+import { fail, type Result, succeed } from '../failure.ts'
+import { computeLifetime, type TokenGrant } from '../oauth/token-grant.ts'
 import type { Identity } from '../oauth/token-requests.ts'
 import { type Session, toSession } from './session.ts'
-import { computeLifetime, sealTokens } from './tokens.ts'
+import { sealTokens } from './tokens.ts'
 
 export interface NewSession {
   readonly fhirBaseUrl: string
@@ -68,4 +69,25 @@ function toRow({ settings, sealer, clock }: AppContext, opening: NewSession, idH
     renewable_until: renewableUntil,
     launch_id: grant.launchId ?? null,
   }
+}
+
+export async function findSession(context: AppContext, cookie: string | undefined): Promise<Result<Session>> {
+  if (cookie === undefined || cookie === '') return fail({ kind: 'no-session' })
+  const session = await loadSession(context, sha256(cookie))
+  return session ? succeed(session) : fail({ kind: 'session-over' })
+}
+
+/** Returns undefined once the session has ended, even if its row still exists. */
+export async function loadSession(context: AppContext, idHash: string): Promise<Session | undefined> {
+  const row = await context.store.db
+    .selectFrom('app_session')
+    .selectAll()
+    .where('id_hash', '=', idHash)
+    .executeTakeFirst()
+  const session = row && toSession(row)
+  return session && session.endsAt > context.clock() ? session : undefined
+}
+
+export async function endSession(db: Kysely<Schema>, session: Session): Promise<void> {
+  await db.deleteFrom('app_session').where('id_hash', '=', session.idHash).execute()
 }
