@@ -59,8 +59,8 @@ eachDatabase((_name, open) => {
     it('tells whose code came again, and that the launch ended by it, once', async () => {
       const { launch, code } = await launched()
       for (const status of [200, 400, 400]) assert.equal((await house.exchange(code)).statusCode, status)
-      const [bought, ...more] = await lines()
-      assert.deepEqual(bought, ['token', true, 200, ...of(launch), null])
+      const [issued, ...more] = await lines()
+      assert.deepEqual(issued, ['token', true, 200, ...of(launch), null])
       assert.deepEqual(more, [
         ['revoke', true, 200, ...of(launch), 'A used code was sent again'],
         ['token', false, 400, ...of(launch), BAD_CODE],

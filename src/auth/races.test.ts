@@ -42,7 +42,7 @@ eachDatabase((_name, _open, create) => {
       return same
     }
 
-    it('one code buys tokens once, and what it bought ends with the second use', async () => {
+    it('one code is exchanged for tokens once, and a second use revokes them', async () => {
       const [first] = houses
       const code = await first.code(await first.loggedIn())
       const responses = await both(house => house.exchange(code))
@@ -93,7 +93,7 @@ eachDatabase((_name, _open, create) => {
       assert.equal(live.length, 1)
     })
 
-    it('one code with a wrong verifier among right ones is still bought once', async () => {
+    it('one code with a wrong verifier among right ones is still exchanged once', async () => {
       const [first] = houses
       const code = await first.code(await first.loggedIn())
       const responses = await both((house, at) =>

@@ -118,7 +118,7 @@ describe('GET /oauth2/authorize', () => {
       ['scopes that the client may not have', { scope: 'user/*.cruds system/*.rs' }, 'invalid_scope'],
       ['patient scopes without a patient', { scope: 'patient/Patient.rs' }, 'invalid_scope'],
       ['unknown scopes with a launch', { scope: 'bogus', launch: strangerToken }, 'invalid_scope'],
-      ['a lone s', { scope: 'launch/patient?x patient/Patient.s' }, 'invalid_scope'],
+      ['s without r', { scope: 'launch/patient?x patient/Patient.s' }, 'invalid_scope'],
       ['an unknown prompt', { prompt: 'frob' }, 'invalid_request'],
       ['prompt none with another', { prompt: 'none login' }, 'invalid_request'],
       ['a max_age that is no number', { max_age: '-1' }, 'invalid_request'],

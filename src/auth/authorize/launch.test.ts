@@ -22,13 +22,13 @@ eachDatabase((_name, open) => {
       return answer.error
     }
 
-    it('buys one code', async () => {
+    it('is exchanged for one code', async () => {
       const launch = await house.launch(visitor)
       assert.ok(readAnswer(await house.authorize(visitor, { launch })).code)
       assert.equal(await refused(visitor, { launch }), 'invalid_request')
     })
 
-    it('buys one code when 50 use it at the same moment', async () => {
+    it('is exchanged for one code when 50 requests use it at once', async () => {
       const launch = await house.launch(visitor)
       const responses = await Promise.all(
         Array.from({ length: 50 }, () => house.authorize(visitor, { launch })),
@@ -78,7 +78,7 @@ eachDatabase((_name, open) => {
       assert.equal(await refused(visitor, { launch, scope }), 'invalid_request')
     })
 
-    it('is stored as its SHA-256, with the attributes of LAUNCH-5', async () => {
+    it('is stored as its SHA-256, with its context, client, clinician and FHIR base', async () => {
       const launch = await house.launch(visitor, { encounterId: 'enc-2' })
       assert.match(launch, /^[\w-]{43}$/)
       const row = await house.store.db

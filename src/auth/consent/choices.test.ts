@@ -172,7 +172,7 @@ describe('the words of scopes', () => {
     assert.equal(title('patient/ClinicalImpression.rs'), 'Clinical impression')
   })
 
-  it('say that r searches too, where it does', () => {
+  it('say that r includes the search, if it does', () => {
     assert.equal(describePermissions(new Set(['r']), 'r'), 'Read and search')
     assert.equal(describePermissions(new Set(['r']), 's'), 'Read')
     assert.equal(describePermissions(new Set(['c', 'u', 'd']), 'r'), 'Add, change and delete')

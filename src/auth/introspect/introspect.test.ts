@@ -36,7 +36,7 @@ describe('POST /oauth2/introspect', () => {
     const form = { grant_type: 'client_credentials', scope, ...backEnd.proof() }
     return String((await house.token(form)).json().access_token)
   }
-  async function bought(encounterId?: string) {
+  async function requestTokens(encounterId?: string) {
     const redirect_uri = 'https://app.example/callback'
     const visitor = await house.loggedIn()
     const form = { clientId: 'app', ...(encounterId ? { encounterId } : {}) }
@@ -55,7 +55,7 @@ describe('POST /oauth2/introspect', () => {
   }
 
   it('says in the log which check a token did not pass, or the asker', async () => {
-    const { access_token: token } = await bought()
+    const { access_token: token } = await requestTokens()
     log.length = 0
     await ask(token, basic('other'))
     await ask(strangerToken, basic('app'))
@@ -69,7 +69,7 @@ describe('POST /oauth2/introspect', () => {
   })
 
   it('tells a confidential client about its own access token, with the launch context of the token response', async () => {
-    const tokens = await bought('enc-1')
+    const tokens = await requestTokens('enc-1')
     const response = await ask(tokens.access_token, basic('app'))
     assert.equal(response.statusCode, 200)
     assert.equal(response.headers['cache-control'], 'no-store')
@@ -101,7 +101,7 @@ describe('POST /oauth2/introspect', () => {
   })
 
   it('tells it about its refresh token, until it is used', async () => {
-    const { refresh_token: token } = await bought()
+    const { refresh_token: token } = await requestTokens()
     const body = (await ask(token, basic('app'), { token_type_hint: 'refresh_token' })).json()
     assert.equal(body.active, true)
     assert.equal(body.scope, SCOPE)
@@ -112,7 +112,7 @@ describe('POST /oauth2/introspect', () => {
   })
 
   it('is exactly {"active":false} for whatever is not active or not the asker’s', async () => {
-    const tokens = await bought()
+    const tokens = await requestTokens()
     const [header = '', payload = ''] = tokens.access_token.split('.')
     for (const [token, client] of [
       [tokens.access_token, 'other'],
@@ -129,7 +129,7 @@ describe('POST /oauth2/introspect', () => {
   })
 
   it('shows any access token, but no refresh token, to a bearer token with a system/ read scope', async () => {
-    const tokens = await bought()
+    const tokens = await requestTokens()
     const bearer = { authorization: `Bearer ${await system('system/Patient.r')}` }
     assert.equal((await ask(tokens.access_token, bearer)).json().client_id, 'app')
     for (const form of [{}, { token_type_hint: 'refresh_token' }])
@@ -143,7 +143,7 @@ describe('POST /oauth2/introspect', () => {
   })
 
   it('answers everybody else with 401', async () => {
-    const tokens = await bought()
+    const tokens = await requestTokens()
     const token = tokens.access_token
     const expired = await system('system/*.rs')
     house.time.now += 301_000
@@ -151,7 +151,7 @@ describe('POST /oauth2/introspect', () => {
       [{}, {}],
       [{ client_id: 'sallyport-app' }, {}],
       [{}, { authorization: `Basic ${Buffer.from('app:wrong').toString('base64')}` }],
-      [{}, { authorization: `Bearer ${(await bought()).access_token}` }],
+      [{}, { authorization: `Bearer ${(await requestTokens()).access_token}` }],
       [{}, { authorization: `Bearer ${await system('system/Patient.c')}` }],
       [{}, { authorization: `Bearer ${expired}` }],
       [{}, { authorization: 'Bearer nonsense' }],

@@ -129,7 +129,7 @@ eachDatabase((_name, open) => {
       assert.equal((await send({ patientId: 'juniper' })).statusCode, 400)
     })
 
-    it('buys one code when its choice is sent 20 times at the same moment', async () => {
+    it('issues one code when the choice is sent 20 times at once', async () => {
       const { send } = await picker(house, visitor)
       const responses = await Promise.all(Array.from({ length: 20 }, () => send({ patientId: 'juniper' })))
       const codes = responses.filter(({ headers }) => headers.location?.includes('code='))

@@ -13,7 +13,7 @@ eachDatabase((_name, open) => {
       await house.addClient({ client_id: 'other' })
     })
 
-    async function bought() {
+    async function requestTokens() {
       return (await house.exchange(await house.code(await house.loggedIn()))).json()
     }
     const revoke = (form: Record<string, string>, headers: Record<string, string> = {}) =>
@@ -32,7 +32,7 @@ eachDatabase((_name, open) => {
 
     it('ends the whole grant with a refresh token, also with one that was rotated', async () => {
       for (const rotated of [false, true]) {
-        const tokens = await bought()
+        const tokens = await requestTokens()
         const next = rotated ? (await house.refresh(tokens.refresh_token)).json() : tokens
         const response = await revoke({ token: tokens.refresh_token })
         assert.equal(response.statusCode, 200)
@@ -45,7 +45,7 @@ eachDatabase((_name, open) => {
     })
 
     it('ends an access token alone', async () => {
-      const tokens = await bought()
+      const tokens = await requestTokens()
       const other = (await house.refresh(tokens.refresh_token)).json()
       assert.equal((await revoke({ token: tokens.access_token })).statusCode, 200)
       assert.equal((await revoke({ token: tokens.access_token })).statusCode, 200)
@@ -57,7 +57,7 @@ eachDatabase((_name, open) => {
     })
 
     it('answers 200 for what is unknown, expired or of another client, and leaves that as it is', async () => {
-      const tokens = await bought()
+      const tokens = await requestTokens()
       for (const token of [strangerToken, 'nonsense', tokens.id_token])
         assert.equal((await revoke({ token })).statusCode, 200)
       for (const token of [tokens.refresh_token, tokens.access_token])
@@ -92,7 +92,7 @@ eachDatabase((_name, open) => {
     })
 
     it('lists no id itself, to anybody, uncached', async () => {
-      const tokens = await bought()
+      const tokens = await requestTokens()
       await revoke({ token: tokens.refresh_token })
       const response = await house.visitor().get('/oauth2/revocations')
       assert.equal(response.headers['cache-control'], 'no-store')

@@ -51,7 +51,7 @@ eachDatabase((_name, open) => {
       )
     })
 
-    it('signs an access token that says what TOKEN-3 lists, and no more', async () => {
+    it('signs an access token with the specified claims, and no others', async () => {
       const launch = await house.launch(visitor, { encounterId: 'enc-1' })
       const { code = '' } = readAnswer(await house.authorize(visitor, { launch }))
       const { access_token: token } = (await house.exchange(code)).json()

@@ -223,7 +223,7 @@ eachDatabase((_name, open) => {
       house.time.now += 3_600_000 - 60_000
       const last = (await house.refresh(bound)).json()
       bound = last.refresh_token
-      // No token outlives what it was bought with.
+      // No token outlives its grant.
       assert.deepEqual([last.expires_in, last.refresh_token_expires_in], [60, 60])
       assert.equal(decodeClaims(last.access_token).exp, Math.floor(house.time.now / 1000) + 60)
       house.time.now += 60_000

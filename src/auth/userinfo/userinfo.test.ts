@@ -12,12 +12,12 @@ describe('/oauth2/userinfo', () => {
 
   const ask = (authorization: string | undefined, method: 'GET' | 'POST' = 'GET', url = '/oauth2/userinfo') =>
     house.app.inject({ method, url, headers: authorization === undefined ? {} : { authorization } })
-  async function bought(scope?: string) {
+  async function requestTokens(scope?: string) {
     return (await house.exchange(await house.code(await house.loggedIn(), scope ? { scope } : {}))).json()
   }
 
   it('says the same as the id_token, by GET and by POST', async () => {
-    const tokens = await bought()
+    const tokens = await requestTokens()
     const { sub, fhirUser, name } = decodeClaims(tokens.id_token)
     for (const method of ['GET', 'POST'] as const) {
       const response = await ask(`Bearer ${tokens.access_token}`, method)
@@ -28,17 +28,17 @@ describe('/oauth2/userinfo', () => {
   })
 
   it('says no more than the scope', async () => {
-    const { access_token: token } = await bought('launch openid patient/Patient.rs')
+    const { access_token: token } = await requestTokens('launch openid patient/Patient.rs')
     const body = (await ask(`bearer ${token}`)).json()
     assert.deepEqual(Object.keys(body), ['sub'])
   })
 
   it('refuses a token without openid with 403, and what is no token of ours with 401', async () => {
-    const { access_token: narrow } = await bought('launch fhirUser patient/Patient.rs')
+    const { access_token: narrow } = await requestTokens('launch fhirUser patient/Patient.rs')
     const response = await ask(`Bearer ${narrow}`)
     assert.equal(response.statusCode, 403)
     assert.match(String(response.headers['www-authenticate']), /error="insufficient_scope", scope="openid"/)
-    const tokens = await bought()
+    const tokens = await requestTokens()
     for (const header of [`Bearer ${tokens.id_token}`, `Bearer ${tokens.refresh_token}`, 'Bearer x.y.z']) {
       const refused = await ask(header)
       assert.equal(refused.statusCode, 401)
@@ -53,7 +53,7 @@ describe('/oauth2/userinfo', () => {
 
   it('may be read by pages of the client’s own origin only', async () => {
     await house.addClient({ client_id: 'other' })
-    const { access_token: token } = await bought()
+    const { access_token: token } = await requestTokens()
     for (const [origin, allowed] of [
       ['http://localhost:8081', 'http://localhost:8081'],
       ['https://other.example', undefined],
@@ -72,7 +72,7 @@ describe('/oauth2/userinfo', () => {
     const { access_token: token } = (await house.exchange(await house.code(visitor))).json()
     await visitor.post('/logout', {})
     assert.equal((await ask(`Bearer ${token}`)).statusCode, 401)
-    const { access_token: later } = await bought()
+    const { access_token: later } = await requestTokens()
     house.time.now += 300_000
     assert.equal((await ask(`Bearer ${later}`)).statusCode, 401)
   })

@@ -1,6 +1,6 @@
 import { limits, type Params, parseSearch, type SearchClause } from '../../fhir/index.ts'
-import { checkType, type DecisionContext, deny } from './check-type.ts'
-import type { Decision } from './decision.ts'
+import { checkType, deny } from './check-type.ts'
+import type { Decision, DecisionContext } from './decision.ts'
 
 /**
  * Checks the types that chained parameters search (`subject:Patient.name`, `_has:…`): a caller must not learn through

@@ -2,27 +2,16 @@ import {
   type AccessFilter,
   type Constraint,
   computeAccess,
-  type EnforcementPolicy,
   type FilterSource,
-  type Grant,
-  type GrantedAccess,
   isOfNamedOnly,
   isUnrestricted,
   type Permission,
   parseScopes,
   type ScopeContext,
 } from '../../smart/index.ts'
-import type { Method, Refusal } from '../refusal.ts'
-import type { Decision } from './decision.ts'
+import type { Refusal } from '../refusal.ts'
+import type { Decision, DecisionContext } from './decision.ts'
 import { explainDenial } from './explain-denial.ts'
-
-/** Everything that a decision depends on, except the interaction. */
-export interface DecisionContext {
-  readonly method: Method
-  readonly grant: Grant
-  readonly policy: EnforcementPolicy
-  readonly access: GrantedAccess
-}
 
 /** The resource or the patient's compartment that a request is about. */
 export interface Target {

@@ -1,15 +1,8 @@
 import { isResourceType, type Params, resourceTypes } from '../../fhir/index.ts'
 import { type GrantedAccess, hasCompartment } from '../../smart/index.ts'
 import { isChained } from './check-chains.ts'
-import {
-  checkType,
-  type DecisionContext,
-  deny,
-  describeInsufficientScope,
-  requireAll,
-  type Target,
-} from './check-type.ts'
-import type { Decision } from './decision.ts'
+import { checkType, deny, describeInsufficientScope, requireAll, type Target } from './check-type.ts'
+import type { Decision, DecisionContext } from './decision.ts'
 
 /**
  * Checks a search or history of several types. The grant must cover all types in `_type`. Without `_type` the server

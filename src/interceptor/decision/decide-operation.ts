@@ -1,7 +1,7 @@
 import { findOperation, type Interaction, operations, resourceTypes } from '../../fhir/index.ts'
 import type { Permission } from '../../smart/index.ts'
-import { checkType, type DecisionContext, deny, requireAll } from './check-type.ts'
-import type { Decision } from './decision.ts'
+import { checkType, deny, requireAll } from './check-type.ts'
+import type { Decision, DecisionContext } from './decision.ts'
 
 type Operation = Extract<Interaction, { readonly kind: 'operation' }>
 

@@ -8,10 +8,10 @@ import {
 } from '../../smart/index.ts'
 import type { Method } from '../refusal.ts'
 import { checkChains } from './check-chains.ts'
-import { checkType, type DecisionContext, requireAll } from './check-type.ts'
+import { checkType, requireAll } from './check-type.ts'
 import { checkTypes } from './check-types.ts'
 import { decideOperation } from './decide-operation.ts'
-import type { Decision } from './decision.ts'
+import type { Decision, DecisionContext } from './decision.ts'
 
 type InteractionOf<Kind extends Interaction['kind']> = Extract<Interaction, { kind: Kind }>
 

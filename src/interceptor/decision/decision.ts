@@ -1,5 +1,12 @@
-import type { Access, AccessFilter, ResourceScope } from '../../smart/index.ts'
-import type { Refusal } from '../refusal.ts'
+import type {
+  Access,
+  AccessFilter,
+  EnforcementPolicy,
+  Grant,
+  GrantedAccess,
+  ResourceScope,
+} from '../../smart/index.ts'
+import type { Method, Refusal } from '../refusal.ts'
 
 /** Allowed by a granted scope within its access filter, or refused for a reason that the caller may know. */
 export type Decision =
@@ -13,3 +20,11 @@ export type Decision =
       readonly within: AccessFilter
     }
   | { readonly allowed: false; readonly refusal: Refusal }
+
+/** Everything that a decision depends on, except the interaction. */
+export interface DecisionContext {
+  readonly method: Method
+  readonly grant: Grant
+  readonly policy: EnforcementPolicy
+  readonly access: GrantedAccess
+}

@@ -6,7 +6,7 @@ import {
   type Permission,
   type ResourceScope,
 } from '../../smart/index.ts'
-import type { DecisionContext } from './check-type.ts'
+import type { DecisionContext } from './decision.ts'
 
 /** Explains why the covering scopes do not permit the request, from the token and the request alone. */
 export function explainDenial(

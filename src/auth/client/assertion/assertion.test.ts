@@ -170,7 +170,7 @@ describe('private_key_jwt', () => {
     assert.equal((await ask(rs.proof({ jti: 'shared' }))).statusCode, 200)
   })
 
-  it('buys and renews a clinician’s tokens, and only with the assertion', async () => {
+  it('is exchanged with a code or refresh token, and required for both', async () => {
     await house.addClient({
       client_id: 'keyed',
       auth_method: 'private_key_jwt',
@@ -185,9 +185,9 @@ describe('private_key_jwt', () => {
       scope: 'launch openid offline_access patient/*.rs',
     })
     assert.equal((await house.exchange(code, { client_id: 'keyed', redirect_uri })).statusCode, 401)
-    const bought = await house.exchange(code, { client_id: 'keyed', redirect_uri, ...keyed.proof() })
-    assert.equal(bought.statusCode, 200, bought.body)
-    const { refresh_token: token } = bought.json()
+    const exchanged = await house.exchange(code, { client_id: 'keyed', redirect_uri, ...keyed.proof() })
+    assert.equal(exchanged.statusCode, 200, exchanged.body)
+    const { refresh_token: token } = exchanged.json()
     assert.equal((await house.refresh(token, { client_id: 'keyed' })).statusCode, 401)
     assert.equal((await house.refresh(token, { client_id: 'keyed', ...keyed.proof() })).statusCode, 200)
   })
