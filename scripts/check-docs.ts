@@ -1,14 +1,19 @@
 /**
- * `npm run check:docs`: the generated pages are current, every link has a target, the indexes list every page, every error is described, and every rule of
- * docs/specification.md and every row of docs/internal/smart-conformance.md names an existing test; rules that are cited exist. test/docs.test.ts compares
- * the endpoints with the servers.
+ * `npm run check:docs`: the generated pages are current, every link has a target, the indexes list every page, and every error is
+ * described. Every rule of docs/specification.md and every row of docs/internal/smart-conformance.md names an existing test, every
+ * cited rule exists, and no document outside the repository is cited. test/docs.test.ts compares the endpoints with the servers.
  */
 import { errorFaults } from './checks/errors.ts'
 import { generatedPages } from './checks/generated.ts'
 import { indexFaults, linkFaults } from './checks/links.ts'
 import { pathFaults } from './checks/paths.ts'
 import { conclude, listFiles, readSources } from './checks/sources.ts'
-import { findCitationFaults, findRowFaults, findRuleFaults } from './checks/specification.ts'
+import {
+  findCitationFaults,
+  findOutsideFaults,
+  findRowFaults,
+  findRuleFaults,
+} from './checks/specification.ts'
 
 const files = listFiles()
 const pages = readSources(files.filter(file => file.endsWith('.md')))
@@ -22,6 +27,7 @@ function ofPage(page: string, judge: (text: string) => readonly string[]): reado
 }
 
 conclude('docs', [
+  ...findOutsideFaults(new Map([...sources, ...pages]), files),
   ...linkFaults(pages, new Set(files)),
   ...indexFaults(pages),
   ...pathFaults(pages, files),

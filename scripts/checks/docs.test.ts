@@ -4,7 +4,7 @@ import { documentedRoutes, endpointFaults, sectionOf } from './endpoints.ts'
 import { errorFaults, namesIn } from './errors.ts'
 import { indexFaults, linkFaults } from './links.ts'
 import { pathFaults } from './paths.ts'
-import { findCitationFaults, findRowFaults, findRuleFaults } from './specification.ts'
+import { findCitationFaults, findOutsideFaults, findRowFaults, findRuleFaults } from './specification.ts'
 
 describe('indexFaults', () => {
   const faults = (index: string, decisions: string) =>
@@ -149,6 +149,34 @@ describe('findCitationFaults', () => {
     assert.deepEqual(findCitationFaults('- **EXAMPLE-1** x\n', texts), [
       'src/a.ts: cites EXAMPLE-2, which is not a rule',
     ])
+  })
+})
+
+describe('findOutsideFaults', () => {
+  const faults = (file: string, text: string) =>
+    findOutsideFaults(new Map([[file, text]]), ['docs/limits.md'])
+
+  it('accepts pages of the repository, standards and plain words', () => {
+    for (const text of [
+      '// See docs/limits.md.',
+      '// RFC 6749, 4.1',
+      '// An issue of the contract',
+      "read('gone.md')",
+    ])
+      assert.deepEqual(faults('src/a.ts', text), [], text)
+    assert.deepEqual(faults('docs/a.md', '[limits](limits.md)'), [])
+  })
+
+  it('refuses numbers of other documents, in titles too, and pages that do not exist', () => {
+    const number = 5.3
+    for (const text of [
+      `// (contract ${number})`,
+      `it('keeps issue ${number}')`,
+      '// see gone.md 3',
+      ' * (docs/gone.md)',
+    ])
+      assert.equal(faults('src/a.ts', text).length, 1, text)
+    assert.equal(faults('docs/a.md', 'As gone.md says').length, 1)
   })
 })
 

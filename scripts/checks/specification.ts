@@ -9,6 +9,11 @@ interface Rule {
 const RULE = /^- \*\*([A-Z]+-\d+)\*\*/
 /** A test: `` `src/smart/scope.test.ts` “part of its title” ``. The title may be omitted. */
 const TEST = /`([^`]+(?:\.test|-suite)\.ts)`(?:\s*“([^”]+)”)?/g
+/** A document by a number that only people outside the repository can look up. */
+const OUTSIDE = /\b(?:contract|issue|checklist) (?:[A-Z]{1,2}-?)?\d[\d.]*/gi
+/** A page by its name, in a comment or in prose; links have a check of their own. */
+const PAGE = /(?<![\w/.-])[\w./-]*\w\.md\b/g
+const PROSE = /^\s*(?:\/?\*|\/\/)/
 
 /** Rules without a test, with a test that does not exist, or with the number of another rule. */
 export function findRuleFaults(page: string, text: string, sources: Sources): readonly string[] {
@@ -38,6 +43,22 @@ export function findCitationFaults(specification: string, texts: Sources): reado
       .filter(number => !numbers.has(number))
       .map(number => `${file}: cites ${number}, which is not a rule`),
   )
+}
+
+/** Citations of documents that are not part of the repository. */
+export function findOutsideFaults(texts: Sources, files: readonly string[]): readonly string[] {
+  const names = new Set(files.map(file => file.slice(file.lastIndexOf('/') + 1)))
+  const isUnknown = (page: string) => !names.has(page.slice(page.lastIndexOf('/') + 1))
+  return [...texts].flatMap(([file, text]) => {
+    const prose = file.endsWith('.md')
+      ? text
+      : text
+          .split('\n')
+          .filter(line => PROSE.test(line))
+          .join('\n')
+    const cited = [...(text.match(OUTSIDE) ?? []), ...(prose.match(PAGE) ?? []).filter(isUnknown)]
+    return cited.map(words => `${file}: cites ${words}, which is not part of the repository`)
+  })
 }
 
 function readRules(text: string): readonly Rule[] {
