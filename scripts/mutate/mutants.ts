@@ -24,7 +24,7 @@ const SWAPS: readonly (readonly [RegExp, (was: string) => readonly string[]])[] 
   [/\.some\(/g, () => ['.every(']],
   [/\.every\(/g, () => ['.some(']],
   [/(?<=[([{,:?=\s>])'[^'\s]*'/g, () => ["'\\0'"]],
-  // Neither the ends of a range of permissions (`0-9`), nor of SQL a constant column or limit.
+  // Neither the ends of a range of characters (`0-9`), nor of SQL a constant column or limit.
   [/(?<![\w.'#$-]|SELECT |LIMIT )\d[\d_]*(?![\w'-])/g, was => [String(Number(was.replaceAll('_', '')) + 1)]],
 ]
 

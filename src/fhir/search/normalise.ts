@@ -1,6 +1,6 @@
 import { SEARCHED_CHARACTERS } from '../limits.ts'
 
-/** Letters that Unicode does not take apart into a base permission and an accent. */
+/** Letters that Unicode does not take apart into a base letter and an accent. */
 const folded: Readonly<Record<string, string>> = {
   ß: 'ss',
   æ: 'ae',
