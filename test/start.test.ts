@@ -226,7 +226,7 @@ describe('sallyport start', () => {
     other.close()
   })
 
-  it('names a data folder that cannot be used', async () => {
+  it('names an unusable data folder', async () => {
     const here = await place()
     writeFileSync(join(here.folder, 'data'), 'not a folder')
     await fails(here, /^Cannot use data folder .*data \(SMART_DATA_DIR\): it is not a folder\n$/)

@@ -86,7 +86,7 @@ eachDatabase((_name, open, create) => {
       await initialize({ settings: testSettings, store, sealer: seal })
       await assert.rejects(
         initialize({ settings: testSettings, store, sealer: createSealer('another secret') }),
-        /^Error: Cannot open sealed signing_key\.private_jwk_sealed: it was changed, moved, or sealed with another SMART_SECRET$/,
+        /^Error: Cannot decrypt signing_key\.private_jwk_sealed: it was changed, moved, or encrypted with another SMART_SECRET$/,
       )
     })
 

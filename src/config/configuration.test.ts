@@ -10,7 +10,6 @@ import { settingRows } from './table.ts'
 const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-/** A text that a setting can be set to: its default, or the first of some that its type reads. */
 function textFor(row: SettingRow<unknown>): string {
   const texts = [
     row.initial ?? '',
@@ -110,14 +109,14 @@ describe('readSettings', () => {
     })
   })
 
-  it('has a default that is a value for every setting that always has one', () => {
+  it('has a valid default for every setting that always has one', () => {
     for (const [, row] of settingRows) {
       if (row.initial !== undefined) assert.notEqual(row.type.parse(row.initial), undefined, row.name)
       else assert.ok(row.otherwise, row.name)
     }
   })
 
-  it('reads every setting from the variable that follows from its name, as from the documented one', () => {
+  it('reads every setting from the variable derived from its name, as from the documented one', () => {
     for (const [key, row] of settingRows) {
       const derived = row.name.toUpperCase().replace(/[^A-Z0-9]/g, '_')
       const { warnings, sources } = readConfiguration({ [derived]: textFor(row) }, folder)
@@ -132,11 +131,11 @@ describe('readSettings', () => {
     assert.equal(new Set(variables).size, variables.length)
   })
 
-  it('stops where the two variables of a setting differ, and names both without their values', () => {
+  it('stops if the two variables of a setting differ, and names both without their values', () => {
     const env = { SMART_SECRET: 'a secret of the one', SMART_SERVER_SECRET: 'a secret of the other' }
     assert.throws(() => read(env), {
       message:
-        'Cannot use SMART_SECRET and SMART_SERVER_SECRET: both are smart.server.secret, and they differ',
+        'Cannot use SMART_SECRET and SMART_SERVER_SECRET: both set smart.server.secret, to different values',
     })
     assert.throws(
       () => read({ SMART_FHIR_TRUSTED_ISSUERS_FILE: 'a', SMART_TRUSTED_ISSUERS_FILE: 'b' }),
@@ -146,7 +145,7 @@ describe('readSettings', () => {
     assert.throws(() => read({ SMART_SERVER_AUTH_PORT: 'x' }), /Cannot use SMART_SERVER_AUTH_PORT: expected/)
   })
 
-  it('takes ports, issuers and launch data from what is set', () => {
+  it('derives ports, issuers and launch data from other settings', () => {
     const settings = read({
       SMART_ISSUER_URL: 'http://localhost:9100/',
       SMART_FHIR_BASE_URL: 'http://127.0.0.1:8180/r4/',
@@ -160,7 +159,7 @@ describe('readSettings', () => {
     assert.equal(settings.onLoopback, true)
   })
 
-  it('listens on the usual ports when the addresses name none', () => {
+  it('listens on the default ports if the URLs have none', () => {
     const settings = read({
       SMART_ISSUER_URL: 'https://auth.ehr.example',
       SMART_FHIR_BASE_URL: 'https://fhir.ehr.example/fhir',
@@ -184,18 +183,18 @@ describe('readSettings', () => {
     assert.equal(settings.fhir.policyFile, '/etc/policy.yaml')
   })
 
-  it('counts an empty variable as not set', () => {
+  it('treats an empty variable as unset', () => {
     assert.equal(read({ SMART_ACCESS_TOKEN_TTL_SECONDS: '', SMART_CONFIG: '' }).accessTokenTtlSeconds, 300)
   })
 
-  it('ends an unused login after 30 minutes off loopback, unless told otherwise', () => {
+  it('ends an idle login after 30 minutes off loopback by default', () => {
     const off = { SMART_BIND: '0.0.0.0' }
     assert.equal(read(off).loginIdleSeconds, 1800)
     assert.equal(read({ ...off, SMART_LOGIN_IDLE_SECONDS: '0' }).loginIdleSeconds, 0)
     assert.equal(read({ SMART_LOGIN_IDLE_SECONDS: '600' }).loginIdleSeconds, 600)
   })
 
-  it('makes a random password for the test clinician off loopback', () => {
+  it('generates a random password for the test clinician off loopback', () => {
     const passwords = [1, 2].map(() => read({ SMART_BIND: '0.0.0.0' }).seedClinicianPassword)
     assert.match(passwords[0] ?? '', /^[\w-]{16}$/)
     assert.notEqual(passwords[0], passwords[1])
@@ -265,7 +264,7 @@ describe('readSettings', () => {
     }
   })
 
-  it('keeps the query of a launch address', () => {
+  it('keeps the query of a launch URL', () => {
     const launch = 'https://app.example/launch?tenant=7'
     assert.equal(read({ SMART_CLIENT_LAUNCH_URL: launch }).smartClientLaunchUrl, launch)
   })
@@ -284,7 +283,7 @@ describe('readSettings', () => {
 })
 
 describe('readConfiguration', () => {
-  it('warns once of each unknown SMART_ variable', () => {
+  it('warns once about each unknown SMART_ variable', () => {
     const env = { SMART_ISSUER: 'x', SMART_TEAPOT: 'y', SMARTER: 'z', PATH: '/bin' }
     assert.deepEqual(readConfiguration(env, folder).warnings, [
       'Unknown variable SMART_ISSUER is ignored: did you mean SMART_ISSUER_URL?',
@@ -292,7 +291,7 @@ describe('readConfiguration', () => {
     ])
   })
 
-  it('tells where each value comes from', () => {
+  it('reports the source of each value', () => {
     const cwd = mkdtempSync(join(folder, 'cwd-'))
     writeFileSync(join(cwd, 'sallyport.yaml'), 'smart.server.auth-port: 9001')
     const { sources } = readConfiguration({ SMART_FHIR_PORT: '8001' }, cwd)

@@ -1,31 +1,29 @@
 import { deriveSettings } from './derive.ts'
-import { findNearest } from './find-nearest.ts'
 import { findVariables, type SettingRow } from './setting-row.ts'
 import type { Settings, Source } from './settings.ts'
 import { readEach, SettingsError } from './settings-error.ts'
-import { type FileTexts, readSettingsFile } from './settings-file.ts'
+import { type FileTexts, findNearest, readSettingsFile } from './settings-file.ts'
 import { findStartProblems, findStartWarnings } from './start-problems.ts'
 import { type SettingKey, type SettingValues, settingRows } from './table.ts'
 
-/** The variables of the environment. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** The settings, and what is to be said about them. */
 export interface Configuration {
   readonly settings: Settings
   readonly sources: ReadonlyMap<SettingKey, Source>
-  /** One line each, for standard error. */
   readonly warnings: readonly string[]
-  /** Why servers must not start with these settings. A command that only opens the database does not mind. */
+  /** Reasons not to start servers with these settings. Commands that only open the database ignore them. */
   readonly problems: readonly string[]
-  /** What whoever starts servers should know, one line each. */
   readonly startWarnings: readonly string[]
 }
 
-// Read here and not in the table: it says where the table's file is.
+// Read here and not in the table, because it names the file that the table is read from.
 const FILE_VARIABLE = 'SMART_CONFIG'
 
-/** Reads environment and file; the environment wins. Throws `SettingsError` with every unknown name or bad value. */
+/**
+ * Environment variables take precedence over the file. Throws `SettingsError` with every unknown name and invalid
+ * value.
+ */
 export function readConfiguration(env: Environment, cwd: string): Configuration {
   const file = readSettingsFile(env[FILE_VARIABLE] || undefined, cwd)
   const read = readEach(settingRows, ([key, row]) => [key, readSetting(key, row, env, file)] as const)
@@ -41,7 +39,6 @@ export function readConfiguration(env: Environment, cwd: string): Configuration 
   }
 }
 
-/** The settings alone. */
 export function readSettings(env: Environment, cwd: string): Settings {
   return readConfiguration(env, cwd).settings
 }
@@ -59,13 +56,13 @@ function readSetting(key: SettingKey, row: SettingRow<unknown>, env: Environment
 
 function readVariable(row: SettingRow<unknown>, env: Environment) {
   const [given, other] = findVariables(row).flatMap(variable => {
-    // An empty variable is how a compose file or a shell says that it is not set.
+    // A compose file or a shell leaves a variable empty to unset it.
     const text = env[variable] || undefined
     return text === undefined ? [] : [{ variable, text }]
   })
   if (given && other && given.text !== other.text)
     throw new SettingsError(
-      `Cannot use ${given.variable} and ${other.variable}: both are ${row.name}, and they differ`,
+      `Cannot use ${given.variable} and ${other.variable}: both set ${row.name}, to different values`,
     )
   return given
 }
@@ -73,7 +70,7 @@ function readVariable(row: SettingRow<unknown>, env: Environment) {
 function parsed(row: SettingRow<unknown>, text: string, name: string): unknown {
   const value = row.type.parse(text)
   if (value !== undefined) return value
-  // The text of a database address has a password in it, too.
+  // A database URL may contain a password.
   const got =
     row.secret || row.name === 'smart.server.database-url'
       ? ''
@@ -81,7 +78,7 @@ function parsed(row: SettingRow<unknown>, text: string, name: string): unknown {
   throw new SettingsError(`Cannot use ${name}: expected ${row.type.expected}${got}`)
 }
 
-// An address with a login in it is refused, and must not be printed for it.
+// A URL that contains a login is refused, and the message must not repeat it.
 function withoutLogin(text: string): string {
   return text.replace(/\/\/[^/\s]*@/g, '//********@')
 }

@@ -3,11 +3,10 @@ import { resolve } from 'node:path'
 import { parseDatabaseUrl } from '../store/index.ts'
 import { isLoopbackHost, isLoopbackUrl } from './loopback.ts'
 import { readSecret } from './secret-file.ts'
-import type { Settings } from './settings.ts'
+import type { Settings, UpstreamSettings } from './settings.ts'
 import type { SettingValues } from './table.ts'
-import type { UpstreamSettings } from './upstream-settings.ts'
 
-/** Fills in the defaults that depend on other settings, and makes every path absolute. */
+/** Fills in defaults that depend on other settings, and makes every path absolute. */
 export function deriveSettings(values: SettingValues, cwd: string): Settings {
   const { issuerUrl, fhirBaseUrl, appUrl } = values
   const addressesOnLoopback = [issuerUrl, fhirBaseUrl, appUrl].every(isLoopbackUrl)
@@ -118,7 +117,6 @@ function seedPassword(onLoopback: boolean): string {
   return onLoopback ? 'sallyport' : randomBytes(12).toString('base64url')
 }
 
-/** The port that is written in an address; `https://ehr.example` has none. */
 function portOf(url: string): number | undefined {
   const { port } = new URL(url)
   return port === '' ? undefined : Number(port)

@@ -14,7 +14,7 @@ describe('effectiveSettings', () => {
     assert.equal(new Set([...all.values()].map(setting => setting.env)).size, settingRows.length)
   })
 
-  it('shows values as one would write them, and none as undefined', () => {
+  it('shows values as written in the file, and unset values as undefined', () => {
     const all = effective({ SMART_SEARCH_LETTER: 's' })
     assert.equal(all.get('smart.server.bind')?.value, '127.0.0.1,::1')
     assert.equal(all.get('smart.server.auth-port')?.value, '9000')
@@ -27,7 +27,7 @@ describe('effectiveSettings', () => {
     })
   })
 
-  it('shows a value for each setting that is changed: no row reads the setting of another', () => {
+  it('shows the changed value of each setting, so no row reads another setting', () => {
     const before = effective({})
     const samples: Record<string, string> = {
       SMART_ISSUER_URL: 'http://localhost:1',

@@ -2,18 +2,15 @@ import type { Configuration } from './configuration.ts'
 import type { Source } from './settings.ts'
 import { settingRows } from './table.ts'
 
-/** A setting as the `settings` command prints it: secrets masked. */
 export interface EffectiveSetting {
   readonly name: string
   readonly env: string
-  /** Undefined: there is none. */
   readonly value: string | undefined
   readonly source: Source
 }
 
 const MASK = '********'
 
-/** Every setting with its effective value. */
 export function listEffectiveSettings({ settings, sources }: Configuration): readonly EffectiveSetting[] {
   return settingRows.map(([key, row]) => {
     const value = row.of(settings)
@@ -34,7 +31,7 @@ function withoutPassword(text: string): string {
   if (!text.startsWith('postgres')) return text
   const url = new URL(text)
   if (url.password !== '') url.password = MASK
-  // A password may also be a parameter of the address.
+  // A password may also be a query parameter of the URL.
   if (url.searchParams.has('password')) url.searchParams.set('password', MASK)
   return url.href
 }

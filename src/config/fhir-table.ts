@@ -1,7 +1,6 @@
 import { defineFixed, open } from './setting-row.ts'
 import * as types from './setting-types.ts'
 
-/** The settings of the FHIR server, embedded or gateway. */
 export const fhirTable = {
   fhirSamplePatients: defineFixed({
     name: 'smart.fhir.sample-patients',
@@ -62,5 +61,167 @@ export const fhirTable = {
     about:
       'YAML or JSON file with other issuers whose access tokens are accepted ([gateway](gateway.md#another-identity-provider)).',
     of: settings => settings.fhir.trustedIssuersFile,
+  }),
+}
+
+export const upstreamTable = {
+  fhirUpstreamUrl: open({
+    name: 'smart.fhir.upstream-url',
+    env: 'SMART_FHIR_UPSTREAM_URL',
+    type: types.baseAddress,
+    otherwise: 'none: the embedded FHIR server',
+    about: 'FHIR base URL of the upstream. If it is set, the FHIR server is the [gateway](gateway.md).',
+    of: settings => settings.fhir.upstreamUrl,
+  }),
+  fhirUpstreamAliases: open({
+    name: 'smart.fhir.upstream-aliases',
+    env: 'SMART_FHIR_UPSTREAM_ALIASES',
+    type: types.baseAddresses,
+    otherwise: 'none',
+    about: 'Other base URLs that the upstream uses in links and references.',
+    of: settings => settings.fhir.upstream.aliases,
+  }),
+  fhirUpstreamNarrowing: defineFixed({
+    name: 'smart.fhir.upstream-narrowing',
+    env: 'SMART_FHIR_UPSTREAM_NARROWING',
+    type: types.oneOf('auto', 'compartment', 'parameter'),
+    initial: 'auto',
+    about:
+      'How the gateway limits a search to a patient: by compartment path, by search parameter, or as the CapabilityStatement suggests.',
+    of: settings => settings.fhir.upstream.narrowing,
+  }),
+  fhirUpstreamOperations: open({
+    name: 'smart.fhir.upstream-operations',
+    env: 'SMART_FHIR_UPSTREAM_OPERATIONS',
+    type: types.fhirOperations,
+    otherwise: 'none',
+    about:
+      'Upstream operations that callers with access to all data may call, for example `$meta` or `Patient/$match`. With `POST` the caller also needs permission to write all data, unless the name ends in `:read` ([gateway](gateway.md#operations)).',
+    of: settings => settings.fhir.upstream.operations,
+  }),
+  fhirUpstreamSearchParameters: open({
+    name: 'smart.fhir.upstream-search-parameters',
+    env: 'SMART_FHIR_UPSTREAM_SEARCH_PARAMETERS',
+    type: types.searchParameters,
+    otherwise: 'none',
+    about:
+      'Search parameters of your site that limited callers may use, for example `mrn` or `Patient.mrn`. List only parameters that depend on nothing but the resource itself ([gateway](gateway.md#search-parameters-that-only-the-upstream-can-evaluate)).',
+    of: settings => settings.fhir.upstream.searchParameters,
+  }),
+  fhirUpstreamTimeoutSeconds: defineFixed({
+    name: 'smart.fhir.upstream-timeout-seconds',
+    env: 'SMART_FHIR_UPSTREAM_TIMEOUT_SECONDS',
+    type: types.wholeNumber(1, 300),
+    initial: '10',
+    about: 'How long the gateway waits for the upstream before it answers 504.',
+    of: settings => settings.fhir.upstream.timeoutSeconds,
+  }),
+  fhirUpstreamResponseLimit: defineFixed({
+    name: 'smart.fhir.upstream-response-limit-mb',
+    env: 'SMART_FHIR_UPSTREAM_RESPONSE_LIMIT_MB',
+    type: types.wholeNumber(1, 1024),
+    initial: '16',
+    about:
+      'Largest upstream response that the gateway checks, in megabytes. The gateway asks for a larger page again with fewer resources; a larger resource gets 502.',
+    of: settings => settings.fhir.upstream.responseLimitMegabytes,
+  }),
+  fhirUpstreamConnections: defineFixed({
+    name: 'smart.fhir.upstream-connections',
+    env: 'SMART_FHIR_UPSTREAM_CONNECTIONS',
+    type: types.wholeNumber(1, 10_000),
+    initial: '64',
+    about: 'Maximum number of connections to the upstream.',
+    of: settings => settings.fhir.upstream.connections,
+  }),
+  fhirUpstreamAuth: defineFixed({
+    name: 'smart.fhir.upstream-auth',
+    env: 'SMART_FHIR_UPSTREAM_AUTH',
+    type: types.oneOf('none', 'bearer', 'basic', 'client-credentials'),
+    initial: 'none',
+    about: "How the gateway authenticates to the upstream. It never sends an app's token.",
+    of: settings => settings.fhir.upstream.auth,
+  }),
+  fhirUpstreamToken: open({
+    name: 'smart.fhir.upstream-token',
+    env: 'SMART_FHIR_UPSTREAM_TOKEN',
+    type: types.headerText,
+    otherwise: 'none',
+    about: 'Token for `upstream-auth` `bearer`.',
+    secret: true,
+    of: settings => settings.fhir.upstream.token,
+  }),
+  fhirUpstreamUsername: open({
+    name: 'smart.fhir.upstream-username',
+    env: 'SMART_FHIR_UPSTREAM_USERNAME',
+    type: types.headerText,
+    otherwise: 'none',
+    about: 'Username for `upstream-auth` `basic`.',
+    of: settings => settings.fhir.upstream.username,
+  }),
+  fhirUpstreamPassword: open({
+    name: 'smart.fhir.upstream-password',
+    env: 'SMART_FHIR_UPSTREAM_PASSWORD',
+    type: types.headerText,
+    otherwise: 'none',
+    about: 'Password for `upstream-auth` `basic`.',
+    secret: true,
+    of: settings => settings.fhir.upstream.password,
+  }),
+  fhirUpstreamTokenUrl: open({
+    name: 'smart.fhir.upstream-token-url',
+    env: 'SMART_FHIR_UPSTREAM_TOKEN_URL',
+    type: types.pageAddress,
+    otherwise: 'none',
+    about: 'Token endpoint for `upstream-auth` `client-credentials`.',
+    of: settings => settings.fhir.upstream.tokenUrl,
+  }),
+  fhirUpstreamClientId: open({
+    name: 'smart.fhir.upstream-client-id',
+    env: 'SMART_FHIR_UPSTREAM_CLIENT_ID',
+    type: types.clientId,
+    otherwise: 'none',
+    about: 'Client id for `upstream-auth` `client-credentials`.',
+    of: settings => settings.fhir.upstream.clientId,
+  }),
+  fhirUpstreamClientSecret: open({
+    name: 'smart.fhir.upstream-client-secret',
+    env: 'SMART_FHIR_UPSTREAM_CLIENT_SECRET',
+    type: types.headerText,
+    otherwise: 'none',
+    about: 'Client secret for `upstream-auth` `client-credentials`.',
+    secret: true,
+    of: settings => settings.fhir.upstream.clientSecret,
+  }),
+  fhirUpstreamScope: open({
+    name: 'smart.fhir.upstream-scope',
+    env: 'SMART_FHIR_UPSTREAM_SCOPE',
+    type: types.headerText,
+    otherwise: 'none',
+    about: 'Scope for `upstream-auth` `client-credentials`.',
+    of: settings => settings.fhir.upstream.scope,
+  }),
+  fhirUpstreamTlsCert: open({
+    name: 'smart.fhir.upstream-tls-cert',
+    env: 'SMART_FHIR_UPSTREAM_TLS_CERT',
+    type: types.path,
+    otherwise: 'none',
+    about: 'PEM file with the client certificate of the gateway (mTLS).',
+    of: settings => settings.fhir.upstream.tlsCert,
+  }),
+  fhirUpstreamTlsKey: open({
+    name: 'smart.fhir.upstream-tls-key',
+    env: 'SMART_FHIR_UPSTREAM_TLS_KEY',
+    type: types.path,
+    otherwise: 'none',
+    about: 'PEM file with the private key of `upstream-tls-cert`.',
+    of: settings => settings.fhir.upstream.tlsKey,
+  }),
+  fhirUpstreamTlsCa: open({
+    name: 'smart.fhir.upstream-tls-ca',
+    env: 'SMART_FHIR_UPSTREAM_TLS_CA',
+    type: types.path,
+    otherwise: "Node's list",
+    about: 'PEM file with the certificate authorities that the gateway trusts for the upstream.',
+    of: settings => settings.fhir.upstream.tlsCa,
   }),
 }

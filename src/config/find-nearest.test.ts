@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findNearest } from './find-nearest.ts'
+import { findNearest } from './settings-file.ts'
 
 describe('nearest', () => {
   const names = ['SMART_BIND', 'SMART_SECRET', 'SMART_ISSUER_URL']
 
-  it('finds the name that was meant', () => {
+  it('finds the intended name', () => {
     assert.equal(findNearest('SMART_BNID', names), 'SMART_BIND')
     assert.equal(findNearest('smart_secret', names), 'SMART_SECRET')
   })
 
-  it('guesses nothing far-fetched', () => {
+  it('suggests nothing for a distant name', () => {
     assert.equal(findNearest('SMART_TEAPOT_COLOUR', names), undefined)
     assert.equal(findNearest('x', []), undefined)
   })

@@ -4,8 +4,7 @@
  */
 export { type Configuration, readConfiguration, readSettings } from './configuration.ts'
 export { type EffectiveSetting, listEffectiveSettings } from './effective.ts'
-export { createHostCheck } from './host-check.ts'
-export { isLoopbackHost } from './loopback.ts'
+export { createHostCheck, isLoopbackHost } from './loopback.ts'
 export { settingsReference } from './reference.ts'
 export { ensureSecret } from './secret-file.ts'
 export type { LogLevel, Settings } from './settings.ts'

@@ -26,7 +26,7 @@ describe('isLoopbackHost', () => {
     '127.0.0.1.example',
     'mylocalhost',
     '::2',
-    // 7.241.0.1 and 0.0.0.127: groups are written without their zeros.
+    // 7.241.0.1 and 0.0.0.127: groups omit leading zeros.
     '::ffff:7f1:1',
     '::ffff:7f',
     '',
@@ -36,7 +36,7 @@ describe('isLoopbackHost', () => {
 })
 
 describe('isLoopbackUrl', () => {
-  it('looks at the host alone, however it is written', () => {
+  it('checks only the host, in any notation', () => {
     assert.equal(isLoopbackUrl('http://0x7f.1:8080/fhir'), true)
     assert.equal(isLoopbackUrl('https://[::1]/x'), true)
     assert.equal(isLoopbackUrl('https://ehr.example/localhost'), false)

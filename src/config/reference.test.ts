@@ -15,7 +15,7 @@ describe('settingsReference', () => {
     }
   })
 
-  it('is what docs/settings.md says', () => {
+  it('matches docs/settings.md', () => {
     assert.equal(
       readFileSync(new URL('../../docs/settings.md', import.meta.url), 'utf8'),
       settingsReference(),

@@ -1,7 +1,6 @@
 import type { SettingRow } from './setting-row.ts'
 import { settingGroups } from './table.ts'
 
-/** `docs/settings.md`: all settings, by server, as a Markdown page. */
 export function settingsReference(): string {
   const sections = Object.entries(settingGroups).map(
     ([title, rows]) => `## ${title}

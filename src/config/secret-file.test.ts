@@ -11,7 +11,7 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 const settingsIn = (name: string, more = {}) => readSettings({ SMART_DATA_DIR: name, ...more }, folder)
 
 describe('ensureSecret', () => {
-  it('makes a secret of 32 random bytes once, readable to this user only', () => {
+  it('creates a secret of 32 random bytes once, readable by this user only', () => {
     const made = ensureSecret(settingsIn('fresh'))
     assert.equal(Buffer.from(made, 'base64url').length, 32)
     assert.equal(ensureSecret(settingsIn('fresh')), made)
@@ -21,18 +21,18 @@ describe('ensureSecret', () => {
     assert.equal(statSync(join(folder, 'fresh')).mode & 0o777, 0o700)
   })
 
-  it('gives the one that is there to a start that comes second', () => {
+  it('returns the existing secret to a second start', () => {
     const [first, second] = [settingsIn('race'), settingsIn('race')]
     assert.equal(ensureSecret(first), ensureSecret(second))
   })
 
-  it('prefers the setting, and then makes no file', () => {
+  it('prefers the setting and then creates no file', () => {
     const SMART_SECRET = 'a secret from the environment'
     assert.equal(ensureSecret(settingsIn('given', { SMART_SECRET })), SMART_SECRET)
     assert.throws(() => statSync(join(folder, 'given')), /ENOENT/)
   })
 
-  it('makes none off loopback, and does not take the one in the folder', () => {
+  it('creates none off loopback and ignores the one in the folder', () => {
     ensureSecret(settingsIn('moved'))
     assert.throws(
       () => ensureSecret(settingsIn('moved', { SMART_BIND: '0.0.0.0' })),
@@ -40,7 +40,7 @@ describe('ensureSecret', () => {
     )
   })
 
-  it('names a data folder that cannot be used', () => {
+  it('names an unusable data folder', () => {
     writeFileSync(join(folder, 'a-file'), '')
     assert.throws(
       () => ensureSecret(settingsIn('a-file')),

@@ -7,7 +7,6 @@ import { SettingsError } from './settings-error.ts'
 
 const FILE_NAME = 'secret'
 
-/** The secret that an earlier start made in the data folder. */
 export function readSecret(dataDir: string): string | undefined {
   try {
     return readFileSync(join(dataDir, FILE_NAME), 'utf8').trim() || undefined
@@ -17,7 +16,7 @@ export function readSecret(dataDir: string): string | undefined {
   }
 }
 
-/** The secret of the settings. On loopback the first start creates it, readable by this user only (SETTING-8). */
+/** On loopback the first start creates the secret, readable by this user only (SETTING-8). */
 export function ensureSecret({ secret, dataDir, onLoopback }: Settings): string {
   if (secret !== undefined) return secret
   if (!onLoopback) throw new SettingsError('Cannot start: SMART_SECRET must be set off loopback')
@@ -29,7 +28,8 @@ export function ensureSecret({ secret, dataDir, onLoopback }: Settings): string 
   return readSecret(dataDir) ?? missing(dataDir)
 }
 
-// Written beside and linked into place, so that of several first starts one wins and none reads half a secret.
+// Written to a temporary file and linked into place: if several first starts run at once, one wins and none reads a
+// partial secret.
 function makeSecret(dataDir: string): void {
   makeFolder(dataDir)
   const made = join(dataDir, `${FILE_NAME}.${process.pid}.${randomBytes(4).toString('hex')}`)

@@ -3,16 +3,14 @@ import { findScopeListFault, MOST_SCOPES, parseScope, type ScopeContext } from '
 import { parseDatabaseUrl } from '../store/index.ts'
 import type { LogLevel } from './settings.ts'
 
-/** A kind of value: what it looks like, in words that follow "expected", and its reading. */
+/** `expected` completes the sentence "expected …". */
 export interface SettingType<T> {
   readonly expected: string
-  /** The value that a text means, or undefined when it means none. */
   parse(text: string): T | undefined
-  /** What a list in the file is joined with. Without it a list is no value of this type. */
+  /** Joins a list from the file. Without a separator, a list is not a valid value. */
   readonly separator?: string
 }
 
-/** An address of a server that has all of its host for itself. */
 export const origin: SettingType<string> = {
   expected: 'an http or https URL without path, query and fragment',
   parse: text => {
@@ -21,19 +19,17 @@ export const origin: SettingType<string> = {
   },
 }
 
-/** An address under which more is found. Kept without a slash at its end. */
 export const baseAddress: SettingType<string> = {
   expected: 'an http or https URL without query and fragment',
   parse: text => plainUrl(text)?.href.replace(/\/+$/, ''),
 }
 
-/** An address to send a browser to; it may have a query, which is kept. */
 export const pageAddress: SettingType<string> = {
   expected: 'an http or https URL without fragment',
   parse: text => (httpUrl(text)?.hash === '' && !text.includes('#') ? text : undefined),
 }
 
-/** The same for an app, whose hash router may want a fragment (`/#/launch`). */
+/** The fragment is for hash routers (`/#/launch`). */
 export const launchAddress: SettingType<string> = {
   expected: 'an http or https URL',
   parse: text => (httpUrl(text) === undefined || !/^[\x21-\x7e]*$/.test(text) ? undefined : text),
@@ -81,7 +77,6 @@ export function oneOf<const Choice extends string>(...choices: readonly Choice[]
 
 export const logLevel: SettingType<LogLevel> = oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent')
 
-/** Names or IP addresses of hosts, without port. */
 export const hosts: SettingType<readonly string[]> = {
   ...listOf({
     parse: text =>
@@ -90,7 +85,7 @@ export const hosts: SettingType<readonly string[]> = {
   expected: 'names or IP addresses of hosts, separated by commas',
 }
 
-/** `smart.server.bind`. Names other than `localhost` would have to be resolved, and might change. */
+/** `smart.server.bind`. Host names other than `localhost` would need to be resolved, and could change. */
 export const bindAddresses: SettingType<readonly string[]> = {
   ...listOf({ parse: text => (isIP(text) > 0 || text === 'localhost' ? text : undefined) }),
   expected: 'IP addresses, separated by commas',
@@ -113,7 +108,7 @@ function isNetwork(text: string): boolean {
   const [address = '', bits, ...more] = text.split('/')
   const version = isIP(address)
   if (version === 0 || more.length > 0) return false
-  // Everybody (`/0`) is no proxy.
+  // A proxy network of all addresses (`/0`) is refused.
   return bits === undefined || wholeNumber(1, version === 4 ? 32 : 128).parse(bits) !== undefined
 }
 
@@ -156,7 +151,6 @@ export const path: SettingType<string> = {
   parse: text => (text.includes('\0') ? undefined : text),
 }
 
-/** Search parameters of a site: `mrn`, `Patient.mrn`. */
 export const searchParameters: SettingType<readonly string[]> = {
   ...listOf({
     parse: text => (/^(?:[A-Z][A-Za-z]+\.)?[a-z][A-Za-z0-9-]*$/.test(text) ? text : undefined),
@@ -164,7 +158,6 @@ export const searchParameters: SettingType<readonly string[]> = {
   expected: 'search parameters such as mrn or Patient.mrn, separated by commas',
 }
 
-/** Operations of FHIR: `$meta`, `Patient/$match`, `ValueSet/$expand:read`. */
 export const fhirOperations: SettingType<readonly string[]> = {
   ...listOf({
     parse: text => (/^(?:[A-Z][A-Za-z]+\/)?\$[a-z][a-z0-9-]*(?::read)?$/.test(text) ? text : undefined),
@@ -172,7 +165,6 @@ export const fhirOperations: SettingType<readonly string[]> = {
   expected: 'operations such as $meta, Patient/$match or Patient/$match:read, separated by commas',
 }
 
-/** What goes into a header or a form as it is. */
 export const headerText: SettingType<string> = {
   expected: 'printable characters',
   parse: text => (/^[\x20-\x7e]{1,8192}$/.test(text) ? text : undefined),
@@ -183,7 +175,7 @@ export const secretText: SettingType<string> = {
   parse: text => (text.length >= 16 ? text : undefined),
 }
 
-/** BCrypt reads no further than 72 bytes; what comes after would not count. */
+/** bcrypt ignores bytes after the 72nd. */
 export const password: SettingType<string> = {
   expected: 'a password of at most 72 bytes',
   parse: text => (Buffer.byteLength(text) <= 72 && !text.includes('\0') ? text : undefined),

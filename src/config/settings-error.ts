@@ -1,4 +1,4 @@
-/** Settings that are missing, unknown or invalid: one line for each, with its name (START-7). */
+/** Missing, unknown or invalid settings: one line for each, with its name (START-7). */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError'
   readonly problems: readonly string[]
@@ -9,7 +9,7 @@ export class SettingsError extends Error {
   }
 }
 
-/** Reads them all, so that whoever has several to put right hears of all at once. */
+/** Collects all errors, so that the administrator sees them at once. */
 export function readEach<Given, Read>(given: readonly Given[], read: (one: Given) => Read): readonly Read[] {
   const problems: string[] = []
   const values: Read[] = []

@@ -8,7 +8,6 @@ import { readSettings } from './configuration.ts'
 const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-/** A folder of its own with this settings file. */
 function withFile(text: string): string {
   const cwd = mkdtempSync(join(folder, 'cwd-'))
   writeFileSync(join(cwd, 'sallyport.yaml'), text)
@@ -16,7 +15,7 @@ function withFile(text: string): string {
 }
 
 describe('the settings file', () => {
-  it('is read under dotted names, or in levels, and the environment wins', () => {
+  it('is read with dotted or nested names, and the environment takes precedence', () => {
     const cwd = withFile(`
 smart.server.access-token-ttl-seconds: 120
 smart.server.secret: 0123456789012345678901234567890123
@@ -34,14 +33,14 @@ smart:
     assert.deepEqual(settings.bind, ['127.0.0.1', '127.0.0.2'])
   })
 
-  it('may say defaultNeedPatientBanner', () => {
+  it('accepts defaultNeedPatientBanner', () => {
     assert.equal(
       readSettings({}, withFile('defaultNeedPatientBanner: false')).defaultNeedPatientBanner,
       false,
     )
   })
 
-  it('is the one that SMART_CONFIG names', () => {
+  it('is the file that SMART_CONFIG names', () => {
     const cwd = withFile('smart.server.access-token-ttl-seconds: 1')
     writeFileSync(join(cwd, 'other.yaml'), 'smart.server.access-token-ttl-seconds: 2')
     assert.equal(readSettings({ SMART_CONFIG: 'other.yaml' }, cwd).accessTokenTtlSeconds, 2)
@@ -51,7 +50,7 @@ smart:
     )
   })
 
-  it('may be empty, or have only comments', () => {
+  it('may be empty or contain only comments', () => {
     for (const text of ['', '# nothing\n', '{}'])
       assert.equal(readSettings({}, withFile(text)).authPort, 9000)
   })

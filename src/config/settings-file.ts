@@ -1,12 +1,40 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parse } from 'yaml'
-import { findNearest } from './find-nearest.ts'
 import type { SettingType } from './setting-types.ts'
 import { readEach, SettingsError } from './settings-error.ts'
 import { type SettingKey, settingRows, settingsTable } from './table.ts'
 
-/** What the file says, by setting, as text. */
+export function findNearest(name: string, names: readonly string[]): string | undefined {
+  const written = name.toLowerCase()
+  const begun = names.find(candidate => written.length > 8 && candidate.toLowerCase().startsWith(written))
+  if (begun !== undefined) return begun
+  const ranked = names
+    .map(candidate => ({ candidate, distance: distance(written, candidate.toLowerCase()) }))
+    .sort((a, b) => a.distance - b.distance)[0]
+  return ranked !== undefined && ranked.distance <= Math.max(2, name.length / 5)
+    ? ranked.candidate
+    : undefined
+}
+
+/** Levenshtein distance. */
+function distance(a: string, b: string): number {
+  let above = Array.from({ length: b.length + 1 }, (_, j) => j)
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const changed = at(above, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      row.push(Math.min(changed, at(above, j) + 1, at(row, j - 1) + 1))
+    }
+    above = row
+  }
+  return at(above, b.length)
+}
+
+function at(row: readonly number[], index: number): number {
+  return row[index] ?? Number.POSITIVE_INFINITY
+}
+
 export type FileTexts = ReadonlyMap<SettingKey, string>
 
 const USUAL_NAME = 'sallyport.yaml'
@@ -25,7 +53,7 @@ export function readSettingsFile(named: string | undefined, cwd: string): FileTe
   return texts
 }
 
-// The failsafe schema keeps every value as it is written: a secret of digits does not become a number.
+// The failsafe schema keeps every value as written: a secret of digits does not become a number.
 function parseFile(path: string, shownAs: string): unknown {
   try {
     return parse(readFileSync(path, 'utf8'), { schema: 'failsafe' })
@@ -35,7 +63,7 @@ function parseFile(path: string, shownAs: string): unknown {
   }
 }
 
-/** Names with their values: `smart.server.bind` may also be written as three levels. */
+/** `smart.server.bind` may also be written as three levels. */
 function* leaves(value: unknown, prefix = ''): Generator<readonly [name: string, value: unknown]> {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
     for (const [key, inner] of Object.entries(value))

@@ -1,5 +1,4 @@
 import type { ScopeContext } from '../smart/index.ts'
-import type { UpstreamSettings } from './upstream-settings.ts'
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
@@ -19,34 +18,29 @@ export interface Settings {
     readonly statementTimeoutSeconds: number
   }
   readonly dataDir: string
-  /** Encrypts what must be kept but never be readable in the database. Undefined until it is made: `ensureSecret`. */
+  /** Encrypts secrets in the database. Undefined until `ensureSecret` creates it. */
   readonly secret: string | undefined
   readonly seedClinicianPassword: string
   readonly authPort: number
   readonly fhirPort: number
   readonly appPort: number
   readonly bind: readonly string[]
-  /** Further host names that requests to a server on loopback may name. */
   readonly allowedHosts: readonly string[]
   readonly trustProxy: string | undefined
   readonly tlsCert: string | undefined
   readonly tlsKey: string | undefined
   readonly allowHttp: boolean
-  /** How long a server that is stopped serves on and says so. */
+  /** How long a stopping server keeps serving. */
   readonly drainDelaySeconds: number
   readonly loginFailureLimit: number
   readonly loginFailureWindowSeconds: number
   readonly loginFailureLimitPerAddress: number
   /** 0: a login lasts until its maximum. */
   readonly loginIdleSeconds: number
-  /** Shows `/metrics` to other hosts as well. */
   readonly openMetrics: boolean
   readonly logLevel: LogLevel
-  /** Hosts that may have private addresses and whose key sets are fetched all the same. */
   readonly privateJwksHosts: readonly string[]
-  /** Whether anybody may register a client. */
   readonly openRegistration: boolean
-  /** With it a client may be registered even so. */
   readonly registrationToken: string | undefined
   /** 0: never by age. */
   readonly keyMaxAgeDays: number
@@ -54,7 +48,7 @@ export interface Settings {
     readonly kept: boolean
     readonly failure: 'refuse' | 'allow'
     readonly days: number
-    /** Undefined: on loopback every clinician, else nobody. */
+    /** Undefined: every clinician on loopback, otherwise none. */
     readonly activityClinicians: readonly string[] | undefined
   }
   readonly app: {
@@ -77,9 +71,30 @@ export interface Settings {
     readonly policyFile: string | undefined
     readonly samplePatients: number
   }
-  /** All three addresses and every bind address are loopback. */
+  /** All three URLs and every bind address are loopback. */
   readonly onLoopback: boolean
 }
 
-/** Where a value comes from. */
 export type Source = 'environment' | 'file' | 'default'
+
+/** Used if `upstreamUrl` is set. */
+export interface UpstreamSettings {
+  readonly aliases: readonly string[]
+  readonly narrowing: 'auto' | 'compartment' | 'parameter'
+  readonly operations: readonly string[]
+  readonly searchParameters: readonly string[]
+  readonly timeoutSeconds: number
+  readonly responseLimitMegabytes: number
+  readonly connections: number
+  readonly auth: 'none' | 'bearer' | 'basic' | 'client-credentials'
+  readonly token: string | undefined
+  readonly username: string | undefined
+  readonly password: string | undefined
+  readonly tokenUrl: string | undefined
+  readonly clientId: string | undefined
+  readonly clientSecret: string | undefined
+  readonly scope: string | undefined
+  readonly tlsCert: string | undefined
+  readonly tlsKey: string | undefined
+  readonly tlsCa: string | undefined
+}

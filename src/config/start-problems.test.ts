@@ -5,7 +5,7 @@ import { type Environment, readConfiguration } from './configuration.ts'
 const folder = '/nowhere'
 const problems = (env: Environment) => readConfiguration(env, folder).problems
 
-describe('what stops or warns a start', () => {
+describe('start problems and warnings', () => {
   const deployed = {
     SMART_ISSUER_URL: 'https://auth.ehr.example',
     SMART_FHIR_BASE_URL: 'https://fhir.ehr.example/fhir',
@@ -14,26 +14,26 @@ describe('what stops or warns a start', () => {
     SMART_SECRET: 'thirty-two characters of a secret',
   }
 
-  it('has no objection to the defaults, nor to a whole deployment', () => {
+  it('accepts the defaults and a complete deployment', () => {
     assert.deepEqual(problems({}), [])
     assert.deepEqual(problems(deployed), [])
   })
 
   for (const missing of Object.keys(deployed)) {
-    it(`objects off loopback when ${missing} is missing`, () => {
+    it(`refuses to start off loopback without ${missing}`, () => {
       const found = problems({ ...deployed, [missing]: undefined })
       assert.ok(found.includes(`${missing} must be set off loopback`), found.join('\n'))
     })
   }
 
-  it('is off loopback as soon as one bind address is', () => {
+  it('is off loopback if one bind address is', () => {
     assert.equal(
       problems({ SMART_BIND: '127.0.0.1,192.0.2.1' })[0],
       'SMART_ISSUER_URL must be set off loopback',
     )
   })
 
-  it('objects to http off loopback unless it is allowed', () => {
+  it('refuses http off loopback unless it is allowed', () => {
     const unsafe = { ...deployed, SMART_APP_URL: 'http://app.ehr.example' }
     assert.deepEqual(problems(unsafe), [
       'SMART_APP_URL must be https off loopback, or set SMART_ALLOW_HTTP=true',
@@ -41,23 +41,23 @@ describe('what stops or warns a start', () => {
     assert.deepEqual(problems({ ...unsafe, SMART_ALLOW_HTTP: 'true' }), [])
   })
 
-  it('warns whoever starts plain http behind https addresses without naming a proxy', () => {
+  it('warns about plain http behind https URLs without a configured proxy', () => {
     const warnings = (env: Readonly<Record<string, string>>) =>
       readConfiguration({ ...deployed, ...env }, folder).startWarnings
-    assert.match(warnings({}).join(), /^Speaking plain http on 0\.0\.0\.0: set SMART_TLS_CERT/)
+    assert.match(warnings({}).join(), /^Serving plain http on 0\.0\.0\.0: set SMART_TLS_CERT/)
     assert.deepEqual(warnings({ SMART_TRUST_PROXY: 'loopback' }), [])
     assert.deepEqual(warnings({ SMART_TLS_CERT: 'c', SMART_TLS_KEY: 'k' }), [])
     assert.deepEqual(readConfiguration({}, folder).startWarnings, [])
   })
 
-  it('objects to an upstream over the network in clear, not to one on this machine', () => {
+  it('refuses an unencrypted upstream on the network, but not on loopback', () => {
     const upstream = (url: string) => problems({ ...deployed, SMART_FHIR_UPSTREAM_URL: url })
     assert.equal(upstream('http://hapi.ehr.example/fhir').length, 1)
     assert.deepEqual(upstream('http://localhost:8090/fhir'), [])
     assert.deepEqual(upstream('https://hapi.ehr.example/fhir'), [])
   })
 
-  it('objects to a secret or a token over the network in clear', () => {
+  it('refuses to send a secret or a token unencrypted over the network', () => {
     const client = {
       SMART_FHIR_UPSTREAM_URL: 'https://hapi.ehr.example/fhir',
       SMART_FHIR_UPSTREAM_AUTH: 'client-credentials',
@@ -78,7 +78,7 @@ describe('what stops or warns a start', () => {
     assert.deepEqual(issuers('https://a.example/r4,http://localhost:8080/fhir'), [])
   })
 
-  it('wants certificate and key together, and https addresses with them', () => {
+  it('requires certificate and key together, and https URLs with them', () => {
     assert.deepEqual(problems({ ...deployed, SMART_TLS_CERT: 'c' }), ['SMART_TLS_CERT needs SMART_TLS_KEY'])
     assert.deepEqual(problems({ ...deployed, SMART_TLS_KEY: 'k' }), ['SMART_TLS_KEY needs SMART_TLS_CERT'])
     assert.deepEqual(problems({ ...deployed, SMART_TLS_CERT: 'c', SMART_TLS_KEY: 'k' }), [])

@@ -1,7 +1,34 @@
 import { isLoopbackUrl } from './loopback.ts'
-import type { Settings, Source } from './settings.ts'
+import type { Settings, Source, UpstreamSettings } from './settings.ts'
 import { type SettingKey, settingsTable } from './table.ts'
-import { findUpstreamProblems } from './upstream-settings.ts'
+
+const NEEDED = {
+  none: [],
+  bearer: [['token', 'SMART_FHIR_UPSTREAM_TOKEN']],
+  basic: [
+    ['username', 'SMART_FHIR_UPSTREAM_USERNAME'],
+    ['password', 'SMART_FHIR_UPSTREAM_PASSWORD'],
+  ],
+  'client-credentials': [
+    ['tokenUrl', 'SMART_FHIR_UPSTREAM_TOKEN_URL'],
+    ['clientId', 'SMART_FHIR_UPSTREAM_CLIENT_ID'],
+    ['clientSecret', 'SMART_FHIR_UPSTREAM_CLIENT_SECRET'],
+  ],
+} as const satisfies Record<UpstreamSettings['auth'], readonly (readonly [keyof UpstreamSettings, string])[]>
+
+function findUpstreamProblems(upstream: UpstreamSettings): readonly string[] {
+  const missing = NEEDED[upstream.auth].filter(([key]) => upstream[key] === undefined)
+  const { tlsCert, tlsKey } = upstream
+  return [
+    ...missing.map(([, variable]) => `SMART_FHIR_UPSTREAM_AUTH=${upstream.auth} needs ${variable}`),
+    ...(tlsCert !== undefined && tlsKey === undefined
+      ? ['SMART_FHIR_UPSTREAM_TLS_CERT needs SMART_FHIR_UPSTREAM_TLS_KEY']
+      : []),
+    ...(tlsKey !== undefined && tlsCert === undefined
+      ? ['SMART_FHIR_UPSTREAM_TLS_KEY needs SMART_FHIR_UPSTREAM_TLS_CERT']
+      : []),
+  ]
+}
 
 const ADDRESSES = ['issuerUrl', 'fhirBaseUrl', 'appUrl', 'smartClientLaunchUrl'] as const
 
@@ -17,7 +44,7 @@ export function findStartProblems(
   ]
 }
 
-/** https addresses promise TLS. Who speaks it is known only when it is us, or a proxy that is named. */
+/** https URLs require TLS. It is certain only if this process or a configured proxy terminates it. */
 export function findStartWarnings({
   onLoopback,
   tlsCert,
@@ -27,7 +54,7 @@ export function findStartWarnings({
 }: Settings): readonly string[] {
   if (onLoopback || allowHttp || tlsCert !== undefined || trustProxy !== undefined) return []
   return [
-    `Speaking plain http on ${bind.join(', ')}: set SMART_TLS_CERT and SMART_TLS_KEY, or name the proxy that speaks https in SMART_TRUST_PROXY`,
+    `Serving plain http on ${bind.join(', ')}: set SMART_TLS_CERT and SMART_TLS_KEY, or set SMART_TRUST_PROXY to the proxy that terminates https`,
   ]
 }
 
@@ -58,7 +85,7 @@ function offLoopbackProblems(
   ]
 }
 
-/** Where tokens, secrets and records would be sent over the network in clear, besides our own addresses. */
+/** Other URLs to which tokens, secrets or records would be sent unencrypted. */
 function clearAddresses({ fhir, app, fhirBaseUrl }: Settings): readonly string[] {
   const isClear = (url: string) => url.startsWith('http:') && !isLoopbackUrl(url)
   const { upstreamUrl, upstream } = fhir

@@ -1,13 +1,9 @@
-import { appTable } from './app-table.ts'
-import { authTable } from './auth-table.ts'
-import { fhirTable } from './fhir-table.ts'
-import { networkTable } from './network-table.ts'
-import { serverTable } from './server-table.ts'
+import { appTable, authTable } from './auth-table.ts'
+import { fhirTable, upstreamTable } from './fhir-table.ts'
+import { networkTable, serverTable } from './server-table.ts'
 import { defineFixed, open, type SettingRow, type ValueOf } from './setting-row.ts'
 import * as types from './setting-types.ts'
-import { upstreamTable } from './upstream-table.ts'
 
-/** The settings of the database, which all servers share. */
 const databaseTable = {
   databaseUrl: open({
     name: 'smart.server.database-url',
@@ -44,7 +40,6 @@ const databaseTable = {
   }),
 }
 
-/** The settings of the audit trail. */
 const auditTable = {
   audit: defineFixed({
     name: 'smart.server.audit',
@@ -73,7 +68,6 @@ const auditTable = {
   }),
 }
 
-/** Every setting: its name in the file, its variable, its kind of value and its default. */
 export const settingsTable = {
   ...serverTable,
   ...networkTable,
@@ -85,7 +79,6 @@ export const settingsTable = {
   ...appTable,
 }
 
-/** The settings by the server that they are for. */
 export const settingGroups: Readonly<Record<string, Readonly<Record<string, SettingRow<unknown>>>>> = {
   'All servers': serverTable,
   'All servers: network and TLS': networkTable,
@@ -100,8 +93,7 @@ export const settingGroups: Readonly<Record<string, Readonly<Record<string, Sett
 type Table = typeof settingsTable
 export type SettingKey = keyof Table
 
-/** What was given or is the default, before defaults that depend on other settings. */
+/** Values before defaults that depend on other settings. */
 export type SettingValues = { readonly [Key in SettingKey]: ValueOf<Table[Key]> }
 
-/** The table as a list, in its order. */
 export const settingRows = Object.entries(settingsTable) as readonly [SettingKey, SettingRow<unknown>][]

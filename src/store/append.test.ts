@@ -14,7 +14,7 @@ const row = (at: number, patient_id: string | null = null) => ({
 
 eachDatabase((name, open, create) => {
   describe('Store.append', () => {
-    it('adds all rows of a call, and another store reads them at once', async () => {
+    it('adds all rows of a call, visible to another store at once', async () => {
       const url = await create()
       const store = await openStore(url)
       await store.append('audit_event', [row(1, 'ada'), row(2)])
@@ -40,7 +40,7 @@ eachDatabase((name, open, create) => {
       assert.deepEqual(rows, [{ at: 5 }])
     })
 
-    it('takes thousands of rows, beside transactions and other calls', async () => {
+    it('accepts thousands of rows, in parallel with transactions and other calls', async () => {
       const store = await open()
       const many = Array.from({ length: 4000 }, (_, at) => row(at))
       await Promise.all([

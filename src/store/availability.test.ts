@@ -7,11 +7,10 @@ import { watchAvailability } from './availability.ts'
 import { checkSchema } from './check-schema.ts'
 import { describeUnavailable, isDatabaseUnavailable, openStore } from './index.ts'
 
-/** An error as a driver makes it. */
 const failure = (code: object) => Object.assign(new Error('refused'), code)
 
 describe('isDatabaseUnavailable', () => {
-  it('knows what may pass by SQLSTATE, by the code of SQLite and by that of the network', () => {
+  it('recognizes outages by SQLSTATE, SQLite code and network code', () => {
     for (const code of ['08006', '53300', '57P03', '58030', '25006', '40001', '40P01', 'ECONNREFUSED'])
       assert.ok(isDatabaseUnavailable(failure({ code })), code)
     for (const errcode of [5, 8, 10, 13, 8 + 256, 10 + 3 * 256])
@@ -21,7 +20,7 @@ describe('isDatabaseUnavailable', () => {
       assert.ok(!isDatabaseUnavailable(other))
   })
 
-  it('says what is wrong without naming a host or a file', () => {
+  it('describes the outage without a host or file name', () => {
     assert.equal(describeUnavailable(failure({ code: '25006' })), 'it is read-only')
     assert.equal(describeUnavailable(new Error('x', { cause: failure({ errcode: 13 }) })), 'its disk is full')
     assert.equal(
@@ -46,7 +45,7 @@ describe('watchAvailability', () => {
   }
   const full = failure({ errcode: 13 })
 
-  it('tries a write at most every two seconds, however often it is asked', async () => {
+  it('tries a write at most every two seconds', async () => {
     const { state, probe } = watch()
     await Promise.all([probe(), probe()])
     state.now = 1999
@@ -57,7 +56,7 @@ describe('watchAvailability', () => {
     assert.equal(state.writes, 2)
   })
 
-  it('fails every use at once while the last write failed, and lets them in when one succeeds', async () => {
+  it('fails every use at once while the last write failed, until a write succeeds', async () => {
     const { state, enter, report } = watch()
     await enter()
     assert.equal(state.writes, 0)
@@ -73,13 +72,13 @@ describe('watchAvailability', () => {
     assert.equal(state.writes, 2)
   })
 
-  it('tries a write while the database is in use, where it may stop answering without an error', async () => {
+  it('tries writes while the database is in use if it may stop responding without an error', async () => {
     const { state, enter } = watch(true)
     await enter()
     assert.equal(state.writes, 1)
   })
 
-  it('takes neither a conflict nor a refused value for an outage', async () => {
+  it('does not treat a conflict or a refused value as an outage', async () => {
     const { state, enter, report } = watch()
     report(failure({ code: '23505' }))
     report(failure({ code: '40001' }))
@@ -90,7 +89,7 @@ describe('watchAvailability', () => {
 
 eachDatabase((name, open, create) => {
   describe('Store.ping', () => {
-    it('rejects while the audit trail cannot be written, and then every use of the store fails at once', async () => {
+    it('rejects while the audit trail does not accept writes, and then every use of the store fails at once', async () => {
       let now = 0
       const store = await openStore(await create(), { clock: () => now })
       await store.ping()
@@ -104,8 +103,8 @@ eachDatabase((name, open, create) => {
     })
   })
 
-  describe('Store.ping, where requests do not depend on the audit trail', () => {
-    it('does not call the database unavailable while only the trail cannot be written', async () => {
+  describe('Store.ping, if requests do not depend on the audit trail', () => {
+    it('resolves while only the audit trail does not accept writes', async () => {
       const store = await openStore(await create(), { auditRequired: false })
       await refuseRecords(store, { probe: true })
       await store.ping()
@@ -115,17 +114,17 @@ eachDatabase((name, open, create) => {
   })
 
   describe('openStore', () => {
-    it('stops at a schema that is not that of this version, with one line that says what to do', async () => {
+    it('rejects a schema of another version with one line that says what to do', async () => {
       const url = await create()
       const store = await openStore(url)
       await sql`alter table audit_event rename column patients to patient_list`.execute(store.db)
       await store.close()
       const line =
-        /^Cannot open database \S+: its schema is not .*audit_event\.patients is missing\); restore/
+        /^Cannot open database \S+: its schema does not match .*audit_event\.patients is missing\); restore/
       await assert.rejects(openStore(url), { message: line })
     })
 
-    it('takes a further column that needs no value', async () => {
+    it('accepts an additional column that needs no value', async () => {
       const url = await create()
       const store = await openStore(url)
       await sql`alter table clinician add column note text`.execute(store.db)
@@ -133,18 +132,18 @@ eachDatabase((name, open, create) => {
       await (await openStore(url)).close()
     })
 
-    it('stops at a column that needs a value which nobody gives', async () => {
+    it('rejects an additional column that needs a value', async () => {
       const store = await open()
       await sql`drop table app_key`.execute(store.db)
       await sql`create table app_key (generation integer primary key, public_jwk text, private_jwk_sealed text,
                 created_at bigint, badge text not null)`.execute(store.db)
-      await assert.rejects(checkSchema(store), /app_key\.badge is not known/)
+      await assert.rejects(checkSchema(store), /app_key\.badge is unknown/)
     })
   })
 
   if (name === 'PostgreSQL')
     describe('a standby', () => {
-      it('is known by the error of a write', async () => {
+      it('is detected by the error of a write', async () => {
         const { db } = await open()
         const written = db.transaction().execute(async trx => {
           await sql`set transaction read only`.execute(trx)
@@ -156,7 +155,7 @@ eachDatabase((name, open, create) => {
         })
       })
 
-      it('stops the start, which says so', async () => {
+      it('stops the start with a message', async () => {
         const standby = new URL(await create())
         const options = standby.searchParams.get('options') ?? ''
         standby.searchParams.set('options', `${options} -c default_transaction_read_only=on`)

@@ -1,28 +1,51 @@
+import { randomUUID } from 'node:crypto'
 import { DatabaseUnavailable, isConflict, isDatabaseUnavailable } from './unavailable.ts'
 
-/** A write is tried at most this often. */
+/**
+ * A transaction that tests whether the database accepts writes, and leaves no rows. If requests depend on the audit
+ * trail, it tests the trail: adding a record needs the same privilege, space and primary as real records; the
+ * commit needs the disk.
+ */
+export function listProbeStatements(auditRequired: boolean): readonly string[] {
+  const id = randomUUID()
+  if (!auditRequired)
+    return [
+      `insert into revocation (id, revoked_at, expires_at) values ('${id}', 0, 0)`,
+      `delete from revocation where id = '${id}'`,
+    ]
+  return [
+    'savepoint probe',
+    "insert into audit_event (at, server, kind, allowed, status) values (0, 'auth', 'probe', false, 0)",
+    'rollback to savepoint probe',
+    `insert into audit_intent (id, at, record) values ('${id}', 0, '')`,
+    `delete from audit_intent where id = '${id}'`,
+  ]
+}
+
+/** The interval between write attempts. */
 const PROBE_EVERY_MS = 2000
 
-/** Whether the database can be written, as far as a write has shown. */
 export interface Availability {
-  /** From now on the database is watched: its tables are there. */
   begin(): void
-  /** Rejects when a write that was tried within the last two seconds failed; tries one where none was. */
+  /** Rejects if a write attempt within the last two seconds failed; tries one if there was none. */
   probe(): Promise<void>
   /**
-   * To be awaited before the database is used. Rejects at once while the last write failed, so that no request waits
-   * for a database that is known to be unavailable.
+   * Await this before using the database. Rejects at once while the last write failed, so that no request waits for
+   * an unavailable database.
    */
   enter(): Promise<void>
-  /** Tells of an error of a query, so that a write is tried before others fail in the same way. */
+  /** Reports an error of a query, so that a write is tried before other queries fail in the same way. */
   report(error: unknown): void
 }
 
-export interface AvailabilityOptions {
-  /** Writes something and takes it back. Rejects within a bounded time. */
+interface AvailabilityOptions {
+  /** Rejects within a bounded time. */
   readonly tryWrite: () => Promise<void>
   readonly clock?: () => number
-  /** Tries a write now and then while the database is in use: for one that may stop answering without an error. */
+  /**
+   * Tries writes at intervals while the database is in use: for a database that may stop responding without an
+   * error.
+   */
   readonly whileInUse?: boolean
 }
 
@@ -38,7 +61,7 @@ export function watchAvailability(options: AvailabilityOptions): Availability {
         failure = undefined
       },
       cause => {
-        // A conflict with another writer says nothing about the next write.
+        // A conflict with another writer does not predict the next write.
         failure = isConflict(cause) ? failure : { cause }
         throw cause
       },

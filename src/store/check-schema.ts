@@ -1,11 +1,190 @@
 import { type RawBuilder, sql } from 'kysely'
-import { SHAPE } from './shape.ts'
+import type { Schema } from './schema.ts'
 import type { Store } from './store.ts'
+
+type Shape = {
+  readonly [Table in keyof Schema]: {
+    readonly [Column in keyof Schema[Table]]: null extends Schema[Table][Column] ? 'nullable' : 'required'
+  }
+}
+
+/**
+ * The expected tables and columns: the compiler checks it against `Schema`, and each start checks the database
+ * against it.
+ */
+const SHAPE: Shape = {
+  clinician: {
+    id: 'required',
+    username: 'required',
+    password_hash: 'required',
+    display_name: 'required',
+    fhir_user_id: 'required',
+    disabled: 'required',
+  },
+  client: {
+    client_id: 'required',
+    name: 'required',
+    description: 'nullable',
+    logo_url: 'nullable',
+    auth_method: 'required',
+    secret_hash: 'nullable',
+    jwks: 'nullable',
+    jwks_url: 'nullable',
+    redirect_uris: 'required',
+    post_logout_redirect_uris: 'required',
+    launch_url: 'nullable',
+    scope: 'required',
+    first_party: 'required',
+    approved: 'required',
+    pkce_required: 'required',
+    iss_parameter: 'required',
+    created_at: 'required',
+  },
+  client_origin: { client_id: 'required', origin: 'required' },
+  signing_key: {
+    kid: 'required',
+    generation: 'required',
+    public_jwk: 'required',
+    private_jwk_sealed: 'required',
+    created_at: 'required',
+    signs_from: 'required',
+    retired_at: 'nullable',
+  },
+  login: {
+    id_hash: 'required',
+    clinician_id: 'required',
+    created_at: 'required',
+    seen_at: 'nullable',
+    expires_at: 'required',
+  },
+  login_failure: { username_address_hash: 'required', at: 'required' },
+  launch_token: {
+    token_hash: 'required',
+    patient_id: 'required',
+    encounter_id: 'nullable',
+    need_patient_banner: 'required',
+    client_id: 'required',
+    clinician_username: 'required',
+    fhir_base_url: 'required',
+    launch_id: 'required',
+    context: 'nullable',
+    created_at: 'required',
+    expires_at: 'required',
+    used_at: 'nullable',
+  },
+  authorization_request: {
+    id_hash: 'required',
+    request: 'required',
+    network_hash: 'nullable',
+    created_at: 'required',
+    expires_at: 'required',
+  },
+  grant: {
+    id: 'required',
+    client_id: 'required',
+    clinician_id: 'required',
+    login_id_hash: 'nullable',
+    scope: 'required',
+    patient_id: 'nullable',
+    encounter_id: 'nullable',
+    need_patient_banner: 'nullable',
+    context: 'nullable',
+    auth_time: 'required',
+    created_at: 'required',
+    last_used_at: 'required',
+    revoked_at: 'nullable',
+  },
+  authorization_code: {
+    code_hash: 'required',
+    grant_id: 'required',
+    redirect_uri: 'required',
+    code_challenge: 'required',
+    nonce: 'nullable',
+    expires_at: 'required',
+    used_at: 'nullable',
+  },
+  refresh_token: {
+    token_hash: 'required',
+    grant_id: 'required',
+    created_at: 'required',
+    expires_at: 'required',
+    used_at: 'nullable',
+    request_hash: 'nullable',
+    successor_hash: 'nullable',
+    successor_sealed: 'nullable',
+  },
+  revocation: { id: 'required', revoked_at: 'required', expires_at: 'required' },
+  used_assertion: { client_id: 'required', jti_hash: 'required', expires_at: 'required' },
+  app_key: {
+    generation: 'required',
+    public_jwk: 'required',
+    private_jwk_sealed: 'required',
+    created_at: 'required',
+  },
+  app_launch: {
+    state_hash: 'required',
+    browser_hash: 'required',
+    issuer: 'required',
+    fhir_base_url: 'required',
+    nonce: 'required',
+    code_verifier_sealed: 'required',
+    created_at: 'required',
+    expires_at: 'required',
+    network_hash: 'nullable',
+  },
+  app_session: {
+    id_hash: 'required',
+    session_id: 'required',
+    fhir_base_url: 'required',
+    issuer: 'required',
+    subject: 'nullable',
+    fhir_user: 'nullable',
+    name: 'nullable',
+    patient_id: 'required',
+    encounter_id: 'nullable',
+    need_patient_banner: 'required',
+    scope: 'required',
+    tokens_sealed: 'required',
+    token_version: 'required',
+    renew_at: 'required',
+    renewing_until: 'nullable',
+    created_at: 'required',
+    max_expires_at: 'required',
+    idle_expires_at: 'required',
+    renewable_until: 'nullable',
+    launch_id: 'nullable',
+  },
+  audit_event: {
+    id: 'required',
+    at: 'required',
+    server: 'required',
+    kind: 'required',
+    interaction: 'nullable',
+    allowed: 'required',
+    status: 'required',
+    method: 'nullable',
+    request: 'nullable',
+    resource_type: 'nullable',
+    resource_id: 'nullable',
+    patient_id: 'nullable',
+    patients: 'nullable',
+    client_id: 'nullable',
+    subject: 'nullable',
+    fhir_user: 'nullable',
+    decided_by: 'nullable',
+    reason: 'nullable',
+    launch_id: 'nullable',
+    request_id: 'nullable',
+    address: 'nullable',
+    repeats: 'nullable',
+    delivery_id: 'nullable',
+  },
+  audit_intent: { id: 'required', at: 'required', record: 'required' },
+}
 
 interface Column {
   readonly table: string
   readonly name: string
-  /** Whether a row cannot be added without a value for it. */
   readonly needed: boolean
 }
 
@@ -18,8 +197,8 @@ const COLUMNS: Readonly<Record<Store['dialect'], RawBuilder<Column>>> = {
 }
 
 /**
- * Throws when the tables are not those that the code expects, for example because a migration was changed after it had
- * been applied. Further tables, and further columns that need no value, do no harm.
+ * Throws if the tables differ from those that the code expects, for example because a migration was changed after
+ * it had been applied. Additional tables, and additional columns that need no value, are allowed.
  */
 export async function checkSchema({ db, dialect }: Pick<Store, 'db' | 'dialect'>): Promise<void> {
   const { rows } = await COLUMNS[dialect].execute(db)
@@ -31,12 +210,12 @@ export async function checkSchema({ db, dialect }: Pick<Store, 'db' | 'dialect'>
       if (needed && kind === 'nullable') throw differs(`column ${table}.${name} must not be null`)
     }
     const further = rows.find(({ table: of, name, needed }) => of === table && needed && !(name in shape))
-    if (further) throw differs(`column ${table}.${further.name} is not known`)
+    if (further) throw differs(`column ${table}.${further.name} is unknown`)
   }
 }
 
 function differs(how: string): Error {
   return new Error(
-    `its schema is not that of this version (${how}); restore a backup that this version made, or start with a new database`,
+    `its schema does not match this version (${how}); restore a backup of this version, or start with a new database`,
   )
 }

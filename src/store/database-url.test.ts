@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { parseDatabaseUrl } from './index.ts'
 
 describe('parseDatabaseUrl', () => {
-  it('takes a path after sqlite:', () => {
+  it('accepts a path after sqlite:', () => {
     assert.deepEqual(parseDatabaseUrl('sqlite:./data/sallyport.db'), {
       dialect: 'sqlite',
       path: './data/sallyport.db',
@@ -14,7 +14,7 @@ describe('parseDatabaseUrl', () => {
     })
   })
 
-  it('takes postgres:// and postgresql://, and shows neither user nor password', () => {
+  it('accepts postgres:// and postgresql://, and shows neither user nor password', () => {
     for (const scheme of ['postgres', 'postgresql']) {
       const url = `${scheme}://someone:hush@db.example:5433/sallyport?sslmode=verify-full`
       assert.deepEqual(parseDatabaseUrl(url), {
@@ -25,7 +25,7 @@ describe('parseDatabaseUrl', () => {
     }
   })
 
-  it('takes nothing else', () => {
+  it('accepts nothing else', () => {
     for (const text of [
       '',
       'sqlite:',

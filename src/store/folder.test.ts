@@ -3,20 +3,20 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
-import { makeFolder } from './folder.ts'
+import { makeFolder } from './database-url.ts'
 
 describe('makeFolder', () => {
   const root = mkdtempSync(join(tmpdir(), 'sallyport-folder-'))
   after(() => rmSync(root, { recursive: true }))
 
-  it('makes what is missing, for this user only, and leaves what is there', () => {
+  it('creates missing folders for this user only and keeps existing ones', () => {
     const folder = join(root, 'a/b/c')
     makeFolder(folder)
     makeFolder(folder)
     assert.equal(statSync(folder).mode & 0o777, 0o700)
   })
 
-  it('throws where the system lets no folder be made', { skip: process.platform !== 'linux' }, () => {
+  it('throws if the system refuses to create a folder', { skip: process.platform !== 'linux' }, () => {
     assert.throws(() => makeFolder('/proc/sallyport/data'), { code: 'ENOENT' })
   })
 })

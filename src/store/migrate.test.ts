@@ -12,7 +12,7 @@ import { migrate } from './run-migrations.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
 
-/** The SHA-256 of every migration that was released. A new migration adds a line; no line ever changes. */
+/** The SHA-256 of every released migration. A new migration adds a line; no line ever changes. */
 const RELEASED: Readonly<Record<string, string>> = {
   '0001-tables.ts': 'af576f0b4eaea9bdebde151ddfa18dafa2ffe3b9780292ba22ce9f0f1bf1faaf',
   '0002-client-approval.ts': '1f5d68f4d00765a798d2cf01889a8ddafd7ca727d526c0a8204a6434d3420fc5',
@@ -27,7 +27,7 @@ const RELEASED: Readonly<Record<string, string>> = {
 }
 
 describe('released migrations', () => {
-  it('never change: a database that was migrated before would have another schema', () => {
+  it('never change, because databases migrated earlier would have another schema', () => {
     const files = readdirSync(FOLDER).filter(name => /^\d{4}-/.test(name))
     const hashes = files.map(name => [name, hashOf(readFileSync(new URL(name, FOLDER)))])
     assert.deepEqual(Object.fromEntries(hashes), RELEASED)
@@ -44,7 +44,7 @@ function hashOf(content: Buffer): string {
 
 eachDatabase((_, open) => {
   describe('migrate', () => {
-    it('leaves nothing of a migration that fails half way', async () => {
+    it('rolls back a migration that fails halfway', async () => {
       const store = await open()
       const broken = {
         name: '9998-broken',
@@ -58,7 +58,7 @@ eachDatabase((_, open) => {
       await migrate(store)
     })
 
-    it('takes clients that registered themselves for unverified, and all others for approved', async () => {
+    it('marks self-registered clients as unverified and all others as approved', async () => {
       const store = await open()
       await sql`drop index client_launchable`.execute(store.db)
       await sql`drop index client_approved`.execute(store.db)
@@ -79,7 +79,7 @@ eachDatabase((_, open) => {
       assert.deepEqual(rows, [{ client_id: '0f8fad5b-d9cb-469f-a165-70867728950e' }])
     })
 
-    it('files the origins of the clients that are there', async () => {
+    it('stores the origins of existing clients', async () => {
       const store = await open()
       await sql`drop index client_launchable`.execute(store.db)
       await sql`drop table client_origin`.execute(store.db)
@@ -93,7 +93,7 @@ eachDatabase((_, open) => {
       assert.deepEqual(rows, [{ origin: 'http://localhost' }, { origin: 'https://a.example:8443' }])
     })
 
-    it('leaves the rows that earlier migrations have', async () => {
+    it('keeps the rows of earlier migrations', async () => {
       const store = await open()
       await sql`insert into clinician (username, password_hash, display_name, fhir_user_id)
                 values ('ada', 'hash', 'Ada', 'p')`.execute(store.db)

@@ -4,7 +4,7 @@ import { migrate } from './run-migrations.ts'
 import type { OpenedDatabase, Store, StoreOptions } from './store.ts'
 import { describeUnavailable } from './unavailable.ts'
 
-/** Opens and migrates. Rejects with one line that names the database and never its password. */
+/** Rejects with one line that names the database and never its password. */
 export async function openStore(databaseUrl: string, options: StoreOptions = {}): Promise<Store> {
   const target = parseDatabaseUrl(databaseUrl)
   if (target === undefined) throw new Error('Cannot open database: expected sqlite:<path> or postgres://…')
@@ -17,7 +17,7 @@ export async function openStore(databaseUrl: string, options: StoreOptions = {})
   }
 }
 
-// Each database is imported when it is asked for: a start on SQLite does not pay for `pg`.
+// Each database is imported on demand: a start on SQLite does not load `pg`.
 async function openTarget(
   target: NonNullable<ReturnType<typeof parseDatabaseUrl>>,
   options: StoreOptions,

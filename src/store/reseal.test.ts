@@ -16,7 +16,7 @@ const launch = {
 
 eachDatabase((_, open) => {
   describe('openSealer', () => {
-    it('binds what an earlier version sealed to its row, once, and leaves what another secret sealed', async () => {
+    it('binds values of an earlier version to their row once, and keeps values encrypted with another secret', async () => {
       const store = await open()
       const foreign = createSealer('another').seal('x', 'app launch code verifier')
       await store.db
@@ -43,7 +43,7 @@ eachDatabase((_, open) => {
         assert.equal(open(appKey.private_jwk_sealed, row), 'a key')
         const cell = { table: 'app_launch', column: 'code_verifier_sealed', row: 's' } as const
         assert.equal(open(own.code_verifier_sealed, cell), 'v')
-        assert.throws(() => open(own.code_verifier_sealed, { ...cell, row: 't' }), /Cannot open/)
+        assert.throws(() => open(own.code_verifier_sealed, { ...cell, row: 't' }), /Cannot decrypt/)
       }
       assert.equal(other.code_verifier_sealed, foreign)
       await openSealer(store, 'the secret of these tests')

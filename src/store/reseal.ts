@@ -2,7 +2,6 @@ import { sql } from 'kysely'
 import { createSealer, type SealedCell, type Sealer } from './sealer.ts'
 import type { Store } from './store.ts'
 
-/** Every sealed column, with the column that names its row and the purpose that an earlier version sealed it for. */
 const SEALED: readonly (Omit<SealedCell, 'row'> & { readonly id: string; readonly earlier: string })[] = [
   { table: 'signing_key', column: 'private_jwk_sealed', id: 'kid', earlier: 'signing-key' },
   { table: 'refresh_token', column: 'successor_sealed', id: 'token_hash', earlier: 'refresh-token' },
@@ -17,8 +16,8 @@ const SEALED: readonly (Omit<SealedCell, 'row'> & { readonly id: string; readonl
 ]
 
 /**
- * The sealer of a database. What an earlier version sealed without binding it to its row is sealed anew first; what
- * another secret sealed stays as it is, and does not open.
+ * Values that an earlier version encrypted without binding them to their row are encrypted again first. Values
+ * encrypted with another secret stay unchanged and cannot be decrypted.
  */
 export async function openSealer(store: Store, secret: string): Promise<Sealer> {
   const seal = createSealer(secret)

@@ -8,13 +8,12 @@ type WithMigrations = Schema & {
   schema_migration: { name: string; applied_at: number }
 }
 
-// Any number that no other user of the database takes: the bytes of "sallypor".
+// An arbitrary constant: the bytes of "sallypor".
 const ADVISORY_LOCK = sql.lit('8313759869310561394')
 
 /**
- * Brings the tables up to date: all missing migrations in one transaction, so that a start that is cut short leaves
- * nothing half done. Several instances may start at once: on PostgreSQL the others wait for an advisory lock, on
- * SQLite for the write lock that every transaction begins with.
+ * Runs all missing migrations in one transaction, so that an interrupted start leaves no partial schema. Several
+ * instances may start at once: on PostgreSQL the others wait for an advisory lock, on SQLite for the write lock.
  */
 export async function migrate(store: Store, steps: readonly Migration[] = migrations): Promise<void> {
   await store.db.transaction().execute(async trx => {
@@ -47,10 +46,10 @@ async function apply(step: Migration, trx: Transaction<Schema>, dialect: Store['
 
 function refuseNewer(applied: ReadonlySet<string>, steps: readonly Migration[]): void {
   const unknown = [...applied].find(name => !steps.some(step => step.name === name))
-  if (unknown !== undefined) throw new Error(`it was made by a newer Sallyport (it has migration ${unknown})`)
+  if (unknown !== undefined)
+    throw new Error(`a newer version of Sallyport created it (it has migration ${unknown})`)
 }
 
-// The table of migrations is no one else's business, so `Schema` does not have it.
 function table(trx: Transaction<Schema>): Kysely<WithMigrations> {
   return trx.withTables<Pick<WithMigrations, 'schema_migration'>>()
 }

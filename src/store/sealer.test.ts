@@ -5,25 +5,25 @@ import { createSealer } from './index.ts'
 const { seal, open } = createSealer('the secret of these tests')
 
 describe('createSealer', () => {
-  it('opens what it sealed', () => {
+  it('decrypts what it encrypted', () => {
     assert.equal(open(seal('Ärztin 🩺', 'tokens'), 'tokens'), 'Ärztin 🩺')
     assert.equal(open(seal('', 'tokens'), 'tokens'), '')
   })
 
-  it('seals the same text differently each time, and shows nothing of it', () => {
+  it('encrypts the same text differently each time and reveals nothing of it', () => {
     const one = seal('access token', 'tokens')
     assert.notEqual(one, seal('access token', 'tokens'))
     assert.doesNotMatch(Buffer.from(one.slice(3), 'base64url').toString('latin1'), /access/)
   })
 
-  it('does not open what was sealed for another purpose', () => {
+  it('does not decrypt a text for another purpose', () => {
     assert.throws(
       () => open(seal('x', 'tokens'), 'signing key'),
-      /^Error: Cannot open sealed signing key: it was changed/,
+      /^Error: Cannot decrypt signing key: it was changed/,
     )
   })
 
-  it('does not open what was sealed for another row, column or table, or for no row', () => {
+  it('does not decrypt a text for another row, column or table, or for no row', () => {
     const cell = { table: 'app_session', column: 'tokens_sealed', row: 'a' } as const
     const sealed = seal('x', cell)
     assert.equal(open(sealed, { ...cell }), 'x')
@@ -33,16 +33,16 @@ describe('createSealer', () => {
       { ...cell, table: 'app_launch' },
       'app_session.tokens_sealed',
     ] as const)
-      assert.throws(() => open(sealed, other), /^Error: Cannot open sealed [^:]+: it was changed, moved/)
-    assert.throws(() => open(seal('x', 'app_session.tokens_sealed'), cell), /Cannot open/)
-    assert.throws(() => open(sealed.replace(/^v2/, 'v1'), cell), /Cannot open/)
+      assert.throws(() => open(sealed, other), /^Error: Cannot decrypt [^:]+: it was changed, moved/)
+    assert.throws(() => open(seal('x', 'app_session.tokens_sealed'), cell), /Cannot decrypt/)
+    assert.throws(() => open(sealed.replace(/^v2/, 'v1'), cell), /Cannot decrypt/)
   })
 
-  it('does not open what was sealed with another secret', () => {
+  it('does not decrypt a text encrypted with another secret', () => {
     assert.throws(() => createSealer('another').open(seal('x', 'tokens'), 'tokens'), /SMART_SECRET/)
   })
 
-  it('does not open what was changed in any byte, cut short or never sealed', () => {
+  it('does not decrypt a text that was changed, truncated or never encrypted', () => {
     const sealed = seal('x', 'tokens')
     const content = Buffer.from(sealed.slice(3), 'base64url')
     for (let i = 0; i < content.length; i++) {
@@ -55,11 +55,11 @@ describe('createSealer', () => {
       // Another spelling of the same bytes.
       ...[`${sealed}=`, `${sealed} `, `v1. ${sealed.slice(3)}`, `${sealed}.`],
     ]) {
-      assert.throws(() => open(text, 'tokens'), /Cannot open sealed tokens/)
+      assert.throws(() => open(text, 'tokens'), /Cannot decrypt tokens/)
     }
   })
 
-  it('never puts the sealed text into its error', () => {
+  it('never includes the encrypted text in its error', () => {
     assert.throws(
       () => open('v1.not-sealed-at-all-but-long-enough-to-look-so', 'tokens'),
       (error: Error) => !error.message.includes('not-sealed'),

@@ -1,23 +1,43 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  hkdfSync,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto'
 import type { Schema } from './schema.ts'
 
-/** A cell of the database that holds a sealed text. */
+/** The only form in which our tokens, codes and secrets are stored. */
+export function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
+}
+
+/** 32 random bytes as base64url, 43 characters (LAUNCH-5). */
+export function createRandomToken(): string {
+  return randomBytes(32).toString('base64url')
+}
+
+/** Compares in constant time, which reveals neither the position of a difference nor a length. */
+export function isSameText(a: string, b: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest()
+  return timingSafeEqual(digest(a), digest(b))
+}
+
 export interface SealedCell {
   readonly table: keyof Schema
   readonly column: `${string}_sealed`
   readonly row: string
 }
 
-/** A text is sealed for a cell of the database, or for a purpose outside of it, and can be opened for no other. */
+/** A text is encrypted for a cell of the database, or for a purpose outside it, and can be decrypted for no other. */
 export type SealedFor = SealedCell | string
 
-/** Encrypts texts with `smart.server.secret`: secrets in the database, and state that a client carries. */
 export interface Sealer {
-  /** Encrypts a text. Sealing it twice gives two different results. */
+  /** Sealing a text twice gives two different results. */
   seal(text: string, sealedFor: SealedFor): string
-  /** Decrypts a text. Throws unless it was sealed for the same cell or purpose, with the same secret. */
+  /** Throws unless the text was sealed for the same cell or purpose, with the same secret. */
   open(sealed: string, sealedFor: SealedFor): string
-  /** Like `open`, but returns undefined instead. */
   tryOpen(sealed: string, sealedFor: SealedFor): string | undefined
 }
 
@@ -27,8 +47,8 @@ const IV_BYTES = 12
 const TAG_BYTES = 16
 
 /**
- * AES-256-GCM with one key per column or purpose (HKDF-SHA-256). The row is authenticated as additional data, so that a
- * sealed text cannot be moved to another row.
+ * AES-256-GCM with one key per column or purpose (HKDF-SHA-256). The row is additional authenticated data, so that
+ * a sealed text cannot be moved to another row.
  */
 export function createSealer(secret: string): Sealer {
   const keys = new Map<string, Buffer>()
@@ -89,7 +109,5 @@ function decrypt(sealed: string, key: Buffer, sealedFor: SealedFor): string | un
 
 function makeOpenError(sealedFor: SealedFor): Error {
   const purpose = describePurpose(sealedFor)
-  return new Error(
-    `Cannot open sealed ${purpose}: it was changed, moved, or sealed with another SMART_SECRET`,
-  )
+  return new Error(`Cannot decrypt ${purpose}: it was changed, moved, or encrypted with another SMART_SECRET`)
 }

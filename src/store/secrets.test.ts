@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { createRandomToken, isSameText, sha256 } from './index.ts'
 
 describe('sha256', () => {
-  it('gives the digest as base64url', () => {
+  it('returns the digest as base64url', () => {
     // FIPS 180-2, B.1: "abc".
     assert.equal(
       Buffer.from(sha256('abc'), 'base64url').toString('hex'),
@@ -19,13 +19,13 @@ describe('randomToken', () => {
     assert.equal(Buffer.from(token, 'base64url').length, 32)
   })
 
-  it('is never the same twice', () => {
+  it('never repeats', () => {
     assert.equal(new Set(Array.from({ length: 1000 }, createRandomToken)).size, 1000)
   })
 })
 
 describe('sameText', () => {
-  it('holds for equal texts only, whatever their lengths', () => {
+  it('is true only for equal texts of any length', () => {
     assert.equal(isSameText('secret', 'secret'), true)
     assert.equal(isSameText('secret', 'secreT'), false)
     assert.equal(isSameText('secret', 'secret2'), false)

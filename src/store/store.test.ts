@@ -50,7 +50,7 @@ async function makeGrant(store: Store): Promise<void> {
 
 eachDatabase((name, open, create) => {
   describe('the clinician table', () => {
-    it('takes one plain INSERT of the four named columns, and makes the UUID', async () => {
+    it('accepts a plain INSERT of the four named columns and generates the UUID', async () => {
       const store = await open()
       for (const username of ['ada', 'bea', 'cyd']) await insertClinician(store, username)
       const rows = await store.db.selectFrom('clinician').selectAll().orderBy('username').execute()
@@ -74,7 +74,7 @@ eachDatabase((name, open, create) => {
   })
 
   describe('Store', () => {
-    it('gives booleans, instants and counts as booleans and numbers', async () => {
+    it('returns booleans, instants and counts as booleans and numbers', async () => {
       const store = await open()
       const at = Date.UTC(2031, 0, 1)
       await store.db
@@ -101,7 +101,7 @@ eachDatabase((name, open, create) => {
       assert.deepEqual(changed, { first_party: false })
     })
 
-    it('removes grants, codes and refresh tokens with the client that they were given to', async () => {
+    it('deletes grants, codes and refresh tokens with their client', async () => {
       const store = await open()
       await makeGrant(store)
       await store.db.deleteFrom('client').where('client_id', '=', 'app').execute()
@@ -110,7 +110,7 @@ eachDatabase((name, open, create) => {
       }
     })
 
-    it('removes them with the clinician who gave them', async () => {
+    it('deletes them with their clinician', async () => {
       const store = await open()
       await makeGrant(store)
       await store.db.deleteFrom('clinician').execute()
@@ -138,7 +138,7 @@ eachDatabase((name, open, create) => {
       )
     })
 
-    it('rolls back what a failed transaction wrote, and nothing that others wrote meanwhile', async () => {
+    it('rolls back a failed transaction and nothing that others wrote meanwhile', async () => {
       const store = await open()
       await insertClinician(store, 'ada')
       const failing = store.db.transaction().execute(async trx => {
@@ -178,7 +178,7 @@ eachDatabase((name, open, create) => {
       assert.equal(display_name, '30')
     })
 
-    it('answers a read while a transaction is open, with what is committed', async () => {
+    it('serves a read while a transaction is open, with committed data', async () => {
       const store = await open()
       await store.db.transaction().execute(async trx => {
         await trx.insertInto('client').values(client).execute()
@@ -195,7 +195,7 @@ eachDatabase((name, open, create) => {
   })
 
   describe('openStore', () => {
-    it('keeps what it has when it is opened again', async () => {
+    it('keeps its data when it is opened again', async () => {
       const url = await create()
       const first = await openStore(url)
       await insertClinician(first, 'ada')
@@ -218,18 +218,18 @@ eachDatabase((name, open, create) => {
       await Promise.all(stores.map(store => store.close()))
     })
 
-    it('refuses a database that a newer version made', async () => {
+    it('refuses a database of a newer version', async () => {
       const url = await create()
       const store = await openStore(url)
       await sql`insert into schema_migration (name, applied_at) values ('9999-later', 1)`.execute(store.db)
       await store.close()
       await assert.rejects(
         openStore(url),
-        /^Error: Cannot open database .*newer Sallyport \(it has migration 9999-later\)/,
+        /^Error: Cannot open database .*newer version of Sallyport created it \(it has migration 9999-later\)/,
       )
     })
 
-    it('does not open an address that is no database', async () => {
+    it('refuses a URL that is not a database', async () => {
       await assert.rejects(openStore('mysql://x'), /expected sqlite:<path> or postgres:/)
     })
   })

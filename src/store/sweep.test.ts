@@ -158,7 +158,7 @@ async function left<Table extends keyof Schema>(
 
 eachDatabase((_, open) => {
   describe('sweep', () => {
-    it('removes what has expired and keeps all else', async () => {
+    it('deletes expired rows and keeps all others', async () => {
       const store = await open()
       await fill(store)
       await sweep(store, now)
@@ -175,7 +175,7 @@ eachDatabase((_, open) => {
       assert.deepEqual(await left(store, 'client', 'client_id'), ['app'])
     })
 
-    it('may run on several instances at once', async () => {
+    it('can run on several instances at once', async () => {
       const store = await open()
       await fill(store)
       await Promise.all([sweep(store, now), sweep(store, now), sweep(store, now)])
@@ -184,7 +184,7 @@ eachDatabase((_, open) => {
   })
 
   describe('startSweeping', () => {
-    it('sweeps at once by the clock that it is given, and not after it was stopped', async () => {
+    it('sweeps at once by the given clock, and not after it stops', async () => {
       const store = await open()
       await fill(store)
       const sweeping = startSweeping(store, { clock: () => now, everyMs: 3_600_000, onError: assert.ifError })
@@ -195,7 +195,7 @@ eachDatabase((_, open) => {
 })
 
 describe('startSweeping', () => {
-  it('reports a sweep that fails, and tries again', async () => {
+  it('reports a failed sweep and tries again', async () => {
     const errors: unknown[] = []
     const { promise: twice, resolve } = Promise.withResolvers<void>()
     const broken = {

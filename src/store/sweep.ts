@@ -4,18 +4,18 @@ import type { Store } from './store.ts'
 const HOUR = 3_600_000
 
 /**
- * How long a thing outlives its use. A code and a grant are kept on so that a replay still finds, and revokes, what
- * it belonged to, and so that an access token of a grant that was revoked is still known to be revoked.
+ * Codes and grants are kept beyond their use so that a replay still finds and revokes its grant, and so that access
+ * tokens of a revoked grant stay revoked.
  */
 const KEPT = { loginFailure: HOUR, code: HOUR, grant: 48 * HOUR, signingKey: 168 * HOUR } as const
 
 /**
- * How long a refresh may be asked again. The successor of a used refresh token is readable until then; longer than any
- * client waits for a response.
+ * How long a refresh may be retried: the successor of a used refresh token stays readable. Longer than any client
+ * waits for a response.
  */
 export const REFRESH_RETRY_MS = 60_000
 
-/** Removes expired rows (STORE-3). Safe to run on several instances at once, and at any time. */
+/** Deletes expired rows (STORE-3). Safe to run on several instances at once. */
 export async function sweep({ db }: Store, now: Instant): Promise<void> {
   await db
     .deleteFrom('launch_token')
@@ -63,7 +63,7 @@ export async function sweep({ db }: Store, now: Instant): Promise<void> {
     .execute()
 }
 
-/** Sweeps every so often until it is stopped. A sweep that fails is reported and tried again the next time. */
+/** A failed sweep is reported and repeated at the next interval. */
 export function startSweeping(
   store: Store,
   { clock = Date.now, everyMs = 60_000, onError }: SweepingOptions,

@@ -1,4 +1,4 @@
-/** The database cannot be used now. The driver does not say so itself in these cases. */
+/** For cases in which the driver does not report an error of its own. */
 export class DatabaseUnavailable extends Error {}
 
 /** Prefixes of SQLSTATE: connection lost, out of resources, shutting down or starting. */
@@ -8,7 +8,7 @@ const SQLSTATES: ReadonlySet<string> = new Set([
   '25006', // read_only_sql_transaction: a standby
   '40001', // serialization_failure
   '40P01', // deadlock_detected
-  '42501', // insufficient_privilege: an administrator grants it again without a restart
+  '42501', // insufficient_privilege: an administrator can grant it without a restart
   '55P03', // lock_not_available
   '57014', // query_canceled: statement_timeout
   '58030', // io_error
@@ -28,14 +28,11 @@ const NETWORK_CODES: ReadonlySet<string> = new Set([
   'ETIMEDOUT',
 ])
 
-// `pg` has no code for what its own timers and sockets report, and neither has a store that was closed for its use.
+// `pg` has no code for errors of its own timers and sockets, nor does a closed store.
 const DRIVER_MESSAGES =
   /^(driver has already been destroyed|Cannot use a pool after calling end|Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error)/
 
-/**
- * Whether an error, or one that caused it, says that the database cannot be used now: the same request may succeed
- * later. A constraint or a value that the database refuses is not such an error.
- */
+/** True if the same request may succeed later. A violated constraint or a refused value is not such an error. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if (
@@ -48,7 +45,7 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   return error.cause !== undefined && isDatabaseUnavailable(error.cause)
 }
 
-/** Whether an error is about another writer at the same moment, and says nothing about the database itself. */
+/** True if another writer caused the error, which says nothing about the database itself. */
 export function isConflict(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = 'errcode' in error ? Number(error.errcode) & 0xff : 'code' in error ? error.code : undefined
@@ -58,19 +55,19 @@ export function isConflict(error: unknown): boolean {
 /** serialization_failure, deadlock_detected, lock_not_available; BUSY, LOCKED. */
 const CONFLICTS: ReadonlySet<unknown> = new Set(['40001', '40P01', '55P03', 5, 6])
 
-/** What is wrong with a database, for anybody to read: it names no host, user or file. */
+/** Safe to show to anybody: names no host, user or file. */
 export function describeUnavailable(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   const code = 'errcode' in error ? Number(error.errcode) & 0xff : 'code' in error ? error.code : undefined
   if (code === '25006' || code === 8) return 'it is read-only'
   if (code === '53100' || code === 13) return 'its disk is full'
-  if (code === '42501') return 'it may not be written'
+  if (code === '42501') return 'it denies write access'
   if (code === '58030' || code === 10) return 'its disk cannot be read or written'
   return error.cause === undefined ? undefined : describeUnavailable(error.cause)
 }
 
 function hasUnavailableCode(error: Error): boolean {
-  // SQLite: the low byte is the primary code, the rest says more about it.
+  // SQLite: the low byte is the primary code.
   if ('errcode' in error) return SQLITE_CODES.has(Number(error.errcode) & 0xff)
   if (!('code' in error) || typeof error.code !== 'string') return false
   const { code } = error

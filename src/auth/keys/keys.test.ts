@@ -142,7 +142,7 @@ describe('createKeyRing', () => {
     const options = { store, sealer: seal, clock: () => 1, publishedForMs: 1 }
     await assert.rejects(createKeyRing(options).getSigningKey(), /there is no signing key/)
     await makeFirstSigningKey(store, createSealer('another'), 1)
-    await assert.rejects(createKeyRing(options).getSigningKey(), /Cannot open sealed signing_key/)
+    await assert.rejects(createKeyRing(options).getSigningKey(), /Cannot decrypt signing_key/)
   })
 })
 

@@ -4,7 +4,6 @@ import { after, describe, it } from 'node:test'
 import { postgresDatabases } from '../../../test/support/databases.ts'
 import { openStore } from '../index.ts'
 
-/** A wire to the real PostgreSQL that can be cut and joined, as a database that goes away and comes back. */
 async function wireTo(url: URL) {
   const sockets = new Set<Socket>()
   const server = createServer(near => {
@@ -33,7 +32,7 @@ describe('openPostgres', () => {
   const { create, remove } = postgresDatabases()
   after(remove)
 
-  it('answers again when a database that went away is back', async () => {
+  it('works again when the database recovers', async () => {
     const url = new URL(await create())
     const wire = await wireTo(url)
     const through = new URL(url)
@@ -60,7 +59,7 @@ describe('openPostgres', () => {
     await wire.cut()
   })
 
-  it('says in one line which server does not answer, without the password', async () => {
+  it('names the unreachable server in one line, without the password', async () => {
     const wire = await wireTo(new URL(await create()))
     await wire.cut()
     const away = `postgres://someone:hush@127.0.0.1:${wire.port}/sallyport`

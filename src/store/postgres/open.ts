@@ -1,14 +1,13 @@
 import { type Driver, Kysely, PostgresDialect, type PostgresDialectConfig, PostgresDriver } from 'kysely'
 import pg from 'pg'
-import { type Availability, watchAvailability } from '../availability.ts'
-import { listProbeStatements } from '../probe.ts'
+import { type Availability, listProbeStatements, watchAvailability } from '../availability.ts'
 import type { Schema } from '../schema.ts'
 import type { OpenedDatabase, StoreOptions } from '../store.ts'
 import { DatabaseUnavailable } from '../unavailable.ts'
 
 const PROBE_MS = 1000
 
-/** Opens a pool. Connections are made when they are needed, so a server that was away is found again by itself. */
+/** The pool connects on demand, so it recovers when the database does. */
 export async function openPostgres(url: string, options: StoreOptions = {}): Promise<OpenedDatabase> {
   const { poolSize = 10, connectTimeoutMs = 5000, statementTimeoutMs = 15_000 } = options
   const { clock, auditRequired = true } = options
@@ -17,11 +16,11 @@ export async function openPostgres(url: string, options: StoreOptions = {}): Pro
     max: poolSize,
     connectionTimeoutMillis: connectTimeoutMs,
     statement_timeout: statementTimeoutMs,
-    // The server ends a statement first; this is for one that does not answer at all.
+    // The server cancels a statement first; this timeout is for a server that does not respond.
     query_timeout: statementTimeoutMs + 1000,
     idle_in_transaction_session_timeout: statementTimeoutMs,
   })
-  // Its own connection: a busy pool says nothing about the database.
+  // A separate connection: a busy pool says nothing about the database.
   const probing = openPool({
     connectionString: url,
     max: 1,
@@ -93,7 +92,7 @@ class WatchedDriver extends PostgresDriver {
   }
 }
 
-/** A connection that failed is not used again: after a failover it may lead to a server that is a standby now. */
+/** A failed connection is not reused: after a failover it may lead to a standby. */
 async function tryWrite(pool: pg.Pool, statements: readonly string[]): Promise<void> {
   const client = await pool.connect()
   try {
@@ -115,20 +114,20 @@ function openPool(config: pg.PoolConfig): pg.Pool {
     types: { getTypeParser },
     ...config,
   })
-  // A connection that breaks while nobody awaits it says so by an event; unheard, that would end the process. The pool
-  // drops the connection, and a query that was under way is rejected by itself.
+  // A connection that breaks while idle emits an event, which would otherwise end the process. The pool drops the
+  // connection, and a running query rejects on its own.
   pool.on('error', () => {})
   pool.on('connect', client => client.on('error', () => {}))
   return pool
 }
 
-// Instants and counts are far below 2^53: a number, as on SQLite, and not a text.
+// Instants and counts are far below 2^53: numbers, as on SQLite.
 function getTypeParser(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
   if (oid === pg.types.builtins.INT8 && format !== 'binary') return Number
   return pg.types.getTypeParser(oid, format as 'text')
 }
 
-/** One statement, whose text does not change with the number of rows, and so one commit. */
+/** The text of the statement does not depend on the number of rows, and there is one commit. */
 async function append(
   pool: pg.Pool,
   table: string,
@@ -148,7 +147,7 @@ async function append(
 async function inTime(answer: Promise<unknown>): Promise<void> {
   const { promise: late, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(
-    () => reject(new DatabaseUnavailable(`Cannot reach database: no answer in ${PROBE_MS} ms`)),
+    () => reject(new DatabaseUnavailable(`Cannot reach database: no response in ${PROBE_MS} ms`)),
     PROBE_MS,
   )
   answer.catch(() => {})

@@ -1,26 +1,23 @@
 import { type FileHandle, open } from 'node:fs/promises'
-import { Connection, retryWhileBusy } from './database-file.ts'
-import type { Turns } from './turns.ts'
+import { Connection, retryWhileBusy, type Turns } from './database-file.ts'
 
 type Row = Readonly<Record<string, unknown>>
 
-/** Rows that are added in a commit of their own, and are durable without the process having waited for the disk. */
 export interface Appending {
   append(table: string, rows: readonly Row[]): Promise<void>
-  /** Runs statements in one transaction, and resolves when it is durable. */
   run(statements: readonly string[]): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * A commit with `synchronous=full` waits for the disk inside of SQLite and blocks the process for milliseconds. Here the
- * commit only writes the log (`normal`), and the log is then flushed by a thread of Node: what is acknowledged is as
- * durable, since SQLite itself flushes log and database before it moves rows from one to the other.
+ * A commit with `synchronous=full` waits for the disk inside SQLite and blocks the process for milliseconds. Here
+ * the commit only writes the log (`normal`), and a Node thread then flushes the log. Acknowledged rows are as
+ * durable, because SQLite flushes log and database before a checkpoint.
  */
 export function openAppending(path: string, turns: Turns): Appending {
   const connection = new Connection(path)
   connection.exec('pragma synchronous = normal')
-  // Opened at the first use: the log exists once something was written. It carries no lock of SQLite's.
+  // Opened on first use, because the log exists only after a write. It holds no SQLite lock.
   let log: Promise<FileHandle> | undefined
 
   async function commit(work: () => void): Promise<void> {

@@ -2,22 +2,50 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlit
 import { setTimeout as pause } from 'node:timers/promises'
 import type { CompiledQuery, QueryResult } from 'kysely'
 import { DatabaseUnavailable } from '../unavailable.ts'
-import { Turns } from './turns.ts'
+
+/** A queue: one caller holds the turn until it releases it; the others wait in order. */
+export class Turns {
+  readonly #limitMs: number
+  #last: Promise<void> = Promise.resolve()
+
+  constructor(limitMs: number) {
+    this.#limitMs = limitMs
+  }
+
+  /** Returns the function that releases the turn. Rejects after the limit. */
+  async take(): Promise<() => void> {
+    const { promise: mine, resolve: giveBack } = Promise.withResolvers<void>()
+    const before = this.#last
+    this.#last = before.then(() => mine)
+    if (await this.#isInTime(before)) return giveBack
+    void before.then(giveBack)
+    throw new DatabaseUnavailable(`Cannot write to database: no turn within ${this.#limitMs} ms`)
+  }
+
+  #isInTime(before: Promise<void>): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    const timer = setTimeout(resolve, this.#limitMs, false)
+    void before.then(() => {
+      clearTimeout(timer)
+      resolve(true)
+    })
+    return promise
+  }
+}
 
 const BUSY_MS = 5000
 const SQLITE_BUSY = 5
 const KEPT_STATEMENTS = 500
 
-/** A database file with one connection for reads and one for writes, and the order in which the writers come. */
+/** One connection for reads, one for writes, and a queue for writers. */
 export interface DatabaseFile {
   readonly reads: Connection
   readonly writes: Connection
-  /** One turn at a time for everything of this process that writes to this file. */
   readonly turns: Turns
   close(): void
 }
 
-// Two stores of one process on one file must not wait for each other inside SQLite: that wait blocks the process.
+// Two stores of one process on one file must not wait for each other inside SQLite: that would block the process.
 const turnsByPath = new Map<string, Turns>()
 
 export async function openDatabaseFile(path: string, turnMs = BUSY_MS): Promise<DatabaseFile> {
@@ -65,7 +93,7 @@ interface Prepared {
   readonly booleans: readonly string[]
 }
 
-/** One connection of `node:sqlite`. Columns that are declared `boolean` are read as booleans, as on PostgreSQL. */
+/** Columns declared `boolean` are read as booleans, as on PostgreSQL. */
 export class Connection {
   readonly #db: DatabaseSync
   readonly #prepared = new Map<string, Prepared>()
@@ -92,7 +120,6 @@ export class Connection {
     return { rows: statement.all(...parameters).map(row => asRow(row, booleans) as Row) }
   }
 
-  /** A statement that gives no rows. */
   write(sql: string, parameters: readonly unknown[]): void {
     this.#prepare(sql).statement.run(...parameters.map(asInput))
   }
@@ -122,7 +149,7 @@ function asInput(value: unknown): SQLInputValue {
   return value as SQLInputValue
 }
 
-// `node:sqlite` gives objects without a prototype; a row is to be the same value on both databases.
+// `node:sqlite` returns objects without a prototype; a row must be the same value on both databases.
 function asRow(
   found: Readonly<Record<string, unknown>>,
   booleans: readonly string[],

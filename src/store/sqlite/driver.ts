@@ -9,9 +9,9 @@ import type { Availability } from '../availability.ts'
 import { type DatabaseFile, retryWhileBusy } from './database-file.ts'
 
 /**
- * Kysely's own driver keeps everything on one connection, where a query of another request would join a transaction
- * or wait for it. Here plain reads go to a connection of their own and see what is committed; all else takes its turn
- * on the connection that writes, and a transaction (always `begin immediate`) holds the turn to its end.
+ * Kysely's own driver uses one connection, where a query of another request would join a transaction or wait for
+ * it. Here, plain reads use a separate connection and see committed data. Everything else takes its turn on the
+ * write connection, and a transaction (always `begin immediate`) holds its turn to the end.
  */
 export class SqliteDriver implements Driver {
   readonly #file: DatabaseFile
@@ -66,7 +66,6 @@ export class SqliteDriver implements Driver {
   async destroy(): Promise<void> {}
 }
 
-/** What one caller of Kysely works on, from acquiring to releasing: single statements, or one transaction. */
 class SqliteSession implements DatabaseConnection {
   readonly #file: DatabaseFile
   #giveBack: (() => void) | undefined
@@ -97,7 +96,7 @@ class SqliteSession implements DatabaseConnection {
   }
 
   streamQuery(): never {
-    throw new Error('Cannot stream a query: read pages of it')
+    throw new Error('Cannot stream a query: read it in pages')
   }
 }
 

@@ -20,14 +20,14 @@ describe('openSqlite', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
   after(() => rmSync(folder, { recursive: true, force: true }))
 
-  it('makes the folder and a file that only this user can read', async () => {
+  it('creates the folder and a file that only this user can read', async () => {
     const path = join(folder, 'new', 'sallyport.db')
     await (await openStore(`sqlite:${path}`)).close()
     assert.equal(statSync(path).mode & 0o777, 0o600)
     assert.equal(statSync(join(folder, 'new')).mode & 0o777, 0o700)
   })
 
-  it('says which file cannot be used', async () => {
+  it('names the file that cannot be opened', async () => {
     writeFileSync(join(folder, 'text.db'), 'this is no database, however long it is made')
     await assert.rejects(
       openStore(`sqlite:${folder}/text.db`),
@@ -39,7 +39,7 @@ describe('openSqlite', () => {
     )
   })
 
-  it('writes through to the disk at each commit', async () => {
+  it('flushes to disk at each commit', async () => {
     const store = await openStore(`sqlite:${folder}/durable.db`)
     const pragma = async (name: string) =>
       Object.values(
@@ -64,19 +64,19 @@ describe('openSqlite', () => {
     await store.close()
   })
 
-  it('fails the ping with the path when the file is gone or replaced, and recovers when it is back', async () => {
+  it('rejects the ping with the path if the file is gone or replaced, and recovers when it is back', async () => {
     const path = join(folder, 'gone.db')
     const store = await openStore(`sqlite:${path}`)
     renameSync(path, `${path}.moved`)
     await assert.rejects(store.ping(), new RegExp(`Cannot use database ${path}: the file is gone`))
     writeFileSync(path, '')
-    await assert.rejects(store.ping(), /the file was replaced; start again/)
+    await assert.rejects(store.ping(), /the file was replaced; restart/)
     renameSync(`${path}.moved`, path)
     await store.ping()
     await store.close()
   })
 
-  it('refuses a write through the store inside a transaction after a time, and goes on', async () => {
+  it('rejects a write through the store inside a transaction after a time limit, and continues', async () => {
     const store = await openSqlite(`${folder}/nested.db`, { turnMs: 50 })
     await migrate(store)
     const nested = store.db.transaction().execute(() => insertClinician(store, 'ada'))

@@ -1,9 +1,8 @@
 import { closeSync, openSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
-import { watchAvailability } from '../availability.ts'
-import { makeFolder } from '../folder.ts'
-import { listProbeStatements } from '../probe.ts'
+import { listProbeStatements, watchAvailability } from '../availability.ts'
+import { makeFolder } from '../database-url.ts'
 import type { Schema } from '../schema.ts'
 import type { OpenedDatabase, StoreOptions } from '../store.ts'
 import { DatabaseUnavailable } from '../unavailable.ts'
@@ -11,14 +10,13 @@ import { openAppending } from './append.ts'
 import { openDatabaseFile } from './database-file.ts'
 import { SqliteDriver } from './driver.ts'
 
-/** The adapter of a driver that hands out as many connections as are asked for, and orders the writers itself. */
 class SharedSqliteAdapter extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
     return true
   }
 }
 
-/** Opens a database file, which is made (readable to this user only) when it is not there. */
+/** Creates the file, readable by this user only, if it does not exist. */
 export async function openSqlite(
   path: string,
   { turnMs, clock, auditRequired = true }: Pick<StoreOptions, 'turnMs' | 'clock' | 'auditRequired'> = {},
@@ -70,10 +68,10 @@ export async function openSqlite(
   }
 }
 
-// SQLite goes on writing to a file that was deleted or replaced under it, and all of that would be lost.
+// SQLite keeps writing to a file that was deleted or replaced, and those writes would be lost.
 function checkFile(path: string, opened: number): void {
   const found = statSync(path, { throwIfNoEntry: false })
   if (found === undefined) throw new DatabaseUnavailable(`Cannot use database ${path}: the file is gone`)
   if (found.ino !== opened)
-    throw new DatabaseUnavailable(`Cannot use database ${path}: the file was replaced; start again`)
+    throw new DatabaseUnavailable(`Cannot use database ${path}: the file was replaced; restart`)
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Turns } from './turns.ts'
+import { Turns } from './database-file.ts'
 
 describe('Turns', () => {
-  it('gives one turn at a time, in the order in which they were asked for', async () => {
+  it('grants one turn at a time, in order of request', async () => {
     const turns = new Turns(1000)
     const seen: string[] = []
     const act = async (name: string) => {
@@ -17,7 +17,7 @@ describe('Turns', () => {
     assert.deepEqual(seen, ['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends'])
   })
 
-  it('rejects who waits longer than the limit, and lets the next one in when the turn is given back', async () => {
+  it('rejects a caller that waits longer than the limit, and serves the next when the turn is released', async () => {
     const turns = new Turns(20)
     const giveBack = await turns.take()
     await assert.rejects(turns.take(), /Cannot write to database: no turn within 20 ms/)
