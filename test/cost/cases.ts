@@ -77,6 +77,28 @@ export function form(path: string, fields: string | Readonly<Record<string, stri
   return ({ authUrl }) => ({ url: authUrl + path, method: 'POST', headers: FORM_TYPE, body })
 }
 
+/** A request with the cookies of a clinician for whom the demo app was launched. */
+export function inSession(path: string, headers: Readonly<Record<string, string>> = {}): MakeCase {
+  return async servers => {
+    const cookie = [await findSessionCookie(servers), headers.cookie]
+      .filter(it => it !== undefined)
+      .join('; ')
+    return { url: servers.appUrl + path, headers: { ...headers, cookie } }
+  }
+}
+
+const sessions = new WeakMap<MeasuredServers, string>()
+
+async function findSessionCookie(servers: MeasuredServers): Promise<string> {
+  const known = sessions.get(servers)
+  if (known !== undefined) return known
+  const { clinician } = servers
+  const { status } = await clinician.launch('grown')
+  if (status !== 200) throw new Error(`Cannot launch the demo app: ${status}`)
+  sessions.set(servers, clinician.cookie)
+  return clinician.cookie
+}
+
 /** A page for the clinician who has signed in. */
 export function page(path: string): MakeCase {
   return ({ authUrl, clinician }) => ({ url: authUrl + path, headers: { cookie: clinician.cookie } })

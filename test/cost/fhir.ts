@@ -51,6 +51,8 @@ const large = (operations: number, operation: string) => [
 
 /** What can be grown in a request to either FHIR server, up to its limit. */
 export const ACCEPTED: Cases = {
+  // First, while the Observations are those that were loaded.
+  'characters that a reverse include adds': get('/Patient?_id=grown&_revinclude=Observation:subject'),
   'bytes of a body: a text': post(
     '/Observation',
     observation(`"valueString":"${'x'.repeat(LIMITS.BODY_BYTES - 200)}"`),
@@ -104,6 +106,7 @@ export const ACCEPTED: Cases = {
   'iterations of a reverse include': get(
     '/Observation?_id=chain-0&_revinclude:iterate=Observation:derived-from',
   ),
+  'resources that a reverse include adds': get('/Patient?_id=grown&_revinclude=Basic:subject'),
   'a page of large resources': get('/Observation?_count=1000&_sort=-_lastUpdated'),
   'a page of 1,000': get('/Observation?_count=1000'),
   'a page of a history': get('/_history?_count=1000'),
@@ -231,6 +234,10 @@ export const REFUSED: RefusedCases = {
   'types that includes follow': [
     /1000/,
     search('Observation', repeat(100, () => '_include=*&_revinclude=*').join('&')),
+  ],
+  'resources that a reverse include adds': [
+    /5000/,
+    get('/Patient?_id=grown,other&_revinclude=Basic:subject'),
   ],
   'resources on a page': [/1000/, get('/Observation?_count=many')],
   'Observations that $lastn returns': [/1000/, get('/Observation/$lastn?patient=grown&max=1001')],

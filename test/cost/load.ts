@@ -2,16 +2,24 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import type { Insertable } from 'kysely'
 import { storeOrigins } from '../../src/auth/client/origins.ts'
+import { INCLUDED_RESOURCES, TRANSACTION_ENTRIES } from '../../src/fhir/limits.ts'
 import { openStore, type Schema, type Store } from '../../src/store/index.ts'
 import { APPS, type MeasuredServers } from '../support/measured-servers.ts'
 
 const OBSERVATIONS = 1_000
+const VITAL_SIGNS = {
+  system: 'http://terminology.hl7.org/CodeSystem/observation-category',
+  code: 'vital-signs',
+}
 const SEEDED_APPS = 300
 const AUDIT_RECORDS = 20_000
 /** Few enough for one statement. */
 const AT_ONCE = 500
 
-/** A patient with 1,000 Observations, each derived from the one before, with as many categories as a scope may name. */
+/**
+ * A patient with 1,000 Observations, each derived from the one before, with as many categories as a scope may name, and
+ * with 5,000 small resources.
+ */
 export async function loadResources({ fhirUrl, backEnd }: MeasuredServers): Promise<void> {
   const subject = { reference: 'Patient/grown' }
   const write = async (method: string, path: string, resource: object) => {
@@ -22,7 +30,8 @@ export async function loadResources({ fhirUrl, backEnd }: MeasuredServers): Prom
   await write('PUT', '/Patient/grown', { resourceType: 'Patient', id: 'grown' })
   const condition = { resourceType: 'Condition', id: 'grown', subject, code: { text: 'x' } }
   await write('PUT', '/Condition/grown', { ...condition, note: [{ text: 'x' }] })
-  const category = [{ coding: Array.from({ length: 40 }, (_, at) => ({ system: 'urn:x', code: `c${at}` })) }]
+  const codes = Array.from({ length: 40 }, (_, at) => ({ system: 'urn:x', code: `c${at}` }))
+  const category = [{ coding: [VITAL_SIGNS, ...codes] }]
   const entries = Array.from({ length: OBSERVATIONS }, (_, at) => ({
     request: { method: 'PUT', url: `Observation/chain-${at}` },
     resource: {
@@ -33,6 +42,19 @@ export async function loadResources({ fhirUrl, backEnd }: MeasuredServers): Prom
   }))
   for (let from = 0; from < OBSERVATIONS; from += 100) {
     const entry = entries.slice(from, from + 100)
+    await write('POST', '', { resourceType: 'Bundle', type: 'transaction', entry })
+  }
+  // As many as a page may bring along, and one more of another patient.
+  await write('PUT', '/Patient/other', { resourceType: 'Patient', id: 'other' })
+  const basics = Array.from({ length: INCLUDED_RESOURCES + 1 }, (_, at) => ({
+    request: { method: 'POST', url: 'Basic' },
+    resource: {
+      ...{ resourceType: 'Basic', code: { text: 'x' } },
+      subject: at < INCLUDED_RESOURCES ? subject : { reference: 'Patient/other' },
+    },
+  }))
+  for (let from = 0; from < basics.length; from += TRANSACTION_ENTRIES) {
+    const entry = basics.slice(from, from + TRANSACTION_ENTRIES)
     await write('POST', '', { resourceType: 'Bundle', type: 'transaction', entry })
   }
   // Old versions, whose search values are not kept.
