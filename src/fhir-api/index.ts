@@ -7,7 +7,7 @@ export { type AccessCache, computeDigest, createAccessCache } from './access/acc
 export { type AccessCheck, createAccessCheck, findWrittenPatients } from './access/access-check.ts'
 export { findThroughDocument } from './access/binaries.ts'
 export { findExcludedType } from './access/excluded-types.ts'
-export { findHidden, findResource, lookUp, toVisible, type Unseen } from './access/find-resource.ts'
+export { findResource, type LookupContext } from './access/find-resource.ts'
 export { seesAll } from './access/sees-all.ts'
 export type {
   Audited,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { CurrentVersion, Resource } from '../../fhir/index.ts'
 import { failHidden, mayRevealAbsence, type Permission } from '../../smart/index.ts'
-import type { Awaitable } from '../backend.ts'
+import type { Awaitable, BackendSession } from '../backend.ts'
 import type { Context } from '../context.ts'
 import { type Failure, isFailure } from '../failure.ts'
 import type { FhirRequest } from '../request.ts'
@@ -11,9 +11,14 @@ import { type AccessCheck, createAccessCheck } from './access-check.ts'
 /** Nothing is there, or it is outside the access: the caller may not always know which. */
 export type Unseen = 'absent' | 'outside'
 
+/** What a lookup works with. */
+export interface LookupContext extends Pick<Context, 'baseUrl' | 'accessCache' | 'excludedTypes'> {
+  readonly session: Pick<BackendSession, 'read' | 'readLast' | 'panelMembers'>
+}
+
 /** The access check of stored content. */
 export function checkStored(
-  context: Context,
+  context: LookupContext,
   request: FhirRequest,
   resources: readonly Resource[],
   standIn?: string,
@@ -27,7 +32,7 @@ export function checkStored(
 
 /** Finds a resource, or one version of it, that the permission covers; the caller learns nothing about others. */
 export async function findResource(
-  context: Context,
+  context: LookupContext,
   request: FhirRequest,
   permission: Permission,
   type: string,
@@ -70,7 +75,7 @@ export async function findHidden(
  * nothing, the last content is looked up, whether it matters or not.
  */
 export async function lookUp(
-  context: Context,
+  context: LookupContext,
   request: FhirRequest,
   permission: Permission,
   type: string,
@@ -101,7 +106,7 @@ export async function lookUp(
 
 /** Whether stored content is within the access. It is parsed only where it was not found to be so before. */
 export function isWithin(
-  context: Context,
+  context: LookupContext,
   request: FhirRequest,
   permission: Permission,
   stored: StoredVersion,
@@ -130,7 +135,7 @@ export function isWithin(
  * backend responds in that way for an id that nobody has, or where the grant itself names the id.
  */
 export async function explainFailure(
-  context: Context,
+  context: LookupContext,
   request: FhirRequest,
   permission: Permission,
   type: string,
@@ -154,7 +159,7 @@ const OF_ONE_RESPONSE: ReadonlySet<Failure['problem']> = new Set(['upstream-brok
 
 /** Whether content is within the access. Absent content is not, but is asked about as much, so that it takes as long. */
 async function allowsContent(
-  context: Context,
+  context: LookupContext,
   request: FhirRequest,
   permission: Permission,
   content: Resource | undefined,

@@ -11,11 +11,11 @@ import {
   type Resource,
   resourceTypes,
 } from '../../../fhir/index.ts'
-import { addPostedParams, respondWithPage } from '../../../fhir-api/index.ts'
+import { addPostedParams, findResource, respondWithPage } from '../../../fhir-api/index.ts'
 import type { Answer } from '../answer.ts'
 import type { Call, Context } from '../call.ts'
-import { find } from '../judge/find.ts'
 import { checkContent } from '../judge/judge.ts'
+import { createLookup } from '../lookup.ts'
 import { spelledOut } from '../membership/spelled-out.ts'
 import type { Problem } from '../problem.ts'
 import { bundleText } from '../search/bundle-text.ts'
@@ -34,9 +34,9 @@ export function documentOf(type: 'Patient' | 'Composition') {
     const call = addPostedParams(begun)
     if (isProblem(call)) return call
     const { id = '', name } = call.interaction
-    const found = await find(context, call, 'r', type, id)
+    const found = await findResource(createLookup(context, call), call, 'r', type, id)
     if (isProblem(found)) return found
-    if (found.kind === 'deleted') return fail({ problem: 'gone', type, id })
+    if (found.deleted) return fail({ problem: 'gone', type, id })
     const params = call.interaction.params.filter(([it]) => !SHAPES.has(it))
     // `persist=true` would store the document.
     const unknown = params.find(([it, value]) => it !== 'profile' && !(it === 'persist' && value === 'false'))

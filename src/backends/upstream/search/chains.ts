@@ -6,10 +6,11 @@ import {
   parseSearch,
   type SearchClause,
 } from '../../../fhir/index.ts'
+import { findResource } from '../../../fhir-api/index.ts'
 import type { Access } from '../../../smart/index.ts'
 import type { Call, Context } from '../call.ts'
-import { find } from '../judge/find.ts'
 import { CHAIN_MATCHES } from '../limits.ts'
+import { createLookup } from '../lookup.ts'
 import type { Problem } from '../problem.ts'
 import { collect, searchFor } from './collect.ts'
 import { isReached } from './narrow-includes.ts'
@@ -60,10 +61,10 @@ async function resolveList(context: Context, call: Call<Search>, value: string):
     // A list that the upstream makes for the patient (`$current-problems`).
     const isMade = /^\$[a-z][a-z-]*$/.test(id)
     if (!isMade && !isId(id)) continue
-    const found = isMade ? undefined : await find(context, call, 'r', 'List', id)
+    const found = isMade ? undefined : await findResource(createLookup(context, call), call, 'r', 'List', id)
     if (found && isProblem(found) && found.problem !== 'absent' && found.problem !== 'out-of-reach')
       return found
-    if (isMade || (found && !isProblem(found) && found.kind === 'living')) visible.push(id)
+    if (isMade || (found && !isProblem(found) && !found.deleted)) visible.push(id)
   }
   return visible.length === 0 ? 'nothing' : ['_list', visible.join(',')]
 }
