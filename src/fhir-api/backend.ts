@@ -3,7 +3,6 @@ import type { EverythingType, HistoryQuery, Resource } from '../fhir/index.ts'
 import type { Panel, PanelMembership } from '../smart/index.ts'
 import type { AccessCache } from './access/access-cache.ts'
 import type { BackendWrites } from './backend-writes.ts'
-import type { Context } from './context.ts'
 import type { Failure } from './failure.ts'
 import type { Cursor, Pages } from './paging/pages.ts'
 import type { FhirRequest, History, Operation, Search } from './request.ts'
@@ -63,8 +62,8 @@ export interface BackendSession extends BackendWrites {
   panelMembers(panels: readonly Panel[], patients: ReadonlySet<string>): Awaitable<PanelMembership | Failure>
   /** Resolves when everything that this session has read or written is durable. */
   flush?(): Awaitable<void>
-  /** Performs an interaction that `handle.ts` does not have a handler for yet. */
-  perform(context: Context, request: FhirRequest): Awaitable<FhirResponse | Failure>
+  /** Performs an operation that the API does not implement; undefined where the backend does not offer it. */
+  operation?(request: FhirRequest<Operation>): Awaitable<FhirResponse | Failure> | undefined
 }
 
 export interface CollectLimit {

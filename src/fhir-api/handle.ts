@@ -12,9 +12,9 @@ import { write } from './interactions/write.ts'
 import type { FhirRequest, InteractionOf, Kind } from './request.ts'
 import type { FhirResponse } from './response.ts'
 
-/** FHIR's interactions and their handlers. The backend performs the others. */
+/** FHIR's interactions and their handlers. */
 const HANDLERS: {
-  readonly [K in Kind]?: (
+  readonly [K in Kind]: (
     context: Context,
     request: FhirRequest<InteractionOf<K>>,
   ) => Promise<FhirResponse | Failure>
@@ -48,6 +48,5 @@ export async function handle<K extends Kind>(
   const { excludedTypes } = context
   const excluded = excludedTypes && findExcludedType(request.interaction, excludedTypes)
   if (excluded !== undefined) return fail({ problem: 'kept-elsewhere', type: excluded })
-  const handler = HANDLERS[request.interaction.kind as K]
-  return handler ? handler(context, request) : context.session.perform(context, request)
+  return HANDLERS[request.interaction.kind as K](context, request)
 }

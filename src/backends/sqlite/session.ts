@@ -1,4 +1,4 @@
-import { fail, type HistoryQuery, type Params } from '../../fhir/index.ts'
+import type { HistoryQuery, Params } from '../../fhir/index.ts'
 import type {
   BackendSession,
   CollectLimit,
@@ -29,7 +29,7 @@ import { collect } from './search/collect.ts'
 import { findEverything } from './search/find-everything.ts'
 import { findMatch } from './search/find-match.ts'
 import { findPage } from './search/find-page.ts'
-import { parseCursor } from './search/turn-page.ts'
+import { parseCursor } from './search/pages.ts'
 import { SqliteVersion } from './stored-version.ts'
 
 /** The resources of one file on behalf of one request. */
@@ -85,14 +85,6 @@ export class SqliteSession implements BackendSession {
 
   commit(writes: readonly VersionedWrite[], options?: CommitOptions): CommitResult {
     return commit(this.#context.repository, this.#outbox, writes, options)
-  }
-
-  /** The FHIR API performs every operation that is supported. */
-  perform(_context: unknown, { interaction }: FhirRequest): Failure {
-    return fail({
-      problem: 'unsupported-operation',
-      name: 'name' in interaction ? interaction.name : interaction.kind,
-    })
   }
 
   /** A group that fails undoes what was read from it. */

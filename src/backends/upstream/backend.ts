@@ -3,19 +3,18 @@ import type { BackendSession, FhirBackend, FhirRequest, Kind } from '../../fhir-
 import { grantFingerprint } from '../../smart/index.ts'
 import type { Context } from './call.ts'
 import { commit } from './commit.ts'
-import { perform } from './handle.ts'
+import { performOperation } from './interactions/operation.ts'
 import { findDocuments } from './judge/documents.ts'
-import { lastVersion } from './judge/find.ts'
 import { KEPT_ELSEWHERE } from './judge/kept-elsewhere.ts'
 import { passRequest } from './pass-request.ts'
 import { passWrite } from './pass-write.ts'
-import { readVersion } from './read-version.ts'
+import { readLast, readVersion } from './read-version.ts'
 import { collectEntries } from './search/collect.ts'
 import { findEverything } from './search/find-everything.ts'
 import { findHistory } from './search/find-history.ts'
 import { findPage } from './search/find-page.ts'
 import { findMatch } from './search/match.ts'
-import { parseCursor } from './search/turn-page.ts'
+import { parseCursor } from './search/pages.ts'
 import { allowanceFor, onBehalfOf, withAllowance } from './upstream/allowance.ts'
 
 // They send few requests to the upstream, and come by the thousand.
@@ -44,7 +43,7 @@ export function createBackend(context: Context): FhirBackend {
 function createSession(context: Context, request: FhirRequest): BackendSession {
   return {
     read: (type, id, version) => readVersion(context, request, type, id, version),
-    readLast: (type, id) => lastVersion(context, request, type, id),
+    readLast: (type, id) => readLast(context, request, type, id),
     findDocuments: binaryId => findDocuments(context, request, binaryId),
     findMatch: (it, type, params) => findMatch(context, it, type, params),
     commit: (writes, options) => commit(context, request, writes, options),
@@ -57,6 +56,6 @@ function createSession(context: Context, request: FhirRequest): BackendSession {
     collect: (it, limit) => collectEntries(context, it, limit),
     history: (it, query, cursor) => findHistory(context, it, query, parseCursor(cursor)),
     everything: (it, of, cursor) => findEverything(context, it, of, parseCursor(cursor)),
-    perform: (api, it) => perform({ ...context, handle: (_context, entry) => api.handle(api, entry) }, it),
+    operation: it => performOperation(context, it),
   }
 }

@@ -1,7 +1,6 @@
 import type { Interaction, OperationRule } from '../../fhir/index.ts'
 import type { AccessCache, FhirRequest, Pages } from '../../fhir-api/index.ts'
 import type { Panel, PanelMembership, VersionAccess } from '../../smart/index.ts'
-import type { Answer } from './answer.ts'
 import type { Problem } from './problem.ts'
 import type { IsOpaque } from './search/opaque.ts'
 import type { Addresses } from './upstream/addresses.ts'
@@ -29,8 +28,6 @@ export interface Context {
   readonly isOpaque: IsOpaque
   readonly pages: Pages
   readonly accessCache: AccessCache
-  /** What the transaction that this is part of writes: `Binary/1`. */
-  readonly writing?: ReadonlySet<string>
   readonly versionAccess: VersionAccess
   /** Asks the upstream who of these patients is on the panels of a policy (`smart.fhir.policy-file`). */
   readonly rosterOf: (
@@ -42,13 +39,4 @@ export interface Context {
   /** How a patient's compartment is asked for: by its path, or by a search parameter. */
   readonly narrowing: () => Promise<'compartment' | 'parameter'>
   readonly capabilities: () => Promise<object | Problem>
-  /** `handle` of this room: the entries of a Bundle go the way of requests. */
-  readonly handle: (context: Context, call: Call) => Promise<Answer | Problem>
 }
-
-export type Kind = Interaction['kind']
-export type InteractionOf<K extends Kind> = Extract<Interaction, { readonly kind: K }>
-export type Handler<K extends Kind> = (
-  context: Context,
-  call: Call<InteractionOf<K>>,
-) => Promise<Answer | Problem>

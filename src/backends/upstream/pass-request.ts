@@ -3,6 +3,7 @@ import {
   type Failure,
   type FhirRequest,
   type FhirResponse,
+  getPath,
   type History,
   type InteractionOf,
   type Search,
@@ -12,9 +13,9 @@ import type { Context } from './call.ts'
 import type { Spot } from './search/fetch-page.ts'
 import { plain } from './search/find-page.ts'
 import { linkSealing } from './search/links.ts'
-import { parseCursor } from './search/turn-page.ts'
+import { parseCursor } from './search/pages.ts'
 import { passThrough } from './upstream/pass-through.ts'
-import { getting, headersFor, pathOf, queryOf, searching } from './upstream/request-of.ts'
+import { getting, headersFor, queryOf, searching } from './upstream/request-of.ts'
 
 /** Passes a request through where the caller may see everything; undefined where the response has to be inspected. */
 export function passRequest(
@@ -49,7 +50,7 @@ function passRead(
 ): Promise<FhirResponse | Failure> {
   const { ifNoneMatch, ifModifiedSince } = request.preconditions
   const query = queryOf(plain(request.interaction.params), context.addresses)
-  const path = pathOf(request.interaction)
+  const path = getPath(request.interaction)
   return passThrough(context, request, {
     method: 'GET',
     path: query === '' ? path : `${path}?${query}`,
@@ -67,7 +68,7 @@ function passHistory(
   spot: Spot | undefined,
 ): Promise<FhirResponse | Failure> {
   const { params } = request.interaction
-  const path = pathOf(request.interaction)
+  const path = getPath(request.interaction)
   const query = queryOf(plain(params), context.addresses)
   const first = query === '' ? path : `${path}?${query}`
   return passThrough(
@@ -84,7 +85,7 @@ function passSearch(
   spot: Spot | undefined,
 ): Promise<FhirResponse | Failure> {
   const { interaction } = request
-  const path = pathOf(interaction)
+  const path = getPath(interaction)
   const params = plain(interaction.params)
   const sent = spot
     ? getting(request, spot.link)

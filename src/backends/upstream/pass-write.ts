@@ -7,21 +7,23 @@ import {
   parseSearch,
   resourceTypes,
 } from '../../fhir/index.ts'
+import type { InteractionOf } from '../../fhir-api/index.ts'
 import {
   type Failure,
   type FhirRequest,
   type FhirResponse,
   findExcludedType,
+  getPath,
   isFailure,
   seesAll,
   toEntryRequest,
 } from '../../fhir-api/index.ts'
 import type { Access, Permission } from '../../smart/index.ts'
-import type { Context, InteractionOf } from './call.ts'
+import type { Context } from './call.ts'
 import { KEPT_ELSEWHERE } from './judge/kept-elsewhere.ts'
 import type { UpstreamRequest } from './upstream/exchange.ts'
 import { passThrough } from './upstream/pass-through.ts'
-import { headersFor, pathOf, queryOf, STRICT, sending } from './upstream/request-of.ts'
+import { headersFor, queryOf, STRICT, sending } from './upstream/request-of.ts'
 
 type Write = InteractionOf<
   'create' | 'update' | 'update-conditional' | 'patch' | 'patch-conditional' | 'delete'
@@ -100,7 +102,7 @@ function findCondition(
 function toUpstreamRequest({ addresses }: Context, request: FhirRequest<Write>): UpstreamRequest {
   const { interaction, body } = request
   const query = 'params' in interaction ? queryOf(interaction.params, addresses) : ''
-  const path = pathOf(interaction)
+  const path = getPath(interaction)
   return {
     method: WRITES[interaction.kind].method,
     path: query === '' ? path : `${path}?${query}`,

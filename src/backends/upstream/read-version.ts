@@ -1,4 +1,4 @@
-import { fail, isProblem, type Resource } from '../../fhir/index.ts'
+import { fail, isProblem, isRecord, isResource, type Resource } from '../../fhir/index.ts'
 import { type Failure, type FhirRequest, isFailure, type StoredVersion } from '../../fhir-api/index.ts'
 import type { Context } from './call.ts'
 import { declined } from './upstream/declined.ts'
@@ -29,6 +29,26 @@ export async function readVersion(
     default:
       return declined(answer, request.access)
   }
+}
+
+/**
+ * The content of a resource before it was deleted; undefined where the upstream does not return it, a failure where no
+ * further request may be sent to it.
+ */
+export async function readLast(
+  { upstream }: Context,
+  request: FhirRequest,
+  type: string,
+  id: string,
+): Promise<Resource | Failure | undefined> {
+  const answer = await upstream.ask(getting(request, `/${type}/${id}/_history?_count=2`))
+  if (isProblem(answer)) return answer.problem === 'too-costly' ? answer : undefined
+  if (answer.status !== 200) return undefined
+  const bundle = resourceIn(answer)
+  if (isProblem(bundle) || !Array.isArray(bundle.entry)) return undefined
+  return bundle.entry
+    .flatMap(entry => (isRecord(entry) && isResource(entry.resource) ? [entry.resource] : []))
+    .find(it => it.resourceType === type && it.id === id)
 }
 
 /** A version that the upstream has returned. */

@@ -6,7 +6,6 @@ import { createRandomToken, createSealer, type Sealer } from '../../store/index.
 import { createBackend } from './backend.ts'
 import type { Context } from './call.ts'
 import { gatewayStatement } from './capability-statement.ts'
-import { perform } from './handle.ts'
 import { CONNECTIONS, PROBE_CONNECTIONS, RESPONSE_BYTES } from './limits.ts'
 import { rosterOf } from './membership/membership.ts'
 import { opaqueBy } from './search/opaque.ts'
@@ -85,7 +84,6 @@ function contextOf(options: GatewayOptions, pool: Pool, watching: Watch, clock: 
     upstream,
     responseLimit: options.responseLimit ?? RESPONSE_BYTES,
     isRecorded: options.audit !== undefined,
-    handle: perform,
     isOpaque: opaqueBy(options.searchParameters ?? []),
     operations,
     accessCache: createAccessCache(),

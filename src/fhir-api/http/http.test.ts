@@ -102,7 +102,6 @@ async function open(setting: Setting = {}): Promise<Scene> {
           commit: () => ({ kind: 'committed', committed: [] }),
           panelMembers: () => ({ includes: () => false }),
           passThrough: performed,
-          perform: (_context, it) => performed(it),
         }
       },
     },

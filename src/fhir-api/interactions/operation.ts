@@ -1,3 +1,4 @@
+import { fail } from '../../fhir/index.ts'
 import type { Handler } from '../context.ts'
 import { everythingOf } from './everything.ts'
 import { lastN } from './last-n.ts'
@@ -16,5 +17,6 @@ export const operation: Handler<'operation'> = async (context, request) => {
   const { name, type, id } = request.interaction
   const level = id === undefined ? '' : '/id'
   const handler = OPERATIONS[`${type}${level}/${name}`] ?? (type && OPERATIONS[`type${level}/${name}`])
-  return handler ? handler(context, request) : context.session.perform(context, request)
+  if (handler) return handler(context, request)
+  return context.session.operation?.(request) ?? fail({ problem: 'unsupported-operation', name })
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { createPages, type Pages } from '../../../fhir-api/index.ts'
+import { type Cursor, createPages, type Pages } from '../../../fhir-api/index.ts'
 import { createSealer } from '../../../store/index.ts'
-import type { Database } from '../repository/database.ts'
+import type { Database, SqlValue } from '../repository/database.ts'
 
 /** The key is made once and stored with the data, so that links outlive a restart. */
 export function openPages(database: Database): Pages {
@@ -16,4 +16,9 @@ function openKey(database: Database): Uint8Array {
     const [row] = database.rows(`SELECT value FROM setting WHERE name = 'page-key'`, [])
     return row?.[0] instanceof Uint8Array ? row[0] : made
   })
+}
+
+/** Only cursors that were sealed here are opened again. */
+export function parseCursor(cursor: Cursor | undefined): readonly SqlValue[] | undefined {
+  return Array.isArray(cursor) ? cursor : undefined
 }

@@ -1,5 +1,6 @@
 import {
   compartmentParameters,
+  exactText,
   fail,
   isId,
   isProblem,
@@ -11,26 +12,33 @@ import {
   type Resource,
   resourceTypes,
 } from '../../../fhir/index.ts'
-import { addPostedParams, findResource, respondWithPage } from '../../../fhir-api/index.ts'
-import type { Answer } from '../answer.ts'
+import {
+  addPostedParams,
+  bundleJson,
+  entryJson,
+  type FhirResponse,
+  findResource,
+  getPath,
+  isFailure,
+  type Operation,
+  respondWithPage,
+  resumePage,
+} from '../../../fhir-api/index.ts'
 import type { Call, Context } from '../call.ts'
-import { checkContent } from '../judge/judge.ts'
-import { createLookup } from '../lookup.ts'
+import { checkContent, createLookup } from '../judge/judge.ts'
 import { spelledOut } from '../membership/spelled-out.ts'
 import type { Problem } from '../problem.ts'
-import { bundleText } from '../search/bundle-text.ts'
 import { fetchRecord, SEEN } from '../search/find-everything.ts'
-import { turnPage } from '../search/turn-page.ts'
+import { parseCursor } from '../search/pages.ts'
 import { declined } from '../upstream/declined.ts'
-import { getting, pathOf, queryOf } from '../upstream/request-of.ts'
+import { getting, queryOf } from '../upstream/request-of.ts'
 import { resourceIn } from '../upstream/resource-in.ts'
-import type { Operation } from './operation.ts'
 
 const SHAPES: ReadonlySet<string> = new Set(['_format', '_pretty'])
 
 /** `Patient/[id]/$summary` and `Composition/[id]/$document`: a document, every resource of it judged by its content. */
 export function documentOf(type: 'Patient' | 'Composition') {
-  return async (context: Context, begun: Call<Operation>): Promise<Answer | Problem> => {
+  return async (context: Context, begun: Call<Operation>): Promise<FhirResponse | Problem> => {
     const call = addPostedParams(begun)
     if (isProblem(call)) return call
     const { id = '', name } = call.interaction
@@ -42,7 +50,7 @@ export function documentOf(type: 'Patient' | 'Composition') {
     const unknown = params.find(([it, value]) => it !== 'profile' && !(it === 'persist' && value === 'false'))
     if (unknown) return unsupported(unknown[0], name)
     const query = queryOf(params, context.addresses)
-    const path = pathOf(call.interaction)
+    const path = getPath(call.interaction)
     return fetchDocument(context, call, query === '' ? path : `${path}?${query}`)
   }
 }
@@ -51,7 +59,7 @@ async function fetchDocument(
   context: Context,
   call: Call<Operation>,
   path: string,
-): Promise<Answer | Problem> {
+): Promise<FhirResponse | Problem> {
   const answer = await context.upstream.ask(getting(call, path))
   if (isProblem(answer)) return answer
   if (answer.status !== 200) return declined(answer, call.access)
@@ -68,10 +76,13 @@ async function fetchDocument(
     const twin = exact[at]?.resource
     if (!isResource(resource) || !isResource(twin) || !SEEN.isMatch(resource, judge)) return []
     if (resource.resourceType === 'Composition' && !mayNarrate) return []
-    return [{ fullUrl: addressOf(context, fullUrl, resource), resource: twin }]
+    return [
+      { type: resource.resourceType, fullUrl: findUrl(context, fullUrl, resource), text: exactText(twin) },
+    ]
   })
-  const isDocument = shown[0]?.resource.resourceType === 'Composition'
-  return { status: 200, headers: {}, body: bundleText({ ...partsOf(bundle, isDocument), entry: shown }) }
+  const isDocument = shown[0]?.type === 'Composition'
+  const documentEntries = shown.map(({ fullUrl, text }) => entryJson({ fullUrl, resource: text }))
+  return { status: 200, body: bundleJson({ ...partsOf(bundle, isDocument), entries: documentEntries }) }
 }
 
 /** A document has an identifier and a time (R4 bundle.html, bdl-9 and bdl-10), and begins with its Composition (bdl-11). */
@@ -84,7 +95,7 @@ function partsOf({ identifier, timestamp }: Resource, isDocument: boolean) {
 }
 
 /** References within a document may be to addresses that only it has (`urn:uuid:…`). */
-function addressOf({ baseUrl }: Context, fullUrl: unknown, { resourceType, id }: Resource): string {
+function findUrl({ baseUrl }: Context, fullUrl: unknown, { resourceType, id }: Resource): string {
   const isOwn =
     typeof fullUrl === 'string' && (fullUrl.startsWith('urn:') || fullUrl.startsWith(`${baseUrl}/`))
   return isOwn ? fullUrl : `${baseUrl}/${resourceType}/${id}`
@@ -115,13 +126,13 @@ function readsRecord({ access }: Call): boolean {
 const DOCREF: ReadonlySet<string> = new Set(['patient', 'start', 'end', 'type', 'on-demand', 'profile'])
 
 /** `DocumentReference/$docref`, for a patient whose documents the caller may search. */
-export async function docref(context: Context, begun: Call<Operation>): Promise<Answer | Problem> {
+export async function docref(context: Context, begun: Call<Operation>): Promise<FhirResponse | Problem> {
   const asked = addPostedParams(begun)
   if (isProblem(asked)) return asked
-  const path = pathOf(asked.interaction)
-  const turned = turnPage(context, asked, path)
-  if (isProblem(turned)) return turned
-  const { call, spot } = turned
+  const path = getPath(asked.interaction)
+  const resumed = resumePage(context, asked, path)
+  if (isFailure(resumed)) return resumed
+  const { request: call, cursor } = resumed
   const sent = call.interaction.params.filter(([name]) => !SHAPES.has(name))
   const unknown = sent.find(([name]) => !DOCREF.has(name))
   if (unknown) return unsupported(unknown[0], '$docref')
@@ -129,7 +140,7 @@ export async function docref(context: Context, begun: Call<Operation>): Promise<
   if (patient === undefined)
     return fail({ problem: 'bad-search', code: 'invalid', text: 'Cannot read patient: expected one id' })
   if (!(await mayHaveDocuments(context, call, patient))) return fail({ problem: 'out-of-reach' })
-  const page = await fetchRecord(context, call, spot, { count: PAGE_SIZE, sent })
+  const page = await fetchRecord(context, call, parseCursor(cursor), { count: PAGE_SIZE, sent })
   return isProblem(page) ? page : respondWithPage(context, call, path, page)
 }
 

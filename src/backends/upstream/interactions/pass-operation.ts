@@ -1,23 +1,26 @@
 import { exactText, fail, isProblem, isRecord } from '../../../fhir/index.ts'
-import type { Answer } from '../answer.ts'
+import type { FhirResponse, Operation } from '../../../fhir-api/index.ts'
+import { getPath } from '../../../fhir-api/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
 import { declined } from '../upstream/declined.ts'
 import type { UpstreamRequest } from '../upstream/exchange.ts'
 import { passThrough } from '../upstream/pass-through.ts'
-import { headersFor, pathOf, queryOf } from '../upstream/request-of.ts'
+import { headersFor, queryOf } from '../upstream/request-of.ts'
 import { resourceIn } from '../upstream/resource-in.ts'
-import type { Operation } from './operation.ts'
 
 /** An operation that the site lets pass (`smart.fhir.upstream-operations`), for a caller who may see everything. */
-export function passOperation(context: Context, call: Call<Operation>): Promise<Answer | Problem> {
+export function passOperation(context: Context, call: Call<Operation>): Promise<FhirResponse | Problem> {
   return passThrough(context, call, requestFor(context, call))
 }
 
 const TERMINOLOGY: ReadonlySet<string> = new Set(['CodeSystem', 'ConceptMap', 'Parameters', 'ValueSet'])
 
 /** A terminology operation. Its response holds definitions and codes; one that holds anything else is not released. */
-export async function passTerminology(context: Context, call: Call<Operation>): Promise<Answer | Problem> {
+export async function passTerminology(
+  context: Context,
+  call: Call<Operation>,
+): Promise<FhirResponse | Problem> {
   const answer = await context.upstream.ask(requestFor(context, call))
   if (isProblem(answer)) return answer
   if (answer.status !== 200) return declined(answer, call.access)
@@ -42,7 +45,7 @@ function requestFor(context: Context, call: Call<Operation>): UpstreamRequest {
     interaction.params.filter(([name]) => name !== '_format' && name !== '_pretty'),
     context.addresses,
   )
-  const path = pathOf(interaction)
+  const path = getPath(interaction)
   return {
     method: interaction.posted ? 'POST' : 'GET',
     path: query === '' ? path : `${path}?${query}`,

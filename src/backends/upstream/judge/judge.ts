@@ -1,7 +1,8 @@
 import type { Resource } from '../../../fhir/index.ts'
-import { type AccessCheck, createAccessCheck } from '../../../fhir-api/index.ts'
+import { type AccessCheck, createAccessCheck, type LookupContext } from '../../../fhir-api/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
+import { readLast, readVersion } from '../read-version.ts'
 import { KEPT_ELSEWHERE } from './kept-elsewhere.ts'
 
 /** The access check of content from the upstream. */
@@ -15,4 +16,18 @@ export function checkContent(
     ...{ access: call.access, baseUrl: context.baseUrl, excludedTypes: KEPT_ELSEWHERE, resources, standIn },
     panelMembers: (panels, patients) => context.rosterOf(context, call, panels, patients),
   })
+}
+
+/** What the API's lookup needs, for resources that the backend itself looks up. */
+export function createLookup(context: Context, call: Call): LookupContext {
+  return {
+    baseUrl: context.baseUrl,
+    accessCache: context.accessCache,
+    excludedTypes: KEPT_ELSEWHERE,
+    session: {
+      read: (type, id, version) => readVersion(context, call, type, id, version),
+      readLast: (type, id) => readLast(context, call, type, id),
+      panelMembers: (panels, patients) => context.rosterOf(context, call, panels, patients),
+    },
+  }
 }

@@ -6,15 +6,16 @@ import {
   parseSearch,
   type SearchClause,
 } from '../../../fhir/index.ts'
+import type { Search } from '../../../fhir-api/index.ts'
 import { findResource } from '../../../fhir-api/index.ts'
 import type { Access } from '../../../smart/index.ts'
 import type { Call, Context } from '../call.ts'
+import { createLookup } from '../judge/judge.ts'
 import { CHAIN_MATCHES } from '../limits.ts'
-import { createLookup } from '../lookup.ts'
 import type { Problem } from '../problem.ts'
 import { collect, searchFor } from './collect.ts'
 import { isReached } from './narrow-includes.ts'
-import { oneType, type Search } from './plan.ts'
+import { oneType } from './plan.ts'
 
 type ChainClause = Extract<SearchClause, { readonly kind: 'chain' }>
 type HasClause = Extract<SearchClause, { readonly kind: 'has' }>

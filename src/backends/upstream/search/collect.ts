@@ -1,12 +1,12 @@
 import { isProblem, type Params } from '../../../fhir/index.ts'
-import type { CollectLimit, SearchEntry } from '../../../fhir-api/index.ts'
+import type { CollectLimit, Search, SearchEntry } from '../../../fhir-api/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
 import { resolveChains } from './chains.ts'
 import { toEntry } from './entry.ts'
 import { everyPage } from './every-page.ts'
 import type { Page, Released } from './fetch-page.ts'
-import { planSearch, type Search } from './plan.ts'
+import { planSearch } from './plan.ts'
 
 /** All that a search finds within reach; a problem when it is more than `most`. */
 export async function collect(

@@ -1,8 +1,8 @@
 import { isProblem, type Resource } from '../../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
-import { lastVersion } from '../judge/find.ts'
 import { found } from '../membership/membership.ts'
 import type { Problem } from '../problem.ts'
+import { readLast } from '../read-version.ts'
 
 /** So many ids fit into the URL of one search. */
 const IDS_AT_ONCE = 50
@@ -23,7 +23,7 @@ export async function currentContents(
       for (const it of current) contents.set(`${type}/${it.id}`, it)
     }
     for (const id of ids) {
-      const last = contents.has(`${type}/${id}`) ? undefined : await lastVersion(context, call, type, id)
+      const last = contents.has(`${type}/${id}`) ? undefined : await readLast(context, call, type, id)
       if (last && isProblem(last)) return last
       if (last) contents.set(`${type}/${id}`, last)
     }

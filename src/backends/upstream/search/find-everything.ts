@@ -10,11 +10,17 @@ import {
   resourceTypes,
   type Shape,
 } from '../../../fhir/index.ts'
-import { type EverythingTarget, type Operation, type SearchPage, seesAll } from '../../../fhir-api/index.ts'
+import {
+  type EverythingTarget,
+  getPath,
+  type Operation,
+  type SearchPage,
+  seesAll,
+} from '../../../fhir-api/index.ts'
 import type { Call, Context } from '../call.ts'
 import { INCLUDES_REMEMBERED, UPSTREAM_PAGES } from '../limits.ts'
 import { type Problem, tooCostly } from '../problem.ts'
-import { getting, pathOf, queryOf } from '../upstream/request-of.ts'
+import { getting, queryOf } from '../upstream/request-of.ts'
 import { toEntry } from './entry.ts'
 import { fetchPage, type PageJudge, type Released, type Spot } from './fetch-page.ts'
 import { gather, type Part } from './gather.ts'
@@ -50,7 +56,7 @@ export async function fetchRecord(
   spot: Spot | undefined,
   wanted: Wanted,
 ): Promise<SearchPage | Problem> {
-  const path = pathOf(call.interaction)
+  const path = getPath(call.interaction)
   const first = `${path}?${queryOf(wanted.sent, context.addresses)}`
   const includes = includesShown(spot?.shown ?? [])
   const fetch = (link: string) => fetchEntries(context, call, link === '' ? first : link, wanted)

@@ -1,8 +1,9 @@
 import { type HistoryQuery, isProblem } from '../../../fhir/index.ts'
 import type { History, HistoryPage } from '../../../fhir-api/index.ts'
+import { getPath } from '../../../fhir-api/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
-import { pathOf, queryOf } from '../upstream/request-of.ts'
+import { queryOf } from '../upstream/request-of.ts'
 import type { Spot } from './fetch-page.ts'
 import { plain } from './find-page.ts'
 import { atOnce } from './plan.ts'
@@ -18,7 +19,7 @@ export async function findHistory(
   const { interaction } = call
   const isOfOne = interaction.kind === 'history-instance'
   const page = await scanVersions(context, call, isOfOne ? 'r' : 's', {
-    first: `${pathOf(interaction)}?${queryOf(plain(atOnce(query)), context.addresses)}`,
+    first: `${getPath(interaction)}?${queryOf(plain(atOnce(query)), context.addresses)}`,
     ...{ count: query.count, from },
     ...(isOfOne && { of: { type: interaction.type, id: interaction.id } }),
   })

@@ -7,12 +7,12 @@ import {
   type Resource,
   type Shape,
 } from '../../../fhir/index.ts'
-import { type Search, type SearchPage, seesAll } from '../../../fhir-api/index.ts'
+import { getPath, type Search, type SearchPage, seesAll } from '../../../fhir-api/index.ts'
 import type { Call, Context } from '../call.ts'
 import { KEPT_ELSEWHERE } from '../judge/kept-elsewhere.ts'
 import { COUNTED } from '../limits.ts'
 import type { Problem } from '../problem.ts'
-import { getting, pathOf, searching, strictly } from '../upstream/request-of.ts'
+import { getting, searching, strictly } from '../upstream/request-of.ts'
 import { resolveChains } from './chains.ts'
 import { countOf } from './collect.ts'
 import { toEntry } from './entry.ts'
@@ -116,7 +116,7 @@ async function searchOverTypes(
   link: string | undefined,
 ): Promise<SearchPage | Problem> {
   const { params, posted } = call.interaction
-  const path = pathOf(call.interaction)
+  const path = getPath(call.interaction)
   const request =
     link === undefined
       ? searching(call, path, plain(params), posted === true, context.addresses)

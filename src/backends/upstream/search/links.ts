@@ -1,8 +1,7 @@
 import type { Params } from '../../../fhir/index.ts'
+import { buildUrl } from '../../../fhir-api/index.ts'
 import { grantFingerprint } from '../../../smart/index.ts'
 import type { Call, Context } from '../call.ts'
-import { addressOf, type Link } from './bundle-text.ts'
-import type { Links } from './fetch-page.ts'
 import { PAGE } from './pages.ts'
 import type { LinkSealing } from './seal-links.ts'
 
@@ -14,29 +13,10 @@ export function linkSealing(context: Context, call: Call, path: string, params: 
   const address = `${context.baseUrl}${path}`
   const holder = grantFingerprint(call.authenticated.grant)
   return (relation, url) => {
-    if (relation === 'self') return addressOf(address, params)
+    if (relation === 'self') return buildUrl(address, params)
     if (url.includes(`${PAGE}=`)) return url
     const link = context.addresses.below(context.addresses.inward(url))
     if (link === undefined) return `${address}?${PAGE}=elsewhere`
     return `${address}?${PAGE}=${context.pages.seal({ path, params, cursor: { link }, holder })}`
   }
-}
-
-/** The links of a Bundle: to itself as it was asked, and to the pages of the upstream, each bound to the grant. */
-export function linksOf(
-  context: Context,
-  call: Call,
-  path: string,
-  asked: { readonly params: Params; readonly used: Params },
-  links: Links,
-): readonly Link[] {
-  const address = `${context.baseUrl}${path}`
-  const holder = grantFingerprint(call.authenticated.grant)
-  return [
-    { relation: 'self', url: addressOf(address, asked.used) },
-    ...[...links].map(([relation, spot]) => ({
-      relation,
-      url: `${address}?${PAGE}=${context.pages.seal({ path, params: asked.params, cursor: spot, holder })}`,
-    })),
-  ]
 }

@@ -1,5 +1,5 @@
 import { isId, parseReference } from '../../../fhir/index.ts'
-import type { Search } from './plan.ts'
+import type { Search } from '../../../fhir-api/index.ts'
 
 const OF_PATIENT = /^(?:patient|subject)(?::Patient)?$/
 

@@ -10,8 +10,9 @@ import {
   type Resource,
   resourceTypes,
 } from '../../../fhir/index.ts'
+import type { Search } from '../../../fhir-api/index.ts'
 import type { Access } from '../../../smart/index.ts'
-import type { Call, Context, InteractionOf } from '../call.ts'
+import type { Call, Context } from '../call.ts'
 import { spelledOut } from '../membership/spelled-out.ts'
 import type { Problem } from '../problem.ts'
 import type { UpstreamRequest } from '../upstream/exchange.ts'
@@ -22,8 +23,6 @@ import { namedPatients } from './named-patients.ts'
 import { isAllOf, type Narrowed, narrow } from './narrow.ts'
 import { isReached, narrowedIncludes } from './narrow-includes.ts'
 import { wholeCompartment } from './whole-compartment.ts'
-
-export type Search = InteractionOf<'search-type' | 'search-system' | 'search-compartment'>
 
 /** What is sent to the upstream for a search, and how what comes back is judged. */
 export interface Plan {

@@ -11,9 +11,9 @@ import {
 import type { HistoryEntry } from '../../../fhir-api/index.ts'
 import type { Permission } from '../../../smart/index.ts'
 import type { Call, Context } from '../call.ts'
-import { lastVersion } from '../judge/find.ts'
 import { checkContent } from '../judge/judge.ts'
 import type { Problem } from '../problem.ts'
+import { readLast } from '../read-version.ts'
 import { currentContents } from './current-contents.ts'
 
 interface Version {
@@ -84,7 +84,7 @@ async function contentsOf(
     const address = `${type}/${id}`
     if (contents.has(version)) continue
     if (!lookedUp.has(address)) {
-      const last = await lastVersion(context, call, type, id)
+      const last = await readLast(context, call, type, id)
       if (last && isProblem(last)) return last
       lookedUp.set(address, last)
     }

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import { fail, isProblem } from '../../../fhir/index.ts'
-import type { Answer } from '../answer.ts'
+import type { FhirResponse } from '../../../fhir-api/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
 import { type LinkSealing, sealingLinks, withSealed } from '../search/seal-links.ts'
@@ -17,7 +17,7 @@ export async function passThrough(
   call: Call,
   request: UpstreamRequest,
   seal?: LinkSealing,
-): Promise<Answer | Problem> {
+): Promise<FhirResponse | Problem> {
   const answer = await (call.isEntry ? whole(context, call, request) : streamed(context, call, request))
   if (!seal || isProblem(answer) || answer.body === undefined) return answer
   const { body } = answer
@@ -87,7 +87,7 @@ function released(
   { status, headers }: { readonly status: number; readonly headers: IncomingHttpHeaders },
   body: string | Readable | undefined,
   addresses: Addresses,
-): Answer | Problem {
+): FhirResponse | Problem {
   if (body !== undefined && !isJson(headers['content-type']))
     return fail({ problem: 'upstream-broken', why: 'it is not JSON' })
   return { status, headers: releasedHeaders(headers, addresses), body, isUnparsed: true }

@@ -1,4 +1,4 @@
-import { exactText, type Interaction, type Params } from '../../../fhir/index.ts'
+import { exactText, type Params } from '../../../fhir/index.ts'
 import type { Call } from '../call.ts'
 import type { Addresses } from './addresses.ts'
 import type { UpstreamRequest } from './exchange.ts'
@@ -72,42 +72,4 @@ export function queryOf(params: Params, addresses: Addresses): string {
   return params
     .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(addresses.inward(value))}`)
     .join('&')
-}
-
-/** Where an interaction is, below the base. Made from what was understood, never from what was sent. */
-export function pathOf(interaction: Interaction): string {
-  switch (interaction.kind) {
-    case 'capabilities':
-      return '/metadata'
-    case 'smart-configuration':
-      return '/.well-known/smart-configuration'
-    case 'read':
-    case 'update':
-    case 'patch':
-    case 'delete':
-      return `/${interaction.type}/${interaction.id}`
-    case 'vread':
-      return `/${interaction.type}/${interaction.id}/_history/${interaction.version}`
-    case 'history-instance':
-      return `/${interaction.type}/${interaction.id}/_history`
-    case 'history-type':
-      return `/${interaction.type}/_history`
-    case 'history-system':
-      return '/_history'
-    case 'search-type':
-    case 'create':
-    case 'update-conditional':
-    case 'patch-conditional':
-    case 'delete-conditional':
-      return `/${interaction.type}`
-    case 'search-system':
-    case 'bundle':
-      return ''
-    case 'search-compartment':
-      return `/${interaction.compartment}/${interaction.id}/${interaction.type}`
-    case 'operation': {
-      const { type, id, name } = interaction
-      return `${type === undefined ? '' : `/${type}`}${id === undefined ? '' : `/${id}`}/${name}`
-    }
-  }
 }

@@ -1,2 +1,0 @@
-/** The response to an interaction. */
-export type { FhirResponse as Answer } from '../../fhir-api/index.ts'
