@@ -33,7 +33,7 @@ type UpstreamReason =
   /** It does not return the version, so that a write cannot be bound to the content that was checked. */
   | { readonly problem: 'no-version'; readonly type: string }
   | { readonly problem: 'kept-elsewhere'; readonly type: string }
-  | { readonly problem: 'gateway-entry-failed'; readonly entry: number; readonly cause: Failure }
+  | { readonly problem: 'entry-failed'; readonly entry: number; readonly cause: Failure }
 
 /** Whether an interaction failed. Recognised by a brand, so that no data can be mistaken for a failure. */
 export function isFailure<T>(value: T | Failure): value is Failure {
@@ -42,7 +42,7 @@ export function isFailure<T>(value: T | Failure): value is Failure {
 
 /** The failure of an entry, which fails the whole transaction. */
 export function failEntry(entry: number, cause: Failure): Failure {
-  return fail({ problem: 'gateway-entry-failed', entry, cause })
+  return fail({ problem: 'entry-failed', entry, cause })
 }
 
 /** The one place where a failure becomes a response. */
@@ -91,7 +91,7 @@ function explain(failure: Failure): Turndown {
         'not-found',
         `Cannot find ${failure.type} here: it is not taken from the FHIR server`,
       )
-    case 'gateway-entry-failed':
+    case 'entry-failed':
       return entryFailed(failure.entry, explain(failure.cause))
     default:
       return turndownOf(failure)

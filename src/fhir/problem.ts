@@ -33,7 +33,6 @@ type FhirReason =
   | { readonly problem: 'no-match'; readonly type: string }
   | BadSearch
   | BadBundle
-  | { readonly problem: 'entry-failed'; readonly entry: number; readonly cause: FhirProblem }
   | { readonly problem: 'unsupported-operation'; readonly name: string }
 
 /** What an interaction is answered with in the place of what it asked for. */
@@ -118,8 +117,6 @@ export function turndownOf(problem: FhirProblem): Turndown {
       return turndown(400, 'too-costly', problem.text)
     case 'bad-bundle':
       return { status: 400, outcome: outcome('structure', problem.text, atEntry(problem.entry)) }
-    case 'entry-failed':
-      return entryFailed(problem.entry, turndownOf(problem.cause))
     case 'unsupported-operation':
       return turndown(404, 'not-supported', unsupportedOperation(problem.name))
   }

@@ -65,7 +65,7 @@ const BAD = 'Not understood'
 /** Why it was turned away; undefined where it was let through, whatever then became of it. */
 function refusalIn(found: { readonly problem: string }): Refused | string | undefined {
   // A server may have problems of its own besides: none of them is a refusal.
-  const problem = found as FhirProblem | GatewayEntryFailed
+  const problem = found as FhirProblem | EntryFailed
   switch (problem.problem) {
     case 'refused':
       return problem.refused
@@ -76,15 +76,14 @@ function refusalIn(found: { readonly problem: string }): Refused | string | unde
     case 'bad-bundle':
       return BAD
     case 'entry-failed':
-    case 'gateway-entry-failed':
       return refusalIn(problem.cause)
     default:
       return undefined
   }
 }
 
-interface GatewayEntryFailed {
-  readonly problem: 'gateway-entry-failed'
+interface EntryFailed {
+  readonly problem: 'entry-failed'
   readonly cause: { readonly problem: string }
 }
 

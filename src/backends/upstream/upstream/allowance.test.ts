@@ -102,7 +102,7 @@ describe('what the response to a Bundle may hold', () => {
   it('fails a transaction before anything is sent', async () => {
     const { context, seen } = endless([large])
     const answer = await handle(context, bundleOf(1_000, 'transaction', 'Condition'))
-    assert.ok(isProblem(answer) && answer.problem === 'gateway-entry-failed')
+    assert.ok(isProblem(answer) && answer.problem === 'entry-failed')
     assert.equal(answer.cause, RESPONSE_TOO_LARGE)
     assert.equal(seen.times, 5)
   })
