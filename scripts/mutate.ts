@@ -25,7 +25,7 @@ const DECIDING = [
   'src/fhir/{authorization,compartment,interaction,other-patients,params,parse-*,reference,request,request-path}.ts',
   'src/backends/sqlite/within.ts',
   'src/backends/sqlite/search/{reach-condition,panel-patients,turn-page}.ts',
-  'src/backends/upstream/judge/{judge,sees-all,writable}.ts',
+  'src/backends/upstream/access/{judge,sees-all,writable}.ts',
   'src/backends/upstream/membership/*.ts',
   'src/backends/upstream/search/{gather,named-patients,narrow,turn-page}.ts',
 ]
@@ -34,7 +34,7 @@ const DECIDING = [
 const QUICK = [
   'src/{smart,fhir}/**/*.test.ts',
   'src/cli/policy-file.test.ts',
-  'src/backends/upstream/judge/{judge,sees-all,writable}.test.ts',
+  'src/backends/upstream/access/{judge,sees-all,writable}.test.ts',
   'src/backends/upstream/search/{gather,named-patients,narrow,turn-page}.test.ts',
   'src/interceptor/explain*.test.ts',
   'src/interceptor/decision/*.test.ts',

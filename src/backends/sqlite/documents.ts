@@ -3,8 +3,8 @@ import type { SearchEntry } from '../../fhir-api/index.ts'
 import type { Call, Context } from './call.ts'
 import { isProblem } from './problem.ts'
 import { toEntry } from './search/entry.ts'
+import { createQueryContext } from './search/query-context.ts'
 import { runQuery } from './search/run-query.ts'
-import { sceneOf } from './search/scene.ts'
 
 /** DocumentReferences within what the caller may read that name a Binary. */
 export function findDocuments(
@@ -16,7 +16,7 @@ export function findDocuments(
   const named = [['location', `Binary/${id},${baseUrl}/Binary/${id}`]] as const
   const query = parseQuery(['DocumentReference'], named, baseUrl, false)
   if (isProblem(query)) return []
-  const ground = { database, scene: sceneOf(repository, access, 'r') }
+  const ground = { database, scene: createQueryContext(repository, access, 'r') }
   const { hits } = runQuery(ground, { ...query, count: limits.DOCUMENTS_OF_BINARY }, undefined)
   return hits.map(hit => toEntry(database, hit))
 }

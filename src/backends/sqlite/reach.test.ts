@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { binarySuite } from './testing/binary-suite.ts'
+import { reachSuite } from '../../fhir-api/testing/access-suite.ts'
+import { binarySuite } from '../../fhir-api/testing/binary-suite.ts'
+import { reachSearchSuite } from '../../fhir-api/testing/search-suite.ts'
+import { startTwoPatients, type TwoPatients } from '../../fhir-api/testing/two-patients.ts'
 import { idsOf, nextOf, startFhir } from './testing/fhir.ts'
-import { reachSearchSuite } from './testing/reach-search-suite.ts'
-import { reachSuite } from './testing/reach-suite.ts'
-import { startTwoPatients, type TwoPatients } from './testing/two-patients.ts'
 
 reachSuite(startFhir)
 reachSearchSuite(startFhir)

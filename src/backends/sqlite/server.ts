@@ -17,7 +17,7 @@ import { unguarded } from './http/unguarded.ts'
 import { openOutbox } from './repository/outbox.ts'
 import { openRepository, type Repository } from './repository/repository.ts'
 import { openPages } from './search/pages.ts'
-import { rosterOf } from './search/panel-patients.ts'
+import { createMembership } from './search/panel-patients.ts'
 
 export interface FhirServerOptions extends Omit<FhirApiOptions, 'guard'> {
   /** `{dataDir}/fhir.db`, or `:memory:`. */
@@ -54,7 +54,7 @@ function contextOf(options: FhirServerOptions, repository: Repository, clock: ()
     clock,
     versionAccess: options.versionAccess ?? 'current',
     pages: openPages(repository.database),
-    membership: rosterOf(repository),
+    membership: createMembership(repository),
     accessCache: createAccessCache(JUDGED, text => (text.length > LONG ? computeDigest(text) : text)),
     smartConfiguration: evaluateLate(smartConfiguration),
     capabilities: capabilityJson(baseUrl, evaluateLate(smartConfiguration)),

@@ -1,11 +1,11 @@
 import { findOperation, isProblem } from '../../fhir/index.ts'
 import type { BackendSession, FhirBackend, FhirRequest, Kind } from '../../fhir-api/index.ts'
 import { grantFingerprint } from '../../smart/index.ts'
+import { EXCLUDED_TYPES } from './access/excluded-types.ts'
+import { findDocuments } from './access/find-documents.ts'
 import type { Context } from './call.ts'
 import { commit } from './commit.ts'
-import { performOperation } from './interactions/operation.ts'
-import { findDocuments } from './judge/documents.ts'
-import { KEPT_ELSEWHERE } from './judge/kept-elsewhere.ts'
+import { performOperation } from './operations/operation.ts'
 import { passRequest } from './pass-request.ts'
 import { passWrite } from './pass-write.ts'
 import { readLast, readVersion } from './read-version.ts'
@@ -15,7 +15,7 @@ import { findHistory } from './search/find-history.ts'
 import { findPage } from './search/find-page.ts'
 import { findMatch } from './search/match.ts'
 import { parseCursor } from './search/pages.ts'
-import { allowanceFor, onBehalfOf, withAllowance } from './upstream/allowance.ts'
+import { computeAllowance, onBehalfOf, withAllowance } from './upstream/allowance.ts'
 
 // They send few requests to the upstream, and come by the thousand.
 const READS: ReadonlySet<Kind> = new Set(['read', 'vread'])
@@ -27,7 +27,7 @@ export function createBackend(context: Context): FhirBackend {
       const caller = { holder: grantFingerprint(request.authenticated.grant), connection: request.connection }
       const upstream = READS.has(request.interaction.kind)
         ? onBehalfOf(context.upstream, caller)
-        : withAllowance(context.upstream, allowanceFor(request.body), caller)
+        : withAllowance(context.upstream, computeAllowance(request.body), caller)
       return createSession({ ...context, upstream }, request)
     },
     async capabilities() {
@@ -36,7 +36,7 @@ export function createBackend(context: Context): FhirBackend {
     },
     pages: context.pages,
     accessCache: context.accessCache,
-    excludedTypes: KEPT_ELSEWHERE,
+    excludedTypes: EXCLUDED_TYPES,
   }
 }
 
@@ -50,7 +50,7 @@ function createSession(context: Context, request: FhirRequest): BackendSession {
     mayChange: operation =>
       operation.posted === true && findOperation(context.operations, operation)?.needs.kind === 'all-data',
     toPublic: content => JSON.parse(context.addresses.outward(JSON.stringify(content))),
-    panelMembers: (panels, patients) => context.rosterOf(context, request, panels, patients),
+    panelMembers: (panels, patients) => context.findMembers(context, request, panels, patients),
     passThrough: (it, cursor) => passRequest(context, it, cursor) ?? passWrite(context, it),
     search: (it, cursor) => findPage(context, it, parseCursor(cursor)),
     collect: (it, limit) => collectEntries(context, it, limit),

@@ -2,7 +2,7 @@ import type { Interaction, OperationRule } from '../../fhir/index.ts'
 import type { AccessCache, FhirRequest, Pages } from '../../fhir-api/index.ts'
 import type { Panel, PanelMembership, VersionAccess } from '../../smart/index.ts'
 import type { Problem } from './problem.ts'
-import type { IsOpaque } from './search/opaque.ts'
+import type { IsForUpstream } from './search/opaque.ts'
 import type { Addresses } from './upstream/addresses.ts'
 import type { Upstream } from './upstream/upstream.ts'
 
@@ -25,12 +25,12 @@ export interface Context {
   /** The operations that are offered. */
   readonly operations: readonly OperationRule[]
   /** Which search parameters are left to the upstream. */
-  readonly isOpaque: IsOpaque
+  readonly isForUpstream: IsForUpstream
   readonly pages: Pages
   readonly accessCache: AccessCache
   readonly versionAccess: VersionAccess
   /** Asks the upstream who of these patients is on the panels of a policy (`smart.fhir.policy-file`). */
-  readonly rosterOf: (
+  readonly findMembers: (
     context: Context,
     call: Call,
     panels: readonly Panel[],

@@ -8,7 +8,7 @@ import {
   operations as ownOperations,
   securitySection,
 } from '../../fhir/index.ts'
-import { KEPT_ELSEWHERE } from './judge/kept-elsewhere.ts'
+import { EXCLUDED_TYPES } from './access/excluded-types.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -26,7 +26,7 @@ const OF_TYPE = new Set([
 const OF_SYSTEM = new Set(['transaction', 'batch', 'search-system', 'history-system'])
 
 /** What can be done through the gateway: the upstream's statement with our security, without what we refuse. */
-export function gatewayStatement(
+export function buildStatement(
   upstream: Json,
   baseUrl: string,
   smartConfiguration: object,
@@ -62,7 +62,7 @@ function restSection(
     ...kept,
     security: securitySection(smartConfiguration),
     resource: listOf(resource)
-      .filter(({ type }) => typeof type === 'string' && isResourceType(type) && !KEPT_ELSEWHERE.has(type))
+      .filter(({ type }) => typeof type === 'string' && isResourceType(type) && !EXCLUDED_TYPES.has(type))
       .map(it => resourceSection(it, operations)),
     interaction: listOf(interaction).filter(({ code }) => OF_SYSTEM.has(String(code))),
     ...(passed.length > 0 && { operation: passed }),

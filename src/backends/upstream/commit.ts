@@ -12,12 +12,12 @@ import {
 } from '../../fhir-api/index.ts'
 import type { Context } from './call.ts'
 import { UpstreamVersion } from './read-version.ts'
-import { declined } from './upstream/declined.ts'
+import { toFailure } from './upstream/declined.ts'
 import type { UpstreamRequest } from './upstream/exchange.ts'
-import { releasedHeaders } from './upstream/pass-through.ts'
-import { headersFor, queryOf, sending } from './upstream/request-of.ts'
-import { resourceIn } from './upstream/resource-in.ts'
-import type { UpstreamAnswer } from './upstream/upstream.ts'
+import { pickHeaders } from './upstream/pass-through.ts'
+import { buildHeaders, buildQuery, buildWrite } from './upstream/request-of.ts'
+import { parseResource } from './upstream/resource-in.ts'
+import type { UpstreamResponse } from './upstream/upstream.ts'
 
 /**
  * Sends changes to the upstream server: one by itself, those of a transaction together. Each is bound to the version that it
@@ -47,12 +47,12 @@ async function commitOne(
   if (answer.status >= 300)
     return {
       kind: write.kind === 'update' && isConflict(answer) ? 'conflict' : 'failed',
-      failure: declined(answer, request.access),
+      failure: toFailure(answer, request.access),
     }
   return { kind: 'committed', committed: [describe(context, write, answer)] }
 }
 
-function isConflict({ status }: UpstreamAnswer): boolean {
+function isConflict({ status }: UpstreamResponse): boolean {
   return status === 409 || status === 412
 }
 
@@ -64,15 +64,15 @@ function toUpstreamRequest(
   switch (write.kind) {
     case 'create': {
       const { type, resource, ifNoneExist } = write
-      const header = ifNoneExist && { 'if-none-exist': queryOf(ifNoneExist, addresses) }
-      return sending(request, 'POST', `/${type}`, resource, addresses, header)
+      const header = ifNoneExist && { 'if-none-exist': buildQuery(ifNoneExist, addresses) }
+      return buildWrite(request, 'POST', `/${type}`, resource, addresses, header)
     }
     case 'update': {
       const { type, id, resource, before } = write
       const bound = bindTo(type, before)
       if (isFailure(bound)) return bound
       const { ifMatch, ifNoneMatch } = bound
-      return sending(request, 'PUT', `/${type}/${id}`, resource, addresses, {
+      return buildWrite(request, 'PUT', `/${type}/${id}`, resource, addresses, {
         ...(ifMatch !== undefined && { 'if-match': ifMatch }),
         ...(ifNoneMatch !== undefined && { 'if-none-match': ifNoneMatch }),
       })
@@ -80,7 +80,7 @@ function toUpstreamRequest(
     case 'delete': {
       const { type, id, before } = write
       const headers = {
-        ...headersFor(request),
+        ...buildHeaders(request),
         ...(before.etag !== undefined && { 'if-match': before.etag }),
       }
       return { method: 'DELETE', path: `/${type}/${id}`, headers }
@@ -97,9 +97,9 @@ function bindTo(
   return before.etag === undefined ? fail({ problem: 'no-version', type }) : { ifMatch: before.etag }
 }
 
-function describe({ addresses }: Context, write: VersionedWrite, answer: UpstreamAnswer): Committed {
+function describe({ addresses }: Context, write: VersionedWrite, answer: UpstreamResponse): Committed {
   if (write.kind === 'delete') return { status: 204 }
-  const { location, 'content-location': contentLocation } = releasedHeaders(answer.headers, addresses)
+  const { location, 'content-location': contentLocation } = pickHeaders(answer.headers, addresses)
   const stored = findStored(write, answer)
   return {
     status: answer.status === 201 ? 201 : 200,
@@ -110,14 +110,14 @@ function describe({ addresses }: Context, write: VersionedWrite, answer: Upstrea
   }
 }
 
-function describeVersion({ etag, 'last-modified': lastModified = '' }: UpstreamAnswer['headers']) {
+function describeVersion({ etag, 'last-modified': lastModified = '' }: UpstreamResponse['headers']) {
   const time = Date.parse(lastModified)
   return { etag, lastModified: Number.isNaN(time) ? undefined : time }
 }
 
 /** The new version, where the upstream server returns it. */
-function findStored(write: VersionedWrite, answer: UpstreamAnswer): StoredVersion | undefined {
-  const resource = answer.text === '' ? undefined : resourceIn(answer)
+function findStored(write: VersionedWrite, answer: UpstreamResponse): StoredVersion | undefined {
+  const resource = answer.text === '' ? undefined : parseResource(answer)
   if (!resource || isFailure(resource) || resource.resourceType !== write.type) return undefined
   return resource.id === undefined ? undefined : new UpstreamVersion(write.type, resource.id, answer)
 }
@@ -135,12 +135,12 @@ async function commitTransaction(
     entry.push(sent)
   }
   const body = { resourceType: 'Bundle', type: 'transaction', entry }
-  const answer = await context.upstream.ask(sending(request, 'POST', '', body, context.addresses))
+  const answer = await context.upstream.ask(buildWrite(request, 'POST', '', body, context.addresses))
   if (isFailure(answer)) return { kind: 'failed', failure: answer }
   if (answer.status >= 300)
     return {
       kind: isConflict(answer) ? 'conflict' : 'failed',
-      failure: declined(answer, request.access),
+      failure: toFailure(answer, request.access),
     }
   return readResponses(context, writes, answer)
 }
@@ -149,7 +149,7 @@ function toEntry({ addresses }: Context, write: VersionedWrite): object | Failur
   switch (write.kind) {
     case 'create': {
       const { type, resource, fullUrl, ifNoneExist } = write
-      const condition = ifNoneExist && { ifNoneExist: queryOf(ifNoneExist, addresses) }
+      const condition = ifNoneExist && { ifNoneExist: buildQuery(ifNoneExist, addresses) }
       return {
         ...(fullUrl !== undefined && { fullUrl }),
         resource,
@@ -174,9 +174,9 @@ function toEntry({ addresses }: Context, write: VersionedWrite): object | Failur
 async function readResponses(
   context: Context,
   writes: readonly VersionedWrite[],
-  answer: UpstreamAnswer,
+  answer: UpstreamResponse,
 ): Promise<CommitResult> {
-  const response = resourceIn(answer)
+  const response = parseResource(answer)
   if (isFailure(response)) return { kind: 'failed', failure: response }
   const exact = parseExact(answer.text)
   const entries: unknown = isRecord(exact) ? exact.entry : undefined

@@ -4,4 +4,4 @@
  * no patient data and knows nothing of tokens and scopes itself.
  */
 export { type GatewayOptions, gateway } from './server.ts'
-export { credentials, type UpstreamAuth } from './upstream/credentials.ts'
+export { createCredentials, type UpstreamAuth } from './upstream/credentials.ts'

@@ -10,12 +10,12 @@ import {
   seesAll,
 } from '../../fhir-api/index.ts'
 import type { Context } from './call.ts'
-import type { Spot } from './search/fetch-page.ts'
-import { plain } from './search/find-page.ts'
-import { linkSealing } from './search/links.ts'
+import type { PageCursor } from './search/fetch-page.ts'
+import { dropFormat } from './search/find-page.ts'
+import { sealForRequest } from './search/links.ts'
 import { parseCursor } from './search/pages.ts'
 import { passThrough } from './upstream/pass-through.ts'
-import { getting, headersFor, queryOf, searching } from './upstream/request-of.ts'
+import { buildGet, buildHeaders, buildQuery, buildSearch } from './upstream/request-of.ts'
 
 /** Passes a request through where the caller may see everything; undefined where the response has to be inspected. */
 export function passRequest(
@@ -49,13 +49,13 @@ function passRead(
   request: FhirRequest<InteractionOf<'read' | 'vread'>>,
 ): Promise<FhirResponse | Failure> {
   const { ifNoneMatch, ifModifiedSince } = request.preconditions
-  const query = queryOf(plain(request.interaction.params), context.addresses)
+  const query = buildQuery(dropFormat(request.interaction.params), context.addresses)
   const path = getPath(request.interaction)
   return passThrough(context, request, {
     method: 'GET',
     path: query === '' ? path : `${path}?${query}`,
     headers: {
-      ...headersFor(request),
+      ...buildHeaders(request),
       ...(ifNoneMatch !== undefined && { 'if-none-match': ifNoneMatch }),
       ...(ifModifiedSince !== undefined && { 'if-modified-since': ifModifiedSince }),
     },
@@ -65,32 +65,32 @@ function passRead(
 function passHistory(
   context: Context,
   request: FhirRequest<History>,
-  spot: Spot | undefined,
+  spot: PageCursor | undefined,
 ): Promise<FhirResponse | Failure> {
   const { params } = request.interaction
   const path = getPath(request.interaction)
-  const query = queryOf(plain(params), context.addresses)
+  const query = buildQuery(dropFormat(params), context.addresses)
   const first = query === '' ? path : `${path}?${query}`
   return passThrough(
     context,
     request,
-    getting(request, spot?.link ?? first),
-    linkSealing(context, request, path, params),
+    buildGet(request, spot?.link ?? first),
+    sealForRequest(context, request, path, params),
   )
 }
 
 function passSearch(
   context: Context,
   request: FhirRequest<Search>,
-  spot: Spot | undefined,
+  spot: PageCursor | undefined,
 ): Promise<FhirResponse | Failure> {
   const { interaction } = request
   const path = getPath(interaction)
-  const params = plain(interaction.params)
+  const params = dropFormat(interaction.params)
   const sent = spot
-    ? getting(request, spot.link)
-    : searching(request, path, params, interaction.posted === true, context.addresses)
-  return passThrough(context, request, sent, linkSealing(context, request, path, params))
+    ? buildGet(request, spot.link)
+    : buildSearch(request, path, params, interaction.posted === true, context.addresses)
+  return passThrough(context, request, sent, sealForRequest(context, request, path, params))
 }
 
 /** Whether a search may bring types that are never taken from the upstream: of a whole compartment, or by an include of anything. */

@@ -19,11 +19,11 @@ import {
   toEntryRequest,
 } from '../../fhir-api/index.ts'
 import type { Access, Permission } from '../../smart/index.ts'
+import { EXCLUDED_TYPES } from './access/excluded-types.ts'
 import type { Context } from './call.ts'
-import { KEPT_ELSEWHERE } from './judge/kept-elsewhere.ts'
 import type { UpstreamRequest } from './upstream/exchange.ts'
 import { passThrough } from './upstream/pass-through.ts'
-import { headersFor, queryOf, STRICT, sending } from './upstream/request-of.ts'
+import { buildHeaders, buildQuery, buildWrite, STRICT } from './upstream/request-of.ts'
 
 type Write = InteractionOf<
   'create' | 'update' | 'update-conditional' | 'patch' | 'patch-conditional' | 'delete'
@@ -51,7 +51,7 @@ export async function passWrite(
       ? passThrough(context, request, toUpstreamRequest(context, request))
       : undefined
   return request.interaction.kind === 'bundle' && isUncheckedBundle(request, context.baseUrl)
-    ? passThrough(context, request, sending(request, 'POST', '', request.body, context.addresses))
+    ? passThrough(context, request, buildWrite(request, 'POST', '', request.body, context.addresses))
     : undefined
 }
 
@@ -101,7 +101,7 @@ function findCondition(
 
 function toUpstreamRequest({ addresses }: Context, request: FhirRequest<Write>): UpstreamRequest {
   const { interaction, body } = request
-  const query = 'params' in interaction ? queryOf(interaction.params, addresses) : ''
+  const query = 'params' in interaction ? buildQuery(interaction.params, addresses) : ''
   const path = getPath(interaction)
   return {
     method: WRITES[interaction.kind].method,
@@ -119,14 +119,14 @@ function writeHeaders(
   const isJsonPatch = Array.isArray(body)
   const condition = interaction.kind === 'create' ? interaction.ifNoneExist : undefined
   return {
-    ...headersFor(request),
+    ...buildHeaders(request),
     prefer: `return=${preferences.answer}, ${STRICT}`,
     ...(body !== undefined && {
       'content-type': isJsonPatch ? 'application/json-patch+json' : 'application/fhir+json; charset=utf-8',
     }),
     ...(preconditions.ifMatch !== undefined && { 'if-match': preconditions.ifMatch }),
     ...(preconditions.ifNoneMatch !== undefined && { 'if-none-match': preconditions.ifNoneMatch }),
-    ...(condition && { 'if-none-exist': queryOf(condition, addresses) }),
+    ...(condition && { 'if-none-exist': buildQuery(condition, addresses) }),
   }
 }
 
@@ -159,7 +159,7 @@ const OF_SEVERAL_TYPES: readonly string[] = [
 /** A response of several types may hold AuditEvents, and the matches of a condition are compared with it. */
 function isUncheckedEntry(interaction: Interaction, baseUrl: string): boolean {
   return (
-    findExcludedType(interaction, KEPT_ELSEWHERE) === undefined &&
+    findExcludedType(interaction, EXCLUDED_TYPES) === undefined &&
     !OF_SEVERAL_TYPES.includes(interaction.kind) &&
     !hasCondition(interaction, baseUrl) &&
     !(interaction.kind === 'search-compartment' && interaction.type === '*')

@@ -6,7 +6,7 @@ export { toResponse as answerOf } from '../../fhir-api/index.ts'
 export type Problem = Failure
 
 /** A page that is too large, though it was asked for with one resource. */
-export function pageProblem(problem: Problem): Problem {
+export function explainPageFailure(problem: Problem): Problem {
   if (problem.problem !== 'upstream-broken' || problem.excess === undefined) return problem
   return fail({
     problem: 'too-costly',
@@ -14,7 +14,7 @@ export function pageProblem(problem: Problem): Problem {
   })
 }
 
-export function tooCostly(most: number): Problem {
+export function failTooCostly(most: number): Problem {
   return fail({
     problem: 'too-costly',
     text: `Cannot check more than ${most} resources for this request: request less data`,

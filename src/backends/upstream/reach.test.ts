@@ -1,7 +1,7 @@
 import { describe } from 'node:test'
-import { binarySuite } from '../sqlite/testing/binary-suite.ts'
-import { reachSearchSuite } from '../sqlite/testing/reach-search-suite.ts'
-import { reachSuite } from '../sqlite/testing/reach-suite.ts'
+import { reachSuite } from '../../fhir-api/testing/access-suite.ts'
+import { binarySuite } from '../../fhir-api/testing/binary-suite.ts'
+import { reachSearchSuite } from '../../fhir-api/testing/search-suite.ts'
 import { startGatewayWithUpstream } from './testing/start-gateway.ts'
 
 // What holds on the embedded server holds through the gateway, with the embedded server unguarded behind it.

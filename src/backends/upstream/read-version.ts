@@ -1,10 +1,10 @@
 import { fail, isProblem, isRecord, isResource, type Resource } from '../../fhir/index.ts'
 import { type Failure, type FhirRequest, isFailure, type StoredVersion } from '../../fhir-api/index.ts'
 import type { Context } from './call.ts'
-import { declined } from './upstream/declined.ts'
-import { getting } from './upstream/request-of.ts'
-import { isJson, resourceIn } from './upstream/resource-in.ts'
-import type { UpstreamAnswer } from './upstream/upstream.ts'
+import { toFailure } from './upstream/declined.ts'
+import { buildGet } from './upstream/request-of.ts'
+import { isJson, parseResource } from './upstream/resource-in.ts'
+import type { UpstreamResponse } from './upstream/upstream.ts'
 
 /** Reads a resource, or one version of it, from the upstream. */
 export async function readVersion(
@@ -15,7 +15,7 @@ export async function readVersion(
   version?: string,
 ): Promise<StoredVersion | undefined | Failure> {
   const path = `/${type}/${id}${version === undefined ? '' : `/_history/${version}`}`
-  const answer = await upstream.ask(getting(request, path))
+  const answer = await upstream.ask(buildGet(request, path))
   if (isProblem(answer)) return answer
   switch (answer.status) {
     case 200:
@@ -27,7 +27,7 @@ export async function readVersion(
     case 410:
       return new DeletedVersion(type, id)
     default:
-      return declined(answer, request.access)
+      return toFailure(answer, request.access)
   }
 }
 
@@ -41,10 +41,10 @@ export async function readLast(
   type: string,
   id: string,
 ): Promise<Resource | Failure | undefined> {
-  const answer = await upstream.ask(getting(request, `/${type}/${id}/_history?_count=2`))
+  const answer = await upstream.ask(buildGet(request, `/${type}/${id}/_history?_count=2`))
   if (isProblem(answer)) return answer.problem === 'too-costly' ? answer : undefined
   if (answer.status !== 200) return undefined
-  const bundle = resourceIn(answer)
+  const bundle = parseResource(answer)
   if (isProblem(bundle) || !Array.isArray(bundle.entry)) return undefined
   return bundle.entry
     .flatMap(entry => (isRecord(entry) && isResource(entry.resource) ? [entry.resource] : []))
@@ -57,10 +57,10 @@ export class UpstreamVersion implements StoredVersion {
   readonly id: string
   readonly deleted = false
   readonly isTrusted = false
-  readonly #answer: UpstreamAnswer
+  readonly #answer: UpstreamResponse
   #resource: Resource | Failure | undefined
 
-  constructor(type: string, id: string, answer: UpstreamAnswer) {
+  constructor(type: string, id: string, answer: UpstreamResponse) {
     this.type = type
     this.id = id
     this.#answer = answer
@@ -90,7 +90,7 @@ export class UpstreamVersion implements StoredVersion {
   }
 
   #parse(): Resource | Failure {
-    const resource = resourceIn(this.#answer)
+    const resource = parseResource(this.#answer)
     if (isProblem(resource)) return resource
     return resource.resourceType === this.type && resource.id === this.id
       ? resource

@@ -5,17 +5,17 @@ import { createAccessCache, createFhirApi, evaluateLate, type FhirApiOptions } f
 import { createRandomToken, createSealer, type Sealer } from '../../store/index.ts'
 import { createBackend } from './backend.ts'
 import type { Context } from './call.ts'
-import { gatewayStatement } from './capability-statement.ts'
+import { buildStatement } from './capability-statement.ts'
 import { CONNECTIONS, PROBE_CONNECTIONS, RESPONSE_BYTES } from './limits.ts'
-import { rosterOf } from './membership/membership.ts'
-import { opaqueBy } from './search/opaque.ts'
+import { findMembers } from './membership/membership.ts'
+import { createForUpstream } from './search/opaque.ts'
 import { openPages } from './search/pages.ts'
-import { addressesOf } from './upstream/addresses.ts'
-import { upstreamCapabilities } from './upstream/capabilities.ts'
-import { credentials, type UpstreamAuth } from './upstream/credentials.ts'
+import { createAddresses } from './upstream/addresses.ts'
+import { createCapabilities } from './upstream/capabilities.ts'
+import { createCredentials, type UpstreamAuth } from './upstream/credentials.ts'
 import type { Fetch } from './upstream/fetch.ts'
 import { openUpstream, type Upstream } from './upstream/upstream.ts'
-import { type Watch, watch } from './upstream/watch.ts'
+import { type Watch, watchUpstream } from './upstream/watch.ts'
 
 export interface GatewayOptions extends FhirApiOptions {
   /** The FHIR base of the server behind, without a trailing slash. */
@@ -46,7 +46,7 @@ const TIMEOUT_MS = 10_000
 export async function gateway(options: GatewayOptions): Promise<FastifyInstance> {
   const { logger, clock = Date.now, checks = [] } = options
   const pool = poolOf(options)
-  const watching = watch(clock, logger)
+  const watching = watchUpstream(clock, logger)
   const context = contextOf(options, pool, watching, clock)
   const app = await createFhirApi(
     { ...options, clock, checks: [watching.check, ...checks] },
@@ -74,9 +74,9 @@ function poolOf({ upstreamUrl, upstreamTls, connections = CONNECTIONS }: Gateway
 function contextOf(options: GatewayOptions, pool: Pool, watching: Watch, clock: () => number): Context {
   const { baseUrl, upstreamUrl, upstreamAliases = [], smartConfiguration, narrowing = 'auto' } = options
   const { operations = gatewayOperations() } = options
-  const addresses = addressesOf(baseUrl, [upstreamUrl, ...upstreamAliases])
+  const addresses = createAddresses(baseUrl, [upstreamUrl, ...upstreamAliases])
   const upstream = upstreamOf(options, pool, addresses, watching, clock)
-  const statement = upstreamCapabilities(upstream, clock)
+  const statement = createCapabilities(upstream, clock)
   const configuration = evaluateLate(smartConfiguration)
   return {
     baseUrl,
@@ -84,15 +84,15 @@ function contextOf(options: GatewayOptions, pool: Pool, watching: Watch, clock: 
     upstream,
     responseLimit: options.responseLimit ?? RESPONSE_BYTES,
     isRecorded: options.audit !== undefined,
-    isOpaque: opaqueBy(options.searchParameters ?? []),
+    isForUpstream: createForUpstream(options.searchParameters ?? []),
     operations,
     accessCache: createAccessCache(),
     versionAccess: options.versionAccess ?? 'current',
-    rosterOf,
+    findMembers,
     pages: openPages(options.sealer ?? createSealer(createRandomToken())),
     async capabilities() {
       const found = await statement.get()
-      return isProblem(found) ? found : gatewayStatement(found, baseUrl, configuration(), operations)
+      return isProblem(found) ? found : buildStatement(found, baseUrl, configuration(), operations)
     },
     async narrowing() {
       if (narrowing !== 'auto') return narrowing
@@ -115,7 +115,7 @@ function upstreamOf(
     connections: options.connections ?? CONNECTIONS,
     basePath: new URL(options.upstreamUrl).pathname.replace(/\/$/, ''),
     addresses,
-    credentials: credentials({
+    credentials: createCredentials({
       auth,
       clock,
       timeoutMs,

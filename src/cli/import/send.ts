@@ -46,9 +46,9 @@ export async function importTo(
 /** The gateway's credentials are sent only to the gateway's upstream. */
 async function authorizationFor(to: string, { fhir }: Settings) {
   if (to !== fhir.upstreamUrl) return () => undefined
-  const { credentials } = await import('../../backends/upstream/index.ts')
+  const { createCredentials } = await import('../../backends/upstream/index.ts')
   const timeoutMs = fhir.upstream.timeoutSeconds * 1000
-  return credentials({ auth: readUpstreamAuth(fhir.upstream), fetch, clock: Date.now, timeoutMs })
+  return createCredentials({ auth: readUpstreamAuth(fhir.upstream), fetch, clock: Date.now, timeoutMs })
     .authorization
 }
 

@@ -3,10 +3,10 @@ import type { History, HistoryEntry, HistoryPage } from '../../../fhir-api/index
 import type { Call, Context } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import type { SqlValue } from '../repository/database.ts'
-import { typesIn } from '../search/types-in.ts'
+import { findStoredTypes } from '../search/types-in.ts'
 import { toEtag } from '../stored-version.ts'
 import type { Version } from './read-versions.ts'
-import { countVersions, type HistoryGround, runHistory } from './run-history.ts'
+import { countVersions, type HistoryScope, runHistory } from './run-history.ts'
 
 /** The page of a history that begins after a version. */
 export function findHistory(
@@ -31,7 +31,7 @@ export function findHistory(
 function createGround(
   { repository }: Context,
   { interaction, access }: Call<History>,
-): HistoryGround | undefined {
+): HistoryScope | undefined {
   switch (interaction.kind) {
     case 'history-instance': {
       const { type, id } = interaction
@@ -41,7 +41,9 @@ function createGround(
     case 'history-type':
       return { parts: [{ type: interaction.type, filter: access.filterFor(interaction.type, 's') }] }
     case 'history-system':
-      return { parts: typesIn(repository).map(type => ({ type, filter: access.filterFor(type, 's') })) }
+      return {
+        parts: findStoredTypes(repository).map(type => ({ type, filter: access.filterFor(type, 's') })),
+      }
   }
 }
 

@@ -2,7 +2,7 @@ import { type AccessFilter, satisfies } from '../../../smart/index.ts'
 import type { Context } from '../call.ts'
 import { resourceOf } from '../repository/stored.ts'
 import { sql } from '../search/sql.ts'
-import type { HistoryGround } from './run-history.ts'
+import type { HistoryScope } from './run-history.ts'
 
 /** A version as a history shows it. */
 export interface Version {
@@ -30,7 +30,7 @@ export interface ReadVersion {
  */
 export function* readVersions(
   context: Context,
-  { parts }: HistoryGround,
+  { parts }: HistoryScope,
   seqs: readonly number[],
 ): Generator<ReadVersion> {
   const { database, names } = context.repository

@@ -4,13 +4,17 @@ import type { Context } from '../call.ts'
 import { VERSIONS_JUDGED } from '../limits.ts'
 import type { Problem } from '../problem.ts'
 import type { SqlValue } from '../repository/database.ts'
-import { compartmentRids, queriesCondition, subjectCondition } from '../search/reach-condition.ts'
-import type { Scene } from '../search/scene.ts'
-import { all, any, joined, name, type Sql, sql } from '../search/sql.ts'
+import {
+  buildQueriesCondition,
+  buildSubjectCondition,
+  selectCompartment,
+} from '../search/access-condition.ts'
+import type { QueryContext } from '../search/query-context.ts'
+import { all, any, join, name, type Sql, sql } from '../search/sql.ts'
 import { readVersions, type Version } from './read-versions.ts'
 
 /** Which versions a history is of: of types, each within a reach; of one resource, if `rid` says so. */
-export interface HistoryGround {
+export interface HistoryScope {
   readonly parts: readonly { readonly type: string; readonly filter: AccessFilter }[]
   readonly rid?: number | undefined
 }
@@ -30,7 +34,7 @@ export interface VersionPage {
  */
 export function runHistory(
   context: Context,
-  ground: HistoryGround,
+  ground: HistoryScope,
   query: HistoryQuery,
   after: readonly SqlValue[] | undefined,
 ): VersionPage | Problem {
@@ -64,7 +68,7 @@ const TOO_MANY_LEFT_OUT = fail({
 /** How many versions there are, as far as it is cheap to know. */
 export function countVersions(
   context: Context,
-  ground: HistoryGround,
+  ground: HistoryScope,
   query: HistoryQuery,
 ): number | undefined {
   if (ground.parts.length === 0) return 0
@@ -79,7 +83,7 @@ export function countVersions(
  * Whether the tables tell which versions are within the reach. Search values are kept of current versions that are not
  * deleted: a granular limit has to look into the content of others.
  */
-function isDecidedByIndex({ parts }: HistoryGround): boolean {
+function isDecidedByIndex({ parts }: HistoryScope): boolean {
   return parts.every(
     ({ filter }) => filter === 'everything' || filter.every(({ query }) => query === undefined),
   )
@@ -88,7 +92,7 @@ function isDecidedByIndex({ parts }: HistoryGround): boolean {
 /** The versions that are within the reach as far as the tables tell. */
 function candidates(
   { repository, baseUrl, versionAccess }: Context,
-  ground: HistoryGround,
+  ground: HistoryScope,
   query: HistoryQuery,
   columns: Sql,
 ): Sql {
@@ -105,18 +109,23 @@ function candidates(
       ...(query.at === undefined ? [] : [wasCurrent(query.at)]),
     ])}`
   })
-  return joined(parts, ' UNION ALL ')
+  return join(parts, ' UNION ALL ')
 }
 
-function startOf(scene: Scene, type: string, filter: AccessFilter, rid: number | undefined): Sql | undefined {
+function startOf(
+  scene: QueryContext,
+  type: string,
+  filter: AccessFilter,
+  rid: number | undefined,
+): Sql | undefined {
   if (rid !== undefined) return sql`v.rid = ${rid}`
-  const members = compartmentRids(scene, type, filter)
+  const members = selectCompartment(scene, type, filter)
   return members && sql`v.rid IN (${members})`
 }
 
 /** Of the version itself, and of the current one. The content of the current version stands only in `resource`. */
 function reachConditions(
-  scene: Scene,
+  scene: QueryContext,
   type: string,
   groups: readonly ConstraintGroup[],
   versionAccess: Context['versionAccess'],
@@ -125,8 +134,8 @@ function reachConditions(
     any(
       groups.map(group =>
         all([
-          subjectCondition(scene, type, group.subject, row, 'r'),
-          sql`(NOT ${hasIndex} OR ${queriesCondition(scene, type, group, 'r')})`,
+          buildSubjectCondition(scene, type, group.subject, row, 'r'),
+          sql`(NOT ${hasIndex} OR ${buildQueriesCondition(scene, type, group, 'r')})`,
         ]),
       ),
     )

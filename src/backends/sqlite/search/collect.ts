@@ -3,9 +3,9 @@ import type { Call, Context } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import { toEntry } from './entry.ts'
 import { parseCriteria } from './find-page.ts'
+import { createQueryContext } from './query-context.ts'
 import { runQuery } from './run-query.ts'
-import { sceneOf } from './scene.ts'
-import { tooWide } from './width.ts'
+import { findExcess } from './width.ts'
 
 /** All matches of a search of one type. */
 export function collect(
@@ -17,9 +17,9 @@ export function collect(
   const { database } = repository
   const query = parseCriteria(context, call)
   if (isProblem(query)) return query
-  const wide = tooWide(query)
+  const wide = findExcess(query)
   if (wide) return wide
-  const ground = { database, scene: sceneOf(repository, call.access, 's') }
+  const ground = { database, scene: createQueryContext(repository, call.access, 's') }
   const { hits, next } = runQuery(ground, { ...query, count: matches }, undefined, characters)
   return next ? 'too-many' : hits.map(hit => toEntry(database, hit))
 }

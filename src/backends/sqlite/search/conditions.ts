@@ -1,13 +1,13 @@
 import type { ChainClause, DateClause, HasClause, SearchClause, TokenClause } from '../../../fhir/index.ts'
-import { type EntryClause, entryMatch } from './entry-match.ts'
-import { isLiving, living } from './living.ts'
-import { missingCondition } from './missing.ts'
-import { compared } from './ranges.ts'
-import type { Scene } from './scene.ts'
+import { buildEntryMatch, type EntryClause } from './entry-match.ts'
+import { buildMissingCondition } from './missing.ts'
+import type { QueryContext } from './query-context.ts'
+import { buildComparison } from './ranges.ts'
+import { isCurrentMatch, selectCurrent } from './select-current.ts'
 import { any, list, name, type Sql, sql } from './sql.ts'
 
 /** Whether a clause holds for the resource of `type` that stands in the row `row` of the table `resource`. */
-export function condition(scene: Scene, type: string, clause: SearchClause, row: string): Sql {
+export function buildCondition(scene: QueryContext, type: string, clause: SearchClause, row: string): Sql {
   const rid = sql`${name(row)}.rid`
   switch (clause.kind) {
     case 'chain':
@@ -15,7 +15,7 @@ export function condition(scene: Scene, type: string, clause: SearchClause, row:
     case 'has':
       return isPointedAt(scene, type, clause, row)
     case 'missing':
-      return missingCondition(scene, type, clause, row)
+      return buildMissingCondition(scene, type, clause, row)
     default:
       return ownCondition(clause, row) ?? entryCondition(scene, type, clause, rid)
   }
@@ -25,7 +25,7 @@ export function condition(scene: Scene, type: string, clause: SearchClause, row:
 export type LeadingClause = Exclude<SearchClause, { kind: 'missing' }>
 
 /** The `rid`s for which a clause holds, as a subquery. Those of deleted resources may be among them. */
-export function ridsOf(scene: Scene, type: string, clause: LeadingClause): Sql {
+export function selectRids(scene: QueryContext, type: string, clause: LeadingClause): Sql {
   switch (clause.kind) {
     case 'chain':
       return clause.targets
@@ -41,13 +41,13 @@ export function ridsOf(scene: Scene, type: string, clause: LeadingClause): Sql {
   }
 }
 
-function entryRids(scene: Scene, type: string, clause: EntryClause): Sql {
-  const { table, where } = entryMatch(clause)
+function entryRids(scene: QueryContext, type: string, clause: EntryClause): Sql {
+  const { table, where } = buildEntryMatch(clause)
   return sql`SELECT e.rid FROM ${table} e WHERE e.nid = ${scene.names.parameterId(type, clause.parameter)} AND ${where}`
 }
 
-function entryCondition(scene: Scene, type: string, clause: EntryClause, rid: Sql): Sql {
-  const { table, where } = entryMatch(clause, 'few')
+function entryCondition(scene: QueryContext, type: string, clause: EntryClause, rid: Sql): Sql {
+  const { table, where } = buildEntryMatch(clause, 'few')
   const nid = scene.names.parameterId(type, clause.parameter)
   const not = name(clause.kind === 'token' && clause.negated ? 'NOT ' : '')
   return sql`${not}EXISTS (SELECT 1 FROM ${table} e WHERE e.rid = ${rid} AND e.nid = ${nid} AND ${where})`
@@ -66,17 +66,17 @@ function idCondition(clause: TokenClause, row: string): Sql {
 }
 
 function updatedCondition(clause: DateClause, row: string): Sql {
-  return any(clause.values.map(value => compared(value, `${row}.updated`, `${row}.updated`)))
+  return any(clause.values.map(value => buildComparison(value, `${row}.updated`, `${row}.updated`)))
 }
 
 function chained(
-  scene: Scene,
+  scene: QueryContext,
   type: string,
   chain: ChainClause,
   target: ChainClause['targets'][number],
 ): Sql {
   const nid = scene.names.parameterId(type, chain.parameter)
-  const targets = living(scene, target.type, [target.clause], name('t.id'), 't')
+  const targets = selectCurrent(scene, target.type, [target.clause], name('t.id'), 't')
   return sql`SELECT e.rid FROM (${targets}) f CROSS JOIN reference e ON e.nid = ${nid} AND e.id = f.id AND e.type = ${target.type}`
 }
 
@@ -86,7 +86,7 @@ function next(row: string): string {
 }
 
 function isChained(
-  scene: Scene,
+  scene: QueryContext,
   type: string,
   chain: ChainClause,
   target: ChainClause['targets'][number],
@@ -96,20 +96,20 @@ function isChained(
   const t = name(next(row))
   return sql`EXISTS (SELECT 1 FROM reference e CROSS JOIN resource ${t} ON ${t}.tid = ${tid} AND ${t}.id = e.id
     WHERE e.rid = ${name(row)}.rid AND e.nid = ${nid} AND e.type = ${target.type}
-    AND ${isLiving(scene, target.type, [target.clause], next(row))})`
+    AND ${isCurrentMatch(scene, target.type, [target.clause], next(row))})`
 }
 
-function isPointedAt(scene: Scene, type: string, has: HasClause, row: string): Sql {
+function isPointedAt(scene: QueryContext, type: string, has: HasClause, row: string): Sql {
   const nid = scene.names.parameterId(has.type, has.parameter)
   const t = name(next(row))
   return sql`EXISTS (SELECT 1 FROM reference e CROSS JOIN resource ${t} ON ${t}.rid = e.rid
     WHERE e.nid = ${nid} AND e.id = ${name(row)}.id AND e.type = ${type}
-    AND ${isLiving(scene, has.type, [has.clause], next(row))})`
+    AND ${isCurrentMatch(scene, has.type, [has.clause], next(row))})`
 }
 
-function pointedAt(scene: Scene, type: string, has: HasClause): Sql {
+function pointedAt(scene: QueryContext, type: string, has: HasClause): Sql {
   const nid = scene.names.parameterId(has.type, has.parameter)
-  const sources = living(scene, has.type, [has.clause], name('t.rid'), 't')
+  const sources = selectCurrent(scene, has.type, [has.clause], name('t.rid'), 't')
   return sql`SELECT o.rid FROM (${sources}) f CROSS JOIN reference e ON e.rid = f.rid AND e.nid = ${nid} AND e.type = ${type}
     CROSS JOIN resource o ON o.tid = ${scene.names.typeId(type)} AND o.id = e.id`
 }

@@ -6,8 +6,8 @@ import {
   type TokenValue,
 } from '../../../fhir/index.ts'
 import { indexText } from '../repository/index-text.ts'
-import { compared } from './ranges.ts'
-import { all, any, joined, list, name, type Sql, sql } from './sql.ts'
+import { buildComparison } from './ranges.ts'
+import { all, any, join, list, name, type Sql, sql } from './sql.ts'
 
 /** The rows of one index table that a clause is about. The row is called `e`. */
 export interface EntryMatch {
@@ -19,7 +19,7 @@ export interface EntryMatch {
 export type EntryClause = Exclude<SearchClause, { kind: 'chain' | 'has' | 'missing' }>
 
 /** Among the entries of all resources, or among the few of one: those are gone through, whatever is looked for. */
-export function entryMatch(clause: EntryClause, among: 'all' | 'few' = 'all'): EntryMatch {
+export function buildEntryMatch(clause: EntryClause, among: 'all' | 'few' = 'all'): EntryMatch {
   switch (clause.kind) {
     case 'token':
       return tokens(clause.values, among)
@@ -43,12 +43,12 @@ export function entryMatch(clause: EntryClause, among: 'all' | 'few' = 'all'): E
     case 'date':
       return {
         table: name('date'),
-        where: any(clause.values.map(value => compared(value, 'e.low', 'e.high'))),
+        where: any(clause.values.map(value => buildComparison(value, 'e.low', 'e.high'))),
       }
     case 'number':
       return {
         table: name('quantity'),
-        where: any(clause.values.map(value => compared(value, 'e.low', 'e.high'))),
+        where: any(clause.values.map(value => buildComparison(value, 'e.low', 'e.high'))),
       }
     case 'quantity':
       return { table: name('quantity'), where: any(clause.values.map(quantityIs)) }
@@ -76,7 +76,7 @@ function tokens(asked: readonly TokenValue[], among: 'all' | 'few'): EntryMatch 
   const where = any([
     ...(alone.length > 0 ? [sql`${column} IN (${list(alone)})`] : []),
     ...(systems.length > 0 ? [sql`e.system IN (${list(systems)})`] : []),
-    ...(pairs.length > 0 ? [sql`(${column}, e.system) IN (VALUES ${joined(pairs, ', ')})`] : []),
+    ...(pairs.length > 0 ? [sql`(${column}, e.system) IN (VALUES ${join(pairs, ', ')})`] : []),
   ])
   // The index begins with the code: beside systems SQLite needs to be told that it is one of them.
   const listed = pairs.length > 0 && codes.length === values.length
@@ -109,7 +109,7 @@ function referenceIs(value: ReferenceValue): Sql {
 }
 
 function quantityIs(value: QuantityValue): Sql {
-  const parts = [compared(value, 'e.low', 'e.high')]
+  const parts = [buildComparison(value, 'e.low', 'e.high')]
   if (value.system !== undefined) parts.push(sql`e.system = ${indexText(value.system)}`)
   if (value.code !== undefined)
     parts.push(

@@ -4,7 +4,7 @@ import type { Call, Context } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import type { SqlValue } from '../repository/database.ts'
 import { findPage, parseCriteria } from './find-page.ts'
-import { referredTo } from './includes.ts'
+import { findReferenced } from './includes.ts'
 
 /** `$everything`: a search, so that it keeps to the same access and pages the same way. */
 export function findEverything(
@@ -35,7 +35,7 @@ function findOfPatient(
   const search = { ...call, interaction: { ...compartment, params: criteria } }
   return findPage(context, search, after, {
     used: params,
-    include: (ground, _query, { next }) => (next ? [] : referredTo(ground, all, call.access, types)),
+    include: (ground, _query, { next }) => (next ? [] : findReferenced(ground, all, call.access, types)),
   })
 }
 

@@ -3,9 +3,9 @@ import type { ConditionMatch, FhirRequest } from '../../../fhir-api/index.ts'
 import type { Context } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import { SqliteVersion } from '../stored-version.ts'
+import { createQueryContext } from './query-context.ts'
 import { runQuery } from './run-query.ts'
-import { sceneOf } from './scene.ts'
-import { tooWide } from './width.ts'
+import { findExcess } from './width.ts'
 
 /** Finds the one resource that a condition is about. */
 export function findMatch(
@@ -17,9 +17,9 @@ export function findMatch(
   // Lenient would be dangerous here: an ignored parameter makes the condition match more.
   const query = parseQuery([type], params, baseUrl, false)
   if (isProblem(query)) return query
-  const wide = tooWide(query)
+  const wide = findExcess(query)
   if (wide) return wide
-  const scene = sceneOf(repository, access, 's')
+  const scene = createQueryContext(repository, access, 's')
   const { hits, next } = runQuery(
     { database: repository.database, scene },
     { ...query, sort: [], count: 1 },

@@ -12,11 +12,11 @@ import type { Call, Context } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
 import type { SqlValue } from '../repository/database.ts'
 import { toEntry } from './entry.ts'
-import { includesOf } from './includes.ts'
-import { countQuery, type Found, type Ground, type Hit, isCountable, runQuery } from './run-query.ts'
-import { sceneOf } from './scene.ts'
-import { typesIn } from './types-in.ts'
-import { tooWide } from './width.ts'
+import { findIncludes } from './includes.ts'
+import { createQueryContext } from './query-context.ts'
+import { countQuery, type FoundRows, type Hit, isCountable, runQuery, type SearchScope } from './run-query.ts'
+import { findStoredTypes } from './types-in.ts'
+import { findExcess } from './width.ts'
 
 /** How far a total is counted that was not requested. */
 const COUNTED = 5_000
@@ -26,7 +26,7 @@ interface PageOptions {
   /** The parameters of the self link, where they are not those that were understood. */
   readonly used?: Params
   /** What is included with the matches of this page. */
-  readonly include?: (ground: Ground, query: Query, found: Found) => readonly Hit[] | Problem
+  readonly include?: (ground: SearchScope, query: Query, found: FoundRows) => readonly Hit[] | Problem
   /** Whether a match is shown itself, or only what is included with it. */
   readonly isShown?: (hit: Hit) => boolean
 }
@@ -42,7 +42,7 @@ export function findPage(
   if (care && isProblem(care)) return care
   const query = parseCriteria(context, call)
   if (isProblem(query)) return query
-  const wide = tooWide(query)
+  const wide = findExcess(query)
   if (wide) return wide
   const ground = { ...createGround(context, call), care }
   const page = { used: options.used ?? findUsed(call.interaction, query), shape: query.shape }
@@ -51,7 +51,7 @@ export function findPage(
   const found = runQuery(ground, query, after)
   const included = options.include
     ? options.include(ground, query, found)
-    : includesOf(ground.database, ground.scene, call.access, query.includes, found.hits)
+    : findIncludes(ground.database, ground.scene, call.access, query.includes, found.hits)
   if (isProblem(included)) return included
   const isInCare = (hit: Hit) => !care || isInCareRange(JSON.parse(hit.content), care, context.baseUrl)
   const hits = options.isShown ? found.hits.filter(options.isShown) : found.hits
@@ -75,17 +75,22 @@ export function parseCriteria(context: Context, call: Call<Search>): Query | Pro
 }
 
 /** The total is given where it was requested, is known already, or is cheap to know. */
-function findTotal(ground: Ground, query: Query, found: Found, isFirst: boolean): number | undefined {
+function findTotal(
+  ground: SearchScope,
+  query: Query,
+  found: FoundRows,
+  isFirst: boolean,
+): number | undefined {
   if (query.total === 'none') return undefined
   if (isFirst && !found.next) return found.hits.length
   if (query.total === 'accurate') return countQuery(ground, query)
   return isCountable(ground, query) ? countQuery(ground, query, COUNTED) : undefined
 }
 
-function createGround({ repository }: Context, { interaction, access }: Call<Search>): Ground {
+function createGround({ repository }: Context, { interaction, access }: Call<Search>): SearchScope {
   return {
     database: repository.database,
-    scene: sceneOf(repository, access, 's'),
+    scene: createQueryContext(repository, access, 's'),
     compartment: interaction.kind === 'search-compartment' ? interaction.id : undefined,
   }
 }
@@ -105,7 +110,7 @@ function findTypes({ interaction, access }: Call<Search>): readonly string[] | P
 /** Of many types, those of which there are resources. The query was parsed before: that reveals no data. */
 function keepPresentTypes({ repository }: Context, { interaction }: Call<Search>, query: Query): Query {
   const compartment = interaction.kind === 'search-compartment' ? interaction.id : undefined
-  const present = new Set(typesIn(repository, compartment))
+  const present = new Set(findStoredTypes(repository, compartment))
   return { ...query, types: query.types.filter(({ type }) => present.has(type)) }
 }
 

@@ -2,18 +2,18 @@ import { fail, type IncludeRule, limits, type Query } from '../../../fhir/index.
 import type { Access } from '../../../smart/index.ts'
 import type { Problem } from '../problem.ts'
 import type { Database } from '../repository/database.ts'
-import { reachCondition } from './reach-condition.ts'
-import { type Ground, type Hit, loadHit, matchingRids } from './run-query.ts'
-import type { Scene } from './scene.ts'
+import { buildAccessCondition } from './access-condition.ts'
+import type { QueryContext } from './query-context.ts'
+import { findRids, type Hit, loadHit, type SearchScope } from './run-query.ts'
 import { list, name, type Sql, sql } from './sql.ts'
 
 /**
  * What the rules bring along with what was found. Along a reference a resource is read (`r`), against one it is
  * searched (`s`): each is within the caller's reach for its type and permission.
  */
-export function includesOf(
+export function findIncludes(
   database: Database,
-  scene: Scene,
+  scene: QueryContext,
   access: Access,
   rules: readonly IncludeRule[],
   matches: readonly Hit[],
@@ -49,14 +49,14 @@ const TOO_MUCH = fail({
 })
 
 /** What any match of a query refers to and that is no match itself; of the named types, if there are some. */
-export function referredTo(
-  ground: Ground,
+export function findReferenced(
+  ground: SearchScope,
   query: Query,
   access: Access,
   types: readonly string[],
 ): readonly Hit[] | Problem {
   const { database, scene } = ground
-  const matching = matchingRids(ground, query)
+  const matching = findRids(ground, query)
   const known = new Set(matching)
   const readable = { ...scene, filter: (type: string) => access.filterFor(type, 'r') }
   const rids = targetsOf(database, matching)
@@ -83,7 +83,7 @@ const TOO_MUCH_REFERRED = fail({
 /** The numbers of what the rule brings along. */
 function forward(
   database: Database,
-  scene: Scene,
+  scene: QueryContext,
   rule: IncludeRule,
   from: readonly Hit[],
 ): readonly number[] {
@@ -118,7 +118,7 @@ function isOneOf(ids: readonly string[]): Sql {
 
 function reverse(
   database: Database,
-  scene: Scene,
+  scene: QueryContext,
   rule: IncludeRule,
   from: readonly Hit[],
 ): readonly number[] {
@@ -134,9 +134,9 @@ function reverse(
   return rids
 }
 
-function reached(database: Database, scene: Scene, type: string, which: Sql): readonly number[] {
+function reached(database: Database, scene: QueryContext, type: string, which: Sql): readonly number[] {
   const filter = scene.filter(type)
-  const within = filter === 'everything' ? name('1') : reachCondition(scene, type, filter, 'r')
+  const within = filter === 'everything' ? name('1') : buildAccessCondition(scene, type, filter, 'r')
   const { text, values } = sql`SELECT r.rid FROM resource r
     WHERE r.tid = ${scene.names.typeId(type)} AND ${which} AND r.deleted = 0 AND ${within} ORDER BY r.rid LIMIT ${limits.INCLUDED_RESOURCES + 1}`
   return database.rows(text, values).map(([rid]) => Number(rid))

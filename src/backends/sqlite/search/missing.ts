@@ -1,5 +1,5 @@
 import { type MissingClause, type SearchParameterType, searchParameter } from '../../../fhir/index.ts'
-import type { Scene } from './scene.ts'
+import type { QueryContext } from './query-context.ts'
 import { name, type Sql, sql } from './sql.ts'
 
 const TABLES = {
@@ -13,17 +13,22 @@ const TABLES = {
 } as const satisfies Partial<Record<SearchParameterType, string>>
 
 /** The table that holds the values of a parameter, or undefined where none does. */
-export function tableOf(type: string, code: string): string | undefined {
+export function findTable(type: string, code: string): string | undefined {
   const kind = searchParameter(type, code)?.type
   return kind === undefined || kind === 'composite' || kind === 'special' ? undefined : TABLES[kind]
 }
 
 /** `:missing`: a parameter without an entry is missing. */
-export function missingCondition(scene: Scene, type: string, clause: MissingClause, row: string): Sql {
+export function buildMissingCondition(
+  scene: QueryContext,
+  type: string,
+  clause: MissingClause,
+  row: string,
+): Sql {
   // Every resource of ours has an id and a time.
   if (clause.parameter === '_id' || clause.parameter === '_lastUpdated')
     return name(clause.missing ? '0' : '1')
-  const table = tableOf(type, clause.parameter)
+  const table = findTable(type, clause.parameter)
   if (table === undefined) return name('0')
   const nid = scene.names.parameterId(type, clause.parameter)
   const not = name(clause.missing ? 'NOT ' : '')

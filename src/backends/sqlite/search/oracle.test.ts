@@ -21,8 +21,8 @@ import { type Access, type Constraint, satisfies } from '../../../smart/index.ts
 import { isProblem } from '../problem.ts'
 import { openRepository, type Repository } from '../repository/repository.ts'
 import { BASE, type Fhir, guardOf, startFhir } from '../testing/fhir.ts'
+import { createQueryContext } from './query-context.ts'
 import { runQuery } from './run-query.ts'
-import { sceneOf } from './scene.ts'
 
 /**
  * What SQL finds is what the search language says of each resource alone (`matches`), and nothing out of filterFor: over
@@ -189,7 +189,7 @@ function idsThroughAll(type: string, pairs: readonly Pair[]): readonly string[] 
 function search(type: string, pairs: readonly Pair[], isFew: () => boolean): readonly string[] {
   const query = parseQuery([type], [...pairs, ['_count', '1000']], BASE, false)
   assert(!isProblem(query))
-  const scene = { ...sceneOf(repository, access, 's'), isFew }
+  const scene = { ...createQueryContext(repository, access, 's'), isFew }
   const { hits } = runQuery({ database: repository.database, scene }, query, undefined)
   return hits.map(hit => hit.id).toSorted()
 }
@@ -320,7 +320,7 @@ describe('a search by long and unusual texts', () => {
     const query = parseQuery(['ValueSet'], [...pairs, ['_count', '1000']], BASE, false)
     assert(!isProblem(query))
     const { hits } = runQuery(
-      { database: own.database, scene: sceneOf(own, filterFor, 's') },
+      { database: own.database, scene: createQueryContext(own, filterFor, 's') },
       query,
       undefined,
     )

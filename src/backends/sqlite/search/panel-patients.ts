@@ -1,10 +1,10 @@
 import type { Panel, PanelMembership } from '../../../smart/index.ts'
 import type { Names } from '../repository/names.ts'
 import type { Repository } from '../repository/repository.ts'
-import { joined, type Sql, sql } from './sql.ts'
+import { join, type Sql, sql } from './sql.ts'
 
 /** The ids of the patients on a panel, as a subquery with one column `id`: as the data are now. */
-export function panelPatients(names: Names, panel: Panel): Sql {
+export function selectPanelPatients(names: Names, panel: Panel): Sql {
   const { patients, organizations, careTeams, member } = panel
   const parts = [sql`SELECT value AS id FROM json_each(${JSON.stringify([...patients])})`]
   if (organizations.length > 0) parts.push(managed(names, organizations))
@@ -19,15 +19,15 @@ export function panelPatients(names: Names, panel: Panel): Sql {
       ),
     )
   }
-  return joined(parts, ' UNION ALL ')
+  return join(parts, ' UNION ALL ')
 }
 
 /** Tells of one patient at a time what `panelPatients` tells of all. */
-export function rosterOf({ database, names }: Repository): PanelMembership {
+export function createMembership({ database, names }: Repository): PanelMembership {
   return {
     includes(panel, patient) {
       const { text, values } =
-        sql`SELECT 1 FROM (${panelPatients(names, panel)}) WHERE id = ${patient} LIMIT 1`
+        sql`SELECT 1 FROM (${selectPanelPatients(names, panel)}) WHERE id = ${patient} LIMIT 1`
       return database.rows(text, values).length > 0
     },
   }

@@ -5,7 +5,11 @@ import { name, type Sql, sql } from './sql.ts'
  * A comparison of stored stretches (two columns, both ends inclusive) with one that was asked, as `compare` of the
  * fhir room has it (R4 search.html#prefix).
  */
-export function compared({ prefix, low, high }: Comparison, lowColumn: string, highColumn: string): Sql {
+export function buildComparison(
+  { prefix, low, high }: Comparison,
+  lowColumn: string,
+  highColumn: string,
+): Sql {
   const [from, to] = [name(lowColumn), name(highColumn)]
   switch (prefix) {
     case 'eq':

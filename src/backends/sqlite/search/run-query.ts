@@ -1,9 +1,9 @@
 import { careDateParameters, type DateRange, limits, type Query } from '../../../fhir/index.ts'
 import type { Database, SqlValue } from '../repository/database.ts'
-import { isBounded, living } from './living.ts'
-import type { Scene } from './scene.ts'
-import { isAfter, orderOf, sortValue } from './sort.ts'
-import { joined, list, name, type Sql, sql } from './sql.ts'
+import type { QueryContext } from './query-context.ts'
+import { isBounded, selectCurrent } from './select-current.ts'
+import { buildAfter, buildOrder, selectSortValue } from './sort.ts'
+import { join, list, name, type Sql, sql } from './sql.ts'
 
 /** A resource that was found. */
 export interface Hit {
@@ -13,15 +13,15 @@ export interface Hit {
   readonly content: string
 }
 
-export interface Found {
+export interface FoundRows {
   readonly hits: readonly Hit[]
   /** Where the next page begins, if there is one. */
   readonly next: readonly SqlValue[] | undefined
 }
 
 /** Where a search looks: the whole server, or what is in a patient's compartment (`Patient/1/Condition`). */
-export interface Ground {
-  readonly scene: Scene
+export interface SearchScope {
+  readonly scene: QueryContext
   readonly database: Database
   readonly compartment?: string | undefined
   /** The range that a date of care must be in, where there is one. */
@@ -30,16 +30,16 @@ export interface Ground {
 
 /** A page of what a query finds, in its order. Nothing out of the caller's reach is looked at. */
 export function runQuery(
-  ground: Ground,
+  ground: SearchScope,
   query: Query,
   after: readonly SqlValue[] | undefined,
   mostCharacters = limits.PAGE_CHARACTERS,
-): Found {
+): FoundRows {
   const { sort, count } = query
   if (query.types.length === 0 || count === 0) return { hits: [], next: undefined }
   const keys = sort.map((_, at) => `, p.k${at}`).join('')
-  const order = orderOf(sort)
-  const from = after ? sql` WHERE ${isAfter(sort, after)}` : sql``
+  const order = buildOrder(sort)
+  const from = after ? sql` WHERE ${buildAfter(sort, after)}` : sql``
   const { text, values } = sql`SELECT p.rid${name(keys)} FROM (${rows(ground, query)}) p${from}
     ORDER BY ${order} LIMIT ${count + 1}`
   const found = ground.database.rows(text, values)
@@ -53,7 +53,7 @@ export function runQuery(
 }
 
 /** The resources, as many as fit on a page; one at least. */
-function loadPage(ground: Ground, rids: readonly number[], mostCharacters: number): readonly Hit[] {
+function loadPage(ground: SearchScope, rids: readonly number[], mostCharacters: number): readonly Hit[] {
   const hits: Hit[] = []
   let room = mostCharacters
   for (const rid of rids) {
@@ -65,21 +65,21 @@ function loadPage(ground: Ground, rids: readonly number[], mostCharacters: numbe
   return hits
 }
 
-export function loadHit({ database, scene }: Pick<Ground, 'database' | 'scene'>, rid: number): Hit {
+export function loadHit({ database, scene }: Pick<SearchScope, 'database' | 'scene'>, rid: number): Hit {
   const [row] = database.rows('SELECT tid, id, content FROM resource WHERE rid = ?', [rid])
   const [tid, id, content] = row ?? []
   return { rid, type: scene.names.typeOf(Number(tid)), id: String(id), content: String(content) }
 }
 
 /** The numbers of all resources that a query finds. */
-export function matchingRids(ground: Ground, query: Query): readonly number[] {
+export function findRids(ground: SearchScope, query: Query): readonly number[] {
   if (query.types.length === 0) return []
   const { text, values } = rows(ground, { ...query, sort: [] })
   return ground.database.rows(text, values).map(([rid]) => Number(rid))
 }
 
 /** How many there are; with a limit, undefined when there are more. */
-export function countQuery(ground: Ground, query: Query, limit?: number): number | undefined {
+export function countQuery(ground: SearchScope, query: Query, limit?: number): number | undefined {
   if (query.types.length === 0) return 0
   const counted = rows(ground, { ...query, sort: [] })
   const bound = limit === undefined ? sql`` : sql` LIMIT ${limit + 1}`
@@ -89,24 +89,29 @@ export function countQuery(ground: Ground, query: Query, limit?: number): number
 }
 
 /** Whether a count up to a limit is cheap: the query begins with few resources, or finds all of them. */
-export function isCountable({ scene, compartment }: Ground, query: Query): boolean {
+export function isCountable({ scene, compartment }: SearchScope, query: Query): boolean {
   return query.types.every(
     ({ type, clauses }) => compartment !== undefined || isBounded(scene, type, clauses),
   )
 }
 
-function rows({ scene, compartment, care }: Ground, { types, sort }: Query): Sql {
+function rows({ scene, compartment, care }: SearchScope, { types, sort }: Query): Sql {
   const parts = types.map(({ type, clauses }) => {
-    const keys = sort.map((key, at) => sql`, ${sortValue(scene, type, key, 'r')} AS ${name(`k${at}`)}`)
-    const found = living(scene, type, clauses, sql`r.rid AS rid${joined(keys, '')}`, 'r', compartment)
+    const keys = sort.map((key, at) => sql`, ${selectSortValue(scene, type, key, 'r')} AS ${name(`k${at}`)}`)
+    const found = selectCurrent(scene, type, clauses, sql`r.rid AS rid${join(keys, '')}`, 'r', compartment)
     const dates = care ? careDateParameters(type) : []
     return care && dates.length > 0 ? sql`${found} AND ${isInRange(scene, type, dates, care)}` : found
   })
-  return joined(parts, ' UNION ALL ')
+  return join(parts, ' UNION ALL ')
 }
 
 /** As `isInCareRange`. */
-function isInRange(scene: Scene, type: string, dates: readonly string[], { low, high }: DateRange): Sql {
+function isInRange(
+  scene: QueryContext,
+  type: string,
+  dates: readonly string[],
+  { low, high }: DateRange,
+): Sql {
   const nids = list(dates.map(code => scene.names.parameterId(type, code)))
   const entry = sql`SELECT 1 FROM date e WHERE e.rid = r.rid AND e.nid IN (${nids})`
   return sql`(EXISTS (${entry} AND e.low <= ${high} AND e.high >= ${low}) OR NOT EXISTS (${entry}))`

@@ -1,9 +1,9 @@
 import type { SortKey } from '../../../fhir/index.ts'
 import { searchParameter } from '../../../fhir/index.ts'
 import type { SqlValue } from '../repository/database.ts'
-import { tableOf } from './missing.ts'
-import type { Scene } from './scene.ts'
-import { all, any, joined, name, type Sql, sql } from './sql.ts'
+import { findTable } from './missing.ts'
+import type { QueryContext } from './query-context.ts'
+import { all, any, join, name, type Sql, sql } from './sql.ts'
 
 // Of several values the smallest counts upwards, the largest downwards (R4 search.html#sort).
 const LOW_AND_HIGH: Readonly<Record<string, readonly [low: string, high: string]>> = {
@@ -16,10 +16,10 @@ const LOW_AND_HIGH: Readonly<Record<string, readonly [low: string, high: string]
 }
 
 /** The value by which a resource of `type` is sorted; null when it has none. */
-export function sortValue(scene: Scene, type: string, key: SortKey, row: string): Sql {
+export function selectSortValue(scene: QueryContext, type: string, key: SortKey, row: string): Sql {
   if (key.parameter === '_id') return sql`${name(row)}.id`
   if (key.parameter === '_lastUpdated') return sql`${name(row)}.updated`
-  const table = searchParameter(type, key.parameter) && tableOf(type, key.parameter)
+  const table = searchParameter(type, key.parameter) && findTable(type, key.parameter)
   const [low, high] = LOW_AND_HIGH[table ?? ''] ?? []
   if (table === undefined || low === undefined || high === undefined) return name('NULL')
   const value = name(key.descending ? `max(e.${high})` : `min(e.${low})`)
@@ -28,13 +28,13 @@ export function sortValue(scene: Scene, type: string, key: SortKey, row: string)
 }
 
 /** The order of rows with columns `k0`, `k1`, … and `rid`. What has no value comes last, either way. */
-export function orderOf(sort: readonly SortKey[]): Sql {
+export function buildOrder(sort: readonly SortKey[]): Sql {
   const keys = sort.map(({ descending }, at) => name(`k${at} ${descending ? 'DESC' : 'ASC'} NULLS LAST`))
-  return joined([...keys, name('rid')], ', ')
+  return join([...keys, name('rid')], ', ')
 }
 
 /** Whether a row comes after the one with these keys, the last of which is its `rid`. */
-export function isAfter(sort: readonly SortKey[], after: readonly SqlValue[]): Sql {
+export function buildAfter(sort: readonly SortKey[], after: readonly SqlValue[]): Sql {
   const same: Sql[] = []
   const later: Sql[] = []
   sort.forEach(({ descending }, at) => {

@@ -28,7 +28,7 @@ export function name(text: string): Sql {
   return { text, values: [] }
 }
 
-export function joined(parts: readonly Sql[], separator: string): Sql {
+export function join(parts: readonly Sql[], separator: string): Sql {
   return {
     text: parts.map(part => part.text).join(separator),
     values: parts.flatMap(part => part.values),
@@ -41,7 +41,7 @@ export function list(values: readonly SqlValue[]): Sql {
 
 /** All hold; none is true. */
 export function all(parts: readonly Sql[]): Sql {
-  return parts.length === 0 ? name('1') : joined(parts, ' AND ')
+  return parts.length === 0 ? name('1') : join(parts, ' AND ')
 }
 
 /** One of them holds; none is false. By halves: SQLite takes expressions 1,000 deep. */

@@ -1,7 +1,7 @@
 import type { Repository } from '../repository/repository.ts'
 
 /** The types of which there are resources, deleted ones too, on the whole server or in a patient's compartment. */
-export function typesIn({ database }: Repository, compartment?: string): readonly string[] {
+export function findStoredTypes({ database }: Repository, compartment?: string): readonly string[] {
   const [from, values] =
     compartment === undefined
       ? ['resource WHERE tid = nid', []]

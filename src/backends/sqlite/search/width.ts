@@ -3,7 +3,7 @@ import { INCLUDES, QUERY_VALUES, SCAN_WEIGHT, SORT_KEYS } from '../limits.ts'
 import type { Problem } from '../problem.ts'
 
 /** Why a query asks for too much at once. */
-export function tooWide({ types, sort, includes }: Query): Problem | undefined {
+export function findExcess({ types, sort, includes }: Query): Problem | undefined {
   for (const { clauses } of types)
     if (clauses.reduce((sum, clause) => sum + widthOf(clause), 0) > QUERY_VALUES)
       return costly(

@@ -3,9 +3,9 @@ import { fullAccess, type Panel, type PanelMembership } from '../../../smart/ind
 import type { Call, Context } from '../call.ts'
 import { CARE_TEAMS } from '../limits.ts'
 import type { Problem } from '../problem.ts'
-import { everyPage } from '../search/every-page.ts'
-import type { PageJudge } from '../search/fetch-page.ts'
-import { searching } from '../upstream/request-of.ts'
+import { visitPages } from '../search/every-page.ts'
+import type { PageCheck } from '../search/fetch-page.ts'
+import { buildSearch } from '../upstream/request-of.ts'
 
 /** Asked about in one request: so many ids fit into an address. */
 const TOGETHER = 50
@@ -14,7 +14,7 @@ const TOGETHER = 50
  * Asks the upstream whose patients these are, as its data are now: nothing is kept, so that who leaves a care team is
  * out of reach at once. What it answers is judged by its content, whatever it was asked.
  */
-export async function rosterOf(
+export async function findMembers(
   context: Context,
   call: Call,
   panels: readonly Panel[],
@@ -28,7 +28,7 @@ export async function rosterOf(
     const ofPatients = ['patient', ids.map(it => `Patient/${it}`).join()] as const
     const [managed, ...caring] = await Promise.all([
       panels.some(it => it.organizations.length > 0) ? patientsBy(context, call, ids) : [],
-      ...teamParams(panels).map(it => teamsBy(context, call, [ofPatients, it])),
+      ...buildTeamParams(panels).map(it => findTeams(context, call, [ofPatients, it])),
     ])
     if (isProblem(managed)) return managed
     for (const it of managed) managers.set(String(it.id), referredBy(it, 'organization', context.baseUrl))
@@ -45,7 +45,7 @@ export async function rosterOf(
 }
 
 /** Which care teams matter: a patient may have any number of others. */
-export function teamParams(panels: readonly Panel[]): Params {
+export function buildTeamParams(panels: readonly Panel[]): Params {
   const listed = new Set(panels.flatMap(({ careTeams }) => careTeams))
   const members = new Set(panels.flatMap(({ member }) => (member ? [`${member.type}/${member.id}`] : [])))
   const params: (readonly [string, string])[] = []
@@ -73,15 +73,15 @@ export function isOfPanel({ id, members }: Team, { careTeams, member }: Panel): 
 }
 
 function patientsBy(context: Context, call: Call, ids: readonly string[]) {
-  return found(context, call, 'Patient', [['_id', ids.join()]], ids.length)
+  return findForPolicy(context, call, 'Patient', [['_id', ids.join()]], ids.length)
 }
 
-export async function teamsBy(
+export async function findTeams(
   context: Context,
   call: Call,
   params: Params,
 ): Promise<readonly Team[] | Problem> {
-  const all = await found(context, call, 'CareTeam', [...params, ['status', 'active']], CARE_TEAMS)
+  const all = await findForPolicy(context, call, 'CareTeam', [...params, ['status', 'active']], CARE_TEAMS)
   if (isProblem(all)) return all
   return all
     .filter(it => it.status === 'active')
@@ -95,17 +95,17 @@ export async function teamsBy(
 const OWN = new Set<Problem['problem']>(['upstream-away', 'upstream-late', 'too-costly'])
 
 /** What the gateway finds for itself. Why the upstream would not tell is not the caller's business. */
-export async function found(
+export async function findForPolicy(
   context: Context,
   call: Call,
   type: string,
   params: Params,
   most: number,
 ): Promise<readonly Resource[] | Problem> {
-  const request = searching(call, `/${type}`, [...params, ['_count', '500']], false, context.addresses)
+  const request = buildSearch(call, `/${type}`, [...params, ['_count', '500']], false, context.addresses)
   const resources: Resource[] = []
   const own = { ...call, access: fullAccess }
-  const outcome = await everyPage(context, own, request, only(type), most, ({ matches }) => {
+  const outcome = await visitPages(context, own, request, only(type), most, ({ matches }) => {
     for (const it of matches) resources.push(it.resource)
   })
   if (typeof outcome === 'number') return resources
@@ -114,7 +114,7 @@ export async function found(
     : fail({ problem: 'upstream-broken', why: `it does not return the ${type}s that the policy needs` })
 }
 
-function only(type: string): PageJudge {
+function only(type: string): PageCheck {
   return { isMatch: it => it.resourceType === type, isInclude: () => false, includes: () => [] }
 }
 

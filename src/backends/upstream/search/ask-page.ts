@@ -2,20 +2,20 @@ import type { Readable } from 'node:stream'
 import { isProblem, type Resource } from '../../../fhir/index.ts'
 import { seesAll } from '../../../fhir-api/index.ts'
 import type { Call, Context } from '../call.ts'
-import { type Problem, pageProblem } from '../problem.ts'
-import { joined } from '../upstream/decode.ts'
+import { explainPageFailure, type Problem } from '../problem.ts'
+import { pipe } from '../upstream/decode.ts'
 import type { UpstreamRequest } from '../upstream/exchange.ts'
-import { resourceIn } from '../upstream/resource-in.ts'
-import type { UpstreamAnswer } from '../upstream/upstream.ts'
-import { sealingLinks } from './seal-links.ts'
+import { parseResource } from '../upstream/resource-in.ts'
+import type { UpstreamResponse } from '../upstream/upstream.ts'
+import { createLinkSealer } from './seal-links.ts'
 
 /** What the upstream answered when it was asked for a page. */
-export type AskedPage =
+export type PageResponse =
   | { readonly kind: 'page'; readonly bundle: Resource; readonly text: string }
   /** It has one resource, which is too large to be judged, so that nobody knows who may see it. Its links remain. */
   | { readonly kind: 'unjudged'; readonly bundle: Resource }
   /** Any other status than 200. */
-  | { readonly kind: 'declined'; readonly answer: UpstreamAnswer }
+  | { readonly kind: 'declined'; readonly answer: UpstreamResponse }
 
 /** How many resources a page is taken to have that was asked for without `_count`. */
 const USUAL_COUNT = 100
@@ -24,11 +24,11 @@ const USUAL_COUNT = 100
  * Asks for a page. Where it is too large to be looked into, a smaller one is asked for, down to one resource; each a
  * quarter of the one before, since the upstream makes each of them.
  */
-export async function askPage(
+export async function requestPage(
   context: Context,
   call: Call,
   first: UpstreamRequest,
-): Promise<AskedPage | Problem> {
+): Promise<PageResponse | Problem> {
   let request = first
   for (;;) {
     const answer = await context.upstream.ask(request)
@@ -36,7 +36,7 @@ export async function askPage(
     const read = isProblem(answer) ? answer : readPage(answer)
     if (!isProblem(read) || read.problem !== 'upstream-broken' || read.excess === undefined) return read
     const count = countIn(request) ?? USUAL_COUNT
-    if (count <= 1) return isLimited(call) ? skipResource(context, request, read) : pageProblem(read)
+    if (count <= 1) return isLimited(call) ? skipResource(context, request, read) : explainPageFailure(read)
     request = withCount(request, Math.max(1, Math.floor(count / 4)))
   }
 }
@@ -54,8 +54,8 @@ function isLimited({ interaction, access }: Call): boolean {
   }
 }
 
-function readPage(answer: UpstreamAnswer): AskedPage | Problem {
-  const bundle = resourceIn(answer)
+function readPage(answer: UpstreamResponse): PageResponse | Problem {
+  const bundle = parseResource(answer)
   return isProblem(bundle) ? bundle : { kind: 'page', bundle, text: answer.text }
 }
 
@@ -67,18 +67,18 @@ async function skipResource(
   context: Context,
   request: UpstreamRequest,
   tooLarge: Problem,
-): Promise<AskedPage | Problem> {
+): Promise<PageResponse | Problem> {
   const answer = await context.upstream.pass(request)
   if (isProblem(answer)) return answer
   const link: object[] = []
-  const links = sealingLinks((relation, url) => {
+  const links = createLinkSealer((relation, url) => {
     link.push({ relation, url })
     return url
   })
-  const entries = await countEntries(joined(answer.body, links)).catch(() => 0)
+  const entries = await countEntries(pipe(answer.body, links)).catch(() => 0)
   return entries === 1
     ? { kind: 'unjudged', bundle: { resourceType: 'Bundle', link } }
-    : pageProblem(tooLarge)
+    : explainPageFailure(tooLarge)
 }
 
 const ENTRY = '"fullUrl"'

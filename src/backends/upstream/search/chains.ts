@@ -9,13 +9,13 @@ import {
 import type { Search } from '../../../fhir-api/index.ts'
 import { findResource } from '../../../fhir-api/index.ts'
 import type { Access } from '../../../smart/index.ts'
+import { createLookup } from '../access/check-content.ts'
 import type { Call, Context } from '../call.ts'
-import { createLookup } from '../judge/judge.ts'
 import { CHAIN_MATCHES } from '../limits.ts'
 import type { Problem } from '../problem.ts'
 import { collect, searchFor } from './collect.ts'
-import { isReached } from './narrow-includes.ts'
-import { oneType } from './plan.ts'
+import { hasAccess } from './narrow-includes.ts'
+import { findOneType } from './plan.ts'
 
 type ChainClause = Extract<SearchClause, { readonly kind: 'chain' }>
 type HasClause = Extract<SearchClause, { readonly kind: 'has' }>
@@ -30,7 +30,7 @@ export async function resolveChains(
   context: Context,
   call: Call<Search>,
 ): Promise<Call<Search> | 'nothing' | Problem> {
-  const type = oneType(call.interaction)
+  const type = findOneType(call.interaction)
   if (type === undefined || !call.interaction.params.some(([name]) => isLookedUp(name))) return call
   const params: (readonly [string, string])[] = []
   for (const pair of call.interaction.params) {
@@ -80,7 +80,7 @@ async function resolveChain(
   const rest = name.slice(name.indexOf('.') + 1)
   const found: string[] = []
   for (const { type } of clause.targets) {
-    if (!isReached(call.access, type, 's')) continue
+    if (!hasAccess(call.access, type, 's')) continue
     const linked = await collect(context, searchFor(call, type, [[rest, value]]), CHAIN_MATCHES)
     if (isProblem(linked)) return linked as Problem
     found.push(...linked.map(({ resource }) => `${type}/${resource.id}`))
@@ -96,7 +96,7 @@ async function resolveHas(
   name: string,
   value: string,
 ): Promise<Resolved> {
-  if (!isReached(call.access, source, 's')) return 'nothing'
+  if (!hasAccess(call.access, source, 's')) return 'nothing'
   const inner: Params = [[name.split(':').slice(3).join(':'), value]]
   const linked = await collect(context, searchFor(call, source, inner), CHAIN_MATCHES)
   if (isProblem(linked)) return linked as Problem

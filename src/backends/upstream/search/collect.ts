@@ -4,8 +4,8 @@ import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
 import { resolveChains } from './chains.ts'
 import { toEntry } from './entry.ts'
-import { everyPage } from './every-page.ts'
-import type { Page, Released } from './fetch-page.ts'
+import { visitPages } from './every-page.ts'
+import type { CheckedResource, UpstreamPage } from './fetch-page.ts'
 import { planSearch } from './plan.ts'
 
 /** All that a search finds within reach; a problem when it is more than `most`. */
@@ -13,29 +13,29 @@ export async function collect(
   context: Context,
   call: Call<Search>,
   most: number,
-): Promise<readonly Released[] | Problem> {
-  const found: Released[] = []
-  const count = await eachFound(context, call, most, ({ matches }) => found.push(...matches))
+): Promise<readonly CheckedResource[] | Problem> {
+  const found: CheckedResource[] = []
+  const count = await visitMatches(context, call, most, ({ matches }) => found.push(...matches))
   return typeof count === 'object' ? count : found
 }
 
 /** How many that are. Nothing of them is kept meanwhile. */
-export function countOf(context: Context, call: Call<Search>, most: number): Promise<number | Problem> {
-  return eachFound(context, call, most, () => undefined)
+export function countMatches(context: Context, call: Call<Search>, most: number): Promise<number | Problem> {
+  return visitMatches(context, call, most, () => undefined)
 }
 
-export async function eachFound(
+export async function visitMatches(
   context: Context,
   call: Call<Search>,
   most: number,
-  take: (page: Page) => void,
+  take: (page: UpstreamPage) => void,
 ): Promise<number | Problem> {
   const resolved = await resolveChains(context, call)
   if (resolved === 'nothing') return 0
   if (isProblem(resolved)) return resolved
   const plan = await planSearch(context, resolved)
   if (isProblem(plan)) return plan
-  return plan.request ? everyPage(context, call, plan.request, plan.judge, most, take) : 0
+  return plan.request ? visitPages(context, call, plan.request, plan.check, most, take) : 0
 }
 
 /** All that a search finds, for the API. */
@@ -46,9 +46,9 @@ export async function collectEntries(
 ): Promise<readonly SearchEntry[] | 'too-many' | Problem> {
   const { interaction } = call
   const params: Params = [...interaction.params, ['_count', '500']]
-  const found: Released[] = []
+  const found: CheckedResource[] = []
   const search = { ...call, interaction: { ...interaction, params }, isStrict: true } as const
-  const count = await eachFound(context, search, matches, page => found.push(...page.matches))
+  const count = await visitMatches(context, search, matches, page => found.push(...page.matches))
   if (typeof count === 'number') return found.map(toEntry)
   return count.problem === 'too-costly' ? 'too-many' : count
 }

@@ -1,16 +1,16 @@
 import { type IncludeRule, indexEntries, limits, type Resource } from '../../../fhir/index.ts'
-import type { Released } from './fetch-page.ts'
+import type { CheckedResource } from './fetch-page.ts'
 
 /**
  * The included resources that the rules bring along from what is shown. The upstream may have come to others through
  * what the caller does not reach, and that it did is not to be told. Each resource is read for its references once.
  */
-export function connected(
-  matches: readonly Released[],
-  candidates: readonly Released[],
+export function findConnected(
+  matches: readonly CheckedResource[],
+  candidates: readonly CheckedResource[],
   rules: readonly IncludeRule[],
   baseUrl: string,
-): readonly Released[] {
+): readonly CheckedResource[] {
   const left = new Map(distinct(matches, candidates).map(it => [addressOf(it.resource), it]))
   const along = rules.filter(rule => rule.direction === 'forward')
   const against = pointingTo(
@@ -18,11 +18,11 @@ export function connected(
     rules.filter(rule => rule.direction === 'reverse'),
     baseUrl,
   )
-  const included: Released[] = []
+  const included: CheckedResource[] = []
   let from = matches
   for (let round = 0; round < limits.INCLUDE_ROUNDS && from.length > 0 && left.size > 0; round++) {
     const isActive = ({ iterate }: IncludeRule) => round === 0 || iterate
-    const fresh: Released[] = []
+    const fresh: CheckedResource[] = []
     for (const { resource } of from)
       for (const address of [
         ...referencesBy(along.filter(isActive), resource, baseUrl).map(it => it.target),
@@ -38,7 +38,10 @@ export function connected(
 }
 
 /** Each once, though several pages bring it, and not what is a match. */
-function distinct(matches: readonly Released[], candidates: readonly Released[]): readonly Released[] {
+function distinct(
+  matches: readonly CheckedResource[],
+  candidates: readonly CheckedResource[],
+): readonly CheckedResource[] {
   const shown = new Set(matches.map(it => addressOf(it.resource)))
   return candidates.filter(({ resource }) => {
     const address = addressOf(resource)
@@ -54,7 +57,7 @@ interface Pointing {
 
 /** Which of the resources refer to an address by one of the rules. */
 function pointingTo(
-  resources: readonly Released[],
+  resources: readonly CheckedResource[],
   rules: readonly IncludeRule[],
   baseUrl: string,
 ): ReadonlyMap<string, readonly Pointing[]> {

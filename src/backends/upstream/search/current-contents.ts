@@ -1,6 +1,6 @@
 import { isProblem, type Resource } from '../../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
-import { found } from '../membership/membership.ts'
+import { findForPolicy } from '../membership/membership.ts'
 import type { Problem } from '../problem.ts'
 import { readLast } from '../read-version.ts'
 
@@ -8,7 +8,7 @@ import { readLast } from '../read-version.ts'
 const IDS_AT_ONCE = 50
 
 /** The current content of resources, by `Type/id`; of a deleted one, its last content. */
-export async function currentContents(
+export async function findCurrentContents(
   context: Context,
   call: Call,
   resources: readonly { readonly type: string; readonly id: string }[],
@@ -18,7 +18,7 @@ export async function currentContents(
     const ids = [...new Set(some.map(it => it.id))]
     for (let at = 0; at < ids.length; at += IDS_AT_ONCE) {
       const few = ids.slice(at, at + IDS_AT_ONCE)
-      const current = await found(context, call, type, [['_id', few.join()]], few.length)
+      const current = await findForPolicy(context, call, type, [['_id', few.join()]], few.length)
       if (isProblem(current)) return current
       for (const it of current) contents.set(`${type}/${it.id}`, it)
     }

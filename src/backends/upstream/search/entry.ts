@@ -1,17 +1,17 @@
 import { exactText, type Resource } from '../../../fhir/index.ts'
 import type { SearchEntry } from '../../../fhir-api/index.ts'
-import type { Released } from './fetch-page.ts'
+import type { CheckedResource } from './fetch-page.ts'
 
 /** A resource that the upstream returned and that was checked, as the API sees it. */
-export function toEntry(released: Released): SearchEntry {
+export function toEntry(released: CheckedResource): SearchEntry {
   return new UpstreamEntry(released)
 }
 
 class UpstreamEntry implements SearchEntry {
-  readonly #released: Released
+  readonly #released: CheckedResource
   #text: string | undefined
 
-  constructor(released: Released) {
+  constructor(released: CheckedResource) {
     this.#released = released
   }
 

@@ -1,19 +1,19 @@
 import { isProblem } from '../../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
-import { type Problem, tooCostly } from '../problem.ts'
+import { failTooCostly, type Problem } from '../problem.ts'
 import type { UpstreamRequest } from '../upstream/exchange.ts'
-import { getting } from '../upstream/request-of.ts'
-import { fetchPage, type Page, type PageJudge } from './fetch-page.ts'
+import { buildGet } from '../upstream/request-of.ts'
+import { fetchPage, type PageCheck, type UpstreamPage } from './fetch-page.ts'
 
 /** Takes all that a search finds and may be seen, page by page, and counts it; a problem when it is more than `most`. */
-export async function everyPage(
+export async function visitPages(
   context: Context,
   call: Call,
   first: UpstreamRequest,
-  may: PageJudge,
+  may: PageCheck,
   most: number,
-  take: (page: Page) => void,
+  take: (page: UpstreamPage) => void,
 ): Promise<number | Problem> {
   let count = 0
   let request = first
@@ -25,7 +25,7 @@ export async function everyPage(
     take(page)
     const next = page.links.get('next')
     if (!next) return count
-    request = getting(call, next.link)
+    request = buildGet(call, next.link)
   }
-  return tooCostly(most)
+  return failTooCostly(most)
 }

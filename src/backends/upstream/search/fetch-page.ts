@@ -1,33 +1,36 @@
 import { exactTwin, fail, isProblem, isRecord, isResource, type Resource } from '../../../fhir/index.ts'
 import type { AccessCheck } from '../../../fhir-api/index.ts'
 import { createTurns } from '../../../fhir-api/index.ts'
+import { checkContent } from '../access/check-content.ts'
 import type { Call, Context } from '../call.ts'
-import { checkContent } from '../judge/judge.ts'
 import type { Problem } from '../problem.ts'
-import { declined } from '../upstream/declined.ts'
+import { toFailure } from '../upstream/declined.ts'
 import type { UpstreamRequest } from '../upstream/exchange.ts'
-import { askPage } from './ask-page.ts'
+import { requestPage } from './ask-page.ts'
 
 /** A resource that is released, and the same with all digits of its decimals. */
-export interface Released {
+export interface CheckedResource {
   readonly resource: Resource
   readonly exact: Resource
 }
 
 /** What may be in a page. */
-export interface PageJudge {
+export interface PageCheck {
   /** Whether a match has what was searched for, as far as can be told: an upstream may ignore a parameter. */
   isAsked?(resource: Resource): boolean
   isMatch(resource: Resource, judge: AccessCheck): boolean
   isInclude(resource: Resource, judge: AccessCheck): boolean
   /** Of what may be included, what is. */
-  includes(matches: readonly Released[], candidates: readonly Released[]): readonly Released[]
+  includes(
+    matches: readonly CheckedResource[],
+    candidates: readonly CheckedResource[],
+  ): readonly CheckedResource[]
 }
 
 /** A page of a search as far as it may be seen. */
-export interface Page {
-  readonly matches: readonly Released[]
-  readonly includes: readonly Released[]
+export interface UpstreamPage {
+  readonly matches: readonly CheckedResource[]
+  readonly includes: readonly CheckedResource[]
   /** Where there are other pages. */
   readonly links: Links
   /** How many matches the caller may see, and yet did not ask for. */
@@ -39,7 +42,7 @@ export interface Page {
 }
 
 /** A place in what the upstream has. */
-export interface Spot {
+export interface PageCursor {
   /** Its own link, below its base; empty for the begin. */
   readonly link: string
   /** How many of that page were shown already. */
@@ -50,18 +53,18 @@ export interface Spot {
 
 const RELATIONS = ['next', 'previous', 'first', 'last'] as const
 export type Relation = (typeof RELATIONS)[number]
-export type Links = ReadonlyMap<Relation, Spot>
+export type Links = ReadonlyMap<Relation, PageCursor>
 
 /** Asks for a page and leaves out what the caller must not see. */
 export async function fetchPage(
   context: Context,
   call: Call,
   request: UpstreamRequest,
-  may: PageJudge,
-): Promise<Page | Problem> {
-  const asked = await askPage(context, call, request)
+  may: PageCheck,
+): Promise<UpstreamPage | Problem> {
+  const asked = await requestPage(context, call, request)
   if (isProblem(asked)) return asked
-  if (asked.kind === 'declined') return declined(asked.answer, call.access)
+  if (asked.kind === 'declined') return toFailure(asked.answer, call.access)
   const { bundle } = asked
   const takeTurns = createTurns()
   const entries = entriesIn(bundle)
@@ -99,9 +102,9 @@ function isWhole({ total }: Resource, entries: readonly Entry[], links: Links): 
   )
 }
 
-function pick(entries: readonly Entry[], exact: readonly Entry[], may: PageJudge, judge: AccessCheck) {
-  const matches: Released[] = []
-  const candidates: Released[] = []
+function pick(entries: readonly Entry[], exact: readonly Entry[], may: PageCheck, judge: AccessCheck) {
+  const matches: CheckedResource[] = []
+  const candidates: CheckedResource[] = []
   let strays = 0
   let lost = 0
   for (const [at, { resource, search }] of entries.entries()) {
@@ -124,7 +127,7 @@ function pick(entries: readonly Entry[], exact: readonly Entry[], may: PageJudge
 }
 
 export function linksIn(context: Context, { link = [] }: Resource): Links | Problem {
-  const links = new Map<Relation, Spot>()
+  const links = new Map<Relation, PageCursor>()
   for (const it of Array.isArray(link) ? link.filter(isRecord) : []) {
     const relation = RELATIONS.find(
       known => known === it.relation || (known === 'previous' && it.relation === 'prev'),

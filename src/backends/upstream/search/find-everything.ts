@@ -19,20 +19,20 @@ import {
 } from '../../../fhir-api/index.ts'
 import type { Call, Context } from '../call.ts'
 import { INCLUDES_REMEMBERED, UPSTREAM_PAGES } from '../limits.ts'
-import { type Problem, tooCostly } from '../problem.ts'
-import { getting, queryOf } from '../upstream/request-of.ts'
+import { failTooCostly, type Problem } from '../problem.ts'
+import { buildGet, buildQuery } from '../upstream/request-of.ts'
 import { toEntry } from './entry.ts'
-import { fetchPage, type PageJudge, type Released, type Spot } from './fetch-page.ts'
+import { type CheckedResource, fetchPage, type PageCheck, type PageCursor } from './fetch-page.ts'
 import { gather, type Part } from './gather.ts'
-import { isReached } from './narrow-includes.ts'
-import { AT_ONCE, atOnce } from './plan.ts'
+import { hasAccess } from './narrow-includes.ts'
+import { AT_ONCE, withPageSize } from './plan.ts'
 
 /** `$everything` as the upstream returns it, as far as the caller may search or read it. */
 export async function findEverything(
   context: Context,
   call: Call<Operation>,
   of: EverythingTarget,
-  spot: Spot | undefined,
+  spot: PageCursor | undefined,
 ): Promise<SearchPage | Problem> {
   const wanted = wantedBy(call, of)
   return isProblem(wanted) ? wanted : fetchRecord(context, call, spot, wanted)
@@ -53,17 +53,17 @@ export interface Wanted {
 export async function fetchRecord(
   context: Context,
   call: Call<Operation>,
-  spot: Spot | undefined,
+  spot: PageCursor | undefined,
   wanted: Wanted,
 ): Promise<SearchPage | Problem> {
   const path = getPath(call.interaction)
-  const first = `${path}?${queryOf(wanted.sent, context.addresses)}`
+  const first = `${path}?${buildQuery(wanted.sent, context.addresses)}`
   const includes = includesShown(spot?.shown ?? [])
   const fetch = (link: string) => fetchEntries(context, call, link === '' ? first : link, wanted)
   const sizeOf = ({ released }: Item) => exactText(released.exact).length
   const page = await gather(spot, wanted.count, fetch, includes, sizeOf)
   if (isProblem(page)) return page
-  if (page.isEndless) return tooCostly(UPSTREAM_PAGES * AT_ONCE)
+  if (page.isEndless) return failTooCostly(UPSTREAM_PAGES * AT_ONCE)
   const { items, isWhole } = page
   const pick = (mode: Item['mode']) => items.filter(it => it.mode === mode).map(it => toEntry(it.released))
   const matches = pick('match')
@@ -77,7 +77,7 @@ export async function fetchRecord(
 const WHOLE: Shape = { summary: 'false', elements: [] }
 
 /** What of it may be seen, however the upstream came to it. */
-export const SEEN: PageJudge = {
+export const VISIBLE: PageCheck = {
   isMatch: (it, judge) => judge.allows('s', it) || judge.allows('r', it),
   isInclude: (it, judge) => judge.allows('r', it),
   includes: (_matches, candidates) => candidates,
@@ -89,12 +89,12 @@ async function fetchEntries(
   link: string,
   { care, types }: Wanted,
 ): Promise<Part<Item> | Problem> {
-  const page = await fetchPage(context, call, getting(call, link), SEEN)
+  const page = await fetchPage(context, call, buildGet(call, link), VISIBLE)
   if (isProblem(page)) return page
   const itemOf =
     (mode: Item['mode']) =>
-    (released: Released): Item => ({ mode, released })
-  const isWanted = ({ resource }: Released) =>
+    (released: CheckedResource): Item => ({ mode, released })
+  const isWanted = ({ resource }: CheckedResource) =>
     (!care || isInCareRange(resource, care, context.baseUrl)) && (!types || types.has(resource.resourceType))
   return {
     items: [
@@ -122,7 +122,7 @@ function includesShown(before: readonly string[]) {
 
 interface Item {
   readonly mode: 'match' | 'include'
-  readonly released: Released
+  readonly released: CheckedResource
 }
 
 function wantedBy(
@@ -137,10 +137,10 @@ function wantedBy(
   )
   if (isProblem(paged)) return paged
   const { count } = paged
-  const sent = [...params.filter(([name]) => name === 'start' || name === 'end'), ...atOnce(paged)]
+  const sent = [...params.filter(([name]) => name === 'start' || name === 'end'), ...withPageSize(paged)]
   if (named.length === 0 && seesAll(access)) return { count, sent, care }
   const types = (named.length > 0 ? named : resourceTypes).filter(
-    type => isReached(access, type, 's') || isReached(access, type, 'r'),
+    type => hasAccess(access, type, 's') || hasAccess(access, type, 'r'),
   )
   const wanted = named.length > 0 ? new Set(named) : undefined
   return { count, sent: [...sent, ['_type', types.join(',')]], care, types: wanted }

@@ -3,10 +3,10 @@ import type { History, HistoryPage } from '../../../fhir-api/index.ts'
 import { getPath } from '../../../fhir-api/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
-import { queryOf } from '../upstream/request-of.ts'
-import type { Spot } from './fetch-page.ts'
-import { plain } from './find-page.ts'
-import { atOnce } from './plan.ts'
+import { buildQuery } from '../upstream/request-of.ts'
+import type { PageCursor } from './fetch-page.ts'
+import { dropFormat } from './find-page.ts'
+import { withPageSize } from './plan.ts'
 import { scanVersions } from './scan-versions.ts'
 
 /** A page of a history whose response has to be inspected. */
@@ -14,12 +14,12 @@ export async function findHistory(
   context: Context,
   call: Call<History>,
   query: HistoryQuery,
-  from: Spot | undefined,
+  from: PageCursor | undefined,
 ): Promise<HistoryPage | Problem> {
   const { interaction } = call
   const isOfOne = interaction.kind === 'history-instance'
   const page = await scanVersions(context, call, isOfOne ? 'r' : 's', {
-    first: `${getPath(interaction)}?${queryOf(plain(atOnce(query)), context.addresses)}`,
+    first: `${getPath(interaction)}?${buildQuery(dropFormat(withPageSize(query)), context.addresses)}`,
     ...{ count: query.count, from },
     ...(isOfOne && { of: { type: interaction.type, id: interaction.id } }),
   })

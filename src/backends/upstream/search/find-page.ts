@@ -8,15 +8,15 @@ import {
   type Shape,
 } from '../../../fhir/index.ts'
 import { getPath, type Search, type SearchPage, seesAll } from '../../../fhir-api/index.ts'
+import { EXCLUDED_TYPES } from '../access/excluded-types.ts'
 import type { Call, Context } from '../call.ts'
-import { KEPT_ELSEWHERE } from '../judge/kept-elsewhere.ts'
 import { COUNTED } from '../limits.ts'
 import type { Problem } from '../problem.ts'
-import { getting, searching, strictly } from '../upstream/request-of.ts'
+import { buildGet, buildSearch, withStrict } from '../upstream/request-of.ts'
 import { resolveChains } from './chains.ts'
-import { countOf } from './collect.ts'
+import { countMatches } from './collect.ts'
 import { toEntry } from './entry.ts'
-import { fetchPage, type Page, type Spot } from './fetch-page.ts'
+import { fetchPage, type PageCursor, type UpstreamPage } from './fetch-page.ts'
 import { planSearch } from './plan.ts'
 import { scan } from './scan.ts'
 
@@ -24,7 +24,7 @@ import { scan } from './scan.ts'
 export async function findPage(
   context: Context,
   call: Call<Search>,
-  spot: Spot | undefined,
+  spot: PageCursor | undefined,
 ): Promise<SearchPage | Problem> {
   if (seesAll(call.access)) return searchOverTypes(context, call, spot?.link)
   const resolved = await resolveChains(context, call)
@@ -33,16 +33,17 @@ export async function findPage(
   if (isProblem(plan)) return plan
   const { query } = plan
   const used = usedBy(query, call)
-  const toPage = (page: Page, total: number | undefined) => toSearchPage(page, used, query.shape, total)
+  const toPage = (page: UpstreamPage, total: number | undefined) =>
+    toSearchPage(page, used, query.shape, total)
   if (resolved === 'nothing' || !plan.request) return toPage(NONE, 0)
   if (query.shape.summary === 'count' || query.count === 0) {
-    const count = await countOf(context, counting(call), COUNTED)
+    const count = await countMatches(context, counting(call), COUNTED)
     return typeof count === 'object' ? count : toPage(NONE, count)
   }
   // What was begun here goes on here, though the upstream can be told by now.
   const isTheirs = plan.isExact && spot?.link !== '' && spot?.skip === undefined
   const theirs = isTheirs
-    ? await fetchPage(context, call, spot ? getting(call, spot.link) : plan.request, plan.judge)
+    ? await fetchPage(context, call, spot ? buildGet(call, spot.link) : plan.request, plan.check)
     : undefined
   if (theirs && isProblem(theirs)) return theirs
   const request = (theirs && plan.wide()) ?? plan.request
@@ -56,7 +57,7 @@ export async function findPage(
   return typeof total === 'object' ? total : toPage(page, total)
 }
 
-const NONE: Page = { matches: [], includes: [], links: new Map(), strays: 0, lost: 0, isWhole: true }
+const NONE: UpstreamPage = { matches: [], includes: [], links: new Map(), strays: 0, lost: 0, isWhole: true }
 
 /**
  * What the upstream counted cannot be checked, so it is not passed on: a search that is all on one page has its own
@@ -66,12 +67,12 @@ async function totalOf(
   context: Context,
   call: Call<Search>,
   { total }: Query,
-  { matches, isWhole }: Page,
+  { matches, isWhole }: UpstreamPage,
 ): Promise<number | undefined | Problem> {
   if (total === 'none') return undefined
   if (isWhole) return matches.length
   if (total !== 'accurate') return undefined
-  return countOf(context, counting(call), COUNTED)
+  return countMatches(context, counting(call), COUNTED)
 }
 
 // As large pages as the upstream gives, and nothing but what is counted.
@@ -83,7 +84,7 @@ function counting(call: Call<Search>): Call<Search> {
 }
 
 function toSearchPage(
-  { matches, includes, links }: Page,
+  { matches, includes, links }: UpstreamPage,
   used: Params,
   shape: Shape,
   total: number | undefined,
@@ -119,10 +120,10 @@ async function searchOverTypes(
   const path = getPath(call.interaction)
   const request =
     link === undefined
-      ? searching(call, path, plain(params), posted === true, context.addresses)
-      : getting(call, link)
-  const seen = (resource: Resource) => !KEPT_ELSEWHERE.has(resource.resourceType)
-  const page = await fetchPage(context, call, strictly(request), {
+      ? buildSearch(call, path, dropFormat(params), posted === true, context.addresses)
+      : buildGet(call, link)
+  const seen = (resource: Resource) => !EXCLUDED_TYPES.has(resource.resourceType)
+  const page = await fetchPage(context, call, withStrict(request), {
     isAsked: resource => params.every(pair => couldBeAsked(resource, pair, context.baseUrl)),
     isMatch: seen,
     isInclude: seen,
@@ -130,7 +131,7 @@ async function searchOverTypes(
   })
   if (isProblem(page)) return page
   const total = page.isWhole ? page.matches.length : undefined
-  return toSearchPage(page, plain(params), WHOLE, total)
+  return toSearchPage(page, dropFormat(params), WHOLE, total)
 }
 
 function couldBeAsked(resource: Resource, [name, value]: Params[number], baseUrl: string): boolean {
@@ -140,6 +141,6 @@ function couldBeAsked(resource: Resource, [name, value]: Params[number], baseUrl
 
 const WHOLE: Shape = { summary: 'false', elements: [] }
 
-export function plain(params: Params): Params {
+export function dropFormat(params: Params): Params {
   return params.filter(([name]) => name !== '_format' && name !== '_pretty')
 }

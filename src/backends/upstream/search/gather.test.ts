@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type AnyProblem, fail, isProblem, limits } from '../../../fhir/index.ts'
-import type { Spot } from './fetch-page.ts'
+import type { PageCursor } from './fetch-page.ts'
 import { gather } from './gather.ts'
 
 type Trouble = AnyProblem
@@ -15,7 +15,7 @@ function pagesOf(...pages: readonly string[]) {
     const items = [...(pages[at] ?? '')].filter(permission => permission === permission.toUpperCase())
     return { items, next: at + 1 < pages.length ? { link: String(at + 1) } : undefined }
   }
-  const page = async (count: number, from?: Spot) => {
+  const page = async (count: number, from?: PageCursor) => {
     const gathered = await gather<string, Trouble>(from, count, fetch)
     assert(!isProblem(gathered))
     const { items, links, isWhole, isEndless } = gathered

@@ -1,11 +1,11 @@
 import { type AnyProblem, exactText, isProblem, limits } from '../../../fhir/index.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
-import type { Links, Spot } from './fetch-page.ts'
+import type { Links, PageCursor } from './fetch-page.ts'
 
 /** A page of the upstream's, as far as it may be seen. */
 export interface Part<Item> {
   readonly items: readonly Item[]
-  readonly next: Spot | undefined
+  readonly next: PageCursor | undefined
 }
 
 /** A page of our own. */
@@ -32,7 +32,7 @@ const NONE: Shown<unknown> = { has: () => false, add: () => undefined }
  * `count` items, or before they have more than `PAGE_CHARACTERS`.
  */
 export async function gather<Item, P extends AnyProblem>(
-  from: Spot | undefined,
+  from: PageCursor | undefined,
   count: number,
   fetch: (link: string) => Promise<Part<Item> | P>,
   shown: Shown<Item> = NONE,
@@ -40,7 +40,7 @@ export async function gather<Item, P extends AnyProblem>(
 ): Promise<Gathered<Item> | P> {
   const items: Item[] = []
   let size = 0
-  const pageOf = (next: Spot | undefined, isEndless = false): Gathered<Item> => ({
+  const pageOf = (next: PageCursor | undefined, isEndless = false): Gathered<Item> => ({
     items,
     links: new Map(next && [['next', next]]),
     isWhole: next === undefined && from === undefined,
@@ -48,7 +48,7 @@ export async function gather<Item, P extends AnyProblem>(
   })
   let spot = from ?? { link: '' }
   for (let pages = 1; ; pages++) {
-    const { link, skip = 0 }: Spot = spot
+    const { link, skip = 0 }: PageCursor = spot
     const part = await fetch(link)
     if (isProblem(part)) return part
     for (const [at, it] of part.items.entries()) {

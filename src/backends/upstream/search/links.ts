@@ -9,7 +9,7 @@ import type { LinkSealing } from './seal-links.ts'
  * Seals the links of a Bundle that passes by unseen. What is sealed already stays as it is. A page that is not below the
  * upstream's base could be anywhere: the link leads here, where it is refused.
  */
-export function linkSealing(context: Context, call: Call, path: string, params: Params): LinkSealing {
+export function sealForRequest(context: Context, call: Call, path: string, params: Params): LinkSealing {
   const address = `${context.baseUrl}${path}`
   const holder = grantFingerprint(call.authenticated.grant)
   return (relation, url) => {

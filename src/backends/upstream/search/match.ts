@@ -2,9 +2,9 @@ import { exactText, fail, type Params } from '../../../fhir/index.ts'
 import type { ConditionMatch, Failure, StoredVersion } from '../../../fhir-api/index.ts'
 import type { Call, Context } from '../call.ts'
 import { UpstreamVersion } from '../read-version.ts'
-import { eachFound, searchFor } from './collect.ts'
-import type { Released } from './fetch-page.ts'
-import { exactParams } from './narrow.ts'
+import { searchFor, visitMatches } from './collect.ts'
+import type { CheckedResource } from './fetch-page.ts'
+import { buildExactParams } from './narrow.ts'
 
 /**
  * Finds the resource that a condition is about. Each match is compared with the condition, for an upstream that ignores
@@ -16,9 +16,9 @@ export async function findMatch(
   type: string,
   params: Params,
 ): Promise<ConditionMatch | Failure> {
-  const found: Released[] = []
+  const found: CheckedResource[] = []
   let strays = 0
-  const count = await eachFound(context, searchFor(call, type, params), 1, page => {
+  const count = await visitMatches(context, searchFor(call, type, params), 1, page => {
     found.push(...page.matches)
     strays += page.strays
   })
@@ -26,14 +26,14 @@ export async function findMatch(
     return count.problem === 'too-costly' ? fail({ problem: 'multiple-matches', type }) : count
   const [match] = found
   // Only as far as parameters say what the caller may search.
-  const narrowing = strays === 0 ? exactParams(type, call.access.filterFor(type, 's')) : undefined
+  const narrowing = strays === 0 ? buildExactParams(type, call.access.filterFor(type, 's')) : undefined
   return {
     match: match && toVersion(type, match),
     ifNoneExist: narrowing && [...params, ...narrowing],
   }
 }
 
-function toVersion(type: string, { resource, exact }: Released): StoredVersion {
+function toVersion(type: string, { resource, exact }: CheckedResource): StoredVersion {
   const headers = { 'content-type': 'application/fhir+json' }
   return new UpstreamVersion(type, resource.id ?? '', { status: 200, headers, text: exactText(exact) })
 }

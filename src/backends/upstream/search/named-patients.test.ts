@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseParams } from '../../../fhir/index.ts'
-import { namedPatients } from './named-patients.ts'
+import { findNamedPatients } from './named-patients.ts'
 
 const base = 'http://fhir.test/fhir'
 
 function named(type: string, query: string) {
   const params = parseParams(query) ?? assert.fail(query)
-  return namedPatients({ kind: 'search-type', type, params }, type, base)
+  return findNamedPatients({ kind: 'search-type', type, params }, type, base)
 }
 
 describe('the patients that a search names', () => {
   it('are those of its compartment', () => {
     const search = { kind: 'search-compartment', compartment: 'Patient', id: 'a', type: 'Condition' } as const
-    assert.deepEqual(namedPatients({ ...search, params: [['patient', 'b']] }, 'Condition', base), ['a'])
+    assert.deepEqual(findNamedPatients({ ...search, params: [['patient', 'b']] }, 'Condition', base), ['a'])
   })
 
   for (const [type, query, expected] of [

@@ -4,7 +4,11 @@ import type { Search } from '../../../fhir-api/index.ts'
 const OF_PATIENT = /^(?:patient|subject)(?::Patient)?$/
 
 /** The patients whom a search is for by its own words; undefined where it names none, or not by their ids alone. */
-export function namedPatients(search: Search, type: string, baseUrl: string): readonly string[] | undefined {
+export function findNamedPatients(
+  search: Search,
+  type: string,
+  baseUrl: string,
+): readonly string[] | undefined {
   if (search.kind === 'search-compartment') return [search.id]
   const isNaming = (name: string) => (type === 'Patient' ? name === '_id' : OF_PATIENT.test(name))
   const value = search.params.find(([name]) => isNaming(name))?.[1]

@@ -1,10 +1,10 @@
 import { type IncludeRule, type Params, searchParameter } from '../../../fhir/index.ts'
 import type { Access, Permission } from '../../../smart/index.ts'
-import { KEPT_ELSEWHERE } from '../judge/kept-elsewhere.ts'
+import { EXCLUDED_TYPES } from '../access/excluded-types.ts'
 
 /** The includes that can bring something that the caller reaches, each to those types alone; a star as it is. */
-export function narrowedIncludes(rules: readonly IncludeRule[], access: Access): Params {
-  const star: Params = rules.some(rule => rule.isOfStar && isReached(access, rule.source, 's'))
+export function narrowIncludes(rules: readonly IncludeRule[], access: Access): Params {
+  const star: Params = rules.some(rule => rule.isOfStar && hasAccess(access, rule.source, 's'))
     ? [['_revinclude', '*']]
     : []
   const named = rules.filter(rule => !rule.isOfStar)
@@ -21,7 +21,7 @@ function forward(rule: IncludeRule, code: string, access: Access): Params {
   const { source, target } = rule
   const possible = target === undefined ? searchParameter(source, code)?.target : [target]
   if (possible === undefined) return [[nameOf(rule), `${source}:${code}`]]
-  const reached = possible.filter(type => isReached(access, type, 'r'))
+  const reached = possible.filter(type => hasAccess(access, type, 'r'))
   if (target === undefined && reached.length === possible.length) return [[nameOf(rule), `${source}:${code}`]]
   return reached.map(type => [nameOf(rule), `${source}:${code}:${type}`] as const)
 }
@@ -29,7 +29,7 @@ function forward(rule: IncludeRule, code: string, access: Access): Params {
 /** Against a reference it is searched (`s`). */
 function reverse(rule: IncludeRule, code: string, access: Access): Params {
   const { source, target } = rule
-  if (!isReached(access, source, 's')) return []
+  if (!hasAccess(access, source, 's')) return []
   return [[nameOf(rule), target === undefined ? `${source}:${code}` : `${source}:${code}:${target}`]]
 }
 
@@ -38,6 +38,6 @@ function nameOf({ direction, iterate }: IncludeRule): string {
   return iterate ? `${name}:iterate` : name
 }
 
-export function isReached(access: Access, type: string, permission: Permission): boolean {
-  return access.filterFor(type, permission).length > 0 && !KEPT_ELSEWHERE.has(type)
+export function hasAccess(access: Access, type: string, permission: Permission): boolean {
+  return access.filterFor(type, permission).length > 0 && !EXCLUDED_TYPES.has(type)
 }

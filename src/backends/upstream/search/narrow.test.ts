@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { AccessFilter, Constraint, Panel } from '../../../smart/index.ts'
-import { exactParams, isAllOf, type Narrowing, narrow } from './narrow.ts'
+import { buildExactParams, isUnlimited, type Narrowing, narrow } from './narrow.ts'
 
 const panel: Panel = { patients: new Set(), organizations: ['north'], careTeams: [] }
 const lab: Constraint['query'] = [['category', 'lab']]
@@ -101,37 +101,38 @@ describe('a limit to many values', () => {
     assert.equal(narrow('Observation', to(200), 'parameter', undefined).isExact, true)
     const wide = narrow('Observation', to(201), 'parameter', undefined)
     assert.deepEqual([wide.isExact, wide.params], [false, [['patient', 'Patient/1']]])
-    assert.equal(exactParams('Observation', to(200))?.length, 2)
-    assert.equal(exactParams('Observation', to(201)), undefined)
+    assert.equal(buildExactParams('Observation', to(200))?.length, 2)
+    assert.equal(buildExactParams('Observation', to(201)), undefined)
   })
 })
 
 describe('isAllOf', () => {
   it('is of everything, or of the one compartment without a filter', () => {
-    assert(isAllOf('everything', undefined))
-    assert(isAllOf([b, a], 'a'))
-    for (const filter of [[], [b], [{ ...a, query: lab }], [{ panel }], [{}]]) assert(!isAllOf(filter, 'a'))
-    assert(!isAllOf([a], undefined))
-    assert(!isAllOf([{}], undefined))
+    assert(isUnlimited('everything', undefined))
+    assert(isUnlimited([b, a], 'a'))
+    for (const filter of [[], [b], [{ ...a, query: lab }], [{ panel }], [{}]])
+      assert(!isUnlimited(filter, 'a'))
+    assert(!isUnlimited([a], undefined))
+    assert(!isUnlimited([{}], undefined))
   })
 })
 
 describe('exactParams', () => {
   it('says all of a limit, or nothing', () => {
-    assert.deepEqual(exactParams('Condition', 'everything'), [])
-    assert.deepEqual(exactParams('Condition', [a]), [['patient', 'Patient/a']])
-    assert.deepEqual(exactParams('Observation', [{ ...a, query: lab }]), [
+    assert.deepEqual(buildExactParams('Condition', 'everything'), [])
+    assert.deepEqual(buildExactParams('Condition', [a]), [['patient', 'Patient/a']])
+    assert.deepEqual(buildExactParams('Observation', [{ ...a, query: lab }]), [
       ['patient', 'Patient/a'],
       ['category', 'lab'],
     ])
-    assert.deepEqual(exactParams('Observation', [{ query: lab }]), [['category', 'lab']])
-    assert.deepEqual(exactParams('Practitioner', [{ id: 'p' }]), [['_id', 'p']])
+    assert.deepEqual(buildExactParams('Observation', [{ query: lab }]), [['category', 'lab']])
+    assert.deepEqual(buildExactParams('Practitioner', [{ id: 'p' }]), [['_id', 'p']])
     for (const [type, filter] of [
       ['Condition', []],
       ['Condition', [a, b]],
       ['Condition', [{ panel }]],
       ['Binary', [a]],
     ] as const)
-      assert.equal(exactParams(type, filter), undefined)
+      assert.equal(buildExactParams(type, filter), undefined)
   })
 })

@@ -46,7 +46,7 @@ export function narrow(
 }
 
 /** Whether a reach is everything, or all of one compartment. */
-export function isAllOf(filter: AccessFilter, compartment: string | undefined): boolean {
+export function isUnlimited(filter: AccessFilter, compartment: string | undefined): boolean {
   return (
     filter === 'everything' ||
     (compartment !== undefined && filter.some(({ patient, query }) => patient === compartment && !query))
@@ -54,7 +54,7 @@ export function isAllOf(filter: AccessFilter, compartment: string | undefined): 
 }
 
 /** The same where only parameters can be sent (a condition); undefined when they do not say all of it. */
-export function exactParams(type: string, filter: AccessFilter): Params | undefined {
+export function buildExactParams(type: string, filter: AccessFilter): Params | undefined {
   if (filter === 'everything') return []
   const [limit, another] = filter
   if (!limit || another || limit.panel || !isOneQuery(filter)) return undefined

@@ -5,10 +5,10 @@ import { searchParameter } from '../../../fhir/index.ts'
  * ask is about each resource alone, and every resource that comes back is judged. A chain is none of them: it would
  * tell of other resources (docs/decisions/0177-search-parameters-left-to-the-upstream.md).
  */
-export type IsOpaque = (type: string, name: string) => boolean
+export type IsForUpstream = (type: string, name: string) => boolean
 
 /** With the parameters of the site (`Patient.mrn`, or `mrn` for every type) that it says are such. */
-export function opaqueBy(ofSite: readonly string[]): IsOpaque {
+export function createForUpstream(ofSite: readonly string[]): IsForUpstream {
   const sites = new Set(ofSite)
   return (type, name) => {
     const [code = '', modifier, ...more] = name.split(':')

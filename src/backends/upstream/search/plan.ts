@@ -13,16 +13,16 @@ import {
 import type { Search } from '../../../fhir-api/index.ts'
 import type { Access } from '../../../smart/index.ts'
 import type { Call, Context } from '../call.ts'
-import { spelledOut } from '../membership/spelled-out.ts'
+import { expandPanels } from '../membership/expand-panels.ts'
 import type { Problem } from '../problem.ts'
 import type { UpstreamRequest } from '../upstream/exchange.ts'
-import { searching, strictly } from '../upstream/request-of.ts'
-import { connected } from './connected.ts'
-import type { PageJudge } from './fetch-page.ts'
-import { namedPatients } from './named-patients.ts'
-import { isAllOf, type Narrowed, narrow } from './narrow.ts'
-import { isReached, narrowedIncludes } from './narrow-includes.ts'
-import { wholeCompartment } from './whole-compartment.ts'
+import { buildSearch, withStrict } from '../upstream/request-of.ts'
+import { findConnected } from './connected.ts'
+import type { PageCheck } from './fetch-page.ts'
+import { findNamedPatients } from './named-patients.ts'
+import { isUnlimited, type Narrowed, narrow } from './narrow.ts'
+import { hasAccess, narrowIncludes } from './narrow-includes.ts'
+import { chooseCompartment } from './whole-compartment.ts'
 
 /** What is sent to the upstream for a search, and how what comes back is judged. */
 export interface Plan {
@@ -31,7 +31,7 @@ export interface Plan {
   readonly request: UpstreamRequest | undefined
   /** The same for large pages, where matches turn out to be left out. */
   readonly wide: () => UpstreamRequest | undefined
-  readonly judge: PageJudge
+  readonly check: PageCheck
   /** Whether what is sent says all that the caller may see. */
   readonly isExact: boolean
 }
@@ -42,7 +42,7 @@ export const AT_ONCE = 100
 const MOST_AT_ONCE = 250
 
 /** The parameters, with a page size that suits the gateway. */
-export function atOnce({ used, count }: Pick<Query, 'used' | 'count'>): Params {
+export function withPageSize({ used, count }: Pick<Query, 'used' | 'count'>): Params {
   const others = used.filter(([name]) => name !== '_count')
   return [...others, ['_count', String(Math.min(Math.max(count, AT_ONCE), MOST_AT_ONCE))]]
 }
@@ -52,13 +52,13 @@ const REPLACED = /^(?:_summary|_elements|_total|_contained|_type|_(?:rev)?includ
 
 export async function planSearch(context: Context, call: Call<Search>): Promise<Plan | Problem> {
   const { interaction, access } = call
-  const types = typesOf(interaction, access)
+  const types = findTypes(interaction, access)
   if (isProblem(types)) return types
-  const single = oneType(interaction)
+  const single = findOneType(interaction)
   const params =
     single === undefined ? interaction.params.filter(([name]) => name !== '_type') : interaction.params
   const isOpaque = ([name]: Params[number]) =>
-    single !== undefined && !call.isStrict && context.isOpaque(single, name)
+    single !== undefined && !call.isStrict && context.isForUpstream(single, name)
   const read = parseQuery(
     types,
     params.filter(pair => !isOpaque(pair)),
@@ -72,16 +72,17 @@ export async function planSearch(context: Context, call: Call<Search>): Promise<
   const isExact = within?.isExact ?? true
   const requestFor = (params: Params) => {
     const own = params.filter(([name]) => !REPLACED.test(name))
-    const sent = [...own, ...(within?.params ?? []), ...narrowedIncludes(query.includes, access)]
+    const sent = [...own, ...(within?.params ?? []), ...narrowIncludes(query.includes, access)]
     return (
-      within && strictly(searching(call, within.path, sent, interaction.posted === true, context.addresses))
+      within &&
+      withStrict(buildSearch(call, within.path, sent, interaction.posted === true, context.addresses))
     )
   }
   return {
     query,
-    request: requestFor(isExact ? query.used : atOnce(query)),
-    wide: () => requestFor(atOnce(query)),
-    judge: judgeOf(context, call, new Set(types), query),
+    request: requestFor(isExact ? query.used : withPageSize(query)),
+    wide: () => requestFor(withPageSize(query)),
+    check: createPageCheck(context, call, new Set(types), query),
     isExact,
   }
 }
@@ -93,27 +94,27 @@ async function narrowed(
   types: readonly string[],
 ): Promise<Narrowed | undefined> {
   const { interaction, access } = call
-  const type = oneType(interaction)
+  const type = findOneType(interaction)
   const compartment = interaction.kind === 'search-compartment' ? interaction.id : undefined
   if (type === undefined) {
     const params: Params = [['_type', types.join(',')]]
-    const isExact = types.every(it => isAllOf(access.filterFor(it, 's'), compartment))
+    const isExact = types.every(it => isUnlimited(access.filterFor(it, 's'), compartment))
     if (compartment === undefined) return { path: '', params, isExact }
-    const of = await wholeCompartment(context, call, types, compartment)
+    const of = await chooseCompartment(context, call, types, compartment)
     return of === undefined ? undefined : { path: `/Patient/${of}/*`, params, isExact }
   }
   const filter = access.filterFor(type, 's')
-  const named = namedPatients(interaction, type, context.baseUrl)
-  const spelled = await spelledOut(context, call, type, filter, named)
+  const named = findNamedPatients(interaction, type, context.baseUrl)
+  const spelled = await expandPanels(context, call, type, filter, named)
   return spelled.length === 0 ? undefined : narrow(type, spelled, await context.narrowing(), compartment)
 }
 
-export function judgeOf(
+export function createPageCheck(
   { baseUrl }: Context,
   { interaction }: Call<Search>,
   types: ReadonlySet<string>,
   { includes, types: asked }: Pick<Query, 'includes' | 'types'>,
-): PageJudge {
+): PageCheck {
   const [along, against] = [
     includes.some(it => it.direction === 'forward'),
     includes.some(it => it.direction === 'reverse'),
@@ -128,17 +129,17 @@ export function judgeOf(
       types.has(resource.resourceType) && inCompartment(resource) && judge.allows('s', resource),
     isInclude: (resource, judge) =>
       (along && judge.allows('r', resource)) || (against && judge.allows('s', resource)),
-    includes: (matches, candidates) => connected(matches, candidates, includes, baseUrl),
+    includes: (matches, candidates) => findConnected(matches, candidates, includes, baseUrl),
   }
 }
 
-export function oneType(interaction: Search): string | undefined {
+export function findOneType(interaction: Search): string | undefined {
   return interaction.kind === 'search-system' || interaction.type === '*' ? undefined : interaction.type
 }
 
 /** The types that are searched: the one of the address, those that `_type` names, else all that are reached. */
-export function typesOf(interaction: Search, access: Access): readonly string[] | Problem {
-  const type = oneType(interaction)
+export function findTypes(interaction: Search, access: Access): readonly string[] | Problem {
+  const type = findOneType(interaction)
   if (type !== undefined) return [type]
   const named = interaction.params
     .filter(([name]) => name === '_type')
@@ -149,5 +150,5 @@ export function typesOf(interaction: Search, access: Access): readonly string[] 
       code: 'invalid',
       text: 'Cannot read _type: expected resource types of R4',
     })
-  return named.length > 0 ? [...new Set(named)] : resourceTypes.filter(it => isReached(access, it, 's'))
+  return named.length > 0 ? [...new Set(named)] : resourceTypes.filter(it => hasAccess(access, it, 's'))
 }

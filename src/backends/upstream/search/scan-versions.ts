@@ -1,23 +1,23 @@
 import { isProblem } from '../../../fhir/index.ts'
 import { type HistoryEntry, isFailure } from '../../../fhir-api/index.ts'
 import type { Permission } from '../../../smart/index.ts'
+import { checkContent } from '../access/check-content.ts'
 import type { Call, Context } from '../call.ts'
-import { checkContent } from '../judge/judge.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
-import { type Problem, tooCostly } from '../problem.ts'
-import { declined } from '../upstream/declined.ts'
-import { getting } from '../upstream/request-of.ts'
-import { askPage } from './ask-page.ts'
-import { linksIn, type Spot } from './fetch-page.ts'
+import { failTooCostly, type Problem } from '../problem.ts'
+import { toFailure } from '../upstream/declined.ts'
+import { buildGet } from '../upstream/request-of.ts'
+import { requestPage } from './ask-page.ts'
+import { linksIn, type PageCursor } from './fetch-page.ts'
 import { type Gathered, gather, type Part } from './gather.ts'
 import { AT_ONCE } from './plan.ts'
-import { shownVersions } from './versions.ts'
+import { findVisibleVersions } from './versions.ts'
 
-export interface VersionsAsked {
+export interface HistoryRequest {
   /** The upstream's own address of the begin. */
   readonly first: string
   readonly count: number
-  readonly from: Spot | undefined
+  readonly from: PageCursor | undefined
   /** Whose versions, where they are of one resource. */
   readonly of?: { readonly type: string; readonly id: string }
 }
@@ -31,7 +31,7 @@ export async function scanVersions(
   context: Context,
   call: Call,
   permission: Permission,
-  { first, count, from, of }: VersionsAsked,
+  { first, count, from, of }: HistoryRequest,
 ): Promise<Gathered<HistoryEntry> | 'nothing' | Problem> {
   const page = await gather(from, count, link =>
     fetchVersions(context, call, permission, link === '' ? first : link, of),
@@ -40,7 +40,7 @@ export async function scanVersions(
   const { items, links, isEndless } = page
   const isSeen = from !== undefined || items.length > 0 || (links.size > 0 && !isEndless)
   if (!isSeen && (of || !isEndless)) return 'nothing'
-  if (isEndless && items.length < count) return tooCostly(UPSTREAM_PAGES * AT_ONCE)
+  if (isEndless && items.length < count) return failTooCostly(UPSTREAM_PAGES * AT_ONCE)
   return count > 0 ? page : { ...page, links: new Map(), isWhole: false }
 }
 
@@ -50,18 +50,18 @@ async function fetchVersions(
   call: Call,
   permission: Permission,
   link: string,
-  of: VersionsAsked['of'],
+  of: HistoryRequest['of'],
 ): Promise<Part<HistoryEntry> | Problem> {
-  const asked = await askPage(context, call, getting(call, link))
+  const asked = await requestPage(context, call, buildGet(call, link))
   if (isProblem(asked)) return asked
   if (asked.kind === 'declined' && (asked.answer.status === 404 || asked.answer.status === 410)) {
     const judge = of && (await checkContent(context, call, [{ resourceType: of.type }], of.id))
     return judge && isProblem(judge) ? judge : { items: [], next: undefined }
   }
-  if (asked.kind === 'declined') return declined(asked.answer, call.access)
+  if (asked.kind === 'declined') return toFailure(asked.answer, call.access)
   const links = linksIn(context, asked.bundle)
   if (isProblem(links)) return links
   if (asked.kind === 'unjudged') return { items: [], next: links.get('next') }
-  const items = await shownVersions(context, call, permission, asked.bundle, asked.text, of)
+  const items = await findVisibleVersions(context, call, permission, asked.bundle, asked.text, of)
   return isFailure(items) ? items : { items, next: links.get('next') }
 }

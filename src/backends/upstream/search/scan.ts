@@ -1,31 +1,37 @@
 import { exactText, isProblem } from '../../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
-import { type Problem, tooCostly } from '../problem.ts'
+import { failTooCostly, type Problem } from '../problem.ts'
 import type { UpstreamRequest } from '../upstream/exchange.ts'
-import { getting } from '../upstream/request-of.ts'
-import { fetchPage, type Page, type PageJudge, type Released, type Spot } from './fetch-page.ts'
+import { buildGet } from '../upstream/request-of.ts'
+import {
+  type CheckedResource,
+  fetchPage,
+  type PageCheck,
+  type PageCursor,
+  type UpstreamPage,
+} from './fetch-page.ts'
 import { gather } from './gather.ts'
 import { AT_ONCE } from './plan.ts'
 
-export interface Scanned {
+export interface ScanOptions {
   /** For the begin. */
   readonly request: UpstreamRequest
-  readonly judge: PageJudge
+  readonly check: PageCheck
   readonly count: number
-  readonly from: Spot | undefined
+  readonly from: PageCursor | undefined
 }
 
 /** A page of a search that the upstream could not be told all of, made here. */
 export async function scan(
   context: Context,
   call: Call,
-  { request, judge, count, from }: Scanned,
-): Promise<Page | Problem> {
-  const candidates: Released[] = []
+  { request, check: judge, count, from }: ScanOptions,
+): Promise<UpstreamPage | Problem> {
+  const candidates: CheckedResource[] = []
   let isTold = true
   const fetch = async (link: string) => {
-    const part = await fetchPage(context, call, link === '' ? request : getting(call, link), judge)
+    const part = await fetchPage(context, call, link === '' ? request : buildGet(call, link), judge)
     if (isProblem(part)) return part
     for (const it of part.includes) candidates.push(it)
     // It counts more than it shows, and does not say where the rest is.
@@ -34,7 +40,7 @@ export async function scan(
   }
   const page = await gather(from, count, fetch, undefined, ({ exact }) => exactText(exact).length)
   if (isProblem(page)) return page
-  if (page.isEndless) return tooCostly(UPSTREAM_PAGES * AT_ONCE)
+  if (page.isEndless) return failTooCostly(UPSTREAM_PAGES * AT_ONCE)
   const { items: matches, links, isWhole } = page
   return {
     matches,

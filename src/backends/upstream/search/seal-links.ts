@@ -12,7 +12,7 @@ const HEAD = 64 * 1024
 const TAIL = 16 * 1024
 
 /** Seals the links of a Bundle that passes by. Latin 1 keeps every byte what it was. */
-export function sealingLinks(seal: LinkSealing): Transform {
+export function createLinkSealer(seal: LinkSealing): Transform {
   let kept = ''
   let inHead = true
   const pass = (text: string): string => {
@@ -21,7 +21,7 @@ export function sealingLinks(seal: LinkSealing): Transform {
       kept = all
       return ''
     }
-    const ready = inHead ? withSealed(all, seal) : all
+    const ready = inHead ? sealLinks(all, seal) : all
     inHead = false
     const end = Math.max(ready.length - TAIL, 0)
     kept = ready.slice(end)
@@ -30,12 +30,12 @@ export function sealingLinks(seal: LinkSealing): Transform {
   return new Transform({
     transform: (chunk: Buffer, _encoding, done) =>
       done(null, Buffer.from(pass(chunk.toString('latin1')), 'latin1')),
-    flush: done => done(null, Buffer.from(withSealed(kept, seal), 'latin1')),
+    flush: done => done(null, Buffer.from(sealLinks(kept, seal), 'latin1')),
   })
 }
 
 /** The same of a Bundle in memory. */
-export function withSealed(text: string, seal: LinkSealing): string {
+export function sealLinks(text: string, seal: LinkSealing): string {
   return text.replace(LINK, (_all, first?: string, url?: string, other?: string, last?: string) => {
     const relation = first ?? last ?? ''
     return JSON.stringify({ relation, url: seal(relation, JSON.parse(`"${url ?? other ?? ''}"`)) })

@@ -10,11 +10,11 @@ import {
 } from '../../../fhir/index.ts'
 import type { HistoryEntry } from '../../../fhir-api/index.ts'
 import type { Permission } from '../../../smart/index.ts'
+import { checkContent } from '../access/check-content.ts'
 import type { Call, Context } from '../call.ts'
-import { checkContent } from '../judge/judge.ts'
 import type { Problem } from '../problem.ts'
 import { readLast } from '../read-version.ts'
-import { currentContents } from './current-contents.ts'
+import { findCurrentContents } from './current-contents.ts'
 
 interface Version {
   readonly type: string
@@ -27,7 +27,7 @@ interface Version {
 }
 
 /** The entries of a history that may be seen, as entries of our own. */
-export async function shownVersions(
+export async function findVisibleVersions(
   context: Context,
   call: Call,
   permission: Permission,
@@ -60,7 +60,7 @@ async function currentlyWithin(
 ): Promise<readonly Version[] | Problem> {
   const isLimited = ({ type }: Version) => call.access.filterFor(type, permission) !== 'everything'
   if (context.versionAccess === 'version' || !versions.some(isLimited)) return versions
-  const current = await currentContents(context, call, versions.filter(isLimited))
+  const current = await findCurrentContents(context, call, versions.filter(isLimited))
   if (isProblem(current)) return current as Problem
   const contents = current as ReadonlyMap<string, Resource>
   const judge = await checkContent(context, call, [...contents.values()])

@@ -1,13 +1,13 @@
 import { type AccessFilter, type Constraint, hasCompartment, type Panel } from '../../../smart/index.ts'
 import type { Call, Context } from '../call.ts'
-import { spelledOut } from '../membership/spelled-out.ts'
+import { expandPanels } from '../membership/expand-panels.ts'
 
 /**
  * Whose compartment is looked through for all of one patient's. A caller of one patient's data is shown what is in both
  * compartments, so the own is looked through: how much there is of others takes no time. Undefined for a patient off the
  * panel.
  */
-export async function wholeCompartment(
+export async function chooseCompartment(
   context: Context,
   call: Call,
   types: readonly string[],
@@ -21,7 +21,7 @@ export async function wholeCompartment(
     else patients.add(patient)
   if (patients.size === 0) {
     const filter = [...panels].map(panel => ({ panel }))
-    const spelled = await spelledOut(context, call, '*', filter, [compartment])
+    const spelled = await expandPanels(context, call, '*', filter, [compartment])
     return spelled.length === 0 ? undefined : compartment
   }
   // One of them may be undefined: everybody's data of a type.

@@ -18,7 +18,7 @@ export interface Addresses {
 const BOUNDARY = '(?![A-Za-z0-9_~%-])'
 
 /** The upstream may call itself by other addresses than the one that it is reached by. */
-export function addressesOf(baseUrl: string, upstreamUrls: readonly [string, ...string[]]): Addresses {
+export function createAddresses(baseUrl: string, upstreamUrls: readonly [string, ...string[]]): Addresses {
   const [upstreamUrl] = upstreamUrls
   // Longest first, so that a base is not cut short by one that it begins with.
   const bases = upstreamUrls.toSorted((a, b) => b.length - a.length)

@@ -6,8 +6,8 @@ import { type Body, condition, patientAccess } from '../../sqlite/testing/fhir.t
 import type { Call, Context } from '../call.ts'
 import { searchset } from '../testing/hostile-upstream.ts'
 import { performRequest as handle } from '../testing/perform.ts'
-import { addressesOf } from './addresses.ts'
-import { allowanceFor } from './allowance.ts'
+import { createAddresses } from './addresses.ts'
+import { computeAllowance } from './allowance.ts'
 
 const baseUrl = 'http://fhir.test/fhir'
 const upstreamUrl = 'http://up.test'
@@ -26,7 +26,7 @@ function endless(resources: readonly object[] = []) {
   const seen = { times: 0 }
   const nothing = () => Promise.reject(new Error('not asked for'))
   const context: Context = {
-    ...{ baseUrl, addresses: addressesOf(baseUrl, [upstreamUrl]), responseLimit: 1e6, isRecorded: false },
+    ...{ baseUrl, addresses: createAddresses(baseUrl, [upstreamUrl]), responseLimit: 1e6, isRecorded: false },
     upstream: {
       ask: async () => {
         seen.times += 1
@@ -35,12 +35,12 @@ function endless(resources: readonly object[] = []) {
       ...{ pass: nothing, probe: nothing },
     },
     operations: [],
-    isOpaque: () => false,
+    isForUpstream: () => false,
     pages: { parameter: '_page', seal: () => '', open: () => undefined },
     accessCache: createAccessCache(),
     versionAccess: 'current',
     narrowing: async () => 'parameter',
-    ...{ rosterOf: nothing, capabilities: nothing, handle: async () => fail({ problem: 'out-of-reach' }) },
+    ...{ findMembers: nothing, capabilities: nothing, handle: async () => fail({ problem: 'out-of-reach' }) },
   }
   return { context, seen }
 }
@@ -64,7 +64,7 @@ const answeredIn = (answer: object) => {
 
 describe('how often the upstream is asked for one request', () => {
   it('grows with the entries of a Bundle, but not with what each of them looks through', async () => {
-    assert.deepEqual([allowanceFor(undefined), allowanceFor(bundleOf(70).body)], [2000, 3400])
+    assert.deepEqual([computeAllowance(undefined), computeAllowance(bundleOf(70).body)], [2000, 3400])
     const { context, seen } = endless()
     assert.equal(answeredIn(await handle(context, bundleOf(70))), 70)
     assert.equal(seen.times, 3400)

@@ -8,7 +8,7 @@ import type { Upstream } from './upstream.ts'
  * How often the upstream is asked for one request at most. What a single search looks through has an end of its own, but
  * a Bundle holds thousands of them, and each chain is one more.
  */
-export function allowanceFor(body: unknown): number {
+export function computeAllowance(body: unknown): number {
   const entries = isRecord(body) && Array.isArray(body.entry) ? body.entry.length : 0
   return UPSTREAM_REQUESTS + UPSTREAM_REQUESTS_PER_ENTRY * entries
 }

@@ -10,7 +10,7 @@ export interface Breaker {
 const FAILURES = 5
 const PAUSE_MS = 2_000
 
-export function breaker(clock: () => number): Breaker {
+export function createBreaker(clock: () => number): Breaker {
   let failures = 0
   let openUntil = Number.NEGATIVE_INFINITY
   return {

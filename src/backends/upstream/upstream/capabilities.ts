@@ -10,7 +10,7 @@ export interface UpstreamCapabilities {
 
 const FRESH_MS = 60_000
 
-export function upstreamCapabilities(upstream: Upstream, clock: () => number): UpstreamCapabilities {
+export function createCapabilities(upstream: Upstream, clock: () => number): UpstreamCapabilities {
   const cache = createCachedFetch<Readonly<Record<string, unknown>> | Problem>({
     clock,
     async fetch(path, previous) {

@@ -33,7 +33,7 @@ export interface CredentialsOptions {
 const SPARE_MS = 30_000
 const DEFAULT_SECONDS = 60
 
-export function credentials(options: CredentialsOptions): Credentials {
+export function createCredentials(options: CredentialsOptions): Credentials {
   const { auth } = options
   switch (auth.kind) {
     case 'none':

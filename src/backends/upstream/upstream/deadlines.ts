@@ -13,7 +13,7 @@ export interface Deadlines {
 
 const NEVER = Number.POSITIVE_INFINITY
 
-export function deadlines(): Deadlines {
+export function createDeadlines(): Deadlines {
   const underWay = new Set<Timed>()
   let timer: NodeJS.Timeout | undefined
   let due = NEVER

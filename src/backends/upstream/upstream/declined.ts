@@ -10,10 +10,10 @@ import {
 import { seesAll } from '../../../fhir-api/index.ts'
 import type { Access } from '../../../smart/index.ts'
 import type { Problem } from '../problem.ts'
-import type { UpstreamAnswer } from './upstream.ts'
+import type { UpstreamResponse } from './upstream.ts'
 
 /** What an answer other than a success means to the caller. */
-export function declined(answer: UpstreamAnswer, access: Access): Problem {
+export function toFailure(answer: UpstreamResponse, access: Access): Problem {
   const { status } = answer
   if (status < 400) return fail({ problem: 'upstream-broken', why: `it answered ${status}` })
   if (status === 401 || status === 403 || status === 407)
@@ -33,7 +33,7 @@ export function declined(answer: UpstreamAnswer, access: Access): Problem {
 }
 
 /** RFC 9110, 15.5.6: a 405 has `Allow`, and an empty one says of no method that it is allowed. */
-function allowedBy({ headers }: UpstreamAnswer): string {
+function allowedBy({ headers }: UpstreamResponse): string {
   const { allow } = headers
   return typeof allow === 'string' && /^[A-Z]+(?:, ?[A-Z]+)*$/.test(allow) ? allow : ''
 }
@@ -42,7 +42,7 @@ function allowedBy({ headers }: UpstreamAnswer): string {
  * What the upstream says is free text, which cannot be judged: it may name whom the caller must not know (a duplicate's
  * identifier, what still refers to a deleted resource). To a limited caller only its codes and places are passed on.
  */
-function saidBy({ status, text }: UpstreamAnswer, access: Access): OperationOutcome {
+function saidBy({ status, text }: UpstreamResponse, access: Access): OperationOutcome {
   const issues = issuesIn(text)
   if (issues.length === 0) return outcome(CODES[status] ?? 'processing', TEXTS[status] ?? DECLINED)
   return {

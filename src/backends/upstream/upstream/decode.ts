@@ -9,7 +9,7 @@ import {
 } from 'node:zlib'
 
 /** The body as it was before the upstream packed it, up to so many bytes; undefined when it cannot be unpacked. */
-export async function decoded(
+export async function decode(
   body: Buffer,
   encoding: string,
   limit: number,
@@ -31,25 +31,25 @@ export async function decoded(
 }
 
 /** The same for a body that passes by. */
-export function decodedStream(body: Readable, encoding: string): Readable | undefined {
+export function decodeStream(body: Readable, encoding: string): Readable | undefined {
   switch (encoding) {
     case '':
     case 'identity':
       return body
     case 'gzip':
     case 'x-gzip':
-      return joined(body, createGunzip())
+      return pipe(body, createGunzip())
     case 'deflate':
-      return joined(body, createInflate())
+      return pipe(body, createInflate())
     case 'br':
-      return joined(body, createBrotliDecompress())
+      return pipe(body, createBrotliDecompress())
     default:
       return undefined
   }
 }
 
 /** Joins two streams so that what fails in one fails the other. */
-export function joined<T extends NodeJS.ReadWriteStream & { destroy(error?: Error): unknown }>(
+export function pipe<T extends NodeJS.ReadWriteStream & { destroy(error?: Error): unknown }>(
   from: Readable,
   into: T,
 ): T {

@@ -12,14 +12,14 @@ export interface UpstreamRequest {
 }
 
 /** What came back, as it came. */
-export interface RawAnswer {
+export interface RawResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly body: Buffer
 }
 
 /** Why nothing came back that could be used. */
-export type Failure =
+export type TransportFailure =
   /** Nothing was answered; `unsent` when the request cannot have been done. */
   | { readonly failure: 'away'; readonly unsent: boolean; readonly cause: string }
   | { readonly failure: 'late' }
@@ -40,7 +40,7 @@ export function exchange(
   pool: Pool,
   { method, headers, body }: UpstreamRequest,
   options: ExchangeOptions,
-): Promise<RawAnswer | Failure> {
+): Promise<RawResponse | TransportFailure> {
   const { path } = options
   return new Promise(resolve => {
     const collecting = new Collecting(resolve, options)
@@ -55,7 +55,7 @@ export function exchange(
 /** Collects an answer; a class, since there is one for every request. */
 class Collecting implements Dispatcher.DispatchHandler, Timed {
   readonly deadline: number
-  readonly #resolve: (result: RawAnswer | Failure) => void
+  readonly #resolve: (result: RawResponse | TransportFailure) => void
   readonly #limit: number
   readonly #deadlines: Deadlines
   readonly #chunks: Buffer[] = []
@@ -66,7 +66,7 @@ class Collecting implements Dispatcher.DispatchHandler, Timed {
   #hasFailed = false
 
   constructor(
-    resolve: (result: RawAnswer | Failure) => void,
+    resolve: (result: RawResponse | TransportFailure) => void,
     { timeoutMs, limit, deadlines }: ExchangeOptions,
   ) {
     this.#resolve = resolve
@@ -111,7 +111,7 @@ class Collecting implements Dispatcher.DispatchHandler, Timed {
   }
 
   /** The first failure counts; what the end of the exchange then brings does not. */
-  fail(failure: Failure): void {
+  fail(failure: TransportFailure): void {
     this.#hasFailed = true
     this.#deadlines.delete(this)
     this.#resolve(failure)
@@ -130,10 +130,10 @@ export function isTimeout(error: Error): boolean {
 }
 
 /** Whether the upstream, or a proxy before it, did not do its work. */
-export function isFailing(answer: RawAnswer | Failure): boolean {
+export function isFailing(answer: RawResponse | TransportFailure): boolean {
   return 'failure' in answer ? answer.failure !== 'too-large' : answer.status >= 502
 }
 
-export function isUnauthorized(answer: RawAnswer | Failure): boolean {
+export function isUnauthorized(answer: RawResponse | TransportFailure): boolean {
   return 'status' in answer && answer.status === 401
 }

@@ -4,10 +4,10 @@ import { fail, isProblem } from '../../../fhir/index.ts'
 import type { FhirResponse } from '../../../fhir-api/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
-import { type LinkSealing, sealingLinks, withSealed } from '../search/seal-links.ts'
+import { createLinkSealer, type LinkSealing, sealLinks } from '../search/seal-links.ts'
 import type { Addresses } from './addresses.ts'
-import { declined } from './declined.ts'
-import { joined } from './decode.ts'
+import { toFailure } from './declined.ts'
+import { pipe } from './decode.ts'
 import type { UpstreamRequest } from './exchange.ts'
 import { isJson } from './resource-in.ts'
 
@@ -23,14 +23,14 @@ export async function passThrough(
   const { body } = answer
   return {
     ...answer,
-    body: typeof body === 'string' ? withSealed(body, seal) : joined(body, sealingLinks(seal)),
+    body: typeof body === 'string' ? sealLinks(body, seal) : pipe(body, createLinkSealer(seal)),
   }
 }
 
 async function whole({ upstream, addresses }: Context, call: Call, request: UpstreamRequest) {
   const answer = await upstream.ask(request)
   if (isProblem(answer)) return answer
-  if (answer.status >= 300 && answer.status !== 304) return declined(answer, call.access)
+  if (answer.status >= 300 && answer.status !== 304) return toFailure(answer, call.access)
   return released(answer, answer.text === '' ? undefined : answer.text, addresses)
 }
 
@@ -45,7 +45,7 @@ async function streamed(
   if (isProblem(answer)) return answer
   const { status, headers, body } = answer
   if (status >= 300 && status !== 304)
-    return declined({ status, headers, text: await textOf(body) }, call.access)
+    return toFailure({ status, headers, text: await textOf(body) }, call.access)
   if (status === 204 || status === 304 || headers['content-length'] === '0') {
     body.resume()
     return released(answer, undefined, addresses)
@@ -90,11 +90,11 @@ function released(
 ): FhirResponse | Problem {
   if (body !== undefined && !isJson(headers['content-type']))
     return fail({ problem: 'upstream-broken', why: 'it is not JSON' })
-  return { status, headers: releasedHeaders(headers, addresses), body, isUnparsed: true }
+  return { status, headers: pickHeaders(headers, addresses), body, isUnparsed: true }
 }
 
 /** The headers that go out: those that are named, with our addresses. All else stays behind. */
-export function releasedHeaders(
+export function pickHeaders(
   headers: IncomingHttpHeaders,
   addresses: Addresses,
 ): Readonly<Record<string, string>> {

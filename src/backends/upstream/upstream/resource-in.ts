@@ -1,12 +1,12 @@
 import { fail, findJsonExcess, isResource, type Resource } from '../../../fhir/index.ts'
 import { RESPONSE_VALUES } from '../limits.ts'
 import type { Problem } from '../problem.ts'
-import type { UpstreamAnswer } from './upstream.ts'
+import type { UpstreamResponse } from './upstream.ts'
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/i
 
 /** The resource that a successful answer holds, or that it holds none. */
-export function resourceIn({ headers, text }: UpstreamAnswer): Resource | Problem {
+export function parseResource({ headers, text }: UpstreamResponse): Resource | Problem {
   if (!JSON_TYPE.test(String(headers['content-type'] ?? ''))) return broken('it is not JSON')
   const excess = findJsonExcess(text, RESPONSE_VALUES)
   if (excess) return fail({ problem: 'upstream-broken', why: excess, excess })

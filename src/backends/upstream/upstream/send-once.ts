@@ -3,10 +3,10 @@ import type { Credentials } from './credentials.ts'
 import type { Deadlines } from './deadlines.ts'
 import {
   exchange,
-  type Failure,
   isTimeout,
   messageOf,
-  type RawAnswer,
+  type RawResponse,
+  type TransportFailure,
   type UpstreamRequest,
 } from './exchange.ts'
 
@@ -19,7 +19,7 @@ export interface Sending {
 }
 
 /** An answer of which only the head has come; the rest is in the stream. */
-export interface Passing extends RawAnswer {
+export interface Passing extends RawResponse {
   readonly stream: Dispatcher.ResponseData['body']
 }
 
@@ -29,7 +29,7 @@ export function sendOnce(
   timeoutMs: number,
   time: Deadlines,
   { pool, basePath, credentials, responseLimit: limit }: Sending,
-): Promise<RawAnswer | Failure> {
+): Promise<RawResponse | TransportFailure> {
   const path = pathUnder(basePath, request.path)
   const send = (signed: UpstreamRequest) =>
     exchange(pool, signed, { path, timeoutMs, limit, deadlines: time })
@@ -42,7 +42,7 @@ export async function passOnce(
   request: UpstreamRequest,
   timeoutMs: number,
   { pool, basePath, credentials }: Sending,
-): Promise<Passing | Failure> {
+): Promise<Passing | TransportFailure> {
   const signed = await authorized(request, credentials)
   if ('failure' in signed) return signed
   const { method, headers, body = null } = signed
@@ -65,7 +65,7 @@ export async function passOnce(
 
 const NOTHING = Buffer.alloc(0)
 
-function failureOf(error: unknown, isLate: boolean): Failure {
+function failureOf(error: unknown, isLate: boolean): TransportFailure {
   if (isLate || (error instanceof Error && isTimeout(error))) return { failure: 'late' }
   return { failure: 'away', unsent: false, cause: messageOf(error) }
 }
@@ -73,7 +73,7 @@ function failureOf(error: unknown, isLate: boolean): Failure {
 function authorized(
   request: UpstreamRequest,
   credentials: Credentials,
-): UpstreamRequest | Promise<UpstreamRequest | Failure> {
+): UpstreamRequest | Promise<UpstreamRequest | TransportFailure> {
   const held = credentials.authorization()
   if (!(held instanceof Promise)) return signedWith(request, held)
   return held.then(

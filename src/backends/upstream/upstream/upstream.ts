@@ -4,21 +4,27 @@ import { fail } from '../../../fhir/index.ts'
 import { SHARE_OF_GRANT, UPSTREAM_WAITING_PER_GRANT, WAITING_TIME } from '../limits.ts'
 import type { Problem } from '../problem.ts'
 import type { Addresses } from './addresses.ts'
-import { type Breaker, breaker } from './breaker.ts'
-import { deadlines } from './deadlines.ts'
-import { decoded, decodedStream, joined } from './decode.ts'
-import { type Failure, isFailing, isUnauthorized, type RawAnswer, type UpstreamRequest } from './exchange.ts'
+import { type Breaker, createBreaker } from './breaker.ts'
+import { createDeadlines } from './deadlines.ts'
+import { decode, decodeStream, pipe } from './decode.ts'
+import {
+  isFailing,
+  isUnauthorized,
+  type RawResponse,
+  type TransportFailure,
+  type UpstreamRequest,
+} from './exchange.ts'
 import { type Passing, passOnce, type Sending, sendOnce } from './send-once.ts'
 import { type Caller, type NoSlot, openSlots } from './slots.ts'
 
 /** What the upstream answered: unpacked, and with our addresses in the place of its own. */
-export interface UpstreamAnswer {
+export interface UpstreamResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
 }
 
-export interface StreamedAnswer {
+export interface StreamedResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly body: Readable
@@ -27,11 +33,11 @@ export interface StreamedAnswer {
 /** The FHIR server that the gateway stands in front of. */
 export interface Upstream {
   /** The whole answer, in memory. Without a caller it is a question of the gateway's own. */
-  ask(request: UpstreamRequest, caller?: Caller): Promise<UpstreamAnswer | Problem>
+  ask(request: UpstreamRequest, caller?: Caller): Promise<UpstreamResponse | Problem>
   /** The answer as it comes, for what has not to be looked at. */
-  pass(request: UpstreamRequest, caller?: Caller): Promise<StreamedAnswer | Problem>
+  pass(request: UpstreamRequest, caller?: Caller): Promise<StreamedResponse | Problem>
   /** Asks without regard to earlier failures, and lets others go on when it is there again. */
-  probe(path: string, timeoutMs: number): Promise<RawAnswer | Failure>
+  probe(path: string, timeoutMs: number): Promise<RawResponse | TransportFailure>
 }
 
 export interface UpstreamOptions extends Sending {
@@ -40,7 +46,7 @@ export interface UpstreamOptions extends Sending {
   readonly timeoutMs: number
   readonly clock: () => number
   /** Told how every exchange went, but for probes. */
-  readonly onExchange: (answer: RawAnswer | Failure) => void
+  readonly onExchange: (answer: RawResponse | TransportFailure) => void
   /** Told what is wrong with an answer of the upstream. */
   readonly warn: (text: string) => void
 }
@@ -49,27 +55,27 @@ const TRIES = 3
 
 export function openUpstream(options: UpstreamOptions): Upstream {
   const { clock, timeoutMs } = options
-  const circuit = breaker(clock)
-  const time = deadlines()
+  const circuit = createBreaker(clock)
+  const time = createDeadlines()
   const send = (request: UpstreamRequest, ms: number) => sendOnce(request, ms, time, options)
   const { connections } = options
   // What is sent has some time left to be answered in.
   const waitingMs = timeoutMs * WAITING_TIME
   const slots = openSlots(connections, Math.max(1, Math.floor(connections * SHARE_OF_GRANT)), time)
 
-  function heard<A extends RawAnswer | Failure>(answer: A): A {
+  function heard<A extends RawResponse | TransportFailure>(answer: A): A {
     observe(answer, circuit, options)
     options.onExchange(answer)
     return answer
   }
 
   /** Asks again, as long as it may help. */
-  async function insist<A extends RawAnswer | Failure>(
+  async function insist<A extends RawResponse | TransportFailure>(
     request: UpstreamRequest,
-    first: A | Failure,
+    first: A | TransportFailure,
     deadline: number,
-    attempt: (request: UpstreamRequest, ms: number) => Promise<A | Failure>,
-  ): Promise<A | Failure> {
+    attempt: (request: UpstreamRequest, ms: number) => Promise<A | TransportFailure>,
+  ): Promise<A | TransportFailure> {
     let answer = first
     let renewed = false
     for (let tries = 1; ; tries++) {
@@ -80,7 +86,7 @@ export function openUpstream(options: UpstreamOptions): Upstream {
     }
   }
 
-  function problemOf(failure: Failure): Problem {
+  function problemOf(failure: TransportFailure): Problem {
     // What goes on failing is said by the watch, once.
     const warn = circuit.isOpen() ? () => undefined : options.warn
     return problemOn(failure, { ...options, warn })
@@ -134,46 +140,53 @@ const NO_SLOT = {
   crowded: fail({ problem: 'too-many-waiting', limit: UPSTREAM_WAITING_PER_GRANT }),
 } satisfies Record<NoSlot, Problem>
 
-function unpacked({ status, headers, stream }: Passing, options: UpstreamOptions): StreamedAnswer | Problem {
-  const body = decodedStream(stream, encodingOf(headers))
-  if (body) return { status, headers, body: joined(body, options.addresses.outwardStream()) }
+function unpacked(
+  { status, headers, stream }: Passing,
+  options: UpstreamOptions,
+): StreamedResponse | Problem {
+  const body = decodeStream(stream, encodingOf(headers))
+  if (body) return { status, headers, body: pipe(body, options.addresses.outwardStream()) }
   stream.destroy()
   return broken('its body is packed in a way that cannot be read', options)
 }
 
 function read(
-  answer: RawAnswer,
+  answer: RawResponse,
   options: UpstreamOptions,
-): UpstreamAnswer | Problem | Promise<UpstreamAnswer | Problem> {
+): UpstreamResponse | Problem | Promise<UpstreamResponse | Problem> {
   const encoding = encodingOf(answer.headers)
   // Mostly it is not packed, and there is nothing to wait for.
   return encoding === ''
     ? readable(answer, answer.body, options)
-    : decoded(answer.body, encoding, options.responseLimit).then(body => readable(answer, body, options))
+    : decode(answer.body, encoding, options.responseLimit).then(body => readable(answer, body, options))
 }
 
 function readable(
-  { status, headers }: RawAnswer,
+  { status, headers }: RawResponse,
   body: Buffer | 'too-large' | undefined,
   options: UpstreamOptions,
-): UpstreamAnswer | Problem {
+): UpstreamResponse | Problem {
   if (body === 'too-large') return tooLarge(options)
   if (!body) return broken('its body is packed in a way that cannot be read', options)
   return { status, headers, text: options.addresses.outward(body.toString('utf8')) }
 }
 
 /** Only what changes nothing is sent again, and only where nothing came back. */
-function isWorthAnother({ method }: UpstreamRequest, answer: RawAnswer | Failure): boolean {
+function isWorthAnother({ method }: UpstreamRequest, answer: RawResponse | TransportFailure): boolean {
   return method === 'GET' && 'failure' in answer && answer.failure === 'away'
 }
 
-function observe(answer: RawAnswer | Failure, circuit: Breaker, { credentials }: UpstreamOptions): void {
+function observe(
+  answer: RawResponse | TransportFailure,
+  circuit: Breaker,
+  { credentials }: UpstreamOptions,
+): void {
   if (isFailing(answer)) circuit.failed()
   else circuit.succeeded()
   if (isUnauthorized(answer)) credentials.forget()
 }
 
-function problemOn(failure: Failure, options: UpstreamOptions): Problem {
+function problemOn(failure: TransportFailure, options: UpstreamOptions): Problem {
   switch (failure.failure) {
     case 'away':
       options.warn(`Cannot filter the upstream: ${failure.cause}`)

@@ -1,11 +1,11 @@
 import { type Logger, NotReady, type ReadyCheck, scrub } from '../../../web/index.ts'
-import { type Failure, isFailing, isUnauthorized, type RawAnswer } from './exchange.ts'
+import { isFailing, isUnauthorized, type RawResponse, type TransportFailure } from './exchange.ts'
 import type { Upstream } from './upstream.ts'
 
 /** Knows whether the upstream can be used, by what goes through and, when nothing does, by asking. */
 export interface Watch {
   /** Told how every exchange went. */
-  saw(answer: RawAnswer | Failure): void
+  saw(answer: RawResponse | TransportFailure): void
   readonly check: ReadyCheck
   start(upstream: Upstream): void
   close(): void
@@ -29,7 +29,7 @@ const PROBE_MS = 2_000
  * Away is known within 3.5 s, and the return within 3 s, whether or not somebody asks for something. A request that fails
  * does not decide: others may go well, so the upstream is asked at once. The log has a line for each change.
  */
-export function watch(clock: () => number, log?: Pick<Logger, 'warn'>): Watch {
+export function watchUpstream(clock: () => number, log?: Pick<Logger, 'warn'>): Watch {
   let state: { readonly complaint: Complaint | undefined; readonly at: number } | undefined
   let timer: NodeJS.Timeout | undefined
   let probing: Promise<void> | undefined
@@ -92,7 +92,7 @@ export function watch(clock: () => number, log?: Pick<Logger, 'warn'>): Watch {
 
 const REFUSED: Complaint = { kind: 'unusable', reason: 'it does not accept the credentials of the gateway' }
 
-function complaintOn(answer: RawAnswer | Failure): Complaint | undefined {
+function complaintOn(answer: RawResponse | TransportFailure): Complaint | undefined {
   if ('failure' in answer) return complaintOnFailure(answer)
   const { status } = answer
   if (status < 300) return undefined
@@ -101,7 +101,7 @@ function complaintOn(answer: RawAnswer | Failure): Complaint | undefined {
   return { kind: 'unusable', reason: `its metadata answers ${status}` }
 }
 
-function complaintOnFailure(failure: Failure): Complaint | undefined {
+function complaintOnFailure(failure: TransportFailure): Complaint | undefined {
   switch (failure.failure) {
     case 'away':
       return { kind: 'away', reason: 'it does not answer', cause: failure.cause }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { InjectOptions } from 'fastify'
-import { BASE, type Fhir, issueOf, type StartFhir } from './fhir.ts'
+import { BASE, type Fhir, issueOf, type StartFhir } from '../../backends/sqlite/testing/fhir.ts'
 import { startTwoPatients } from './two-patients.ts'
 
 const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'

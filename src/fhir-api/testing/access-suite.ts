@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { outcome } from '../../../fhir/index.ts'
-import { fullAccess } from '../../../smart/index.ts'
-import { BASE, condition, type Fhir, guardOf, issueOf, patientAccess, type StartFhir } from './fhir.ts'
+import {
+  BASE,
+  condition,
+  type Fhir,
+  guardOf,
+  issueOf,
+  patientAccess,
+  type StartFhir,
+} from '../../backends/sqlite/testing/fhir.ts'
+import { outcome } from '../../fhir/index.ts'
+import { fullAccess } from '../../smart/index.ts'
 import { startTwoPatients } from './two-patients.ts'
 
 const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'

@@ -3,11 +3,11 @@ import type { FhirResponse, Operation } from '../../../fhir-api/index.ts'
 import { getPath } from '../../../fhir-api/index.ts'
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
-import { declined } from '../upstream/declined.ts'
+import { toFailure } from '../upstream/declined.ts'
 import type { UpstreamRequest } from '../upstream/exchange.ts'
 import { passThrough } from '../upstream/pass-through.ts'
-import { headersFor, queryOf } from '../upstream/request-of.ts'
-import { resourceIn } from '../upstream/resource-in.ts'
+import { buildHeaders, buildQuery } from '../upstream/request-of.ts'
+import { parseResource } from '../upstream/resource-in.ts'
 
 /** An operation that the site lets pass (`smart.fhir.upstream-operations`), for a caller who may see everything. */
 export function passOperation(context: Context, call: Call<Operation>): Promise<FhirResponse | Problem> {
@@ -23,8 +23,8 @@ export async function passTerminology(
 ): Promise<FhirResponse | Problem> {
   const answer = await context.upstream.ask(requestFor(context, call))
   if (isProblem(answer)) return answer
-  if (answer.status !== 200) return declined(answer, call.access)
-  const resource = resourceIn(answer)
+  if (answer.status !== 200) return toFailure(answer, call.access)
+  const resource = parseResource(answer)
   if (isProblem(resource)) return resource
   if (!holdsOnlyTerminology(resource))
     return fail({ problem: 'upstream-broken', why: 'its terminology service answered with other resources' })
@@ -41,7 +41,7 @@ function holdsOnlyTerminology(value: unknown): boolean {
 
 function requestFor(context: Context, call: Call<Operation>): UpstreamRequest {
   const { interaction, body, preferences } = call
-  const query = queryOf(
+  const query = buildQuery(
     interaction.params.filter(([name]) => name !== '_format' && name !== '_pretty'),
     context.addresses,
   )
@@ -50,7 +50,7 @@ function requestFor(context: Context, call: Call<Operation>): UpstreamRequest {
     method: interaction.posted ? 'POST' : 'GET',
     path: query === '' ? path : `${path}?${query}`,
     headers: {
-      ...headersFor(call),
+      ...buildHeaders(call),
       ...(preferences.respondAsync && { prefer: 'respond-async' }),
       ...(body !== undefined && { 'content-type': 'application/fhir+json; charset=utf-8' }),
     },

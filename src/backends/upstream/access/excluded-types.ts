@@ -1,2 +1,2 @@
 /** AuditEvents are served from the audit trail, and never taken from an upstream. */
-export const KEPT_ELSEWHERE: ReadonlySet<string> = new Set(['AuditEvent'])
+export const EXCLUDED_TYPES: ReadonlySet<string> = new Set(['AuditEvent'])

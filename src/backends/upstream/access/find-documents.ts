@@ -18,7 +18,7 @@ export async function findDocuments(
   ])
   const plan = await planSearch(context, search)
   if (isProblem(plan) || !plan.request) return []
-  const page = await fetchPage(context, search, plan.request, plan.judge)
+  const page = await fetchPage(context, search, plan.request, plan.check)
   if (isProblem(page)) return []
   return page.matches
     .filter(it => binariesNamed(it.resource, context.baseUrl).has(id))

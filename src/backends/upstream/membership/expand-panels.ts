@@ -1,7 +1,7 @@
 import { isProblem } from '../../../fhir/index.ts'
 import type { AccessFilter, Constraint, Panel } from '../../../smart/index.ts'
 import type { Call, Context } from '../call.ts'
-import { found, isByTeam, isOfPanel, rosterOf, teamParams, teamsBy } from './membership.ts'
+import { buildTeamParams, findForPolicy, findMembers, findTeams, isByTeam, isOfPanel } from './membership.ts'
 
 /** More would not fit into an address. */
 const LISTED = 100
@@ -10,7 +10,7 @@ const LISTED = 100
  * A reach in words that a search can say: single patients, or their organization, in the place of panels. It is for
  * looking no further than has to be; a panel of too many patients stays as it is, and what comes back is judged anyway.
  */
-export async function spelledOut(
+export async function expandPanels(
   context: Context,
   call: Call,
   type: string,
@@ -51,16 +51,18 @@ async function onPanel(
   panel: Panel,
   named: readonly string[],
 ): Promise<ReadonlySet<string> | undefined> {
-  const membership = await rosterOf(context, call, [panel], new Set(named))
+  const membership = await findMembers(context, call, [panel], new Set(named))
   if (isProblem(membership)) return undefined
   return new Set(named.filter(id => panel.patients.has(id) || membership.includes(panel, id)))
 }
 
 /** The patients on a panel, as the upstream's data are now; undefined when they are many, or it does not tell. */
 async function listed(context: Context, call: Call, panel: Panel): Promise<ReadonlySet<string> | undefined> {
-  const teams = await Promise.all(teamParams([panel]).map(it => teamsBy(context, call, [it])))
+  const teams = await Promise.all(buildTeamParams([panel]).map(it => findTeams(context, call, [it])))
   const managed =
-    panel.organizations.length > 0 ? await found(context, call, 'Patient', [managedBy(panel)], LISTED) : []
+    panel.organizations.length > 0
+      ? await findForPolicy(context, call, 'Patient', [managedBy(panel)], LISTED)
+      : []
   const patients = new Set(panel.patients)
   for (const some of teams) {
     if (isProblem(some)) return undefined

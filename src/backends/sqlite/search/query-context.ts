@@ -4,7 +4,7 @@ import type { Repository } from '../repository/repository.ts'
 import { type Sql, sql } from './sql.ts'
 
 /** What a search knows beside its clauses. */
-export interface Scene {
+export interface QueryContext {
   readonly names: Names
   readonly baseUrl: string
   /** What the caller may search of a type. Chains, too, look only there (ROUTE-4). */
@@ -15,11 +15,11 @@ export interface Scene {
 
 const FEW = 3000
 
-export function sceneOf(
+export function createQueryContext(
   { names, baseUrl, database }: Repository,
   access: Access,
   permission: Permission,
-): Scene {
+): QueryContext {
   return {
     names,
     baseUrl,

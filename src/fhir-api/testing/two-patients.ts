@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict'
-import { type Access, fullAccess, type VersionAccess } from '../../../smart/index.ts'
-import { condition, type Fhir, guardOf, observation, patient, patientAccess, type StartFhir } from './fhir.ts'
+import {
+  condition,
+  type Fhir,
+  guardOf,
+  observation,
+  patient,
+  patientAccess,
+  type StartFhir,
+} from '../../backends/sqlite/testing/fhir.ts'
+import { type Access, fullAccess, type VersionAccess } from '../../smart/index.ts'
 
 const category = (code: string) => ({
   category: [{ coding: [{ system: 'http://terminology.hl7.org/CodeSystem/observation-category', code }] }],

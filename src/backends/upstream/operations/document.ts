@@ -24,15 +24,15 @@ import {
   respondWithPage,
   resumePage,
 } from '../../../fhir-api/index.ts'
+import { checkContent, createLookup } from '../access/check-content.ts'
 import type { Call, Context } from '../call.ts'
-import { checkContent, createLookup } from '../judge/judge.ts'
-import { spelledOut } from '../membership/spelled-out.ts'
+import { expandPanels } from '../membership/expand-panels.ts'
 import type { Problem } from '../problem.ts'
-import { fetchRecord, SEEN } from '../search/find-everything.ts'
+import { fetchRecord, VISIBLE } from '../search/find-everything.ts'
 import { parseCursor } from '../search/pages.ts'
-import { declined } from '../upstream/declined.ts'
-import { getting, queryOf } from '../upstream/request-of.ts'
-import { resourceIn } from '../upstream/resource-in.ts'
+import { toFailure } from '../upstream/declined.ts'
+import { buildGet, buildQuery } from '../upstream/request-of.ts'
+import { parseResource } from '../upstream/resource-in.ts'
 
 const SHAPES: ReadonlySet<string> = new Set(['_format', '_pretty'])
 
@@ -49,7 +49,7 @@ export function documentOf(type: 'Patient' | 'Composition') {
     // `persist=true` would store the document.
     const unknown = params.find(([it, value]) => it !== 'profile' && !(it === 'persist' && value === 'false'))
     if (unknown) return unsupported(unknown[0], name)
-    const query = queryOf(params, context.addresses)
+    const query = buildQuery(params, context.addresses)
     const path = getPath(call.interaction)
     return fetchDocument(context, call, query === '' ? path : `${path}?${query}`)
   }
@@ -60,10 +60,10 @@ async function fetchDocument(
   call: Call<Operation>,
   path: string,
 ): Promise<FhirResponse | Problem> {
-  const answer = await context.upstream.ask(getting(call, path))
+  const answer = await context.upstream.ask(buildGet(call, path))
   if (isProblem(answer)) return answer
-  if (answer.status !== 200) return declined(answer, call.access)
-  const bundle = resourceIn(answer)
+  if (answer.status !== 200) return toFailure(answer, call.access)
+  const bundle = parseResource(answer)
   if (isProblem(bundle)) return bundle
   const entries = entriesIn(bundle)
   const exact = entriesIn(parseExact(answer.text))
@@ -74,7 +74,7 @@ async function fetchDocument(
   const mayNarrate = call.interaction.name !== '$summary' || readsRecord(call)
   const shown = entries.flatMap(({ resource, fullUrl }, at) => {
     const twin = exact[at]?.resource
-    if (!isResource(resource) || !isResource(twin) || !SEEN.isMatch(resource, judge)) return []
+    if (!isResource(resource) || !isResource(twin) || !VISIBLE.isMatch(resource, judge)) return []
     if (resource.resourceType === 'Composition' && !mayNarrate) return []
     return [
       { type: resource.resourceType, fullUrl: findUrl(context, fullUrl, resource), text: exactText(twin) },
@@ -155,7 +155,7 @@ function patientIn(params: Params, baseUrl: string): string | undefined {
 
 async function mayHaveDocuments(context: Context, call: Call, patient: string): Promise<boolean> {
   const filter = call.access.filterFor('DocumentReference', 's')
-  const spelled = await spelledOut(context, call, 'DocumentReference', filter, [patient])
+  const spelled = await expandPanels(context, call, 'DocumentReference', filter, [patient])
   return (
     spelled === 'everything' ||
     spelled.some(limit => limit.patient === patient || (limit.patient === undefined && !limit.panel))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { type Fhir, idsOf, issueOf, nextOf, type StartFhir } from './fhir.ts'
+import { type Fhir, idsOf, issueOf, nextOf, type StartFhir } from '../../backends/sqlite/testing/fhir.ts'
 import { startTwoPatients } from './two-patients.ts'
 
 const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'

@@ -3,7 +3,7 @@ import { type AccessCheck, createAccessCheck, type LookupContext } from '../../.
 import type { Call, Context } from '../call.ts'
 import type { Problem } from '../problem.ts'
 import { readLast, readVersion } from '../read-version.ts'
-import { KEPT_ELSEWHERE } from './kept-elsewhere.ts'
+import { EXCLUDED_TYPES } from './excluded-types.ts'
 
 /** The access check of content from the upstream. */
 export function checkContent(
@@ -13,8 +13,8 @@ export function checkContent(
   standIn?: string,
 ): AccessCheck | Promise<AccessCheck | Problem> {
   return createAccessCheck({
-    ...{ access: call.access, baseUrl: context.baseUrl, excludedTypes: KEPT_ELSEWHERE, resources, standIn },
-    panelMembers: (panels, patients) => context.rosterOf(context, call, panels, patients),
+    ...{ access: call.access, baseUrl: context.baseUrl, excludedTypes: EXCLUDED_TYPES, resources, standIn },
+    panelMembers: (panels, patients) => context.findMembers(context, call, panels, patients),
   })
 }
 
@@ -23,11 +23,11 @@ export function createLookup(context: Context, call: Call): LookupContext {
   return {
     baseUrl: context.baseUrl,
     accessCache: context.accessCache,
-    excludedTypes: KEPT_ELSEWHERE,
+    excludedTypes: EXCLUDED_TYPES,
     session: {
       read: (type, id, version) => readVersion(context, call, type, id, version),
       readLast: (type, id) => readLast(context, call, type, id),
-      panelMembers: (panels, patients) => context.rosterOf(context, call, panels, patients),
+      panelMembers: (panels, patients) => context.findMembers(context, call, panels, patients),
     },
   }
 }
