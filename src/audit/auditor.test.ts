@@ -28,7 +28,7 @@ const record = (more: Partial<AuditRecord> = {}): AuditRecord => ({
 
 eachDatabase((_name, open) => {
   describe('createAuditor', () => {
-    it('has records in the store when it says so, and finds them by what they are about', async () => {
+    it('stores records before it resolves, and finds them by their subject', async () => {
       const store = await open()
       const auditor = createAuditor({ store })
       await Promise.all([
@@ -52,7 +52,7 @@ eachDatabase((_name, open) => {
       assert.deepEqual(await ats({ after: newest }), [3000, 2000, 1000])
     })
 
-    it('keeps the first anonymous request of a kind and source, and counts the rest of its minute', async () => {
+    it('stores the first anonymous request of a kind and source, and counts the rest of its minute', async () => {
       const store = await open()
       let now = 1000
       const auditor = createAuditor({ store, clock: () => now })
@@ -86,7 +86,7 @@ eachDatabase((_name, open) => {
       assert.deepEqual(await countRecords(store, {}), { allowed: 2, refused: 7 })
     })
 
-    it('keeps few records of many kinds and sources, and counts all of them', async () => {
+    it('stores few records of many kinds and sources, and counts all of them', async () => {
       const store = await open()
       let now = 1000
       const auditor = createAuditor({ store, clock: () => now })
@@ -135,7 +135,7 @@ eachDatabase((_name, open) => {
       assert.deepEqual(await countRecords(store, {}), { allowed: 0, refused: 255 })
     })
 
-    it('keeps an anonymous request in full that follows one that could not be kept', async () => {
+    it('stores an anonymous request in full after one that could not be stored', async () => {
       const store = await open()
       await refuseRecords(store, { client: 'app' })
       const auditor = createAuditor({ store })
@@ -146,14 +146,14 @@ eachDatabase((_name, open) => {
       assert.deepEqual(await findRecords(store, { limit: 10 }), [])
     })
 
-    it('keeps a long text short, whatever a caller sends', async () => {
+    it('truncates long texts', async () => {
       const store = await open()
       await createAuditor({ store }).record(record({ request: 'x'.repeat(1_000_000) }))
       const [kept] = await findRecords(store, { limit: 1 })
       assert.equal(kept?.request?.length, 2001)
     })
 
-    it('fails the request of a record that the database refuses, and keeps those that came with it', async () => {
+    it('fails the request of a record that the database refuses, and stores the others', async () => {
       const store = await open()
       await refuseRecords(store, { client: 'refused' })
       const auditor = createAuditor({ store })
@@ -185,7 +185,7 @@ eachDatabase((_name, open) => {
   })
 
   describe('sweepAudit', () => {
-    it('removes what is older than it is kept, however much that is', async () => {
+    it('deletes all records older than the retention time', async () => {
       const store = await open()
       const day = 86_400_000
       const old = Array.from({ length: 2500 }, (_, at) => record({ at }))
@@ -202,7 +202,7 @@ eachDatabase((_name, open) => {
 })
 
 eachDatabase((_name, open) => {
-  describe('createAuditor, while the store is away', () => {
+  describe('createAuditor, while the store is unavailable', () => {
     async function awayStore() {
       const store = await open()
       const state = { away: true, appends: 0 }
@@ -217,7 +217,7 @@ eachDatabase((_name, open) => {
       return { state, store: { ...store, append, ping: check } }
     }
 
-    it('refuses with 503, reports the lost records, and waits before it tries again', async () => {
+    it('refuses with 503, reports the lost records, and waits before it retries', async () => {
       const { state, store } = await awayStore()
       let now = 0
       const lost: (readonly AuditRecord[])[] = []
@@ -238,7 +238,7 @@ eachDatabase((_name, open) => {
       assert.equal(state.appends, 2)
     })
 
-    it('is not called available by a ping when a write has failed', async () => {
+    it('stays unavailable to a ping after a failed write', async () => {
       const { store } = await awayStore()
       const auditor = createAuditor({ store: { ...store, ping: async () => {} }, clock: () => 0 })
       await auditor.prepare()
@@ -246,7 +246,7 @@ eachDatabase((_name, open) => {
       await assert.rejects(auditor.prepare(), AuditUnavailable)
     })
 
-    it('lets requests pass where the setting says so', async () => {
+    it('allows requests if configured', async () => {
       const { store } = await awayStore()
       const lost: unknown[] = []
       const auditor = createAuditor({ store, failure: 'allow', onError: error => lost.push(error) })
@@ -256,12 +256,12 @@ eachDatabase((_name, open) => {
       assert.equal(lost.length, 3)
     })
 
-    it('lets no change be sent that cannot be announced', async () => {
+    it('sends no change that cannot be announced', async () => {
       const { store } = await awayStore()
       await assert.rejects(createAuditor({ store }).intend(record()), AuditUnavailable)
     })
 
-    it('completes a change later that was made as the store went away, once', async () => {
+    it('later completes a change made while the store became unavailable, once', async () => {
       const { state, store } = await awayStore()
       state.away = false
       const auditor = createAuditor({ store })
@@ -277,14 +277,14 @@ eachDatabase((_name, open) => {
   })
 
   describe('reportUnknownOutcomes', () => {
-    it('reports a change that was announced and never completed, until it is', async () => {
+    it('reports a change that was announced and never completed, until it completes', async () => {
       const store = await open()
       const auditor = createAuditor({ store })
       const completed = await auditor.intend(record())
       await auditor.complete(completed, record({ status: 201 }))
       const lost = await auditor.intend(record({ interaction: 'create' }))
       assert.equal(await reportUnknownOutcomes(store, 1001), 0)
-      // Another process: nobody knows of the intent but the database.
+      // A new process: only the database knows the intent.
       assert.equal(await reportUnknownOutcomes(store, LATER), 1)
       assert.equal(await reportUnknownOutcomes(store, LATER), 0)
       assert.deepEqual(await statuses(store), [201, OUTCOME_UNKNOWN])

@@ -1,55 +1,53 @@
 import type { Transaction } from 'kysely'
 import type { Schema } from '../store/index.ts'
-import type { Delivery } from './delivery.ts'
-import type { AuditRecord } from './record.ts'
+import type { AuditRecord, Delivery } from './record.ts'
 
-/** Stores audit records. Every server that has an auditor records a request before it answers (AUDIT-2). */
+/** Every server that has an auditor records a request before it responds (AUDIT-2). */
 export interface Auditor {
   /**
-   * Resolves when the records are on the disk: only then may the response go out. Rejects with `AuditUnavailable` when
-   * they cannot be kept, unless the settings let requests pass all the same.
+   * Resolves when the records are on disk: only then may the response be sent. Rejects with `AuditUnavailable` if
+   * they cannot be stored, unless the settings allow the request anyway.
    */
   record(...records: readonly AuditRecord[]): Promise<void>
   /**
-   * Adds the records to a transaction, so that they are kept if it commits. Rejects with `AuditUnavailable` when they
-   * cannot be added, which rolls back the change that they are about.
+   * Adds the records to a transaction. Rejects with `AuditUnavailable` if they cannot be added, which rolls back
+   * the change that they record.
    */
   recordIn(trx: Transaction<Schema>, ...records: readonly AuditRecord[]): Promise<void>
-  /** Rejects while the trail is known to be unavailable: no change is begun then. */
+  /** Rejects while the trail is known to be unavailable: no change may start then. */
   prepare(): Promise<void>
   /**
-   * Announces a change that another server is asked to make, and resolves when the announcement is durable. Rejects with
-   * `AuditUnavailable` when it cannot be: then nothing may be sent. Undefined where it may be sent all the same.
+   * Announces a change that another server is about to make, and resolves when the announcement is durable. Rejects
+   * with `AuditUnavailable` if it cannot be stored: then nothing may be sent. Undefined if the settings allow the
+   * change anyway.
    */
   intend(record: AuditRecord): Promise<string | undefined>
   /**
-   * Records what became of it. Never rejects, for the change is made: what cannot be written now is written later, and
-   * after a restart the change is reported as one whose outcome is not known.
+   * Records the outcome. Never rejects, because the change is made: records that cannot be written now are written
+   * later, and after a restart the change is reported with an unknown outcome.
    */
   complete(intent: string | undefined, ...records: readonly AuditRecord[]): Promise<void>
-  /** Adds records that are durable elsewhere. False when they could not be added now: see `redeliver`. */
+  /** Adds records that are durable elsewhere. Returns false if they could not be added now: see `redeliver`. */
   deliver(deliveries: readonly Delivery[]): Promise<boolean>
-  /** Adds records that may have been added before, each once. Rejects while the trail is unavailable. */
+  /** Adds records that may already be in the trail, each once. Rejects while the trail is unavailable. */
   redeliver(deliveries: readonly Delivery[]): Promise<void>
-  /** Whether records are kept at all. */
   readonly keeps: boolean
 }
 
-/** An auditor with work that is done a little later. */
 export interface StoreAuditor extends Auditor {
-  /** Does that work now; to be called before the store is closed. */
+  /** Call before the store closes. */
   flush(): Promise<void>
 }
 
-/** The store cannot take audit records: the request is refused with 503, worth trying again. */
+/** The store does not accept audit records: the request gets 503 and may be retried. */
 export class AuditUnavailable extends Error {
   readonly statusCode = 503
   constructor(cause: unknown) {
-    super('Cannot keep the audit record, so the request was refused', { cause })
+    super('Cannot store the audit record, so the request was refused', { cause })
   }
 }
 
-/** Keeps nothing (`smart.server.audit=false`). */
+/** `smart.server.audit=false`. */
 export const noAudit: Auditor = {
   keeps: false,
   record: async () => {},

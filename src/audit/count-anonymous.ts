@@ -2,31 +2,27 @@ import type { StoreAuditor } from './auditor.ts'
 import { COUNTED_MS, KINDS_COUNTED, SUBJECTS_COUNTED } from './limits.ts'
 import type { AuditRecord } from './record.ts'
 
-/** An auditor that holds counts for a while. */
 export interface CountingAuditor extends StoreAuditor {
-  /** Keeps the counts so far as well. Where that fails they are in the log. */
+  /** Also stores the counts so far. If that fails, they are logged. */
   flush(): Promise<void>
 }
 
-/** Requests of one kind and source: the first has a record of its own, `repeats` followed. */
 interface Counter {
-  /** Those that share a limit: the server and the kind of event. */
   readonly group: string
   readonly record: AuditRecord
   repeats: number
 }
 
 /**
- * Keeps the first anonymous request of a kind and source in full and counts those that follow within a minute, so that
- * nobody fills the disk without having proved who they are. Of each kind of event only so many kinds and sources are
- * told apart; the rest is counted together, for each clinician that it names and for everybody else.
+ * Stores the first anonymous request of a kind and source in full and counts those that follow within a minute, so
+ * that an unauthenticated caller cannot fill the disk. The number of kinds and sources is limited for each kind of
+ * event; the rest is counted together, separately for each clinician that it names.
  */
 export function countAnonymous(auditor: StoreAuditor, clock: () => number): CountingAuditor {
   let counters = new Map<string, Counter>()
   let endsAt = 0
   let timer: NodeJS.Timeout | undefined
 
-  /** Ends the minute: what was counted is written, and the next request of each kind is kept in full again. */
   async function flush(): Promise<void> {
     clearTimeout(timer)
     timer = undefined
@@ -46,7 +42,6 @@ export function countAnonymous(auditor: StoreAuditor, clock: () => number): Coun
     timer.unref()
   }
 
-  /** The key by which a record must be kept, or undefined where it was counted. */
   function count(record: AuditRecord): string | undefined {
     beginMinute(record.at)
     const key = keyOf(record)
@@ -83,7 +78,6 @@ export function countAnonymous(auditor: StoreAuditor, clock: () => number): Coun
     return counters.values().reduce((sum, counter) => sum + (counter.group === group ? 1 : 0), 0) < most
   }
 
-  /** Keeps the records that are not merely counted. */
   async function keepFirst(
     records: readonly AuditRecord[],
     keep: (...kept: readonly AuditRecord[]) => Promise<void>,
@@ -99,7 +93,7 @@ export function countAnonymous(auditor: StoreAuditor, clock: () => number): Coun
     try {
       await keep(...kept)
     } catch (error) {
-      // What could not be kept is not told yet: the next one is the first again.
+      // These records were not stored, so the next request is the first again.
       for (const key of firsts) counters.delete(key)
       throw error
     }
@@ -129,7 +123,6 @@ function countRecord({ record, repeats }: Counter, at: number): AuditRecord {
   }
 }
 
-/** Of several kinds, so that little can be said of them. */
 function restOf({ at, server, kind, status }: AuditRecord): AuditRecord {
   return { at, server, kind, allowed: false, status, reason: 'Various reasons, from various addresses' }
 }

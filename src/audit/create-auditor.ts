@@ -2,29 +2,25 @@ import { type Insertable, sql, type Transaction } from 'kysely'
 import { isDatabaseUnavailable, type Schema, type Store } from '../store/index.ts'
 import { AuditUnavailable, type StoreAuditor } from './auditor.ts'
 import { type CountingAuditor, countAnonymous } from './count-anonymous.ts'
-import type { Delivery } from './delivery.ts'
-import { groupCommit } from './group-commit.ts'
-import { doLater } from './later.ts'
-import { type AuditRecord, type AuditRow, toRow } from './record.ts'
+import { doLater, groupCommit } from './group-commit.ts'
+import { type AuditRecord, type AuditRow, type Delivery, toRow } from './record.ts'
 import { createIntent, deliveriesOf, deliverOnce, removeIntents } from './trail/intents.ts'
 
 export interface AuditorOptions {
   readonly store: Store
-  /** `smart.server.audit-failure`: what becomes of requests while the store cannot take their records. */
+  /** `smart.server.audit-failure`: how requests are handled while the store does not accept their records. */
   readonly failure?: 'refuse' | 'allow'
-  /** Told of a failure with the records that were not kept; they hold no secret and may be logged. */
+  /** Receives the records that were not stored. They contain no secret and may be logged. */
   readonly onError?: (error: unknown, records: readonly AuditRecord[]) => void
   readonly clock?: () => number
 }
 
-/** How long the store is left alone after it failed. */
+/** How long the store is left alone after a failure. */
 const REST_MS = 1000
-/** When completions that could not be written are tried again. */
 const RETRY_MS = 2000
-/** When intents that are completed are removed, all of them in one statement. */
 const REMOVE_MS = 1000
 
-/** Keeps records in the store, those that come together in one commit, and counts repeated anonymous requests. */
+/** Stores concurrent records in one commit, and counts repeated anonymous requests. */
 export function createAuditor(options: AuditorOptions): CountingAuditor {
   return countAnonymous(createStoreAuditor(options), options.clock ?? Date.now)
 }
@@ -52,13 +48,12 @@ function createStoreAuditor(options: AuditorOptions): StoreAuditor {
     }
   }
 
-  /** Tells of records that were not kept, and refuses their request unless the settings let it pass. */
   function refuse(cause: unknown, records: readonly AuditRecord[]): void {
     onError(cause, records)
     if (failure === 'refuse') throw new AuditUnavailable(cause)
   }
 
-  /** A record that the database refuses is logged and given up: it must not keep the others waiting. */
+  /** A record that the database refuses is logged and dropped: it must not delay the others. */
   async function redeliver(deliveries: readonly Delivery[]): Promise<void> {
     try {
       await deliverOnce(store, deliveries)
@@ -141,7 +136,7 @@ async function insert(trx: Transaction<Schema>, records: readonly AuditRecord[])
     .execute()
 }
 
-/** A savepoint keeps the rest of the transaction: PostgreSQL aborts all of it when one statement fails. */
+/** A savepoint protects the transaction: PostgreSQL aborts all of it if one statement fails. */
 async function insertOrSkip(trx: Transaction<Schema>, records: readonly AuditRecord[]): Promise<void> {
   await sql`savepoint audit`.execute(trx)
   try {

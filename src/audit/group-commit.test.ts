@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { groupCommit } from './group-commit.ts'
 
-/** A disk that is told when it has written. */
 function slowDisk() {
   const groups: {
     readonly rows: readonly string[]
@@ -19,13 +18,12 @@ function slowDisk() {
 
 const isOutage = (error: unknown) => error instanceof Error && error.message === 'disk full'
 
-/** All that follows by itself has happened. */
 async function turn(): Promise<void> {
   for (let times = 0; times < 3; times++) await new Promise(resolve => setImmediate(resolve))
 }
 
 describe('groupCommit', () => {
-  it('writes what comes in one turn together, and tells each when it is durable', async () => {
+  it('writes rows of one turn together, and resolves each caller when they are durable', async () => {
     const { groups, write } = slowDisk()
     const commit = groupCommit<string>({ write, isOutage })
     let told = 0
@@ -41,7 +39,7 @@ describe('groupCommit', () => {
     assert.equal(told, 2)
   })
 
-  it('gathers while as many commits as it may have are under way', async () => {
+  it('collects rows while the maximum number of commits is running', async () => {
     const { groups, write } = slowDisk()
     const commit = groupCommit<string>({ write, isOutage, atOnce: 1 })
     const first = commit.add(['a'])
@@ -57,7 +55,7 @@ describe('groupCommit', () => {
     await Promise.all(rest)
   })
 
-  it('fails those whose rows were not written, and only those', async () => {
+  it('fails only callers whose rows were not written', async () => {
     const { groups, write } = slowDisk()
     const commit = groupCommit<string>({ write, isOutage })
     const lost = commit.add(['a'])
@@ -74,7 +72,7 @@ describe('groupCommit', () => {
     await after
   })
 
-  it('turns rows away when too many wait', async () => {
+  it('rejects rows if too many are waiting', async () => {
     const { groups, write } = slowDisk()
     const commit = groupCommit<string>({ write, isOutage, atOnce: 1, limit: 2 })
     const first = commit.add(['a'])

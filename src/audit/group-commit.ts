@@ -1,24 +1,22 @@
-/** The rows of one caller, who waits until they are durable. */
 interface Entry<Row> {
   readonly rows: readonly Row[]
   resolve(): void
   reject(error: unknown): void
 }
 
-export interface GroupCommitOptions<Row> {
-  /** Writes rows in one commit; resolves when they are durable. */
+interface GroupCommitOptions<Row> {
   readonly write: (rows: readonly Row[]) => Promise<void>
-  /** Whether an error says that nothing can be written now, so that it does not matter which rows are tried. */
+  /** True if nothing can be written now, so that it does not matter which rows are tried. */
   readonly isOutage: (error: unknown) => boolean
-  /** How many commits may be under way at once: the next one gathers while the disk works on those before. */
+  /** Maximum number of parallel commits: the next one collects rows meanwhile. */
   readonly atOnce?: number
-  /** How many rows may wait before more are turned away. */
+  /** Maximum number of waiting rows; further rows are rejected. */
   readonly limit?: number
 }
 
-/** What arrives in one turn of the event loop, and while earlier commits are under way, shares one commit. */
-export interface GroupCommit<Row> {
-  /** Resolves when the rows are durable. Rejects for the caller's own rows only, unless the database is unavailable. */
+/** Rows that arrive in one turn of the event loop, or while earlier commits run, share one commit. */
+interface GroupCommit<Row> {
+  /** Rejects only for the caller's own rows, unless the database is unavailable. */
   add(rows: readonly Row[]): Promise<void>
 }
 
@@ -48,7 +46,7 @@ export function groupCommit<Row>(options: GroupCommitOptions<Row>): GroupCommit<
     })
   }
 
-  /** Rows that the database refuses fail their own caller: each half of a refused group is tried without the other. */
+  /** Refused rows fail only their caller: each half of a refused group is tried separately. */
   async function commit(entries: readonly Entry<Row>[]): Promise<void> {
     try {
       await write(entries.flatMap(entry => entry.rows))
@@ -67,12 +65,67 @@ export function groupCommit<Row>(options: GroupCommitOptions<Row>): GroupCommit<
   return {
     add(rows) {
       if (waitingRows + rows.length > limit)
-        return Promise.reject(new Error(`Cannot keep audit records: ${waitingRows} wait already`))
+        return Promise.reject(new Error(`Cannot store audit records: ${waitingRows} are waiting`))
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       waiting.push({ rows, resolve, reject })
       waitingRows += rows.length
       schedule()
       return promise
     },
+  }
+}
+
+/** Collects work and does it a little later in one step; failed work is retried. */
+export interface Later<Item> {
+  add(...items: readonly Item[]): void
+  flush(): Promise<void>
+}
+
+/** `work` rejects if no item is done. A process that ends does not wait for it: call `flush` first. */
+export function doLater<Item>(
+  work: (items: readonly Item[]) => Promise<void>,
+  { everyMs, atOnce = 500 }: { readonly everyMs: number; readonly atOnce?: number },
+): Later<Item> {
+  let waiting: Item[] = []
+  let running: Promise<void> | undefined
+  let timer: NodeJS.Timeout | undefined
+
+  function schedule(): void {
+    if (timer || waiting.length === 0) return
+    timer = setTimeout(() => {
+      timer = undefined
+      void flush()
+    }, everyMs)
+    timer.unref()
+  }
+
+  async function run(): Promise<void> {
+    while (waiting.length > 0) {
+      const items = waiting.slice(0, atOnce)
+      try {
+        await work(items)
+      } catch {
+        return
+      }
+      waiting = waiting.slice(items.length)
+    }
+  }
+
+  async function flush(): Promise<void> {
+    clearTimeout(timer)
+    timer = undefined
+    running ??= run().finally(() => {
+      running = undefined
+      schedule()
+    })
+    await running
+  }
+
+  return {
+    add(...items) {
+      waiting.push(...items)
+      schedule()
+    },
+    flush,
   }
 }

@@ -1,18 +1,29 @@
 /**
- * The audit trail (AUDIT-1): what was decided and done, by whom and for which patient. Records are stored as compact rows
- * before the response is sent, and rendered as FHIR AuditEvents when they are read. They hold neither a secret nor a
- * patient's name. The servers record what they do; this module stores, finds and renders the records, and decides nothing.
+ * The audit trail (AUDIT-1): who did what, for which patient, and with which outcome. Records are stored as compact
+ * rows before the response is sent, and converted to FHIR AuditEvents when they are read. They contain no secret
+ * and no patient name. The servers record their actions; this module stores, finds and converts the records, and
+ * decides nothing.
  */
 export { type Auditor, AuditUnavailable, noAudit } from './auditor.ts'
 export type { CountingAuditor } from './count-anonymous.ts'
 export { type AuditorOptions, createAuditor } from './create-auditor.ts'
-export { type Delivery, OUTCOME_UNKNOWN, UNKNOWN_AFTER_MS } from './delivery.ts'
 export { auditRefusal, isAboutAudit } from './fhir/audit-trail.ts'
 export { type FhirAudit, type FhirAuditOptions, fhirAudit } from './fhir/fhir-audit.ts'
 export type { Finished } from './fhir/finished.ts'
 export { formatRepeats, toAuditEvent } from './fhir/to-audit-event.ts'
-export { doLater, type Later } from './later.ts'
-export type { AuditKind, AuditRecord } from './record.ts'
+export { doLater, type Later } from './group-commit.ts'
+export {
+  type AuditKind,
+  type AuditRecord,
+  type Delivery,
+  OUTCOME_UNKNOWN,
+  UNKNOWN_AFTER_MS,
+} from './record.ts'
 export { countRecords, findRecords, type KeptRecord, type Place, type RecordFilter } from './trail/find.ts'
-export { reportUnknownOutcomes } from './trail/intents.ts'
-export { type AuditSweeping, startReportingUnknown, startSweepingAudit, sweepAudit } from './trail/sweep.ts'
+export {
+  type AuditSweeping,
+  reportUnknownOutcomes,
+  startReportingUnknown,
+  startSweepingAudit,
+  sweepAudit,
+} from './trail/intents.ts'

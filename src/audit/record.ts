@@ -1,71 +1,56 @@
 import type { Insertable } from 'kysely'
 import type { Schema } from '../store/index.ts'
 
-/** What an event is about. */
 export type AuditKind =
-  /** A request to the FHIR server, or an entry of a Bundle. */
   | 'fhir'
   | 'login'
   | 'logout'
-  /** A clinician launches an app for a patient. */
   | 'launch'
-  /** An authorization request that ends with a code or a refusal. */
   | 'authorize'
-  /** Tokens for a code. */
   | 'token'
-  /** Tokens for a refresh token. */
   | 'refresh'
-  /** What an app was given ends: by the clinician, by the app, or since a code or token came again. */
+  /** Access of an app ends: by the clinician, by the app, or because a code or token was reused. */
   | 'revoke'
-  /** A client registers itself (RFC 7591). */
   | 'register'
-  /** An administrator changes something by the command line. */
   | 'admin'
   | 'session-open'
   | 'session-renew'
   | 'session-end'
-  /** A request to the session API. */
   | 'api'
 
-/** Who did what, when, for which patient, and what became of it. It holds no secret and no patient's name. */
+/** Contains no secret and no patient name. */
 export interface AuditRecord {
   readonly at: number
   readonly server: 'auth' | 'fhir' | 'app'
   readonly kind: AuditKind
-  /** Of a FHIR request. */
   readonly interaction?: string | undefined
-  /** Whether it was let through, whatever then became of it. */
+  /** True if the request was allowed, whatever its outcome. */
   readonly allowed: boolean
-  /** HTTP status of the response. */
   readonly status: number
   readonly method?: string | undefined
-  /** Address below the base, without values that may name a person. */
+  /** URL below the base, without values that may identify a person. */
   readonly request?: string | undefined
   readonly type?: string | undefined
   readonly id?: string | undefined
-  /** The one whose data it is about. */
   readonly patient?: string | undefined
-  /** In the place of `patient`, where it is about several, with `OTHERS` where not all are named. */
+  /** Replaces `patient` if there are several, with `OTHERS` if not all are named. */
   readonly patients?: readonly string[] | undefined
   readonly client?: string | undefined
-  /** The clinician's `id`. */
   readonly subject?: string | undefined
-  /** `Practitioner/1` */
   readonly fhirUser?: string | undefined
-  /** The scope that decided, or `fhirUser`, `public`, `entries`. */
+  /** The scope that allowed the request, or `fhirUser`, `public`, `entries`. */
   readonly by?: string | undefined
-  /** Of a refusal. */
   readonly reason?: string | undefined
   readonly launch?: string | undefined
   readonly requestId?: string | undefined
   readonly address?: string | undefined
-  /** Whether nobody proved who they are. Such requests are counted where they repeat one another. */
+  /** True if the caller did not authenticate. Repeated requests are counted. */
   readonly anonymous?: boolean | undefined
-  /** Of a count: how many requests it stands for. */
+  /** The number of requests that a count represents. */
   readonly repeats?: number | undefined
 }
 
-/** Stands among patients for those who are not named: too many, or not known. No id is like it. */
+/** Represents patients that are not named: too many, or unknown. It is not a valid id. */
 export const OTHERS = '*'
 
 export function fileUnder(patients: readonly string[]): Pick<AuditRecord, 'patient' | 'patients'> {
@@ -73,7 +58,6 @@ export function fileUnder(patients: readonly string[]): Pick<AuditRecord, 'patie
   return first === undefined || (more.length === 0 && first !== OTHERS) ? { patient: first } : { patients }
 }
 
-/** The patients under whom a record is filed, without `OTHERS`, and whether there are others. */
 export function readFiledPatients(row: {
   readonly patient_id: string | null
   readonly patients: string | null
@@ -84,10 +68,10 @@ export function readFiledPatients(row: {
 
 export type AuditRow = Insertable<Schema['audit_event']>
 
-// A column never holds more than a row can bear, whatever a caller sends.
+// Limits every column, whatever a caller sends.
 const LONGEST = 2000
 
-/** Throws when a record is not what its type says: it must not reach a commit that others share. */
+/** Throws if a record does not match its type: it must not reach a shared commit. */
 export function toRow(record: AuditRecord, deliveryId: string | null = null): AuditRow {
   if (!Number.isSafeInteger(record.at) || !Number.isSafeInteger(record.status))
     throw malformed('at or status')
@@ -119,7 +103,7 @@ export function toRow(record: AuditRecord, deliveryId: string | null = null): Au
 }
 
 function malformed(member: string): TypeError {
-  return new TypeError(`Cannot keep audit record: its ${member} is not valid`)
+  return new TypeError(`Cannot store audit record: its ${member} is not valid`)
 }
 
 function storable(text: string | undefined): string | null {
@@ -128,7 +112,17 @@ function storable(text: string | undefined): string | null {
   return wellFormed(text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`)
 }
 
-/** PostgreSQL stores neither a NUL nor half of a surrogate pair. */
+/** PostgreSQL stores neither NUL nor an unpaired surrogate. */
 function wellFormed(text: string): string {
   return text.toWellFormed().replaceAll('\0', '\ufffd')
 }
+
+export interface Delivery {
+  readonly id: string
+  readonly record: AuditRecord
+}
+
+export const OUTCOME_UNKNOWN = 0
+
+/** Longer than a change can take, at an upstream or in a batch. */
+export const UNKNOWN_AFTER_MS = 10 * 60_000

@@ -15,7 +15,7 @@ describeAudited('the audit trail as AuditEvents', ({ ask, recordsBy }) => {
       ])
         await ask(line, undefined, who)
   })
-  it('is read as AuditEvents by those who may, within what they reach', async () => {
+  it("is readable as AuditEvents within the caller's access", async () => {
     const all = (await ask('GET AuditEvent?_count=1000')).body as Bundle
     assert.ok((all.entry?.length ?? 0) > 10)
     for (const { resource } of all.entry ?? []) assert.deepEqual(validate(resource as never), [])
@@ -69,7 +69,7 @@ describeAudited('the audit trail as AuditEvents', ({ ask, recordsBy }) => {
       assert.equal((await ask(`GET AuditEvent?${query}`)).status, 400, query)
   })
 
-  it('has links that tell of no event but those that are shown', async () => {
+  it('has links that reveal only returned events', async () => {
     const first = (await ask('GET AuditEvent?_count=1&_sort=date', undefined, 'juniper')).body as Bundle
     const [shown] = first.entry ?? []
     const next = first.link.find(link => link.relation === 'next')?.url ?? ''
@@ -78,7 +78,7 @@ describeAudited('the audit trail as AuditEvents', ({ ask, recordsBy }) => {
     assert.ok(Number(second.entry?.[0]?.resource.id) > Number(shown?.resource.id))
   })
 
-  it('is written by nobody else, and not read inside of a Bundle', async () => {
+  it('cannot be written by clients or read in a Bundle', async () => {
     const event = { resourceType: 'AuditEvent', id: '1' }
     for (const [line, body] of [
       ['POST AuditEvent', event],
@@ -95,7 +95,7 @@ describeAudited('the audit trail as AuditEvents', ({ ask, recordsBy }) => {
     }
   })
 
-  it('is read by who is limited to a panel as far as the patients are on it now', async () => {
+  it('is readable for a caller with a panel as far as the patients are on it now', async () => {
     const managed = (organization: string) => ({
       resourceType: 'Patient',
       id: 'juniper',

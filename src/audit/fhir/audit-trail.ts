@@ -2,12 +2,11 @@ import { type AnyProblem, type FhirProblem, fail, type Interaction } from '../..
 import { type Access, type AccessFilter, type FindPanelMembership, failHidden } from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
 import { findRecords } from '../trail/find.ts'
-import { isShown } from './is-shown.ts'
-import { createPatientCache } from './patient-cache.ts'
+import { createPatientCache, isShown } from './is-shown.ts'
 import { searchAudit } from './search.ts'
 import { toAuditEvent } from './to-audit-event.ts'
 
-/** The trail as FHIR, for a FHIR server to answer `AuditEvent` from, whatever its own data or its upstream hold. */
+/** Serves `AuditEvent` from the trail, regardless of the server's own data or upstream. */
 export interface AuditTrail {
   answer<P extends AnyProblem>(
     asked: AuditQuestion<P>,
@@ -22,7 +21,6 @@ export interface AuditQuestion<P> {
   readonly lenient?: boolean
 }
 
-/** Whether an interaction is about AuditEvents, which are never among a server's own resources. */
 export function isAboutAudit(interaction: Interaction): boolean {
   return 'type' in interaction && interaction.type === 'AuditEvent' && interaction.kind !== 'operation'
 }
@@ -56,7 +54,6 @@ function isReading({ kind }: Interaction): boolean {
   return kind === 'vread' || kind.startsWith('history')
 }
 
-/** What clients are told who try to change the trail, or to reach it inside of a Bundle. */
 export function auditRefusal(interaction: Interaction): FhirProblem {
   return interaction.kind === 'read' || interaction.kind.startsWith('search') || isReading(interaction)
     ? unsupported('Cannot read AuditEvents in a Bundle: request them separately', [])

@@ -13,7 +13,7 @@ import { describeAudited } from '../testing/describe-audited.ts'
 import { refuseRecords } from '../testing/refuse-records.ts'
 
 describeAudited('the audit trail of a FHIR server', ({ ask, flush, newest, recordsBy }) => {
-  it('has who asked what, what decided and how it ended', async () => {
+  it('records caller, request, decision and outcome', async () => {
     assert.equal((await ask('GET Patient/juniper', undefined, 'juniper')).status, 200)
     const { id: _, at: __, request_id: ___, ...kept } = (await newest()) ?? assert.fail('Nothing was kept')
     assert.deepEqual(kept, {
@@ -40,7 +40,7 @@ describeAudited('the audit trail of a FHIR server', ({ ask, flush, newest, recor
     })
   })
 
-  it('has refusals with their reason: by the token, by the scope, by the stored content, of what is no FHIR', async () => {
+  it('records refusals with their reason: token, scope, stored content, not FHIR', async () => {
     const last = async () => {
       const { allowed, status, decided_by, reason, patient_id, patients } = (await newest()) ?? assert.fail()
       return { allowed, status, decided_by, reason, patient_id: patient_id ?? patients }
@@ -75,7 +75,7 @@ describeAudited('the audit trail of a FHIR server', ({ ask, flush, newest, recor
     })
   })
 
-  it('names the app, the user and the launch of a token that was good once, and nobody of another', async () => {
+  it('names app, user and launch of a token that was valid before, and nobody for another token', async () => {
     const last = async () => {
       const { client_id, subject, launch_id, patient_id, patients, reason } =
         (await newest()) ?? assert.fail()
@@ -139,13 +139,12 @@ describe('a change of the embedded FHIR server', () => {
     file.exec(sql)
     file.close()
   }
-  /** From now on an event fails as on a full disk: no row id is left. Returns how to end that. */
+  /** From now on an event fails as on a full disk: no row id is left. Returns a function that ends this. */
   const fillDisk = (event: string) => {
     inFile(`create table crowded (id integer primary key autoincrement);
       insert into crowded values (9223372036854775807);
       create trigger full_disk before ${event} begin insert into crowded values (null); end`)
     return async () => {
-      // The commit of this turn is under way.
       await setImmediate()
       inFile('drop trigger full_disk; drop table crowded')
     }
@@ -169,7 +168,7 @@ describe('a change of the embedded FHIR server', () => {
     }
   })
 
-  it('is kept with its record or not at all', async () => {
+  it('is stored with its record or not at all', async () => {
     const before = await lines()
     inFile("create trigger refuse before insert on audit_outbox begin select raise(abort, 'refused'); end")
     for (const line of ['POST Patient', 'PUT Patient/never'])
@@ -185,12 +184,12 @@ describe('a change of the embedded FHIR server', () => {
     )
   })
 
-  it('is answered while its record waits for the trail, which has it once it can, also after a restart', async () => {
+  it('succeeds while its record waits for the trail, which stores it later, also after a restart', async () => {
     const allow = await refuseRecords(store)
     for (const id of ['waits', 'restarts'])
       assert.equal((await server.ask(`PUT Patient/${id}`, { ...create, id })).status, 201)
     await allow()
-    // The process ends without having delivered: the next one finds the records in the data.
+    // The process ends before delivery: the next process finds the records in the data.
     const next = await openAudited(store, { dataFile })
     await next.app.close()
     await server.app.close()
@@ -199,7 +198,7 @@ describe('a change of the embedded FHIR server', () => {
     server = await openAudited(store, { dataFile })
   })
 
-  it('is answered entry by entry where the disk is full in the middle of a batch', async () => {
+  it('gets a response for each entry if the disk becomes full during a batch', async () => {
     const makeRoom = fillDisk("insert on resource when new.id = 'full'")
     const before = (await lines()).length
     const ids = [...Array.from({ length: 600 }, (_, at) => `batch-${at}`), 'full', 'after']
@@ -230,8 +229,8 @@ describe('a change of the embedded FHIR server', () => {
     await makeRoom()
   })
 
-  it('is answered where the records of a batch must wait, and they are kept later', async () => {
-    // The announcement of the batch is taken; its records are refused as on a full disk.
+  it('succeeds if the records of a batch must wait, and they are stored later', async () => {
+    // The announcement of the batch is stored; its records are refused as on a full disk.
     const makeRoom = fillDisk('delete on audit_outbox')
     const entry = [entryOf('PUT', 'Patient/delayed', { ...create, id: 'delayed' })]
     const answer = await server.ask('POST ', { resourceType: 'Bundle', type: 'batch', entry })
@@ -247,7 +246,7 @@ describe('a change of the embedded FHIR server', () => {
     assert.ok(!kept.some(it => it.status === OUTCOME_UNKNOWN))
   })
 
-  it('is reported as unknown where a batch was begun and the process ended', async () => {
+  it('is reported as unknown if the process ended during a batch', async () => {
     await server.app.close()
     const begun = { at: 1, server: 'fhir', kind: 'fhir', interaction: 'batch', allowed: true }
     const record = JSON.stringify({ ...begun, status: OUTCOME_UNKNOWN, reason: 'Outcome unknown' })
@@ -266,7 +265,7 @@ describe('a change of the embedded FHIR server', () => {
   })
 })
 
-describe('a FHIR server whose audit store is away', () => {
+describe('a FHIR server whose audit store is unavailable', () => {
   const fail = () => Promise.reject(new DatabaseUnavailable('Cannot filter database'))
   const away: Store = {
     dialect: 'sqlite',
@@ -289,7 +288,7 @@ describe('a FHIR server whose audit store is away', () => {
     return openAudited(away, { audit })
   }
 
-  it('releases nothing and writes nothing, with 503 and an OperationOutcome', async () => {
+  it('returns and writes nothing, with 503 and an OperationOutcome', async () => {
     const { app, ask } = await openAway('refuse')
     const written = await ask('PUT Patient/juniper', { resourceType: 'Patient', id: 'juniper' })
     assert.equal(written.status, 503)
@@ -299,7 +298,7 @@ describe('a FHIR server whose audit store is away', () => {
     await app.close()
   })
 
-  it('answers all the same where the setting says so', async () => {
+  it('responds anyway if configured', async () => {
     const { app, ask } = await openAway('allow')
     assert.equal((await ask('PUT Patient/juniper', { resourceType: 'Patient', id: 'juniper' })).status, 201)
     assert.equal((await ask('GET Patient/juniper')).status, 200)

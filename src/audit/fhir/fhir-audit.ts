@@ -6,22 +6,20 @@ import { type AuditTrail, openAuditTrail } from './audit-trail.ts'
 import { type Finished, recordsOf } from './finished.ts'
 import { recordOf } from './to-record.ts'
 
-/** What a FHIR server, embedded or in front of another one, needs of the audit trail. */
 export interface FhirAudit extends AuditTrail, Pick<Auditor, 'prepare' | 'deliver' | 'redeliver'> {
-  /** Before the response goes out. Rejects when the record cannot be kept: then it must not go out. */
+  /** Await before sending the response. Rejects if the record cannot be stored: then the response must not be sent. */
   record(finished: Finished): Promise<void>
-  /** The records of a change, for a server that keeps them together with it and delivers them. */
+  /** For a server that stores the records with the change and delivers them. */
   recordsOf(finished: Finished): readonly AuditRecord[]
-  /** The record of a change that is begun, as long as its outcome is not known. */
+  /** The record of a change whose outcome is not yet known. */
   begun(begun: Finished): readonly AuditRecord[]
-  /** Before a change is sent to another server, and after it: see `Auditor`. */
+  /** Before and after a change at another server: see `Auditor`. */
   intend(begun: Finished): Promise<string | undefined>
   complete(intent: string | undefined, finished: Finished): Promise<void>
 }
 
 export interface FhirAuditOptions {
   readonly auditor: Auditor
-  /** Where AuditEvents are read from. */
   readonly store: Store
   readonly fhirBaseUrl: string
 }

@@ -4,7 +4,7 @@ import { type Bundle, condition } from '../testing/audited-fhir.ts'
 import { describeAudited } from '../testing/describe-audited.ts'
 
 describeAudited('an event', ({ ask, newest, recordsBy }) => {
-  it('knows whose record a caller without a patient saw', async () => {
+  it('names the patient whose record a caller without a patient read', async () => {
     await ask('PUT Condition/c1', condition('c1', 'juniper'))
     assert.equal((await newest())?.patient_id, 'juniper')
     await ask('GET Condition/c1')
@@ -15,7 +15,7 @@ describeAudited('an event', ({ ask, newest, recordsBy }) => {
     assert.equal((await newest())?.patient_id, 'juniper')
   })
 
-  it('is filed under whose data was seen or changed, not under whom the app was launched for', async () => {
+  it('is filed under the patient whose data was read or changed, not under the launched patient', async () => {
     await ask('PUT Condition/c2', condition('c2', 'ashlar'))
     const seen: readonly (readonly [line: string, patient: string | null, patients: string | null])[] = [
       ['GET Condition/c2', 'ashlar', null],
@@ -46,7 +46,7 @@ describeAudited('an event', ({ ask, newest, recordsBy }) => {
     assert.equal((await newest())?.patient_id, 'juniper', 'refused, of the patient of the token')
   })
 
-  it('knows whose the resource was that was written, moved or deleted, whatever was answered', async () => {
+  it('names the patient of a written, moved or deleted resource, whatever the response', async () => {
     const said = async (line: string, body?: unknown) => {
       assert.ok((await ask(line, body, 'launched')).status < 300, line)
       const kept = await newest()
@@ -61,13 +61,14 @@ describeAudited('an event', ({ ask, newest, recordsBy }) => {
     assert.equal(await said('GET Condition/gone/_history'), 'ashlar')
   })
 
-  it('shows no event to a patient that tells of another one, and every event to those who may see all', async () => {
+  it('shows a patient no event about another one, and every event to callers with full access', async () => {
     const requests = async (who: string, query: string) => {
       const { entry = [] } = (await ask(`GET ${query}`, undefined, who)).body as Bundle
       const entities = entry.flatMap(({ resource }) => resource.entity as { query?: string }[])
       return entities.flatMap(({ query }) => (query ? [Buffer.from(query, 'base64').toString()] : []))
     }
-    // Refused, and found nothing: whom they asked for is not told to others of the same patient.
+    // Refused, and found nothing: other users with access to the same patient must not learn which patients were
+    // requested.
     const vain = ['GET Patient/ashlar', 'GET Condition?patient=ashlar', 'GET Patient?_id=ashlar']
     for (const line of vain) await ask(line, undefined, 'juniper')
     await ask('GET Condition/c1', undefined, 'juniper')
@@ -93,7 +94,7 @@ describeAudited('an event', ({ ask, newest, recordsBy }) => {
     assert.equal(strange.length, 0)
   })
 
-  it('calls a batch a batch, files it under all its patients, and a compartment is no resource', async () => {
+  it('records a batch as a batch under all its patients, and a compartment not as a resource', async () => {
     const request = (url: string) => ({ request: { method: 'GET', url } })
     const entry = [request('Condition/c1'), request('Condition/c2')]
     await ask('POST ', { resourceType: 'Bundle', type: 'batch', entry }, 'launched')

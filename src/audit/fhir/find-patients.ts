@@ -1,13 +1,119 @@
-import { type Interaction, isRecord, type Misunderstood } from '../../fhir/index.ts'
+import {
+  compartmentParameters,
+  type Interaction,
+  isRecord,
+  isResourceType,
+  type Misunderstood,
+  parseReference,
+  patientsOf,
+  type Refused,
+  type Resource,
+} from '../../fhir/index.ts'
 import type { Grant } from '../../smart/index.ts'
 import { OTHERS } from '../record.ts'
-import type { AuditedRequest } from './audited-request.ts'
-import { findPatientsAt, findPatientsIn, findPatientsInText, type PatientLookup } from './patients-in.ts'
+
+/** Returns a stored resource, even if deleted; undefined if unknown. */
+export type Kept = (type: string, id: string, version?: string) => Resource | undefined
+
+interface PatientLookup {
+  readonly fhirBaseUrl: string
+  readonly kept?: Kept | undefined
+}
+
+const LONGEST_READ = 64 * 1024 * 1024
+
+/** `OTHERS` if the patients cannot be determined. */
+function findPatientsInText(text: string, ground: PatientLookup): readonly string[] {
+  if (text.length > LONGEST_READ) return [OTHERS]
+  try {
+    return findPatientsIn(JSON.parse(text), ground)
+  } catch {
+    return [OTHERS]
+  }
+}
+
+function findPatientsIn(value: unknown, ground: PatientLookup): readonly string[] {
+  if (!isRecord(value) || typeof value.resourceType !== 'string' || !isResourceType(value.resourceType))
+    return []
+  if (value.resourceType === 'Bundle')
+    return Array.isArray(value.entry) ? value.entry.flatMap(entry => patientsInEntry(entry, ground)) : []
+  const resource = value as Resource
+  return isSubset(resource)
+    ? patientsOfSubset(resource, ground)
+    : [...patientsOf(resource, ground.fhirBaseUrl)]
+}
+
+/** The patients of a resource and, for a write, of its previous version: `Condition/1/_history/2`. */
+function findPatientsAt(address: string, ground: PatientLookup): readonly string[] {
+  const { fhirBaseUrl, kept } = ground
+  const version = /\/_history\/(\d{1,15})$/.exec(address)?.[1]
+  const place = parseReference(address, fhirBaseUrl)
+  if (!place) return [OTHERS]
+  const versions = version === undefined ? [undefined] : [version, String(Number(version) - 1)]
+  const resources = versions.flatMap(it => kept?.(place.type, place.id, it) ?? [])
+  const own = place.type === 'Patient' ? [place.id] : []
+  if (resources.length === 0 && own.length === 0) return isOfPatients(place.type) ? [OTHERS] : []
+  return [...own, ...resources.flatMap(it => [...patientsOf(it, fhirBaseUrl)])]
+}
+
+function patientsInEntry(entry: unknown, ground: PatientLookup): readonly string[] {
+  if (!isRecord(entry)) return []
+  if (entry.resource !== undefined) return findPatientsIn(entry.resource, ground)
+  // A deletion in a history has no content.
+  const { request } = entry
+  return isRecord(request) && typeof request.url === 'string' ? findPatientsAt(request.url, ground) : []
+}
+
+/** The omitted elements may be the ones that reference the patient. */
+function patientsOfSubset(resource: Resource, { fhirBaseUrl, kept }: PatientLookup): readonly string[] {
+  const { resourceType: type, id, meta } = resource
+  const version = typeof meta?.versionId === 'string' ? meta.versionId : undefined
+  const whole = id === undefined ? undefined : kept?.(type, id, version)
+  if (whole) return [...patientsOf(whole, fhirBaseUrl)]
+  const told = [...patientsOf(resource, fhirBaseUrl)]
+  return type === 'Patient' || !isOfPatients(type) ? told : [...told, OTHERS]
+}
+
+function isOfPatients(type: string): boolean {
+  return type === 'Patient' || type === 'Binary' || compartmentParameters(type).length > 0
+}
+
+function isSubset({ meta }: Resource): boolean {
+  const tags: unknown = meta?.tag
+  return Array.isArray(tags) && tags.some(tag => isRecord(tag) && tag.code === 'SUBSETTED')
+}
+
+/** A request to a FHIR server, or an entry of a Bundle, with its decision and its response. */
+export interface AuditedRequest {
+  readonly at: number
+  readonly method: string
+  readonly interaction: Interaction | Misunderstood
+  /** Raw, below the base. If it is not a FHIR interaction, only the parts that look like FHIR are stored. */
+  readonly address?: string | undefined
+  /** The grant of the token, if the token is valid or was valid before. */
+  readonly grant?: Grant | undefined
+  readonly anonymous?: boolean | undefined
+  readonly by?: string | undefined
+  /** The reason for a refusal. Undefined: the request was allowed. */
+  readonly refusal?: Refused | string | undefined
+  readonly status: number
+  /** The JSON response: its resources tell which patients it concerns. */
+  readonly body?: string | undefined
+  readonly resource?: unknown
+  readonly sent?: unknown
+  /** The version that was written, or the resource that was deleted: `Condition/1/_history/2`. */
+  readonly location?: string | undefined
+  /** The resource before a write, if the server has it. */
+  readonly before?: Resource | undefined
+  readonly kept?: Kept | undefined
+  readonly requestId?: string | undefined
+  readonly clientAddress?: string | undefined
+}
 
 const PATIENT_PARAMETER = /^(?:patient|subject)(?::Patient)?(?:\._id)?$/
 const PATIENT_VALUE = /^(?:(?:.*\/)?Patient\/)?([A-Za-z0-9.-]{1,64})$/
 
-/** The patients whom a request names, whatever came of it; `OTHERS` where it names resources whose patients it does not. */
+/** The patients that a request names, whatever its outcome; `OTHERS` if it names resources but not their patients. */
 function findNamedPatients(interaction: Interaction | Misunderstood): readonly string[] {
   if ('compartment' in interaction) return [interaction.id, ...inParams(interaction)]
   if ('id' in interaction && 'type' in interaction && interaction.type === 'Patient')
@@ -26,19 +132,18 @@ function inParams(interaction: Interaction | Misunderstood): readonly string[] {
   })
 }
 
-/** How many patients an event names; of more it says that there are others. */
 const MOST = 100
 
 /**
- * The patients whose data an exchange carried or changed: an event is filed under these, never under whom the token was
- * launched for. A request that came to nothing is filed under the token's own patient, where it asked for that one.
+ * An event is filed under the patients whose data the response contained or the request changed, never under the
+ * launched patient. A request without effect is filed under the token's patient, if it asked for that patient.
  */
 export function findPatients(exchange: AuditedRequest, fhirBaseUrl: string): readonly string[] {
   const { grant, by, interaction, refusal, status } = exchange
   if (by === 'public') return []
   const named = findNamedPatients(interaction)
   const only = grant && by !== 'fhirUser' ? onlyPatientOf(grant) : undefined
-  // The request line would tell who may read the trail of this patient whom else the app asked for.
+  // The request line would reveal which other patients the app asked for.
   if (only !== undefined) return named.every(it => it === only) ? [only] : [only, OTHERS]
   const isDone = refusal === undefined && status < 400
   const touched = isDone ? touchedBy(exchange, { fhirBaseUrl, kept: exchange.kept }) : []
@@ -47,7 +152,7 @@ export function findPatients(exchange: AuditedRequest, fhirBaseUrl: string): rea
   return limitPatients(named.every(it => touched.includes(it)) ? touched : [...touched, OTHERS])
 }
 
-/** Each once, not too many, and `OTHERS` last. */
+/** Without duplicates, limited, and with `OTHERS` last. */
 export function limitPatients(patients: readonly string[]): readonly string[] {
   const all = new Set(patients)
   const hasOthers = all.delete(OTHERS)
@@ -55,7 +160,7 @@ export function limitPatients(patients: readonly string[]): readonly string[] {
   return hasOthers || list.length > MOST ? [...list.slice(0, MOST), OTHERS] : list
 }
 
-/** A token with only `patient/` scopes reaches no data of another patient (PATIENT-1). */
+/** A token with only `patient/` scopes has no access to other patients (PATIENT-1). */
 function onlyPatientOf({ patient, scopes }: Grant): string | undefined {
   return scopes.every(it => it.kind === 'plain' || it.context === 'patient') ? patient : undefined
 }
@@ -68,7 +173,7 @@ function touchedBy(exchange: AuditedRequest, ground: PatientLookup): readonly st
     case 'create':
     case 'update':
     case 'update-conditional':
-      // With If-None-Exist what was sent may not have been written.
+      // With If-None-Exist, the sent resource may not have been written.
       return interaction.kind === 'create' && status !== 201
         ? [...carried, ...placesOf(exchange, ground, carried.length > 0)]
         : [...carried, ...sentBy(exchange, ground), ...placesOf(exchange, ground, true)]
@@ -94,7 +199,6 @@ function sentBy({ sent, interaction }: AuditedRequest, ground: PatientLookup): r
   return isRecord(sent) ? findPatientsIn({ ...sent, ...id }, ground) : []
 }
 
-/** Whose the resource is that was written, and was before; where that is told already, it need not be found again. */
 function placesOf(exchange: AuditedRequest, ground: PatientLookup, isTold: boolean): readonly string[] {
   const { interaction, location, before } = exchange
   const own =

@@ -10,44 +10,33 @@ import {
 } from '../../fhir/index.ts'
 import type { Authenticated, Grant } from '../../smart/index.ts'
 import { type AuditRecord, fileUnder } from '../record.ts'
-import type { AuditedRequest } from './audited-request.ts'
-import { limitPatients } from './find-patients.ts'
-import type { Kept } from './patients-in.ts'
+import { type AuditedRequest, type Kept, limitPatients } from './find-patients.ts'
 import { recordOf } from './to-record.ts'
 
-/** A request that a FHIR server has decided and answered, but whose response has not gone out. */
+/** A request that a FHIR server has decided, but whose response is not yet sent. */
 export interface Finished {
   readonly at: number
   readonly method: string
-  /** Raw, below the base. */
   readonly address: string
   readonly interaction: Interaction | Misunderstood
-  /** The caller, once its token was found good. */
   readonly admitted?: Authenticated | undefined
-  /** What the token said, where it was good once and is no more. */
+  /** The grant of a token that was valid before. */
   readonly held?: Grant | undefined
-  /** What decided. */
   readonly by?: string | undefined
-  /** What came of it where it was not what was asked for. */
   readonly problem?: { readonly problem: string } | undefined
   readonly status: number
-  /** JSON of the answer, where there is one. */
   readonly answer?: string | undefined
-  /** JSON that was sent, parsed. */
   readonly sent?: unknown
-  /** Of the version that was written, or of the resource that was deleted. */
   readonly location?: string | undefined
-  /** Of a write: the resource as it was before, where the server has it in hand. */
+  /** The resource before a write, if the server has it. */
   readonly before?: Resource | undefined
-  /** Of a Bundle: the responses to its entries, where the server has them in hand. */
   readonly entries?: readonly Pick<Finished, 'status' | 'answer' | 'location' | 'before'>[] | undefined
-  /** What the server keeps, where it can tell. */
   readonly kept?: Kept | undefined
   readonly requestId?: string | undefined
   readonly clientAddress?: string | undefined
 }
 
-/** The records of a request: one, and one for each entry of a Bundle. */
+/** Undefined if the request was allowed, whatever its outcome. */
 export function recordsOf(finished: Finished, fhirBaseUrl: string): readonly AuditRecord[] {
   const { interaction, admitted, held, problem, answer } = finished
   const refusal = problem && refusalIn(problem)
@@ -62,9 +51,8 @@ export function recordsOf(finished: Finished, fhirBaseUrl: string): readonly Aud
 
 const BAD = 'Not understood'
 
-/** Why it was turned away; undefined where it was let through, whatever then became of it. */
+/** Other problems of the server are not refusals. */
 function refusalIn(found: { readonly problem: string }): Refused | string | undefined {
-  // A server may have problems of its own besides: none of them is a refusal.
   const problem = found as FhirProblem | EntryFailed
   switch (problem.problem) {
     case 'refused':
@@ -89,7 +77,7 @@ interface EntryFailed {
 
 const OUT_OF_REACH = 'Not within the granted patient, user or filter.'
 
-/** The entries of a Bundle, each with its own decision and what was answered to it. */
+/** A failed transaction changed nothing. */
 function entriesOf(finished: Finished, fhirBaseUrl: string): readonly AuditedRequest[] {
   const { admitted, sent, answer, status, at, requestId, clientAddress, kept } = finished
   const parsed = parseEntries(sent, fhirBaseUrl)
@@ -114,7 +102,6 @@ function entriesOf(finished: Finished, fhirBaseUrl: string): readonly AuditedReq
       method: methodOf(interaction),
       grant: admitted?.grant,
       by: decision?.by,
-      // Of a transaction that failed nothing was done.
       status: answered?.status ?? (typeof refusal === 'object' ? refusal.status : status),
       resource: answered?.resource,
       body: answered?.answer,

@@ -1,7 +1,64 @@
-import type { Interaction, Misunderstood, Params } from '../../fhir/index.ts'
-import { HIDDEN, shownValue } from './shown-value.ts'
+import { type Interaction, type Misunderstood, type Params, searchParameter } from '../../fhir/index.ts'
 
-/** What was asked, below the FHIR base, as it may be kept: `Patient?name=…&_count=20`. */
+const PLAIN: ReadonlySet<string> = new Set([
+  '_at',
+  '_count',
+  '_elements',
+  '_format',
+  '_id',
+  '_include',
+  '_lastUpdated',
+  '_pretty',
+  '_revinclude',
+  '_since',
+  '_sort',
+  '_summary',
+  '_total',
+  '_type',
+])
+
+/** Search parameters of a harmless type whose values still identify a person. */
+const PERSONAL: ReadonlySet<string> = new Set([
+  'identifier',
+  'email',
+  'phone',
+  'telecom',
+  'birthdate',
+  'death-date',
+  'deathdate',
+  'address-postalcode',
+])
+
+const SHOWN_TYPES: ReadonlySet<string> = new Set(['token', 'date', 'number', 'quantity', 'reference'])
+const HIDING_MODIFIERS: ReadonlySet<string> = new Set(['text', 'exact', 'contains', 'identifier', 'of-type'])
+const SHOWN_TEXT = /^[\w|:/.,+$-]{1,160}$/
+
+const HIDDEN = '…'
+
+const known = new Map<string, boolean>()
+
+/** Codes, dates and ids may be stored and shown; free text may not. */
+function shownValue(type: string | undefined, name: string, value: string): string {
+  const key = `${type ?? ''} ${name}`
+  let shown = known.get(key)
+  if (shown === undefined) {
+    shown = isShown(type, name)
+    // Callers choose the names: an unlimited map would grow without end.
+    if (known.size < 5000) known.set(key, shown)
+  }
+  return shown && SHOWN_TEXT.test(value) ? value : HIDDEN
+}
+
+function isShown(type: string | undefined, name: string): boolean {
+  const [code = '', modifier = ''] = name.split(':')
+  if (name.includes('.') || name.startsWith('_has:') || HIDING_MODIFIERS.has(modifier)) return false
+  if (PLAIN.has(code)) return true
+  if (type === undefined || PERSONAL.has(code)) return false
+  const parameter = searchParameter(type, code)
+  return parameter !== undefined && SHOWN_TYPES.has(parameter.type)
+}
+
+/** The request below the FHIR base, without personal values: `Patient?name=…&_count=20`. */
 export function formatRequest(interaction: Interaction | Misunderstood, address = ''): string {
   if (interaction.kind === 'misunderstood') return strangeAddress(address)
   const path = pathOf(interaction)
@@ -57,7 +114,7 @@ function pathOf(interaction: Interaction): string {
 
 const SAFE_SEGMENT = /^(?:[A-Z][A-Za-z]{1,40}|[_$][A-Za-z-]{1,40}|[A-Za-z0-9-]{1,64})$/
 
-/** An address that is no FHIR interaction may hold anything: only what looks like one is kept. */
+/** A URL that is not a FHIR interaction may contain anything: only the parts that look like FHIR are stored. */
 function strangeAddress(address: string): string {
   const at = address.indexOf('?')
   const path = (at < 0 ? address : address.slice(0, at)).replace(/^\//, '')

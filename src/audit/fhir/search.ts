@@ -15,8 +15,7 @@ import {
 import type { AccessFilter, FindPanelMembership } from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
 import { type FindOptions, findRecords, type Place, type RecordFilter } from '../trail/find.ts'
-import { isShown } from './is-shown.ts'
-import { createPatientCache } from './patient-cache.ts'
+import { createPatientCache, isShown } from './is-shown.ts'
 import { toAuditEvent } from './to-audit-event.ts'
 
 export interface AuditSearch<P> {
@@ -31,12 +30,12 @@ export interface AuditSearch<P> {
 
 const PAGE = '_page'
 const CHUNK = 500
-/** How many records one request looks at; what comes after is behind the next link. */
+/** Records that one request reads; the rest follows the next link. */
 const LOOKED_AT = 20_000
 
 /**
- * Searches the trail. The database narrows by date, patient and reach; each record is then judged as the resource that
- * it is shown as, by the same meaning of parameters and of reach as anywhere else.
+ * The database filters by date, patient and access. Each record is then checked as the AuditEvent it becomes, with
+ * the same search and access rules as any resource.
  */
 export async function searchAudit<P extends AnyProblem>(
   store: Store,
@@ -44,12 +43,12 @@ export async function searchAudit<P extends AnyProblem>(
 ): Promise<Resource | BadSearch | P> {
   const { params, lenient, fhirBaseUrl, compartment } = search
   const place = placeOf(params)
-  if (place === 'unreadable') return bad('Cannot read page: follow the link as it was given')
+  if (place === 'unreadable') return bad('Cannot read page: use the link unchanged')
   const asked = params.filter(([name]) => name !== PAGE)
   const query = parseQuery(['AuditEvent'], asked, fhirBaseUrl, lenient)
   if (isProblem(query)) return query
   const order = orderOf(query)
-  if (order === undefined) return bad('Cannot sort AuditEvents but by date')
+  if (order === undefined) return bad('Cannot sort AuditEvents except by date')
   if (query.includes.length > 0) return bad('Cannot include resources with AuditEvents')
   const clauses = query.types.flatMap(type => type.clauses)
   if (clauses.some(clause => clause.kind === 'chain' || clause.kind === 'has'))
@@ -93,7 +92,7 @@ async function collect<P extends AnyProblem>(
       after = { at: record.at, id: record.id }
       if (!matches) continue
       hits.push(resource)
-      // A link names the place of what was shown, not of what was only looked at: that may be anybody's.
+      // A link points to the last returned record, not to the last one read, which may concern any patient.
       last = after
     }
     if (records.length < CHUNK) return { hits, next: undefined }
@@ -129,7 +128,7 @@ function bundleOf(
   }
 }
 
-/** What the database can tell by itself. It may let through more than the search asks for, never less. */
+/** The database filter may return more records than the search matches, never fewer. */
 function filterOf(
   clauses: readonly SearchClause[],
   { compartment, filter }: Pick<AuditSearch<never>, 'compartment' | 'filter'>,

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { matches, patientsOf, validate } from '../../fhir/index.ts'
 import type { KeptRecord } from '../index.ts'
-import { findAction, findEventType } from './codes.ts'
-import { toAuditEvent } from './to-audit-event.ts'
+import { findAction, findEventType, toAuditEvent } from './to-audit-event.ts'
 
 const BASE = 'http://fhir.test/fhir'
 
@@ -106,7 +105,7 @@ describe('auditEventOf', () => {
     })
   }
 
-  it('is found by what it is about, and is in the compartment of its patient alone', () => {
+  it('is found by its subject, and only in the compartment of its patient', () => {
     const event = toAuditEvent(full)
     assert.deepEqual([...patientsOf(event, BASE)], ['juniper'])
     const found: readonly (readonly [string, string])[] = [
@@ -126,7 +125,7 @@ describe('auditEventOf', () => {
     assert.equal(matches(event, 'patient', 'ashlar', BASE), false)
   })
 
-  it('calls the one a requestor who did it: of tokens the app, or who sent what is of it, never the user', () => {
+  it('names the actor as requestor: for tokens the app or the sender, never the user', () => {
     const requestors = (record: Partial<KeptRecord>) => {
       const { agent } = toAuditEvent({ ...full, ...record }) as unknown as {
         agent: { requestor: boolean; who?: { identifier: { value: string } }; network?: object }[]
@@ -147,14 +146,14 @@ describe('auditEventOf', () => {
     assert.deepEqual(requestors({ ...bare, address: '127.0.0.1' }), ['undefined true true'])
   })
 
-  it('names each patient of several, and that there are others', () => {
+  it('names each of several patients, and that there are others', () => {
     const event = toAuditEvent({ ...full, patient_id: null, patients: ' juniper ashlar * ' })
     assert.deepEqual([...patientsOf(event, BASE)].sort(), ['ashlar', 'juniper'])
-    assert.match(JSON.stringify(event.entity), /Patients who are not named/)
+    assert.match(JSON.stringify(event.entity), /Other patients/)
     assert.deepEqual(validate(event), [])
   })
 
-  it('says how it ended', () => {
+  it('states the outcome', () => {
     const outcome = (allowed: boolean, status: number) => toAuditEvent({ ...full, allowed, status }).outcome
     assert.equal(outcome(true, 200), '0')
     assert.equal(outcome(true, 404), '4')
@@ -182,12 +181,12 @@ describe('actionOf', () => {
 })
 
 describe('typeOf', () => {
-  it('calls a login what DICOM calls it', () => {
+  it('uses the DICOM code for a login', () => {
     const [type, subtype] = findEventType('login', null)
     assert.deepEqual([type.code, subtype.code], ['110114', '110122'])
   })
 
-  it('tells a batch from a transaction', () => {
+  it('distinguishes a batch from a transaction', () => {
     assert.equal(findEventType('fhir', 'batch')[1].code, 'batch')
     assert.equal(findEventType('fhir', 'transaction')[1].code, 'transaction')
   })

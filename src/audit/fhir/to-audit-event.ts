@@ -1,10 +1,110 @@
 import { isResourceType, type Resource } from '../../fhir/index.ts'
-import { OUTCOME_UNKNOWN } from '../delivery.ts'
-import { readFiledPatients } from '../record.ts'
+import { type AuditKind, OUTCOME_UNKNOWN, readFiledPatients } from '../record.ts'
 import type { KeptRecord } from '../trail/find.ts'
-import { type Coding, findAction, findEventType, OWN } from './codes.ts'
 
-/** A record as FHIR R4 has it. */
+interface Coding {
+  readonly system: string
+  readonly code: string
+  readonly display: string
+}
+
+const DICOM = 'http://dicom.nema.org/resources/ontology/DCM'
+const REST = 'http://hl7.org/fhir/restful-interaction'
+const OWN = {
+  events: 'urn:sallyport:audit-event',
+  launch: 'urn:sallyport:launch-id',
+  request: 'urn:sallyport:request-id',
+  client: 'urn:sallyport:client-id',
+  clinician: 'urn:sallyport:clinician-id',
+  server: 'urn:sallyport:server',
+} as const
+
+const restful: Coding = {
+  system: 'http://terminology.hl7.org/CodeSystem/audit-event-type',
+  code: 'rest',
+  display: 'RESTful Operation',
+}
+const authentication = dicom('110114', 'User Authentication')
+const application = dicom('110100', 'Application Activity')
+
+/** AuditEvent.type and subtype of events other than FHIR requests. */
+const EVENTS: Readonly<Record<Exclude<AuditKind, 'fhir'>, readonly [type: Coding, subtype: Coding]>> = {
+  login: [authentication, dicom('110122', 'Login')],
+  logout: [authentication, dicom('110123', 'Logout')],
+  launch: [application, own('launch', 'App launched for a patient')],
+  authorize: [authentication, own('authorize', 'App requested access')],
+  token: [authentication, own('token', 'Tokens issued for a code')],
+  refresh: [authentication, own('refresh', 'Tokens renewed')],
+  revoke: [authentication, own('revoke', 'Access of an app revoked')],
+  register: [application, own('register', 'App registered')],
+  admin: [application, own('admin', 'Administrator command')],
+  'session-open': [application, dicom('110120', 'Application Start')],
+  'session-renew': [application, own('session-renew', 'Session renewed')],
+  'session-end': [application, dicom('110121', 'Application Stop')],
+  api: [restful, own('api', 'Session API request')],
+}
+
+const INTERACTIONS: Readonly<Record<string, string>> = {
+  read: 'read',
+  vread: 'vread',
+  'history-instance': 'history-instance',
+  'history-type': 'history-type',
+  'history-system': 'history-system',
+  'search-type': 'search-type',
+  'search-system': 'search-system',
+  'search-compartment': 'search-type',
+  create: 'create',
+  update: 'update',
+  'update-conditional': 'update',
+  patch: 'patch',
+  'patch-conditional': 'patch',
+  delete: 'delete',
+  'delete-conditional': 'delete',
+  capabilities: 'capabilities',
+  batch: 'batch',
+  transaction: 'transaction',
+  operation: 'operation',
+}
+
+export function findEventType(kind: string, interaction: string | null): readonly [Coding, Coding] {
+  if (kind !== 'fhir') return EVENTS[kind as Exclude<AuditKind, 'fhir'>] ?? [application, own(kind, kind)]
+  const code = INTERACTIONS[interaction ?? '']
+  return [restful, code === undefined ? own(interaction ?? 'fhir', interaction ?? 'fhir') : rest(code)]
+}
+
+export function findAction(kind: string, interaction: string | null): 'C' | 'R' | 'U' | 'D' | 'E' {
+  if (kind === 'api') return 'R'
+  if (kind !== 'fhir') return 'E'
+  switch (INTERACTIONS[interaction ?? '']) {
+    case 'read':
+    case 'vread':
+    case 'history-instance':
+    case 'capabilities':
+      return 'R'
+    case 'create':
+      return 'C'
+    case 'update':
+    case 'patch':
+      return 'U'
+    case 'delete':
+      return 'D'
+    default:
+      return interaction === 'smart-configuration' ? 'R' : 'E'
+  }
+}
+
+function dicom(code: string, display: string): Coding {
+  return { system: DICOM, code, display }
+}
+
+function own(code: string, display: string): Coding {
+  return { system: OWN.events, code, display }
+}
+
+function rest(code: string): Coding {
+  return { system: REST, code, display: code }
+}
+
 export function toAuditEvent(record: KeptRecord): Resource {
   const [type, subtype] = findEventType(record.kind, record.interaction)
   const instant = new Date(record.at).toISOString()
@@ -36,7 +136,7 @@ const SOURCE: Coding = {
   display: 'Application Server',
 }
 
-// R4 AuditEventOutcome: 0 success, 4 a failure of the one action, 8 a failure of ours.
+// R4 AuditEventOutcome: 0 success, 4 minor failure, 8 serious failure.
 function outcomeOf({ allowed, status }: KeptRecord): '0' | '4' | '8' {
   if (status >= 500 || status === OUTCOME_UNKNOWN) return '8'
   return allowed && status < 400 ? '0' : '4'
@@ -67,7 +167,7 @@ function agentsOf(record: KeptRecord): readonly object[] {
   return user ? [{ who: user, requestor: isUsers }, client] : [client]
 }
 
-/** What an app, or who has its code or token, does at the token endpoint: the user is whose grant it is about, no more. */
+/** True for token endpoint events: the app acts, and the user is only the owner of the grant. */
 function isOfAppAlone({ kind, reason }: KeptRecord): boolean {
   return kind === 'token' || kind === 'refresh' || (kind === 'revoke' && reason !== null)
 }
@@ -85,8 +185,8 @@ function entitiesOf(record: KeptRecord): readonly object[] {
   const { patients, hasOthers } = readFiledPatients(record)
   const person = { type: ENTITY_TYPES.person, role: ENTITY_ROLES.patient }
   const entities: object[] = patients.map(it => ({ what: { reference: `Patient/${it}` }, ...person }))
-  if (hasOthers) entities.push({ ...person, description: 'Patients who are not named' })
-  // Another Patient than the record's own, which was asked for in vain, would put the event into that one's compartment.
+  if (hasOthers) entities.push({ ...person, description: 'Other patients' })
+  // A reference to another Patient would put the event into that patient's compartment.
   if (type !== null && id !== null && type !== 'Patient' && isResourceType(type))
     entities.push({
       what: { reference: `${type}/${id}` },
@@ -109,7 +209,6 @@ function requestEntity({ method, request }: KeptRecord): object {
   }
 }
 
-/** Describes how many further requests a record stands for. */
 export function formatRepeats(repeats: number): string {
   return repeats === 1 ? '1 more like it' : `${repeats} more like it`
 }

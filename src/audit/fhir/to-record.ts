@@ -1,8 +1,7 @@
 import { isRecord, isWriting, parseReference } from '../../fhir/index.ts'
 import type { Grant } from '../../smart/index.ts'
 import { type AuditRecord, fileUnder } from '../record.ts'
-import type { AuditedRequest } from './audited-request.ts'
-import { findPatients } from './find-patients.ts'
+import { type AuditedRequest, findPatients } from './find-patients.ts'
 import { formatRequest } from './format-request.ts'
 
 export function recordOf(exchange: AuditedRequest, fhirBaseUrl: string): AuditRecord {
@@ -31,7 +30,7 @@ export function recordOf(exchange: AuditedRequest, fhirBaseUrl: string): AuditRe
   }
 }
 
-/** The id that was asked for; of a create or a conditional change that of the resource that was written. */
+/** The requested id; for a create or a conditional change, the id of the written resource. */
 function idOf(
   { interaction, location, status, body }: AuditedRequest,
   fhirBaseUrl: string,
@@ -40,7 +39,7 @@ function idOf(
   if (!('type' in interaction) || !isWriting(interaction) || status >= 300) return undefined
   const named = location === undefined ? undefined : parseReference(location, fhirBaseUrl)
   if (named) return named.id
-  // An upstream may leave the Location out, and answer with the resource.
+  // An upstream may omit Location and return the resource.
   const { resourceType, id } = readJsonObject(body)
   return resourceType === interaction.type && typeof id === 'string' ? id : undefined
 }
@@ -54,13 +53,11 @@ function readJsonObject(text: string | undefined): Readonly<Record<string, unkno
   }
 }
 
-/** A Bundle that is sent is called what it says that it is. */
 function interactionName({ interaction, sent }: AuditedRequest): string {
   const type = interaction.kind === 'bundle' && isRecord(sent) ? sent.type : undefined
   return type === 'batch' || type === 'transaction' ? type : interaction.kind
 }
 
-/** The text that the caller is told; where that says little, what we know besides. */
 function reasonOf(refusal: AuditedRequest['refusal']): string | undefined {
   if (refusal === undefined || typeof refusal === 'string') return refusal
   const [issue] = refusal.outcome.issue
@@ -68,7 +65,7 @@ function reasonOf(refusal: AuditedRequest['refusal']): string | undefined {
   return refusal.by === undefined ? issue?.details.text : (refusal.hint ?? issue?.details.text)
 }
 
-/** The launch that a token follows from: its `jti` is the grant's id, a dot, and a name of its own. */
+/** A token's `jti` is the grant's id, a dot and a unique suffix. */
 function findLaunchId({ tokenId }: Pick<Grant, 'tokenId'>): string | undefined {
   const dot = tokenId?.indexOf('.') ?? -1
   return dot > 0 ? tokenId?.slice(0, dot) : undefined

@@ -21,7 +21,6 @@ const callers: Readonly<
     access: { filterFor: () => [{ patient: 'ashlar' }] },
     by: 'patient/*.rs',
   },
-  /** Sees the patients of one organization. */
   panelled: {
     grant: { scopes: [], clientId: 'app', fhirUser: { type: 'Practitioner', id: 'p2' } },
     access: {
@@ -29,7 +28,6 @@ const callers: Readonly<
     },
     by: 'user/*.rs',
   },
-  /** Launched for one patient, with a scope for all. */
   launched: {
     grant: { scopes: parseScopes('user/*.cruds'), patient: 'juniper', clientId: 'app' },
     access: fullAccess,
@@ -42,7 +40,6 @@ const callers: Readonly<
   },
 }
 
-/** Refuses Observations, so that there is something to refuse. */
 const guard: Authenticator = {
   async authenticate(authorization) {
     const caller = callers[authorization?.replace('Bearer ', '') ?? '']
@@ -53,7 +50,7 @@ const guard: Authenticator = {
         why: 'it was revoked',
         ...(callers.juniper && { rejectedGrant: callers.juniper.grant }),
       }
-    if (!caller) return { ...bad, why: 'it is no JWT' }
+    if (!caller) return { ...bad, why: 'it is not a JWT' }
     const { grant, access, by } = caller
     return {
       allowed: true,
@@ -74,7 +71,6 @@ export interface Bundle {
 
 export type Ask = (line: string, body?: unknown, who?: string) => Promise<{ status: number; body: never }>
 
-/** A FHIR server that keeps what it decides, and is asked by name. */
 export async function openAudited(
   store: Store,
   more: Partial<FhirServerOptions> = {},
@@ -107,7 +103,6 @@ export const condition = (id: string, patient: string) => ({
   subject: { reference: `Patient/${patient}` },
 })
 
-/** The two patients of the callers. */
 export async function seed(ask: Ask): Promise<void> {
   for (const id of ['juniper', 'ashlar']) await ask(`PUT Patient/${id}`, { resourceType: 'Patient', id })
 }

@@ -8,11 +8,10 @@ interface Audited {
   readonly ask: Ask
   recordsBy(options: Parameters<typeof findRecords>[1]): ReturnType<typeof findRecords>
   newest(): Promise<KeptRecord | undefined>
-  /** Keeps what was counted: the next anonymous request is the first of its kind. */
+  /** Stores the counts: the next anonymous request is the first of its kind. */
   flush(): Promise<void>
 }
 
-/** The same tests on each database, of a FHIR server that has the two patients and keeps what it decides. */
 export function describeAudited(title: string, define: (audited: Audited) => void): void {
   eachDatabase((_name, openStore) => {
     describe(title, () => {

@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 import type { Store } from '../../store/index.ts'
 
-/** Rows that are refused, and those that `Store.ping` tries to write. */
 const ROWS = {
   audit_event: { ofProbe: "kind = 'probe'" },
   audit_intent: { ofProbe: "record = ''" },
@@ -9,16 +8,12 @@ const ROWS = {
 
 export interface Refused {
   readonly table?: keyof typeof ROWS
-  /** Only records of this client. */
   readonly client?: string
-  /** The readiness probe is refused as well, so that the whole store is unavailable. */
+  /** Also refuses the readiness probe, so that the whole store is unavailable. */
   readonly probe?: boolean
 }
 
-/**
- * Makes the database refuse rows of the audit trail while it goes on with everything else. Gives the function that lets it
- * take them again.
- */
+/** Makes the database refuse audit rows and accept everything else. Returns a function that ends this. */
 export async function refuseRecords(
   { db, dialect }: Store,
   { table = 'audit_event', client, probe = false }: Refused = {},

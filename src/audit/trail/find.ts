@@ -1,25 +1,20 @@
 import { type Selectable, sql } from 'kysely'
 import type { Schema, Store } from '../../store/index.ts'
 
-/** A record as it was kept. */
 export type KeptRecord = Selectable<Schema['audit_event']>
 
-/** Which records. All that is given must hold. */
 export interface RecordFilter {
   readonly kind?: string | undefined
-  /** At this instant or later. */
   readonly since?: number | undefined
-  /** Before this instant. */
   readonly before?: number | undefined
   readonly allowed?: boolean | undefined
-  /** Any of these patients. */
   readonly patients?: readonly string[] | undefined
   readonly client?: string | undefined
   readonly launch?: string | undefined
   readonly id?: number | undefined
 }
 
-/** A place in the trail: between records that were kept at the same instant the number decides. */
+/** The id orders records of the same instant. */
 export interface Place {
   readonly at: number
   readonly id: number
@@ -27,12 +22,10 @@ export interface Place {
 
 export interface FindOptions extends RecordFilter {
   readonly order?: 'newest' | 'oldest'
-  /** Only what comes after this record in the order. */
   readonly after?: Place | undefined
   readonly limit: number
 }
 
-/** The records that a filter lets through, newest first unless told. */
 export function findRecords({ db }: Store, options: FindOptions): Promise<KeptRecord[]> {
   const { order = 'newest', after, limit } = options
   const direction = order === 'newest' ? 'desc' : 'asc'
@@ -45,7 +38,6 @@ export function findRecords({ db }: Store, options: FindOptions): Promise<KeptRe
   return query.orderBy('at', direction).orderBy('id', direction).limit(limit).execute()
 }
 
-/** How many requests were allowed and refused. */
 export async function countRecords(
   { db }: Store,
   filter: RecordFilter,
@@ -81,7 +73,7 @@ function filtered(db: Store['db'], filter: RecordFilter) {
     .$if(launch !== undefined, query => query.where('launch_id', '=', launch ?? ''))
 }
 
-/** By the exact text, on both databases: LIKE has wildcards, and no case on one of them. */
+/** Exact comparison on both databases: LIKE has wildcards, and ignores case on one of them. */
 function isAmongSeveral(patient: string) {
   return sql<boolean>`replace(patients, ${` ${patient} `}, '') <> patients`
 }

@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Store } from '../../store/index.ts'
-import { type Delivery, OUTCOME_UNKNOWN, UNKNOWN_AFTER_MS } from '../delivery.ts'
-import { type AuditRecord, toRow } from '../record.ts'
+import { type AuditRecord, type Delivery, OUTCOME_UNKNOWN, toRow, UNKNOWN_AFTER_MS } from '../record.ts'
 
 const MOST_AT_ONCE = 500
 
 const UNKNOWN_REASON = 'Outcome unknown: the server stopped before it could record the response'
 
-/** The announcement of a change, before it is made. */
 export function createIntent(record: AuditRecord): Delivery {
   return { id: randomUUID(), record: withUnknownOutcome(record) }
 }
@@ -16,14 +14,14 @@ export function withUnknownOutcome(record: AuditRecord): AuditRecord {
   return { ...record, status: OUTCOME_UNKNOWN, reason: UNKNOWN_REASON }
 }
 
-/** The records of a finished change take the place of its intent, by its id. */
+/** The records of a finished change replace its intent, by id. */
 export function deliveriesOf(intentId: string, records: readonly AuditRecord[]): readonly Delivery[] {
   return records.map((record, at) => ({ id: at === 0 ? intentId : `${intentId}.${at}`, record }))
 }
 
 /**
- * Adds deliveries that may be in the trail already, each once. A record that was reported as unknown meanwhile is
- * replaced by what is known now.
+ * Adds deliveries that may already be in the trail, each once. Replaces a record that was meanwhile reported as
+ * unknown.
  */
 export async function deliverOnce({ db }: Store, deliveries: readonly Delivery[]): Promise<void> {
   const ids = deliveries.map(({ id }) => id)
@@ -43,8 +41,8 @@ export async function deliverOnce({ db }: Store, deliveries: readonly Delivery[]
 }
 
 /**
- * Reports changes that were announced and never completed, by whichever instance, as records whose outcome is not
- * known. Safe on several instances at once, and for an intent whose completion is in the trail already.
+ * Reports changes of any instance that were announced and never completed, with an unknown outcome. Safe on several
+ * instances at once, and for an intent whose completion is already in the trail.
  */
 export async function reportUnknownOutcomes({ db }: Store, now: number): Promise<number> {
   let reported = 0
@@ -69,11 +67,67 @@ export async function reportUnknownOutcomes({ db }: Store, now: number): Promise
   }
 }
 
-/** Removes the intents of changes that are in the trail. */
 export async function removeIntents({ db }: Store, ids: readonly string[]): Promise<void> {
   for (let at = 0; at < ids.length; at += MOST_AT_ONCE)
     await db
       .deleteFrom('audit_intent')
       .where('id', 'in', ids.slice(at, at + MOST_AT_ONCE))
       .execute()
+}
+
+const DAY = 86_400_000
+const HOUR = 3_600_000
+const MINUTE = 60_000
+const AT_ONCE = 1000
+
+/** Deletes records older than `smart.server.audit-days`, in small steps so that nobody waits long. */
+export async function sweepAudit({ db }: Store, days: number, now: number): Promise<number> {
+  let removed = 0
+  for (;;) {
+    const old = db
+      .selectFrom('audit_event')
+      .select('id')
+      .where('at', '<', now - days * DAY)
+      .limit(AT_ONCE)
+    const { numDeletedRows } = await db.deleteFrom('audit_event').where('id', 'in', old).executeTakeFirst()
+    removed += Number(numDeletedRows)
+    if (numDeletedRows < AT_ONCE) return removed
+  }
+}
+
+export interface AuditSweeping {
+  readonly days: number
+  readonly clock?: () => number
+  readonly everyMs?: number
+  readonly onError: (error: unknown) => void
+}
+
+export function startSweepingAudit(
+  store: Store,
+  { days, clock = Date.now, everyMs = HOUR, onError }: AuditSweeping,
+): { stop(): Promise<void> } {
+  return repeat(() => sweepAudit(store, days, clock()), everyMs, onError)
+}
+
+export function startReportingUnknown(
+  store: Store,
+  { clock = Date.now, everyMs = MINUTE, onError }: Omit<AuditSweeping, 'days'>,
+): { stop(): Promise<void> } {
+  return repeat(() => reportUnknownOutcomes(store, clock()), everyMs, onError)
+}
+
+function repeat(work: () => Promise<unknown>, everyMs: number, onError: (error: unknown) => void) {
+  let running: Promise<unknown> = Promise.resolve()
+  const round = () => {
+    running = running.then(work).catch(onError)
+  }
+  round()
+  const timer = setInterval(round, everyMs)
+  timer.unref()
+  return {
+    stop: async () => {
+      clearInterval(timer)
+      await running
+    },
+  }
 }
