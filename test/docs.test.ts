@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { documentedRoutes, endpointFaults, sectionOf } from '../scripts/checks/endpoints.ts'
-import { routesOf } from '../src/web/index.ts'
+import { listRoutes } from '../src/web/index.ts'
 import { type Stack, startStack } from './support/stack.ts'
 
 const PAGE = 'docs/endpoints.md'
 const text = readFileSync(new URL(`../${PAGE}`, import.meta.url), 'utf8')
 /** The content is in the name of some addresses. */
 function served(app: FastifyInstance) {
-  return routesOf(app).map(({ method, path }) => ({ method, path: path.replace(/[0-9a-f]{16}/, ':hash') }))
+  return listRoutes(app).map(({ method, path }) => ({ method, path: path.replace(/[0-9a-f]{16}/, ':hash') }))
 }
 
 const common = documentedRoutes(sectionOf(text, 'All servers'))

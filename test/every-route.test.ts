@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 import { countRecords, findRecords } from '../src/audit/index.ts'
-import { routesOf } from '../src/web/index.ts'
+import { listRoutes } from '../src/web/index.ts'
 import { type Stack, startStack } from './support/stack.ts'
 
 const SERVERS = ['auth', 'fhir', 'app'] as const
@@ -28,7 +28,7 @@ interface Route {
 
 /** Every route of a server with a path that leads to it, a preflight, and a path that leads nowhere. */
 function routesFor(name: ServerName): readonly Route[] {
-  const routes = routesOf(stack[name]).map(({ method, path }) => ({
+  const routes = listRoutes(stack[name]).map(({ method, path }) => ({
     method,
     path: path.replace('*', 'Patient/1').replace(/:\w+/g, 'x'),
   }))

@@ -4,7 +4,7 @@ import { AuditUnavailable, type StoreAuditor } from './auditor.ts'
 import { type CountingAuditor, countAnonymous } from './count-anonymous.ts'
 import { doLater, groupCommit } from './group-commit.ts'
 import { type AuditRecord, type AuditRow, type Delivery, toRow } from './record.ts'
-import { createIntent, deliveriesOf, deliverOnce, removeIntents } from './trail/intents.ts'
+import { createIntent, deliverOnce, removeIntents, toDeliveries } from './trail/intents.ts'
 
 export interface AuditorOptions {
   readonly store: Store
@@ -118,7 +118,7 @@ function createStoreAuditor(options: AuditorOptions): StoreAuditor {
     },
     async complete(intent, ...records) {
       if (intent === undefined) return record(...records)
-      const deliveries = deliveriesOf(intent, records)
+      const deliveries = toDeliveries(intent, records)
       if (await deliver(deliveries)) completed.add(intent)
       else completions.add(...deliveries)
     },

@@ -78,7 +78,7 @@ describe('groupCommit', () => {
     const first = commit.add(['a'])
     await turn()
     const waiting = commit.add(['b', 'c'])
-    await assert.rejects(commit.add(['d']), /2 wait already/)
+    await assert.rejects(commit.add(['d']), /2 are waiting/)
     groups[0]?.done()
     await first
     await turn()

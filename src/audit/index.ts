@@ -9,7 +9,7 @@ export type { CountingAuditor } from './count-anonymous.ts'
 export { type AuditorOptions, createAuditor } from './create-auditor.ts'
 export { auditRefusal, isAboutAudit } from './fhir/audit-trail.ts'
 export { type FhirAudit, type FhirAuditOptions, fhirAudit } from './fhir/fhir-audit.ts'
-export type { Finished } from './fhir/finished.ts'
+export type { FinishedRequest } from './fhir/finished.ts'
 export { formatRepeats, toAuditEvent } from './fhir/to-audit-event.ts'
 export { doLater, type Later } from './group-commit.ts'
 export {
@@ -19,7 +19,13 @@ export {
   OUTCOME_UNKNOWN,
   UNKNOWN_AFTER_MS,
 } from './record.ts'
-export { countRecords, findRecords, type KeptRecord, type Place, type RecordFilter } from './trail/find.ts'
+export {
+  countRecords,
+  findRecords,
+  type KeptRecord,
+  type RecordFilter,
+  type TrailPosition,
+} from './trail/find.ts'
 export {
   type AuditSweeping,
   reportUnknownOutcomes,

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { before, describe, it } from 'node:test'
 import { eachDatabase } from '../../test/support/databases.ts'
 import { sha256 } from '../store/index.ts'
-import { networkOf } from '../web/index.ts'
+import { findNetwork } from '../web/index.ts'
 import { SigningClient } from './testing/signing-client.ts'
 import { readAnswer, TestAuthServer } from './testing/test-auth-server.ts'
 import type { TestBrowser } from './testing/test-browser.ts'
@@ -205,7 +205,7 @@ describe('the limits of what strangers store', () => {
     const rows = Array.from({ length: count }, () => ({
       id_hash: randomUUID(),
       request: '{}',
-      network_hash: sha256(networkOf(address)),
+      network_hash: sha256(findNetwork(address)),
       created_at: house.time.now,
       expires_at: house.time.now + 600_000,
     }))

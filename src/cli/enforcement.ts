@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import type { Settings } from '../config/index.ts'
-import { gatewayOperations, type OperationRule, operations, parsePassedOperation } from '../fhir/index.ts'
+import { listGatewayOperations, type OperationRule, operations, parsePassedOperation } from '../fhir/index.ts'
 import { type AccessPolicy, createUserFilter, type EnforcementPolicy, parsePolicy } from '../smart/index.ts'
 import { CommandFailure, failMisuse } from './command.ts'
 
@@ -9,7 +9,7 @@ import { CommandFailure, failMisuse } from './command.ts'
  * Reads the file of `smart.fhir.policy-file` once, at the start (docs/policy.md). Without one, every clinician may
  * see every patient.
  */
-export function userReachOf({ fhir }: Settings): EnforcementPolicy['userFilter'] {
+export function readUserFilter({ fhir }: Settings): EnforcementPolicy['userFilter'] {
   if (fhir.policyFile === undefined) return undefined
   return createUserFilter(rightsIn(fhir.policyFile))
 }
@@ -33,7 +33,7 @@ function parseFile(path: string): unknown {
 export function findOfferedOperations({ fhir }: Settings): readonly OperationRule[] {
   return fhir.upstreamUrl === undefined
     ? operations
-    : gatewayOperations(fhir.upstream.operations.map(readOperation))
+    : listGatewayOperations(fhir.upstream.operations.map(readOperation))
 }
 
 function readOperation(text: string): OperationRule {

@@ -3,7 +3,7 @@ import type { Settings } from '../config/index.ts'
 import { type Explanation, explain, type Question } from '../interceptor/index.ts'
 import type { ScopeContext } from '../smart/index.ts'
 import type { Io } from './command.ts'
-import { findOfferedOperations, userReachOf } from './enforcement.ts'
+import { findOfferedOperations, readUserFilter } from './enforcement.ts'
 
 type Defaults = Pick<Question, 'searchPermission' | 'contexts' | 'userFilter' | 'operations'>
 
@@ -86,7 +86,7 @@ const UNREADABLE: Answer = {
 export async function explainLines(io: Io, settings: Settings): Promise<void> {
   const { searchPermission, scopeContexts: contexts } = settings.fhir
   const operations = findOfferedOperations(settings)
-  const defaults = { searchPermission, contexts, userFilter: userReachOf(settings), operations }
+  const defaults = { searchPermission, contexts, userFilter: readUserFilter(settings), operations }
   const answer = (line: string) => answerTo(line, defaults, settings.fhirBaseUrl)
   const decoder = new StringDecoder('utf8')
   let rest = ''

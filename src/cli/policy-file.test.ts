@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { readSettings } from '../config/index.ts'
-import { userReachOf } from './enforcement.ts'
+import { readUserFilter } from './enforcement.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'policy-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -12,14 +12,14 @@ after(() => rmSync(folder, { recursive: true }))
 function reachOf(text: string, env: Record<string, string> = {}) {
   const file = join(folder, 'policy.yaml')
   writeFileSync(file, text)
-  return userReachOf(readSettings({ SMART_POLICY_FILE: file, SMART_DATA_DIR: folder, ...env }, folder))
+  return readUserFilter(readSettings({ SMART_POLICY_FILE: file, SMART_DATA_DIR: folder, ...env }, folder))
 }
 
 const kim = { type: 'Practitioner', id: 'kim' }
 
-describe('userReachOf', () => {
+describe('readUserFilter', () => {
   it('is undefined without a policy file: every clinician may see every patient', () => {
-    assert.equal(userReachOf(readSettings({ SMART_DATA_DIR: folder }, folder)), undefined)
+    assert.equal(readUserFilter(readSettings({ SMART_DATA_DIR: folder }, folder)), undefined)
   })
 
   it('reads YAML and JSON, and keeps ids of digits', () => {

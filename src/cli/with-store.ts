@@ -5,13 +5,13 @@ import { readConfiguration, type Settings } from '../config/index.ts'
 import { makeFolder, openStore, type Schema, type Store } from '../store/index.ts'
 import type { Io } from './command.ts'
 
-export function settingsOf(io: Io): Settings {
+export function loadSettings(io: Io): Settings {
   const { settings, warnings } = readConfiguration(io.env, io.cwd)
   for (const warning of warnings) io.stderr.write(`${warning}\n`)
   return settings
 }
 
-export function openStoreOf({ databaseUrl, database, audit }: Settings): Promise<Store> {
+export function openConfiguredStore({ databaseUrl, database, audit }: Settings): Promise<Store> {
   return openStore(databaseUrl, {
     poolSize: database.poolSize,
     connectTimeoutMs: database.connectTimeoutSeconds * 1000,
@@ -21,7 +21,7 @@ export function openStoreOf({ databaseUrl, database, audit }: Settings): Promise
 }
 
 export async function withStore<T>(io: Io, use: (store: Store) => Promise<T>): Promise<T> {
-  const store = await openStoreOf(settingsOf(io))
+  const store = await openConfiguredStore(loadSettings(io))
   try {
     return await use(store)
   } finally {

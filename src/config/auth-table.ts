@@ -1,4 +1,4 @@
-import { defineFixed, open } from './setting-row.ts'
+import { defineFixed, defineOpen } from './setting-row.ts'
 import * as types from './setting-types.ts'
 
 export const authTable = {
@@ -44,7 +44,7 @@ export const authTable = {
     about: 'Age at which the auth server replaces its signing key. `0`: only by command.',
     of: settings => settings.keyMaxAgeDays,
   }),
-  seedClinicianPassword: open({
+  seedClinicianPassword: defineOpen({
     name: 'smart.server.seed-clinician-password',
     env: 'SMART_SEED_CLINICIAN_PASSWORD',
     type: types.password,
@@ -53,7 +53,7 @@ export const authTable = {
     secret: true,
     of: settings => settings.seedClinicianPassword,
   }),
-  loginIdleSeconds: open({
+  loginIdleSeconds: defineOpen({
     name: 'smart.server.login-idle-seconds',
     env: 'SMART_LOGIN_IDLE_SECONDS',
     type: types.wholeNumber(0, 28_800),
@@ -88,7 +88,7 @@ export const authTable = {
       'Failed logins from one address (IPv6: one /64 network), for any username, before further logins get 429. All users behind one NAT, or behind a proxy that `trust-proxy` does not name, share one address.',
     of: settings => settings.loginFailureLimitPerAddress,
   }),
-  activityClinicians: open({
+  activityClinicians: defineOpen({
     name: 'smart.server.activity-clinicians',
     env: 'SMART_ACTIVITY_CLINICIANS',
     type: types.usernames,
@@ -96,7 +96,7 @@ export const authTable = {
     about: 'Usernames of the clinicians who may see `/activity`.',
     of: settings => settings.audit.activityClinicians,
   }),
-  openRegistration: open({
+  openRegistration: defineOpen({
     name: 'smart.server.open-registration',
     env: 'SMART_OPEN_REGISTRATION',
     type: types.flag,
@@ -105,7 +105,7 @@ export const authTable = {
       'Allows dynamic registration (`/oauth2/register`) without an initial access token; off loopback without `system/` scopes.',
     of: settings => settings.openRegistration,
   }),
-  registrationToken: open({
+  registrationToken: defineOpen({
     name: 'smart.server.registration-token',
     env: 'SMART_REGISTRATION_TOKEN',
     type: types.secretText,
@@ -114,7 +114,7 @@ export const authTable = {
     secret: true,
     of: settings => settings.registrationToken,
   }),
-  privateJwksHosts: open({
+  privateJwksHosts: defineOpen({
     name: 'smart.server.private-jwks-hosts',
     env: 'SMART_PRIVATE_JWKS_HOSTS',
     type: types.hosts,
@@ -152,7 +152,7 @@ export const appTable = {
     about: 'Scopes that the app server requests.',
     of: settings => settings.app.scope,
   }),
-  appIssuers: open({
+  appIssuers: defineOpen({
     name: 'smart.app.issuers',
     env: 'SMART_APP_ISSUERS',
     type: types.baseAddresses,

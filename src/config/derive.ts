@@ -26,9 +26,9 @@ export function deriveSettings(values: SettingValues, cwd: string): Settings {
     dataDir,
     secret: values.secret ?? (onLoopback ? readSecret(dataDir) : undefined),
     seedClinicianPassword: values.seedClinicianPassword ?? seedPassword(onLoopback),
-    authPort: values.authPort ?? portOf(issuerUrl) ?? 9000,
-    fhirPort: values.fhirPort ?? portOf(fhirBaseUrl) ?? 8080,
-    appPort: values.appPort ?? portOf(appUrl) ?? 8081,
+    authPort: values.authPort ?? readPort(issuerUrl) ?? 9000,
+    fhirPort: values.fhirPort ?? readPort(fhirBaseUrl) ?? 8080,
+    appPort: values.appPort ?? readPort(appUrl) ?? 8081,
     bind,
     allowedHosts: values.allowedHosts ?? [],
     trustProxy: values.trustProxy,
@@ -117,7 +117,7 @@ function seedPassword(onLoopback: boolean): string {
   return onLoopback ? 'sallyport' : randomBytes(12).toString('base64url')
 }
 
-function portOf(url: string): number | undefined {
+function readPort(url: string): number | undefined {
   const { port } = new URL(url)
   return port === '' ? undefined : Number(port)
 }

@@ -1,4 +1,4 @@
-import { defineFixed, open } from './setting-row.ts'
+import { defineFixed, defineOpen } from './setting-row.ts'
 import * as types from './setting-types.ts'
 
 export const fhirTable = {
@@ -11,7 +11,7 @@ export const fhirTable = {
       'Number of sample patients that the first start of the embedded FHIR server creates; `0` for none.',
     of: settings => settings.fhir.samplePatients,
   }),
-  fhirPolicyFile: open({
+  fhirPolicyFile: defineOpen({
     name: 'smart.fhir.policy-file',
     env: 'SMART_POLICY_FILE',
     type: types.path,
@@ -44,7 +44,7 @@ export const fhirTable = {
       'How access to an old version of a resource is decided. `current`: the version and the current version must both be within the grant; `version`: only the version itself.',
     of: settings => settings.fhir.versionAccess,
   }),
-  fhirSmartConfigurationUrl: open({
+  fhirSmartConfigurationUrl: defineOpen({
     name: 'smart.fhir.smart-configuration-url',
     env: 'SMART_FHIR_SMART_CONFIGURATION_URL',
     type: types.pageAddress,
@@ -53,7 +53,7 @@ export const fhirTable = {
       "URL of another identity provider's SMART configuration, which the FHIR server then serves ([gateway](gateway.md#another-identity-provider)).",
     of: settings => settings.fhir.smartConfigurationUrl,
   }),
-  fhirTrustedIssuersFile: open({
+  fhirTrustedIssuersFile: defineOpen({
     name: 'smart.fhir.trusted-issuers-file',
     env: 'SMART_TRUSTED_ISSUERS_FILE',
     type: types.path,
@@ -65,7 +65,7 @@ export const fhirTable = {
 }
 
 export const upstreamTable = {
-  fhirUpstreamUrl: open({
+  fhirUpstreamUrl: defineOpen({
     name: 'smart.fhir.upstream-url',
     env: 'SMART_FHIR_UPSTREAM_URL',
     type: types.baseAddress,
@@ -73,7 +73,7 @@ export const upstreamTable = {
     about: 'FHIR base URL of the upstream. If it is set, the FHIR server is the [gateway](gateway.md).',
     of: settings => settings.fhir.upstreamUrl,
   }),
-  fhirUpstreamAliases: open({
+  fhirUpstreamAliases: defineOpen({
     name: 'smart.fhir.upstream-aliases',
     env: 'SMART_FHIR_UPSTREAM_ALIASES',
     type: types.baseAddresses,
@@ -90,7 +90,7 @@ export const upstreamTable = {
       'How the gateway limits a search to a patient: by compartment path, by search parameter, or as the CapabilityStatement suggests.',
     of: settings => settings.fhir.upstream.narrowing,
   }),
-  fhirUpstreamOperations: open({
+  fhirUpstreamOperations: defineOpen({
     name: 'smart.fhir.upstream-operations',
     env: 'SMART_FHIR_UPSTREAM_OPERATIONS',
     type: types.fhirOperations,
@@ -99,7 +99,7 @@ export const upstreamTable = {
       'Upstream operations that callers with access to all data may call, for example `$meta` or `Patient/$match`. With `POST` the caller also needs permission to write all data, unless the name ends in `:read` ([gateway](gateway.md#operations)).',
     of: settings => settings.fhir.upstream.operations,
   }),
-  fhirUpstreamSearchParameters: open({
+  fhirUpstreamSearchParameters: defineOpen({
     name: 'smart.fhir.upstream-search-parameters',
     env: 'SMART_FHIR_UPSTREAM_SEARCH_PARAMETERS',
     type: types.searchParameters,
@@ -141,7 +141,7 @@ export const upstreamTable = {
     about: "How the gateway authenticates to the upstream. It never sends an app's token.",
     of: settings => settings.fhir.upstream.auth,
   }),
-  fhirUpstreamToken: open({
+  fhirUpstreamToken: defineOpen({
     name: 'smart.fhir.upstream-token',
     env: 'SMART_FHIR_UPSTREAM_TOKEN',
     type: types.headerText,
@@ -150,7 +150,7 @@ export const upstreamTable = {
     secret: true,
     of: settings => settings.fhir.upstream.token,
   }),
-  fhirUpstreamUsername: open({
+  fhirUpstreamUsername: defineOpen({
     name: 'smart.fhir.upstream-username',
     env: 'SMART_FHIR_UPSTREAM_USERNAME',
     type: types.headerText,
@@ -158,7 +158,7 @@ export const upstreamTable = {
     about: 'Username for `upstream-auth` `basic`.',
     of: settings => settings.fhir.upstream.username,
   }),
-  fhirUpstreamPassword: open({
+  fhirUpstreamPassword: defineOpen({
     name: 'smart.fhir.upstream-password',
     env: 'SMART_FHIR_UPSTREAM_PASSWORD',
     type: types.headerText,
@@ -167,7 +167,7 @@ export const upstreamTable = {
     secret: true,
     of: settings => settings.fhir.upstream.password,
   }),
-  fhirUpstreamTokenUrl: open({
+  fhirUpstreamTokenUrl: defineOpen({
     name: 'smart.fhir.upstream-token-url',
     env: 'SMART_FHIR_UPSTREAM_TOKEN_URL',
     type: types.pageAddress,
@@ -175,7 +175,7 @@ export const upstreamTable = {
     about: 'Token endpoint for `upstream-auth` `client-credentials`.',
     of: settings => settings.fhir.upstream.tokenUrl,
   }),
-  fhirUpstreamClientId: open({
+  fhirUpstreamClientId: defineOpen({
     name: 'smart.fhir.upstream-client-id',
     env: 'SMART_FHIR_UPSTREAM_CLIENT_ID',
     type: types.clientId,
@@ -183,7 +183,7 @@ export const upstreamTable = {
     about: 'Client id for `upstream-auth` `client-credentials`.',
     of: settings => settings.fhir.upstream.clientId,
   }),
-  fhirUpstreamClientSecret: open({
+  fhirUpstreamClientSecret: defineOpen({
     name: 'smart.fhir.upstream-client-secret',
     env: 'SMART_FHIR_UPSTREAM_CLIENT_SECRET',
     type: types.headerText,
@@ -192,7 +192,7 @@ export const upstreamTable = {
     secret: true,
     of: settings => settings.fhir.upstream.clientSecret,
   }),
-  fhirUpstreamScope: open({
+  fhirUpstreamScope: defineOpen({
     name: 'smart.fhir.upstream-scope',
     env: 'SMART_FHIR_UPSTREAM_SCOPE',
     type: types.headerText,
@@ -200,7 +200,7 @@ export const upstreamTable = {
     about: 'Scope for `upstream-auth` `client-credentials`.',
     of: settings => settings.fhir.upstream.scope,
   }),
-  fhirUpstreamTlsCert: open({
+  fhirUpstreamTlsCert: defineOpen({
     name: 'smart.fhir.upstream-tls-cert',
     env: 'SMART_FHIR_UPSTREAM_TLS_CERT',
     type: types.path,
@@ -208,7 +208,7 @@ export const upstreamTable = {
     about: 'PEM file with the client certificate of the gateway (mTLS).',
     of: settings => settings.fhir.upstream.tlsCert,
   }),
-  fhirUpstreamTlsKey: open({
+  fhirUpstreamTlsKey: defineOpen({
     name: 'smart.fhir.upstream-tls-key',
     env: 'SMART_FHIR_UPSTREAM_TLS_KEY',
     type: types.path,
@@ -216,7 +216,7 @@ export const upstreamTable = {
     about: 'PEM file with the private key of `upstream-tls-cert`.',
     of: settings => settings.fhir.upstream.tlsKey,
   }),
-  fhirUpstreamTlsCa: open({
+  fhirUpstreamTlsCa: defineOpen({
     name: 'smart.fhir.upstream-tls-ca',
     env: 'SMART_FHIR_UPSTREAM_TLS_CA',
     type: types.path,

@@ -1,4 +1,4 @@
-import { defineFixed, open } from './setting-row.ts'
+import { defineFixed, defineOpen } from './setting-row.ts'
 import * as types from './setting-types.ts'
 
 export const serverTable = {
@@ -34,7 +34,7 @@ export const serverTable = {
     about: 'Folder of the embedded databases and of the generated secret.',
     of: settings => settings.dataDir,
   }),
-  secret: open({
+  secret: defineOpen({
     name: 'smart.server.secret',
     env: 'SMART_SECRET',
     type: types.secretText,
@@ -62,7 +62,7 @@ export const serverTable = {
 }
 
 export const networkTable = {
-  authPort: open({
+  authPort: defineOpen({
     name: 'smart.server.auth-port',
     env: 'SMART_AUTH_PORT',
     type: types.port,
@@ -70,7 +70,7 @@ export const networkTable = {
     about: 'Port of the auth server.',
     of: settings => settings.authPort,
   }),
-  fhirPort: open({
+  fhirPort: defineOpen({
     name: 'smart.server.fhir-port',
     env: 'SMART_FHIR_PORT',
     type: types.port,
@@ -78,7 +78,7 @@ export const networkTable = {
     about: 'Port of the FHIR server.',
     of: settings => settings.fhirPort,
   }),
-  appPort: open({
+  appPort: defineOpen({
     name: 'smart.server.app-port',
     env: 'SMART_APP_PORT',
     type: types.port,
@@ -86,7 +86,7 @@ export const networkTable = {
     about: 'Port of the app server.',
     of: settings => settings.appPort,
   }),
-  bind: open({
+  bind: defineOpen({
     name: 'smart.server.bind',
     env: 'SMART_BIND',
     type: types.bindAddresses,
@@ -94,7 +94,7 @@ export const networkTable = {
     about: 'IP addresses on which the servers listen.',
     of: settings => settings.bind,
   }),
-  allowedHosts: open({
+  allowedHosts: defineOpen({
     name: 'smart.server.allowed-hosts',
     env: 'SMART_ALLOWED_HOSTS',
     type: types.hosts,
@@ -103,7 +103,7 @@ export const networkTable = {
       'Further host names that `Host` may contain if the servers listen on loopback only. Loopback names and the hosts of the three URLs are always accepted; others get 421.',
     of: settings => settings.allowedHosts,
   }),
-  trustProxy: open({
+  trustProxy: defineOpen({
     name: 'smart.server.trust-proxy',
     env: 'SMART_TRUST_PROXY',
     type: types.proxies,
@@ -111,7 +111,7 @@ export const networkTable = {
     about: 'Proxies whose `X-Forwarded-For` the servers trust, for the log and the limits of failed logins.',
     of: settings => settings.trustProxy,
   }),
-  tlsCert: open({
+  tlsCert: defineOpen({
     name: 'smart.server.tls-cert',
     env: 'SMART_TLS_CERT',
     type: types.path,
@@ -119,7 +119,7 @@ export const networkTable = {
     about: 'PEM file with the certificate chain of the servers; requires `tls-key`.',
     of: settings => settings.tlsCert,
   }),
-  tlsKey: open({
+  tlsKey: defineOpen({
     name: 'smart.server.tls-key',
     env: 'SMART_TLS_KEY',
     type: types.path,
@@ -135,7 +135,7 @@ export const networkTable = {
     about: 'Allows `http:` URLs off loopback. Tokens and patient records then cross the network unencrypted.',
     of: settings => settings.allowHttp,
   }),
-  drainDelaySeconds: open({
+  drainDelaySeconds: defineOpen({
     name: 'smart.server.drain-delay-seconds',
     env: 'SMART_DRAIN_DELAY_SECONDS',
     type: types.wholeNumber(0, 6),

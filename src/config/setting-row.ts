@@ -28,7 +28,7 @@ export function defineFixed<T>(row: Fixed<T>): Fixed<T> {
   return row
 }
 
-export function open<T>(row: Open<T>): Open<T> {
+export function defineOpen<T>(row: Open<T>): Open<T> {
   return row
 }
 

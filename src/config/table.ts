@@ -1,11 +1,11 @@
 import { appTable, authTable } from './auth-table.ts'
 import { fhirTable, upstreamTable } from './fhir-table.ts'
 import { networkTable, serverTable } from './server-table.ts'
-import { defineFixed, open, type SettingRow, type ValueOf } from './setting-row.ts'
+import { defineFixed, defineOpen, type SettingRow, type ValueOf } from './setting-row.ts'
 import * as types from './setting-types.ts'
 
 const databaseTable = {
-  databaseUrl: open({
+  databaseUrl: defineOpen({
     name: 'smart.server.database-url',
     env: 'SMART_DATABASE_URL',
     type: types.databaseUrl,

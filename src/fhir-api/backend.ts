@@ -1,4 +1,4 @@
-import type { AuditRecord, Finished } from '../audit/index.ts'
+import type { AuditRecord, FinishedRequest } from '../audit/index.ts'
 import type { EverythingType, HistoryQuery, Resource } from '../fhir/index.ts'
 import type { Panel, PanelMembership } from '../smart/index.ts'
 import type { AccessCache } from './access/access-cache.ts'
@@ -24,7 +24,7 @@ export interface FhirBackend {
   /** Types that are never taken from this backend. */
   readonly excludedTypes?: ReadonlySet<string>
   /** The stored content of a resource, for the audit trail, where the backend has it at hand. */
-  readonly findStored?: Finished['kept']
+  readonly findStored?: FinishedRequest['kept']
 }
 
 export interface BackendSession extends BackendWrites {

@@ -1,13 +1,13 @@
 import {
-  entryFailed,
+  createEntryFailure,
+  createTurndown,
   type Failed,
   type FhirProblem,
   fail,
   isFailure as hasBrand,
   type OperationOutcome,
   type Turndown,
-  turndown,
-  turndownOf,
+  toTurndown,
 } from '../fhir/index.ts'
 import type { FhirResponse } from './response.ts'
 
@@ -55,14 +55,14 @@ function explain(failure: Failure): Turndown {
   switch (failure.problem) {
     case 'upstream-away':
       return {
-        ...turndown(503, 'transient', 'The upstream FHIR server does not answer. Try again soon.'),
+        ...createTurndown(503, 'transient', 'The upstream FHIR server does not answer. Try again soon.'),
         headers: { 'retry-after': '2' },
       }
     case 'upstream-late':
-      return turndown(504, 'transient', 'The upstream FHIR server did not answer in time.')
+      return createTurndown(504, 'transient', 'The upstream FHIR server did not answer in time.')
     case 'too-many-waiting':
       return {
-        ...turndown(
+        ...createTurndown(
           429,
           'throttled',
           `More than ${failure.limit} requests of this grant are waiting for the FHIR server. Try again soon.`,
@@ -70,7 +70,7 @@ function explain(failure: Failure): Turndown {
         headers: { 'retry-after': '2' },
       }
     case 'upstream-broken':
-      return turndown(502, 'transient', 'The upstream FHIR server sent an invalid response.')
+      return createTurndown(502, 'transient', 'The upstream FHIR server sent an invalid response.')
     case 'upstream-declined': {
       const { status, said, retryAfter, allow } = failure
       const headers = {
@@ -80,20 +80,20 @@ function explain(failure: Failure): Turndown {
       return { status, outcome: said, headers }
     }
     case 'no-version':
-      return turndown(
+      return createTurndown(
         501,
         'not-supported',
         `Cannot write this ${failure.type}: the upstream FHIR server does not return its version`,
       )
     case 'kept-elsewhere':
-      return turndown(
+      return createTurndown(
         404,
         'not-found',
         `Cannot find ${failure.type} here: it is not taken from the FHIR server`,
       )
     case 'entry-failed':
-      return entryFailed(failure.entry, explain(failure.cause))
+      return createEntryFailure(failure.entry, explain(failure.cause))
     default:
-      return turndownOf(failure)
+      return toTurndown(failure)
   }
 }

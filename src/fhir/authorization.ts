@@ -2,7 +2,7 @@
  * The Authorization header of a request, from Node's `rawHeaders`. Node itself keeps the first of several and drops
  * the others; here they are one list, which is no bearer token, so that nobody can hide one behind another.
  */
-export function authorizationOf(rawHeaders: readonly string[]): string | undefined {
+export function getAuthorizationHeader(rawHeaders: readonly string[]): string | undefined {
   let found: string | undefined
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] ?? ''

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Interaction } from './interaction.ts'
-import { mediaType } from './media-type.ts'
+import { parseMediaType } from './media-type.ts'
 import { isRecord } from './record.ts'
 import { parseReference } from './reference.ts'
 
@@ -26,12 +26,12 @@ const MEDIA_TYPE = new RegExp(
 export function wantsContent(headers: IncomingHttpHeaders, interaction: Interaction): boolean {
   if (interaction.kind !== 'read' && interaction.kind !== 'vread') return false
   if (interaction.type !== 'Binary' || interaction.params.length > 0) return false
-  const accepted = (headers.accept ?? '*/*').split(',').map(mediaType)
+  const accepted = (headers.accept ?? '*/*').split(',').map(parseMediaType)
   return !accepted.some(it => FHIR_JSON.has(it) || it === FHIR_XML)
 }
 
 /** The content of a Binary that is JSON. */
-export function contentIn(binary: string): NativeContent {
+export function readContent(binary: string): NativeContent {
   const { contentType, data } = JSON.parse(binary) as Readonly<Record<string, unknown>>
   return {
     contentType:
@@ -44,7 +44,7 @@ export function contentIn(binary: string): NativeContent {
 
 /** Whether a write sends the content of a Binary and not the resource: its type is that of no FHIR format. */
 export function sendsContent(interaction: Interaction, contentType: string): boolean {
-  const type = mediaType(contentType)
+  const type = parseMediaType(contentType)
   return (
     (interaction.kind === 'create' ||
       interaction.kind === 'update' ||
@@ -57,7 +57,11 @@ export function sendsContent(interaction: Interaction, contentType: string): boo
 }
 
 /** The Binary that content makes; `X-Security-Context` says whose it is (R4 binary.html#security-context). */
-export function binaryOf(interaction: Interaction, headers: IncomingHttpHeaders, bytes: Uint8Array): object {
+export function readBinary(
+  interaction: Interaction,
+  headers: IncomingHttpHeaders,
+  bytes: Uint8Array,
+): object {
   const context = headers['x-security-context']
   return {
     resourceType: 'Binary',
@@ -69,7 +73,7 @@ export function binaryOf(interaction: Interaction, headers: IncomingHttpHeaders,
 }
 
 /** The ids of the Binaries of this server that the attachments of a DocumentReference name. */
-export function binariesNamed(
+export function findNamedBinaries(
   resource: Readonly<Record<string, unknown>>,
   baseUrl: string,
 ): ReadonlySet<string> {

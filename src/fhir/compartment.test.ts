@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { compartmentParameters, patientsOf } from './compartment.ts'
-import { definitions, resourceTypes, searchParameter } from './definitions.ts'
+import { listCompartmentParameters, patientsOf } from './compartment.ts'
+import { definitions, findSearchParameter, resourceTypes } from './definitions.ts'
 import type { Resource } from './r4.ts'
 
 const base = 'http://localhost:8080/fhir'
@@ -28,14 +28,14 @@ const membership = `Account subject · AdverseEvent subject · AllergyIntoleranc
   ServiceRequest subject,performer · Specimen subject · SupplyDelivery patient · SupplyRequest subject ·
   Task patient,focus · VisionPrescription patient`
 
-describe('compartmentParameters', () => {
+describe('listCompartmentParameters', () => {
   it('is the table of R4 with the differences of PATIENT-2', () => {
     const expected = membership.split('·').map(row => {
       const [type, codes] = row.trim().split(' ')
       return [type, codes?.split(',')]
     })
     const actual = resourceTypes.flatMap(type => {
-      const codes = compartmentParameters(type)
+      const codes = listCompartmentParameters(type)
       return codes.length === 0 ? [] : [[type, codes]]
     })
     assert.deepEqual(actual, expected)
@@ -43,21 +43,21 @@ describe('compartmentParameters', () => {
 
   it('has none of what is no type, though every object has something of that name', () => {
     for (const type of ['constructor', '__proto__', 'toString', 'Nonsense'])
-      assert.deepEqual(compartmentParameters(type), [], type)
+      assert.deepEqual(listCompartmentParameters(type), [], type)
   })
 
   it('names only reference parameters that the type has', () => {
     for (const type of resourceTypes) {
-      for (const code of compartmentParameters(type)) {
-        assert.equal(searchParameter(type, code)?.type, 'reference', `${type}.${code}`)
+      for (const code of listCompartmentParameters(type)) {
+        assert.equal(findSearchParameter(type, code)?.type, 'reference', `${type}.${code}`)
       }
     }
   })
 
   it('gives a patient nothing by link and a group nothing by member', () => {
     assert.deepEqual(definitions.patientCompartment.Patient, ['link'])
-    assert.deepEqual(compartmentParameters('Patient'), [])
-    assert.deepEqual(compartmentParameters('Group'), [])
+    assert.deepEqual(listCompartmentParameters('Patient'), [])
+    assert.deepEqual(listCompartmentParameters('Group'), [])
   })
 })
 

@@ -1,4 +1,4 @@
-import { definitions, searchParameter } from './definitions.ts'
+import { definitions, findSearchParameter } from './definitions.ts'
 import type { Resource } from './r4.ts'
 import { isRecord } from './record.ts'
 import { parseReference } from './reference.ts'
@@ -24,7 +24,7 @@ const parameters: ReadonlyMap<string, readonly string[]> = new Map(
  * The search parameters of a type that put a resource into the compartment of the patients they point to. Two types
  * are not told by a parameter: a Patient is in its own compartment, a Binary in that of its `securityContext`.
  */
-export function compartmentParameters(type: string): readonly string[] {
+export function listCompartmentParameters(type: string): readonly string[] {
   return parameters.get(type) ?? []
 }
 
@@ -34,16 +34,16 @@ export function patientsOf(resource: Resource, baseUrl: string): ReadonlySet<str
     case 'Patient':
       return new Set(typeof resource.id === 'string' ? [resource.id] : [])
     case 'Binary':
-      return new Set(patientIn(resource.securityContext, baseUrl))
+      return new Set(findPatient(resource.securityContext, baseUrl))
     default:
       return new Set(
-        compartmentParameters(resource.resourceType).flatMap(it => patientsBy(resource, it, baseUrl)),
+        listCompartmentParameters(resource.resourceType).flatMap(it => patientsBy(resource, it, baseUrl)),
       )
   }
 }
 
 function patientsBy(resource: Resource, code: string, baseUrl: string): readonly string[] {
-  const parameter = searchParameter(resource.resourceType, code)
+  const parameter = findSearchParameter(resource.resourceType, code)
   if (parameter === undefined)
     throw new Error(`Cannot tell patients: ${resource.resourceType} has no ${code}`)
   return entriesOf(resource, parameter, baseUrl).flatMap(it =>
@@ -51,7 +51,7 @@ function patientsBy(resource: Resource, code: string, baseUrl: string): readonly
   )
 }
 
-function patientIn(reference: unknown, baseUrl: string): readonly string[] {
+function findPatient(reference: unknown, baseUrl: string): readonly string[] {
   if (!isRecord(reference) || typeof reference.reference !== 'string') return []
   const found = parseReference(reference.reference, baseUrl)
   return found?.type === 'Patient' ? [found.id] : []

@@ -20,7 +20,7 @@ export function parseDateRange(text: string): DateRange | undefined {
   if (found === null) return undefined
   const [, year, month, day, hour, minute, second, fraction, zone] = found
   if (!isDate(Number(year), Number(month ?? 1), Number(day ?? 1))) return undefined
-  if (hour === undefined) return wholeDays(Number(year), numberOf(month), numberOf(day))
+  if (hour === undefined) return wholeDays(Number(year), toNumber(month), toNumber(day))
   const offset = offsetOf(zone)
   if (offset === undefined || Number(hour) > 23 || Number(minute) > 59 || Number(second ?? 0) > 60)
     return undefined
@@ -62,6 +62,6 @@ function at(year: number, month: number, day: number): number {
   return new Date(0).setUTCFullYear(year, month - 1, day)
 }
 
-function numberOf(text: string | undefined): number | undefined {
+function toNumber(text: string | undefined): number | undefined {
   return text === undefined ? undefined : Number(text)
 }

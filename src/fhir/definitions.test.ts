@@ -4,10 +4,10 @@ import { describe, it } from 'node:test'
 import { compileR4 } from '../../scripts/compile-r4/compile.ts'
 import {
   definitions,
+  findSearchParameter,
   isResourceType,
+  listSearchParameters,
   resourceTypes,
-  searchParameter,
-  searchParametersOf,
 } from './definitions.ts'
 
 const file = new URL('./definitions/r4.json', import.meta.url)
@@ -55,9 +55,9 @@ describe('isResourceType', () => {
   })
 })
 
-describe('searchParameter', () => {
+describe('findSearchParameter', () => {
   it('gives the expression for the one type that is asked', () => {
-    assert.deepEqual(searchParameter('Patient', 'family'), {
+    assert.deepEqual(findSearchParameter('Patient', 'family'), {
       code: 'family',
       type: 'string',
       expression: 'Patient.name.family',
@@ -65,27 +65,27 @@ describe('searchParameter', () => {
   })
 
   it('narrows the targets of a reference to what its expression admits', () => {
-    assert.deepEqual(searchParameter('Condition', 'patient')?.target, ['Patient'])
-    assert.deepEqual(searchParameter('Condition', 'subject')?.target, ['Group', 'Patient'])
+    assert.deepEqual(findSearchParameter('Condition', 'patient')?.target, ['Patient'])
+    assert.deepEqual(findSearchParameter('Condition', 'subject')?.target, ['Group', 'Patient'])
   })
 
   it('has the parameters of all types on every type', () => {
     for (const type of resourceTypes) {
-      assert.equal(searchParameter(type, '_id')?.type, 'token', type)
-      assert.equal(searchParameter(type, '_lastUpdated')?.type, 'date', type)
+      assert.equal(findSearchParameter(type, '_id')?.type, 'token', type)
+      assert.equal(findSearchParameter(type, '_lastUpdated')?.type, 'date', type)
     }
   })
 
   it('knows no other names', () => {
-    assert.equal(searchParameter('Patient', 'nonsense'), undefined)
-    assert.equal(searchParameter('Nonsense', '_id'), undefined)
-    assert.equal(searchParameter('Patient', 'constructor'), undefined)
+    assert.equal(findSearchParameter('Patient', 'nonsense'), undefined)
+    assert.equal(findSearchParameter('Nonsense', '_id'), undefined)
+    assert.equal(findSearchParameter('Patient', 'constructor'), undefined)
   })
 })
 
-describe('searchParametersOf', () => {
+describe('listSearchParameters', () => {
   it('lists only what can be searched by', () => {
-    const types = new Set(resourceTypes.flatMap(it => searchParametersOf(it)).map(it => it.type))
+    const types = new Set(resourceTypes.flatMap(it => listSearchParameters(it)).map(it => it.type))
     assert.deepEqual([...types].toSorted(), [
       'date',
       'number',
@@ -98,6 +98,6 @@ describe('searchParametersOf', () => {
   })
 
   it('lists nothing for an unknown type', () => {
-    assert.deepEqual(searchParametersOf('Nonsense'), [])
+    assert.deepEqual(listSearchParameters('Nonsense'), [])
   })
 })

@@ -37,7 +37,7 @@ const parametersByType = new Map<string, Parameters>()
 const listsByType = new Map<string, readonly SearchParameter[]>()
 
 /** Every search parameter of a type that can be searched by, those of all types (`_id`, …) included. */
-export function searchParametersOf(type: string): readonly SearchParameter[] {
+export function listSearchParameters(type: string): readonly SearchParameter[] {
   const found = listsByType.get(type)
   if (found !== undefined) return found
   const listed = [...parametersOf(type).values()]
@@ -45,7 +45,7 @@ export function searchParametersOf(type: string): readonly SearchParameter[] {
   return listed
 }
 
-export function searchParameter(type: string, code: string): SearchParameter | undefined {
+export function findSearchParameter(type: string, code: string): SearchParameter | undefined {
   return parametersOf(type).get(code)
 }
 

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { everythingProblem, postedParams } from './everything.ts'
+import { findEverythingProblem, readPostedParams } from './everything.ts'
 import { fail } from './failure.ts'
 
-const posted = (...parameter: unknown[]) => postedParams({ resourceType: 'Parameters', parameter })
+const posted = (...parameter: unknown[]) => readPostedParams({ resourceType: 'Parameters', parameter })
 
-describe('postedParams', () => {
+describe('readPostedParams', () => {
   it('reads Parameters as an address would say them', () => {
     assert.deepEqual(posted({ name: '_type', valueCode: 'Condition' }, { name: '_count', valueInteger: 5 }), [
       ['_type', 'Condition'],
       ['_count', '5'],
     ])
-    assert.deepEqual(postedParams({ resourceType: 'Parameters' }), [])
-    assert.deepEqual(postedParams(undefined), [])
+    assert.deepEqual(readPostedParams({ resourceType: 'Parameters' }), [])
+    assert.deepEqual(readPostedParams(undefined), [])
   })
 
   for (const body of [
@@ -40,7 +40,7 @@ describe('postedParams', () => {
   ])
     it(`refuses ${JSON.stringify(body)} whole`, () => {
       assert.deepEqual(
-        postedParams(body),
+        readPostedParams(body),
         fail({
           problem: 'malformed-body',
           text: 'Cannot read body: expected Parameters with a value each',
@@ -49,18 +49,18 @@ describe('postedParams', () => {
     })
 })
 
-describe('everythingProblem', () => {
+describe('findEverythingProblem', () => {
   it('has nothing against the parameters of R4', () => {
     const names = ['_since', '_type', '_count', '_format', '_pretty']
     assert.equal(
-      everythingProblem(
+      findEverythingProblem(
         'Patient',
         names.map(name => [name, 'x']),
       ),
       undefined,
     )
     assert.equal(
-      everythingProblem('Patient', [
+      findEverythingProblem('Patient', [
         ['start', '2020'],
         ['end', '2020-05-01'],
       ]),
@@ -70,7 +70,7 @@ describe('everythingProblem', () => {
 
   it('names what is not taken', () => {
     const text = (type: 'Patient' | 'Encounter', name: string) =>
-      everythingProblem(type, [
+      findEverythingProblem(type, [
         ['_type', 'Condition'],
         [name, '2020'],
       ])
@@ -95,6 +95,6 @@ describe('everythingProblem', () => {
         ['start', '2021'],
       ],
     ] as const)
-      assert.match(JSON.stringify(everythingProblem('Patient', params)), /Cannot read start or end/)
+      assert.match(JSON.stringify(findEverythingProblem('Patient', params)), /Cannot read start or end/)
   })
 })

@@ -1,4 +1,4 @@
-import { plainOf } from './exact-json.ts'
+import { toPlain } from './exact-json.ts'
 import { fail } from './failure.ts'
 import type { Params } from './interaction.ts'
 import { type FhirProblem, isProblem } from './problem.ts'
@@ -15,7 +15,7 @@ const TAKEN = {
 export type EverythingType = keyof typeof TAKEN
 
 /** What is wrong with the parameters of `$everything`: one that it does not take is refused, wherever it was given. */
-export function everythingProblem(type: EverythingType, params: Params): FhirProblem | undefined {
+export function findEverythingProblem(type: EverythingType, params: Params): FhirProblem | undefined {
   const taken: readonly string[] = TAKEN[type]
   const unknown = params.find(([name]) => !taken.includes(name) && name !== '_format' && name !== '_pretty')
   if (unknown)
@@ -29,9 +29,9 @@ export function everythingProblem(type: EverythingType, params: Params): FhirPro
 }
 
 /** The parameters of a Parameters resource, as an address would say them; none where there is no body. */
-export function postedParams(body: unknown): Params | FhirProblem {
+export function readPostedParams(body: unknown): Params | FhirProblem {
   if (body === undefined) return []
-  const posted = plainOf(body)
+  const posted = toPlain(body)
   const { resourceType, parameter = [] } = isRecord(posted) ? posted : {}
   if (resourceType !== 'Parameters' || !Array.isArray(parameter)) return unreadable
   const params: (readonly [string, string])[] = []

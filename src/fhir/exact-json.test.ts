@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { exactText, isSameJson, parseExact, plainOf } from './exact-json.ts'
+import { formatExact, isSameJson, parseExact, toPlain } from './exact-json.ts'
 
 const DECIMALS = [
   ...['7.00', '0.10', '1.0e3', '1E5', '-0.0', '-0', '12345678901234567.89', '1e-400', '0.0000001'],
@@ -11,15 +11,15 @@ describe('exact JSON', () => {
   it('keeps the digits of every number, wherever it stands', () => {
     for (const digits of DECIMALS)
       for (const text of [`{"a":${digits}}`, `[${digits},${digits}]`, `{"a":[1,{"b":${digits},"c":"x"}]}`])
-        assert.equal(exactText(parseExact(text)), text)
-    assert.equal(exactText(parseExact('{ "a" : 1.50 ,\n"b":[ 2.0 ]\t}')), '{"a":1.50,"b":[2.0]}')
+        assert.equal(formatExact(parseExact(text)), text)
+    assert.equal(formatExact(parseExact('{ "a" : 1.50 ,\n"b":[ 2.0 ]\t}')), '{"a":1.50,"b":[2.0]}')
   })
 
   it('has plain numbers where values count, and shares what holds no marked decimal', () => {
-    for (const digits of DECIMALS) assert.deepEqual(plainOf(parseExact(`[${digits}]`)), [Number(digits)])
+    for (const digits of DECIMALS) assert.deepEqual(toPlain(parseExact(`[${digits}]`)), [Number(digits)])
     const value = { a: [1, { b: 'x' }], c: null }
-    assert.equal(plainOf(value), value)
-    const own = plainOf(parseExact('{"__proto__":{"a":1.0}}'))
+    assert.equal(toPlain(value), value)
+    const own = toPlain(parseExact('{"__proto__":{"a":1.0}}'))
     assert.deepEqual(Object.keys(own as object), ['__proto__'])
   })
 
@@ -30,13 +30,13 @@ describe('exact JSON', () => {
       '{"a":"\\\\","b":[1.50,"\\\\\\", 1.50 "]}',
       '{"x: 1.50 ":"","y":[" -0 "]}',
     ])
-      assert.equal(exactText(parseExact(text)), text)
+      assert.equal(formatExact(parseExact(text)), text)
   })
 
   it('reads as much as JSON.parse does, and as it does', () => {
     for (const text of ['[01.50]', '[1.]', '[.50]', '[1.50', '["1.50]', '[+1.50]', '[1.50e]', '{"a":1.50,}'])
       assert.throws(() => parseExact(text), SyntaxError, text)
-    assert.equal(exactText(parseExact('{"a":1.50,"a":2.50}')), '{"a":2.50}')
+    assert.equal(formatExact(parseExact('{"a":1.50,"a":2.50}')), '{"a":2.50}')
   })
 
   it('compares decimals by their value, to the last digit', () => {

@@ -26,15 +26,15 @@ export function exactTwin(parsed: unknown, text: string): unknown {
 }
 
 /** JSON text with the digits of its decimals. */
-export function exactText(value: unknown): string {
+export function formatExact(value: unknown): string {
   const text = JSON.stringify(value)
   return text.includes(MARK) ? text.replace(MARKED, '$1') : text
 }
 
 /** The same value with numbers; what holds no marked decimal is shared with the original. */
-export function plainOf(value: ExactResource): Resource
-export function plainOf(value: unknown): unknown
-export function plainOf(value: unknown): unknown {
+export function toPlain(value: ExactResource): Resource
+export function toPlain(value: unknown): unknown
+export function toPlain(value: unknown): unknown {
   return plainBelow(value, MAX_DEPTH)
 }
 
@@ -74,13 +74,13 @@ function plainMembers(members: Readonly<Record<string, unknown>>, levels: number
 }
 
 /** The digits of a decimal as they were written. */
-export function digitsOf(decimal: Decimal): string {
+export function formatDigits(decimal: Decimal): string {
   return typeof decimal === 'number' ? String(decimal) : decimal.slice(MARK.length)
 }
 
 /** Whether two values of exact JSON are the same (RFC 6902, 4.6): decimals by their value, to the last digit. */
 export function isSameJson(a: unknown, b: unknown): boolean {
-  if (isDecimal(a) && isDecimal(b)) return normalDigits(digitsOf(a)) === normalDigits(digitsOf(b))
+  if (isDecimal(a) && isDecimal(b)) return normalDigits(formatDigits(a)) === normalDigits(formatDigits(b))
   if (Array.isArray(a) && Array.isArray(b))
     return a.length === b.length && a.every((item, at) => isSameJson(item, b[at]))
   if (!isRecord(a) || !isRecord(b)) return a === b

@@ -1,4 +1,4 @@
-import { searchParameter } from './definitions.ts'
+import { findSearchParameter } from './definitions.ts'
 import { fail } from './failure.ts'
 import type { Params } from './interaction.ts'
 import { LAST_N_SHOWN } from './limits.ts'
@@ -53,7 +53,7 @@ export function selectLastN<T>(
 }
 
 function timeOf(observation: Resource, baseUrl: string): number {
-  const date = searchParameter('Observation', 'date')
+  const date = findSearchParameter('Observation', 'date')
   const times = date
     ? entriesOf(observation, date, baseUrl).flatMap(entry => (entry.kind === 'date' ? [entry.low] : []))
     : []

@@ -59,7 +59,7 @@ const upstreamOperations: readonly OperationRule[] = [
 ]
 
 /** What the gateway offers, with the operations of the upstream that the site lets pass. */
-export function gatewayOperations(passed: readonly OperationRule[] = []): readonly OperationRule[] {
+export function listGatewayOperations(passed: readonly OperationRule[] = []): readonly OperationRule[] {
   return [...operations, ...upstreamOperations, ...passed]
 }
 
@@ -94,7 +94,7 @@ export function findOperation(
 }
 
 /** The operations that can be called on a type or its instances, by name, without the `$`. */
-export function operationsOn(rules: readonly OperationRule[], type: string): readonly string[] {
+export function listOperations(rules: readonly OperationRule[], type: string): readonly string[] {
   const offered = rules.filter(
     ({ types, levels }) => (types === 'any' || types.includes(type)) && levels.some(it => it !== 'system'),
   )
@@ -107,6 +107,6 @@ export function operationDefinition(type: string, name: string): string {
 }
 
 /** The text of the response to an operation that no grant would permit. */
-export function unsupportedOperation(name: string): string {
+export function describeUnsupportedOperation(name: string): string {
   return `The operation ${name} is not supported here.`
 }

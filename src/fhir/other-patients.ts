@@ -1,5 +1,5 @@
-import { compartmentParameters } from './compartment.ts'
-import { searchParameter } from './definitions.ts'
+import { listCompartmentParameters } from './compartment.ts'
+import { findSearchParameter } from './definitions.ts'
 import { type CompiledPath, pathsOf } from './path/compile.ts'
 import { evaluatePath } from './path/evaluate.ts'
 import type { Resource, SearchParameter } from './r4.ts'
@@ -22,8 +22,8 @@ export function namesOtherPatient(
 ): boolean {
   const isOurs = typeof patient === 'string' ? (id: string) => id === patient : patient
   if (resource.resourceType === 'Binary') return isOtherReference(resource.securityContext, isOurs, baseUrl)
-  return compartmentParameters(resource.resourceType).some(code => {
-    const parameter = searchParameter(resource.resourceType, code)
+  return listCompartmentParameters(resource.resourceType).some(code => {
+    const parameter = findSearchParameter(resource.resourceType, code)
     return (
       parameter !== undefined &&
       (entriesOf(resource, parameter, baseUrl).some(entry => isOther(entry, isOurs)) ||
@@ -54,17 +54,17 @@ export const UNKNOWN_PATIENT = ''
  * The ids of the patients that the contained resources are about, at any depth. A contained resource is part of its
  * container (R4 references.html#contained), so who may see the one sees the other.
  */
-export function containedPatients({ contained }: Resource, baseUrl: string): ReadonlySet<string> {
+export function findContainedPatients({ contained }: Resource, baseUrl: string): ReadonlySet<string> {
   const patients = new Set<string>()
   if (contained === undefined) return patients
   if (!Array.isArray(contained) || !contained.every(isResource)) patients.add(UNKNOWN_PATIENT)
-  for (const resource of resourcesIn(contained))
+  for (const resource of listResources(contained))
     if (namesOtherPatient(resource, id => patients.add(id).has(id), baseUrl)) patients.add(UNKNOWN_PATIENT)
   return patients
 }
 
 /** Every resource inside a value: contained ones, and those of a Bundle or of Parameters. */
-function* resourcesIn(value: unknown): Generator<Resource> {
+function* listResources(value: unknown): Generator<Resource> {
   const pending: unknown[] = [value]
   while (pending.length > 0) {
     const next = pending.pop()
@@ -75,7 +75,7 @@ function* resourcesIn(value: unknown): Generator<Resource> {
 }
 
 /** Every patient that a reference in the content names, wherever it stands: also in an extension or a contained resource. */
-export function referredPatients(content: unknown, baseUrl: string): ReadonlySet<string> {
+export function findReferredPatients(content: unknown, baseUrl: string): ReadonlySet<string> {
   const patients = new Set<string>()
   const pending: unknown[] = [content]
   while (pending.length > 0) {
@@ -83,7 +83,7 @@ export function referredPatients(content: unknown, baseUrl: string): ReadonlySet
     if (typeof next !== 'object' || next === null) continue
     for (const [name, value] of Object.entries(next))
       if (name !== 'reference' || typeof value !== 'string') pending.push(value)
-      else for (const id of patientIn(value, baseUrl)) patients.add(id)
+      else for (const id of findPatient(value, baseUrl)) patients.add(id)
   }
   return patients
 }
@@ -95,7 +95,7 @@ const CONDITIONAL = /^([A-Z][A-Za-z]+)\?/
  * The patient that a reference names. A reference that speaks of a Patient in a way that cannot be read (`Patient?…`,
  * `Patient/%31`, another server's) names one who is not told; an identifier and a `urn:` name nobody of this server.
  */
-function patientIn(address: string, baseUrl: string): readonly string[] {
+function findPatient(address: string, baseUrl: string): readonly string[] {
   const local = parseReference(address, baseUrl)
   const type = local?.type ?? ADDRESS.exec(address)?.[1] ?? CONDITIONAL.exec(address)?.[1]
   if (type !== undefined && type !== 'Patient') return []

@@ -9,7 +9,7 @@ const FORMAT: ReadonlySet<string> = new Set(['_format', '_pretty'])
  * The parameters that a page goes on with: those that were first asked, with `_count` and `_total` as the client may have
  * added them to the link. Undefined where it added anything else.
  */
-export function paramsOfPage(
+export function readPageParams(
   { kind, params }: Paged,
   pageParameter: string,
   first: Params,

@@ -36,9 +36,9 @@ export function parseEntries(body: unknown, baseUrl: string): Entries | BadBundl
     return bad('Cannot process Bundle: expected one of type batch or transaction')
   if (!Array.isArray(entry)) return bad('Cannot process Bundle: its entry is not a list')
   const mostEntries = type === 'batch' ? BATCH_ENTRIES : TRANSACTION_ENTRIES
-  if (entry.length > mostEntries) return tooCostly(`a ${type} may have up to ${mostEntries} entries`)
+  if (entry.length > mostEntries) return createTooCostly(`a ${type} may have up to ${mostEntries} entries`)
   if (countPatchCharacters(entry) > BUNDLE_PATCH_CHARACTERS)
-    return tooCostly(`its JSON Patches have more than ${BUNDLE_PATCH_CHARACTERS} characters of base64`)
+    return createTooCostly(`its JSON Patches have more than ${BUNDLE_PATCH_CHARACTERS} characters of base64`)
   const entries: Entry[] = []
   for (const [at, candidate] of entry.entries()) {
     const parsed = parseOne(candidate, baseUrl, at)
@@ -74,7 +74,7 @@ function parseOne(candidate: unknown, baseUrl: string, at: number): Entry | BadB
 /** A JSON Patch comes in a Binary, a FHIRPath Patch as it is (R4 http.html#patch). What cannot be read fails as a patch. */
 function patchIn(resource: unknown): unknown {
   if (isFhirPathPatch(resource)) return resource
-  const data = jsonPatchData(resource)
+  const data = readJsonPatchData(resource)
   if (data === undefined) return undefined
   const text = Buffer.from(data, 'base64').toString('utf8')
   try {
@@ -85,7 +85,7 @@ function patchIn(resource: unknown): unknown {
 }
 
 /** The base64 of a JSON Patch. */
-function jsonPatchData(resource: unknown): string | undefined {
+function readJsonPatchData(resource: unknown): string | undefined {
   if (!isRecord(resource) || resource.resourceType !== 'Binary') return undefined
   if (resource.contentType !== 'application/json-patch+json') return undefined
   return textOf(resource.data)
@@ -93,7 +93,7 @@ function jsonPatchData(resource: unknown): string | undefined {
 
 function countPatchCharacters(entry: readonly unknown[]): number {
   return entry.reduce<number>(
-    (sum, it) => sum + (isRecord(it) ? (jsonPatchData(it.resource)?.length ?? 0) : 0),
+    (sum, it) => sum + (isRecord(it) ? (readJsonPatchData(it.resource)?.length ?? 0) : 0),
     0,
   )
 }
@@ -102,7 +102,7 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-function tooCostly(why: string): BadBundle {
+function createTooCostly(why: string): BadBundle {
   return fail({ problem: 'too-costly', text: `Cannot process Bundle: ${why}` })
 }
 

@@ -1,6 +1,6 @@
 import type { Interaction, Misunderstood } from './interaction.ts'
 import { parseInteraction } from './parse-interaction.ts'
-import { misunderstood } from './request-path.ts'
+import { createMisunderstood } from './request-path.ts'
 
 /** `Bundle.entry.request` of a batch or transaction. */
 export interface EntryRequest {
@@ -17,7 +17,7 @@ export type EntryInteraction = Exclude<Interaction, { readonly kind: 'bundle' }>
  * absolute under it; a Bundle inside a Bundle and a `_search` by POST (an entry has no form) are refused.
  */
 export function parseEntry(request: EntryRequest, baseUrl: string): EntryInteraction | Misunderstood {
-  const below = belowBase(request.url, baseUrl)
+  const below = stripBase(request.url, baseUrl)
   const at = below.indexOf('?')
   const interaction = parseInteraction({
     method: request.method,
@@ -26,11 +26,11 @@ export function parseEntry(request: EntryRequest, baseUrl: string): EntryInterac
     query: at < 0 ? '' : below.slice(at + 1),
     headers: request.ifNoneExist === undefined ? {} : { 'if-none-exist': request.ifNoneExist },
   })
-  if (interaction.kind === 'bundle') return misunderstood(400, 'Cannot accept a Bundle inside a Bundle')
+  if (interaction.kind === 'bundle') return createMisunderstood(400, 'Cannot accept a Bundle inside a Bundle')
   return interaction
 }
 
-function belowBase(url: string, baseUrl: string): string {
+function stripBase(url: string, baseUrl: string): string {
   if (url.startsWith(`${baseUrl}/`) || url.startsWith(`${baseUrl}?`)) return url.slice(baseUrl.length)
   // A foreign absolute address has an empty segment or a colon, which no path of ours has.
   return url.startsWith('/') || url.startsWith('?') || url === '' ? url : `/${url}`

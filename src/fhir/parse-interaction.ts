@@ -2,7 +2,7 @@ import { isResourceType } from './definitions.ts'
 import type { Interaction, Misunderstood, Params } from './interaction.ts'
 import { areGeneral, findSearchExcess, haveCriteria, parseParams } from './params.ts'
 import { type FhirRequest, type Headers, readHeaders } from './request.ts'
-import { isId, misunderstood, parsePath } from './request-path.ts'
+import { createMisunderstood, isId, parsePath } from './request-path.ts'
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 type Answer = Interaction | Misunderstood
@@ -54,19 +54,22 @@ function parse(request: FhirRequest): Answer {
   if ('kind' in segments) return segments
   const method = Object.hasOwn(METHODS, request.method) ? METHODS[request.method] : undefined
   if (!method)
-    return misunderstood(405, 'Cannot answer this method: FHIR uses GET, HEAD, POST, PUT, PATCH and DELETE')
+    return createMisunderstood(
+      405,
+      'Cannot answer this method: FHIR uses GET, HEAD, POST, PUT, PATCH and DELETE',
+    )
   const params = readParams(request.query, 'query')
   if ('kind' in params) return params
   const headers = readHeaders(request.headers)
   if (headers.override || params.some(([name]) => name === '_method'))
-    return misunderstood(400, 'Cannot accept a method override: send the method itself')
+    return createMisunderstood(400, 'Cannot accept a method override: send the method itself')
   const { baseUrl, form = '' } = request
   const call = { method, params, headers, form, baseUrl }
   if (
     headers.ifNoneExist !== undefined &&
     (method !== 'POST' || segments.length !== 1 || !isResourceType(segments[0] ?? ''))
   )
-    return misunderstood(400, 'Cannot accept If-None-Exist: it belongs to a create')
+    return createMisunderstood(400, 'Cannot accept If-None-Exist: it belongs to a create')
   return route(segments, call)
 }
 
@@ -74,21 +77,21 @@ function route(segments: readonly string[], call: Call): Answer {
   const [first, ...rest] = segments
   if (first === undefined) return onBase(call)
   if (first === 'metadata' && rest.length === 0)
-    return call.method === 'GET' ? { kind: 'capabilities' } : notAllowed()
+    return call.method === 'GET' ? { kind: 'capabilities' } : createNotAllowed()
   if (first === '.well-known' && rest[0] === 'smart-configuration' && rest.length === 1)
-    return call.method === 'GET' ? { kind: 'smart-configuration' } : notAllowed()
+    return call.method === 'GET' ? { kind: 'smart-configuration' } : createNotAllowed()
   if (rest.length === 0 && first === '_history')
     return history(call, { kind: 'history-system', params: call.params })
   if (rest.length === 0 && first === '_search')
     return posted(call, params => ({ kind: 'search-system', params, posted: true }))
   if (rest.length === 0 && first.startsWith('$')) return operation(call, first)
-  if (!isResourceType(first)) return misunderstood(404, 'Cannot find this resource type in FHIR R4')
+  if (!isResourceType(first)) return createMisunderstood(404, 'Cannot find this resource type in FHIR R4')
   return onType(first, rest, call)
 }
 
 function onBase(call: Call): Answer {
   if (call.method === 'GET') return { kind: 'search-system', params: call.params }
-  return call.method === 'POST' ? onOne(call, { kind: 'bundle' }) : notAllowed()
+  return call.method === 'POST' ? onOne(call, { kind: 'bundle' }) : createNotAllowed()
 }
 
 function onType(type: string, rest: readonly string[], call: Call): Answer {
@@ -100,7 +103,10 @@ function onType(type: string, rest: readonly string[], call: Call): Answer {
     return posted(call, params => ({ kind: 'search-type', type, params, posted: true }))
   if (below.length === 0 && second.startsWith('$')) return operation(call, second, type)
   if (!isId(second))
-    return misunderstood(400, 'Cannot read id: FHIR ids have 1 to 64 permissions, digits, dots and hyphens')
+    return createMisunderstood(
+      400,
+      'Cannot read id: FHIR ids have 1 to 64 permissions, digits, dots and hyphens',
+    )
   return onInstance(type, second, below, call)
 }
 
@@ -128,7 +134,7 @@ function onInstance(type: string, id: string, below: readonly string[], call: Ca
   if (third === '_history' && fourth !== undefined && below.length === 2) return vread(type, id, fourth, call)
   if (third.startsWith('$') && below.length === 1) return operation(call, third, type, id)
   // Patient is the one compartment whose members are known here (R4 CompartmentDefinition/patient).
-  if (type !== 'Patient') return misunderstood(404, 'Cannot find this address on the FHIR server')
+  if (type !== 'Patient') return createMisunderstood(404, 'Cannot find this address on the FHIR server')
   return onCompartment(id, below, call)
 }
 
@@ -143,7 +149,7 @@ function onResource(type: string, id: string, call: Call): Answer {
     case 'DELETE':
       return onOne(call, { kind: 'delete', type, id })
     case 'POST':
-      return notAllowed()
+      return createNotAllowed()
   }
 }
 
@@ -154,12 +160,12 @@ function onCompartment(id: string, below: readonly string[], call: Call): Answer
   if (third === '_search' && below.length === 1)
     return posted(call, params => ({ ...compartment, type: '*', params, posted: true }))
   if (third !== '*' && !isResourceType(third))
-    return misunderstood(404, 'Cannot find this resource type in FHIR R4')
+    return createMisunderstood(404, 'Cannot find this resource type in FHIR R4')
   if (below.length === 1)
-    return call.method === 'GET' ? { ...compartment, type: third, params: call.params } : notAllowed()
+    return call.method === 'GET' ? { ...compartment, type: third, params: call.params } : createNotAllowed()
   if (fourth === '_search' && below.length === 2)
     return posted(call, params => ({ ...compartment, type: third, params, posted: true }))
-  return misunderstood(404, 'Cannot find this address on the FHIR server')
+  return createMisunderstood(404, 'Cannot find this address on the FHIR server')
 }
 
 function create(type: string, call: Call): Answer {
@@ -167,11 +173,11 @@ function create(type: string, call: Call): Answer {
   const { ifNoneExist } = headers
   if (ifNoneExist === undefined) return onOne(call, { kind: 'create', type })
   const excess = findSearchExcess(ifNoneExist)
-  if (excess) return tooLong('If-None-Exist', excess)
+  if (excess) return createTooLong('If-None-Exist', excess)
   const query = conditionOn(type, ifNoneExist, baseUrl)
   const criteria = query.includes('?') ? undefined : parseParams(query)
   if (!criteria || !haveCriteria(criteria))
-    return misunderstood(
+    return createMisunderstood(
       400,
       `Cannot read If-None-Exist: expected search parameters, alone or after ${type}? of this FHIR server`,
     )
@@ -188,20 +194,20 @@ function conditionOn(type: string, condition: string, baseUrl: string | undefine
 }
 
 function vread(type: string, id: string, version: string, call: Call): Answer {
-  if (!isId(version)) return misunderstood(400, 'Cannot read version id')
+  if (!isId(version)) return createMisunderstood(400, 'Cannot read version id')
   return call.method === 'GET'
     ? onOne(call, { kind: 'vread', type, id, version, params: call.params })
-    : notAllowed()
+    : createNotAllowed()
 }
 
 function history(call: Call, interaction: Interaction): Answer {
-  return call.method === 'GET' ? interaction : notAllowed()
+  return call.method === 'GET' ? interaction : createNotAllowed()
 }
 
 function operation(call: Call, name: string, type?: string, id?: string): Answer {
-  if (!OPERATION.test(name)) return misunderstood(400, 'Cannot read operation name')
+  if (!OPERATION.test(name)) return createMisunderstood(400, 'Cannot read operation name')
   // What is validated is sent, and never what is stored.
-  if (call.method !== 'POST' && (call.method !== 'GET' || name === '$validate')) return notAllowed()
+  if (call.method !== 'POST' && (call.method !== 'GET' || name === '$validate')) return createNotAllowed()
   return {
     kind: 'operation',
     name,
@@ -214,42 +220,42 @@ function operation(call: Call, name: string, type?: string, id?: string): Answer
 
 /** A search by POST: the parameters of the address and those of the form combine (R4 http.html#search). */
 function posted(call: Call, search: (params: Params) => Interaction): Answer {
-  if (call.method !== 'POST') return notAllowed()
+  if (call.method !== 'POST') return createNotAllowed()
   if (!FORM.test(call.headers.contentType ?? ''))
-    return misunderstood(415, 'Cannot search: the body of _search is application/x-www-form-urlencoded')
+    return createMisunderstood(415, 'Cannot search: the body of _search is application/x-www-form-urlencoded')
   const form = readParams(call.form, 'form')
   if ('kind' in form) return form
   if (form.some(([name]) => name === '_method'))
-    return misunderstood(400, 'Cannot read form: it is malformed')
+    return createMisunderstood(400, 'Cannot read form: it is malformed')
   return search([...call.params, ...form])
 }
 
 function readParams(text: string, what: 'query' | 'form'): Params | Misunderstood {
   const excess = findSearchExcess(text)
-  if (excess) return tooLong(what, excess)
-  return parseParams(text) ?? misunderstood(400, `Cannot read ${what}: it is malformed`)
+  if (excess) return createTooLong(what, excess)
+  return parseParams(text) ?? createMisunderstood(400, `Cannot read ${what}: it is malformed`)
 }
 
-function tooLong(what: string, excess: string): Misunderstood {
-  return { ...misunderstood(400, `Cannot read ${what}: ${excess}`), isExcess: true }
+function createTooLong(what: string, excess: string): Misunderstood {
+  return { ...createMisunderstood(400, `Cannot read ${what}: ${excess}`), isExcess: true }
 }
 
 function conditional(interaction: Extract<Interaction, { params: Params }>): Answer {
   return haveCriteria(interaction.params)
     ? interaction
-    : misunderstood(400, 'Cannot do this on a whole type: an id or search parameters are needed')
+    : createMisunderstood(400, 'Cannot do this on a whole type: an id or search parameters are needed')
 }
 
 // A parameter that is ignored here may mean something to the server behind (`_cascade`): not understood, so refused.
 function onOne(call: Call, interaction: Interaction): Answer {
   return areGeneral(call.params)
     ? interaction
-    : misunderstood(
+    : createMisunderstood(
         400,
         'Cannot accept these parameters: this interaction knows _format, _pretty, _summary and _elements',
       )
 }
 
-function notAllowed(): Misunderstood {
-  return misunderstood(405, 'Cannot answer this method at this address')
+function createNotAllowed(): Misunderstood {
+  return createMisunderstood(405, 'Cannot answer this method at this address')
 }

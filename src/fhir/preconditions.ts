@@ -21,7 +21,7 @@ export function isUnchanged(
 }
 
 /** Why a write must not replace this version, or create one (R4 http.html#concurrency). */
-export function staleness(
+export function describeStaleness(
   current: CurrentVersion | undefined,
   { ifMatch, ifNoneMatch }: Preconditions,
 ): FhirProblem | undefined {

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Interaction, Params } from './interaction.ts'
-import { mediaType } from './media-type.ts'
+import { parseMediaType } from './media-type.ts'
 import type { Preconditions } from './request.ts'
 
 /** `Prefer` (R4 http.html#ops). */
@@ -26,7 +26,7 @@ const JSON_FORMATS = new Set([
 ])
 
 /** `Prefer: return=minimal, handling=lenient` (RFC 7240, R4 http.html#ops). What is not known is ignored. */
-export function preferencesOf(headers: IncomingHttpHeaders): Preferences {
+export function readPreferences(headers: IncomingHttpHeaders): Preferences {
   if (headers.prefer === undefined) return NONE
   const preferred = String(headers.prefer)
     .split(/[,;]/)
@@ -38,7 +38,7 @@ export function preferencesOf(headers: IncomingHttpHeaders): Preferences {
   }
 }
 
-export function preconditionsOf(headers: IncomingHttpHeaders): Preconditions {
+export function readPreconditions(headers: IncomingHttpHeaders): Preconditions {
   return {
     ifMatch: headers['if-match'],
     ifNoneMatch: headers['if-none-match'],
@@ -55,7 +55,7 @@ export function acceptsJson(headers: IncomingHttpHeaders, interaction: Interacti
   const params: Params = 'params' in interaction ? interaction.params : []
   const format = params.findLast(([name]) => name === '_format')?.[1]
   // A plus sign that was not encoded has become a space.
-  if (format !== undefined) return JSON_FORMATS.has(mediaType(format).replace(' ', '+'))
+  if (format !== undefined) return JSON_FORMATS.has(parseMediaType(format).replace(' ', '+'))
   const accepted = headers.accept
-  return !accepted || accepted.split(',').some(it => JSON_FORMATS.has(mediaType(it)))
+  return !accepted || accepted.split(',').some(it => JSON_FORMATS.has(parseMediaType(it)))
 }

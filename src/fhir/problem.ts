@@ -1,6 +1,6 @@
 import { type Failed, isFailure } from './failure.ts'
 import type { Misunderstood } from './interaction.ts'
-import { unsupportedOperation } from './operations.ts'
+import { describeUnsupportedOperation } from './operations.ts'
 import { type IssueCode, type OperationOutcome, outcome } from './outcome.ts'
 import type { BadBundle } from './parse-entries.ts'
 import type { Fault } from './r4.ts'
@@ -56,11 +56,15 @@ const OUT_OF_REACH =
   'If there is such a resource, a scope that reaches it would permit this: of its patient, of a wider context, or without a filter; a user/ scope reaches no further than the rights of its user'
 
 /** The one place where a problem becomes a response. */
-export function turndownOf(problem: FhirProblem): Turndown {
+export function toTurndown(problem: FhirProblem): Turndown {
   switch (problem.problem) {
     case 'misunderstood':
       return {
-        ...turndown(problem.status, problem.isExcess ? 'too-costly' : codeOf(problem.status), problem.text),
+        ...createTurndown(
+          problem.status,
+          problem.isExcess ? 'too-costly' : codeOf(problem.status),
+          problem.text,
+        ),
         ...(problem.allow && { headers: { allow: problem.allow.join(', ') } }),
       }
     case 'refused': {
@@ -70,22 +74,26 @@ export function turndownOf(problem: FhirProblem): Turndown {
     case 'out-of-reach':
       return { status: 403, outcome: outsideGrant(OUT_OF_REACH).outcome }
     case 'absent':
-      return turndown(404, 'not-found', `Cannot find ${problem.type}/${problem.id}`)
+      return createTurndown(404, 'not-found', `Cannot find ${problem.type}/${problem.id}`)
     case 'gone':
-      return turndown(410, 'deleted', `Cannot read ${problem.type}/${problem.id}: it has been deleted`)
+      return createTurndown(410, 'deleted', `Cannot read ${problem.type}/${problem.id}: it has been deleted`)
     case 'malformed-body':
-      return turndown(400, 'structure', problem.text)
+      return createTurndown(400, 'structure', problem.text)
     case 'body-too-large':
-      return turndown(413, 'too-long', `Cannot read body: it is larger than ${problem.limit} bytes`)
+      return createTurndown(413, 'too-long', `Cannot read body: it is larger than ${problem.limit} bytes`)
     case 'wrong-content-type':
       return {
-        ...turndown(415, 'not-supported', `Cannot read body: expected ${problem.expected.join(' or ')}`),
+        ...createTurndown(
+          415,
+          'not-supported',
+          `Cannot read body: expected ${problem.expected.join(' or ')}`,
+        ),
         // RFC 5789, 2.2
         ...(problem.isPatch && { headers: { 'accept-patch': problem.expected.join(', ') } }),
       }
     case 'wrong-content-encoding':
       return {
-        ...turndown(
+        ...createTurndown(
           415,
           'not-supported',
           `Cannot read body: expected the encoding ${problem.expected}, or none`,
@@ -94,36 +102,40 @@ export function turndownOf(problem: FhirProblem): Turndown {
         headers: { 'accept-encoding': problem.expected },
       }
     case 'not-acceptable':
-      return turndown(406, 'not-supported', 'Cannot answer in this format: only JSON is spoken here')
+      return createTurndown(406, 'not-supported', 'Cannot answer in this format: only JSON is spoken here')
     case 'invalid-resource':
-      return { status: 422, outcome: faultsOutcome(problem.faults) }
+      return { status: 422, outcome: createFaultsOutcome(problem.faults) }
     case 'contradiction':
-      return turndown(400, 'invalid', problem.text)
+      return createTurndown(400, 'invalid', problem.text)
     case 'unusable-patch':
-      return turndown(422, 'processing', problem.text)
+      return createTurndown(422, 'processing', problem.text)
     case 'stale':
-      return turndown(412, 'conflict', problem.text)
+      return createTurndown(412, 'conflict', problem.text)
     case 'multiple-matches':
-      return turndown(
+      return createTurndown(
         412,
         'multiple-matches',
         `Cannot choose a ${problem.type}: several match the search parameters`,
       )
     case 'no-match':
-      return turndown(404, 'not-found', `Cannot find a ${problem.type} that matches the search parameters`)
+      return createTurndown(
+        404,
+        'not-found',
+        `Cannot find a ${problem.type} that matches the search parameters`,
+      )
     case 'bad-search':
-      return turndown(400, problem.code, problem.text)
+      return createTurndown(400, problem.code, problem.text)
     case 'too-costly':
-      return turndown(400, 'too-costly', problem.text)
+      return createTurndown(400, 'too-costly', problem.text)
     case 'bad-bundle':
       return { status: 400, outcome: outcome('structure', problem.text, atEntry(problem.entry)) }
     case 'unsupported-operation':
-      return turndown(404, 'not-supported', unsupportedOperation(problem.name))
+      return createTurndown(404, 'not-supported', describeUnsupportedOperation(problem.name))
   }
 }
 
 /** What failed in a transaction fails it whole, with the answer of the entry and its place. */
-export function entryFailed(entry: number, failed: Turndown): Turndown {
+export function createEntryFailure(entry: number, failed: Turndown): Turndown {
   const at = `Bundle.entry[${entry}]`
   const issue = failed.outcome.issue.map(it => ({
     ...it,
@@ -133,7 +145,7 @@ export function entryFailed(entry: number, failed: Turndown): Turndown {
   return { ...failed, outcome: { ...failed.outcome, issue } }
 }
 
-export function turndown(status: number, code: IssueCode, text: string): Turndown {
+export function createTurndown(status: number, code: IssueCode, text: string): Turndown {
   return { status, outcome: outcome(code, text) }
 }
 
@@ -141,7 +153,7 @@ function codeOf(status: 400 | 404 | 405 | 415): 'invalid' | 'not-found' | 'not-s
   return status === 404 ? 'not-found' : status === 400 ? 'invalid' : 'not-supported'
 }
 
-function faultsOutcome(faults: readonly Fault[]): OperationOutcome {
+function createFaultsOutcome(faults: readonly Fault[]): OperationOutcome {
   return {
     resourceType: 'OperationOutcome',
     issue: faults.map(({ code, text, path }) => ({

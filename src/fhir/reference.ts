@@ -15,12 +15,12 @@ const relative = /^([A-Z][A-Za-z]+)\/([A-Za-z0-9\-.]{1,64})(?:\/_history\/([A-Za
  * resource of ours, whatever its address ends with.
  */
 export function parseReference(text: string, baseUrl: string): ResourceReference | undefined {
-  const [, type, id, version] = relative.exec(withoutBase(text, baseUrl)) ?? []
+  const [, type, id, version] = relative.exec(removeBase(text, baseUrl)) ?? []
   if (type === undefined || id === undefined || !isResourceType(type)) return undefined
   return version === undefined ? { type, id } : { type, id, version }
 }
 
-function withoutBase(text: string, baseUrl: string): string {
+function removeBase(text: string, baseUrl: string): string {
   const base = baseUrl.endsWith('/') ? baseUrl : `${baseUrl}/`
   return text.startsWith(base) ? text.slice(base.length) : text
 }

@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { binaryOf, sendsContent } from './binary.ts'
+import { readBinary, sendsContent } from './binary.ts'
 import { parseExact } from './exact-json.ts'
 import { fail } from './failure.ts'
 import type { Interaction } from './interaction.ts'
 import { findJsonExcess } from './json-excess.ts'
-import { mediaType } from './media-type.ts'
+import { parseMediaType } from './media-type.ts'
 import { isFhirPathPatch } from './patch/operations.ts'
 import { type FhirProblem, isProblem } from './problem.ts'
 
@@ -17,7 +17,7 @@ const FORM_TYPE = 'application/x-www-form-urlencoded'
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
 /** What kind of body an interaction takes. */
-function typesOf(interaction: Interaction): readonly string[] {
+function listTypes(interaction: Interaction): readonly string[] {
   switch (interaction.kind) {
     case 'create':
     case 'update':
@@ -46,27 +46,30 @@ export function readBody(
   bytes: Uint8Array | undefined,
 ): ReadBody | FhirProblem {
   const contentType = headers['content-type']
-  const expected = typesOf(interaction)
+  const expected = listTypes(interaction)
   const isPatch = interaction.kind === 'patch' || interaction.kind === 'patch-conditional'
   if (expected.length === 0) return { body: undefined }
   if (!bytes || bytes.length === 0)
     return interaction.kind === 'operation'
       ? { body: undefined }
       : fail({ problem: 'malformed-body', text: 'Cannot read body: it is empty' })
-  if (sendsContent(interaction, contentType ?? '')) return { body: binaryOf(interaction, headers, bytes) }
-  if (!expected.includes(mediaType(contentType ?? '')) || !isUtf8(contentType ?? ''))
+  if (sendsContent(interaction, contentType ?? '')) return { body: readBinary(interaction, headers, bytes) }
+  if (!expected.includes(parseMediaType(contentType ?? '')) || !isUtf8(contentType ?? ''))
     return fail({ problem: 'wrong-content-type', expected, isPatch })
   const read = parse(bytes)
   if (isProblem(read) || !isPatch) return read
   const typed = isFhirPathPatch(read.body) ? JSON_TYPES : [JSON_PATCH_TYPE]
-  return typed.some(it => it === mediaType(contentType ?? ''))
+  return typed.some(it => it === parseMediaType(contentType ?? ''))
     ? read
     : fail({ problem: 'wrong-content-type', expected: typed, isPatch })
 }
 
 /** The text of a form, whose parameters are part of the search. */
-export function formOf(contentType: string | undefined, bytes: Uint8Array | undefined): string | undefined {
-  if (!bytes || mediaType(contentType ?? '') !== FORM_TYPE) return undefined
+export function formatAsForm(
+  contentType: string | undefined,
+  bytes: Uint8Array | undefined,
+): string | undefined {
+  if (!bytes || parseMediaType(contentType ?? '') !== FORM_TYPE) return undefined
   try {
     return decoder.decode(bytes)
   } catch {

@@ -14,19 +14,21 @@ export function isId(text: string): boolean {
 /** The segments of a path below the FHIR base, or why it is refused. The base itself has none. */
 export function parsePath(path: string): readonly string[] | Misunderstood {
   if (path === '' || path === '/') return []
-  if (!path.startsWith('/')) return misunderstood(400, 'Cannot read path: it is not below the FHIR base')
+  if (!path.startsWith('/'))
+    return createMisunderstood(400, 'Cannot read path: it is not below the FHIR base')
   const segments = path.slice(1).split('/')
   for (const segment of segments) {
-    if (segment === '') return misunderstood(400, 'Cannot read path: it has an empty segment')
+    if (segment === '') return createMisunderstood(400, 'Cannot read path: it has an empty segment')
     if (segment === '.' || segment === '..')
-      return misunderstood(400, 'Cannot read path: it has a dot segment')
-    if (segment.includes('%')) return misunderstood(400, 'Cannot read path: it has an encoded character')
+      return createMisunderstood(400, 'Cannot read path: it has a dot segment')
+    if (segment.includes('%'))
+      return createMisunderstood(400, 'Cannot read path: it has an encoded character')
     if (!SEGMENT.test(segment))
-      return misunderstood(400, 'Cannot read path: it has a character that FHIR does not use')
+      return createMisunderstood(400, 'Cannot read path: it has a character that FHIR does not use')
   }
   return segments
 }
 
-export function misunderstood(status: Misunderstood['status'], text: string): Misunderstood {
+export function createMisunderstood(status: Misunderstood['status'], text: string): Misunderstood {
   return { kind: 'misunderstood', status, text }
 }

@@ -1,19 +1,19 @@
-import { plainOf } from './exact-json.ts'
+import { toPlain } from './exact-json.ts'
 import { fail } from './failure.ts'
 import { type FhirProblem, isProblem } from './problem.ts'
 import type { ExactResource } from './r4.ts'
 import { validate } from './validate/index.ts'
 
 /** The body of a write as a valid resource of the type that the address names, or what is wrong with it. */
-export function resourceBody(body: unknown, type: string): ExactResource | FhirProblem {
+export function readResourceBody(body: unknown, type: string): ExactResource | FhirProblem {
   const resource = resourceOfType(body, type)
   if (isProblem(resource)) return resource
-  const faults = validate(plainOf(resource))
+  const faults = validate(toPlain(resource))
   return faults.length > 0 ? fail({ problem: 'invalid-resource', faults }) : resource
 }
 
 /** The same for an address with an id, which the body must repeat (R4 http.html#update). */
-export function resourceBodyWithId(body: unknown, type: string, id: string): ExactResource | FhirProblem {
+export function readResourceBodyWithId(body: unknown, type: string, id: string): ExactResource | FhirProblem {
   const resource = resourceOfType(body, type)
   if (isProblem(resource)) return resource
   if (resource.id !== id)
@@ -21,7 +21,7 @@ export function resourceBodyWithId(body: unknown, type: string, id: string): Exa
       problem: 'contradiction',
       text: `Cannot update ${type}/${id}: the id in the body is not that of the address`,
     })
-  return resourceBody(body, type)
+  return readResourceBody(body, type)
 }
 
 function resourceOfType(body: unknown, type: string): ExactResource | FhirProblem {

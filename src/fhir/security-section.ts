@@ -12,7 +12,7 @@ const ADDRESSES = {
 } as const
 
 /** SMART's part of `metadata`, for clients that do not read the discovery document. */
-export function securitySection(smartConfiguration: object): object {
+export function createSecuritySection(smartConfiguration: object): object {
   const known = new Map<string, unknown>(Object.entries(smartConfiguration))
   const extension = Object.entries(ADDRESSES).flatMap(([url, name]) => {
     const address = known.get(name)

@@ -36,7 +36,7 @@ export interface Structure {
 const structures = new Map<string, Structure>()
 
 /** The structure of a resource type, data type or backbone element; undefined for primitives and unknown names. */
-export function structureOf(name: string): Structure | undefined {
+export function findStructure(name: string): Structure | undefined {
   const found = structures.get(name)
   if (found !== undefined) return found
   const text = Object.hasOwn(definitions.structures, name) ? definitions.structures[name] : undefined
@@ -47,7 +47,7 @@ export function structureOf(name: string): Structure | undefined {
 }
 
 function readStructure(name: string, text: StructureText): Structure {
-  const elements = new Map(text.base === undefined ? [] : structureOf(text.base)?.elements)
+  const elements = new Map(text.base === undefined ? [] : findStructure(text.base)?.elements)
   for (const [key, definition] of Object.entries(text.elements)) {
     const element = readElement(key, definition)
     elements.set(element.name, element)

@@ -1,4 +1,10 @@
-import { type IssueCode, outcome, outsideGrant, type Refused, unsupportedOperation } from '../fhir/index.ts'
+import {
+  describeUnsupportedOperation,
+  type IssueCode,
+  outcome,
+  outsideGrant,
+  type Refused,
+} from '../fhir/index.ts'
 import type { InsufficientScope, Refusal } from './refusal.ts'
 
 /** Turns a refusal into a response (RFC 6750, 3). */
@@ -38,7 +44,7 @@ export function refuse(refusal: Refusal): Refused {
         ...(refusal.allow && { headers: { allow: refusal.allow.join(', ') } }),
       }
     case 'unsupported-operation':
-      return makeRefused(404, 'not-supported', unsupportedOperation(refusal.name))
+      return makeRefused(404, 'not-supported', describeUnsupportedOperation(refusal.name))
     case 'broken':
       return makeRefused(500, 'exception', 'The request could not be checked, so it was refused.')
   }

@@ -1,4 +1,4 @@
-import { binariesNamed, type Resource } from '../fhir/index.ts'
+import { findNamedBinaries, type Resource } from '../fhir/index.ts'
 import type { Access, Constraint } from './access-filter.ts'
 import type { PanelMembership } from './policy/panel.ts'
 import { satisfies } from './satisfies.ts'
@@ -19,7 +19,7 @@ export function grantsBinary(
   const filter = access.filterFor('Binary', 'r')
   const patients = filter === 'everything' ? filter : filter.filter(isToPatients)
   return (
-    binariesNamed(document, baseUrl).has(id) &&
+    findNamedBinaries(document, baseUrl).has(id) &&
     satisfies(document, access.filterFor('DocumentReference', 'r'), baseUrl, membership) &&
     satisfies(document, patients, baseUrl, membership)
   )

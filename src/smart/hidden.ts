@@ -1,10 +1,10 @@
 import {
   type CurrentVersion,
+  describeStaleness,
   type FhirProblem,
   fail,
   type Permission,
   type Preconditions,
-  staleness,
 } from '../fhir/index.ts'
 import type { Access } from './access-filter.ts'
 import { mayRevealAbsence } from './reveal-absence.ts'
@@ -26,7 +26,7 @@ export function findUpdateConflict(
   before: CurrentVersion | 'deleted' | 'absent',
   preconditions: Preconditions,
 ): FhirProblem | undefined {
-  const stale = staleness(typeof before === 'object' ? before : undefined, preconditions)
+  const stale = describeStaleness(typeof before === 'object' ? before : undefined, preconditions)
   if (!stale || before !== 'absent' || mayRevealAbsence(access.filterFor(type, 'u'), type, id)) return stale
   return fail({ problem: 'out-of-reach' })
 }

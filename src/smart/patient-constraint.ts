@@ -1,4 +1,4 @@
-import { compartmentParameters, type Permission } from '../fhir/index.ts'
+import { listCompartmentParameters, type Permission } from '../fhir/index.ts'
 import type { Constraint } from './access-filter.ts'
 
 // Shared by nature, so read and searched under a `patient/` scope, never written.
@@ -43,5 +43,5 @@ export function findPatientConstraint(
 /** Whether resources of a type can be in a patient's compartment at all. */
 export function hasCompartment(type: string): boolean {
   // A Patient is in its own, a Binary in that of its `securityContext`: no search parameter tells so.
-  return type === 'Patient' || type === 'Binary' || compartmentParameters(type).length > 0
+  return type === 'Patient' || type === 'Binary' || listCompartmentParameters(type).length > 0
 }

@@ -1,12 +1,12 @@
 import {
-  containedPatients,
   createMatcher,
+  findContainedPatients,
+  findReferredPatients,
   isRecord,
   namesOtherPatient,
   parseReference,
   patientsOf,
   type Resource,
-  referredPatients,
 } from '../fhir/index.ts'
 import type { AccessFilter, Constraint } from './access-filter.ts'
 import type { Panel, PanelMembership } from './policy/panel.ts'
@@ -76,7 +76,7 @@ function refersToNoOther(
   membership: PanelMembership | undefined,
 ): boolean {
   const isOurs = createPatientTest(constraint, membership)
-  return !isOurs || [...referredPatients(resource, baseUrl)].every(isOurs)
+  return !isOurs || [...findReferredPatients(resource, baseUrl)].every(isOurs)
 }
 
 /** Tells whether a patient is one of the limit; undefined where the limit is to no patients. */
@@ -120,7 +120,7 @@ function containsNoOther(
 ): boolean {
   if (resource.contained === undefined) return true
   const isOurs = createPatientTest(constraint, membership)
-  return !isOurs || [...containedPatients(resource, baseUrl)].every(isOurs)
+  return !isOurs || [...findContainedPatients(resource, baseUrl)].every(isOurs)
 }
 
 function isOfPanel(

@@ -20,7 +20,7 @@ export function watchRoutes(app: FastifyInstance): (path: string) => readonly st
 }
 
 /** Every address that a server has, for its reference page. HEAD and OPTIONS go without saying. */
-export function routesOf(
+export function listRoutes(
   app: FastifyInstance,
 ): readonly { readonly method: string; readonly path: string }[] {
   return [...app.getDecorator<MethodsByPattern>(ROUTES)].flatMap(([path, methods]) =>

@@ -1,7 +1,7 @@
 import { outcome } from '../fhir/index.ts'
-import { errorPage } from './error-page.ts'
-import { pagePolicy } from './headers.ts'
-import { type Problem, wordsOf } from './problems.ts'
+import { renderErrorPage } from './error-page.ts'
+import { createPagePolicy } from './headers.ts'
+import { type Problem, splitWords } from './problems.ts'
 
 /** In which form an address answers with an error: a page, an OperationOutcome (FHIR or `/api`), or OAuth's JSON. */
 export type ErrorStyle = 'page' | 'fhir' | 'api' | 'oauth'
@@ -23,47 +23,47 @@ export interface Occasion {
 
 /** The one place where a problem becomes a response. */
 export function answerTo(problem: Problem, style: ErrorStyle, occasion: Occasion): Answer {
-  const { status } = wordsOf(problem)
-  const headers = headersOf(problem)
+  const { status } = splitWords(problem)
+  const headers = readHeaders(problem)
   switch (style) {
     case 'page':
       return {
         status,
-        headers: { ...headers, 'content-security-policy': pagePolicy() },
+        headers: { ...headers, 'content-security-policy': createPagePolicy() },
         type: 'text/html; charset=utf-8',
-        body: problemPage(problem, occasion),
+        body: renderProblemPage(problem, occasion),
       }
     case 'fhir':
-      return { status, headers, type: 'application/fhir+json; charset=utf-8', body: outcomeText(problem) }
+      return { status, headers, type: 'application/fhir+json; charset=utf-8', body: formatOutcome(problem) }
     case 'api':
-      return { status, headers, type: 'application/json; charset=utf-8', body: outcomeText(problem) }
+      return { status, headers, type: 'application/json; charset=utf-8', body: formatOutcome(problem) }
     case 'oauth':
-      return { status, headers, type: 'application/json; charset=utf-8', body: oauthText(problem) }
+      return { status, headers, type: 'application/json; charset=utf-8', body: formatOAuthText(problem) }
   }
 }
 
-function headersOf(problem: Problem): Readonly<Record<string, string>> {
+function readHeaders(problem: Problem): Readonly<Record<string, string>> {
   if (problem.kind === 'method-not-allowed') return { allow: problem.allow.join(', ') }
   if (problem.kind === 'unavailable') return { 'retry-after': '2' }
   return {}
 }
 
-function outcomeText(problem: Problem): string {
-  const { issue, text } = wordsOf(problem)
+function formatOutcome(problem: Problem): string {
+  const { issue, text } = splitWords(problem)
   return JSON.stringify(outcome(issue, text))
 }
 
-function oauthText(problem: Problem): string {
-  const { oauth, text } = wordsOf(problem)
+function formatOAuthText(problem: Problem): string {
+  const { oauth, text } = splitWords(problem)
   return JSON.stringify({ error: oauth, error_description: text })
 }
 
 /** What is not there is not shut: a dashed door, not a red one. */
 const AWAY: ReadonlySet<Problem['kind']> = new Set(['not-found', 'unavailable', 'unexpected'])
 
-function problemPage(problem: Problem, { reference, now, home }: Occasion): string {
-  const { title, text, status } = wordsOf(problem)
-  return errorPage({
+function renderProblemPage(problem: Problem, { reference, now, home }: Occasion): string {
+  const { title, text, status } = splitWords(problem)
+  return renderErrorPage({
     kind: AWAY.has(problem.kind) ? 'away' : 'refused',
     title,
     text: [text],

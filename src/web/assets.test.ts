@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import { assetUrl, createServer } from './index.ts'
+import { createServer, getAssetUrl } from './index.ts'
 
 const app = await createServer({ name: 'auth', url: 'http://localhost:9000' })
 
-describe('assetUrl', () => {
+describe('getAssetUrl', () => {
   it('has the content in the name', () => {
-    assert.match(assetUrl('sallyport.css'), /^\/assets\/sallyport\.[0-9a-f]{10}\.css$/)
+    assert.match(getAssetUrl('sallyport.css'), /^\/assets\/sallyport\.[0-9a-f]{10}\.css$/)
   })
 
   it('throws for a file that is not there', () => {
-    assert.throws(() => assetUrl('nothing.css'), /Cannot link asset nothing.css/)
+    assert.throws(() => getAssetUrl('nothing.css'), /Cannot link asset nothing.css/)
   })
 })
 
 describe('GET /assets/*', () => {
   it('serves the file under its address, for ever', async () => {
-    const response = await app.inject(assetUrl('sallyport.css'))
+    const response = await app.inject(getAssetUrl('sallyport.css'))
     assert.equal(response.statusCode, 200)
     assert.equal(response.headers['content-type'], 'text/css; charset=utf-8')
     assert.equal(response.headers['cache-control'], 'public, max-age=31536000, immutable')

@@ -37,7 +37,7 @@ const assets: ReadonlyMap<string, Asset> = new Map(
 const byHashedName = new Map([...assets.values()].map(asset => [asset.hashedName, asset]))
 
 /** The address of a file of `src/web/assets`. It changes with the content, so that browsers may keep it for ever. */
-export function assetUrl(name: string): string {
+export function getAssetUrl(name: string): string {
   const asset = assets.get(name)
   if (!asset) throw new Error(`Cannot link asset ${name}: there is no such file in src/web/assets`)
   return `/assets/${asset.hashedName}`

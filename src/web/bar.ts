@@ -21,7 +21,7 @@ export type Bar =
   /** Pages of the demo app: countdown, name, End session. */
   | { readonly kind: 'app'; readonly countdown?: Html; readonly who?: string }
 
-export function topBar(bar: Bar, sampleData: boolean): Html {
+export function renderTopBar(bar: Bar, sampleData: boolean): Html {
   const env = sampleData && html`<span class="badge env">Sample data</span>`
   switch (bar.kind) {
     case 'portal':

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { HEADER_BYTES } from './limits.ts'
-import { newRequestId } from './request-id.ts'
+import { createRequestId } from './request-id.ts'
 
 const STATUS: Readonly<Record<string, number>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 408,
@@ -28,21 +28,21 @@ interface ClientError extends Error {
 /** Answers what is not HTTP at all, or comes too slowly: there is no request yet, only a socket. */
 export function answerClientError(this: FastifyInstance, error: ClientError, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return
-  const requestId = newRequestId()
+  const requestId = createRequestId()
   const status = statusOf(error)
   this.log.debug({ requestId, status, code: error.code }, 'Unreadable request')
-  if (socket.writable) socket.write(plainAnswer(status, [`X-Request-Id: ${requestId}`]))
+  if (socket.writable) socket.write(sendPlain(status, [`X-Request-Id: ${requestId}`]))
   socket.destroySoon()
 }
 
 /** Answers CONNECT, which asks for a tunnel: no address has that method. Node closes the connection without a word. */
 export function answerConnect(_request: IncomingMessage, socket: Duplex): void {
-  socket.end(plainAnswer(405, ['Allow: ', `X-Request-Id: ${newRequestId()}`]))
+  socket.end(sendPlain(405, ['Allow: ', `X-Request-Id: ${createRequestId()}`]))
 }
 
 const TOO_LARGE = `The request line and headers are larger than ${HEADER_BYTES} bytes.\n`
 
-function plainAnswer(status: number, headers: readonly string[]): string {
+function sendPlain(status: number, headers: readonly string[]): string {
   const body = status === 431 ? TOO_LARGE : `${STATUS_CODES[status]}\n`
   const lines = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,

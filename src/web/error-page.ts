@@ -3,7 +3,7 @@ import type { Action } from './components.ts'
 import { type Html, html } from './html.ts'
 import { stopArt } from './icons.ts'
 import { page } from './page.ts'
-import { dateHtml, timeText } from './person/date.ts'
+import { formatTime, renderDate } from './person/date.ts'
 
 export interface ErrorPageOptions {
   /** The inner door is red (refused) or dashed (something is away). */
@@ -31,7 +31,7 @@ export interface ErrorPageOptions {
 }
 
 /** What happened, what it means, what to do; then code, time and reference (design: Errors). */
-export function errorPage(options: ErrorPageOptions): Html {
+export function renderErrorPage(options: ErrorPageOptions): Html {
   const { title, site, bar = { kind: 'flow' }, sampleData = false } = options
   return page(
     { title, bar, sampleData, width: 'flow', ...(site === undefined ? {} : { site }) },
@@ -68,7 +68,7 @@ function rows({
     ['Error', html`<code>${code}</code>`],
     ...(reason === undefined ? [] : [['Reason', reason] as const]),
     ...facts,
-    ['Time', html`${dateHtml(now)} ${timeText(now, { seconds: true })}`],
+    ['Time', html`${renderDate(now)} ${formatTime(now, { seconds: true })}`],
     ['Reference', html`<code>${reference}</code>`],
   ]
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { cookiePlan, pagePolicy } from './index.ts'
+import { cookiePlan, createPagePolicy } from './index.ts'
 import { useServers } from './testing/make-server.ts'
 
 function directive(policy: string, name: string): string | undefined {
@@ -10,7 +10,7 @@ function directive(policy: string, name: string): string | undefined {
     ?.slice(name.length + 1)
 }
 
-describe('pagePolicy', () => {
+describe('createPagePolicy', () => {
   const targets: readonly (readonly [address: string, source: string])[] = [
     ['http://localhost:8081/launch?x=1', "'self' http://localhost:8081"],
     ['https://app.example.org', "'self' https://app.example.org"],
@@ -25,14 +25,14 @@ describe('pagePolicy', () => {
   ]
   for (const [address, source] of targets) {
     it(`lets a form end at ${address} by its origin only`, () => {
-      const policy = pagePolicy({ formTargets: [address] })
+      const policy = createPagePolicy({ formTargets: [address] })
       assert.equal(directive(policy, 'form-action'), source)
       assert.equal(directive(policy, 'script-src'), "'self'")
     })
   }
 
   it('lets nobody frame the page, before any directive that names an address', () => {
-    assert.match(pagePolicy({ formTargets: ['https://app.example'] }), /^frame-ancestors 'none'; /)
+    assert.match(createPagePolicy({ formTargets: ['https://app.example'] }), /^frame-ancestors 'none'; /)
   })
 
   // Nearly every ASCII character is legal somewhere in the host or path of a URL; `;` ends a directive, `,` a policy.
@@ -46,14 +46,16 @@ describe('pagePolicy', () => {
         `com.example${c}a:/x`,
         `com.example.a://x${c}y/z`,
       ]) {
-        const policy = pagePolicy({ formTargets: [address], images: [address] })
-        assert.deepEqual(names(policy), names(pagePolicy()), address)
+        const policy = createPagePolicy({ formTargets: [address], images: [address] })
+        assert.deepEqual(names(policy), names(createPagePolicy()), address)
       }
     }
   })
 
   it('names each origin once', () => {
-    const policy = pagePolicy({ formTargets: ['https://a.example/launch', 'https://a.example/callback'] })
+    const policy = createPagePolicy({
+      formTargets: ['https://a.example/launch', 'https://a.example/callback'],
+    })
     assert.equal(directive(policy, 'form-action'), "'self' https://a.example")
   })
 })

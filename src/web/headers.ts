@@ -10,7 +10,7 @@ export interface PagePolicy {
 const NO_FRAMES = "frame-ancestors 'none'"
 
 /** Strict policy for a page: own styles, scripts and images, no inline code. */
-export function pagePolicy({ formTargets = [], images = [] }: PagePolicy = {}): string {
+export function createPagePolicy({ formTargets = [], images = [] }: PagePolicy = {}): string {
   return [
     // First: of two directives with one name the first counts, and those below name URLs that clients registered.
     NO_FRAMES,
@@ -27,7 +27,7 @@ export function pagePolicy({ formTargets = [], images = [] }: PagePolicy = {}): 
 const DATA_POLICY = `${NO_FRAMES}; default-src 'none'; base-uri 'none'`
 
 function listSources(directive: string, urls: readonly string[], part: 'origin' | 'path'): string {
-  return [directive, ...new Set(urls.flatMap(url => sourceExpression(url, part) ?? []))].join(' ')
+  return [directive, ...new Set(urls.flatMap(url => findSourceExpression(url, part) ?? []))].join(' ')
 }
 
 /**
@@ -35,7 +35,7 @@ function listSources(directive: string, urls: readonly string[], part: 'origin' 
  * URL enters a policy: `;` and `,` are legal in the host of a URL and would end the directive or the policy, and `*` is
  * a wildcard.
  */
-function sourceExpression(text: string, part: 'origin' | 'path'): string | undefined {
+function findSourceExpression(text: string, part: 'origin' | 'path'): string | undefined {
   const url = URL.parse(text)
   if (url === null) return undefined
   // A private-use scheme (`com.example.app:/callback`) has no origin: the scheme is the source.

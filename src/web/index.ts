@@ -5,58 +5,58 @@
  *
  * Browser files of all pages live in `assets/`; link them with `assetUrl` or `page({ scripts })`.
  */
-export { routesOf } from './allowed-methods.ts'
+export { listRoutes } from './allowed-methods.ts'
 export type { ErrorStyle } from './answers.ts'
-export { assetUrl } from './assets.ts'
+export { getAssetUrl } from './assets.ts'
 export type { Bar, BarLink } from './bar.ts'
 export { type Action, alert, badge, empty, field, type Tone } from './components.ts'
 export { type CookiePlan, cookiePlan } from './cookies.ts'
 export { answerPreflight, type Origins, setCors } from './cors.ts'
 export { countdown, endsSoon, leftText } from './countdown.ts'
 export { startDraining } from './draining.ts'
-export { type ErrorPageOptions, errorPage } from './error-page.ts'
-export { isPlainHost, type PagePolicy, pagePolicy } from './headers.ts'
+export { type ErrorPageOptions, renderErrorPage } from './error-page.ts'
+export { createPagePolicy, isPlainHost, type PagePolicy } from './headers.ts'
 export { NotReady, type ReadyCheck } from './health.ts'
 export { Html, html, raw } from './html.ts'
 export { gateArt, type IconName, icon, logo, mark, stopArt } from './icons.ts'
 export { listen } from './listen.ts'
-export { createLogger, type Logger, loggedError } from './logger.ts'
-export { networkOf } from './network.ts'
+export { createLogger, type Logger, serializeError } from './logger.ts'
+export { findNetwork } from './network.ts'
 export { document, type PageOptions, page } from './page.ts'
 export {
-  ageText,
-  alikeTo,
-  alikeWarning,
   type BannerOptions,
-  dateHtml,
-  dateText,
-  dateTimeHtml,
-  deathText,
-  doseText,
+  computeAge,
+  describeEncounter,
   type EncounterWords,
-  encounterTime,
-  encounterWords,
-  factsOf,
+  findAlike,
+  formatAge,
+  formatDate,
+  formatDeath,
+  formatDose,
+  formatEncounterTime,
+  formatMedicine,
+  formatName,
+  formatSex,
+  formatTime,
   isAlike,
-  medicineText,
+  listFacts,
   NOT_KNOWN,
   NOT_RECORDED,
-  nameHtml,
-  nameText,
   type Person,
   type PersonName,
-  patientBanner,
-  personAge,
-  personOf,
+  readPerson,
   recordNumber,
-  sexText,
-  timeText,
-  valueHtml,
+  renderAlikeWarning,
+  renderDate,
+  renderDateTime,
+  renderName,
+  renderPatientBanner,
+  renderValue,
   type When,
 } from './person/index.ts'
-export { type Problem, problemOf } from './problems.ts'
+export { type Problem, toProblem } from './problems.ts'
 export { pathOf } from './reply.ts'
-export { newRequestId, requestIdFrom } from './request-id.ts'
+export { createRequestId, readRequestId } from './request-id.ts'
 export { scrub } from './scrub.ts'
 export { createServer, type ServerOptions } from './server.ts'
 export { version } from './version.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createLogger, loggedError, scrub } from './index.ts'
+import { createLogger, scrub, serializeError } from './index.ts'
 
 const JWT = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl'
 const TOKEN = 'q3vN0mY8yYxv1d5l2iZ0m3nq0m1c9a8b7c6d5e4f3g2'
@@ -31,14 +31,14 @@ describe('scrub', () => {
   }
 })
 
-describe('loggedError', () => {
+describe('serializeError', () => {
   it('keeps type, message, code and causes, and drops what libraries hang on', () => {
     const cause = Object.assign(new TypeError(`bad ${JWT}`), { response: { body: TOKEN } })
     const error = Object.assign(new Error('Cannot fetch', { cause }), {
       code: 'E_FETCH',
       request: { headers: TOKEN },
     })
-    const logged = loggedError(error)
+    const logged = serializeError(error)
     assert.equal(logged.type, 'Error')
     assert.equal(logged.code, 'E_FETCH')
     assert.equal(logged.cause?.type, 'TypeError')
@@ -47,14 +47,14 @@ describe('loggedError', () => {
   })
 
   it('takes what is no Error', () => {
-    assert.deepEqual(loggedError('code=1'), { type: 'string', message: 'code=[secret]' })
-    assert.equal(loggedError(undefined).type, 'undefined')
+    assert.deepEqual(serializeError('code=1'), { type: 'string', message: 'code=[secret]' })
+    assert.equal(serializeError(undefined).type, 'undefined')
   })
 
   it('stops at a cause that is its own', () => {
     const error = new Error('round')
     error.cause = error
-    assert.ok(JSON.stringify(loggedError(error)).length > 0)
+    assert.ok(JSON.stringify(serializeError(error)).length > 0)
   })
 })
 

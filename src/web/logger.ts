@@ -30,7 +30,7 @@ interface LoggedError {
 }
 
 /** Only what tells the fault: libraries hang whole requests and responses on their errors. */
-export function loggedError(error: unknown, depth = 0): LoggedError {
+export function serializeError(error: unknown, depth = 0): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, message: scrub(String(error)) }
   const code = 'code' in error ? error.code : undefined
   return {
@@ -38,7 +38,7 @@ export function loggedError(error: unknown, depth = 0): LoggedError {
     message: scrub(error.message),
     ...(typeof code === 'string' || typeof code === 'number' ? { code } : {}),
     ...(error.stack ? { stack: scrub(error.stack) } : {}),
-    ...(error.cause !== undefined && depth < 3 ? { cause: loggedError(error.cause, depth + 1) } : {}),
+    ...(error.cause !== undefined && depth < 3 ? { cause: serializeError(error.cause, depth + 1) } : {}),
   }
 }
 
@@ -52,7 +52,7 @@ function options(level: string): LoggerOptions {
       paths: SECRET_NAMES.flatMap(name => [name, `*.${name}`, `*.*.${name}`]),
       censor: '[redacted]',
     },
-    serializers: { err: error => loggedError(error), req: () => undefined, res: () => undefined },
+    serializers: { err: error => serializeError(error), req: () => undefined, res: () => undefined },
   }
 }
 

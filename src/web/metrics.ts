@@ -18,7 +18,7 @@ interface Series {
 
 type Labels = Readonly<Record<string, string | number>>
 
-function labelText(labels: Labels): string {
+function formatLabel(labels: Labels): string {
   const parts = Object.entries(labels).map(([name, value]) => `${name}="${escapeLabel(String(value))}"`)
   return parts.length > 0 ? `{${parts.join(',')}}` : ''
 }
@@ -51,7 +51,7 @@ export class RequestMetrics {
   #seriesOf(method: string, route: string, status: number): Series {
     const known = this.#series.get(route)?.get(method)?.get(status)
     if (known) return known
-    const counted = labelText({ server: this.#server, method, route, status })
+    const counted = formatLabel({ server: this.#server, method, route, status })
     const made: Series = { counted, count: 0, histogram: this.#histogram(method, route) }
     const methods = this.#series.get(route) ?? new Map<string, Map<number, Series>>()
     const statuses = methods.get(method) ?? new Map<number, Series>()
@@ -93,13 +93,13 @@ export class RequestMetrics {
     let below = 0
     const buckets = BUCKETS.map((bound, at) => {
       below += histogram.buckets[at] ?? 0
-      return `${name}_bucket${labelText({ ...labels, le: bound })} ${below}`
+      return `${name}_bucket${formatLabel({ ...labels, le: bound })} ${below}`
     })
     return [
       ...buckets,
-      `${name}_bucket${labelText({ ...labels, le: '+Inf' })} ${histogram.count}`,
-      `${name}_sum${labelText(labels)} ${histogram.sum}`,
-      `${name}_count${labelText(labels)} ${histogram.count}`,
+      `${name}_bucket${formatLabel({ ...labels, le: '+Inf' })} ${histogram.count}`,
+      `${name}_sum${formatLabel(labels)} ${histogram.sum}`,
+      `${name}_count${formatLabel(labels)} ${histogram.count}`,
     ]
   }
 }
@@ -116,7 +116,7 @@ function readDelays(histogram: DelayHistogram): { readonly p99: number; readonly
   return delays
 }
 
-function processText(eventLoop: DelayHistogram): string {
+function formatProcess(eventLoop: DelayHistogram): string {
   const { p99, max } = readDelays(eventLoop)
   const { user, system } = process.cpuUsage()
   const gauges: readonly (readonly [name: string, type: string, help: string, value: number])[] = [
@@ -172,6 +172,6 @@ export function serveMetrics(
     if (!open && !isFromLoopback(request)) return reply.sendProblem({ kind: 'loopback-only' })
     return reply
       .type('text/plain; version=0.0.4; charset=utf-8')
-      .send(`${metrics.text()}\n${processText(eventLoop)}\n`)
+      .send(`${metrics.text()}\n${formatProcess(eventLoop)}\n`)
   })
 }

@@ -4,7 +4,7 @@ import { isIPv6 } from 'node:net'
  * The network that an address counts for: an IPv4 address itself, of an IPv6 address the first 64 bits, which is what
  * one subscriber gets (RFC 6177).
  */
-export function networkOf(address: string): string {
+export function findNetwork(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
   if (mapped !== undefined || !isIPv6(address)) return mapped ?? address
   const [plain = ''] = address.split('%')

@@ -5,12 +5,12 @@ import {
   badge,
   countdown,
   empty,
-  errorPage,
   field,
   html,
   leftText,
   page,
   raw,
+  renderErrorPage,
   version,
 } from './index.ts'
 
@@ -84,7 +84,7 @@ describe('page', () => {
   })
 })
 
-describe('errorPage', () => {
+describe('renderErrorPage', () => {
   const options = {
     kind: 'refused',
     title: 'This launch was refused',
@@ -100,7 +100,7 @@ describe('errorPage', () => {
   } as const
 
   it('has what happened, what it means, what to do, then code, reason, time and reference', () => {
-    const { markup } = errorPage(options)
+    const { markup } = renderErrorPage(options)
     assert.match(markup, /<h1>This launch was refused<\/h1>/)
     assert.match(markup, /<p><b>No record was opened\.<\/b><\/p>/)
     assert.match(markup, /<a class="btn" href="\/portal">/)
@@ -112,8 +112,8 @@ describe('errorPage', () => {
   })
 
   it('shows the inner door red or dashed', () => {
-    assert.match(errorPage(options).markup, /class="shut"/)
-    assert.match(errorPage({ ...options, kind: 'away' }).markup, /class="away"/)
+    assert.match(renderErrorPage(options).markup, /class="shut"/)
+    assert.match(renderErrorPage({ ...options, kind: 'away' }).markup, /class="away"/)
   })
 })
 

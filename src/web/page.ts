@@ -1,5 +1,5 @@
-import { assetUrl } from './assets.ts'
-import { type Bar, topBar } from './bar.ts'
+import { getAssetUrl } from './assets.ts'
+import { type Bar, renderTopBar } from './bar.ts'
 import { type Html, html, raw } from './html.ts'
 import { version } from './version.ts'
 
@@ -27,7 +27,7 @@ export function page(options: PageOptions, body: Html): Html {
   const { bar, banner, after, width = 'wide', sampleData = false } = options
   return document(
     options,
-    html`${topBar(bar, sampleData)}
+    html`${renderTopBar(bar, sampleData)}
 ${banner}
 <main id="main" class="${WIDTHS[width]}">
 ${body}
@@ -48,9 +48,9 @@ export function document(
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title} – ${site}</title>
-<link rel="icon" href="${assetUrl('icon.svg')}" type="image/svg+xml">
-<link rel="stylesheet" href="${assetUrl('sallyport.css')}">
-${scripts.map(name => html`<script src="${assetUrl(name)}" type="module"></script>`)}
+<link rel="icon" href="${getAssetUrl('icon.svg')}" type="image/svg+xml">
+<link rel="stylesheet" href="${getAssetUrl('sallyport.css')}">
+${scripts.map(name => html`<script src="${getAssetUrl(name)}" type="module"></script>`)}
 </head>
 <body>
 <a class="skip" href="#main">Skip to main content</a>

@@ -100,7 +100,7 @@ const WORDS = {
 } satisfies Record<Problem['kind'], ProblemWords>
 
 /** The words of a problem. A malformed request says what is wrong with it; a wrong host which one is right. */
-export function wordsOf(problem: Problem): ProblemWords {
+export function splitWords(problem: Problem): ProblemWords {
   const words = WORDS[problem.kind]
   if (problem.kind === 'too-large')
     return { ...words, text: `The body is larger than ${problem.limit} bytes. Nothing was changed.` }
@@ -123,8 +123,8 @@ const MALFORMED: Readonly<Record<string, string>> = {
 }
 
 /** Turns what fastify or a handler threw into a problem. What is not the caller's doing is unexpected. */
-export function problemOf(error: unknown, bodyLimit = BODY_BYTES): Problem {
-  const { statusCode, code, validation, message } = asFastifyError(error)
+export function toProblem(error: unknown, bodyLimit = BODY_BYTES): Problem {
+  const { statusCode, code, validation, message } = toFastifyError(error)
   if (statusCode === 413) return { kind: 'too-large', limit: bodyLimit }
   if (statusCode === 415) return { kind: 'unsupported-media-type' }
   if (statusCode === 404) return { kind: 'not-found' }
@@ -135,7 +135,7 @@ export function problemOf(error: unknown, bodyLimit = BODY_BYTES): Problem {
   return { kind: 'unexpected' }
 }
 
-function asFastifyError(
+function toFastifyError(
   error: unknown,
 ): Pick<FastifyError, 'statusCode' | 'code' | 'validation' | 'message'> {
   if (!(error instanceof Error)) return { code: '', message: '' }

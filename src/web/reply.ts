@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { answerTo, type ErrorStyle } from './answers.ts'
-import { type PagePolicy, pagePolicy } from './headers.ts'
+import { createPagePolicy, type PagePolicy } from './headers.ts'
 import type { Html } from './html.ts'
 import type { Problem } from './problems.ts'
 
@@ -32,7 +32,7 @@ export function decorateReply(app: FastifyInstance, options: ReplyOptions): void
       return (
         this.code(status)
           .type('text/html; charset=utf-8')
-          .header('content-security-policy', pagePolicy(policy))
+          .header('content-security-policy', createPagePolicy(policy))
           // Under no-referrer a browser sends forms with `Origin: null`, which cannot be told from another site's. Other
           // origins receive no referrer with this policy either.
           .header('referrer-policy', 'same-origin')

@@ -6,7 +6,7 @@ const SAFE = /^[A-Za-z0-9][A-Za-z0-9._:-]{3,63}$/
 const LETTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
 /** A new request id such as `7F3K-92QD-0XTB`. It is also the reference on an error page. */
-export function newRequestId(random: (size: number) => Uint8Array = pooledBytes): string {
+export function createRequestId(random: (size: number) => Uint8Array = pooledBytes): string {
   const bytes = random(12)
   let id = ''
   for (let at = 0; at < 12; at++) {
@@ -28,6 +28,6 @@ function pooledBytes(size: number): Uint8Array {
 }
 
 /** The caller's own id when it is short and safe to log and to echo, else a new one. */
-export function requestIdFrom(header: string | readonly string[] | undefined): string {
-  return typeof header === 'string' && SAFE.test(header) ? header : newRequestId()
+export function readRequestId(header: string | readonly string[] | undefined): string {
+  return typeof header === 'string' && SAFE.test(header) ? header : createRequestId()
 }

@@ -26,9 +26,9 @@ import { prepareDoors } from './listen.ts'
 import type { Logger } from './logger.ts'
 import { serveMetrics } from './metrics.ts'
 import { logOutages } from './outage-log.ts'
-import { problemOf } from './problems.ts'
+import { toProblem } from './problems.ts'
 import { answerProblem, decorateReply, pathOf, type ReplyOptions } from './reply.ts'
-import { requestIdFrom } from './request-id.ts'
+import { readRequestId } from './request-id.ts'
 import { TLS_POLICY } from './tls.ts'
 
 export interface ServerOptions {
@@ -71,7 +71,7 @@ const QUIET_ROUTES: ReadonlySet<string | undefined> = new Set([
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
   const app = bareServer(options)
   const methodsOf = watchRoutes(app)
-  decorateReply(app, replyOptions(options))
+  decorateReply(app, createReplyOptions(options))
   prepareDoors(app)
   prepareDraining(app, options.drainMs)
   addHooks(app, options)
@@ -84,7 +84,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   boundJson(app)
   const logOutage = logOutages(app.log, options.clock ?? Date.now)
   app.setErrorHandler(async (error, request, reply) => {
-    const problem = problemOf(error, bodyLimitFor(request, options))
+    const problem = toProblem(error, chooseBodyLimit(request, options))
     // fastify would close the connection after a body that it did not read; what is left of it is drained instead.
     reply.removeHeader('connection')
     if (isDatabaseUnavailable(error)) logOutage(error)
@@ -101,7 +101,7 @@ function bareServer(options: ServerOptions): FastifyInstance {
   return fastify({
     ...logging(options),
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
-    genReqId: request => requestIdFrom(request.headers['x-request-id']),
+    genReqId: request => readRequestId(request.headers['x-request-id']),
     bodyLimit: options.bodyLimit ?? BODY_BYTES,
     routerOptions: { maxParamLength: 2048 },
     // A slow sender must not hold a connection for ever.
@@ -112,7 +112,7 @@ function bareServer(options: ServerOptions): FastifyInstance {
     frameworkErrors: (error, request, reply) => {
       reply.header('x-request-id', request.id)
       setSecurityHeaders(reply, isHttps(options))
-      answerProblem(reply, problemOf(error), replyOptions(options))
+      answerProblem(reply, toProblem(error), createReplyOptions(options))
     },
     ...(options.trustProxy === undefined ? {} : { trustProxy: options.trustProxy }),
     ...(options.tls
@@ -128,7 +128,7 @@ function logging({ logger, name }: ServerOptions): FastifyServerOptions {
   return { loggerInstance: own, childLoggerFactory: (_logger, bindings) => lazyLogger(own, bindings) }
 }
 
-function replyOptions({
+function createReplyOptions({
   clock = Date.now,
   home = '/',
   errorStyle = () => 'page',
@@ -137,7 +137,10 @@ function replyOptions({
 }
 
 /** The FHIR servers read forms as they read any other body. */
-function bodyLimitFor({ headers }: FastifyRequest, { name, bodyLimit = BODY_BYTES }: ServerOptions): number {
+function chooseBodyLimit(
+  { headers }: FastifyRequest,
+  { name, bodyLimit = BODY_BYTES }: ServerOptions,
+): number {
   const isForm = headers['content-type']?.startsWith('application/x-www-form-urlencoded') ?? false
   return isForm && name !== 'fhir' ? FORM_BYTES : bodyLimit
 }

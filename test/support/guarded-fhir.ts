@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { FastifyInstance } from 'fastify'
 import { fhirServer } from '../../src/backends/sqlite/index.ts'
-import { gatewayOperations, isFhirPathPatch, type Resource } from '../../src/fhir/index.ts'
+import { isFhirPathPatch, listGatewayOperations, type Resource } from '../../src/fhir/index.ts'
 import { createInterceptor } from '../../src/interceptor/index.ts'
 import { authUrl, fhirBaseUrl, TestIssuer } from '../../src/interceptor/testing/test-issuer.ts'
 import type { EnforcementPolicy } from '../../src/smart/index.ts'
@@ -69,7 +69,7 @@ export async function startGuardedFhir(
     fetch: auth.fetch,
     clock: auth.clock,
     contexts: ['patient', 'user', 'system'],
-    operations: gatewayOperations(),
+    operations: listGatewayOperations(),
     ...policy,
   })
   const app = await open(guard, fhirBaseUrl)

@@ -1,5 +1,5 @@
 import { definitions } from '../../src/fhir/definitions.ts'
-import { type Element, keyOf, structureOf } from '../../src/fhir/structure.ts'
+import { type Element, findStructure, keyOf } from '../../src/fhir/structure.ts'
 
 type Values = Record<string, unknown>
 
@@ -57,7 +57,7 @@ export function fullResource(
 
 function fill(name: string, variant: number, depth: number): Values {
   const filled: Values = {}
-  for (const element of structureOf(name)?.elements.values() ?? []) {
+  for (const element of findStructure(name)?.elements.values() ?? []) {
     if (
       isLeftOut(name, element, variant) ||
       (depth > 4 && name !== 'Ratio' && element.min === 0 && !isPlain(element))

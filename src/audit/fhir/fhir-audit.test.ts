@@ -48,7 +48,7 @@ describeAudited('the audit trail of a FHIR server', ({ ask, flush, newest, recor
     await ask('GET Patient/juniper', undefined, 'nobody')
     assert.deepEqual(await last(), {
       ...{ allowed: false, status: 401, decided_by: null, patient_id: null },
-      reason: 'The token is not accepted: it is no JWT',
+      reason: 'The token is not accepted: it is not a JWT',
     })
     await ask('GET Observation?patient=juniper', undefined, 'juniper')
     assert.deepEqual(await last(), {

@@ -1,8 +1,8 @@
 import {
-  compartmentParameters,
   type Interaction,
   isRecord,
   isResourceType,
+  listCompartmentParameters,
   type Misunderstood,
   parseReference,
   patientsOf,
@@ -39,7 +39,7 @@ function findPatientsIn(value: unknown, ground: PatientLookup): readonly string[
     return Array.isArray(value.entry) ? value.entry.flatMap(entry => patientsInEntry(entry, ground)) : []
   const resource = value as Resource
   return isSubset(resource)
-    ? patientsOfSubset(resource, ground)
+    ? findPatientsOfSubset(resource, ground)
     : [...patientsOf(resource, ground.fhirBaseUrl)]
 }
 
@@ -65,7 +65,7 @@ function patientsInEntry(entry: unknown, ground: PatientLookup): readonly string
 }
 
 /** The omitted elements may be the ones that reference the patient. */
-function patientsOfSubset(resource: Resource, { fhirBaseUrl, kept }: PatientLookup): readonly string[] {
+function findPatientsOfSubset(resource: Resource, { fhirBaseUrl, kept }: PatientLookup): readonly string[] {
   const { resourceType: type, id, meta } = resource
   const version = typeof meta?.versionId === 'string' ? meta.versionId : undefined
   const whole = id === undefined ? undefined : kept?.(type, id, version)
@@ -75,7 +75,7 @@ function patientsOfSubset(resource: Resource, { fhirBaseUrl, kept }: PatientLook
 }
 
 function isOfPatients(type: string): boolean {
-  return type === 'Patient' || type === 'Binary' || compartmentParameters(type).length > 0
+  return type === 'Patient' || type === 'Binary' || listCompartmentParameters(type).length > 0
 }
 
 function isSubset({ meta }: Resource): boolean {
@@ -142,7 +142,7 @@ export function findPatients(exchange: AuditedRequest, fhirBaseUrl: string): rea
   const { grant, by, interaction, refusal, status } = exchange
   if (by === 'public') return []
   const named = findNamedPatients(interaction)
-  const only = grant && by !== 'fhirUser' ? onlyPatientOf(grant) : undefined
+  const only = grant && by !== 'fhirUser' ? findOnlyPatient(grant) : undefined
   // The request line would reveal which other patients the app asked for.
   if (only !== undefined) return named.every(it => it === only) ? [only] : [only, OTHERS]
   const isDone = refusal === undefined && status < 400
@@ -161,7 +161,7 @@ export function limitPatients(patients: readonly string[]): readonly string[] {
 }
 
 /** A token with only `patient/` scopes has no access to other patients (PATIENT-1). */
-function onlyPatientOf({ patient, scopes }: Grant): string | undefined {
+function findOnlyPatient({ patient, scopes }: Grant): string | undefined {
   return scopes.every(it => it.kind === 'plain' || it.context === 'patient') ? patient : undefined
 }
 
@@ -175,14 +175,14 @@ function touchedBy(exchange: AuditedRequest, ground: PatientLookup): readonly st
     case 'update-conditional':
       // With If-None-Exist, the sent resource may not have been written.
       return interaction.kind === 'create' && status !== 201
-        ? [...carried, ...placesOf(exchange, ground, carried.length > 0)]
-        : [...carried, ...sentBy(exchange, ground), ...placesOf(exchange, ground, true)]
+        ? [...carried, ...findWrittenPatients(exchange, ground, carried.length > 0)]
+        : [...carried, ...sentBy(exchange, ground), ...findWrittenPatients(exchange, ground, true)]
     case 'patch':
     case 'patch-conditional':
-      return [...carried, ...placesOf(exchange, ground, carried.length > 0)]
+      return [...carried, ...findWrittenPatients(exchange, ground, carried.length > 0)]
     case 'delete':
     case 'delete-conditional':
-      return placesOf(exchange, ground, false)
+      return findWrittenPatients(exchange, ground, false)
     case 'read':
     case 'vread':
       return isEmpty ? findPatientsAt(`${interaction.type}/${interaction.id}`, ground) : carried
@@ -199,7 +199,11 @@ function sentBy({ sent, interaction }: AuditedRequest, ground: PatientLookup): r
   return isRecord(sent) ? findPatientsIn({ ...sent, ...id }, ground) : []
 }
 
-function placesOf(exchange: AuditedRequest, ground: PatientLookup, isTold: boolean): readonly string[] {
+function findWrittenPatients(
+  exchange: AuditedRequest,
+  ground: PatientLookup,
+  isTold: boolean,
+): readonly string[] {
   const { interaction, location, before } = exchange
   const own =
     'id' in interaction && 'type' in interaction ? `${interaction.type}/${interaction.id}` : undefined

@@ -14,7 +14,7 @@ import { type AuditedRequest, type Kept, limitPatients } from './find-patients.t
 import { recordOf } from './to-record.ts'
 
 /** A request that a FHIR server has decided, but whose response is not yet sent. */
-export interface Finished {
+export interface FinishedRequest {
   readonly at: number
   readonly method: string
   readonly address: string
@@ -30,20 +30,19 @@ export interface Finished {
   readonly location?: string | undefined
   /** The resource before a write, if the server has it. */
   readonly before?: Resource | undefined
-  readonly entries?: readonly Pick<Finished, 'status' | 'answer' | 'location' | 'before'>[] | undefined
+  readonly entries?: readonly Pick<FinishedRequest, 'status' | 'answer' | 'location' | 'before'>[] | undefined
   readonly kept?: Kept | undefined
   readonly requestId?: string | undefined
   readonly clientAddress?: string | undefined
 }
 
-/** Undefined if the request was allowed, whatever its outcome. */
-export function recordsOf(finished: Finished, fhirBaseUrl: string): readonly AuditRecord[] {
+export function createRecords(finished: FinishedRequest, fhirBaseUrl: string): readonly AuditRecord[] {
   const { interaction, admitted, held, problem, answer } = finished
-  const refusal = problem && refusalIn(problem)
+  const refusal = problem && findRefusal(problem)
   const anonymous = admitted === undefined && held === undefined
   const whole = { ...finished, anonymous, grant: admitted?.grant ?? held, refusal, body: answer }
   if (interaction.kind !== 'bundle' || refusal === BAD) return [recordOf(whole, fhirBaseUrl)]
-  const entries = entriesOf(finished, fhirBaseUrl).map(entry => recordOf(entry, fhirBaseUrl))
+  const entries = listEntries(finished, fhirBaseUrl).map(entry => recordOf(entry, fhirBaseUrl))
   const record = recordOf({ ...whole, body: undefined }, fhirBaseUrl)
   const patients = entries.flatMap(it => it.patients ?? it.patient ?? [])
   return [{ ...record, ...(patients.length > 0 && fileUnder(limitPatients(patients))) }, ...entries]
@@ -51,8 +50,9 @@ export function recordsOf(finished: Finished, fhirBaseUrl: string): readonly Aud
 
 const BAD = 'Not understood'
 
-/** Other problems of the server are not refusals. */
-function refusalIn(found: { readonly problem: string }): Refused | string | undefined {
+/** Undefined if the request was allowed, whatever its outcome. */
+function findRefusal(found: { readonly problem: string }): Refused | string | undefined {
+  // Other problems of the server are not refusals.
   const problem = found as FhirProblem | EntryFailed
   switch (problem.problem) {
     case 'refused':
@@ -64,7 +64,7 @@ function refusalIn(found: { readonly problem: string }): Refused | string | unde
     case 'bad-bundle':
       return BAD
     case 'entry-failed':
-      return refusalIn(problem.cause)
+      return findRefusal(problem.cause)
     default:
       return undefined
   }
@@ -77,8 +77,7 @@ interface EntryFailed {
 
 const OUT_OF_REACH = 'Not within the granted patient, user or filter.'
 
-/** A failed transaction changed nothing. */
-function entriesOf(finished: Finished, fhirBaseUrl: string): readonly AuditedRequest[] {
+function listEntries(finished: FinishedRequest, fhirBaseUrl: string): readonly AuditedRequest[] {
   const { admitted, sent, answer, status, at, requestId, clientAddress, kept } = finished
   const parsed = parseEntries(sent, fhirBaseUrl)
   if (isProblem(parsed)) return []
@@ -102,6 +101,7 @@ function entriesOf(finished: Finished, fhirBaseUrl: string): readonly AuditedReq
       method: methodOf(interaction),
       grant: admitted?.grant,
       by: decision?.by,
+      // A failed transaction changed nothing.
       status: answered?.status ?? (typeof refusal === 'object' ? refusal.status : status),
       resource: answered?.resource,
       body: answered?.answer,
@@ -110,7 +110,7 @@ function entriesOf(finished: Finished, fhirBaseUrl: string): readonly AuditedReq
   })
 }
 
-interface EntryAnswer extends Pick<Finished, 'status' | 'answer' | 'location' | 'before'> {
+interface EntryAnswer extends Pick<FinishedRequest, 'status' | 'answer' | 'location' | 'before'> {
   readonly resource?: unknown
 }
 

@@ -1,4 +1,4 @@
-import { type Interaction, type Misunderstood, type Params, searchParameter } from '../../fhir/index.ts'
+import { findSearchParameter, type Interaction, type Misunderstood, type Params } from '../../fhir/index.ts'
 
 const PLAIN: ReadonlySet<string> = new Set([
   '_at',
@@ -38,7 +38,7 @@ const HIDDEN = '…'
 const known = new Map<string, boolean>()
 
 /** Codes, dates and ids may be stored and shown; free text may not. */
-function shownValue(type: string | undefined, name: string, value: string): string {
+function redactValue(type: string | undefined, name: string, value: string): string {
   const key = `${type ?? ''} ${name}`
   let shown = known.get(key)
   if (shown === undefined) {
@@ -54,13 +54,13 @@ function isShown(type: string | undefined, name: string): boolean {
   if (name.includes('.') || name.startsWith('_has:') || HIDING_MODIFIERS.has(modifier)) return false
   if (PLAIN.has(code)) return true
   if (type === undefined || PERSONAL.has(code)) return false
-  const parameter = searchParameter(type, code)
+  const parameter = findSearchParameter(type, code)
   return parameter !== undefined && SHOWN_TYPES.has(parameter.type)
 }
 
 /** The request below the FHIR base, without personal values: `Patient?name=…&_count=20`. */
 export function formatRequest(interaction: Interaction | Misunderstood, address = ''): string {
-  if (interaction.kind === 'misunderstood') return strangeAddress(address)
+  if (interaction.kind === 'misunderstood') return redactUrl(address)
   const path = pathOf(interaction)
   const type = 'type' in interaction && interaction.type !== '*' ? interaction.type : undefined
   const params = 'params' in interaction ? interaction.params : []
@@ -69,7 +69,7 @@ export function formatRequest(interaction: Interaction | Misunderstood, address 
 
 function queryText(type: string | undefined, params: Params): string {
   return params
-    .map(([name, value]) => `${SAFE_NAME.test(name) ? name : HIDDEN}=${shownValue(type, name, value)}`)
+    .map(([name, value]) => `${SAFE_NAME.test(name) ? name : HIDDEN}=${redactValue(type, name, value)}`)
     .join('&')
 }
 
@@ -115,7 +115,7 @@ function pathOf(interaction: Interaction): string {
 const SAFE_SEGMENT = /^(?:[A-Z][A-Za-z]{1,40}|[_$][A-Za-z-]{1,40}|[A-Za-z0-9-]{1,64})$/
 
 /** A URL that is not a FHIR interaction may contain anything: only the parts that look like FHIR are stored. */
-function strangeAddress(address: string): string {
+function redactUrl(address: string): string {
   const at = address.indexOf('?')
   const path = (at < 0 ? address : address.slice(0, at)).replace(/^\//, '')
   const segments = path.split('/', 8).map(it => (it === '' || SAFE_SEGMENT.test(it) ? it : HIDDEN))

@@ -10,11 +10,11 @@ import {
   type Query,
   type Resource,
   type SearchClause,
-  shapedResource,
+  shapeResource,
 } from '../../fhir/index.ts'
 import type { AccessFilter, FindPanelMembership } from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
-import { type FindOptions, findRecords, type Place, type RecordFilter } from '../trail/find.ts'
+import { type FindOptions, findRecords, type RecordFilter, type TrailPosition } from '../trail/find.ts'
 import { createPatientCache, isShown } from './is-shown.ts'
 import { toAuditEvent } from './to-audit-event.ts'
 
@@ -54,7 +54,7 @@ export async function searchAudit<P extends AnyProblem>(
   if (clauses.some(clause => clause.kind === 'chain' || clause.kind === 'has'))
     return bad('Cannot follow a chain from AuditEvents')
   const address = `${fhirBaseUrl}/${compartment === undefined ? '' : `Patient/${compartment}/`}AuditEvent`
-  const filter = { ...filterOf(clauses, search), order }
+  const filter = { ...createFilter(clauses, search), order }
   const isCount = query.shape.summary === 'count' || query.count === 0
   const found = await collect(store, search, clauses, filter, isCount ? Infinity : query.count, place)
   return 'hits' in found ? bundleOf(address, query, found, isCount, place === undefined) : found
@@ -62,7 +62,7 @@ export async function searchAudit<P extends AnyProblem>(
 
 interface Collected {
   readonly hits: readonly Resource[]
-  readonly next: Place | undefined
+  readonly next: TrailPosition | undefined
 }
 
 async function collect<P extends AnyProblem>(
@@ -71,7 +71,7 @@ async function collect<P extends AnyProblem>(
   clauses: readonly SearchClause[],
   recordFilter: Omit<FindOptions, 'limit'>,
   wanted: number,
-  from: Place | undefined,
+  from: TrailPosition | undefined,
 ): Promise<Collected | P> {
   const known = createPatientCache(filter, rosterOf)
   const hits: Resource[] = []
@@ -116,7 +116,7 @@ function bundleOf(
   ]
   const entry = hits.map(hit => ({
     fullUrl: `${address.replace(/\/Patient\/[^/]+\/AuditEvent$/, '/AuditEvent')}/${hit.id}`,
-    resource: shapedResource(hit, query.shape),
+    resource: shapeResource(hit, query.shape),
     search: { mode: 'match' },
   }))
   return {
@@ -129,7 +129,7 @@ function bundleOf(
 }
 
 /** The database filter may return more records than the search matches, never fewer. */
-function filterOf(
+function createFilter(
   clauses: readonly SearchClause[],
   { compartment, filter }: Pick<AuditSearch<never>, 'compartment' | 'filter'>,
 ): RecordFilter {
@@ -165,7 +165,7 @@ function orderOf({ sort }: Query): 'newest' | 'oldest' | undefined {
   return key.descending ? 'newest' : 'oldest'
 }
 
-function placeOf(params: Params): Place | undefined | 'unreadable' {
+function placeOf(params: Params): TrailPosition | undefined | 'unreadable' {
   const [page, ...more] = params.filter(([name]) => name === PAGE)
   if (!page) return undefined
   const [, at, id] = /^(\d{1,15})\.(\d{1,15})$/.exec(page[1]) ?? []

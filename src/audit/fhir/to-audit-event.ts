@@ -108,7 +108,7 @@ function rest(code: string): Coding {
 export function toAuditEvent(record: KeptRecord): Resource {
   const [type, subtype] = findEventType(record.kind, record.interaction)
   const instant = new Date(record.at).toISOString()
-  const entity = entitiesOf(record)
+  const entity = createEntities(record)
   return {
     resourceType: 'AuditEvent',
     id: String(record.id),
@@ -117,9 +117,9 @@ export function toAuditEvent(record: KeptRecord): Resource {
     subtype: [subtype],
     action: findAction(record.kind, record.interaction),
     recorded: instant,
-    outcome: outcomeOf(record),
+    outcome: chooseOutcome(record),
     outcomeDesc: descriptionOf(record),
-    agent: agentsOf(record),
+    agent: createAgents(record),
     source: {
       observer: { identifier: { system: OWN.server, value: record.server }, display: SERVERS[record.server] },
       type: [SOURCE],
@@ -137,7 +137,7 @@ const SOURCE: Coding = {
 }
 
 // R4 AuditEventOutcome: 0 success, 4 minor failure, 8 serious failure.
-function outcomeOf({ allowed, status }: KeptRecord): '0' | '4' | '8' {
+function chooseOutcome({ allowed, status }: KeptRecord): '0' | '4' | '8' {
   if (status >= 500 || status === OUTCOME_UNKNOWN) return '8'
   return allowed && status < 400 ? '0' : '4'
 }
@@ -149,7 +149,7 @@ function descriptionOf({ allowed, status, reason, repeats }: KeptRecord): string
   return repeats === null ? text : `${text} (${formatRepeats(repeats)} within a minute)`
 }
 
-function agentsOf(record: KeptRecord): readonly object[] {
+function createAgents(record: KeptRecord): readonly object[] {
   const network = record.address === null ? {} : { network: { address: record.address, type: '2' } }
   const policy = record.decided_by === null ? {} : { policy: record.decided_by.split(' ') }
   const user = userOf(record)
@@ -180,7 +180,7 @@ function userOf({ subject, fhir_user }: KeptRecord): object | undefined {
   }
 }
 
-function entitiesOf(record: KeptRecord): readonly object[] {
+function createEntities(record: KeptRecord): readonly object[] {
   const { resource_type: type, resource_id: id } = record
   const { patients, hasOthers } = readFiledPatients(record)
   const person = { type: ENTITY_TYPES.person, role: ENTITY_ROLES.patient }

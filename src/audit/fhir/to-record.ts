@@ -10,19 +10,19 @@ export function recordOf(exchange: AuditedRequest, fhirBaseUrl: string): AuditRe
     at: exchange.at,
     server: 'fhir',
     kind: 'fhir',
-    interaction: interactionName(exchange),
+    interaction: nameInteraction(exchange),
     allowed: refusal === undefined,
     status: exchange.status,
     method: exchange.method,
     request: formatRequest(interaction, exchange.address),
     type: 'type' in interaction ? interaction.type : undefined,
-    id: idOf(exchange, fhirBaseUrl),
+    id: findId(exchange, fhirBaseUrl),
     ...fileUnder(findPatients(exchange, fhirBaseUrl)),
     client: grant?.clientId,
     subject: grant?.subject,
     fhirUser: grant?.fhirUser && `${grant.fhirUser.type}/${grant.fhirUser.id}`,
     by: exchange.by ?? (typeof refusal === 'object' ? refusal.by : undefined),
-    reason: reasonOf(refusal),
+    reason: describeReason(refusal),
     launch: grant && findLaunchId(grant),
     requestId: exchange.requestId,
     address: exchange.clientAddress,
@@ -31,7 +31,7 @@ export function recordOf(exchange: AuditedRequest, fhirBaseUrl: string): AuditRe
 }
 
 /** The requested id; for a create or a conditional change, the id of the written resource. */
-function idOf(
+function findId(
   { interaction, location, status, body }: AuditedRequest,
   fhirBaseUrl: string,
 ): string | undefined {
@@ -53,12 +53,12 @@ function readJsonObject(text: string | undefined): Readonly<Record<string, unkno
   }
 }
 
-function interactionName({ interaction, sent }: AuditedRequest): string {
+function nameInteraction({ interaction, sent }: AuditedRequest): string {
   const type = interaction.kind === 'bundle' && isRecord(sent) ? sent.type : undefined
   return type === 'batch' || type === 'transaction' ? type : interaction.kind
 }
 
-function reasonOf(refusal: AuditedRequest['refusal']): string | undefined {
+function describeReason(refusal: AuditedRequest['refusal']): string | undefined {
   if (refusal === undefined || typeof refusal === 'string') return refusal
   const [issue] = refusal.outcome.issue
   if (refusal.why !== undefined) return `The token is not accepted: ${refusal.why}`

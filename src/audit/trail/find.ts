@@ -15,14 +15,14 @@ export interface RecordFilter {
 }
 
 /** The id orders records of the same instant. */
-export interface Place {
+export interface TrailPosition {
   readonly at: number
   readonly id: number
 }
 
 export interface FindOptions extends RecordFilter {
   readonly order?: 'newest' | 'oldest'
-  readonly after?: Place | undefined
+  readonly after?: TrailPosition | undefined
   readonly limit: number
 }
 

@@ -15,7 +15,7 @@ export function withUnknownOutcome(record: AuditRecord): AuditRecord {
 }
 
 /** The records of a finished change replace its intent, by id. */
-export function deliveriesOf(intentId: string, records: readonly AuditRecord[]): readonly Delivery[] {
+export function toDeliveries(intentId: string, records: readonly AuditRecord[]): readonly Delivery[] {
   return records.map((record, at) => ({ id: at === 0 ? intentId : `${intentId}.${at}`, record }))
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { type AuditRecord, createAuditor, type KeptRecord } from '../../audit/index.ts'
-import { dateText } from '../../web/index.ts'
+import { formatDate } from '../../web/index.ts'
 import { mayViewActivity } from '../login/current-login.ts'
 import { TestAuthServer } from '../testing/test-auth-server.ts'
 import type { TestBrowser } from '../testing/test-browser.ts'
@@ -61,7 +61,7 @@ describe('GET /activity', () => {
     const { body } = await visitor.get('/activity')
     const times = [...body.matchAll(/<time datetime="([^"T]*)T([^"]*)Z">\2 <span class="sub">([^<]*)</g)]
     assert.equal(times.length, 100)
-    for (const [, day = '', , shown] of times) assert.equal(shown, dateText(day))
+    for (const [, day = '', , shown] of times) assert.equal(shown, formatDate(day))
     assert.match(body, /<details class="more narrow"><summary>Filter by app, patient or launch</)
   })
 

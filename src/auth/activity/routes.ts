@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { countRecords, findRecords } from '../../audit/index.ts'
-import { errorPage } from '../../web/index.ts'
+import { renderErrorPage } from '../../web/index.ts'
 import type { AuthContext } from '../context.ts'
 import { requireLogin } from '../login/current-login.ts'
 import { readParameters } from '../parameters.ts'
@@ -21,7 +21,7 @@ export function addActivityRoutes(app: FastifyInstance, context: AuthContext): v
     requireLogin(context, async (request, reply, login) => {
       if (!login.mayViewActivity)
         return reply.sendPage(
-          errorPage({
+          renderErrorPage({
             kind: 'refused',
             title: 'You may not see the activity',
             text: ['It lists the requests of every app. Your administrator decides who may see it.'],

@@ -1,5 +1,5 @@
 import { formatRepeats, type KeptRecord } from '../../audit/index.ts'
-import { badge, dateText, type Html, html } from '../../web/index.ts'
+import { badge, formatDate, type Html, html } from '../../web/index.ts'
 import { describeApp, describeDecision, type Names } from './describe.ts'
 
 /** Renders the rows of the table, each with its record id, by which the script recognizes new ones. */
@@ -30,7 +30,7 @@ function renderRequest({ method, request, repeats }: KeptRecord): Html {
 function renderTime(at: number): Html {
   const instant = new Date(at).toISOString()
   const [day = '', time = ''] = instant.slice(0, -1).split('T')
-  return html`<time datetime="${instant}">${time} <span class="sub">${dateText(day)}</span></time>`
+  return html`<time datetime="${instant}">${time} <span class="sub">${formatDate(day)}</span></time>`
 }
 
 /** Allows line breaks between the parts of a URL. */

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely'
 import { createRandomToken, type Schema, type Store, sha256 } from '../../store/index.ts'
-import { networkOf } from '../../web/index.ts'
+import { findNetwork } from '../../web/index.ts'
 import type { AuthContext } from '../context.ts'
 import { LIFETIME } from '../lifetimes.ts'
 import { LIMITS } from '../limits.ts'
@@ -23,7 +23,7 @@ export async function storePendingAuthorization(
   request: AuthorizationRequest,
   ip: string | undefined,
 ): Promise<PendingAuthorization | Refusal> {
-  const network = ip === undefined ? undefined : sha256(networkOf(ip))
+  const network = ip === undefined ? undefined : sha256(findNetwork(ip))
   if (network !== undefined && (await isFull(store, network, clock())))
     return new Refusal(
       'temporarily_unavailable',

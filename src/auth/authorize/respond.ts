@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { errorPage } from '../../web/index.ts'
+import { renderErrorPage } from '../../web/index.ts'
 import { auditEvent, describeRefusal } from '../audit.ts'
 import type { AuthContext } from '../context.ts'
 import { findLaunch } from '../launch/launch-token.ts'
@@ -76,7 +76,7 @@ async function findKnown({ store }: AuthContext, request: AuthorizationRequest):
 }
 
 function renderRefusalPage(reply: FastifyReply, { clock }: AuthContext, refusal: Refusal) {
-  return errorPage({
+  return renderErrorPage({
     kind: 'refused',
     title: 'The app could not be opened',
     text: [
@@ -93,7 +93,7 @@ function renderRefusalPage(reply: FastifyReply, { clock }: AuthContext, refusal:
 
 /** The request has been completed or has expired, and its client is no longer known. */
 export function sendExpired(reply: FastifyReply, { clock }: AuthContext): FastifyReply {
-  const page = errorPage({
+  const page = renderErrorPage({
     kind: 'refused',
     title: 'This sign-in has ended',
     text: [

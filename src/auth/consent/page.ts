@@ -1,4 +1,12 @@
-import { dateHtml, type Html, html, type Person, page, patientBanner, timeText } from '../../web/index.ts'
+import {
+  formatTime,
+  type Html,
+  html,
+  type Person,
+  page,
+  renderDate,
+  renderPatientBanner,
+} from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
 import { hasScope } from '../grant/grant.ts'
 import { LIFETIME } from '../lifetimes.ts'
@@ -56,7 +64,7 @@ function renderPatient({ patient, now }: ConsentPageOptions): Html | undefined {
   const { person, id } = patient
   return html`<section class="card card--clip card--band consent__patient" aria-label="Patient">${
     person
-      ? patientBanner(person, { now, heading: 'p' })
+      ? renderPatientBanner(person, { now, heading: 'p' })
       : html`<div class="patient"><div class="patient__in"><p class="patient__name">Name cannot be read now</p><dl class="facts"><div><dt>FHIR id</dt><dd>${id}</dd></div></dl></div></div>`
   }</section>`
 }
@@ -125,7 +133,7 @@ function renderOfflineRow({
   accessTokenTtlSeconds,
   isChecked,
 }: ConsentPageOptions): Html {
-  const latest = timeText(login.createdAt + LIFETIME.login)
+  const latest = formatTime(login.createdAt + LIFETIME.login)
   const minutes = Math.ceil(accessTokenTtlSeconds / 60)
   const otherwise = hasScope(scope, 'online_access')
     ? `its access ends when you sign out, and at ${latest} at the latest.`
@@ -162,7 +170,7 @@ ${client.description !== undefined && html`<p>${client.description}</p>`}
 <dl class="kv">
 <div><dt>Returns to</dt><dd><code>${redirectUri}</code></dd></div>
 <div><dt>Client id</dt><dd><code>${client.id}</code></dd></div>
-<div><dt>Registered</dt><dd>${dateHtml(client.createdAt)}</dd></div>
+<div><dt>Registered</dt><dd>${renderDate(client.createdAt)}</dd></div>
 ${unregistered !== '' && html`<div><dt>Requested but not registered for</dt><dd>${unregistered}</dd></div>`}
 ${missing !== '' && html`<div><dt>Not requested</dt><dd>${missing}</dd></div>`}
 </dl>

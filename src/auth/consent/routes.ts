@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { personOf } from '../../web/index.ts'
+import { readPerson } from '../../web/index.ts'
 import { describeAvailableContext, resolveLaunchContext } from '../authorize/launch-context.ts'
 import type { AuthorizationState } from '../authorize/next-step.ts'
 import { proceed, refuseRequest } from '../authorize/proceed.ts'
@@ -101,7 +101,7 @@ async function findPatient(
   if (id === undefined) return undefined
   const read = await createFhirReader(context, clinician)
   const answer = await read(`Patient/${id}`)
-  return { id, person: answer.kind === 'found' ? personOf(answer.resource) : undefined }
+  return { id, person: answer.kind === 'found' ? readPerson(answer.resource) : undefined }
 }
 
 function computeGrantable({ settings }: AuthContext, { request, client, launch }: AuthorizationState) {

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
 import type { Schema } from '../../store/index.ts'
-import { errorPage } from '../../web/index.ts'
+import { renderErrorPage } from '../../web/index.ts'
 import { auditEvent } from '../audit.ts'
 import type { AuthContext } from '../context.ts'
 import { requireLogin } from '../login/current-login.ts'
@@ -70,7 +70,7 @@ function sendProblem(
   if (problem.kind === 'unavailable')
     return sendUnavailable(reply, context, { login, away: problem, since: undefined, tryAgain: paths.portal })
   const { status, title, text } = describeProblem(problem.kind)
-  const page = errorPage({
+  const page = renderErrorPage({
     kind: 'refused',
     title,
     text: [

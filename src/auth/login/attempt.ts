@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely'
 import type { Schema, Store } from '../../store/index.ts'
-import { networkOf } from '../../web/index.ts'
+import { findNetwork } from '../../web/index.ts'
 import type { Clinician } from '../clinician/clinician.ts'
 import type { AuthContext } from '../context.ts'
 import { createFailureCounter } from './failures.ts'
@@ -35,7 +35,7 @@ export async function tryLogin(
   { username, password, address }: Attempt,
   record: (refused: RefusedAttempt) => Promise<void>,
 ): Promise<AttemptResult> {
-  const network = networkOf(address)
+  const network = findNetwork(address)
   const makeLimit = (count: number) => ({ count, withinSeconds: settings.loginFailureWindowSeconds })
   const ofUsername = createFailureCounter(store, makeLimit(settings.loginFailureLimit), [username, network])
   const ofNetwork = createFailureCounter(store, makeLimit(settings.loginFailureLimitPerAddress), [network])

@@ -1,4 +1,14 @@
-import { alert, badge, dateHtml, dateText, empty, type Html, html, page, timeText } from '../../web/index.ts'
+import {
+  alert,
+  badge,
+  empty,
+  formatDate,
+  formatTime,
+  type Html,
+  html,
+  page,
+  renderDate,
+} from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
 import { summarizeScopes } from '../consent/describe-scopes.ts'
 import type { Login } from '../login/login.ts'
@@ -86,5 +96,5 @@ function describePatients(patients: AppAccess['patients']): string {
 }
 
 function renderTime(when: number, now: number): Html {
-  return dateText(when) === dateText(now) ? html`Today ${timeText(when)}` : dateHtml(when)
+  return formatDate(when) === formatDate(now) ? html`Today ${formatTime(when)}` : renderDate(when)
 }

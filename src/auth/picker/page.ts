@@ -1,12 +1,12 @@
 import {
-  alikeWarning,
   type Html,
   html,
   icon,
   isAlike,
   type Person,
   page,
-  patientBanner,
+  renderAlikeWarning,
+  renderPatientBanner,
 } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
 import type { Login } from '../login/login.ts'
@@ -54,7 +54,7 @@ export function renderEncounterPage(options: PickerOptions, picked: Picked): Htm
     options,
     `Choose an encounter for ${client.name}`,
     html`<p class="picker__back"><a href="${buildPickUrl(pendingId)}">${icon('back')}Another patient</a></p>
-<section class="card card--clip" aria-labelledby="picked">${patientBanner(picked.person, { now, heading: 'h2', id: 'picked' })}${alikeWarning(picked.alike)}
+<section class="card card--clip" aria-labelledby="picked">${renderPatientBanner(picked.person, { now, heading: 'h2', id: 'picked' })}${renderAlikeWarning(picked.alike)}
 <div class="card__body">${renderPickForm(
       options,
       html`<input type="hidden" name="patientId" value="${picked.person.id}"><input type="hidden" name="step" value="encounter">${renderEncounterChoice(picked.encounters)}`,

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { parseScopes } from '../../smart/index.ts'
-import { errorPage, type Person } from '../../web/index.ts'
+import { type Person, renderErrorPage } from '../../web/index.ts'
 import { type PendingAuthorization, storePickedContext } from '../authorize/pending-authorization.ts'
 import { proceed, refuseRequest } from '../authorize/proceed.ts'
 import { findWaiting, sendOtherOutcome, type Waiting } from '../authorize/waiting.ts'
@@ -143,7 +143,7 @@ function sendUnknown(
   { clock }: AuthContext,
   { id }: PendingAuthorization,
 ) {
-  const page = errorPage({
+  const page = renderErrorPage({
     kind: 'refused',
     title: 'Not found',
     text: ['The patient or the encounter does not exist, or you may not see it. No record was opened.'],

@@ -1,5 +1,5 @@
 import { isRecord, parseReference, type Resource } from '../../fhir/index.ts'
-import { type EncounterWords, encounterWords } from '../../web/index.ts'
+import { describeEncounter, type EncounterWords } from '../../web/index.ts'
 
 /** An encounter in the portal. */
 export interface Encounter extends EncounterWords {
@@ -13,7 +13,7 @@ export function toEncounter(resource: Resource, fhirBaseUrl: string): Encounter 
   const { reference } = toRecord(resource.subject)
   const subject = typeof reference === 'string' ? parseReference(reference, fhirBaseUrl) : undefined
   return {
-    ...encounterWords(resource),
+    ...describeEncounter(resource),
     id: resource.id ?? '',
     patientId: subject?.type === 'Patient' ? subject.id : undefined,
     who: findParticipant(resource.participant),

@@ -1,17 +1,17 @@
 import {
   badge,
-  dateHtml,
+  computeAge,
   empty,
+  formatSex,
   type Html,
   html,
   icon,
   isAlike,
-  nameHtml,
   type Person,
-  personAge,
   recordNumber,
-  sexText,
-  valueHtml,
+  renderDate,
+  renderName,
+  renderValue,
 } from '../../web/index.ts'
 import { LIMITS } from '../limits.ts'
 import { paths } from '../paths.ts'
@@ -71,11 +71,11 @@ const LONG_NUMBER = 16
 
 export function renderFacts(person: Person, { now, alike }: { now: number; alike: boolean }): Html {
   const { label, value } = recordNumber(person)
-  return html`<span class="prow__name">${nameHtml(person.name)}${alike && html`&ensp;${badge('Similar name', 'warn')}`}${person.death && html`&ensp;${badge('Died')}`}</span>
+  return html`<span class="prow__name">${renderName(person.name)}${alike && html`&ensp;${badge('Similar name', 'warn')}`}${person.death && html`&ensp;${badge('Died')}`}</span>
 <span class="prow__facts">
-<span class="prow__fact"><span class="prow__label">Born </span>${dateHtml(person.born)}</span>
-<span class="prow__fact">${valueHtml(personAge(person, now))}</span>
-<span class="prow__fact">${valueHtml(sexText(person.gender))}</span>
+<span class="prow__fact"><span class="prow__label">Born </span>${renderDate(person.born)}</span>
+<span class="prow__fact">${renderValue(computeAge(person, now))}</span>
+<span class="prow__fact">${renderValue(formatSex(person.gender))}</span>
 <span class="prow__fact${value.length > LONG_NUMBER && ' prow__fact--long'}">${
     label === 'MRN'
       ? html`<span class="prow__label">MRN </span>${value}`

@@ -1,5 +1,5 @@
 import type { Resource } from '../../fhir/index.ts'
-import { type Person, personOf } from '../../web/index.ts'
+import { type Person, readPerson } from '../../web/index.ts'
 import { LIMITS } from '../limits.ts'
 import { type FhirReader, isResource } from './fhir-reader.ts'
 
@@ -89,7 +89,7 @@ function toPatientList(answer: Awaited<ReturnType<FhirReader>>): PatientList | U
     case 'absent':
       return { kind: 'list', patients: [], total: undefined, hasMore: false }
     case 'found': {
-      const patients = listResources(answer.resource, 'Patient').slice(0, PATIENTS_LISTED).map(personOf)
+      const patients = listResources(answer.resource, 'Patient').slice(0, PATIENTS_LISTED).map(readPerson)
       const total = typeof answer.resource.total === 'number' ? answer.resource.total : undefined
       return {
         kind: 'list',

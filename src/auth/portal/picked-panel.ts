@@ -1,14 +1,14 @@
 import {
-  alikeWarning,
   badge,
   empty,
-  encounterTime,
   field,
+  formatEncounterTime,
   type Html,
   html,
   icon,
-  nameHtml,
-  patientBanner,
+  renderAlikeWarning,
+  renderName,
+  renderPatientBanner,
 } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
 import { paths } from '../paths.ts'
@@ -54,8 +54,8 @@ export function renderPicked({ picked, apps, chosen, search, now }: PickedOption
   return html`<div>
 <p class="portal__back"><a href="${buildPortalUrl({ search })}">${icon('back')}All patients</a></p>
 <section class="card card--clip portal__picked" aria-labelledby="picked">
-${patientBanner(picked.person, { now, heading: 'h2', id: 'picked' })}
-${alikeWarning(picked.alike)}
+${renderPatientBanner(picked.person, { now, heading: 'h2', id: 'picked' })}
+${renderAlikeWarning(picked.alike)}
 <div class="card__body">${chosen ? renderLaunchForm(picked, { apps, chosen, search }) : renderNoApp()}</div>
 </section>
 </div>`
@@ -81,7 +81,7 @@ ${renderUnverifiedWarning(client)}
 ${renderEncounterChoice(encounters)}
 ${renderMoreOptions()}
 <div class="launch__bar"><button class="btn btn--wide"><span>Launch ${client.name}</span> ${icon('launch')}</button>
-<p class="launch__after">Opens for <b>${nameHtml(person.name)}</b>. The link works once, within 5 minutes.${renderUnverifiedBadge(client)}</p></div>
+<p class="launch__after">Opens for <b>${renderName(person.name)}</b>. The link works once, within 5 minutes.${renderUnverifiedBadge(client)}</p></div>
 </form>`
 }
 
@@ -108,7 +108,7 @@ ${earlier.length > 0 && html`<p class="choices__more"><a class="moreof" href="#e
 function renderChoice({ id, title, status, inProgress, start, end, who }: Encounter, checked: boolean): Html {
   return html`<label class="choice"><input type="radio" name="encounterId" value="${id}" required${checked && html` checked`}>
 <span class="choice__main">${title}</span>${badge(status, inProgress ? 'accent' : undefined)}
-<span class="choice__meta">${inProgress && 'Started '}${encounterTime({ start, end })}${who !== undefined && `, ${who}`}</span></label>
+<span class="choice__meta">${inProgress && 'Started '}${formatEncounterTime({ start, end })}${who !== undefined && `, ${who}`}</span></label>
 `
 }
 

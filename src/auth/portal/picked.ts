@@ -1,5 +1,5 @@
 import { isId } from '../../fhir/index.ts'
-import { alikeTo, type Person, personOf } from '../../web/index.ts'
+import { findAlike, type Person, readPerson } from '../../web/index.ts'
 import { compareUrgency, type Encounter, toEncounter } from './encounters.ts'
 import type { FhirReader } from './fhir-reader.ts'
 import { listResources, type Unavailable } from './patients.ts'
@@ -29,7 +29,7 @@ export async function readPicked(
   ])
   if (patient.kind !== 'found') return patient
   if (bundle.kind === 'unavailable') return bundle
-  const person = personOf(patient.resource)
+  const person = readPerson(patient.resource)
   const encounters = bundle.kind === 'absent' ? [] : listResources(bundle.resource, 'Encounter')
   return {
     kind: 'found',
@@ -38,7 +38,7 @@ export async function readPicked(
       .map(resource => toEncounter(resource, fhirBaseUrl))
       .filter(encounter => encounter.patientId === person.id)
       .toSorted(compareUrgency),
-    alike: alikeTo(person, await findNamesakes(read, person)),
+    alike: findAlike(person, await findNamesakes(read, person)),
   }
 }
 
@@ -46,5 +46,5 @@ async function findNamesakes(read: FhirReader, { name }: Person): Promise<readon
   if (name.family === undefined) return []
   const family = encodeURIComponent(name.family.replace(/[\\,|$]/g, '\\$&'))
   const answer = await read(`Patient?family=${family}&_count=${NAMESAKES_LOOKED_AT}`)
-  return answer.kind === 'found' ? listResources(answer.resource, 'Patient').map(personOf) : []
+  return answer.kind === 'found' ? listResources(answer.resource, 'Patient').map(readPerson) : []
 }

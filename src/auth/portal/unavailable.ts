@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { badge, errorPage, type Html, html, timeText } from '../../web/index.ts'
+import { badge, formatTime, type Html, html, renderErrorPage } from '../../web/index.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
 import type { Login } from '../login/login.ts'
 import { makeSignedInBar } from './bar.ts'
@@ -35,11 +35,11 @@ export function sendUnavailable(
 ): FastifyReply {
   reply.request.log.warn({ reason: outage.reason }, 'FHIR server unreachable')
   const now = clock()
-  const page = errorPage({
+  const page = renderErrorPage({
     kind: 'away',
     title: 'Patient records are unavailable',
     text: [
-      `The FHIR server has been unreachable since ${timeText(since ?? now)}. You are still signed in, and nothing you did was lost.`,
+      `The FHIR server has been unreachable since ${formatTime(since ?? now)}. You are still signed in, and nothing you did was lost.`,
       'If this is urgent, use your usual downtime procedure. Do not rely on a page you opened earlier.',
     ],
     code: 'FHIR server unreachable',

@@ -1,12 +1,12 @@
 import {
+  createSecuritySection,
   findOperation,
   isRecord,
   isResourceType,
+  listOperations,
   type OperationRule,
   operationDefinition,
-  operationsOn,
   operations as ownOperations,
-  securitySection,
 } from '../../fhir/index.ts'
 import { EXCLUDED_TYPES } from './access/excluded-types.ts'
 
@@ -60,7 +60,7 @@ function restSection(
   const passed = listOf(operation).filter(it => findOperation(operations, { name: nameOf(it) }))
   return {
     ...kept,
-    security: securitySection(smartConfiguration),
+    security: createSecuritySection(smartConfiguration),
     resource: listOf(resource)
       .filter(({ type }) => typeof type === 'string' && isResourceType(type) && !EXCLUDED_TYPES.has(type))
       .map(it => resourceSection(it, operations)),
@@ -77,10 +77,10 @@ function resourceSection(
   operations: readonly OperationRule[],
 ): object {
   const type = String(kept.type)
-  const own = operationsOn(OWN, type)
+  const own = listOperations(OWN, type)
   const theirs = listOf(operation).filter(it => {
     const name = nameOf(it).slice(1)
-    return operationsOn(operations, type).includes(name) && !own.includes(name)
+    return listOperations(operations, type).includes(name) && !own.includes(name)
   })
   const offered = [...own.map(name => ({ name, definition: operationDefinition(type, name) })), ...theirs]
   return {

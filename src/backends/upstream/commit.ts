@@ -1,4 +1,4 @@
-import { exactText, fail, isRecord, isResource, parseExact } from '../../fhir/index.ts'
+import { fail, formatExact, isRecord, isResource, parseExact } from '../../fhir/index.ts'
 import {
   type CommitOptions,
   type CommitResult,
@@ -207,6 +207,6 @@ function describeEntry(context: Context, write: VersionedWrite, entry: unknown):
     ...(typeof lastModified === 'string' && { 'last-modified': lastModified }),
   }
   const isCreated = typeof status === 'string' && status.startsWith('201')
-  const text = isResource(resource) ? exactText(resource) : ''
+  const text = isResource(resource) ? formatExact(resource) : ''
   return describe(context, write, { status: isCreated ? 201 : 200, headers, text })
 }

@@ -6,7 +6,7 @@ import {
   NOT_WITHIN,
   startGuardedFhir,
 } from '../../../test/support/guarded-fhir.ts'
-import { gatewayOperations, parsePassedOperation, type Resource } from '../../fhir/index.ts'
+import { listGatewayOperations, parsePassedOperation, type Resource } from '../../fhir/index.ts'
 import { gateway } from './server.ts'
 import { type HostileUpstream, json, METADATA, searchset, startHostile } from './testing/hostile-upstream.ts'
 
@@ -21,7 +21,7 @@ const condition = (id: string, of: string): Resource => ({
 let upstream: HostileUpstream
 let fhir: GuardedFhir
 const passed = ['$meta', 'Patient/$match:read', '$export'].flatMap(it => parsePassedOperation(it) ?? [])
-const operations = gatewayOperations(passed)
+const operations = listGatewayOperations(passed)
 
 before(async () => {
   upstream = await startHostile()

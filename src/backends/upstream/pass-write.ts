@@ -1,5 +1,5 @@
 import {
-  exactText,
+  formatExact,
   type Interaction,
   isProblem,
   type Params,
@@ -107,7 +107,7 @@ function toUpstreamRequest({ addresses }: Context, request: FhirRequest<Write>):
     method: WRITES[interaction.kind].method,
     path: query === '' ? path : `${path}?${query}`,
     headers: writeHeaders(addresses, request),
-    ...(body !== undefined && { body: addresses.inward(exactText(body)) }),
+    ...(body !== undefined && { body: addresses.inward(formatExact(body)) }),
   }
 }
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Pool } from 'undici'
-import { gatewayOperations, isProblem, isRecord, type OperationRule } from '../../fhir/index.ts'
+import { isProblem, isRecord, listGatewayOperations, type OperationRule } from '../../fhir/index.ts'
 import { createAccessCache, createFhirApi, evaluateLate, type FhirApiOptions } from '../../fhir-api/index.ts'
 import { createRandomToken, createSealer, type Sealer } from '../../store/index.ts'
 import { createBackend } from './backend.ts'
@@ -73,7 +73,7 @@ function poolOf({ upstreamUrl, upstreamTls, connections = CONNECTIONS }: Gateway
 
 function contextOf(options: GatewayOptions, pool: Pool, watching: Watch, clock: () => number): Context {
   const { baseUrl, upstreamUrl, upstreamAliases = [], smartConfiguration, narrowing = 'auto' } = options
-  const { operations = gatewayOperations() } = options
+  const { operations = listGatewayOperations() } = options
   const addresses = createAddresses(baseUrl, [upstreamUrl, ...upstreamAliases])
   const upstream = upstreamOf(options, pool, addresses, watching, clock)
   const statement = createCapabilities(upstream, clock)

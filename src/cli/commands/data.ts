@@ -4,7 +4,7 @@ import { type Command, CommandFailure } from '../command.ts'
 import { createProgress, type Progress } from '../import/progress.ts'
 import { formatReport } from '../import/report-text.ts'
 import { importTo } from '../import/send.ts'
-import { findDataFile, settingsOf } from '../with-store.ts'
+import { findDataFile, loadSettings } from '../with-store.ts'
 
 export const dataImport: Command = {
   name: 'data import',
@@ -27,7 +27,7 @@ Example:
   options: { to: { type: 'string' } },
   positionals: { min: 1, max: 1000 },
   async run(args, io) {
-    const settings = settingsOf(io)
+    const settings = loadSettings(io)
     const { to } = args.values
     if (settings.fhir.upstreamUrl !== undefined && to === undefined)
       throw new CommandFailure(

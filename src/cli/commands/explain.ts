@@ -10,7 +10,7 @@ import {
   type Io,
   isSet,
 } from '../command.ts'
-import { findOfferedOperations, readFhirUser, userReachOf } from '../enforcement.ts'
+import { findOfferedOperations, readFhirUser, readUserFilter } from '../enforcement.ts'
 import { explainLines, readContexts, readSearchLetter } from '../explain-lines.ts'
 
 /** Evaluates the interceptor's decision without a server, token or data. */
@@ -78,7 +78,7 @@ function questionOf(args: Arguments, settings: Settings): Question {
     body: bodyOf(getOptional(args, 'body')),
     searchPermission: readSearchPermission(args) ?? settings.fhir.searchPermission,
     contexts: contextsOf(args) ?? settings.fhir.scopeContexts,
-    userFilter: userReachOf(settings),
+    userFilter: readUserFilter(settings),
     operations: findOfferedOperations(settings),
   }
 }

@@ -12,7 +12,7 @@ import {
   type Io,
   isSet,
 } from '../command.ts'
-import { openStoreOf, recordCommand, settingsOf, withStore } from '../with-store.ts'
+import { loadSettings, openConfiguredStore, recordCommand, withStore } from '../with-store.ts'
 
 export const keysRotate: Command = {
   name: 'keys rotate',
@@ -116,8 +116,8 @@ async function needSameSecret(store: Store, seal: Sealer, refusal: string): Prom
 }
 
 async function withSealer<T>(io: Io, use: (store: Store, seal: Sealer) => Promise<T>): Promise<T> {
-  const settings = settingsOf(io)
-  const store = await openStoreOf(settings)
+  const settings = loadSettings(io)
+  const store = await openConfiguredStore(settings)
   try {
     return await use(store, await openSealer(store, ensureSecret(settings)))
   } finally {

@@ -4,7 +4,7 @@ import type { FhirServerOptions } from '../../backends/sqlite/index.ts'
 import { createHostCheck, type Settings } from '../../config/index.ts'
 import { NotReady } from '../../web/index.ts'
 import { CommandFailure } from '../command.ts'
-import { findOfferedOperations, type userReachOf } from '../enforcement.ts'
+import { findOfferedOperations, type readUserFilter } from '../enforcement.ts'
 import { findDataFile } from '../with-store.ts'
 import { openGateway } from './gateway.ts'
 import type { Closing, Keeping, Parts } from './parts.ts'
@@ -21,7 +21,7 @@ export interface OpenedFhir {
 
 export interface FhirGiven {
   readonly keeping: Promise<Keeping>
-  readonly userFilter: ReturnType<typeof userReachOf>
+  readonly userFilter: ReturnType<typeof readUserFilter>
 }
 
 /**

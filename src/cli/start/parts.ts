@@ -17,7 +17,7 @@ import {
 } from '../../store/index.ts'
 import type { Logger } from '../../web/index.ts'
 import { CommandFailure, failMisuse } from '../command.ts'
-import { openStoreOf } from '../with-store.ts'
+import { openConfiguredStore } from '../with-store.ts'
 
 const serverNames = ['auth', 'fhir', 'app'] as const
 export type ServerName = (typeof serverNames)[number]
@@ -66,7 +66,7 @@ export interface Keeping {
 /** Opens the database, and removes expired rows while the servers run (STORE-3). */
 export async function openKeeping({ settings, logger }: Parts, closing: Closing): Promise<Keeping> {
   const secret = ensureSecret(settings)
-  const store = await openStoreOf(settings)
+  const store = await openConfiguredStore(settings)
   closing.add(() => store.close())
   const sweeping = startSweeping(store, {
     onError: error => logger.warn({ err: error }, 'Cannot remove expired rows'),

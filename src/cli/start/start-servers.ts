@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Settings } from '../../config/index.ts'
 import { listen, startDraining } from '../../web/index.ts'
 import { CommandFailure } from '../command.ts'
-import { userReachOf } from '../enforcement.ts'
+import { readUserFilter } from '../enforcement.ts'
 import { openAuth, type TestLogin } from './auth.ts'
 import { openFhir } from './fhir.ts'
 import { Closing, type Keeping, openKeeping, type Parts, type ServerName } from './parts.ts'
@@ -65,7 +65,7 @@ export async function startServers(names: readonly ServerName[], parts: Parts): 
 
 async function openServers(names: readonly ServerName[], parts: Parts, closing: Closing) {
   // Files named by settings are read before anything is created.
-  const userFilter = names.includes('fhir') ? userReachOf(parts.settings) : undefined
+  const userFilter = names.includes('fhir') ? readUserFilter(parts.settings) : undefined
   const keeping = openKeeping(parts, closing)
   // In parallel: the first start creates an RSA key in one thread and the sample patients in another.
   const [auth, fhir, app] = await Promise.all([

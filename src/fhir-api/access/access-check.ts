@@ -1,9 +1,9 @@
 import {
-  containedPatients,
+  findContainedPatients,
+  findReferredPatients,
   namesOtherPatient,
   patientsOf,
   type Resource,
-  referredPatients,
   UNKNOWN_PATIENT,
 } from '../../fhir/index.ts'
 import {
@@ -133,14 +133,17 @@ function findPanelsOfType(access: Access, type: string): readonly Panel[] {
 
 /** All patients that a check of new content may involve. */
 export function findWrittenPatients(resource: Resource, baseUrl: string): ReadonlySet<string> {
-  const named = new Set([...findStoredPatients(resource, baseUrl), ...referredPatients(resource, baseUrl)])
+  const named = new Set([
+    ...findStoredPatients(resource, baseUrl),
+    ...findReferredPatients(resource, baseUrl),
+  ])
   named.delete(UNKNOWN_PATIENT)
   return named
 }
 
 /** All patients that a check of stored content may involve. */
 function findStoredPatients(resource: Resource, baseUrl: string): ReadonlySet<string> {
-  const named = new Set([...patientsOf(resource, baseUrl), ...containedPatients(resource, baseUrl)])
+  const named = new Set([...patientsOf(resource, baseUrl), ...findContainedPatients(resource, baseUrl)])
   namesOtherPatient(resource, id => named.add(id).has(id), baseUrl)
   named.delete(UNKNOWN_PATIENT)
   return named

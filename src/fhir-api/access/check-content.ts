@@ -1,4 +1,11 @@
-import { binariesNamed, type ExactResource, fail, limits, plainOf, type Resource } from '../../fhir/index.ts'
+import {
+  type ExactResource,
+  fail,
+  findNamedBinaries,
+  limits,
+  type Resource,
+  toPlain,
+} from '../../fhir/index.ts'
 import type { Context } from '../context.ts'
 import { type Failure, isFailure } from '../failure.ts'
 import type { FhirRequest } from '../request.ts'
@@ -26,7 +33,7 @@ export async function checkContent(
 ): Promise<Failure | undefined> {
   const { baseUrl, excludedTypes, session } = context
   const { access } = request
-  const resource = plainOf(content)
+  const resource = toPlain(content)
   if (hidesSearch(resource, access, baseUrl)) return OUTSIDE
   if (access.filterFor(resource.resourceType, permission) !== 'everything') {
     const check = await createAccessCheck({
@@ -56,7 +63,7 @@ async function checkDocument(
 ): Promise<Failure | undefined> {
   if (resource.resourceType !== 'DocumentReference') return undefined
   if (request.access.filterFor('Binary', 'r') === 'everything') return undefined
-  const named = binariesNamed(context.session.toPublic?.(resource) ?? resource, context.baseUrl)
+  const named = findNamedBinaries(context.session.toPublic?.(resource) ?? resource, context.baseUrl)
   if (named.size > limits.BINARIES_OF_DOCUMENT)
     return fail({
       problem: 'too-costly',

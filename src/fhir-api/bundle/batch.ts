@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { type BundleBudget, type Entry, isWriting, limits, openBundleBudget } from '../../fhir/index.ts'
-import { problemOf } from '../../web/index.ts'
+import { toProblem } from '../../web/index.ts'
 import { bundleJson } from '../bundle-json.ts'
 import type { Context } from '../context.ts'
 import { isFailure, toResponse } from '../failure.ts'
@@ -103,7 +103,7 @@ async function confirm(processed: Processed, lost: unknown): Promise<Processed> 
 }
 
 function isUnavailable({ error }: Processed): boolean {
-  return error !== undefined && problemOf(error).kind === 'unavailable'
+  return error !== undefined && toProblem(error).kind === 'unavailable'
 }
 
 function describeError(error: unknown): Processed {

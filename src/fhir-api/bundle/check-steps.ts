@@ -1,4 +1,4 @@
-import { type BundleBudget, fail, plainOf, RESPONSE_TOO_LARGE, type Resource } from '../../fhir/index.ts'
+import { type BundleBudget, fail, RESPONSE_TOO_LARGE, type Resource, toPlain } from '../../fhir/index.ts'
 import { failHidden } from '../../smart/index.ts'
 import { checkContent } from '../access/check-content.ts'
 import type { Context } from '../context.ts'
@@ -35,7 +35,7 @@ function collectNewPatients(writes: readonly WriteStep[]): ReadonlyMap<string, R
   return new Map(
     writes.flatMap(({ identity, content }) =>
       content?.resourceType === 'Patient' && content.id === undefined
-        ? [[identity.slice('Patient/'.length), plainOf(content)] as const]
+        ? [[identity.slice('Patient/'.length), toPlain(content)] as const]
         : [],
     ),
   )
@@ -85,7 +85,7 @@ async function foresee(
   if (request.interaction.kind !== 'read') return undefined
   const { type, id } = request.interaction
   if (!content) return fail({ problem: 'gone', type, id })
-  return (await mayReadContent(context, request, { ...plainOf(content), id }))
+  return (await mayReadContent(context, request, { ...toPlain(content), id }))
     ? undefined
     : failHidden(request.access, 'r', type, id)
 }

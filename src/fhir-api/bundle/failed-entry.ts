@@ -1,9 +1,9 @@
 import { outcome } from '../../fhir/index.ts'
-import { problemOf } from '../../web/index.ts'
+import { toProblem } from '../../web/index.ts'
 
 /** What an entry of a batch answers that failed by an error, where other entries are answered for themselves. */
 export function describeFailedEntry(error: unknown): { readonly status: number; readonly body: string } {
-  return problemOf(error).kind === 'unavailable' ? UNAVAILABLE : UNEXPECTED
+  return toProblem(error).kind === 'unavailable' ? UNAVAILABLE : UNEXPECTED
 }
 
 const UNAVAILABLE = {

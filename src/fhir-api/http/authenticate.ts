@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import {
-  authorizationOf,
   type FhirProblem,
   fail,
+  getAuthorizationHeader,
   type Interaction,
   isPublic,
   type Misunderstood,
@@ -35,7 +35,7 @@ export function authenticate(api: FhirApi, request: FastifyRequest, reply: Fasti
   if (request.method === 'OPTIONS') answerPreflight(reply)
   else if (open) done()
   else {
-    const result = api.guard.authenticate(authorizationOf(request.raw.rawHeaders))
+    const result = api.guard.authenticate(getAuthorizationHeader(request.raw.rawHeaders))
     if (result instanceof Promise) result.then(it => continueWith(api, request, reply, it, done), done)
     else continueWith(api, request, reply, result, done)
   }

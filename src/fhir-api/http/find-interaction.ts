@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { formOf, type Interaction, type Misunderstood, parseInteraction } from '../../fhir/index.ts'
+import { formatAsForm, type Interaction, type Misunderstood, parseInteraction } from '../../fhir/index.ts'
 
 /** Where the FHIR base is. */
 export interface BaseLocation {
@@ -21,7 +21,7 @@ export function findInteraction(
     path: (at < 0 ? url : url.slice(0, at)).slice(basePath.length),
     query: at < 0 ? '' : url.slice(at + 1),
     headers: request.headers,
-    form: formOf(request.headers['content-type'], readBytes(request)),
+    form: formatAsForm(request.headers['content-type'], readBytes(request)),
   })
 }
 

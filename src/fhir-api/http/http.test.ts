@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { describe, it } from 'node:test'
 import type { FastifyInstance, InjectOptions } from 'fastify'
-import { AuditUnavailable, type FhirAudit, type Finished } from '../../audit/index.ts'
-import { exactText, fail, outcome, type Refused } from '../../fhir/index.ts'
+import { AuditUnavailable, type FhirAudit, type FinishedRequest } from '../../audit/index.ts'
+import { fail, formatExact, outcome, type Refused } from '../../fhir/index.ts'
 import { type Authenticated, type Authenticator, fullAccess, noAccess } from '../../smart/index.ts'
 import {
   createAccessCache,
@@ -20,7 +20,7 @@ interface Scene {
   /** What happened, in its order. */
   readonly events: string[]
   readonly asked: FhirRequest[]
-  readonly finished: Finished[]
+  readonly finished: FinishedRequest[]
   ask(line: string, more?: InjectOptions): Promise<string>
 }
 
@@ -47,7 +47,7 @@ const judge = (authorization: string | undefined) => (authorization === 'Bearer 
 /** A door with nothing behind it but what says that it was reached. */
 async function open(setting: Setting = {}): Promise<Scene> {
   const { guard = { authenticate: judge }, audit = {}, perform = answer } = setting
-  const [events, asked, finished]: [string[], FhirRequest[], Finished[]] = [[], [], []]
+  const [events, asked, finished]: [string[], FhirRequest[], FinishedRequest[]] = [[], [], []]
   const admit: Authenticator['authenticate'] = authorization => {
     events.push('judged')
     return guard.authenticate(authorization)
@@ -155,7 +155,7 @@ describe('the door', () => {
     const { ask, asked } = await open()
     const line = 'judged, announced, performed, completed 200, sent 200; 200'
     assert.equal(await ask('POST /Patient', { payload: '{"a":1.0}' }), line)
-    assert.equal(exactText(asked[0]?.body), '{"a":1.0}')
+    assert.equal(formatExact(asked[0]?.body), '{"a":1.0}')
     const refuse = async () => {
       throw new AuditUnavailable('away')
     }
@@ -283,7 +283,7 @@ describe('the door', () => {
     const failing = await open({ perform: fail })
     assert.equal(await failing.ask('GET /Patient/1'), 'judged, performed, recorded 500; 500')
     const statuses: number[] = []
-    const record = async ({ status }: Finished) => {
+    const record = async ({ status }: FinishedRequest) => {
       statuses.push(status)
       if (status === 200) throw new Error('Cannot read the answer')
     }

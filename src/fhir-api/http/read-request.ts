@@ -6,9 +6,9 @@ import {
   type Interaction,
   isProblem,
   isPublic,
-  preconditionsOf,
-  preferencesOf,
   readBody,
+  readPreconditions,
+  readPreferences,
   wantsContent,
 } from '../../fhir/index.ts'
 import { type Authenticated, noAccess } from '../../smart/index.ts'
@@ -37,8 +37,8 @@ export function readRequest(interaction: Interaction, request: FastifyRequest): 
   return {
     interaction,
     body: read.body,
-    preconditions: preconditionsOf(headers),
-    preferences: content ? { ...preferencesOf(headers), content } : preferencesOf(headers),
+    preconditions: readPreconditions(headers),
+    preferences: content ? { ...readPreferences(headers), content } : readPreferences(headers),
     access: decision.access,
     by: decision.by,
     authenticated,

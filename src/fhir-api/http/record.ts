@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { Finished } from '../../audit/index.ts'
+import type { FinishedRequest } from '../../audit/index.ts'
 import type { Interaction, Misunderstood } from '../../fhir/index.ts'
 import type { Grant } from '../../smart/index.ts'
 import { type Failure, isFailure, toResponse } from '../failure.ts'
@@ -16,7 +16,7 @@ interface AuditInput {
 }
 
 /** What the audit trail records of a response. */
-export type AuditOutcome = Pick<Finished, 'status' | 'answer' | 'location' | 'before' | 'entries'>
+export type AuditOutcome = Pick<FinishedRequest, 'status' | 'answer' | 'location' | 'before' | 'entries'>
 
 /** Returns the response once the audit trail has recorded it, so that it may go out. */
 export async function recordOutcome(
@@ -51,7 +51,7 @@ export function describeOutcome(
   request: FastifyRequest,
   input: AuditInput,
   outcome: FhirResponse | Failure,
-): Finished {
+): FinishedRequest {
   return describeRequest(api, request, input, describe(respondWith(outcome)), getFailure(outcome))
 }
 
@@ -61,7 +61,7 @@ export function describeRequest(
   { interaction, by, body, held }: AuditInput,
   outcome: AuditOutcome,
   failure?: Failure,
-): Finished {
+): FinishedRequest {
   return {
     ...outcome,
     ...{ interaction, by, problem: failure, sent: body, held },

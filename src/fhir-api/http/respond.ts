@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { AuditUnavailable, type FhirAudit, isAboutAudit, OUTCOME_UNKNOWN } from '../../audit/index.ts'
 import { fail, isProblem, mayWrite } from '../../fhir/index.ts'
-import { problemOf } from '../../web/index.ts'
+import { toProblem } from '../../web/index.ts'
 import type { Context } from '../context.ts'
 import { type Failure, isFailure } from '../failure.ts'
 import { handle } from '../handle.ts'
@@ -77,7 +77,7 @@ async function recordingFailures<T>(
 
 /** The status that the error handler responds with when the work throws. */
 function describeError(error: unknown): AuditOutcome {
-  return { status: problemOf(error).kind === 'unavailable' ? 503 : 500 }
+  return { status: toProblem(error).kind === 'unavailable' ? 503 : 500 }
 }
 
 const UNKNOWN: AuditOutcome = { status: OUTCOME_UNKNOWN }

@@ -1,12 +1,12 @@
 import {
   type EverythingType,
-  everythingProblem,
   type FhirProblem,
   fail,
+  findEverythingProblem,
   isProblem,
   isResourceType,
   type Params,
-  postedParams,
+  readPostedParams,
 } from '../../fhir/index.ts'
 import { findResource } from '../access/find-resource.ts'
 import type { Handler } from '../context.ts'
@@ -29,7 +29,7 @@ export function everythingOf(type: EverythingType): Handler<'operation'> {
     const found = await findResource(context, request, 'r', type, id)
     if (isFailure(found)) return found
     if (found.deleted) return fail({ problem: 'gone', type, id })
-    const problem = everythingProblem(type, params)
+    const problem = findEverythingProblem(type, params)
     if (problem) return problem
     const types = findNamedTypes(params)
     if (isProblem(types)) return types
@@ -41,7 +41,7 @@ export function everythingOf(type: EverythingType): Handler<'operation'> {
 /** Parameters in the body are like those of the URL: decided, used and repeated in the links of pages. */
 export function addPostedParams(request: FhirRequest<Operation>): FhirRequest<Operation> | FhirProblem {
   const { interaction, body } = request
-  const posted = postedParams(body)
+  const posted = readPostedParams(body)
   if (isProblem(posted)) return posted
   return { ...request, interaction: { ...interaction, params: [...interaction.params, ...posted] } }
 }

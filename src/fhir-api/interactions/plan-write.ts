@@ -1,5 +1,6 @@
 import {
   applyPatch,
+  describeStaleness,
   type EntryInteraction,
   type ExactResource,
   type FhirProblem,
@@ -8,10 +9,9 @@ import {
   isWriting,
   type Params,
   parseExact,
-  plainOf,
-  resourceBody,
-  resourceBodyWithId,
-  staleness,
+  readResourceBody,
+  readResourceBodyWithId,
+  toPlain,
 } from '../../fhir/index.ts'
 import { checkPatch, failHidden, findUpdateConflict } from '../../smart/index.ts'
 import { checkStored, findResource, lookUp, toCurrentVersion } from '../access/find-resource.ts'
@@ -223,7 +223,7 @@ async function patchStored(
   const before = version.parse()
   if (isFailure(before)) return before
   const patched = applyTo(version, request.body)
-  const after = isProblem(patched) ? patched : plainOf(patched)
+  const after = isProblem(patched) ? patched : toPlain(patched)
   const check = await checkStored(context, request, isProblem(after) ? [before] : [before, after])
   if (isFailure(check)) return check
   return checkPatch(request.body, before, after, (permission, it) => check.allows(permission, it)) ?? patched
@@ -231,7 +231,7 @@ async function patchStored(
 
 function applyTo({ text = '', type, id }: StoredVersion, patch: unknown): ExactResource | FhirProblem {
   const result = applyPatch(parseExact(text), patch)
-  if (!('failure' in result)) return resourceBodyWithId(result.value, type, id)
+  if (!('failure' in result)) return readResourceBodyWithId(result.value, type, id)
   const explanation = `Cannot apply patch: ${result.failure}`
   return result.malformed
     ? fail({ problem: 'malformed-body', text: explanation })
@@ -252,12 +252,12 @@ async function planDelete(
     return {
       ...{ kind: 'write', request, permission: 'd' },
       write: { kind: 'delete', type, id, before: found },
-      conflict: staleness(toCurrentVersion(found), preconditions),
+      conflict: describeStaleness(toCurrentVersion(found), preconditions),
     }
   const hidden = typeof found === 'string' ? failHidden(access, 'd', type, id) : undefined
   if (hidden && hidden.problem !== 'absent') return hidden
   const response = { status: 204, ...(!hidden && { deleted: `${type}/${id}` }) }
-  return staleness(undefined, preconditions) ?? { kind: 'response', request, response }
+  return describeStaleness(undefined, preconditions) ?? { kind: 'response', request, response }
 }
 
 /**
@@ -271,7 +271,7 @@ export function readResource(
   type: string,
   id?: string,
 ): ExactResource | Failure {
-  const resource = id === undefined ? resourceBody(body, type) : resourceBodyWithId(body, type, id)
+  const resource = id === undefined ? readResourceBody(body, type) : readResourceBodyWithId(body, type, id)
   const isChecked = local !== undefined || access.filterFor(type, permission) !== 'everything'
   if (isFailure(resource) && resource.problem === 'invalid-resource' && !isChecked)
     return body as ExactResource

@@ -1,4 +1,4 @@
-import { contentIn, fail, isUnchanged, type Params, shaped, shapeOf } from '../../fhir/index.ts'
+import { fail, findShape, isUnchanged, type Params, readContent, shapeResponse } from '../../fhir/index.ts'
 import { findThroughDocument, isLimitedBinary } from '../access/binaries.ts'
 import { findHidden, findResource, lookUp, toCurrentVersion, toVisible } from '../access/find-resource.ts'
 import type { Handler } from '../context.ts'
@@ -43,6 +43,6 @@ function show(
   if (found.deleted || text === undefined) return fail({ problem: 'gone', type, id })
   const version = { etag: found.etag, lastModified: found.lastModified }
   if (isUnchanged(toCurrentVersion(found), preconditions)) return { status: 304, version }
-  if (preferences.content) return { status: 200, version, body: text, content: contentIn(text) }
-  return { status: 200, version, body: params.length === 0 ? text : shaped(text, shapeOf(params)) }
+  if (preferences.content) return { status: 200, version, body: text, content: readContent(text) }
+  return { status: 200, version, body: params.length === 0 ? text : shapeResponse(text, findShape(params)) }
 }

@@ -1,4 +1,4 @@
-import { type Params, shaped } from '../../fhir/index.ts'
+import { type Params, shapeResponse } from '../../fhir/index.ts'
 import { bundleJson, entryJson } from '../bundle-json.ts'
 import type { Handler } from '../context.ts'
 import { isFailure } from '../failure.ts'
@@ -35,7 +35,7 @@ export function respondWithPage(
     entries.push(
       entryJson({
         fullUrl: `${context.baseUrl}/${type}/${id}`,
-        resource: shaped(text, shape),
+        resource: shapeResponse(text, shape),
         search: { mode },
       }),
     )

@@ -1,4 +1,4 @@
-import { isProblem, isRecord, outcome, resourceBody } from '../../fhir/index.ts'
+import { isProblem, isRecord, outcome, readResourceBody } from '../../fhir/index.ts'
 import type { Handler } from '../context.ts'
 import { toResponse } from '../failure.ts'
 
@@ -8,7 +8,7 @@ import { toResponse } from '../failure.ts'
  */
 export const validateResource: Handler<'operation'> = async (_context, { interaction, body }) => {
   const { type = '' } = interaction
-  const resource = resourceBody(findResource(body), type)
+  const resource = readResourceBody(findResource(body), type)
   if (!isProblem(resource)) return { status: 200, body: JSON.stringify(VALID) }
   return resource.problem === 'invalid-resource' ? { ...toResponse(resource), status: 200 } : resource
 }

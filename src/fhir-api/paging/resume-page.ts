@@ -1,4 +1,4 @@
-import { type FhirProblem, fail, type Interaction, type Params, paramsOfPage } from '../../fhir/index.ts'
+import { type FhirProblem, fail, type Interaction, type Params, readPageParams } from '../../fhir/index.ts'
 import { grantFingerprint } from '../../smart/index.ts'
 import type { FhirRequest } from '../request.ts'
 import type { Cursor, Pages } from './pages.ts'
@@ -20,7 +20,7 @@ export function resumePage<I extends Paged>(
   const link = request.interaction.params.find(([name]) => name === pages.parameter)
   if (!link) return { request, cursor: undefined }
   const page = pages.open(link[1])
-  const params = page && paramsOfPage(request.interaction, pages.parameter, page.params)
+  const params = page && readPageParams(request.interaction, pages.parameter, page.params)
   if (!params || page.path !== path)
     return fail({
       problem: 'bad-search',

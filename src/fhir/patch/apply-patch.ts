@@ -1,6 +1,6 @@
 import type { Patched } from './failure.ts'
-import { applyFhirPathPatch, fhirPathPatchReads } from './fhirpath-patch.ts'
-import { applyJsonPatch, jsonPatchReads } from './json-patch.ts'
+import { applyFhirPathPatch, readsByFhirPathPatch } from './fhirpath-patch.ts'
+import { applyJsonPatch, findJsonPatchReads } from './json-patch.ts'
 import { isFhirPathPatch } from './operations.ts'
 
 /** Applies a JSON Patch or a FHIRPath Patch to a resource, which stays as it is. */
@@ -10,5 +10,5 @@ export function applyPatch(resource: unknown, patch: unknown): Patched {
 
 /** Whether a patch reads stored data, so that its success or its result reveals them. */
 export function readsStored(patch: unknown): boolean {
-  return isFhirPathPatch(patch) ? fhirPathPatchReads(patch) : jsonPatchReads(patch)
+  return isFhirPathPatch(patch) ? readsByFhirPathPatch(patch) : findJsonPatchReads(patch)
 }

@@ -2,7 +2,7 @@ import { PATCH_ELEMENTS } from '../limits.ts'
 import { cloneJson, isRecord } from '../record.ts'
 import { type Element, keyOf } from '../structure.ts'
 import { attempt, checkDepth, type Patched, PatchFailure } from './failure.ts'
-import { type Budget, childElement, locate, type Place } from './locate.ts'
+import { type Budget, findChild, locate, type Place } from './locate.ts'
 import { type PatchOperation, parseOperations, type Value } from './operations.ts'
 import type { PatchStep } from './patch-path.ts'
 
@@ -25,7 +25,7 @@ export function applyFhirPathPatch(resource: unknown, patch: unknown): Patched {
 }
 
 /** Whether a patch reads what is stored: by a condition whether it holds, by a move whether there are so many. */
-export function fhirPathPatchReads(patch: unknown): boolean {
+export function readsByFhirPathPatch(patch: unknown): boolean {
   const parsed = attempt(() => parseOperations(patch).some(reads))
   return 'value' in parsed && parsed.value
 }
@@ -66,8 +66,8 @@ function onlyAt(root: Place, steps: readonly PatchStep[], budget: Budget): Place
 }
 
 function add(place: Place, name: string, value: Value): void {
-  const element = childElement(place, name)
-  const holder = holderOf(place)
+  const element = findChild(place, name)
+  const holder = findHolder(place)
   const { key, value: added } = valueFor(element, value)
   const taken = element.types.map(type => keyOf(element, type)).find(it => holder[it] !== undefined)
   if (element.max > 1) insert({ by: holder, key, element }, lengthOf(holder[key]), added)
@@ -114,9 +114,9 @@ function listAt(root: Place, steps: readonly PatchStep[], budget: Budget): List 
   const last = steps.at(-1)
   if (last?.kind !== 'child') throw new PatchFailure('the path does not lead to a list')
   const place = onlyAt(root, steps.slice(0, -1), budget)
-  const element = childElement(place, last.name)
+  const element = findChild(place, last.name)
   if (element.max === 1) throw new PatchFailure(`${last.name} is not a list`)
-  return { by: holderOf(place), key: last.name, element }
+  return { by: findHolder(place), key: last.name, element }
 }
 
 function insert({ by, key }: List, index: number, value: unknown): void {
@@ -139,7 +139,7 @@ function lengthOf(items: unknown): number {
   return Array.isArray(items) ? items.length : 0
 }
 
-function holderOf({ value, type }: Place): Record<string, unknown> {
+function findHolder({ value, type }: Place): Record<string, unknown> {
   if (!isRecord(value)) throw new PatchFailure(`a ${type} has no elements`)
   return value
 }
@@ -149,7 +149,7 @@ function valueFor(element: Element, value: Value): { readonly key: string; reado
   if (value.kind === 'parts') {
     const [type] = element.types
     if (!type || element.choice) throw new PatchFailure(`${element.name} has no parts`)
-    return { key: element.name, value: objectOf(type.code, value.parts) }
+    return { key: element.name, value: toObject(type.code, value.parts) }
   }
   if (!element.choice) return { key: element.name, value: cloneJson(value.content) }
   const type = element.types.find(({ code }) => code.toLowerCase() === value.type.toLowerCase())
@@ -158,7 +158,7 @@ function valueFor(element: Element, value: Value): { readonly key: string; reado
 }
 
 /** A backbone element, which has no data type and so comes as parts. */
-function objectOf(type: string, parts: readonly (readonly [string, Value])[]): Record<string, unknown> {
+function toObject(type: string, parts: readonly (readonly [string, Value])[]): Record<string, unknown> {
   const made: Record<string, unknown> = {}
   for (const [name, value] of parts) add({ value: made, type }, name, value)
   return made

@@ -33,7 +33,7 @@ export function applyJsonPatch(document: unknown, patch: unknown): Patched {
 }
 
 /** Whether a patch reads what is stored: a `test` that fails tells that it is something else, a copy shows it elsewhere. */
-export function jsonPatchReads(patch: unknown): boolean {
+export function findJsonPatchReads(patch: unknown): boolean {
   return Array.isArray(patch) && patch.some(step => isRecord(step) && READING.has(step.op))
 }
 
@@ -98,7 +98,7 @@ type Container = unknown[] | Record<string, unknown>
 
 function add(document: unknown, path: readonly string[], value: unknown): unknown {
   if (path.length === 0) return value
-  const [container, key] = containerOf(document, path)
+  const [container, key] = findContainer(document, path)
   if (!Array.isArray(container)) setOwn(container, key, value)
   else
     container.splice(
@@ -112,7 +112,7 @@ function add(document: unknown, path: readonly string[], value: unknown): unknow
 function remove(document: unknown, path: readonly string[]): unknown {
   if (path.length === 0) throw new PatchFailure('the whole resource cannot be removed')
   valueAt(document, path)
-  const [container, key] = containerOf(document, path)
+  const [container, key] = findContainer(document, path)
   if (Array.isArray(container)) container.splice(Number(key), 1)
   else delete container[key]
   return document
@@ -120,13 +120,13 @@ function remove(document: unknown, path: readonly string[]): unknown {
 
 function replace(document: unknown, path: readonly string[], value: unknown): unknown {
   valueAt(document, path)
-  const [container, key] = containerOf(document, path)
+  const [container, key] = findContainer(document, path)
   if (Array.isArray(container)) container[Number(key)] = value
   else setOwn(container, key, value)
   return document
 }
 
-function containerOf(document: unknown, path: readonly string[]): readonly [Container, string] {
+function findContainer(document: unknown, path: readonly string[]): readonly [Container, string] {
   const container = valueAt(document, path.slice(0, -1))
   if (typeof container !== 'object' || container === null)
     throw new PatchFailure(`there is nothing at ${show(path.slice(0, -1))} to go into`)

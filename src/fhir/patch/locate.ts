@@ -1,7 +1,7 @@
 import { isSameJson } from '../exact-json.ts'
 import { PATCH_ELEMENTS } from '../limits.ts'
 import { isRecord } from '../record.ts'
-import { type Element, keyOf, structureOf } from '../structure.ts'
+import { type Element, findStructure, keyOf } from '../structure.ts'
 import { PatchFailure } from './failure.ts'
 import type { Condition, PatchStep } from './patch-path.ts'
 
@@ -28,7 +28,7 @@ export function locate(from: Place, steps: readonly PatchStep[], budget: Budget)
 function follow(places: readonly Place[], step: PatchStep, budget: Budget): readonly Place[] {
   switch (step.kind) {
     case 'child':
-      return places.flatMap(place => spend(childrenOf(place, step.name), budget))
+      return places.flatMap(place => spend(listChildren(place, step.name), budget))
     case 'index':
       return places.slice(step.index, step.index === -1 ? undefined : step.index + 1)
     case 'type':
@@ -45,15 +45,15 @@ function spend(places: readonly Place[], budget: Budget): readonly Place[] {
 }
 
 /** The definition of a child of an element. */
-export function childElement({ type, value }: Place, name: string): Element {
+export function findChild({ type, value }: Place, name: string): Element {
   const known = type === 'Resource' && isRecord(value) ? String(value.resourceType) : type
-  const element = structureOf(known)?.elements.get(name)
+  const element = findStructure(known)?.elements.get(name)
   if (!element) throw new PatchFailure(`${known} has no element ${name}`)
   return element
 }
 
-function childrenOf(place: Place, name: string): readonly Place[] {
-  const element = childElement(place, name)
+function listChildren(place: Place, name: string): readonly Place[] {
+  const element = findChild(place, name)
   const { value: by } = place
   if (!isRecord(by)) return []
   return element.types.flatMap((it): readonly Place[] => {

@@ -1,4 +1,4 @@
-import { plainOf } from '../exact-json.ts'
+import { toPlain } from '../exact-json.ts'
 import { PATCH_OPERATIONS, PATCH_PATH_CHARACTERS } from '../limits.ts'
 import { isRecord } from '../record.ts'
 import { PatchFailure } from './failure.ts'
@@ -61,7 +61,7 @@ function parseOperation(parameter: unknown, index: number): PatchOperation {
   const type = read('type', 'valueCode')
   switch (type) {
     case 'add': {
-      const name = plainOf(read('name', 'valueString'))
+      const name = toPlain(read('name', 'valueString'))
       if (typeof name !== 'string') throw unreadable('has no name')
       return { type, path, name, value: value() }
     }
@@ -93,7 +93,7 @@ function partsOf(candidates: readonly unknown[]): Value | undefined {
   const parts: [string, Value][] = []
   for (const part of candidates) {
     const value = parseValue(part)
-    const name = isRecord(part) ? plainOf(part.name) : undefined
+    const name = isRecord(part) ? toPlain(part.name) : undefined
     if (!value || typeof name !== 'string') return undefined
     parts.push([name, value])
   }

@@ -30,14 +30,14 @@ interface Token {
 
 /** Undefined when the path is not in this part of FHIRPath. */
 export function parsePatchPath(text: string): PatchPath | undefined {
-  const tokens = tokensOf(text.trim())
+  const tokens = listTokens(text.trim())
   const root = tokens?.[0]
   if (!tokens || root?.kind !== 'name' || !/^[A-Z]/.test(root.text)) return undefined
   const steps = new Reader(tokens.slice(1)).readSteps()
   return steps && { root: root.text, steps }
 }
 
-function tokensOf(text: string): readonly Token[] | undefined {
+function listTokens(text: string): readonly Token[] | undefined {
   const tokens: Token[] = []
   const pattern = new RegExp(TOKEN)
   while (pattern.lastIndex < text.length) {

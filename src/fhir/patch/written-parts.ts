@@ -1,4 +1,4 @@
-import { type Element, keyOf, structureOf } from '../structure.ts'
+import { type Element, findStructure, keyOf } from '../structure.ts'
 import { attempt } from './failure.ts'
 import { type PatchOperation, parseOperations, type Value } from './operations.ts'
 import type { PatchStep } from './patch-path.ts'
@@ -13,7 +13,7 @@ export interface WrittenPart {
  * What a FHIRPath Patch writes, told without the stored resource; undefined where it is none. Which item of a list a
  * condition finds is not known: each has a place of its own, after all that have a number.
  */
-export function fhirPathWrittenParts(patch: unknown, type: string): readonly WrittenPart[] | undefined {
+export function findFhirPathWrittenParts(patch: unknown, type: string): readonly WrittenPart[] | undefined {
   const parsed = attempt(() => parseOperations(patch).flatMap((it, index) => partOf(it, type, index)))
   return 'value' in parsed ? parsed.value : undefined
 }
@@ -73,7 +73,7 @@ function placeOf(type: string, steps: readonly PatchStep[], free: string): Place
   let place: Place = { steps: [], type, element: undefined }
   for (const [at, step] of steps.entries()) {
     if (step.kind !== 'child') continue
-    const element = structureOf(place.type)?.elements.get(step.name)
+    const element = findStructure(place.type)?.elements.get(step.name)
     const next = steps[at + 1]
     const chosen = next?.kind === 'type' ? element?.types.find(({ code }) => code === next.type) : undefined
     const one = chosen ?? element?.types[0]

@@ -1,5 +1,5 @@
 import type { SearchParameter } from '../r4.ts'
-import { type Element, keyOf, structureOf } from '../structure.ts'
+import { type Element, findStructure, keyOf } from '../structure.ts'
 import { type Path, parsePath, type Step } from './parse.ts'
 
 /** How to get from a resource to the values of one type that a search expression means. */
@@ -65,7 +65,7 @@ function advance(trail: Trail, step: Step): readonly Trail[] {
 }
 
 function enter(trail: Trail, name: string): readonly Trail[] {
-  const element = structureOf(trail.type)?.elements.get(name)
+  const element = findStructure(trail.type)?.elements.get(name)
   if (element === undefined) return []
   return [{ ...trail, pending: element, binding: element.binding }]
 }

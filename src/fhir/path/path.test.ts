@@ -3,7 +3,7 @@ import { before, describe, it } from 'node:test'
 import { evalFhirPathTyped, indexStructureDefinitionBundle, toTypedValue } from '@medplum/core'
 import { readPublished } from '../../../scripts/compile-r4/source.ts'
 import { fullResource } from '../../../test/support/r4-resources.ts'
-import { resourceTypes, searchParametersOf } from '../definitions.ts'
+import { listSearchParameters, resourceTypes } from '../definitions.ts'
 import type { Resource } from '../r4.ts'
 import { compilePath, pathsOf } from './compile.ts'
 import { evaluatePath } from './evaluate.ts'
@@ -30,7 +30,7 @@ describe('search expressions of R4', () => {
   })
 
   it('all compile', () => {
-    const compiled = resourceTypes.flatMap(type => searchParametersOf(type).map(it => pathsOf(type, it)))
+    const compiled = resourceTypes.flatMap(type => listSearchParameters(type).map(it => pathsOf(type, it)))
     assert.equal(compiled.length, 2500)
     assert.ok(compiled.every(it => it.length > 0))
   })
@@ -39,7 +39,7 @@ describe('search expressions of R4', () => {
     const found = new Set<string>()
     for (const type of resourceTypes) {
       for (const resource of variants.map(variant => fullResource(type, variant))) {
-        for (const parameter of searchParametersOf(type)) {
+        for (const parameter of listSearchParameters(type)) {
           const ours = asSet(pathsOf(type, parameter).flatMap(it => evaluatePath(resource, it)))
           const expression = parameter.expression.replace(/^Resource\b/, type)
           const theirs = evalFhirPathTyped(expression, [toTypedValue(resource)]).map(it => it.value)

@@ -1,5 +1,5 @@
 import { type DateRange, earliest, latest, parseDateRange } from '../date-range.ts'
-import { searchParameter, searchParametersOf } from '../definitions.ts'
+import { findSearchParameter, listSearchParameters } from '../definitions.ts'
 import { fail } from '../failure.ts'
 import type { Params } from '../interaction.ts'
 import type { Resource } from '../r4.ts'
@@ -32,16 +32,16 @@ const NOT_OF_CARE: ReadonlySet<string> = new Set([
 ])
 
 /** The search parameters that tell when the care was given of which a resource tells. */
-export function careDateParameters(type: string): readonly string[] {
-  return searchParametersOf(type).flatMap(({ type: kind, code }) =>
+export function listCareDateParameters(type: string): readonly string[] {
+  return listSearchParameters(type).flatMap(({ type: kind, code }) =>
     kind === 'date' && !NOT_OF_CARE.has(code) ? [code] : [],
   )
 }
 
 /** Whether a date of care is in the range. A resource without one is in every range. */
 export function isInCareRange(resource: Resource, { low, high }: DateRange, baseUrl: string): boolean {
-  const dates = careDateParameters(resource.resourceType).flatMap(code => {
-    const parameter = searchParameter(resource.resourceType, code)
+  const dates = listCareDateParameters(resource.resourceType).flatMap(code => {
+    const parameter = findSearchParameter(resource.resourceType, code)
     return parameter ? entriesOf(resource, parameter, baseUrl).filter(entry => entry.kind === 'date') : []
   })
   return dates.length === 0 || dates.some(date => date.low <= high && date.high >= low)

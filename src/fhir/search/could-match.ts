@@ -1,4 +1,4 @@
-import { searchParameter } from '../definitions.ts'
+import { findSearchParameter } from '../definitions.ts'
 import { SEARCHED_CHARACTERS } from '../limits.ts'
 import { type CompiledPath, pathsOf } from '../path/compile.ts'
 import { evaluatePath } from '../path/evaluate.ts'
@@ -13,7 +13,7 @@ import type {
 } from './clause.ts'
 import { type Comparisons, type EntryClause, meets, type Stretch } from './compare.ts'
 import type { IndexEntry, QuantityEntry, ReferenceEntry, StringEntry, TokenEntry } from './entry.ts'
-import { entriesOfValue } from './index-entries.ts'
+import { indexValue } from './index-entries.ts'
 import { normalise } from './normalise.ts'
 
 /**
@@ -24,7 +24,7 @@ import { normalise } from './normalise.ts'
  */
 export function couldMatch(resource: Resource, clause: SearchClause, baseUrl: string): boolean {
   if (clause.kind === 'chain' || clause.kind === 'has' || clause.kind === 'text') return true
-  const parameter = searchParameter(resource.resourceType, clause.parameter)
+  const parameter = findSearchParameter(resource.resourceType, clause.parameter)
   if (!parameter || LEFT_TO_SERVER.has(parameter.code)) return true
   const values = valuesOf(resource, parameter, baseUrl)
   if (values.length === 0 && parameter.code === '_lastUpdated') return true
@@ -55,7 +55,7 @@ function valuesOf(resource: Resource, parameter: SearchParameter, baseUrl: strin
   return pathsOf(resource.resourceType, parameter).flatMap(path =>
     evaluatePath(resource, withoutTargets(path)).map(raw => ({
       raw,
-      entries: entriesOfValue(parameter, path, raw, baseUrl),
+      entries: indexValue(parameter, path, raw, baseUrl),
     })),
   )
 }
@@ -83,14 +83,14 @@ function hasWords({ values }: StringClause, all: readonly Value[]): boolean {
   const texts = all.flatMap(({ entries }) => entries.filter(it => it.kind === 'string'))
   // Other servers look beyond the beginning.
   if (texts.some(it => it.exact.length > SEARCHED_CHARACTERS)) return true
-  const text = texts.map(it => lettersOf(it.normal)).join(' ')
-  const words = values.map(value => normalise(value).split(' ').map(lettersOf))
+  const text = texts.map(it => foldLetters(it.normal)).join(' ')
+  const words = values.map(value => normalise(value).split(' ').map(foldLetters))
   // Other scripts are folded in other ways.
   if (![text, ...words.flat()].every(it => /^[a-z0-9 ]*$/.test(it))) return true
   return words.some(some => some.every(word => text.includes(word)))
 }
 
-function lettersOf(text: string): string {
+function foldLetters(text: string): string {
   return text.replace(/[!-/:-@[-`{-~\s]+/g, '')
 }
 
@@ -115,7 +115,7 @@ const TOLERANT: Comparisons = {
 const BARE: Comparisons = {
   ...TOLERANT,
   token: ({ code }, entry) =>
-    code === undefined || lettersOf(fold(code)) === lettersOf(fold(entry.code ?? '')),
+    code === undefined || foldLetters(fold(code)) === foldLetters(fold(entry.code ?? '')),
 }
 
 /** A date without a time zone is in the server's own. */

@@ -1,4 +1,4 @@
-import { isResourceType, resourceTypes, searchParameter, searchParametersOf } from '../definitions.ts'
+import { findSearchParameter, isResourceType, listSearchParameters, resourceTypes } from '../definitions.ts'
 
 /** `_include=MedicationRequest:requester:Practitioner` and the like. */
 export interface IncludeRule {
@@ -24,22 +24,22 @@ export function parseInclude(
   const [direction, modifier] = name.split(':')
   // With :iterate the types that are reached are not known beforehand.
   if (value === '*' && modifier === undefined)
-    return direction === '_include' ? types.flatMap(allReferences) : types.flatMap(allReferrers)
+    return direction === '_include' ? types.flatMap(listReferences) : types.flatMap(listReferrers)
   const rule = parseRule(name, value, direction, modifier)
   return typeof rule === 'string' ? rule : [rule]
 }
 
 /** `_include=*` is `Type:*` of what is searched. */
-function allReferences(type: string): readonly IncludeRule[] {
-  const parameters = referencesOf(type)
+function listReferences(type: string): readonly IncludeRule[] {
+  const parameters = findReferences(type)
   if (parameters.length === 0) return []
   return [{ direction: 'forward', iterate: false, source: type, parameters, target: undefined }]
 }
 
 /** `_revinclude=*` is every parameter of every type that may point to what is searched. */
-function allReferrers(target: string): readonly IncludeRule[] {
+function listReferrers(target: string): readonly IncludeRule[] {
   return [...resourceTypes].flatMap(source => {
-    const parameters = searchParametersOf(source)
+    const parameters = listSearchParameters(source)
       .filter(it => it.type === 'reference' && (it.target?.includes(target) ?? true))
       .map(it => it.code)
     return parameters.length === 0
@@ -59,8 +59,8 @@ function parseRule(
     return `Cannot read ${name}: expected Type:parameter, Type:parameter:TargetType or, without :iterate, *`
   if (target !== undefined && !isResourceType(target))
     return `Cannot read ${name}: ${target} is no resource type`
-  const parameters = parameter === '*' ? referencesOf(source) : [parameter]
-  if (parameter !== '*' && searchParameter(source, parameter)?.type !== 'reference')
+  const parameters = parameter === '*' ? findReferences(source) : [parameter]
+  if (parameter !== '*' && findSearchParameter(source, parameter)?.type !== 'reference')
     return `Cannot include by ${source}:${parameter}: it is no reference`
   return {
     direction: direction === '_include' ? 'forward' : 'reverse',
@@ -71,8 +71,8 @@ function parseRule(
   }
 }
 
-function referencesOf(type: string): readonly string[] {
-  return searchParametersOf(type)
+function findReferences(type: string): readonly string[] {
+  return listSearchParameters(type)
     .filter(it => it.type === 'reference')
     .map(it => it.code)
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { fullResource } from '../../../test/support/r4-resources.ts'
 import { earliest, latest } from '../date-range.ts'
-import { resourceTypes, searchParametersOf } from '../definitions.ts'
+import { listSearchParameters, resourceTypes } from '../definitions.ts'
 import type { Resource } from '../r4.ts'
 import { indexEntries } from './index-entries.ts'
 
@@ -24,7 +24,7 @@ describe('indexEntries', () => {
       const all = Array.from({ length: 12 }, (_, variant) =>
         indexEntries(fullResource(type, variant), base),
       ).flat()
-      for (const { code, type: kind } of searchParametersOf(type)) {
+      for (const { code, type: kind } of listSearchParameters(type)) {
         const own = all.filter(it => it.parameter === code)
         if (own.length === 0) missing.push(`${type}.${code}`)
         assert.ok(

@@ -1,19 +1,19 @@
-import { searchParametersOf } from '../definitions.ts'
+import { listSearchParameters } from '../definitions.ts'
 import { type CompiledPath, pathsOf } from '../path/compile.ts'
 import { evaluatePath } from '../path/evaluate.ts'
 import type { Resource, SearchParameter } from '../r4.ts'
 import { isRecord } from '../record.ts'
-import { dateEntries } from './date-entries.ts'
+import { indexDate } from './date-entries.ts'
 import type { ExtractedValue, IndexEntry, StringEntry } from './entry.ts'
 import { normalise } from './normalise.ts'
-import { numberEntries, quantityEntries } from './quantity-entries.ts'
-import { referenceEntries } from './reference-entries.ts'
-import { tokenEntries } from './token-entries.ts'
+import { indexNumber, indexQuantity } from './quantity-entries.ts'
+import { indexReference } from './reference-entries.ts'
+import { indexToken } from './token-entries.ts'
 
 const addressParts = ['text', 'line', 'city', 'district', 'state', 'postalCode', 'country']
 const nameParts = ['text', 'family', 'given', 'prefix', 'suffix']
 
-function stringEntries(found: ExtractedValue): readonly StringEntry[] {
+function indexString(found: ExtractedValue): readonly StringEntry[] {
   const texts = [...new Set(textsOf(found))].filter(it => it !== '')
   return texts.map(exact => ({ kind: 'string', parameter: found.parameter, normal: normalise(exact), exact }))
 }
@@ -22,12 +22,12 @@ function textsOf({ type, value }: ExtractedValue): readonly string[] {
   if (type === 'string' || type === 'markdown') return typeof value === 'string' ? [value] : []
   if (!isRecord(value)) return []
   if (type === 'Address') return addressParts.flatMap(it => textsAt(value, it))
-  if (type === 'HumanName') return [...nameParts.flatMap(it => textsAt(value, it)), ...wholeNames(value)]
+  if (type === 'HumanName') return [...nameParts.flatMap(it => textsAt(value, it)), ...listWholeNames(value)]
   return []
 }
 
 /** People are looked up by what is said of them: `Ana Núñez`, `Núñez, Ana`. */
-function wholeNames(name: Readonly<Record<string, unknown>>): readonly string[] {
+function listWholeNames(name: Readonly<Record<string, unknown>>): readonly string[] {
   const family = textsAt(name, 'family')
   const given = textsAt(name, 'given')
   if (family.length === 0 || given.length === 0) return []
@@ -42,7 +42,7 @@ function textsAt(record: Readonly<Record<string, unknown>>, key: string): readon
 
 /** The normalised values of every search parameter of a resource. References under `baseUrl` are local. */
 export function indexEntries(resource: Resource, baseUrl: string): readonly IndexEntry[] {
-  return searchParametersOf(resource.resourceType).flatMap(it => entriesOf(resource, it, baseUrl))
+  return listSearchParameters(resource.resourceType).flatMap(it => entriesOf(resource, it, baseUrl))
 }
 
 /** The normalised values of one search parameter. */
@@ -54,12 +54,12 @@ export function entriesOf(
   const entries: IndexEntry[] = []
   for (const path of pathsOf(resource.resourceType, parameter))
     for (const value of evaluatePath(resource, path))
-      for (const entry of entriesOfValue(parameter, path, value, baseUrl)) entries.push(entry)
+      for (const entry of indexValue(parameter, path, value, baseUrl)) entries.push(entry)
   return entries
 }
 
 /** Those of one value that a path of the parameter found. */
-export function entriesOfValue(
+export function indexValue(
   parameter: SearchParameter,
   { type, binding }: CompiledPath,
   value: unknown,
@@ -71,17 +71,17 @@ export function entriesOfValue(
 function read(parameter: SearchParameter, found: ExtractedValue): readonly IndexEntry[] {
   switch (parameter.type) {
     case 'token':
-      return tokenEntries(found)
+      return indexToken(found)
     case 'reference':
-      return referenceEntries(found)
+      return indexReference(found)
     case 'string':
-      return stringEntries(found)
+      return indexString(found)
     case 'date':
-      return dateEntries(found)
+      return indexDate(found)
     case 'number':
-      return numberEntries(found)
+      return indexNumber(found)
     case 'quantity':
-      return quantityEntries(found)
+      return indexQuantity(found)
     case 'uri':
       return typeof found.value === 'string'
         ? [{ kind: 'uri', parameter: found.parameter, uri: found.value }]

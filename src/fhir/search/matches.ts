@@ -1,4 +1,4 @@
-import { searchParameter } from '../definitions.ts'
+import { findSearchParameter } from '../definitions.ts'
 import type { Resource, SearchParameter } from '../r4.ts'
 import type { SearchClause } from './clause.ts'
 import { holds } from './compare.ts'
@@ -32,7 +32,7 @@ export function createMatcher(
   return pair => {
     const clause = readClause(resource.resourceType, pair, baseUrl)
     if (clause.kind === 'error' || clause.kind === 'chain' || clause.kind === 'has') return undefined
-    const parameter = searchParameter(resource.resourceType, clause.parameter)
+    const parameter = findSearchParameter(resource.resourceType, clause.parameter)
     if (parameter === undefined) return undefined
     const entries = found.get(parameter) ?? entriesOf(resource, parameter, baseUrl)
     found.set(parameter, entries)
@@ -59,6 +59,6 @@ export function matchesClause(
   baseUrl: string,
 ): boolean | undefined {
   if (clause.kind === 'chain' || clause.kind === 'has') return undefined
-  const parameter = searchParameter(resource.resourceType, clause.parameter)
+  const parameter = findSearchParameter(resource.resourceType, clause.parameter)
   return parameter === undefined ? undefined : holds(clause, entriesOf(resource, parameter, baseUrl))
 }

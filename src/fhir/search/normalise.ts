@@ -20,7 +20,7 @@ const folded: Readonly<Record<string, string>> = {
  */
 export function normalise(whole: string): string {
   const text = searchedPart(whole)
-  return (plain.test(text) ? text.toLowerCase() : withoutAccents(text)).replace(/[\s,]+/g, ' ').trim()
+  return (plain.test(text) ? text.toLowerCase() : stripAccents(text)).replace(/[\s,]+/g, ' ').trim()
 }
 
 /** The part of a text in which searches look, without half of a surrogate pair at its end: SQLite stores only whole ones. */
@@ -33,7 +33,7 @@ function searchedPart(text: string): string {
 /** Most texts, and ten times as quick. */
 const plain = /^[ -~]*$/
 
-function withoutAccents(text: string): string {
+function stripAccents(text: string): string {
   return text
     .normalize('NFKD')
     .replace(/\p{M}+/gu, '')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { resourceTypes, searchParametersOf } from '../definitions.ts'
+import { listSearchParameters, resourceTypes } from '../definitions.ts'
 import type { SearchError } from './clause.ts'
 import { parseSearch } from './parse-search.ts'
 
@@ -50,7 +50,7 @@ describe('parseSearch of modifiers and names', () => {
 
   it('takes :missing on every parameter of every type', () => {
     for (const type of resourceTypes) {
-      for (const { code } of searchParametersOf(type)) {
+      for (const { code } of listSearchParameters(type)) {
         assert.deepEqual(parse(type, `${code}:missing`, 'false'), {
           kind: 'missing',
           parameter: code,

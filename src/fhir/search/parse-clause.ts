@@ -112,11 +112,11 @@ function parseNormals(
   asked: Asked,
   clause: (values: readonly string[]) => SearchClause,
 ): SearchClause | SearchError {
-  return tooLong(asked, SEARCHED_CHARACTERS) ?? parseEach(asked, parseNormal, clause)
+  return createTooLong(asked, SEARCHED_CHARACTERS) ?? parseEach(asked, parseNormal, clause)
 }
 
 /** No index keeps more than this of a text in its order. Only part of a longer value could be compared. */
-function tooLong({ parameter, values }: Asked, most: number): SearchError | undefined {
+function createTooLong({ parameter, values }: Asked, most: number): SearchError | undefined {
   if (values.every(it => unescaped(it).length <= most)) return undefined
   const text = `Cannot search by the value of ${parameter.code}: it has more than ${most} characters`
   return { kind: 'error', reason: 'too-costly', text }
@@ -132,7 +132,7 @@ function parseUris(asked: Asked): SearchClause | SearchError {
   const { modifier } = asked
   if (modifier !== undefined && modifier !== 'below' && modifier !== 'above') return unsupported(asked)
   const values = asked.values.map(unescaped)
-  const long = modifier && tooLong(asked, HIERARCHY_CHARACTERS)
+  const long = modifier && createTooLong(asked, HIERARCHY_CHARACTERS)
   if (long) return long
   return { kind: 'uri', parameter: asked.parameter.code, match: modifier ?? 'exact', values }
 }

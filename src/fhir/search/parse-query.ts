@@ -1,11 +1,11 @@
-import { searchParameter } from '../definitions.ts'
+import { findSearchParameter } from '../definitions.ts'
 import { type Failed, fail } from '../failure.ts'
 import type { Params } from '../interaction.ts'
 import { INCLUDE_RULES, PAGE_RESOURCES, SEARCH_STEPS } from '../limits.ts'
 import type { SearchClause, SearchError } from './clause.ts'
 import { type IncludeRule, parseInclude } from './include-rule.ts'
 import { parseSearch, type Steps } from './parse-search.ts'
-import { elementsOf, type Shape } from './shape.ts'
+import { listElements, type Shape } from './shape.ts'
 
 /** Why a search or a history cannot be answered as it was asked. */
 export interface BadSearch extends Failed {
@@ -121,7 +121,7 @@ function parseResultParameter(
         draft.summary = it
       })
     case '_elements':
-      draft.elements.push(...elementsOf(value))
+      draft.elements.push(...listElements(value))
       return 'understood'
     case '_contained':
       return chosen(name, value, ['false'], () => {})
@@ -158,7 +158,7 @@ function parseSort(types: readonly string[], value: string, draft: Draft): Parse
     const descending = text.startsWith('-')
     const parameter = descending ? text.slice(1) : text
     for (const type of types) {
-      const kind = searchParameter(type, parameter)?.type
+      const kind = findSearchParameter(type, parameter)?.type
       if (kind === undefined) return bad(`Cannot sort ${type} by ${parameter}: it is no search parameter`)
       if (kind === 'composite' || kind === 'special') return bad(`Cannot sort by ${parameter}: it is ${kind}`)
     }

@@ -1,4 +1,4 @@
-import { isResourceType, resourceTypes, searchParameter } from '../definitions.ts'
+import { findSearchParameter, isResourceType, resourceTypes } from '../definitions.ts'
 import { CHAIN_LINKS, SEARCH_STEPS } from '../limits.ts'
 import type { SearchParameter } from '../r4.ts'
 import type { ChainClause, HasClause, SearchClause, SearchError } from './clause.ts'
@@ -38,8 +38,8 @@ function parseAt(type: string, name: string, reading: Reading, links: number): S
   if (name.startsWith('_has:')) return parseHas(type, name, reading, links)
   const dot = name.indexOf('.')
   if (dot >= 0) return parseChain(type, name.slice(0, dot), name.slice(dot + 1), reading, links)
-  const { code, modifier } = withoutModifier(name)
-  const parameter = searchParameter(type, code)
+  const { code, modifier } = stripModifier(name)
+  const parameter = findSearchParameter(type, code)
   if (parameter === undefined) return unknown(type, code)
   steps.left -= value.split(',').length - 1
   return steps.left < 0 ? TOO_COSTLY : parseClause(parameter, modifier, value, baseUrl)
@@ -57,13 +57,13 @@ function parseChain(
   reading: Reading,
   links: number,
 ): ChainClause | SearchError {
-  const { code, modifier } = withoutModifier(link)
-  const parameter = searchParameter(type, code)
+  const { code, modifier } = stripModifier(link)
+  const parameter = findSearchParameter(type, code)
   if (parameter === undefined) return unknown(type, code)
   if (parameter.type !== 'reference') {
     return failed('unsupported-modifier', `Cannot chain ${code}: it is no reference`)
   }
-  const types = targetsOf(parameter, modifier)
+  const types = listTargets(parameter, modifier)
   if (types === undefined) return failed('unsupported-modifier', `Cannot chain ${code} to ${modifier}`)
   const found = types.map(it => ({ type: it, clause: parseAt(it, rest, reading, links + 1) }))
   const costly = found.find(it => it.clause.kind === 'error' && it.clause.reason === 'too-costly')?.clause
@@ -75,7 +75,10 @@ function parseChain(
   return worst(found.map(it => it.clause)) ?? unknown(type, `${link}.${rest}`)
 }
 
-function targetsOf(parameter: SearchParameter, modifier: string | undefined): readonly string[] | undefined {
+function listTargets(
+  parameter: SearchParameter,
+  modifier: string | undefined,
+): readonly string[] | undefined {
   const targets = parameter.target ?? resourceTypes
   if (modifier === undefined) return targets
   return targets.includes(modifier) ? [modifier] : undefined
@@ -93,7 +96,7 @@ function parseHas(type: string, name: string, reading: Reading, links: number): 
   if (from === undefined || reference === undefined || rest.length === 0 || !isResourceType(from)) {
     return failed('unsupported-modifier', `Cannot read ${name}: expected _has:Type:reference:parameter`)
   }
-  const parameter = searchParameter(from, reference)
+  const parameter = findSearchParameter(from, reference)
   if (parameter === undefined) return unknown(from, reference)
   if (
     parameter.type !== 'reference' ||
@@ -108,7 +111,7 @@ function parseHas(type: string, name: string, reading: Reading, links: number): 
   return clause.kind === 'error' ? clause : { kind: 'has', type: from, parameter: reference, clause }
 }
 
-function withoutModifier(name: string): { readonly code: string; readonly modifier: string | undefined } {
+function stripModifier(name: string): { readonly code: string; readonly modifier: string | undefined } {
   const colon = name.indexOf(':')
   return colon < 0
     ? { code: name, modifier: undefined }

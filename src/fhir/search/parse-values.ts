@@ -9,7 +9,7 @@ function isPrefix(text: string): text is Prefix {
   return prefixes.has(text)
 }
 
-function withoutPrefix(text: string): { readonly prefix: Prefix; readonly rest: string } {
+function stripPrefix(text: string): { readonly prefix: Prefix; readonly rest: string } {
   const prefix = text.slice(0, 2)
   return isPrefix(prefix) ? { prefix, rest: text.slice(2) } : { prefix: 'eq', rest: text }
 }
@@ -26,7 +26,7 @@ export function parseToken(text: string): TokenValue | undefined {
 
 /** `ap` reaches as far again on both sides: a year around a year, a day around a day (R4 leaves the measure open). */
 export function parseDate(text: string): Comparison | undefined {
-  const { prefix, rest } = withoutPrefix(text)
+  const { prefix, rest } = stripPrefix(text)
   // A plus sign that was not percent-encoded in the address has become a space.
   const range = parseDateRange(rest.replace(/ (?=\d{2}:\d{2}$)/, '+'))
   if (range === undefined) return undefined
@@ -36,7 +36,7 @@ export function parseDate(text: string): Comparison | undefined {
 
 /** `eq` and `ne` go by the digits given: 100 is 99.5 up to 100.5. The other prefixes take the number as exact. */
 export function parseNumber(text: string): Comparison | undefined {
-  const { prefix, rest } = withoutPrefix(text)
+  const { prefix, rest } = stripPrefix(text)
   const found = decimal.exec(rest)
   const value = Number(rest)
   if (found === null || !Number.isFinite(value)) return undefined

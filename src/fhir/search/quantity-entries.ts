@@ -3,28 +3,28 @@ import type { ExtractedValue, NumberEntry, QuantityEntry } from './entry.ts'
 
 const currencies = 'urn:iso:std:iso:4217'
 
-export function numberEntries(found: ExtractedValue): readonly NumberEntry[] {
+export function indexNumber(found: ExtractedValue): readonly NumberEntry[] {
   const { parameter, value } = found
   if (typeof value === 'number') return [{ kind: 'number', parameter, low: value, high: value }]
   if (found.type !== 'Range' || !isRecord(value)) return []
-  const range = rangeOf(value.low, value.high)
+  const range = toRange(value.low, value.high)
   return range === undefined ? [] : [{ kind: 'number', parameter, low: range.low, high: range.high }]
 }
 
-export function quantityEntries(found: ExtractedValue): readonly QuantityEntry[] {
+export function indexQuantity(found: ExtractedValue): readonly QuantityEntry[] {
   const { value } = found
   if (!isRecord(value)) return []
   switch (found.type) {
     case 'Quantity':
     case 'Age':
     case 'Duration':
-      return entries(found, rangeOf(value, value), value)
+      return entries(found, toRange(value, value), value)
     case 'Range':
-      return entries(found, rangeOf(value.low, value.high), value.low ?? value.high)
+      return entries(found, toRange(value.low, value.high), value.low ?? value.high)
     case 'Money':
-      return entries(found, rangeOf(value, value), { system: currencies, code: value.currency })
+      return entries(found, toRange(value, value), { system: currencies, code: value.currency })
     case 'SampledData':
-      return entries(found, sampledRange(value), value.origin)
+      return entries(found, computeSampledRange(value), value.origin)
     default:
       return []
   }
@@ -35,20 +35,20 @@ interface Numbers {
   readonly high: number
 }
 
-function rangeOf(low: unknown, high: unknown): Numbers | undefined {
-  const [least, most] = [amountOf(low), amountOf(high)]
+function toRange(low: unknown, high: unknown): Numbers | undefined {
+  const [least, most] = [readAmount(low), readAmount(high)]
   if (least === undefined && most === undefined) return undefined
   return { low: least ?? -Number.MAX_VALUE, high: most ?? Number.MAX_VALUE }
 }
 
-function sampledRange(value: Readonly<Record<string, unknown>>): Numbers | undefined {
+function computeSampledRange(value: Readonly<Record<string, unknown>>): Numbers | undefined {
   const { lowerLimit, upperLimit } = value
   return typeof lowerLimit === 'number' && typeof upperLimit === 'number'
     ? { low: lowerLimit, high: upperLimit }
     : undefined
 }
 
-function amountOf(quantity: unknown): number | undefined {
+function readAmount(quantity: unknown): number | undefined {
   return isRecord(quantity) && typeof quantity.value === 'number' ? quantity.value : undefined
 }
 

@@ -3,21 +3,21 @@ import { parseReference } from '../reference.ts'
 import type { ExtractedValue, ReferenceEntry } from './entry.ts'
 
 /** `#contained` points to nothing that could be found: it has no entry. */
-export function referenceEntries(found: ExtractedValue): readonly ReferenceEntry[] {
+export function indexReference(found: ExtractedValue): readonly ReferenceEntry[] {
   const { value } = found
   if (found.type === 'canonical' || found.type === 'uri') {
-    return typeof value === 'string' ? addressEntries(found, value) : []
+    return typeof value === 'string' ? indexAddress(found, value) : []
   }
   if (!isRecord(value)) return []
-  if (found.type === 'Resource') return heldEntries(found, value)
+  if (found.type === 'Resource') return indexContained(found, value)
   if (found.type !== 'Reference') return []
-  const identified = identifierEntries(found, value.identifier)
+  const identified = indexIdentifier(found, value.identifier)
   return typeof value.reference === 'string'
-    ? [...addressEntries(found, value.reference), ...identified]
+    ? [...indexAddress(found, value.reference), ...identified]
     : identified
 }
 
-function addressEntries(found: ExtractedValue, address: string): readonly ReferenceEntry[] {
+function indexAddress(found: ExtractedValue, address: string): readonly ReferenceEntry[] {
   if (address.startsWith('#') || address === '') return []
   const local = parseReference(address, found.baseUrl)
   if (local !== undefined) return [entry(found, { type: local.type, id: local.id })]
@@ -27,7 +27,7 @@ function addressEntries(found: ExtractedValue, address: string): readonly Refere
 }
 
 /** `Bundle.entry[0].resource`: the resource itself stands where a reference would. */
-function heldEntries(
+function indexContained(
   found: ExtractedValue,
   resource: Readonly<Record<string, unknown>>,
 ): readonly ReferenceEntry[] {
@@ -37,7 +37,7 @@ function heldEntries(
     : []
 }
 
-function identifierEntries(found: ExtractedValue, identifier: unknown): readonly ReferenceEntry[] {
+function indexIdentifier(found: ExtractedValue, identifier: unknown): readonly ReferenceEntry[] {
   if (!isRecord(identifier) || typeof identifier.value !== 'string') return []
   const system = typeof identifier.system === 'string' ? identifier.system : undefined
   return [entry(found, { identifierSystem: system, identifierValue: identifier.value })]

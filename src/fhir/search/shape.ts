@@ -1,4 +1,4 @@
-import { exactText, parseExact } from '../exact-json.ts'
+import { formatExact, parseExact } from '../exact-json.ts'
 import type { Params } from '../interaction.ts'
 import type { ExactResource, Resource } from '../r4.ts'
 
@@ -18,12 +18,12 @@ const ALWAYS: ReadonlySet<string> = new Set(['resourceType', 'id', 'meta'])
 const WHOLE: Shape = { summary: 'false', elements: [] }
 
 /** The JSON of a resource as far as it was asked for. With `_summary=true` R4 lets all be shown, and it is. */
-export function shaped(content: string, shape: Shape): string {
-  return isWhole(shape) ? content : exactText(shapedResource(parseExact(content) as ExactResource, shape))
+export function shapeResponse(content: string, shape: Shape): string {
+  return isWhole(shape) ? content : formatExact(shapeResource(parseExact(content) as ExactResource, shape))
 }
 
 /** The same of a resource that was parsed. */
-export function shapedResource<R extends Resource | ExactResource>(resource: R, shape: Shape): R {
+export function shapeResource<R extends Resource | ExactResource>(resource: R, shape: Shape): R {
   const { summary, elements } = shape
   if (isWhole(shape)) return resource
   if (elements.length > 0) return subset(resource, key => elements.includes(key))
@@ -36,15 +36,15 @@ export function isWhole({ summary, elements }: Shape): boolean {
 }
 
 /** The shape that `_summary` and `_elements` ask for on a read. */
-export function shapeOf(params: Params): Shape {
+export function findShape(params: Params): Shape {
   if (params.length === 0) return WHOLE
-  const elements = params.filter(([name]) => name === '_elements').flatMap(([, value]) => elementsOf(value))
+  const elements = params.filter(([name]) => name === '_elements').flatMap(([, value]) => listElements(value))
   const summary = params.findLast(([name]) => name === '_summary')?.[1]
   return { elements, summary: summary === 'text' || summary === 'data' ? summary : 'false' }
 }
 
 /** `name,Patient.birthDate` names the elements `name` and `birthDate` of any resource. */
-export function elementsOf(value: string): readonly string[] {
+export function listElements(value: string): readonly string[] {
   return value
     .split(',')
     .map(it => it.trim().replace(/^[A-Z][A-Za-z]*\./, ''))

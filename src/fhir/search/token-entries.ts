@@ -3,12 +3,12 @@ import { isRecord } from '../record.ts'
 import type { ExtractedValue, TokenEntry } from './entry.ts'
 import { normalise } from './normalise.ts'
 
-export function tokenEntries(found: ExtractedValue): readonly TokenEntry[] {
+export function indexToken(found: ExtractedValue): readonly TokenEntry[] {
   const { value } = found
-  return isRecord(value) ? elementEntries(found, value) : primitiveEntries(found, value)
+  return isRecord(value) ? indexElement(found, value) : indexPrimitive(found, value)
 }
 
-function primitiveEntries(found: ExtractedValue, value: unknown): readonly TokenEntry[] {
+function indexPrimitive(found: ExtractedValue, value: unknown): readonly TokenEntry[] {
   switch (found.type) {
     case 'boolean':
       return typeof value === 'boolean' ? [entry(found, undefined, String(value), undefined)] : []
@@ -22,13 +22,13 @@ function primitiveEntries(found: ExtractedValue, value: unknown): readonly Token
   }
 }
 
-function elementEntries(
+function indexElement(
   found: ExtractedValue,
   value: Readonly<Record<string, unknown>>,
 ): readonly TokenEntry[] {
   switch (found.type) {
     case 'CodeableConcept':
-      return conceptEntries(found, value)
+      return indexConcept(found, value)
     case 'Coding':
       return entries(found, value.system, value.code, value.display)
     case 'Identifier':
@@ -40,7 +40,7 @@ function elementEntries(
   }
 }
 
-function conceptEntries(
+function indexConcept(
   found: ExtractedValue,
   concept: Readonly<Record<string, unknown>>,
 ): readonly TokenEntry[] {

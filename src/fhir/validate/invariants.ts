@@ -11,7 +11,7 @@ export interface Invariant {
 }
 
 /** The rules of a type that are errors in R4, cheap, and about one value. */
-export function invariantsOf(name: string): readonly Invariant[] {
+export function listInvariants(name: string): readonly Invariant[] {
   return table.get(name) ?? []
 }
 
@@ -27,7 +27,7 @@ function hasChoice(value: Values, name: string): boolean {
   return Object.keys(value).some(key => key.startsWith(name) || key.startsWith(`_${name}`))
 }
 
-function codesIn(value: unknown): readonly unknown[] {
+function findCodes(value: unknown): readonly unknown[] {
   const codings = isRecord(value) && Array.isArray(value.coding) ? value.coding : []
   return codings.filter(isRecord).map(it => it.code)
 }
@@ -47,7 +47,7 @@ function isUnique(values: readonly unknown[]): boolean {
   return new Set(given).size === given.length
 }
 
-function versionedUrl(entry: Values): string | undefined {
+function formatVersionedUrl(entry: Values): string | undefined {
   if (entry.fullUrl === undefined) return undefined
   const meta = isRecord(entry.resource) && isRecord(entry.resource.meta) ? entry.resource.meta : {}
   return `${entry.fullUrl} ${meta.versionId}`
@@ -166,7 +166,7 @@ const table: ReadonlyMap<string, readonly Invariant[]> = new Map<string, readonl
         text: 'A condition that abated is inactive, resolved or in remission',
         holds: it =>
           !hasChoice(it, 'abatement') ||
-          codesIn(it.clinicalStatus).some(
+          findCodes(it.clinicalStatus).some(
             code => code === 'resolved' || code === 'remission' || code === 'inactive',
           ),
       },
@@ -174,7 +174,7 @@ const table: ReadonlyMap<string, readonly Invariant[]> = new Map<string, readonl
         key: 'con-5',
         text: 'A condition that was entered in error has no clinicalStatus',
         holds: it =>
-          !(has(it, 'clinicalStatus') && codesIn(it.verificationStatus).includes('entered-in-error')),
+          !(has(it, 'clinicalStatus') && findCodes(it.verificationStatus).includes('entered-in-error')),
       },
     ],
   ],
@@ -184,13 +184,14 @@ const table: ReadonlyMap<string, readonly Invariant[]> = new Map<string, readonl
       {
         key: 'ait-1',
         text: 'clinicalStatus is needed unless the allergy was entered in error',
-        holds: it => has(it, 'clinicalStatus') || codesIn(it.verificationStatus).includes('entered-in-error'),
+        holds: it =>
+          has(it, 'clinicalStatus') || findCodes(it.verificationStatus).includes('entered-in-error'),
       },
       {
         key: 'ait-2',
         text: 'An allergy that was entered in error has no clinicalStatus',
         holds: it =>
-          !(has(it, 'clinicalStatus') && codesIn(it.verificationStatus).includes('entered-in-error')),
+          !(has(it, 'clinicalStatus') && findCodes(it.verificationStatus).includes('entered-in-error')),
       },
     ],
   ],
@@ -213,7 +214,7 @@ const table: ReadonlyMap<string, readonly Invariant[]> = new Map<string, readonl
       {
         key: 'bdl-7',
         text: 'Entries have different fullUrls, or different versions',
-        holds: it => it.type === 'history' || isUnique(records(it.entry).map(versionedUrl)),
+        holds: it => it.type === 'history' || isUnique(records(it.entry).map(formatVersionedUrl)),
       },
     ],
   ],

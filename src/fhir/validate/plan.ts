@@ -1,6 +1,6 @@
 import { definitions } from '../definitions.ts'
-import { type Element, keyOf, type Property, structureOf } from '../structure.ts'
-import { type Invariant, invariantsOf } from './invariants.ts'
+import { type Element, findStructure, keyOf, type Property } from '../structure.ts'
+import { type Invariant, listInvariants } from './invariants.ts'
 import { type PrimitiveCheck, primitives } from './primitives.ts'
 
 /** A structure, prepared for checking many values of it. */
@@ -44,14 +44,14 @@ export function planOf(name: string): Plan {
 }
 
 function makePlan(name: string): Plan {
-  const structure = structureOf(name)
+  const structure = findStructure(name)
   if (structure === undefined) throw new Error(`Cannot validate ${name}: R4 has no such type`)
   const required = [...structure.elements.values()].filter(it => it.min > 0)
   return {
     name,
     entries: new Map([...structure.properties].map(([key, property]) => [key, entryOf(property)])),
     required: required.map(element => ({ element, keys: keysOf(element) })),
-    invariants: invariantsOf(name),
+    invariants: listInvariants(name),
   }
 }
 
@@ -61,7 +61,7 @@ function entryOf(property: Property): PlanEntry {
     ...property,
     repeats: element.max > 1,
     primitive: primitives.get(type.code),
-    codes: element.binding === undefined ? undefined : codesOf(element.binding),
+    codes: element.binding === undefined ? undefined : listCodes(element.binding),
   }
 }
 
@@ -72,7 +72,7 @@ function keysOf(element: Element): readonly string[] {
   })
 }
 
-function codesOf(binding: string): RequiredCodes {
+function listCodes(binding: string): RequiredCodes {
   const found = requiredCodes.get(binding)
   if (found !== undefined) return found
   const groups = definitions.codes[binding] ?? []

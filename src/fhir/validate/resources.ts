@@ -10,7 +10,7 @@ type Values = Readonly<Record<string, unknown>>
 /** A resource of its own: the root, an entry of a Bundle, a parameter. */
 export function checkResource(walk: Walk, value: unknown): void {
   const outer = walk.container
-  walk.container = containerOf(value)
+  walk.container = findContainer(value)
   if (checkTyped(walk, value)) checkAllReferred(walk)
   walk.container = outer
 }
@@ -45,7 +45,7 @@ function checkTyped(walk: Walk, value: unknown): value is Values {
   return false
 }
 
-function containerOf(value: unknown): Container {
+function findContainer(value: unknown): Container {
   if (!isRecord(value) || !Array.isArray(value.contained)) return nothingContained
   const ids = value.contained.filter(isRecord).map(it => it.id)
   return { ids: new Set(ids.filter(it => typeof it === 'string')), referred: new Set() }

@@ -29,7 +29,7 @@ export function startWalk(root: string): Walk {
 
 /** Texts never repeat the value: it may be about a person. */
 export function fault(walk: Walk, code: Fault['code'], text: string): void {
-  if (walk.faults.length < mostFaults) walk.faults.push({ path: pathText(walk.path), code, text })
+  if (walk.faults.length < mostFaults) walk.faults.push({ path: formatPath(walk.path), code, text })
 }
 
 export function faultAt(walk: Walk, key: string, code: Fault['code'], text: string): void {
@@ -38,7 +38,7 @@ export function faultAt(walk: Walk, key: string, code: Fault['code'], text: stri
   walk.path.pop()
 }
 
-function pathText(path: readonly (string | number)[]): string {
+function formatPath(path: readonly (string | number)[]): string {
   let text = ''
   for (const part of path) {
     if (typeof part === 'number') text += `[${part}]`

@@ -1,9 +1,9 @@
 import {
+  findReferredPatients,
   type Interaction,
   isResource,
   namesOtherPatient,
   type Resource,
-  referredPatients,
 } from '../../fhir/index.ts'
 import { type Access, isWritable } from '../../smart/index.ts'
 import type { Refusal } from '../refusal.ts'
@@ -74,7 +74,7 @@ function checkPatch(body: unknown, type: string, filter: Filter, baseUrl: string
   if (!patched) return refuseUnreadable('Cannot read body: it is neither a JSON Patch nor a FHIRPath Patch')
   if (filter === 'everything') return undefined
   const parts: Resource = { ...patched, resourceType: type }
-  const referred = [...referredPatients(parts, baseUrl)]
+  const referred = [...findReferredPatients(parts, baseUrl)]
   const allows = filter.some(
     ({ patient, exclusive }) =>
       !exclusive ||

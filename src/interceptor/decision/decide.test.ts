@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { gatewayOperations, parsePassedOperation } from '../../fhir/index.ts'
+import { listGatewayOperations, parsePassedOperation } from '../../fhir/index.ts'
 import { refuse } from '../refuse.ts'
 import { type Context, decideRequest } from '../testing/decide-request.ts'
 
@@ -186,7 +186,7 @@ describe('decide', () => {
   })
 
   it('checks operations that the gateway forwards like $everything, or by the whole type', () => {
-    const policy = { operations: gatewayOperations() }
+    const policy = { operations: listGatewayOperations() }
     const through = (line: string, scope: string) => decideRequest(line, { ...one(scope), policy })
     for (const [line, type] of [
       ['GET /Encounter/1/$everything', 'Encounter'],
@@ -213,7 +213,7 @@ describe('decide', () => {
 
   describe('of an operation that the site permits', () => {
     const passed = ['$meta', 'Patient/$match:read', 'Patient/$merge'].map(it => parsePassedOperation(it))
-    const policy = { operations: gatewayOperations(passed.filter(it => it !== undefined)) }
+    const policy = { operations: listGatewayOperations(passed.filter(it => it !== undefined)) }
     const decided = (line: string, scope: string, more: object = {}) => {
       const decision = decideRequest(line, { scope, policy, ...more })
       return decision.allowed ? 'allowed' : decision.refusal.kind

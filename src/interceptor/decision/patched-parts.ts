@@ -1,4 +1,4 @@
-import { fhirPathWrittenParts, isFhirPathPatch, isRecord, type WrittenPart } from '../../fhir/index.ts'
+import { findFhirPathWrittenParts, isFhirPathPatch, isRecord, type WrittenPart } from '../../fhir/index.ts'
 
 type Node = Record<string, unknown>
 
@@ -10,7 +10,7 @@ export function collectPatchedParts(
   patch: unknown,
   type: string,
 ): Readonly<Record<string, unknown>> | undefined {
-  const parts = isFhirPathPatch(patch) ? fhirPathWrittenParts(patch, type) : readJsonPatch(patch)
+  const parts = isFhirPathPatch(patch) ? findFhirPathWrittenParts(patch, type) : readJsonPatch(patch)
   if (!parts) return undefined
   const root: Node = {}
   for (const { steps, value } of parts) if (steps.length > 0) setValue(root, steps, value)

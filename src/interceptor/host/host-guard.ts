@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import {
-  authorizationOf,
+  getAuthorizationHeader,
   type Interaction,
   isPublic,
   type Misunderstood,
@@ -49,7 +49,7 @@ export function createHostGuard(options: HostOptions): HostGuard {
         })
 
   const findCaller = (request: IncomingMessage) =>
-    interceptor.authenticate(authorizationOf(request.rawHeaders))
+    interceptor.authenticate(getAuthorizationHeader(request.rawHeaders))
 
   async function authenticate(request: IncomingMessage, url: string): Promise<Refused | undefined> {
     if (isPreflight(request) || isPublic(parseRequest(request, url, undefined, base))) return undefined

@@ -1,13 +1,13 @@
 import {
-  compartmentParameters,
+  findSearchParameter,
   type Interaction,
   isRecord,
+  listCompartmentParameters,
   type Params,
   parseReference,
   parseSearch,
   resourceTypes,
   type SearchClause,
-  searchParameter,
 } from '../../fhir/index.ts'
 import type { Access, AccessFilter, Constraint } from '../../smart/index.ts'
 import { isChained } from '../decision/check-chains.ts'
@@ -126,11 +126,11 @@ function isNarrowedTo(
 
 function isCompartmentParameter(type: string, name: string): boolean {
   const code = name.endsWith(':Patient') ? name.slice(0, -':Patient'.length) : name
-  const members = compartmentParameters(type)
+  const members = listCompartmentParameters(type)
   if (members.includes(code)) return true
-  const parameter = searchParameter(type, code)
+  const parameter = findSearchParameter(type, code)
   // `patient` and `subject` often search the same element, but the CompartmentDefinition has only one of them.
-  const other = searchParameter(type, code === 'patient' ? 'subject' : 'patient')
+  const other = findSearchParameter(type, code === 'patient' ? 'subject' : 'patient')
   if (!parameter || !other || !members.includes(other.code)) return false
   return (
     parameter.expression.startsWith(other.expression) || other.expression.startsWith(parameter.expression)

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { exactText } from '../../fhir/index.ts'
+import { formatExact } from '../../fhir/index.ts'
 import type { AppContext } from '../context.ts'
 import { type Failure, fail, type Result, succeed, toResponse } from '../failure.ts'
 import type { SessionRequest } from '../records/read-fhir.ts'
@@ -36,7 +36,7 @@ async function answer(
     result,
   )
   if (!result.ok) return sendFailure(reply, result.failure)
-  return reply.type('application/json; charset=utf-8').send(exactText(result.value))
+  return reply.type('application/json; charset=utf-8').send(formatExact(result.value))
 }
 
 /** Requests to `/api/session` are not audited: a countdown polls it, and it returns nothing from the record. */

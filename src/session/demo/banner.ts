@@ -1,12 +1,12 @@
 import {
-  dateText,
+  formatDate,
+  formatName,
   type Html,
   html,
-  nameText,
   type Person,
-  patientBanner,
-  personOf,
+  readPerson,
   recordNumber,
+  renderPatientBanner,
 } from '../../web/index.ts'
 import { findMissingScopes } from '../api/row.ts'
 import type { Failure } from '../failure.ts'
@@ -15,7 +15,7 @@ import type { Session } from '../sessions/session.ts'
 
 /** The banner states that allergies are missing: a blank would read as "none". */
 export function renderBanner(patient: Patient, session: Session, now: number): Html {
-  return patientBanner(personOf(patient), {
+  return renderPatientBanner(readPerson(patient), {
     now,
     heading: 'h1',
     sticky: true,
@@ -36,7 +36,7 @@ export function renderNamelessBanner(failure: Failure, { patientId }: Session): 
 
 /** For paper, which does not show the EHR's own banner (need_patient_banner false). */
 export function renderPrintedPatient(patient: Patient): Html {
-  const person: Person = personOf(patient)
+  const person: Person = readPerson(patient)
   const { label, value } = recordNumber(person)
-  return html`<p class="print"><b>${nameText(person.name)}</b>, born ${dateText(person.born)}, ${label} ${value}</p>`
+  return html`<p class="print"><b>${formatName(person.name)}</b>, born ${formatDate(person.born)}, ${label} ${value}</p>`
 }

@@ -17,7 +17,7 @@ function observation(systolic: number, diastolic: number, more: Partial<Observat
   }
 }
 
-describe('readingsOf', () => {
+describe('findReadings', () => {
   it('reads systolic, diastolic and the date as recorded', () => {
     assert.deepEqual(findReadings([observation(142, 84)]), [
       { at: Date.parse('2026-10-02T09:00:00Z'), date: '2026-10-02T09:00:00Z', systolic: 142, diastolic: 84 },

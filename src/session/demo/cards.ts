@@ -1,15 +1,15 @@
 import type { Static } from '@sinclair/typebox'
-import { digitsOf } from '../../fhir/index.ts'
+import { formatDigits } from '../../fhir/index.ts'
 import {
-  dateHtml,
-  dateTimeHtml,
-  doseText,
+  formatDose,
+  formatMedicine,
   type Html,
   html,
   mark,
-  medicineText,
   NOT_RECORDED,
-  valueHtml,
+  renderDate,
+  renderDateTime,
+  renderValue,
 } from '../../web/index.ts'
 import type { conditionsRow, medicationsRow, vitalsRow } from '../api/lists.ts'
 import type { Failure, Result } from '../failure.ts'
@@ -100,11 +100,11 @@ function renderConditions(rows: readonly Html[]): Html {
 function renderConditionRow({ code, clinicalStatus, verificationStatus, recordedDate }: Condition): Html {
   const exact = formatCode(code)
   const doubt = formatDoubt(verificationStatus?.coding?.[0]?.code)
-  return html`<tr role="row"><th role="rowheader" scope="row">${valueHtml(formatConcept(code) ?? NOT_RECORDED)}${
+  return html`<tr role="row"><th role="rowheader" scope="row">${renderValue(formatConcept(code) ?? NOT_RECORDED)}${
     exact !== undefined && html`<span class="sub">${exact}</span>`
-  }</th><td role="cell" data-label="Status">${valueHtml(formatStatus(clinicalStatus?.coding?.[0]?.code))}${
+  }</th><td role="cell" data-label="Status">${renderValue(formatStatus(clinicalStatus?.coding?.[0]?.code))}${
     doubt !== undefined && html`<span class="sub">${doubt}</span>`
-  }</td><td role="cell" class="nowrap" data-label="Recorded">${dateHtml(recordedDate)}</td></tr>
+  }</td><td role="cell" class="nowrap" data-label="Recorded">${renderDate(recordedDate)}</td></tr>
 `
 }
 
@@ -153,9 +153,9 @@ function renderMedicines(rows: readonly Html[]): Html {
 }
 
 function renderMedicineRow(request: MedicationRequest): Html {
-  return html`<tr role="row"><th role="rowheader" scope="row">${medicineText(findMedicineName(request))}</th><td role="cell" data-label="How to take it">${renderDosage(
+  return html`<tr role="row"><th role="rowheader" scope="row">${formatMedicine(findMedicineName(request))}</th><td role="cell" data-label="How to take it">${renderDosage(
     request,
-  )}</td><td role="cell" class="nowrap" data-label="Prescribed">${dateHtml(request.authoredOn)}</td></tr>
+  )}</td><td role="cell" class="nowrap" data-label="Prescribed">${renderDate(request.authoredOn)}</td></tr>
 `
 }
 
@@ -171,7 +171,7 @@ function renderDosage({ dosageInstruction = [] }: MedicationRequest): Html {
     .map(({ text }) => text?.trim())
     .filter(text => text !== undefined && text !== '')
   if (texts.length === 0) return html`<span class="muted">${NOT_RECORDED}</span>`
-  return html`${texts.map((text, at) => html`${at > 0 && html`<br>`}${doseText(text ?? '')}`)}`
+  return html`${texts.map((text, at) => html`${at > 0 && html`<br>`}${formatDose(text ?? '')}`)}`
 }
 
 const PRESSURE_CARD = { id: 'h-pressure', title: 'Blood pressure' } as const
@@ -189,7 +189,7 @@ export function renderPressureCard(result: Result<Static<typeof vitalsRow.body>>
   return renderCard(
     { ...PRESSURE_CARD, note },
     html`<div class="card__body card__body--tight">
-<p class="stat"><b>${digitsOf(latest.systolic)}/${digitsOf(latest.diastolic)}</b> <span>mmHg</span> <span class="push">${dateTimeHtml(latest.date)}</span></p>
+<p class="stat"><b>${formatDigits(latest.systolic)}/${formatDigits(latest.diastolic)}</b> <span>mmHg</span> <span class="push">${renderDateTime(latest.date)}</span></p>
 ${readings.length > 1 && renderPressureChart(readings.toReversed())}
 ${readings.length > 1 && renderReadings(readings)}
 </div>`,
@@ -202,6 +202,6 @@ function renderReadings(readings: readonly Reading[]): Html {
 <thead><tr><th scope="col">Date</th><th scope="col" class="num">Systolic</th><th scope="col" class="num">Diastolic</th></tr></thead>
 <tbody>${readings.map(
     ({ date, systolic, diastolic }) =>
-      html`<tr><td>${dateHtml(date)}</td><td class="num">${digitsOf(systolic)}</td><td class="num">${digitsOf(diastolic)}</td></tr>`,
+      html`<tr><td>${renderDate(date)}</td><td class="num">${formatDigits(systolic)}</td><td class="num">${formatDigits(diastolic)}</td></tr>`,
   )}</tbody></table></details>`
 }

@@ -1,5 +1,5 @@
-import { type Decimal, digitsOf } from '../../fhir/index.ts'
-import { dateText, type Html, html } from '../../web/index.ts'
+import { type Decimal, formatDigits } from '../../fhir/index.ts'
+import { formatDate, type Html, html } from '../../web/index.ts'
 import type { Reading } from './blood-pressure.ts'
 
 const LEFT = 34
@@ -101,7 +101,7 @@ function renderSeriesName(readings: readonly Reading[], { x, y }: Scale, series:
 }
 
 function formatTitle(readings: readonly Reading[]): string {
-  return `Blood pressure, ${dateText(readings[0]?.date)} to ${dateText(readings.at(-1)?.date)}`
+  return `Blood pressure, ${formatDate(readings[0]?.date)} to ${formatDate(readings.at(-1)?.date)}`
 }
 
 function describeReadings(readings: readonly Reading[]): string {
@@ -111,15 +111,17 @@ function describeReadings(readings: readonly Reading[]): string {
   )
   return `${readings.length} readings in millimetres of mercury. First ${pair(first)}, last ${pair(last)}, highest ${pair(
     highest,
-  )} on ${dateText(highest.date)}.`
+  )} on ${formatDate(highest.date)}.`
 }
 
 function pair(reading: Reading | undefined): string {
-  return reading === undefined ? '' : `${digitsOf(reading.systolic)} over ${digitsOf(reading.diastolic)}`
+  return reading === undefined
+    ? ''
+    : `${formatDigits(reading.systolic)} over ${formatDigits(reading.diastolic)}`
 }
 
 function numberOf(decimal: Decimal): number {
-  return Number(digitsOf(decimal))
+  return Number(formatDigits(decimal))
 }
 
 function round(value: number): number {

@@ -1,6 +1,6 @@
 import type { Static } from '@sinclair/typebox'
-import { isRecord, plainOf } from '../../fhir/index.ts'
-import { type EncounterWords, encounterWords } from '../../web/index.ts'
+import { isRecord, toPlain } from '../../fhir/index.ts'
+import { describeEncounter, type EncounterWords } from '../../web/index.ts'
 import { conditionsRow, medicationsRow, vitalsRow } from '../api/lists.ts'
 import { findMissingScopes, queryApi } from '../api/row.ts'
 import { meRow, patientRow } from '../api/rows.ts'
@@ -17,11 +17,11 @@ async function loadEncounter(sessionRequest: SessionRequest): Promise<Result<Enc
   if (missing.length > 0) return fail({ kind: 'missing-scope', missing })
   const read = await readFhir(sessionRequest, `${session.fhirBaseUrl}/Encounter/${session.encounterId}`)
   if (!read.ok) return read
-  const found = plainOf(read.value)
+  const found = toPlain(read.value)
   if (!isRecord(found) || found.resourceType !== 'Encounter' || found.id !== session.encounterId)
     return failUnexpected('it is not the encounter of the launch')
   if (!isOfPatient(found, session)) return failUnexpected('the encounter belongs to another patient')
-  return succeed(encounterWords({ ...found, resourceType: 'Encounter' }))
+  return succeed(describeEncounter({ ...found, resourceType: 'Encounter' }))
 }
 
 /** Each part loads on its own, so that one failure does not hide the others. */

@@ -2,15 +2,15 @@ import {
   alert,
   badge,
   countdown,
-  dateTimeHtml,
-  encounterTime,
   endsSoon,
+  formatEncounterTime,
+  formatName,
   type Html,
   html,
   NOT_RECORDED,
-  nameText,
   page,
-  personOf,
+  readPerson,
+  renderDateTime,
 } from '../../web/index.ts'
 import { isSampleData } from '../context.ts'
 import type { SessionRequest } from '../records/read-fhir.ts'
@@ -37,7 +37,7 @@ export function renderRecordPage({ context, session }: SessionRequest, record: D
     {
       title:
         patient.ok && session.needPatientBanner
-          ? `${nameText(personOf(patient.value).name)}: summary`
+          ? `${formatName(readPerson(patient.value).name)}: summary`
           : 'Summary',
       site: 'Demo app',
       bar: {
@@ -46,7 +46,8 @@ export function renderRecordPage({ context, session }: SessionRequest, record: D
         ...(who === undefined ? {} : { who }),
       },
       ...banner(session, record, now),
-      sampleData: isSampleData(context.settings) && (!patient.ok || personOf(patient.value).sample === true),
+      sampleData:
+        isSampleData(context.settings) && (!patient.ok || readPerson(patient.value).sample === true),
       scripts: ['session.js'],
       after: printLine(now, who),
     },
@@ -99,7 +100,7 @@ function renderWarnings({ sessionId, endsAt, lastEndsAt }: SessionRequest['sessi
 }
 
 function printLine(now: number, who: string | undefined): Html {
-  return html`<p class="print wrap">Printed ${dateTimeHtml(now)}${who !== undefined && ` by ${who}`} from the Sallyport demo app. Not the full record.</p>`
+  return html`<p class="print wrap">Printed ${renderDateTime(now)}${who !== undefined && ` by ${who}`} from the Sallyport demo app. Not the full record.</p>`
 }
 
 function renderSessionCard(session: Session, { me, encounter }: Pick<DemoRecord, 'me' | 'encounter'>): Html {
@@ -112,7 +113,7 @@ function renderSessionCard(session: Session, { me, encounter }: Pick<DemoRecord,
 <div><dt>Signed in</dt><dd>${profile?.name ?? unknown}</dd></div>
 <div><dt>Staff identity</dt><dd>${profile?.fhirUser === undefined ? unknown : html`<code>${profile.fhirUser}</code>`}</dd></div>
 <div><dt>Encounter</dt><dd>${renderEncounter(encounter)}</dd></div>
-<div><dt>Ends</dt><dd id="session-ends">${dateTimeHtml(session.endsAt)}</dd></div>
+<div><dt>Ends</dt><dd id="session-ends">${renderDateTime(session.endsAt)}</dd></div>
 <div><dt>FHIR base</dt><dd><code>${session.fhirBaseUrl}</code></dd></div>
 </dl>
 <details class="more"><summary>Granted scopes</summary><p class="url url--block">${session.scope}</p></details>
@@ -127,5 +128,5 @@ function renderEncounter(encounter: DemoRecord['encounter']): Html {
   if (!encounter.ok)
     return html`Chosen at the launch<span class="sub">${describeFailure(encounter.failure)}</span>`
   const { title, kind, status, inProgress } = encounter.value
-  return html`${title}&ensp;${badge(status, inProgress ? 'accent' : undefined)}<span class="sub">${kind !== undefined && kind !== title && `${kind}, `}${encounterTime(encounter.value)}</span>`
+  return html`${title}&ensp;${badge(status, inProgress ? 'accent' : undefined)}<span class="sub">${kind !== undefined && kind !== title && `${kind}, `}${formatEncounterTime(encounter.value)}</span>`
 }

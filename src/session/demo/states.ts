@@ -1,4 +1,13 @@
-import { badge, dateText, errorPage, type Html, html, mark, page, timeText } from '../../web/index.ts'
+import {
+  badge,
+  formatDate,
+  formatTime,
+  type Html,
+  html,
+  mark,
+  page,
+  renderErrorPage,
+} from '../../web/index.ts'
 import { type AppContext, type AppSettings, getPortalUrl, isSampleData } from '../context.ts'
 import { type Failure, toResponse } from '../failure.ts'
 
@@ -36,7 +45,7 @@ export function renderFailurePage(occasion: Occasion, failure: Failure): StatePa
 function sessionOverPage({ context, reference }: Occasion): StatePage {
   return {
     status: 401,
-    page: errorPage({
+    page: renderErrorPage({
       kind: 'refused',
       title: 'Your session is over',
       text: [
@@ -58,7 +67,7 @@ function refusedPage({ context, reference }: Occasion, failure: Failure): StateP
   const { status, body } = toResponse(failure)
   return {
     status,
-    page: errorPage({
+    page: renderErrorPage({
       kind: 'refused',
       title: 'This record cannot be shown',
       text: [
@@ -84,7 +93,7 @@ function renderUnreachablePage(
   const { status, body } = toResponse(failure)
   return {
     status,
-    page: errorPage({
+    page: renderErrorPage({
       kind: 'away',
       title: 'Patient records cannot be reached',
       text: [
@@ -111,8 +120,8 @@ function describeOutage(
 ): string {
   const since = awaySince.get(fhirBaseUrl)
   if (!isOfFhirServer(failure) || since === undefined) return 'The sign-in server does not respond.'
-  const today = dateText(since) === dateText(clock())
-  return `The FHIR server has not responded since ${today ? '' : `${dateText(since)} `}${timeText(since)}.`
+  const today = formatDate(since) === formatDate(clock())
+  return `The FHIR server has not responded since ${today ? '' : `${formatDate(since)} `}${formatTime(since)}.`
 }
 
 function isOfFhirServer(failure: Failure): boolean {

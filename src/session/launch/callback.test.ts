@@ -5,7 +5,7 @@ import { AppBrowser } from '../../../test/support/app-browser.ts'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { launched, sessionApp, useAppHouse } from '../../../test/support/session-app.ts'
 import { sha256 } from '../../store/index.ts'
-import { networkOf } from '../../web/index.ts'
+import { findNetwork } from '../../web/index.ts'
 
 eachDatabase((_name, open) => {
   const house = useAppHouse(open)
@@ -174,7 +174,7 @@ eachDatabase((_name, open) => {
     it('allows at most 2,000 pending launches per network and 10,000 in total', async () => {
       const now = house.clock()
       const fill = async (address: string) => {
-        const network_hash = sha256(networkOf(address))
+        const network_hash = sha256(findNetwork(address))
         const lifetime = { created_at: now, expires_at: now + 600_000 }
         const rows = Array.from({ length: 2_000 }, () => ({
           ...{ state_hash: randomUUID(), browser_hash: randomUUID(), network_hash, ...lifetime },

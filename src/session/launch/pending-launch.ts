@@ -1,5 +1,5 @@
 import { createRandomToken, sha256 } from '../../store/index.ts'
-import { type CookiePlan, cookiePlan, networkOf } from '../../web/index.ts'
+import { type CookiePlan, cookiePlan, findNetwork } from '../../web/index.ts'
 import type { AppContext } from '../context.ts'
 import { PENDING_LAUNCHES, PENDING_LAUNCHES_IN_ALL, PENDING_LAUNCHES_PER_NETWORK } from '../limits.ts'
 
@@ -76,7 +76,7 @@ export async function keepLaunch(
   launch: PendingLaunch,
   address: string,
 ): Promise<LaunchTicket | undefined> {
-  const network = sha256(networkOf(address))
+  const network = sha256(findNetwork(address))
   const now = context.clock()
   if (await isFull(context, network, now)) return undefined
   const state = createRandomToken()

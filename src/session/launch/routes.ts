@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { errorPage } from '../../web/index.ts'
+import { renderErrorPage } from '../../web/index.ts'
 import { type AppContext, getPortalUrl, isSampleData } from '../context.ts'
 import { beginLaunch } from './begin-launch.ts'
 import { finishLaunch } from './finish-launch.ts'
@@ -49,7 +49,7 @@ function sendRefusal(context: AppContext, reply: FastifyReply, refusal: LaunchRe
   const { status, ...words } = chooseRefusalTexts(refusal, context.settings)
   const check = describeRefusal(refusal, context.settings.app.issuers)
   reply.log.warn({ refusal: refusal.kind, code: words.code, check }, 'Launch refused')
-  const page = errorPage({
+  const page = renderErrorPage({
     ...words,
     reference: reply.request.id,
     now: context.clock(),

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import type { ServerMetadata } from 'openid-client'
 import { createCachedFetch } from '../../cache/index.ts'
-import { plainOf } from '../../fhir/index.ts'
+import { toPlain } from '../../fhir/index.ts'
 import { fail, type Result, succeed } from '../failure.ts'
 import { fetchJson } from '../fetch-json.ts'
 
@@ -114,7 +114,7 @@ async function readConfiguration(
   })
   if (answer.kind !== 'answered') return fail({ kind: answer.kind, server: 'FHIR server' })
   if (answer.status >= 500) return fail({ kind: 'away', server: 'FHIR server' })
-  const document = plainOf(answer.json)
+  const document = toPlain(answer.json)
   const metadata = answer.status === 200 ? readSmartConfiguration(fhirBaseUrl, document) : undefined
   if (metadata) return succeed(metadata)
   return fail({

@@ -1,13 +1,13 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
-import { type Decimal as ExactDecimal, plainOf } from '../../fhir/index.ts'
+import { type Decimal as ExactDecimal, toPlain } from '../../fhir/index.ts'
 
 export function Decimal(schema: TSchema = Type.Number()) {
   return Type.Unsafe<ExactDecimal>(schema)
 }
 
 export function fitsSchema<Schema extends TSchema>(schema: Schema, value: unknown): value is Static<Schema> {
-  return Value.Check(schema, plainOf(value))
+  return Value.Check(schema, toPlain(value))
 }
 
 // In R4, an array of primitives contains null where only an extension is known.

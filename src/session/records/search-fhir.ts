@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
-import { digitsOf } from '../../fhir/index.ts'
+import { formatDigits } from '../../fhir/index.ts'
 import { type Result, succeed } from '../failure.ts'
 import { SEARCH_PAGES } from '../limits.ts'
 import type { Session } from '../sessions/session.ts'
@@ -38,7 +38,7 @@ export async function searchFhir<Schema extends TSchema>(
     const matches = collectMatches(page.value, search, sessionRequest.session)
     if (matches === undefined) return failUnexpected(`a ${search.type} is not valid FHIR R4`)
     resources.push(...matches)
-    total = Math.max(total, Number(digitsOf(page.value.total ?? 0)))
+    total = Math.max(total, Number(formatDigits(page.value.total ?? 0)))
     const next = findNextPage(page.value, fhirBaseUrl)
     if (next.kind === 'elsewhere') return failUnexpected('its next page is outside the FHIR base')
     if (next.kind === 'last')

@@ -1,4 +1,4 @@
-import { type Permission, type ResourceReference, searchParametersOf } from '../../fhir/index.ts'
+import { listSearchParameters, type Permission, type ResourceReference } from '../../fhir/index.ts'
 import type { AccessFilter, Constraint } from '../access-filter.ts'
 import type { EnforcementPolicy } from '../grant.ts'
 import { hasCompartment } from '../patient-constraint.ts'
@@ -52,5 +52,5 @@ const TELLING: ReadonlySet<string> = new Set([
 
 /** Types that are in nobody's compartment and yet may tell of patients, as a Group does, which lists them. */
 function namesPatients(type: string): boolean {
-  return TELLING.has(type) || searchParametersOf(type).some(({ target }) => target?.includes('Patient'))
+  return TELLING.has(type) || listSearchParameters(type).some(({ target }) => target?.includes('Patient'))
 }

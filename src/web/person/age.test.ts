@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ageText } from './index.ts'
+import { formatAge } from './index.ts'
 
 const NOW = Date.UTC(2026, 10, 13, 14, 0)
 
-describe('ageText', () => {
+describe('formatAge', () => {
   const cases: readonly (readonly [born: string | undefined, age: string])[] = [
     // Hours under 2 days, when the time of birth is recorded.
     ['2026-11-13T13:30:00Z', '0 hours'],
@@ -51,24 +51,24 @@ describe('ageText', () => {
   ]
   for (const [born, age] of cases) {
     it(`is ${age} on 13-Nov-2026 for ${born}`, () => {
-      assert.equal(ageText(born, NOW, 'UTC'), age)
+      assert.equal(formatAge(born, NOW, 'UTC'), age)
     })
   }
 
   it('counts to the day of death', () => {
-    assert.equal(ageText('1944-08-11', '2025-02-02', 'UTC'), '80 years')
-    assert.equal(ageText('1944-08-11', '2025', 'UTC'), 'About 81 years')
-    assert.equal(ageText('1944-08-11', '2025-09', 'UTC'), '81 years')
+    assert.equal(formatAge('1944-08-11', '2025-02-02', 'UTC'), '80 years')
+    assert.equal(formatAge('1944-08-11', '2025', 'UTC'), 'About 81 years')
+    assert.equal(formatAge('1944-08-11', '2025-09', 'UTC'), '81 years')
   })
 
   it('is a day older in a zone where the day has begun', () => {
     const night = Date.UTC(2026, 10, 12, 23, 30)
-    assert.equal(ageText('2008-11-13', night, 'UTC'), '17 y 11 mo')
-    assert.equal(ageText('2008-11-13', night, 'Europe/Berlin'), '18 years')
+    assert.equal(formatAge('2008-11-13', night, 'UTC'), '17 y 11 mo')
+    assert.equal(formatAge('2008-11-13', night, 'Europe/Berlin'), '18 years')
   })
 
   it('has a birthday on 1 March when born on 29 February', () => {
-    assert.equal(ageText('2004-02-29', '2022-02-28', 'UTC'), '17 y 11 mo')
-    assert.equal(ageText('2004-02-29', '2022-03-01', 'UTC'), '18 years')
+    assert.equal(formatAge('2004-02-29', '2022-02-28', 'UTC'), '17 y 11 mo')
+    assert.equal(formatAge('2004-02-29', '2022-03-01', 'UTC'), '18 years')
   })
 })

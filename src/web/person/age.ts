@@ -1,4 +1,4 @@
-import { localZone, NOT_KNOWN, type PartialDate, parseDate, type When } from './date.ts'
+import { getLocalZone, NOT_KNOWN, type PartialDate, parseDate, type When } from './date.ts'
 
 const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
@@ -10,40 +10,40 @@ type WholeDate = Required<PartialDate>
  * 2 years, `3 y 6 mo` under 18, then years. Hours need the time of birth. A birth date that is known only in part gives
  * an age only as exact as it is.
  */
-export function ageText(born: When | undefined, at: When, zone = localZone()): string {
+export function formatAge(born: When | undefined, at: When, zone = getLocalZone()): string {
   const birth = parseDate(born, zone)
   const end = parseDate(at, zone)
   if (!birth || !end) return NOT_KNOWN
-  const last = lastDay(end)
+  const last = findLastDay(end)
   if (birth.month !== undefined && birth.day !== undefined && end.day !== undefined)
-    return exactAge(firstDay(birth), last, hoursBetween(born, at))
-  return vagueAge(birth, end)
+    return computeExactAge(findFirstDay(birth), last, countHours(born, at))
+  return describeVagueAge(birth, end)
 }
 
-function firstDay({ year, month = 1, day = 1 }: PartialDate): WholeDate {
+function findFirstDay({ year, month = 1, day = 1 }: PartialDate): WholeDate {
   return { year, month, day }
 }
 
-function lastDay({ year, month = 12, day }: PartialDate): WholeDate {
+function findLastDay({ year, month = 12, day }: PartialDate): WholeDate {
   return { year, month, day: day ?? new Date(Date.UTC(year, month, 0)).getUTCDate() }
 }
 
-function hoursBetween(born: When | undefined, at: When): number | undefined {
-  const from = instantOf(born)
-  const to = instantOf(at)
+function countHours(born: When | undefined, at: When): number | undefined {
+  const from = toInstant(born)
+  const to = toInstant(at)
   return from === undefined || to === undefined ? undefined : Math.floor((to - from) / HOUR_MS)
 }
 
-function instantOf(when: When | undefined): number | undefined {
+function toInstant(when: When | undefined): number | undefined {
   if (typeof when === 'number') return when
   return when?.includes('T') ? Date.parse(when) : undefined
 }
 
-function exactAge(birth: WholeDate, end: WholeDate, hours: number | undefined): string {
+function computeExactAge(birth: WholeDate, end: WholeDate, hours: number | undefined): string {
   const days = dayNumber(end) - dayNumber(birth)
   if (days < 0 || (hours !== undefined && hours < 0)) return NOT_KNOWN
   if (hours !== undefined && hours < 48) return count(hours, 'hour')
-  const months = monthsBetween(birth, end)
+  const months = countMonths(birth, end)
   if (days < 28) return count(days, 'day')
   if (months < 12) return count(Math.floor(days / 7), 'week')
   if (months < 24) return count(months, 'month')
@@ -57,7 +57,7 @@ function dayNumber({ year, month, day }: WholeDate): number {
 }
 
 /** Whole months. Born on 31 January, a month is full on 1 March: 28 February is not the 31st yet. */
-function monthsBetween(from: WholeDate, to: WholeDate): number {
+function countMonths(from: WholeDate, to: WholeDate): number {
   const months = (to.year - from.year) * 12 + to.month - from.month
   return to.day < from.day ? months - 1 : months
 }
@@ -67,15 +67,15 @@ function count(amount: number, unit: string): string {
 }
 
 /** Between the youngest and the oldest that fits: one number when both agree, else about the younger. */
-function vagueAge(birth: PartialDate, end: PartialDate): string {
-  const youngest = yearsBetween(lastDay(birth), firstDay(end))
-  const oldest = yearsBetween(firstDay(birth), lastDay(end))
+function describeVagueAge(birth: PartialDate, end: PartialDate): string {
+  const youngest = countYears(findLastDay(birth), findFirstDay(end))
+  const oldest = countYears(findFirstDay(birth), findLastDay(end))
   if (oldest < 0) return NOT_KNOWN
   if (oldest < 2) return 'Under 2 years'
   if (youngest === oldest) return count(oldest, 'year')
   return `About ${count(oldest, 'year')}`
 }
 
-function yearsBetween(from: WholeDate, to: WholeDate): number {
-  return Math.floor(monthsBetween(from, to) / 12)
+function countYears(from: WholeDate, to: WholeDate): number {
+  return Math.floor(countMonths(from, to) / 12)
 }

@@ -51,6 +51,6 @@ export function isAlike(a: Person, b: Person): boolean {
 }
 
 /** Those of `others` that are easily taken for this person. */
-export function alikeTo(person: Person, others: readonly Person[]): readonly Person[] {
+export function findAlike(person: Person, others: readonly Person[]): readonly Person[] {
   return others.filter(other => isAlike(person, other))
 }

@@ -1,8 +1,8 @@
 import { type Html, html } from '../html.ts'
 import { icon } from '../icons.ts'
-import { dateHtml } from './date.ts'
+import { renderDate } from './date.ts'
 import type { Person } from './person.ts'
-import { deathText, factsOf, nameHtml } from './words.ts'
+import { formatDeath, listFacts, renderName } from './words.ts'
 
 export interface BannerOptions {
   readonly now: number
@@ -17,13 +17,13 @@ export interface BannerOptions {
 }
 
 /** The one dark band, which means "this patient": name, Born (age), Sex, MRN (design: Patient banner). */
-export function patientBanner(person: Person, options: BannerOptions): Html {
+export function renderPatientBanner(person: Person, options: BannerOptions): Html {
   const { now, id, more = [], sticky = false } = options
-  const died = deathText(person)
-  const name = html`${nameHtml(person.name, { withTitle: true })}${
+  const died = formatDeath(person)
+  const name = html`${renderName(person.name, { withTitle: true })}${
     died !== undefined && html` <span class="patient__died">${died}</span>`
   }`
-  const facts = [...factsOf(person, now), ...more].map(
+  const facts = [...listFacts(person, now), ...more].map(
     ([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`,
   )
   const inside = html`${heading(options.heading, id, name)}<dl class="facts">${facts}</dl>`
@@ -45,10 +45,10 @@ function heading(level: BannerOptions['heading'], id: string | undefined, name: 
 }
 
 /** Names the patients that could be taken for this one. Nothing when there are none. */
-export function alikeWarning(others: readonly Person[]): Html | undefined {
+export function renderAlikeWarning(others: readonly Person[]): Html | undefined {
   if (others.length === 0) return undefined
   const names = others.map(
-    (other, at) => html`${at > 0 && '; '}${nameHtml(other.name)}, born ${dateHtml(other.born)}`,
+    (other, at) => html`${at > 0 && '; '}${renderName(other.name)}, born ${renderDate(other.born)}`,
   )
   return html`<p class="patient__warn">${icon('warning')}<span>Similar name: ${names}</span></p>`
 }

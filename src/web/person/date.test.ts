@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { dateHtml, dateText, dateTimeHtml, timeText, type When } from './index.ts'
+import { formatDate, formatTime, renderDate, renderDateTime, type When } from './index.ts'
 
 const NOON = Date.UTC(2026, 10, 13, 12, 4, 52)
 
-describe('dateText', () => {
+describe('formatDate', () => {
   const cases: readonly (readonly [when: When | undefined, zone: string, text: string])[] = [
     ['1958-03-14', 'UTC', '14-Mar-1958'],
     ['1958-03-04', 'UTC', '04-Mar-1958'],
@@ -27,24 +27,24 @@ describe('dateText', () => {
   ]
   for (const [when, zone, text] of cases) {
     it(`writes ${JSON.stringify(when)} in ${zone} as ${text}`, () => {
-      assert.equal(dateText(when, zone), text)
+      assert.equal(formatDate(when, zone), text)
     })
   }
 })
 
-describe('dateHtml', () => {
+describe('renderDate', () => {
   it('has the machine-readable date beside the words', () => {
-    assert.equal(dateHtml('1958-03-04', 'UTC').markup, '<time datetime="1958-03-04">04-Mar-1958</time>')
-    assert.equal(dateHtml('1958-03', 'UTC').markup, '<time datetime="1958-03">Mar 1958</time>')
-    assert.equal(dateHtml('1958', 'UTC').markup, '<time datetime="1958">1958</time>')
+    assert.equal(renderDate('1958-03-04', 'UTC').markup, '<time datetime="1958-03-04">04-Mar-1958</time>')
+    assert.equal(renderDate('1958-03', 'UTC').markup, '<time datetime="1958-03">Mar 1958</time>')
+    assert.equal(renderDate('1958', 'UTC').markup, '<time datetime="1958">1958</time>')
   })
 
   it('marks a missing date', () => {
-    assert.equal(dateHtml(undefined).markup, '<span class="unknown">Not recorded</span>')
+    assert.equal(renderDate(undefined).markup, '<span class="unknown">Not recorded</span>')
   })
 })
 
-describe('timeText', () => {
+describe('formatTime', () => {
   const cases: readonly (readonly [when: When | undefined, zone: string, text: string])[] = [
     [NOON, 'UTC', '12:04'],
     [NOON, 'Asia/Kolkata', '17:34'],
@@ -55,21 +55,21 @@ describe('timeText', () => {
   ]
   for (const [when, zone, text] of cases) {
     it(`writes ${JSON.stringify(when)} in ${zone} as ${JSON.stringify(text)}`, () => {
-      assert.equal(timeText(when, { zone }), text)
+      assert.equal(formatTime(when, { zone }), text)
     })
   }
 
   it('has seconds where they are asked for', () => {
-    assert.equal(timeText(NOON, { seconds: true, zone: 'UTC' }), '12:04:52')
+    assert.equal(formatTime(NOON, { seconds: true, zone: 'UTC' }), '12:04:52')
   })
 })
 
-describe('dateTimeHtml', () => {
+describe('renderDateTime', () => {
   it('has the time only where one is known', () => {
     assert.equal(
-      dateTimeHtml('2026-11-13T12:04:00Z', 'UTC').markup,
+      renderDateTime('2026-11-13T12:04:00Z', 'UTC').markup,
       '<time datetime="2026-11-13">13-Nov-2026</time> 12:04',
     )
-    assert.equal(dateTimeHtml('2026-11-13', 'UTC').markup, '<time datetime="2026-11-13">13-Nov-2026</time>')
+    assert.equal(renderDateTime('2026-11-13', 'UTC').markup, '<time datetime="2026-11-13">13-Nov-2026</time>')
   })
 })

@@ -19,23 +19,23 @@ export interface PartialDate {
 const FHIR_DATE = /^(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?$/
 
 /** The zone of this server: a clinic sets `TZ`. */
-export function localZone(): string {
+export function getLocalZone(): string {
   return new Intl.DateTimeFormat().resolvedOptions().timeZone
 }
 
 /** Reads a FHIR date as it is, and a moment as the day it is in the zone. Undefined when it is neither. */
-export function parseDate(when: When | undefined, zone = localZone()): PartialDate | undefined {
+export function parseDate(when: When | undefined, zone = getLocalZone()): PartialDate | undefined {
   if (typeof when === 'string') {
     const parts = FHIR_DATE.exec(when)
-    if (parts) return checked(Number(parts[1]), numberOf(parts[2]), numberOf(parts[3]))
+    if (parts) return checked(Number(parts[1]), toNumber(parts[2]), toNumber(parts[3]))
   }
-  const moment = momentOf(when)
+  const moment = parseMoment(when)
   if (moment === undefined) return undefined
   const { year, month, day } = partsIn(moment, zone)
   return { year, month, day }
 }
 
-function numberOf(text: string | undefined): number | undefined {
+function toNumber(text: string | undefined): number | undefined {
   return text === undefined ? undefined : Number(text)
 }
 
@@ -47,7 +47,7 @@ function checked(year: number, month: number | undefined, day: number | undefine
   return day >= 1 && day <= lastDay ? { year, month, day } : undefined
 }
 
-function momentOf(when: When | undefined): number | undefined {
+function parseMoment(when: When | undefined): number | undefined {
   const ms = typeof when === 'string' && when.includes('T') ? Date.parse(when) : when
   return typeof ms === 'number' && Number.isFinite(ms) ? ms : undefined
 }
@@ -82,7 +82,7 @@ function two(value: number): string {
 }
 
 /** `14-Mar-1958`; partly known `Mar 1958` or `1958`; missing or unreadable `Not recorded`. */
-export function dateText(when: When | undefined, zone = localZone()): string {
+export function formatDate(when: When | undefined, zone = getLocalZone()): string {
   const date = parseDate(when, zone)
   if (!date) return NOT_RECORDED
   const year = String(date.year).padStart(4, '0')
@@ -92,13 +92,13 @@ export function dateText(when: When | undefined, zone = localZone()): string {
 }
 
 /** The date in `<time>`, which keeps it on one line. */
-export function dateHtml(when: When | undefined, zone = localZone()): Html {
+export function renderDate(when: When | undefined, zone = getLocalZone()): Html {
   const date = parseDate(when, zone)
   if (!date) return html`<span class="unknown">${NOT_RECORDED}</span>`
-  return html`<time datetime="${machineText(date)}">${dateText(when, zone)}</time>`
+  return html`<time datetime="${formatMachine(date)}">${formatDate(when, zone)}</time>`
 }
 
-function machineText({ year, month, day }: PartialDate): string {
+function formatMachine({ year, month, day }: PartialDate): string {
   return [String(year).padStart(4, '0'), month, day]
     .filter(part => part !== undefined)
     .map(part => (typeof part === 'number' ? two(part) : part))
@@ -106,18 +106,18 @@ function machineText({ year, month, day }: PartialDate): string {
 }
 
 /** `14:04` or `14:04:52`, 24 hours, in the zone. Empty when the value has no time of day. */
-export function timeText(
+export function formatTime(
   when: When | undefined,
-  { seconds = false, zone = localZone() }: { readonly seconds?: boolean; readonly zone?: string } = {},
+  { seconds = false, zone = getLocalZone() }: { readonly seconds?: boolean; readonly zone?: string } = {},
 ): string {
-  const moment = momentOf(when)
+  const moment = parseMoment(when)
   if (moment === undefined) return ''
   const { hour, minute, second } = partsIn(moment, zone)
   return `${two(hour)}:${two(minute)}${seconds ? `:${two(second)}` : ''}`
 }
 
 /** `13-Nov-2026 14:04`, or only the date where no time is known. */
-export function dateTimeHtml(when: When | undefined, zone = localZone()): Html {
-  const time = timeText(when, { zone })
-  return time === '' ? dateHtml(when, zone) : html`${dateHtml(when, zone)} ${time}`
+export function renderDateTime(when: When | undefined, zone = getLocalZone()): Html {
+  const time = formatTime(when, { zone })
+  return time === '' ? renderDate(when, zone) : html`${renderDate(when, zone)} ${time}`
 }

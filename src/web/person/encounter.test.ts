@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { encounterTime, encounterWords } from './encounter.ts'
+import { describeEncounter, formatEncounterTime } from './encounter.ts'
 
-const words = (fields: object) => encounterWords({ resourceType: 'Encounter', ...fields })
+const words = (fields: object) => describeEncounter({ resourceType: 'Encounter', ...fields })
 
-describe('encounterWords', () => {
+describe('describeEncounter', () => {
   it('calls an encounter by its type, its service, its class, in this order', () => {
     const [type, serviceType] = [[{ text: 'Cardiology clinic' }], { coding: [{ display: 'Cardiology' }] }]
     const AMB = { code: 'AMB', display: 'ambulatory' }
@@ -34,9 +34,9 @@ describe('encounterWords', () => {
   })
 })
 
-describe('encounterTime', () => {
+describe('formatEncounterTime', () => {
   const said = (start: string | undefined, end?: string) =>
-    encounterTime({ start, end }).markup.replace(/<[^>]*>/g, '')
+    formatEncounterTime({ start, end }).markup.replace(/<[^>]*>/g, '')
 
   it('names the end where that is another day', () => {
     assert.equal(said('2026-11-13', '2026-11-13'), '13-Nov-2026')

@@ -1,6 +1,6 @@
 import type { Resource } from '../../fhir/index.ts'
 import { type Html, html } from '../html.ts'
-import { dateTimeHtml, NOT_KNOWN } from './date.ts'
+import { NOT_KNOWN, renderDateTime } from './date.ts'
 
 /** What an encounter is, in words. */
 export interface EncounterWords {
@@ -40,13 +40,13 @@ const KIND: Readonly<Record<string, string>> = {
   VR: 'Virtual',
 }
 
-export function encounterWords(resource: Resource): EncounterWords {
+export function describeEncounter(resource: Resource): EncounterWords {
   const status = textAt(resource, 'status') ?? ''
-  const kind = wordFor(KIND, textAt(resource, 'class', 'code')) ?? textAt(resource, 'class', 'display')
+  const kind = chooseWord(KIND, textAt(resource, 'class', 'code')) ?? textAt(resource, 'class', 'display')
   return {
     title: titleOf(resource) ?? kind ?? 'Encounter',
     kind,
-    status: wordFor(STATUS, status) ?? NOT_KNOWN,
+    status: chooseWord(STATUS, status) ?? NOT_KNOWN,
     inProgress: status === 'in-progress',
     start: textAt(resource, 'period', 'start'),
     end: textAt(resource, 'period', 'end'),
@@ -54,9 +54,9 @@ export function encounterWords(resource: Resource): EncounterWords {
 }
 
 /** When it was; the end only where that is another day. */
-export function encounterTime({ start, end }: Pick<EncounterWords, 'start' | 'end'>): Html {
+export function formatEncounterTime({ start, end }: Pick<EncounterWords, 'start' | 'end'>): Html {
   const sameDay = end === undefined || start?.slice(0, 10) === end.slice(0, 10)
-  return sameDay ? dateTimeHtml(start) : html`${dateTimeHtml(start)} to ${dateTimeHtml(end)}`
+  return sameDay ? renderDateTime(start) : html`${renderDateTime(start)} to ${renderDateTime(end)}`
 }
 
 function titleOf(resource: Resource): string | undefined {
@@ -68,7 +68,7 @@ function titleOf(resource: Resource): string | undefined {
   )
 }
 
-function wordFor(words: Readonly<Record<string, string>>, code: string | undefined): string | undefined {
+function chooseWord(words: Readonly<Record<string, string>>, code: string | undefined): string | undefined {
   return code !== undefined && Object.hasOwn(words, code) ? words[code] : undefined
 }
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { doseText, medicineText } from './index.ts'
+import { formatDose, formatMedicine } from './index.ts'
 
-describe('medicineText', () => {
+describe('formatMedicine', () => {
   const cases: readonly (readonly [name: string | undefined, text: string])[] = [
     ['apixaban 5 MG Oral Tablet', 'Apixaban 5 mg Oral Tablet'],
     ['Levothyroxine 75 mcg tablet', 'Levothyroxine 75 microgram tablet'],
@@ -26,14 +26,14 @@ describe('medicineText', () => {
   ]
   for (const [name, text] of cases) {
     it(`writes ${JSON.stringify(name)} as ${text}`, () => {
-      assert.equal(medicineText(name), text)
+      assert.equal(formatMedicine(name), text)
     })
   }
 })
 
-describe('doseText', () => {
+describe('formatDose', () => {
   it('keeps words that only look like units', () => {
-    assert.equal(doseText('Use 2 tablets, up to 3 days'), 'Use 2 tablets, up to 3 days')
-    assert.equal(doseText('version 1.10 of 10'), 'version 1.1 of 10')
+    assert.equal(formatDose('Use 2 tablets, up to 3 days'), 'Use 2 tablets, up to 3 days')
+    assert.equal(formatDose('version 1.10 of 10'), 'version 1.1 of 10')
   })
 })

@@ -27,13 +27,13 @@ function safeNumbers(text: string): string {
 }
 
 /** Strengths and doses without the abbreviations and zeros that lead to tenfold errors. */
-export function doseText(text: string): string {
+export function formatDose(text: string): string {
   const spaced = text.replace(/(\d)(mcg|µg|μg|ug|mg|ml|g|iu|units?)\b/gi, '$1 $2')
   return UNITS.reduce((rest, [pattern, instead]) => rest.replace(pattern, instead), safeNumbers(spaced))
 }
 
 /** Name, strength, form: `Levothyroxine 75 microgram tablet`. */
-export function medicineText(name: string | undefined): string {
-  const text = doseText((name ?? '').trim().replace(/\s+/g, ' '))
+export function formatMedicine(name: string | undefined): string {
+  const text = formatDose((name ?? '').trim().replace(/\s+/g, ' '))
   return text === '' ? NOT_RECORDED : `${text[0]?.toUpperCase()}${text.slice(1)}`
 }

@@ -110,7 +110,7 @@ function readSample({ meta }: Resource): true | undefined {
 }
 
 /** Reads a Patient as it came over the wire. Whatever is missing or odd is left out, never guessed. */
-export function personOf(patient: Resource): Person {
+export function readPerson(patient: Resource): Person {
   return {
     id: patient.id ?? '',
     name: readName(listOf(patient.name)),

@@ -2,18 +2,18 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Resource } from '../../fhir/index.ts'
 import {
-  alikeTo,
-  alikeWarning,
-  deathText,
+  computeAge,
+  findAlike,
+  formatDeath,
+  formatName,
+  formatSex,
   isAlike,
-  nameHtml,
-  nameText,
   type Person,
-  patientBanner,
-  personAge,
-  personOf,
+  readPerson,
   recordNumber,
-  sexText,
+  renderAlikeWarning,
+  renderName,
+  renderPatientBanner,
 } from './index.ts'
 
 const NOW = Date.UTC(2026, 10, 13, 14, 0)
@@ -64,30 +64,30 @@ describe('personOf: name', () => {
   ]
   for (const [names, text] of cases) {
     it(`reads ${JSON.stringify(names)} as ${text}`, () => {
-      assert.equal(nameText(personOf(patient({ name: names })).name), text)
+      assert.equal(formatName(readPerson(patient({ name: names })).name), text)
     })
   }
 })
 
-describe('nameHtml', () => {
+describe('renderName', () => {
   it('leaves the capitals to CSS and escapes what it is given', () => {
     assert.equal(
-      nameHtml({ family: 'O<b>', given: 'A&B' }).markup,
+      renderName({ family: 'O<b>', given: 'A&B' }).markup,
       '<span class="family">O&lt;b&gt;</span>, A&amp;B',
     )
   })
 
   it('has the title only where it is asked for', () => {
     const name = { family: 'Juniper', given: 'Alba', title: 'Ms' }
-    assert.equal(nameHtml(name).markup, '<span class="family">Juniper</span>, Alba')
+    assert.equal(renderName(name).markup, '<span class="family">Juniper</span>, Alba')
     assert.equal(
-      nameHtml(name, { withTitle: true }).markup,
+      renderName(name, { withTitle: true }).markup,
       '<span class="family">Juniper</span>, Alba <span class="patient__title">(Ms)</span>',
     )
   })
 })
 
-describe('sexText', () => {
+describe('formatSex', () => {
   const cases: readonly (readonly [gender: string | undefined, text: string])[] = [
     ['male', 'Male'],
     ['female', 'Female'],
@@ -99,7 +99,7 @@ describe('sexText', () => {
   ]
   for (const [gender, text] of cases) {
     it(`writes ${gender} as ${text}`, () => {
-      assert.equal(sexText(gender), text)
+      assert.equal(formatSex(gender), text)
     })
   }
 })
@@ -113,11 +113,11 @@ describe('recordNumber', () => {
       { use: 'old', type: MR, value: 'OLD-1' },
       { type: MR, value: 'SYN-004127' },
     ]
-    assert.deepEqual(recordNumber(personOf(patient({ identifier }))), { label: 'MRN', value: 'SYN-004127' })
+    assert.deepEqual(recordNumber(readPerson(patient({ identifier }))), { label: 'MRN', value: 'SYN-004127' })
   })
 
   it('is the FHIR id, labelled so, where there is none', () => {
-    assert.deepEqual(recordNumber(personOf(patient({ identifier: [{ value: '1' }, null, 'x'] }))), {
+    assert.deepEqual(recordNumber(readPerson(patient({ identifier: [{ value: '1' }, null, 'x'] }))), {
       label: 'FHIR id',
       value: 'p1',
     })
@@ -132,24 +132,24 @@ describe('birth and death', () => {
         valueDateTime: '2026-11-13T04:00:00Z',
       },
     ]
-    const baby = personOf(patient({ birthDate: '2026-11-13', _birthDate: { extension } }))
-    assert.equal(personAge(baby, NOW), '10 hours')
+    const baby = readPerson(patient({ birthDate: '2026-11-13', _birthDate: { extension } }))
+    assert.equal(computeAge(baby, NOW), '10 hours')
   })
 
   it('tells the age at death', () => {
-    const edith = personOf(patient({ birthDate: '1944-08-11', deceasedDateTime: '2025-02-02T03:00:00Z' }))
-    assert.equal(personAge(edith, NOW), '80 at death')
-    assert.equal(deathText(edith), 'Died 02-Feb-2025')
+    const edith = readPerson(patient({ birthDate: '1944-08-11', deceasedDateTime: '2025-02-02T03:00:00Z' }))
+    assert.equal(computeAge(edith, NOW), '80 at death')
+    assert.equal(formatDeath(edith), 'Died 02-Feb-2025')
   })
 
   it('does not guess an age where only the death is known', () => {
-    const person = personOf(patient({ birthDate: '1944-08-11', deceasedBoolean: true }))
-    assert.equal(personAge(person, NOW), 'Not known')
-    assert.equal(deathText(person), 'Died')
+    const person = readPerson(patient({ birthDate: '1944-08-11', deceasedBoolean: true }))
+    assert.equal(computeAge(person, NOW), 'Not known')
+    assert.equal(formatDeath(person), 'Died')
   })
 
   it('does not call the living dead', () => {
-    assert.equal(deathText(personOf(patient({ deceasedBoolean: false }))), undefined)
+    assert.equal(formatDeath(readPerson(patient({ deceasedBoolean: false }))), undefined)
   })
 })
 
@@ -164,7 +164,7 @@ describe('isAlike', () => {
     [named('Slate', 'Alex Maria'), named('Slate', 'Alexander')],
   ]
   for (const [a, b] of alike) {
-    it(`is true for ${nameText(a.name)} and ${nameText(b.name)}`, () => {
+    it(`is true for ${formatName(a.name)} and ${formatName(b.name)}`, () => {
       assert.equal(isAlike(a, b), true)
       assert.equal(isAlike(b, a), true)
     })
@@ -183,7 +183,7 @@ describe('isAlike', () => {
     ],
   ]
   for (const [a, b] of different) {
-    it(`is false for ${nameText(a.name)} (${a.id}) and ${nameText(b.name)} (${b.id})`, () => {
+    it(`is false for ${formatName(a.name)} (${a.id}) and ${formatName(b.name)} (${b.id})`, () => {
       assert.equal(isAlike(a, b), false)
     })
   }
@@ -194,12 +194,12 @@ describe('isAlike', () => {
       named('Juniper', 'Alban'),
       named('Slate', 'Nadia'),
     ]
-    assert.deepEqual(alikeTo(alba, [alba, alban, other]), [alban])
+    assert.deepEqual(findAlike(alba, [alba, alban, other]), [alban])
   })
 })
 
-describe('patientBanner', () => {
-  const alba = personOf(
+describe('renderPatientBanner', () => {
+  const alba = readPerson(
     patient({
       name: [{ family: 'Juniper', given: ['Alba'], prefix: ['Ms'] }],
       birthDate: '1958-03-14',
@@ -208,7 +208,7 @@ describe('patientBanner', () => {
   )
 
   it('has name, Born (age), Sex and number in this order', () => {
-    const { markup } = patientBanner(alba, { now: NOW, heading: 'h2', id: 'picked' })
+    const { markup } = renderPatientBanner(alba, { now: NOW, heading: 'h2', id: 'picked' })
     const order = [
       'id="picked"',
       'Juniper',
@@ -231,26 +231,26 @@ describe('patientBanner', () => {
   })
 
   it('says what is missing', () => {
-    const { markup } = patientBanner({ id: 'x', name: {} }, { now: NOW, heading: 'h1' })
+    const { markup } = renderPatientBanner({ id: 'x', name: {} }, { now: NOW, heading: 'h1' })
     assert.equal(markup.match(/Not recorded/g)?.length, 2)
     assert.match(markup, /Name not recorded/)
   })
 
   it('tells a death beside the name', () => {
     const dead: Person = { ...alba, death: { date: '2025-02-02' } }
-    const { markup } = patientBanner(dead, { now: NOW, heading: 'p' })
+    const { markup } = renderPatientBanner(dead, { now: NOW, heading: 'p' })
     assert.match(markup, /<span class="patient__died">Died 02-Feb-2025<\/span>/)
     assert.match(markup, /<dt>Age at death<\/dt><dd>66 years<\/dd>/)
   })
 })
 
-describe('alikeWarning', () => {
+describe('renderAlikeWarning', () => {
   it('names the others with their birth dates', () => {
-    const warning = alikeWarning([{ ...named('Juniper', 'Alban'), born: '1985-03-14' }])
+    const warning = renderAlikeWarning([{ ...named('Juniper', 'Alban'), born: '1985-03-14' }])
     assert.match(String(warning), /Similar name: <span class="family">Juniper<\/span>, Alban, born <time/)
   })
 
   it('is nothing when there are none', () => {
-    assert.equal(alikeWarning([]), undefined)
+    assert.equal(renderAlikeWarning([]), undefined)
   })
 })

@@ -1,10 +1,10 @@
 import {
+  createSecuritySection,
+  listOperations,
+  listSearchParameters,
   operationDefinition,
   operations,
-  operationsOn,
   resourceTypes,
-  searchParametersOf,
-  securitySection,
 } from '../../../fhir/index.ts'
 import { version } from '../../../web/index.ts'
 
@@ -51,7 +51,7 @@ export function capabilityStatement(baseUrl: string, smartConfiguration: object)
     rest: [
       {
         mode: 'server',
-        security: securitySection(smartConfiguration),
+        security: createSecuritySection(smartConfiguration),
         resource: resourceTypes.map(resourceSection),
         interaction: SYSTEM_INTERACTIONS.map(code => ({ code })),
         searchParam: searchParams('Basic').filter(({ name }) => name.startsWith('_')),
@@ -71,7 +71,7 @@ const AUDIT = {
 
 function resourceSection(type: string): object {
   if (type === AUDIT.type) return AUDIT
-  const references = searchParametersOf(type).filter(it => it.type === 'reference')
+  const references = listSearchParameters(type).filter(it => it.type === 'reference')
   return {
     type,
     interaction: INTERACTIONS.map(code => ({ code })),
@@ -85,7 +85,7 @@ function resourceSection(type: string): object {
     referencePolicy: ['literal', 'local'],
     ...(references.length > 0 && { searchInclude: references.map(({ code }) => `${type}:${code}`) }),
     searchParam: searchParams(type),
-    operation: operationsOn(operations, type).map(name => ({
+    operation: listOperations(operations, type).map(name => ({
       name,
       definition: operationDefinition(type, name),
     })),
@@ -93,7 +93,7 @@ function resourceSection(type: string): object {
 }
 
 function searchParams(type: string): readonly { readonly name: string; readonly type: string }[] {
-  return searchParametersOf(type)
+  return listSearchParameters(type)
     .filter(it => it.type !== 'composite' && it.type !== 'special')
     .map(({ code, type: kind }) => ({ name: code, type: kind }))
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { plainOf } from '../../../fhir/index.ts'
+import { toPlain } from '../../../fhir/index.ts'
 import { isObject } from './parse-json.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -7,7 +7,7 @@ type Fields = Readonly<Record<string, unknown>>
 /** The id of a resource that was sent without one: made from its content, so that a second import finds the first. */
 export function contentId(resource: Fields): string {
   return createHash('sha256')
-    .update(JSON.stringify(plainOf(resource)))
+    .update(JSON.stringify(toPlain(resource)))
     .digest('hex')
     .slice(0, 32)
 }

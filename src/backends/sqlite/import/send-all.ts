@@ -1,4 +1,4 @@
-import { exactText, isRecord, parseExact } from '../../../fhir/index.ts'
+import { formatExact, isRecord, parseExact } from '../../../fhir/index.ts'
 import type { Repository } from '../repository/repository.ts'
 
 /** What became of the resources that were sent to another server. */
@@ -94,7 +94,7 @@ function* batchesOf({ database, names }: Repository, type: string): Generator<re
 function withoutVersion(content: string): string {
   const { meta, ...resource } = parseExact(content) as Record<string, unknown>
   const { versionId: _, lastUpdated: __, ...kept } = isRecord(meta) ? meta : {}
-  return exactText(Object.keys(kept).length > 0 ? { ...resource, meta: kept } : resource)
+  return formatExact(Object.keys(kept).length > 0 ? { ...resource, meta: kept } : resource)
 }
 
 async function sendBatch(

@@ -1,6 +1,6 @@
 import type { StatementSync } from 'node:sqlite'
 import {
-  containedPatients,
+  findContainedPatients,
   type IndexEntry,
   indexEntries,
   limits,
@@ -73,7 +73,7 @@ export function indexWriter(
     place(rid, version, resource) {
       const tid = names.typeId(resource.resourceType)
       for (const patient of patientsOf(resource, baseUrl)) place.run(patient, tid, rid, version)
-      for (const patient of containedPatients(resource, baseUrl)) contain.run(rid, version, patient)
+      for (const patient of findContainedPatients(resource, baseUrl)) contain.run(rid, version, patient)
     },
     empty() {
       for (const table of ['compartment', 'contained_patient', ...VALUE_TABLES])

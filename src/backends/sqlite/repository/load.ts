@@ -3,7 +3,7 @@ import {
   type Fault,
   isProblem,
   isResourceType,
-  plainOf,
+  toPlain,
   validate,
 } from '../../../fhir/index.ts'
 import type { Repository } from './repository.ts'
@@ -66,7 +66,7 @@ function judge(candidate: unknown): { resource: ExactResource } | Omit<RefusedRe
     return refuse([
       { path: `${type}.id`, code: 'value', text: 'Not an id: 1 to 64 letters, digits, dots, hyphens' },
     ])
-  const faults = validate(plainOf(candidate as ExactResource))
+  const faults = validate(toPlain(candidate as ExactResource))
   return faults.length > 0 ? refuse(faults) : { resource: candidate as ExactResource }
 }
 

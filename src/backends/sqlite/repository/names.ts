@@ -1,4 +1,4 @@
-import { resourceTypes, searchParametersOf } from '../../../fhir/index.ts'
+import { listSearchParameters, resourceTypes } from '../../../fhir/index.ts'
 import type { Database } from './database.ts'
 
 /** The numbers of resource types and of their search parameters in `fhir.db`. */
@@ -37,7 +37,7 @@ function readNumbers(database: Database): Map<string, Map<string, number>> {
 function allNames(): (readonly [type: string, code: string])[] {
   return [...resourceTypes].flatMap(type => [
     [type, ''] as const,
-    ...searchParametersOf(type).map(({ code }) => [type, code] as const),
+    ...listSearchParameters(type).map(({ code }) => [type, code] as const),
   ])
 }
 

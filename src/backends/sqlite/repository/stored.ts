@@ -1,4 +1,4 @@
-import { type ExactResource, exactText, type Resource } from '../../../fhir/index.ts'
+import { type ExactResource, formatExact, type Resource } from '../../../fhir/index.ts'
 
 /** A resource as it is kept: its current version, or an old one. */
 export interface Stored {
@@ -17,7 +17,7 @@ export interface Stored {
 export function contentOf(resource: ExactResource, id: string, version: number, updated: number): string {
   const { resourceType, id: _id, meta, ...rest } = resource
   const stamp = { ...meta, versionId: String(version), lastUpdated: new Date(updated).toISOString() }
-  return exactText({ resourceType, id, meta: stamp, ...rest })
+  return formatExact({ resourceType, id, meta: stamp, ...rest })
 }
 
 /** What was written by `contentOf` is a resource. */

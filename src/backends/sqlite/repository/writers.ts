@@ -1,4 +1,4 @@
-import { fail, limits, plainOf } from '../../../fhir/index.ts'
+import { fail, limits, toPlain } from '../../../fhir/index.ts'
 import type { Database } from './database.ts'
 import type { IndexWriter } from './index-writer.ts'
 import type { Names } from './names.ts'
@@ -32,7 +32,7 @@ export function writers(
         retire.run(before.content, rid, before.version)
         renew.run(version, updated, 0, content, rid)
       }
-      const named = plainOf({ ...resource, id })
+      const named = toPlain({ ...resource, id })
       if (before) index.clear(rid)
       if (!index.add(rid, named)) return TOO_MANY_ROWS
       index.place(rid, version, named)

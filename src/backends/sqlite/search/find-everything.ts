@@ -1,4 +1,9 @@
-import { type Params, resourceTypes, type SearchParameter, searchParametersOf } from '../../../fhir/index.ts'
+import {
+  listSearchParameters,
+  type Params,
+  resourceTypes,
+  type SearchParameter,
+} from '../../../fhir/index.ts'
 import type { EverythingTarget, Operation, SearchPage } from '../../../fhir-api/index.ts'
 import type { Call, Context } from '../call.ts'
 import { isProblem, type Problem } from '../problem.ts'
@@ -48,10 +53,10 @@ function findOfEncounter(
   const types = named.length > 0 ? named : resourceTypes
   const includes = types.flatMap(
     (type): Params => [
-      ...findReferencesTo(type, searchParametersOf('Encounter')).map(
+      ...findReferencesTo(type, listSearchParameters('Encounter')).map(
         code => ['_include', `Encounter:${code}:${type}`] as const,
       ),
-      ...findReferencesTo('Encounter', searchParametersOf(type)).map(
+      ...findReferencesTo('Encounter', listSearchParameters(type)).map(
         code => ['_revinclude', `${type}:${code}`] as const,
       ),
     ],

@@ -1,4 +1,4 @@
-import { type MissingClause, type SearchParameterType, searchParameter } from '../../../fhir/index.ts'
+import { findSearchParameter, type MissingClause, type SearchParameterType } from '../../../fhir/index.ts'
 import type { QueryContext } from './query-context.ts'
 import { name, type Sql, sql } from './sql.ts'
 
@@ -14,7 +14,7 @@ const TABLES = {
 
 /** The table that holds the values of a parameter, or undefined where none does. */
 export function findTable(type: string, code: string): string | undefined {
-  const kind = searchParameter(type, code)?.type
+  const kind = findSearchParameter(type, code)?.type
   return kind === undefined || kind === 'composite' || kind === 'special' ? undefined : TABLES[kind]
 }
 

@@ -1,4 +1,4 @@
-import { careDateParameters, type DateRange, limits, type Query } from '../../../fhir/index.ts'
+import { type DateRange, limits, listCareDateParameters, type Query } from '../../../fhir/index.ts'
 import type { Database, SqlValue } from '../repository/database.ts'
 import type { QueryContext } from './query-context.ts'
 import { isBounded, selectCurrent } from './select-current.ts'
@@ -99,7 +99,7 @@ function rows({ scene, compartment, care }: SearchScope, { types, sort }: Query)
   const parts = types.map(({ type, clauses }) => {
     const keys = sort.map((key, at) => sql`, ${selectSortValue(scene, type, key, 'r')} AS ${name(`k${at}`)}`)
     const found = selectCurrent(scene, type, clauses, sql`r.rid AS rid${join(keys, '')}`, 'r', compartment)
-    const dates = care ? careDateParameters(type) : []
+    const dates = care ? listCareDateParameters(type) : []
     return care && dates.length > 0 ? sql`${found} AND ${isInRange(scene, type, dates, care)}` : found
   })
   return join(parts, ' UNION ALL ')

@@ -1,5 +1,5 @@
 import type { SortKey } from '../../../fhir/index.ts'
-import { searchParameter } from '../../../fhir/index.ts'
+import { findSearchParameter } from '../../../fhir/index.ts'
 import type { SqlValue } from '../repository/database.ts'
 import { findTable } from './missing.ts'
 import type { QueryContext } from './query-context.ts'
@@ -19,7 +19,7 @@ const LOW_AND_HIGH: Readonly<Record<string, readonly [low: string, high: string]
 export function selectSortValue(scene: QueryContext, type: string, key: SortKey, row: string): Sql {
   if (key.parameter === '_id') return sql`${name(row)}.id`
   if (key.parameter === '_lastUpdated') return sql`${name(row)}.updated`
-  const table = searchParameter(type, key.parameter) && findTable(type, key.parameter)
+  const table = findSearchParameter(type, key.parameter) && findTable(type, key.parameter)
   const [low, high] = LOW_AND_HIGH[table ?? ''] ?? []
   if (table === undefined || low === undefined || high === undefined) return name('NULL')
   const value = name(key.descending ? `max(e.${high})` : `min(e.${low})`)

@@ -1,4 +1,4 @@
-import { binariesNamed, isProblem, limits } from '../../../fhir/index.ts'
+import { findNamedBinaries, isProblem, limits } from '../../../fhir/index.ts'
 import type { SearchEntry } from '../../../fhir-api/index.ts'
 import type { Call, Context } from '../call.ts'
 import { searchFor } from '../search/collect.ts'
@@ -21,7 +21,7 @@ export async function findDocuments(
   const page = await fetchPage(context, search, plan.request, plan.check)
   if (isProblem(page)) return []
   return page.matches
-    .filter(it => binariesNamed(it.resource, context.baseUrl).has(id))
+    .filter(it => findNamedBinaries(it.resource, context.baseUrl).has(id))
     .slice(0, limits.DOCUMENTS_OF_BINARY)
     .map(toEntry)
 }

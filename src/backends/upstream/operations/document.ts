@@ -1,11 +1,11 @@
 import {
-  compartmentParameters,
-  exactText,
   fail,
+  formatExact,
   isId,
   isProblem,
   isRecord,
   isResource,
+  listCompartmentParameters,
   type Params,
   parseExact,
   parseReference,
@@ -77,7 +77,7 @@ async function fetchDocument(
     if (!isResource(resource) || !isResource(twin) || !VISIBLE.isMatch(resource, judge)) return []
     if (resource.resourceType === 'Composition' && !mayNarrate) return []
     return [
-      { type: resource.resourceType, fullUrl: findUrl(context, fullUrl, resource), text: exactText(twin) },
+      { type: resource.resourceType, fullUrl: findUrl(context, fullUrl, resource), text: formatExact(twin) },
     ]
   })
   const isDocument = shown[0]?.type === 'Composition'
@@ -117,7 +117,7 @@ function entriesIn(bundle: unknown): readonly Entry[] | undefined {
  */
 function readsRecord({ access }: Call): boolean {
   return resourceTypes.every(type => {
-    const filter = compartmentParameters(type).length === 0 ? 'everything' : access.filterFor(type, 'r')
+    const filter = listCompartmentParameters(type).length === 0 ? 'everything' : access.filterFor(type, 'r')
     return filter === 'everything' || filter.some(limit => !limit.query && limit.id === undefined)
   })
 }

@@ -1,4 +1,4 @@
-import { exactText, fail, isProblem, isRecord } from '../../../fhir/index.ts'
+import { fail, formatExact, isProblem, isRecord } from '../../../fhir/index.ts'
 import type { FhirResponse, Operation } from '../../../fhir-api/index.ts'
 import { getPath } from '../../../fhir-api/index.ts'
 import type { Call, Context } from '../call.ts'
@@ -54,6 +54,6 @@ function requestFor(context: Context, call: Call<Operation>): UpstreamRequest {
       ...(preferences.respondAsync && { prefer: 'respond-async' }),
       ...(body !== undefined && { 'content-type': 'application/fhir+json; charset=utf-8' }),
     },
-    ...(body !== undefined && { body: context.addresses.inward(exactText(body)) }),
+    ...(body !== undefined && { body: context.addresses.inward(formatExact(body)) }),
   }
 }

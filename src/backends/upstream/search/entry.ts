@@ -1,4 +1,4 @@
-import { exactText, type Resource } from '../../../fhir/index.ts'
+import { formatExact, type Resource } from '../../../fhir/index.ts'
 import type { SearchEntry } from '../../../fhir-api/index.ts'
 import type { CheckedResource } from './fetch-page.ts'
 
@@ -24,7 +24,7 @@ class UpstreamEntry implements SearchEntry {
   }
 
   get text(): string {
-    this.#text ??= exactText(this.#released.exact)
+    this.#text ??= formatExact(this.#released.exact)
     return this.#text
   }
 

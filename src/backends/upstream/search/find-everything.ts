@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import {
   careRangeIn,
   type DateRange,
-  exactText,
+  formatExact,
   isInCareRange,
   isProblem,
   type Params,
@@ -60,7 +60,7 @@ export async function fetchRecord(
   const first = `${path}?${buildQuery(wanted.sent, context.addresses)}`
   const includes = includesShown(spot?.shown ?? [])
   const fetch = (link: string) => fetchEntries(context, call, link === '' ? first : link, wanted)
-  const sizeOf = ({ released }: Item) => exactText(released.exact).length
+  const sizeOf = ({ released }: Item) => formatExact(released.exact).length
   const page = await gather(spot, wanted.count, fetch, includes, sizeOf)
   if (isProblem(page)) return page
   if (page.isEndless) return failTooCostly(UPSTREAM_PAGES * AT_ONCE)

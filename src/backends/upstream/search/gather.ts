@@ -1,4 +1,4 @@
-import { type AnyProblem, exactText, isProblem, limits } from '../../../fhir/index.ts'
+import { type AnyProblem, formatExact, isProblem, limits } from '../../../fhir/index.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
 import type { Links, PageCursor } from './fetch-page.ts'
 
@@ -36,7 +36,7 @@ export async function gather<Item, P extends AnyProblem>(
   count: number,
   fetch: (link: string) => Promise<Part<Item> | P>,
   shown: Shown<Item> = NONE,
-  sizeOf: (item: Item) => number = item => exactText(item).length,
+  sizeOf: (item: Item) => number = item => formatExact(item).length,
 ): Promise<Gathered<Item> | P> {
   const items: Item[] = []
   let size = 0

@@ -1,4 +1,4 @@
-import { exactText, fail, type Params } from '../../../fhir/index.ts'
+import { fail, formatExact, type Params } from '../../../fhir/index.ts'
 import type { ConditionMatch, Failure, StoredVersion } from '../../../fhir-api/index.ts'
 import type { Call, Context } from '../call.ts'
 import { UpstreamVersion } from '../read-version.ts'
@@ -35,5 +35,5 @@ export async function findMatch(
 
 function toVersion(type: string, { resource, exact }: CheckedResource): StoredVersion {
   const headers = { 'content-type': 'application/fhir+json' }
-  return new UpstreamVersion(type, resource.id ?? '', { status: 200, headers, text: exactText(exact) })
+  return new UpstreamVersion(type, resource.id ?? '', { status: 200, headers, text: formatExact(exact) })
 }

@@ -1,4 +1,4 @@
-import { type IncludeRule, type Params, searchParameter } from '../../../fhir/index.ts'
+import { findSearchParameter, type IncludeRule, type Params } from '../../../fhir/index.ts'
 import type { Access, Permission } from '../../../smart/index.ts'
 import { EXCLUDED_TYPES } from '../access/excluded-types.ts'
 
@@ -19,7 +19,7 @@ export function narrowIncludes(rules: readonly IncludeRule[], access: Access): P
 /** Along a reference a resource is read (`r`). */
 function forward(rule: IncludeRule, code: string, access: Access): Params {
   const { source, target } = rule
-  const possible = target === undefined ? searchParameter(source, code)?.target : [target]
+  const possible = target === undefined ? findSearchParameter(source, code)?.target : [target]
   if (possible === undefined) return [[nameOf(rule), `${source}:${code}`]]
   const reached = possible.filter(type => hasAccess(access, type, 'r'))
   if (target === undefined && reached.length === possible.length) return [[nameOf(rule), `${source}:${code}`]]

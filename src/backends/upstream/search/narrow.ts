@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { compartmentParameters, type Params, searchParameter } from '../../../fhir/index.ts'
+import { findSearchParameter, listCompartmentParameters, type Params } from '../../../fhir/index.ts'
 import type { AccessFilter, Constraint } from '../../../smart/index.ts'
 import { LIMIT_VALUES_SENT } from '../limits.ts'
 
@@ -102,8 +102,8 @@ function membership(type: string, patients: readonly string[]): Params {
 
 /** `patient` is what every server knows; where there is none, one parameter alone leads to the patient. */
 function membershipParameter(type: string): string | undefined {
-  const members = compartmentParameters(type)
+  const members = listCompartmentParameters(type)
   if (members.length === 0) return undefined
-  if (searchParameter(type, 'patient')?.type === 'reference') return 'patient'
+  if (findSearchParameter(type, 'patient')?.type === 'reference') return 'patient'
   return members[0]
 }

@@ -1,4 +1,4 @@
-import { searchParameter } from '../../../fhir/index.ts'
+import { findSearchParameter } from '../../../fhir/index.ts'
 
 /**
  * Search parameters that cannot be evaluated here and are left to the upstream, also for a limited caller: what they
@@ -14,7 +14,7 @@ export function createForUpstream(ofSite: readonly string[]): IsForUpstream {
     const [code = '', modifier, ...more] = name.split(':')
     if (more.length > 0 || code.includes('.')) return false
     if (code.startsWith('_')) return modifier === undefined && OF_CONTENT.has(code)
-    const parameter = searchParameter(type, code)
+    const parameter = findSearchParameter(type, code)
     if (parameter) return modifier !== undefined && (MODIFIERS[parameter.type]?.has(modifier) ?? false)
     if (isComposite(type, code)) return modifier === undefined
     const isOfSite = sites.has(code) || sites.has(`${type}.${code}`)
@@ -66,6 +66,6 @@ const COMPOSITES: Readonly<Record<string, readonly string[]>> = {
 
 function isComposite(type: string, code: string): boolean {
   if (code === 'context-type-quantity' || code === 'context-type-value')
-    return searchParameter(type, 'context-type') !== undefined
+    return findSearchParameter(type, 'context-type') !== undefined
   return COMPOSITES[type]?.includes(code) ?? false
 }

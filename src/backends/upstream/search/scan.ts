@@ -1,4 +1,4 @@
-import { exactText, isProblem } from '../../../fhir/index.ts'
+import { formatExact, isProblem } from '../../../fhir/index.ts'
 import type { Call, Context } from '../call.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
 import { failTooCostly, type Problem } from '../problem.ts'
@@ -38,7 +38,7 @@ export async function scan(
     if (!part.isWhole && part.links.size === 0) isTold = false
     return { items: part.matches, next: part.links.get('next') }
   }
-  const page = await gather(from, count, fetch, undefined, ({ exact }) => exactText(exact).length)
+  const page = await gather(from, count, fetch, undefined, ({ exact }) => formatExact(exact).length)
   if (isProblem(page)) return page
   if (page.isEndless) return failTooCostly(UPSTREAM_PAGES * AT_ONCE)
   const { items: matches, links, isWhole } = page

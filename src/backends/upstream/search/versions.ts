@@ -1,7 +1,7 @@
 import {
-  exactText,
   exactTwin,
   fail,
+  formatExact,
   isProblem,
   isRecord,
   isResource,
@@ -142,7 +142,7 @@ function toEntry({ type, id, resource, exact, request, response }: Version): His
   return {
     type,
     id,
-    text: resource && exactText(exact),
+    text: resource && formatExact(exact),
     method: METHODS.find(it => it === request.method) ?? (resource ? 'PUT' : 'DELETE'),
     status:
       typeof status === 'string' && /^\d{3}\b/.test(status)

@@ -1,4 +1,4 @@
-import { exactText, type Params } from '../../../fhir/index.ts'
+import { formatExact, type Params } from '../../../fhir/index.ts'
 import type { Call } from '../call.ts'
 import type { Addresses } from './addresses.ts'
 import type { UpstreamRequest } from './exchange.ts'
@@ -33,7 +33,7 @@ export function buildWrite(
       prefer: `return=representation, ${STRICT}`,
       ...more,
     },
-    body: addresses.inward(exactText(body)),
+    body: addresses.inward(formatExact(body)),
   }
 }
 
