@@ -11,7 +11,7 @@ const grant: Grant = {
   tokenId: 'j-1',
 }
 
-describe('findHolder', () => {
+describe('grantFingerprint', () => {
   it('is the same for every token of a grant, and each time', () => {
     const { scopes } = grant
     const renewed: Grant = { ...grant, tokenId: 'j-2', scopes: scopes.toReversed() }
