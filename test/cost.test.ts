@@ -12,7 +12,7 @@ import * as app from './cost/app.ts'
 import * as auth from './cost/auth.ts'
 import type { Cases, RefusedCases } from './cost/cases.ts'
 import * as fhir from './cost/fhir.ts'
-import { LIMITED } from './cost/limited.ts'
+import { LIMITED, REFUSED_LIMITED } from './cost/limited.ts'
 import { loadResources, loadStore } from './cost/load.ts'
 import type { Cost, Measurement } from './support/cost-probe.ts'
 import { limitFile } from './support/file-limit.ts'
@@ -112,7 +112,7 @@ const ofModule = ({ ACCEPTED, REFUSED, ANSWERED }: typeof fhir): Group => ({
   answered: ANSWERED,
 })
 // First, while the patient has only what was loaded: other cases write large resources.
-const LIMITED_GROUP: Group = { accepted: LIMITED }
+const LIMITED_GROUP: Group = { accepted: LIMITED, refused: REFUSED_LIMITED }
 
 async function load(starting: Promise<MeasuredServers>): Promise<MeasuredServers> {
   const servers = await starting

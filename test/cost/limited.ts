@@ -1,5 +1,8 @@
+import { resourceTypes } from '../../src/fhir/index.ts'
+import { GRANULAR_SCOPES } from '../../src/fhir/limits.ts'
 import { type AppId, limitedCaller, type MeasuredServers } from '../support/measured-servers.ts'
-import type { Case, Cases } from './cases.ts'
+import type { Case, Cases, MakeCase, RefusedCases } from './cases.ts'
+import { repeat } from './texts.ts'
 
 /** Requests of an app that may see a patient's Observations by many granular scopes. */
 function limitedTo(appId: AppId, path: string): (servers: MeasuredServers) => Promise<Case> {
@@ -22,7 +25,35 @@ function of(appId: AppId, scopes: string): Cases {
   }
 }
 
+/** The same with a token of another issuer, whose scopes are not limited when it issues them. */
+function trustedTo(scopes: readonly string[], path = '/Observation?_count=1000'): MakeCase {
+  return ({ fhirUrl, otherIssuer }) => {
+    const token = otherIssuer.issue(fhirUrl, { scope: scopes.join(' '), patient: 'grown' })
+    return { url: fhirUrl + path, headers: { authorization: `Bearer ${token}` } }
+  }
+}
+
+const TYPES = resourceTypes.filter(type => type.length < 18)
+const PERMISSIONS = ['rs', 'crs', 'rus', 'rds', 'r', 'cr', 'ru']
+const granular = (at: number) => `patient/Observation.rs?category=c${at}`
+
+export const REFUSED_LIMITED: RefusedCases = {
+  'granular scopes of a token of another issuer': [
+    /150 granular scopes/,
+    trustedTo(repeat(GRANULAR_SCOPES + 1, granular)),
+  ],
+}
+
 export const LIMITED: Cases = {
+  'granular scopes of a token of another issuer': trustedTo(repeat(GRANULAR_SCOPES, granular)),
+  'a history, within the granular scopes of another issuer': trustedTo(
+    repeat(GRANULAR_SCOPES, granular),
+    '/Observation/_history?_count=1000',
+  ),
+  'scopes of a token of another issuer': trustedTo(
+    repeat(300, at => `patient/${TYPES[at % TYPES.length]}.${PERMISSIONS[at % PERMISSIONS.length]}`),
+    '/_history?_count=1000',
+  ),
   ...of('by-category', '96 scopes with one search parameter'),
   ...of('by-pair', '25 scopes with two search parameters'),
 }

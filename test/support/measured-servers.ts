@@ -8,6 +8,7 @@ import { startUpstream } from '../../src/backends/upstream/testing/start-gateway
 import type { Cost, Measurement } from './cost-probe.ts'
 import { json, send } from './hostile-client.ts'
 import { HttpClinician } from './http-clinician.ts'
+import { type OtherIssuer, startOtherIssuer } from './other-issuer.ts'
 import { newPlace, type Place } from './started.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
@@ -53,6 +54,8 @@ export interface MeasuredServers extends Place {
   readonly backEnd: { readonly authorization: string }
   /** A clinician who has signed in. */
   readonly clinician: HttpClinician
+  /** An issuer that the FHIR server trusts. */
+  readonly otherIssuer: OtherIssuer
   end(): Promise<void>
 }
 
@@ -60,13 +63,17 @@ export async function startMeasuredServers(
   env: Readonly<Record<string, string>> = {},
 ): Promise<MeasuredServers> {
   const place = await newPlace(env)
+  const otherIssuer = await startOtherIssuer(place.folder)
   const probe = join(ROOT, 'test/support/cost-probe.ts')
   const child = spawn(
     process.execPath,
     ['--expose-gc', '--import', probe, join(ROOT, 'src/cli/main.ts'), 'start'],
     {
       cwd: place.folder,
-      env: { PATH: process.env.PATH, HOME: place.folder, ...place.env },
+      env: {
+        ...{ PATH: process.env.PATH, HOME: place.folder, ...place.env },
+        SMART_TRUSTED_ISSUERS_FILE: otherIssuer.file,
+      },
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     },
   )
@@ -79,12 +86,14 @@ export async function startMeasuredServers(
   return {
     ...place,
     clinician,
+    otherIssuer,
     backEnd: await findBackEnd(place),
     measure: (measurement, url, sent) => measure(child, measurement, url, sent),
     async end() {
       const ended = once(child, 'exit')
       child.kill()
       await ended
+      otherIssuer.end()
       place.remove()
     },
   }

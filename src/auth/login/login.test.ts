@@ -329,6 +329,23 @@ describe('GET /login', () => {
     assert.ok(share < 0.5, `it took ${share.toFixed(2)} of the time that all of them took`)
   })
 
+  it('refuses further logins with a username that has 100 waiting, and answers those of others', async () => {
+    const house = await TestAuthServer.open(await open(), { settings: { loginFailureLimit: 1_000 } })
+    await house.addClinician('guessed')
+    const flood = Array.from({ length: LIMITS.loginsWaitingPerUsername + 20 }, () =>
+      house.visitor().login('guessed', 'wrong'),
+    )
+    assert.equal((await house.visitor().login('clinician')).statusCode, 302)
+    const answers = await Promise.all(flood)
+    const refused = answers.filter(({ statusCode }) => statusCode === 429)
+    assert.ok(refused.length > 0 && refused.length <= 20, `${refused.length} were refused`)
+    for (const { headers, body } of refused) {
+      assert.ok(Number(headers['retry-after']) > 0)
+      assert.match(body, /Too many attempts/)
+    }
+    assert.deepEqual(new Set(answers.map(({ statusCode }) => statusCode)), new Set([401, 429]))
+  })
+
   it('compares and counts a wrong password even if the queue is full', async () => {
     const { store, settings, time } = await TestAuthServer.open(await open())
     const check = createPasswordCheck({ store, clock: () => time.now, cost: 4 })

@@ -3,7 +3,7 @@ import type { VerificationKey } from '../../../jwt/index.ts'
 import { LIMITS } from '../../limits.ts'
 import type { Client } from '../client.ts'
 import { assertionAlgorithms, readClientKeys } from './client-key.ts'
-import type { KeySets } from './key-sets.ts'
+import { findMostFetches, type KeySets } from './key-sets.ts'
 
 type Header = Readonly<Record<string, unknown>>
 
@@ -26,6 +26,8 @@ export async function findKey(
   if (jku !== undefined && jku !== client.jwksUrl) return 'jku is not the registered jwks_uri'
   const keys = await loadKeys(keySets, client, kid)
   if (keys === 'unavailable') return 'the key set of the client is not available'
+  if (keys === 'busy')
+    return `the server is already fetching ${findMostFetches(client.approved)} key sets, try again later`
   const fitting = keys.filter(key => key.kid === kid && key.algorithms.includes(algorithm))
   const [key] = fitting
   if (!key) return 'no key of the client has this kid and alg'
@@ -36,7 +38,7 @@ async function loadKeys(
   keySets: KeySets,
   client: Client,
   kid: string,
-): Promise<readonly VerificationKey[] | 'unavailable'> {
+): Promise<readonly VerificationKey[] | 'unavailable' | 'busy'> {
   const { jwksUrl, approved } = client
   if (jwksUrl !== undefined) return keySets.find({ jwksUrl, approved }, kid)
   return client.jwks === undefined ? 'unavailable' : readInlineKeys(client.jwks)

@@ -165,10 +165,40 @@ describe('a key set by address', () => {
       keySets.find({ jwksUrl: `https://${name}.example/jwks`, approved }, client.kid)
     for (let at = 0; at < LIMITS.keySetFetches; at++) void find(`slow-${at}`, false)
     assert.equal(asked.length, LIMITS.keySetFetchesOfStrangers)
-    assert.equal(await find('another', false), 'unavailable')
-    assert.notEqual(await find('approved', true), 'unavailable')
+    assert.equal(await find('another', false), 'busy')
+    assert.ok(Array.isArray(await find('approved', true)))
     for (let at = 0; at < LIMITS.keySetFetches; at++) void find(`slow-approved-${at}`, true)
     assert.equal(asked.length, LIMITS.keySetFetches + 1)
+  })
+
+  it('names the limit of concurrent fetches to one more stranger, while another client gets its token', async () => {
+    const slow = createServer()
+    await new Promise<void>(resolve => slow.listen(0, '127.0.0.1', resolve))
+    const address = `http://127.0.0.1:${(slow.address() as AddressInfo).port}`
+    const { promise: allFetch, resolve: fetched } = Promise.withResolvers<void>()
+    let fetches = 0
+    slow.on('request', () => {
+      fetches += 1
+      if (fetches === LIMITS.keySetFetchesOfStrangers) fetched()
+    })
+    const askAs = async (at: number) => {
+      const stranger = new SigningClient(`stranger-${at}`, house.time)
+      await house.addClient({
+        ...{ client_id: `stranger-${at}`, auth_method: 'private_key_jwt', approved: false },
+        ...{ jwks_url: `${address}/${at}`, scope: 'system/*.rs' },
+      })
+      const form = { grant_type: 'client_credentials', scope: 'system/*.rs', ...stranger.proof() }
+      return house.token(form)
+    }
+    const waiting = Array.from({ length: LIMITS.keySetFetchesOfStrangers }, (_, at) => askAs(at))
+    await allFetch
+    const refused = await askAs(LIMITS.keySetFetchesOfStrangers)
+    assert.deepEqual([refused.statusCode, refused.json().error], [401, 'invalid_client'])
+    assert.match(refused.json().error_description, /already fetching 16 key sets/)
+    assert.equal(await ask(), 200)
+    slow.closeAllConnections()
+    slow.close()
+    await Promise.all(waiting)
   })
 
   it('is not fetched from a private address off loopback', async () => {

@@ -6,11 +6,11 @@ import { readClientKeys } from './client-key.ts'
 
 /** The key sets that clients publish. */
 export interface KeySets {
-  /** The keys of a client. An unknown `kid` causes a new fetch. */
+  /** The keys of a client. An unknown `kid` causes a new fetch, unless the server is `busy` with other fetches. */
   find(
     client: { readonly jwksUrl: string; readonly approved: boolean },
     kid: string,
-  ): Promise<readonly VerificationKey[] | 'unavailable'>
+  ): Promise<readonly VerificationKey[] | 'unavailable' | 'busy'>
 }
 
 /**
@@ -50,11 +50,15 @@ export function createKeySets(options: {
       if (cached && now < cached.freshUntil && (hasKey(cached.value, kid) || isRecent(cached, now)))
         return cached.value
       // The server of a client that nobody approved may respond slowly: it must not hold up the others.
-      const most = approved ? LIMITS.keySetFetches : LIMITS.keySetFetchesOfStrangers
-      if (!cache.isFetching(url) && cache.countFetches() >= most) return 'unavailable'
+      if (!cache.isFetching(url) && cache.countFetches() >= findMostFetches(approved)) return 'busy'
       return cache.refresh(url)
     },
   }
+}
+
+/** How many key sets may be fetched at once. */
+export function findMostFetches(approved: boolean): number {
+  return approved ? LIMITS.keySetFetches : LIMITS.keySetFetchesOfStrangers
 }
 
 function hasKey(keys: readonly VerificationKey[] | 'unavailable', kid: string): boolean {
