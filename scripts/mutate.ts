@@ -23,29 +23,30 @@ const DECIDING = [
   'src/{smart,interceptor}/**/*.ts',
   'src/fhir-api/http/{authenticate,respond,read-request,find-interaction,record}.ts',
   'src/fhir/{authorization,compartment,interaction,other-patients,params,parse-*,reference,request,request-path}.ts',
-  'src/backends/sqlite/within.ts',
-  'src/backends/sqlite/search/{reach-condition,panel-patients,turn-page}.ts',
-  'src/backends/upstream/access/{judge,sees-all,writable}.ts',
+  'src/fhir-api/access/*.ts',
+  'src/fhir-api/paging/*.ts',
+  'src/backends/sqlite/search/{access-condition,panel-patients}.ts',
+  'src/backends/upstream/access/*.ts',
   'src/backends/upstream/membership/*.ts',
-  'src/backends/upstream/search/{gather,named-patients,narrow,turn-page}.ts',
+  'src/backends/upstream/search/{gather,named-patients,narrow}.ts',
 ]
 
 /** Tests that need neither keys nor sockets. */
 const QUICK = [
   'src/{smart,fhir}/**/*.test.ts',
   'src/cli/policy-file.test.ts',
-  'src/backends/upstream/access/{judge,sees-all,writable}.test.ts',
-  'src/backends/upstream/search/{gather,named-patients,narrow,turn-page}.test.ts',
+  'src/fhir-api/{access,paging}/*.test.ts',
+  'src/backends/upstream/search/{gather,named-patients,narrow}.test.ts',
   'src/interceptor/explain*.test.ts',
   'src/interceptor/decision/*.test.ts',
 ]
 
 /** The others, for what nothing else notices, and is not known to change nothing. */
 const SLOW = [
-  'src/{interceptor,door}/**/*.test.ts',
+  'src/{interceptor,fhir-api}/**/*.test.ts',
   'src/backends/sqlite/{reach,search/paging}.test.ts',
   'src/backends/upstream/{hostile-*,writes}.test.ts',
-  'src/backends/upstream/{judge,membership,search}/*.test.ts',
+  'src/backends/upstream/{membership,search}/*.test.ts',
   'test/{oracles,policy,attacks*}.test.ts',
 ]
 
