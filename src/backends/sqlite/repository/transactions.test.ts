@@ -184,6 +184,21 @@ describe('plan', () => {
     assert.deepEqual(notesIn(other), ['a', 'b'])
   })
 
+  it('writes nothing when SQLite has undone its group while it was reading', async () => {
+    await assert.rejects(
+      database.plan(async () => {
+        addPlanned('a')
+        database.exec('ROLLBACK')
+        return addPlanned('b')
+      }),
+      isDatabaseUnavailable,
+    )
+    assert.deepEqual(notesIn(other), [])
+    await database.plan(async () => addPlanned('c'))
+    await database.pending()
+    assert.deepEqual(notesIn(other), ['c'])
+  })
+
   it('loses a whole group together when the disk is full', async () => {
     const [pages] = database.rows('PRAGMA page_count', []).flat()
     database.exec(`PRAGMA max_page_count = ${Number(pages) + 2}`)

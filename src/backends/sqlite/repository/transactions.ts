@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { DatabaseUnavailable } from '../../../store/index.ts'
 
 export interface Transactions {
   /**
@@ -119,6 +120,8 @@ export function openTransactions(sqlite: DatabaseSync): Transactions {
   /** A full disk may end the whole transaction: then nothing of the group is kept, and what follows is another one. */
   function inGroup<T>(work: () => T): T {
     try {
+      // A read that fails (disk, memory) may end it as well: a savepoint would then be committed by itself.
+      if (!sqlite.isTransaction) throw new DatabaseUnavailable('Cannot write: the open transaction was lost')
       return work()
     } catch (error) {
       if (!sqlite.isTransaction) {
