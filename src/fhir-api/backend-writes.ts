@@ -57,6 +57,8 @@ export type VersionedWrite =
       /** The URL by which other writes of the same commit refer to this resource, where its id is not known yet. */
       readonly fullUrl?: string | undefined
       readonly ifNoneExist?: Params | undefined
+      /** The create is that of a conditional update: a match of `ifNoneExist` is a conflict, for it has to be updated. */
+      readonly mustBeNew?: true
     }
   | {
       readonly kind: 'update'

@@ -46,11 +46,18 @@ async function commitOne(
   if (isFailure(answer)) return { kind: 'failed', failure: answer }
   if (answer.status >= 300)
     return {
-      kind: write.kind === 'update' && isConflict(answer) ? 'conflict' : 'failed',
+      kind: write.kind !== 'create' && isConflict(answer) ? 'conflict' : 'failed',
       failure: toFailure(answer, request.access),
     }
+  if (write.kind === 'create' && write.mustBeNew && answer.status === 200)
+    return { kind: 'conflict', failure: MATCHED }
   return { kind: 'committed', committed: [describe(context, write, answer)] }
 }
+
+const MATCHED = fail({
+  problem: 'stale',
+  text: 'Cannot update: a matching resource was created at the same time. Send the request again',
+})
 
 function isConflict({ status }: UpstreamResponse): boolean {
   return status === 409 || status === 412
@@ -148,8 +155,9 @@ async function commitTransaction(
 function toEntry({ addresses }: Context, write: VersionedWrite): object | Failure {
   switch (write.kind) {
     case 'create': {
-      const { type, resource, fullUrl, ifNoneExist } = write
-      const condition = ifNoneExist && { ifNoneExist: buildQuery(ifNoneExist, addresses) }
+      const { type, resource, fullUrl, ifNoneExist, mustBeNew } = write
+      // A match would leave this entry out, and the others could not be undone.
+      const condition = ifNoneExist && !mustBeNew && { ifNoneExist: buildQuery(ifNoneExist, addresses) }
       return {
         ...(fullUrl !== undefined && { fullUrl }),
         resource,

@@ -5,6 +5,7 @@ import {
   condition,
   type Fhir,
   guardOf,
+  idsOf,
   issueOf,
   observation,
   patient,
@@ -124,6 +125,22 @@ describe('writes through the gateway', () => {
     }
     assert.equal(issueOf(await ann('POST Condition', asserted('Observation?code=x'))), NOT_WITHIN)
     assert.equal((await ann('POST Condition', asserted('Observation/oa'))).status, 201)
+  })
+
+  it('with the same condition at the same time create one resource, and update it', async () => {
+    const identifier = [{ system: 'urn:race', value: '1' }]
+    const { id: _, ...mine } = condition('x', 'ann', { identifier })
+    const replies = await Promise.all(
+      Array.from({ length: 8 }, (_, at) =>
+        all('PUT Condition?identifier=urn:race|1', { ...mine, note: [{ text: `${at}` }] }),
+      ),
+    )
+    const found = await all('GET Condition?identifier=urn:race|1')
+    assert.equal(found.body.total, 1, replies.map(it => it.status).join())
+    const history = await all(`GET Condition/${idsOf(found)[0]}/_history`)
+    const acknowledged = replies.flatMap(it => (it.status < 300 ? [it.text] : []))
+    const stored = (history.body.entry ?? []).map(it => JSON.stringify(it.resource))
+    assert.deepEqual(stored.toSorted(), acknowledged.toSorted())
   })
 
   it('with a condition look only at what is reached', async () => {
@@ -326,6 +343,15 @@ describe('a write that somebody else gets ahead of', () => {
     const before = puts()
     assert.equal((await ann('PUT Condition/c', condition('c', 'ann'))).status, 200)
     assert(puts() - before > 1)
+  })
+
+  it('is judged anew when it is a deletion without a version', async () => {
+    moving(['ann', 'ann', 'ann'])
+    assert.equal((await ann('DELETE Condition/c')).status, 204)
+    moving(['ann', 'ann', 'ann'])
+    assert.equal((await ann('DELETE Condition/c', undefined, { 'if-match': 'W/"1"' })).status, 412)
+    moving(['ann', 'bob'])
+    assert.equal(issueOf(await ann('DELETE Condition/c')), NOT_WITHIN)
   })
 
   it('is refused when it has gone to another patient meanwhile', async () => {

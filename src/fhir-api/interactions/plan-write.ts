@@ -148,7 +148,13 @@ function planNew(
   const id = session.local?.newId()
   return permission === 'u' && id !== undefined
     ? { kind: 'write', request, permission, write: { kind: 'update', type, id, resource, before: undefined } }
-    : { kind: 'write', request, permission, write: { kind: 'create', type, id, resource, ifNoneExist } }
+    : {
+        ...{ kind: 'write', request, permission },
+        write: {
+          ...{ kind: 'create', type, id, resource, ifNoneExist },
+          ...(permission === 'u' && { mustBeNew: true }),
+        },
+      }
 }
 
 /** Updates the one match. Without one, creates the resource, under the id in the body if there is one. */
@@ -160,8 +166,9 @@ async function planConditionalUpdate(
 ): Promise<Planned | Failure> {
   const resource = readResource(context.session, request, 'u', type)
   if (isFailure(resource)) return resource
-  const match = await findMatch(context, request, type, params)
-  if (match && isFailure(match)) return match
+  const found = await lookUpCondition(context, request, type, params)
+  if (isFailure(found)) return found
+  const { match, ifNoneExist } = found
   if (match && resource.id !== undefined && resource.id !== match.id)
     return fail({
       problem: 'contradiction',
@@ -169,7 +176,7 @@ async function planConditionalUpdate(
     })
   const id = match?.id ?? resource.id
   return id === undefined
-    ? planNew(context, request, 'u', resource)
+    ? planNew(context, request, 'u', resource, ifNoneExist)
     : planUpdate(context, request, { ...resource, id }, id)
 }
 
