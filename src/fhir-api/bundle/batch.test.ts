@@ -5,8 +5,11 @@ import { fullAccess } from '../../smart/index.ts'
 import { createAccessCache } from '../access/access-cache.ts'
 import type { BackendSession } from '../backend.ts'
 import type { Context } from '../context.ts'
+import { isFailure } from '../failure.ts'
 import type { FhirRequest } from '../request.ts'
 import { performBatch } from './batch.ts'
+import { toEntryRequest } from './entry-request.ts'
+import { performTransaction } from './transaction.ts'
 
 /** A context whose backend is not used. */
 function contextOf(handle: Context['handle'], more: Partial<BackendSession> = {}): Context {
@@ -100,3 +103,28 @@ function busyFor(ms: number): void {
   const end = performance.now() + ms
   while (performance.now() < end);
 }
+
+describe('a transaction', () => {
+  it('is acknowledged when it is committed, whatever happens to a read after that', async () => {
+    const reported: unknown[] = []
+    const error = new Error('a bug')
+    let reads = 0
+    const commit = () => ({ kind: 'committed', committed: [{ status: 201 }] }) as const
+    const context = contextOf(
+      async () => {
+        if (reads++ > 0) throw error
+        return { status: 200 }
+      },
+      { commit },
+    )
+    const bundle = bundleOf(it => reported.push(it))
+    const entries: Entry[] = [
+      { ...create, body: { resourceType: 'Patient' } },
+      { ...create, interaction: { kind: 'read', type: 'Patient', id: '1', params: [] }, body: undefined },
+    ]
+    const requests = entries.map(entry => toEntryRequest(bundle, entry))
+    const response = await performTransaction(context, bundle, entries, requests)
+    assert(!isFailure(response))
+    assert.deepEqual([statusesIn(response.body), reported], [['201', '500'], [error]])
+  })
+})

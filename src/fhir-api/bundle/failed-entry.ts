@@ -1,7 +1,7 @@
 import { outcome } from '../../fhir/index.ts'
 import { toProblem } from '../../web/index.ts'
 
-/** What an entry of a batch answers that failed by an error, where other entries are answered for themselves. */
+/** The response of an entry that failed by an error, where other entries have responses of their own. */
 export function describeFailedEntry(error: unknown): { readonly status: number; readonly body: string } {
   return toProblem(error).kind === 'unavailable' ? UNAVAILABLE : UNEXPECTED
 }

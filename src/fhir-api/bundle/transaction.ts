@@ -9,6 +9,7 @@ import type { FhirRequest } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
 import { checkWrites, tryReads } from './check-steps.ts'
 import { fitEntry } from './entry-response.ts'
+import { describeFailedEntry } from './failed-entry.ts'
 import { createReadBudget } from './read-budget.ts'
 import {
   checkFullUrls,
@@ -117,7 +118,7 @@ async function respond(
   const entries: FhirResponse[] = []
   const texts: string[] = []
   for (const step of steps) {
-    const response = await respondToStep(context, step, committed.get(step))
+    const response = await respondToStep(context, bundle, step, committed.get(step))
     entries.push(response)
     texts.push(fitEntry(budget, response, step.kind !== 'read'))
     await takeTurns()
@@ -131,6 +132,7 @@ async function respond(
 
 async function respondToStep(
   context: Context,
+  bundle: FhirRequest,
   step: Step,
   committed: Committed | undefined,
 ): Promise<FhirResponse> {
@@ -140,9 +142,22 @@ async function respondToStep(
     case 'write':
       if (!committed) throw new Error('Cannot respond to an entry: the backend did not say what it has done')
       return respondToWrite(context, step.planned.request, step.planned.write, committed)
-    case 'read': {
-      const outcome = await context.handle(context, step.request)
-      return isFailure(outcome) ? toResponse(outcome) : outcome
-    }
+    case 'read':
+      return readAfterCommit(context, bundle, step.request)
+  }
+}
+
+/** The changes are made by now: an error is the response of the entry that reads, not of the transaction. */
+async function readAfterCommit(
+  context: Context,
+  bundle: FhirRequest,
+  request: EntryRequest,
+): Promise<FhirResponse> {
+  try {
+    const outcome = await context.handle(context, request)
+    return isFailure(outcome) ? toResponse(outcome) : outcome
+  } catch (error) {
+    bundle.report(error)
+    return describeFailedEntry(error)
   }
 }
