@@ -93,8 +93,8 @@ function findCycleFaults(files: readonly (readonly [file: string, text: string])
   return findCycles(imports).map(cycle => `import cycle: ${cycle.join(' → ')}`)
 }
 
-/** Modules whose files are being merged. */
-const UNFINISHED = /^src\/(?:fhir-api|backends|interceptor)\//
+/** Searches are defined by each other (a chain holds a search); their files are still to be taken apart. */
+const UNFINISHED = /^src\/backends\/(?:sqlite|upstream)\/search\//
 
 function findFileFaults(file: string, text: string): readonly string[] {
   const module = findModule(file)

@@ -3,6 +3,6 @@
  * validated. It asks its Guard about every request and keeps to the reach that the guard gives, inside its queries;
  * it knows nothing of tokens and scopes itself.
  */
-export type { LoadReport, RefusedResource } from './repository/load.ts'
-export { openRepository, type Repository, type RepositoryOptions } from './repository/repository.ts'
+export { openRepository } from './repository/open-repository.ts'
+export type { LoadReport, RefusedResource, Repository, RepositoryOptions } from './repository/repository.ts'
 export { type FhirServerOptions, fhirServer } from './server.ts'

@@ -1,8 +1,6 @@
 import { fail } from '../../fhir/index.ts'
 import type { Failure } from '../../fhir-api/index.ts'
 
-export { toResponse as answerOf } from '../../fhir-api/index.ts'
-
 export type Problem = Failure
 
 /** A page that is too large, though it was asked for with one resource. */

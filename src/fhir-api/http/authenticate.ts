@@ -9,9 +9,9 @@ import {
 } from '../../fhir/index.ts'
 import type { Authenticated, AuthFailure } from '../../smart/index.ts'
 import { answerPreflight, setCors } from '../../web/index.ts'
+import type { FhirApi } from './fhir-api.ts'
 import { findInteraction } from './find-interaction.ts'
 import { recordOutcome } from './record.ts'
-import type { FhirApi } from './routes.ts'
 import { sendResponse } from './send-response.ts'
 
 declare module 'fastify' {

@@ -4,7 +4,7 @@ import type { Interaction, Misunderstood } from '../../fhir/index.ts'
 import type { Grant } from '../../smart/index.ts'
 import { type Failure, isFailure, toResponse } from '../failure.ts'
 import type { FhirResponse } from '../response.ts'
-import type { FhirApi } from './routes.ts'
+import type { FhirApi } from './fhir-api.ts'
 
 /** What was requested, as far as it is known. */
 interface AuditInput {

@@ -7,6 +7,7 @@ import { type Failure, isFailure } from '../failure.ts'
 import { handle } from '../handle.ts'
 import type { FhirRequest } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
+import type { FhirApi } from './fhir-api.ts'
 import { findInteraction } from './find-interaction.ts'
 import { readRequest } from './read-request.ts'
 import {
@@ -17,7 +18,6 @@ import {
   recordOutcome,
   respondWith,
 } from './record.ts'
-import type { FhirApi } from './routes.ts'
 
 /** The response to an authenticated request, recorded and durable, so that it may go out. */
 export async function respondTo(api: FhirApi, request: FastifyRequest): Promise<FhirResponse> {

@@ -1,26 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
-import type { FhirAudit } from '../../audit/index.ts'
 import { isProblem } from '../../fhir/index.ts'
-import type { Authenticator, VersionAccess } from '../../smart/index.ts'
-import type { Origins } from '../../web/index.ts'
-import type { FhirBackend } from '../backend.ts'
 import { authenticate } from './authenticate.ts'
 import { decodeBody } from './decode-body.ts'
-import type { BaseLocation } from './find-interaction.ts'
+import type { FhirApi } from './fhir-api.ts'
 import { respondTo } from './respond.ts'
 import { sendResponse } from './send-response.ts'
-
-/** What every request is handled with. */
-export interface FhirApi extends BaseLocation {
-  readonly guard: Authenticator
-  readonly audit: FhirAudit | undefined
-  readonly backend: FhirBackend
-  readonly versionAccess: VersionAccess
-  readonly smartConfiguration: () => object
-  readonly clock: () => number
-  readonly bodyLimit: number
-  readonly origins: Origins
-}
 
 /** Those of FHIR's REST API, and of preflights. Any other is refused before the token is looked at. */
 const METHODS: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']

@@ -2,7 +2,12 @@ import { type AccessFilter, satisfies } from '../../../smart/index.ts'
 import type { Context } from '../call.ts'
 import { resourceOf } from '../repository/stored.ts'
 import { sql } from '../search/sql.ts'
-import type { HistoryScope } from './run-history.ts'
+
+/** Which versions a history is of: of types, each within a reach; of one resource, if `rid` says so. */
+export interface HistoryScope {
+  readonly parts: readonly { readonly type: string; readonly filter: AccessFilter }[]
+  readonly rid?: number | undefined
+}
 
 /** A version as a history shows it. */
 export interface Version {

@@ -11,13 +11,7 @@ import {
 } from '../search/access-condition.ts'
 import type { QueryContext } from '../search/query-context.ts'
 import { all, any, join, name, type Sql, sql } from '../search/sql.ts'
-import { readVersions, type Version } from './read-versions.ts'
-
-/** Which versions a history is of: of types, each within a reach; of one resource, if `rid` says so. */
-export interface HistoryScope {
-  readonly parts: readonly { readonly type: string; readonly filter: AccessFilter }[]
-  readonly rid?: number | undefined
-}
+import { type HistoryScope, readVersions, type Version } from './read-versions.ts'
 
 const COUNTED = 10_000
 

@@ -6,26 +6,8 @@ import {
   toPlain,
   validate,
 } from '../../../fhir/index.ts'
-import type { Repository } from './repository.ts'
+import type { LoadReport, RefusedResource, Repository } from './repository.ts'
 import { contentOf, type Stored } from './stored.ts'
-
-/** What became of the resources of a load. */
-export interface LoadReport {
-  readonly created: number
-  readonly updated: number
-  /** The same content was there already; no version was written. */
-  readonly unchanged: number
-  readonly refused: readonly RefusedResource[]
-}
-
-/** A resource that was not written, and why. */
-export interface RefusedResource {
-  /** Its place in the load, from 0. */
-  readonly index: number
-  readonly type: string | undefined
-  readonly id: string | undefined
-  readonly faults: readonly Fault[]
-}
 
 // AuditEvents are answered from the audit trail alone, so that one that is loaded here could never be read.
 const UNREADABLE: Fault = {

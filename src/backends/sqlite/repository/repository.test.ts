@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { BASE, condition, guardOf, idsOf, patient, patientAccess, startFhir } from '../testing/fhir.ts'
 import { openDatabase } from './database.ts'
-import { openRepository } from './repository.ts'
+import { openRepository } from './open-repository.ts'
 import { MIGRATIONS } from './schema.ts'
 
 let folder: string

@@ -1,13 +1,7 @@
-import { randomUUIDv7 } from 'node:crypto'
-import type { ExactResource, FhirProblem } from '../../../fhir/index.ts'
-import { type Database, openDatabase } from './database.ts'
-import { finders } from './finders.ts'
-import { indexWriter } from './index-writer.ts'
-import { type LoadReport, load } from './load.ts'
-import { type Names, openNames } from './names.ts'
-import { reindexIfStale } from './reindex.ts'
+import type { ExactResource, Fault, FhirProblem } from '../../../fhir/index.ts'
+import type { Database } from './database.ts'
+import type { Names } from './names.ts'
 import type { Stored } from './stored.ts'
-import { writers } from './writers.ts'
 
 export interface RepositoryOptions {
   /** `{dataDir}/fhir.db`, made with its folder when it is not there; or `:memory:`. */
@@ -47,24 +41,20 @@ export interface Repository {
   close(): void
 }
 
-/** Opens the resources of a file, for a server or for a load beside it. */
-export function openRepository({ file, baseUrl, clock = Date.now, mostRows }: RepositoryOptions): Repository {
-  const database = openDatabase(file)
-  const names = openNames(database)
-  reindexIfStale(database, indexWriter(database, names, baseUrl), baseUrl)
-  const index = indexWriter(database, names, baseUrl, mostRows)
-  const repository: Repository = {
-    baseUrl,
-    database,
-    names,
-    ...finders(database, names),
-    ...writers(database, names, index, clock),
-    indexRows: index.rows,
-    newId: () => randomUUIDv7(),
-    transaction: database.transaction,
-    load: resources => load(repository, resources),
-    count: () => Number(database.rows('SELECT count(*) FROM resource WHERE deleted = 0', [])[0]?.[0]),
-    close: () => database.close(),
-  }
-  return repository
+/** What became of the resources of a load. */
+export interface LoadReport {
+  readonly created: number
+  readonly updated: number
+  /** The same content was there already; no version was written. */
+  readonly unchanged: number
+  readonly refused: readonly RefusedResource[]
+}
+
+/** A resource that was not written, and why. */
+export interface RefusedResource {
+  /** Its place in the load, from 0. */
+  readonly index: number
+  readonly type: string | undefined
+  readonly id: string | undefined
+  readonly faults: readonly Fault[]
 }
