@@ -5,8 +5,8 @@ import { isProblem, type Problem } from '../problem.ts'
 import type { SqlValue } from '../repository/database.ts'
 import { findStoredTypes } from '../search/types-in.ts'
 import { toEtag } from '../stored-version.ts'
-import type { Version } from './read-versions.ts'
-import { countVersions, type HistoryScope, runHistory } from './run-history.ts'
+import type { HistoryScope, Version } from './read-versions.ts'
+import { countVersions, runHistory } from './run-history.ts'
 
 /** The page of a history that begins after a version. */
 export function findHistory(
