@@ -354,6 +354,19 @@ describe('a write that somebody else gets ahead of', () => {
     assert.equal(issueOf(await ann('DELETE Condition/c')), NOT_WITHIN)
   })
 
+  it('does not bring back the match of a condition that was deleted meanwhile', async () => {
+    upstream.answer((request, response) => {
+      const resource = condition('c', 'ann', { identifier: [{ value: '1' }] })
+      if (request.url?.includes('identifier='))
+        json(response, { resourceType: 'Bundle', type: 'searchset', entry: [{ resource }] })
+      else json(response, {}, request.method === 'GET' ? 404 : 201)
+    })
+    const before = puts()
+    const { id: _, ...mine } = condition('c', 'ann', { identifier: [{ value: '1' }] })
+    assert.equal(issueOf(await ann('PUT Condition?identifier=1', mine)).slice(0, 12), '412 conflict')
+    assert.equal(puts(), before)
+  })
+
   it('is refused when it has gone to another patient meanwhile', async () => {
     moving(['ann', 'bob'])
     assert.equal(issueOf(await ann('PUT Condition/c', condition('c', 'ann'))), NOT_WITHIN)

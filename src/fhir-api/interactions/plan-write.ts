@@ -175,9 +175,20 @@ async function planConditionalUpdate(
       text: `Cannot update ${type}: the match has another id than the body`,
     })
   const id = match?.id ?? resource.id
-  return id === undefined
-    ? planNew(context, request, 'u', resource, ifNoneExist)
-    : planUpdate(context, request, { ...resource, id }, id)
+  if (id === undefined) return planNew(context, request, 'u', resource, ifNoneExist)
+  const planned = await planUpdate(context, request, { ...resource, id }, id)
+  return match && createsResource(planned) ? MATCH_DELETED : planned
+}
+
+// Somebody else may have created another match by now: to bring this one back would make two.
+const MATCH_DELETED = fail({
+  problem: 'stale',
+  text: 'Cannot update: the match was deleted at the same time. Send the request again',
+})
+
+function createsResource(planned: Planned | Failure): boolean {
+  if (isFailure(planned) || planned.kind !== 'write' || planned.write.kind === 'delete') return false
+  return planned.write.kind === 'create' || !planned.write.before || planned.write.before.deleted
 }
 
 async function planUpdate(
