@@ -147,9 +147,28 @@ async function commitTransaction(
   if (answer.status >= 300)
     return {
       kind: isConflict(answer) ? 'conflict' : 'failed',
-      failure: toFailure(answer, request.access),
+      ...locateFailure(toFailure(answer, request.access)),
     }
   return readResponses(context, writes, answer)
+}
+
+const ENTRY = /^Bundle\.entry\[(\d{1,4})\]/
+
+/** The upstream names a place in the transaction that was sent to it, which is not the Bundle of the caller. */
+function locateFailure(failure: Failure): { readonly failure: Failure; readonly write?: number } {
+  if (failure.problem !== 'upstream-declined') return { failure }
+  let write: string | undefined
+  const issue = failure.said.issue.map(({ expression, ...rest }) => {
+    // As the upstream has sent it, so it may be anything.
+    const places = Array.isArray(expression) ? expression.filter(it => typeof it === 'string') : []
+    const others = places.filter(it => !ENTRY.test(it))
+    write ??= places.flatMap(it => ENTRY.exec(it)?.[1] ?? [])[0]
+    return { ...rest, ...(others.length > 0 && { expression: others }) }
+  })
+  return {
+    failure: fail({ ...failure, said: { ...failure.said, issue } }),
+    ...(write !== undefined && { write: Number(write) }),
+  }
 }
 
 function toEntry({ addresses }: Context, write: VersionedWrite): object | Failure {

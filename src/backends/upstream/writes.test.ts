@@ -379,6 +379,27 @@ describe('a write that somebody else gets ahead of', () => {
     assert.deepEqual([reply.status, puts() - before], [412, 1])
   })
 
+  it('is named by its place in the transaction of the caller, not in the one that was sent on', async () => {
+    const issue = [
+      { severity: 'error', code: 'value', expression: ['Bundle.entry[0].resource.code'] },
+      { severity: 'error', code: 'value', expression: null },
+    ]
+    upstream.answer((request, response) => {
+      if (request.method === 'GET') json(response, {}, 404)
+      else json(response, { resourceType: 'OperationOutcome', issue }, 422)
+    })
+    const { id: _, ...created } = condition('x', 'ann')
+    const reply = await ann('POST ', {
+      ...{ resourceType: 'Bundle', type: 'transaction' },
+      entry: [
+        { resource: condition('c', 'ann'), request: { method: 'PUT', url: 'Condition/c' } },
+        { resource: created, request: { method: 'POST', url: 'Condition' } },
+      ],
+    })
+    assert.equal(reply.status, 422, reply.text)
+    assert.deepEqual(reply.body.issue?.[0]?.expression, ['Bundle.entry[1]'])
+  })
+
   it('is not done at all where the upstream has no versions', async () => {
     upstream.answerJson(condition('c', 'ann'))
     const before = puts()
