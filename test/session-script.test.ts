@@ -89,7 +89,7 @@ describe('session.js', () => {
     await stack.store.db.deleteFrom('app_session').execute()
     await comeBack(page)
     await page.getByRole('heading', { level: 1, name: 'Your session is over' }).waitFor()
-    await page.getByText('or the access of this app was removed').waitFor()
+    await page.getByText("or the app's access was removed").waitFor()
     assert.equal(await page.getByText('Juniper').count(), 0)
   })
 
@@ -112,7 +112,7 @@ describe('session.js', () => {
     await page.getByRole('heading', { level: 1, name: 'This page is closed' }).waitFor()
     assert.equal(await page.getByText('Juniper').count(), 0)
     await expectAccessible(page)
-    await page.getByRole('link', { name: 'Show the patient who is open now' }).click()
+    await page.getByRole('link', { name: 'Show the current patient' }).click()
     await page.getByRole('heading', { level: 1, name: 'Juniper, Alban' }).waitFor()
   })
 })

@@ -183,7 +183,7 @@ describe('sallyport start', () => {
     assert.equal(await status(`${origin}/healthz`), 200)
     const ready = await fetch(`${origin}/readyz`)
     assert.equal(ready.status, 503)
-    assert.match(await ready.text(), /key set of the auth server was not fetched yet/)
+    assert.match(await ready.text(), /key set is not yet available/)
     assert.equal(await status(`${here.fhirUrl}/Patient`), 401)
     await assert.rejects(fetch(`${here.authUrl}/healthz`))
     const answer = await arrivesWithSignal(started, Number(new URL(origin).port))
