@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** The origins whose pages may read answers: any, or those listed. Never with credentials: no cookie opens the API. */
+/** The origins whose pages may read responses: every origin, or those listed. Requests carry no cookies. */
 export type Origins = '*' | readonly string[]
 
 const EXPOSED = 'Content-Location, ETag, Last-Modified, Location, WWW-Authenticate, X-Request-Id'
