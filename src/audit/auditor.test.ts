@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { eachDatabase } from '../../test/support/databases.ts'
 import { validate } from '../fhir/index.ts'
 import { DatabaseUnavailable, type Store } from '../store/index.ts'
+import { KINDS_COUNTED, SUBJECTS_COUNTED } from './count-anonymous.ts'
 import {
   type AuditRecord,
   AuditUnavailable,
@@ -14,7 +15,6 @@ import {
   sweepAudit,
   toAuditEvent,
 } from './index.ts'
-import { KINDS_COUNTED, SUBJECTS_COUNTED } from './limits.ts'
 import { refuseRecords } from './testing/refuse-records.ts'
 
 const record = (more: Partial<AuditRecord> = {}): AuditRecord => ({

@@ -1,6 +1,14 @@
 import type { StoreAuditor } from './auditor.ts'
-import { COUNTED_MS, KINDS_COUNTED, SUBJECTS_COUNTED } from './limits.ts'
 import type { AuditRecord } from './record.ts'
+
+/** How long anonymous requests of one kind and source are counted before the count is stored. */
+const COUNTED_MS = 60_000
+
+/** Kinds and sources of anonymous requests that are counted separately in that time, for each kind of event. */
+export const KINDS_COUNTED = 5
+
+/** Clinicians with a separate count among the rest, for each kind of event. */
+export const SUBJECTS_COUNTED = 20
 
 export interface CountingAuditor extends StoreAuditor {
   /** Also stores the counts so far. If that fails, they are logged. */

@@ -1,28 +1,36 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { type Auditor, noAudit } from '../audit/index.ts'
 import { createHostCheck } from '../config/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
 import { createServer, type Logger, type ServerOptions } from '../web/index.ts'
 import { addActivityRoutes } from './activity/routes.ts'
-import { addAuthorizeRoutes } from './authorize/routes.ts'
+import { findPendingAuthorization, storePendingAuthorization } from './authorize/pending-authorization.ts'
+import { proceed } from './authorize/proceed.ts'
+import { sendExpired, sendRefusal } from './authorize/respond.ts'
+import { verifyRequest } from './authorize/verify.ts'
 import { createKeySets } from './client/assertion/key-sets.ts'
 import { addConsentRoutes } from './consent/routes.ts'
 import type { AuthContext, AuthSettings } from './context.ts'
-import { addDiscoveryRoutes } from './discovery/routes.ts'
+import { buildOpenidConfiguration, buildServerMetadata } from './discovery/server-metadata.ts'
+import { buildSmartConfiguration, type SmartConfigurationSettings } from './discovery/smart-configuration.ts'
 import { addEndSessionRoutes } from './end-session/routes.ts'
 import { addIntrospectRoutes } from './introspect/routes.ts'
+import type { KeyRing } from './keys/key-ring.ts'
 import { createKeyRing } from './keys/key-ring.ts'
-import { addKeyRoutes } from './keys/routes.ts'
 import { addLaunchRoutes } from './launch/routes.ts'
 import { addLaunchContextRoutes } from './launch-contexts/routes.ts'
 import { createPasswordCheck } from './login/check-password.ts'
+import { findCurrentLogin } from './login/current-login.ts'
 import { addLoginRoutes } from './login/routes.ts'
 import { addLogoutRoutes } from './logout/routes.ts'
 import { addManageRoutes } from './manage/routes.ts'
+import { NO_HEAD_ROUTE } from './no-head-route.ts'
 import { createDocumentFetcher, type OutgoingPolicy } from './outgoing/fetch-document.ts'
+import { readParameters } from './parameters.ts'
 import { paths } from './paths.ts'
 import { addPickerRoutes } from './picker/routes.ts'
 import { addPortalRoutes } from './portal/routes.ts'
+import { Refusal } from './refusal.ts'
 import { addRegisterRoutes } from './register/routes.ts'
 import { addRevokeRoutes } from './revoke/routes.ts'
 import { addStyleRoutes } from './style/routes.ts'
@@ -147,4 +155,52 @@ function makeServerOptions({ logger, tls }: AuthServerOptions, context: AuthCont
 
 function isForClients(path: string): boolean {
   return FOR_CLIENTS.has(path) || path.startsWith('/.well-known/')
+}
+
+/** `/oauth2/authorize` by query and by form (`authorize-post`), and `/oauth2/resume`, where a request continues after a page. */
+function addAuthorizeRoutes(app: FastifyInstance, context: AuthContext): void {
+  app.get(paths.authorize, NO_HEAD_ROUTE, async (request, reply) => {
+    const verified = await verifyRequest(context, readParameters(request.query))
+    return verified instanceof Refusal
+      ? sendRefusal(reply, context, verified)
+      : proceed(reply, context, { request: verified })
+  })
+
+  // A browser omits the SameSite login cookie from a cross-site POST, but not from the GET that follows.
+  app.post(paths.authorize, async (request, reply) => {
+    const verified = await verifyRequest(context, readParameters(request.body))
+    if (verified instanceof Refusal) return sendRefusal(reply, context, verified)
+    if (await findCurrentLogin(context, request)) return proceed(reply, context, { request: verified })
+    const stored = await storePendingAuthorization(context, verified, request.ip)
+    return stored instanceof Refusal
+      ? sendRefusal(reply, context, stored, { request: verified })
+      : reply.redirect(`${paths.resume}?interaction=${stored.id}`, 303)
+  })
+
+  app.get(paths.resume, NO_HEAD_ROUTE, async (request, reply) => {
+    const pending = await findPendingAuthorization(context, readParameters(request.query))
+    return pending ? proceed(reply, context, pending) : sendExpired(reply, context)
+  })
+}
+
+/** The public discovery documents. */
+function addDiscoveryRoutes(app: FastifyInstance, settings: SmartConfigurationSettings): void {
+  const allowEveryone = (reply: FastifyReply) =>
+    reply.headers({ 'access-control-allow-origin': '*', 'cache-control': 'public, max-age=300' })
+  app.get(paths.openidConfiguration, (_request, reply) =>
+    allowEveryone(reply).send(buildOpenidConfiguration(settings)),
+  )
+  app.get(paths.serverMetadata, (_request, reply) => allowEveryone(reply).send(buildServerMetadata(settings)))
+  app.get(paths.smartConfiguration, (_request, reply) =>
+    allowEveryone(reply).send(buildSmartConfiguration(settings)),
+  )
+}
+
+/** `GET /oauth2/jwks`. */
+function addKeyRoutes(app: FastifyInstance, keys: KeyRing): void {
+  app.get(paths.jwks, async (_request, reply) =>
+    reply
+      .headers({ 'access-control-allow-origin': '*', 'cache-control': 'public, max-age=60' })
+      .send({ keys: await keys.listPublicKeys() }),
+  )
 }

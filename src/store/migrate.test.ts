@@ -8,7 +8,7 @@ import type { Store } from './index.ts'
 import { clientApproval } from './migrations/0002-client-approval.ts'
 import { clientOrigins } from './migrations/0004-client-origins.ts'
 import { migrations } from './migrations/index.ts'
-import { migrate } from './run-migrations.ts'
+import { migrate } from './open-store.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
 

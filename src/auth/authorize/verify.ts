@@ -1,22 +1,40 @@
 import { randomUUID } from 'node:crypto'
+import type { Store } from '../../store/index.ts'
 import { sha256 } from '../../store/index.ts'
 import type { Client } from '../client/client.ts'
+import { findClient } from '../client/client.ts'
+import { isRegisteredRedirectUri } from '../client/redirect-uri.ts'
 import type { AuthContext } from '../context.ts'
-import { findLaunch } from '../launch/launch-token.ts'
+import { hasScope } from '../grant/grant.ts'
+import { findLaunch, refuseLaunch } from '../launch/launch-token.ts'
 import { LIMITS } from '../limits.ts'
 import type { Parameters } from '../parameters.ts'
 import { type KnownParties, Refusal } from '../refusal.ts'
-import { checkAudience } from './check-audience.ts'
-import { checkClient } from './check-client.ts'
-import { checkLaunch } from './check-launch.ts'
 import { checkLengths, checkRepeated, checkUnsupported } from './check-parameters.ts'
-import { checkPkce } from './check-pkce.ts'
-import { checkRedirectUri } from './check-redirect-uri.ts'
-import { checkResponseMode, checkResponseType } from './check-response.ts'
 import { checkScope } from './check-scope.ts'
 import { checkIdTokenHint, checkMaxAge, checkPrompt } from './check-user.ts'
 import type { AuthorizationRequest, Finding, RequestInput } from './request.ts'
 import { readRequestedScope } from './scope-terms.ts'
+
+// A SHA-256 hash as base64url.
+const CHALLENGE = /^[A-Za-z0-9_-]{43}$/
+
+/**
+ * PKCE with S256 (SMART 2.2), unless an administrator made an exception for an older client. Without a method the
+ * challenge would be `plain` (RFC 7636, 4.3), which is refused.
+ */
+function checkPkce({ client, parameters }: RequestInput): Finding | Refusal {
+  const codeChallenge = parameters.get('code_challenge')
+  const isLeftOut = codeChallenge === undefined && parameters.get('code_challenge_method') === undefined
+  if (isLeftOut && !client.pkceRequired) return {}
+  if (codeChallenge === undefined)
+    return new Refusal('invalid_request', 'The parameter code_challenge is missing: PKCE is required.')
+  if (parameters.get('code_challenge_method') !== 'S256')
+    return new Refusal('invalid_request', 'The code_challenge_method must be S256.')
+  return CHALLENGE.test(codeChallenge)
+    ? { codeChallenge }
+    : new Refusal('invalid_request', 'The code_challenge is not the base64url of a SHA-256.')
+}
 
 type Check = (
   input: RequestInput,
@@ -109,4 +127,74 @@ function requireFindings({ codeChallenge, prompts = [], launchId = randomUUID() 
   if (codeChallenge === undefined && client.pkceRequired)
     throw new Error('Cannot verify request: no check looked at PKCE')
   return { prompts, launchId }
+}
+
+/** `aud` (or its synonym `resource`) must be our FHIR base, with or without a trailing slash (SMART 2.2, 7.1.4). */
+function checkAudience({ parameters }: RequestInput, fhirBaseUrl: string): Refusal | undefined {
+  const named = ['aud', 'resource'].flatMap(name => parameters.get(name) ?? [])
+  if (named.length === 0) return new Refusal('invalid_request', 'The parameter aud is missing.')
+  const ours = [fhirBaseUrl, `${fhirBaseUrl}/`]
+  return named.every(audience => ours.includes(audience))
+    ? undefined
+    : new Refusal('invalid_request', 'The aud is not the FHIR server of this authorization server.')
+}
+
+async function checkClient(store: Store, parameters: Parameters): Promise<Client | Refusal> {
+  if (parameters.unreadable.has('client_id'))
+    return new Refusal('invalid_request', 'The parameter client_id is repeated or unreadable.')
+  const id = parameters.get('client_id')
+  if (id === undefined) return new Refusal('invalid_request', 'The parameter client_id is missing.')
+  return (await findClient(store, id)) ?? new Refusal('invalid_request', 'The app is not registered here.')
+}
+
+/**
+ * The launch token must be known, unused, unexpired, and issued for this client and FHIR base. Whether it is for this
+ * clinician is checked after the login. It is used up when the code is issued.
+ */
+async function checkLaunch(
+  { client, parameters }: RequestInput,
+  { store, clock, settings }: AuthContext,
+): Promise<Finding | Refusal> {
+  const token = parameters.get('launch')
+  if (token === undefined) return {}
+  if (!hasScope(readRequestedScope({ client, parameters }), 'launch'))
+    return new Refusal('invalid_request', 'The parameter launch needs the scope launch.')
+  const launchHash = sha256(token)
+  const launch = await findLaunch(store.db, launchHash)
+  if (!launch) return refuseLaunch('unknown')
+  if (launch.clientId !== client.id || launch.fhirBaseUrl !== settings.fhirBaseUrl)
+    return refuseLaunch('foreign')
+  if (launch.usedAt !== undefined) return refuseLaunch('used')
+  return launch.expiresAt > clock() ? { launchHash, launchId: launch.id } : refuseLaunch('expired')
+}
+
+function checkRedirectUri(client: Client, parameters: Parameters): string | Refusal {
+  if (parameters.unreadable.has('redirect_uri'))
+    return new Refusal('invalid_request', 'The parameter redirect_uri is repeated or unreadable.')
+  const redirectUri = parameters.get('redirect_uri')
+  if (redirectUri === undefined)
+    return new Refusal('invalid_request', 'The parameter redirect_uri is missing.')
+  if (redirectUri.length > LIMITS.urlCharacters)
+    return new Refusal(
+      'invalid_request',
+      `The parameter redirect_uri is longer than ${LIMITS.urlCharacters} characters.`,
+    )
+  if (!isRegisteredRedirectUri(client, redirectUri))
+    return new Refusal('invalid_request', 'The redirect_uri is not one of those the app registered.')
+  return redirectUri
+}
+
+function checkResponseType({ parameters }: RequestInput): Refusal | undefined {
+  const type = parameters.get('response_type')
+  if (type === undefined) return new Refusal('invalid_request', 'The parameter response_type is missing.')
+  return type === 'code'
+    ? undefined
+    : new Refusal('unsupported_response_type', 'Only the response_type code is supported.')
+}
+
+function checkResponseMode({ parameters }: RequestInput): Refusal | undefined {
+  const mode = parameters.get('response_mode')
+  return mode === undefined || mode === 'query'
+    ? undefined
+    : new Refusal('invalid_request', 'Only the response_mode query is supported.')
 }

@@ -1,17 +1,49 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
 import type { Schema } from '../../store/index.ts'
+import { alert, document, field, gateArt, type Html, html, logo } from '../../web/index.ts'
 import { auditEvent } from '../audit.ts'
 import { findPendingAuthorization, type PendingAuthorization } from '../authorize/pending-authorization.ts'
+import type { Client } from '../client/client.ts'
 import { findClient } from '../client/client.ts'
+import { isPasswordOf } from '../clinician/password.ts'
+import { TEST_CLINICIAN } from '../clinician/seed.ts'
 import type { AuthContext } from '../context.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
+import { renderUnverifiedWarning } from '../portal/app-identity.ts'
 import { type AttemptResult, tryLogin } from './attempt.ts'
 import { findCurrentLogin, findLastLogin, setLoginCookie } from './current-login.ts'
 import { beginLogin } from './login.ts'
-import { type LoginPageOptions, renderLoginPage } from './page.ts'
-import { createTestLoginReader } from './test-login.ts'
+
+/** The documented default password on loopback. */
+const SHOWN_PASSWORD = 'sallyport'
+
+interface TestLogin {
+  readonly username: string
+  readonly password: string
+}
+
+/**
+ * The test login for the login page: only on loopback with sample patients, and only while the default password is
+ * correct. The result is cached by password hash.
+ */
+function createTestLoginReader({ settings, store }: AuthContext): () => Promise<TestLogin | undefined> {
+  const shown = settings.onLoopback && settings.fhir.upstreamUrl === undefined
+  let known: { readonly hash: string; readonly right: boolean } | undefined
+  return async () => {
+    if (!shown) return undefined
+    const clinician = await store.db
+      .selectFrom('clinician')
+      .select(['password_hash', 'disabled'])
+      .where('username', '=', TEST_CLINICIAN.username)
+      .executeTakeFirst()
+    if (!clinician || clinician.disabled) return undefined
+    const hash = clinician.password_hash
+    if (known?.hash !== hash) known = { hash, right: await isPasswordOf(hash, SHOWN_PASSWORD) }
+    return known.right ? { username: TEST_CLINICIAN.username, password: SHOWN_PASSWORD } : undefined
+  }
+}
 
 /** `GET /login` shows the form, `POST /login` checks it. */
 export function addLoginRoutes(app: FastifyInstance, context: AuthContext): void {
@@ -128,4 +160,50 @@ const REFUSED_EVENTS = {
 /** The client and launch that the login belongs to. */
 function describeLaunch(pending: PendingAuthorization | undefined) {
   return pending && { client: pending.request.clientId, launch: pending.request.launchId }
+}
+
+interface LoginPageOptions {
+  /** The app that redirected the user here. */
+  readonly app?: Client | undefined
+  readonly pendingId?: string | undefined
+  readonly username?: string | undefined
+  readonly problem?: string
+  /** Whether the user has just signed out. */
+  readonly signedOut?: boolean
+  /** Shown on loopback with sample patients. */
+  readonly testLogin?: { readonly username: string; readonly password: string } | undefined
+}
+
+function renderLoginPage(options: LoginPageOptions): Html {
+  return document(
+    { title: 'Sign in' },
+    html`<div class="gate">${renderCover()}<main id="main">${renderForm(options)}</main></div>`,
+  )
+}
+
+function renderCover(): Html {
+  return html`<header class="gate__leaf">${logo('/login', 'Sallyport')}${gateArt()}<div class="gate__say">
+<p>Two doors stand before every record.</p>
+<p>You choose the patient and what an app may see. Then each request the app makes is checked against that choice.</p>
+</div></header>`
+}
+
+function renderForm({ app, pendingId, username, problem, signedOut, testLogin }: LoginPageOptions): Html {
+  return html`<div class="signin">
+<h1>Sign in</h1>
+<p class="muted">Use your clinician account.</p>
+<form method="post" action="/login">
+${problem !== undefined && alert(problem, '', 'bad')}
+${signedOut && alert('You are signed out.', '', 'ok')}
+${app && problem === undefined && html`${alert(`${app.name} sent you here.`, 'After you sign in, it opens.')}${renderUnverifiedWarning(app)}`}
+${pendingId !== undefined && html`<input type="hidden" name="interaction" value="${pendingId}">`}
+${field({ name: 'username', label: 'Username', autocomplete: 'username', required: true, ...(username === undefined ? {} : { value: username }) })}
+${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', required: true, autofocus: problem !== undefined })}
+<button class="btn btn--wide">Sign in</button>
+</form>
+${
+  testLogin &&
+  html`<p class="note">Sallyport runs on this computer with sample patients. Test login: <code>${testLogin.username}</code>, password <code>${testLogin.password}</code>.</p>`
+}
+</div>`
 }

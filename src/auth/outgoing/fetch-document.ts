@@ -1,7 +1,85 @@
 import { lookup as dnsLookup, type LookupAddress, type LookupOptions } from 'node:dns'
-import { isIP } from 'node:net'
-import { computeFreshForMs } from './freshness.ts'
-import { isPrivateAddress } from './private-address.ts'
+import { BlockList, isIP } from 'node:net'
+
+const PRIVATE_V4 = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+] as const
+
+// Of IPv6 only global unicast is public, without what stands for other networks in it (IANA special-purpose registry).
+const PUBLIC_V6 = '2000::/3'
+
+const PRIVATE_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'] as const
+
+const privateV4 = blockList(PRIVATE_V4, 'ipv4')
+
+const privateV6 = blockList(PRIVATE_V6, 'ipv6')
+
+const publicV6 = blockList([PUBLIC_V6], 'ipv6')
+
+/** Whether an IP address is not one of the public internet: private, loopback, link-local, shared, reserved. */
+export function isPrivateAddress(address: string): boolean {
+  switch (isIP(address)) {
+    case 4:
+      return privateV4.check(address, 'ipv4')
+    case 6:
+      return !publicV6.check(address, 'ipv6') || privateV6.check(address, 'ipv6')
+    default:
+      return true
+  }
+}
+
+function blockList(networks: readonly string[], type: 'ipv4' | 'ipv6'): BlockList {
+  const list = new BlockList()
+  for (const network of networks) {
+    const [address = '', bits] = network.split('/')
+    list.addSubnet(address, Number(bits), type)
+  }
+  return list
+}
+
+const LONGEST_MS = 24 * 3_600_000
+
+/** RFC 9111, 4.2.2: without headers the cache decides. */
+const UNSAID_MS = 60_000
+
+/** RFC 9111, 4.2. */
+export function computeFreshForMs(headers: Headers, now: number): number {
+  const directives = (headers.get('cache-control') ?? '')
+    .toLowerCase()
+    .split(',')
+    .map(part => part.trim())
+  if (directives.includes('no-store') || directives.includes('no-cache')) return 0
+  const maxAge = directives.map(part => /^max-age="?(\d{1,10})"?$/.exec(part)?.[1]).find(Boolean)
+  if (maxAge !== undefined) return clamp((Number(maxAge) - readAge(headers)) * 1000)
+  const expires = headers.get('expires')
+  if (expires === null) return headers.has('cache-control') ? 0 : UNSAID_MS
+  // RFC 9111, 5.3: an invalid date (`0`) means expired.
+  const at = /GMT$/.test(expires) ? Date.parse(expires) : Number.NaN
+  return Number.isNaN(at) ? 0 : clamp(at - now)
+}
+
+function readAge(headers: Headers): number {
+  const age = Number(headers.get('age') ?? 0)
+  return Number.isFinite(age) ? age : 0
+}
+
+function clamp(ms: number): number {
+  return Math.min(Math.max(ms, 0), LONGEST_MS)
+}
 
 export interface FetchedDocument {
   readonly json: unknown

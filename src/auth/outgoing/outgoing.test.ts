@@ -3,9 +3,12 @@ import type { lookup } from 'node:dns'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, describe, it } from 'node:test'
-import { createDocumentFetcher, type OutgoingPolicy } from './fetch-document.ts'
-import { computeFreshForMs } from './freshness.ts'
-import { isPrivateAddress } from './private-address.ts'
+import {
+  computeFreshForMs,
+  createDocumentFetcher,
+  isPrivateAddress,
+  type OutgoingPolicy,
+} from './fetch-document.ts'
 
 describe('isPrivateAddress', () => {
   const PRIVATE =

@@ -1,18 +1,20 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Html } from '../../web/index.ts'
-import type { AuthContext } from '../context.ts'
+import { badge, html, type Person, page } from '../../web/index.ts'
+import type { AuthContext, AuthSettings } from '../context.ts'
 import { requireLogin } from '../login/current-login.ts'
 import type { Login } from '../login/login.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { listLogos } from './app-identity.ts'
 import { findApp, findApps, listLaunchTargets } from './apps.ts'
+import { makeSignedInBar } from './bar.ts'
 import { createFhirReader } from './fhir-reader.ts'
 import { buildPortalUrl, renderList } from './list.ts'
-import { renderPortalPage } from './page.ts'
 import { findPatients, findSearchFault, type Unavailable } from './patients.ts'
 import { readPicked } from './picked.ts'
 import { type PickedOptions, renderNonePicked, renderPatientNotFound, renderPicked } from './picked-panel.ts'
+import { showsSampleData } from './sample-data.ts'
 import { createOutageWatch, sendUnavailable } from './unavailable.ts'
 
 interface PortalQuery {
@@ -83,4 +85,24 @@ function renderBeside(
   return picked.kind === 'absent'
     ? renderPatientNotFound(options.search)
     : renderPicked({ picked, ...options })
+}
+
+interface PortalPageOptions {
+  readonly settings: AuthSettings
+  readonly login: Login
+  readonly list: Html
+  /** The selected patient, or a placeholder. */
+  readonly beside: Html
+  readonly isPicked: boolean
+  readonly people: readonly Person[]
+}
+
+function renderPortalPage({ settings, login, list, beside, isPicked, people }: PortalPageOptions): Html {
+  const bar = makeSignedInBar(login, 'portal')
+  return page(
+    { title: 'Patients', bar, sampleData: showsSampleData(settings, people) },
+    html`<div class="pagehead"><div><h1>Patients</h1></div>
+<p class="base"><span>FHIR base</span> <span class="url">${settings.fhirBaseUrl}</span> ${badge('Available', 'ok')}</p></div>
+<div class="portal${isPicked && ' portal--picked'}">${list}${beside}</div>`,
+  )
 }

@@ -3,7 +3,7 @@ import { before, describe, it } from 'node:test'
 import { eachDatabase } from '../../../test/support/databases.ts'
 import { decodeClaims, strangerToken, TestAuthServer } from '../testing/test-auth-server.ts'
 import { TestBrowser } from '../testing/test-browser.ts'
-import { computeRevocationKey, type RevocationList } from './revocation-list.ts'
+import { computeRevocationKey, type RevocationList } from './routes.ts'
 
 eachDatabase((_name, open) => {
   describe('POST /oauth2/revoke', () => {

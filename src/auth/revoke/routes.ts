@@ -1,14 +1,57 @@
+import { hash } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Transaction } from 'kysely'
+import type { AuditRecord } from '../../audit/index.ts'
+import type { Store } from '../../store/index.ts'
+import { type Schema, sha256 } from '../../store/index.ts'
 import { auditEvent } from '../audit.ts'
 import { consumeProof, type VerifiedClient, verifyClient } from '../client/authenticate.ts'
+import type { Client } from '../client/client.ts'
 import { forbidCaching, readForm, sendOAuthError } from '../client/request.ts'
 import type { AuthContext } from '../context.ts'
+import { type AuditedGrant, findGrantForAudit } from '../grant/find-grant-for-audit.ts'
+import { revokeGrant } from '../grant/grant.ts'
+import { verifyOwnJwt } from '../keys/own-jwt.ts'
+import type { PublicJwk } from '../keys/signing-key.ts'
 import { readParameters } from '../parameters.ts'
 import { paths } from '../paths.ts'
 import { Refusal } from '../refusal.ts'
 import { answerPreflight, createOriginHook, limitToClientOrigins } from '../token/cors.ts'
-import { listRevocations } from './revocation-list.ts'
-import { revokeToken } from './revoke-token.ts'
+import { revoke } from './revocation.ts'
+
+/** The list that FHIR servers fetch every two seconds, so that they need not ask on each request. */
+export interface RevocationList {
+  /** Hashes of a `jti` or of the grant id that it begins with. */
+  readonly revoked: readonly string[]
+  /** Seconds after which the revoked tokens have expired. */
+  readonly lifetime: number
+  /** The next value of `since`. */
+  readonly next: number
+}
+
+// A revocation may be committed some time after its timestamp, and clocks of instances differ.
+const OVERLAP_MS = 30_000
+
+/**
+ * The revocations since a time. The list is public, so it has hashes and no ids of grants or tokens.
+ */
+async function listRevocations(
+  { db }: Pick<Store, 'db'>,
+  { now, lifetimeMs, since = 0 }: { now: number; lifetimeMs: number; since?: number },
+): Promise<RevocationList> {
+  const from = Math.max(since - OVERLAP_MS, now - lifetimeMs)
+  const [grants, others] = await Promise.all([
+    db.selectFrom('grant').select('id').where('revoked_at', '>', from).execute(),
+    db.selectFrom('revocation').select('id').where('revoked_at', '>', from).execute(),
+  ])
+  const revoked = new Set([...grants, ...others].map(({ id }) => computeRevocationKey(id)))
+  return { revoked: [...revoked], lifetime: Math.ceil(lifetimeMs / 1000), next: now }
+}
+
+/** 132 bits of the SHA-256, enough against collisions. */
+export function computeRevocationKey(id: string): string {
+  return hash('sha256', id, 'base64url').slice(0, 22)
+}
 
 /** `POST /oauth2/revoke` (RFC 7009), and `GET /oauth2/revocations`, the list for FHIR servers. */
 export function addRevokeRoutes(app: FastifyInstance, context: AuthContext): void {
@@ -55,4 +98,45 @@ async function revokeRecorded(
       await auditEvent(context, request, { ...ended, ...event, reason: 'The app revoked the token' }, trx)
     return undefined
   })
+}
+
+/** The owner of the revoked token. */
+type RevokedToken = AuditedGrant | Pick<AuditRecord, 'subject' | 'patient' | 'launch'>
+
+interface TokenToRevoke {
+  readonly client: Client
+  readonly token: string
+  /** The keys of this server's access tokens. */
+  readonly keys: readonly PublicJwk[]
+}
+
+/**
+ * Revokes a token (RFC 7009) and returns its owner. A refresh token, even a rotated one, revokes its grant with all
+ * tokens; an access token only itself. Does nothing with unknown, ended and other clients' tokens.
+ */
+async function revokeToken(
+  trx: Transaction<Schema>,
+  { clock }: Pick<AuthContext, 'clock'>,
+  { client, token, keys }: TokenToRevoke,
+): Promise<RevokedToken | undefined> {
+  const found = await trx
+    .selectFrom('refresh_token')
+    .innerJoin('grant', 'grant.id', 'refresh_token.grant_id')
+    .select('grant_id')
+    .where('token_hash', '=', sha256(token))
+    .where('grant.client_id', '=', client.id)
+    .executeTakeFirst()
+  if (found)
+    return (await revokeGrant(trx, found.grant_id, clock()))
+      ? findGrantForAudit(trx, { code: undefined, refreshToken: token })
+      : undefined
+  const { client_id, jti, exp, sub, patient } = verifyOwnJwt(token, 'at+jwt', keys) ?? {}
+  if (client_id !== client.id || typeof jti !== 'string') return undefined
+  if (typeof exp !== 'number' || exp * 1000 <= clock()) return undefined
+  if (!(await revoke(trx, jti, clock(), exp * 1000))) return undefined
+  return { subject: readText(sub), patient: readText(patient), launch: jti.split('.')[0] }
+}
+
+function readText(claim: unknown): string | undefined {
+  return typeof claim === 'string' ? claim : undefined
 }

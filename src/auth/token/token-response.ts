@@ -1,10 +1,12 @@
-import type { AuthContext } from '../context.ts'
+import { randomBytes } from 'node:crypto'
+import { parseScopes } from '../../smart/index.ts'
+import { buildFhirUser } from '../clinician/clinician.ts'
+import type { AuthContext, AuthSettings } from '../context.ts'
 import { buildContextMembers } from '../grant/context-members.ts'
 import { type Grant, hasScope } from '../grant/grant.ts'
+import { signOwnJwt } from '../keys/own-jwt.ts'
 import type { SigningKey } from '../keys/signing-key.ts'
 import type { ExtraContext } from '../launch/extra-context.ts'
-import { signAccessToken } from './access-token.ts'
-import { signIdToken } from './id-token.ts'
 
 /** RFC 6749, 5.1; SMART 2.2, launch context. */
 export interface TokenResponse extends ExtraContext {
@@ -67,4 +69,66 @@ function computeRenewal({ endsAt }: Grant, now: number): { refresh_token_expires
   return endsAt === undefined
     ? {}
     : { refresh_token_expires_in: Math.max(0, Math.floor((endsAt - now) / 1000)) }
+}
+
+/** OIDC Core, 2. */
+function signIdToken(
+  settings: Pick<AuthSettings, 'issuerUrl' | 'fhirBaseUrl'>,
+  key: SigningKey,
+  options: AccessTokenOptions & { readonly nonce: string | undefined },
+): string {
+  const { grant, scope, nonce, now, lifetimeSeconds } = options
+  const issuedAt = Math.floor(now / 1000)
+  const { id, fhirUserId, displayName } = grant.clinician
+  const fhirUser = hasScope(scope, 'fhirUser')
+  return signOwnJwt(key, 'JWT', {
+    iss: settings.issuerUrl,
+    sub: id,
+    aud: grant.clientId,
+    iat: issuedAt,
+    exp: issuedAt + lifetimeSeconds,
+    auth_time: Math.floor(grant.authTime / 1000),
+    ...(nonce === undefined ? {} : { nonce }),
+    ...(fhirUser ? { fhirUser: buildFhirUser(fhirUserId, settings.fhirBaseUrl) } : {}),
+    ...(fhirUser || hasScope(scope, 'profile') ? { name: displayName } : {}),
+  })
+}
+
+interface AccessTokenOptions {
+  readonly grant: Grant
+  readonly scope: string
+  readonly now: number
+  readonly lifetimeSeconds: number
+}
+
+/** Its `jti` begins with the grant's id, so that all tokens of a grant can be revoked. */
+function signAccessToken(
+  settings: Pick<AuthSettings, 'issuerUrl' | 'fhirBaseUrl'>,
+  key: SigningKey,
+  { grant, scope, now, lifetimeSeconds }: AccessTokenOptions,
+): string {
+  const issuedAt = Math.floor(now / 1000)
+  return signOwnJwt(key, 'at+jwt', {
+    iss: settings.issuerUrl,
+    sub: grant.clinician.id,
+    aud: settings.fhirBaseUrl,
+    client_id: grant.clientId,
+    scope,
+    jti: `${grant.id}.${randomBytes(12).toString('base64url')}`,
+    iat: issuedAt,
+    exp: issuedAt + lifetimeSeconds,
+    ...(grant.patientId === undefined ? {} : { patient: grant.patientId }),
+    ...(grant.encounterId === undefined ? {} : { encounter: grant.encounterId }),
+    ...(needsFhirUser(scope)
+      ? { fhirUser: buildFhirUser(grant.clinician.fhirUserId, settings.fhirBaseUrl) }
+      : {}),
+  })
+}
+
+// A `user/` scope grants nothing without a `fhirUser` claim.
+function needsFhirUser(scope: string): boolean {
+  return (
+    hasScope(scope, 'fhirUser') ||
+    parseScopes(scope).some(one => one.kind === 'resource' && one.context === 'user')
+  )
 }

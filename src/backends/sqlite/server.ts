@@ -1,5 +1,7 @@
 import type { FastifyInstance } from 'fastify'
+import type { Resource } from '../../fhir/index.ts'
 import { limits } from '../../fhir/index.ts'
+import type { FhirBackend, LocalWrites } from '../../fhir-api/index.ts'
 import {
   computeDigest,
   createAccessCache,
@@ -8,17 +10,27 @@ import {
   type FhirApiOptions,
 } from '../../fhir-api/index.ts'
 import type { Authenticator } from '../../smart/index.ts'
+import { type Authenticated, fullAccess } from '../../smart/index.ts'
 import { watchAvailability } from '../../store/index.ts'
 import type { ReadyCheck } from '../../web/index.ts'
-import { createBackend } from './backend.ts'
 import type { Context } from './call.ts'
 import { capabilityJson } from './capabilities/capability-statement.ts'
-import { unguarded } from './http/unguarded.ts'
 import { openRepository } from './repository/open-repository.ts'
+import type { Outbox } from './repository/outbox.ts'
 import { openOutbox } from './repository/outbox.ts'
 import type { Repository } from './repository/repository.ts'
+import { resourceOf } from './repository/stored.ts'
 import { openPages } from './search/pages.ts'
 import { createMembership } from './search/panel-patients.ts'
+import { SqliteSession } from './session.ts'
+
+const everybody: Authenticated = {
+  allowed: true,
+  decide: () => ({ allowed: true, access: fullAccess, by: 'public' }),
+}
+
+/** Lets everybody do everything. */
+const unguarded: Authenticator = { authenticate: () => everybody }
 
 export interface FhirServerOptions extends Omit<FhirApiOptions, 'guard'> {
   /** `{dataDir}/fhir.db`, or `:memory:`. */
@@ -69,4 +81,40 @@ function dataCheck({ database }: Repository, clock: () => number): ReadyCheck {
   }
   const { probe } = watchAvailability({ tryWrite: () => database.group(tryWrite), clock })
   return { name: 'data', check: probe }
+}
+
+/** The resources in one SQLite file as a backend of the FHIR API. */
+function createBackend(context: Context, outbox: Outbox | undefined): FhirBackend {
+  const local = createLocalWrites(context, outbox)
+  return {
+    forRequest: request => new SqliteSession(context, request, outbox, local),
+    capabilities: context.capabilities,
+    pages: context.pages,
+    accessCache: context.accessCache,
+    findStored: (type, id, version) => findStored(context, type, id, version),
+  }
+}
+
+function createLocalWrites({ repository }: Context, outbox: Outbox | undefined): LocalWrites {
+  const { database } = repository
+  return {
+    newId: () => repository.newId(),
+    plan: work => database.plan(work),
+    ...(outbox && {
+      async announce(records) {
+        const announced = await database.group(() => outbox.add(records))
+        return { complete: final => outbox.complete(announced, final) }
+      },
+    }),
+  }
+}
+
+function findStored(
+  { repository }: Context,
+  type: string,
+  id: string,
+  version?: string,
+): Resource | undefined {
+  const stored = version === undefined ? repository.find(type, id) : repository.findVersion(type, id, version)
+  return stored && resourceOf(stored)
 }

@@ -1,4 +1,5 @@
 import type { HistoryQuery, Params } from '../../fhir/index.ts'
+import { fail, limits, parseQuery } from '../../fhir/index.ts'
 import type {
   BackendSession,
   CollectLimit,
@@ -20,16 +21,18 @@ import type {
   VersionedWrite,
 } from '../../fhir-api/index.ts'
 import type { PanelMembership } from '../../smart/index.ts'
-import type { Context } from './call.ts'
+import type { Call, Context } from './call.ts'
 import { commit } from './commit.ts'
-import { findDocuments } from './documents.ts'
 import { findHistory } from './history/find-history.ts'
+import { isProblem, type Problem } from './problem.ts'
 import type { Outbox } from './repository/outbox.ts'
-import { collect } from './search/collect.ts'
+import { toEntry } from './search/entry.ts'
 import { findEverything } from './search/find-everything.ts'
-import { findMatch } from './search/find-match.ts'
-import { findPage } from './search/find-page.ts'
+import { findPage, parseCriteria } from './search/find-page.ts'
 import { parseCursor } from './search/pages.ts'
+import { createQueryContext } from './search/query-context.ts'
+import { runQuery } from './search/run-query.ts'
+import { findExcess } from './search/width.ts'
 import { SqliteVersion } from './stored-version.ts'
 
 /** The resources of one file on behalf of one request. */
@@ -103,4 +106,60 @@ export class SqliteSession implements BackendSession {
       this.#failuresBefore = database.countFailures()
     }
   }
+}
+
+/** DocumentReferences within what the caller may read that name a Binary. */
+function findDocuments(
+  { repository, baseUrl }: Context,
+  { access }: Call,
+  id: string,
+): readonly SearchEntry[] {
+  const { database } = repository
+  const named = [['location', `Binary/${id},${baseUrl}/Binary/${id}`]] as const
+  const query = parseQuery(['DocumentReference'], named, baseUrl, false)
+  if (isProblem(query)) return []
+  const ground = { database, scene: createQueryContext(repository, access, 'r') }
+  const { hits } = runQuery(ground, { ...query, count: limits.DOCUMENTS_OF_BINARY }, undefined)
+  return hits.map(hit => toEntry(database, hit))
+}
+
+/** All matches of a search of one type. */
+function collect(
+  context: Context,
+  call: Call<Search>,
+  { matches, characters }: CollectLimit,
+): readonly SearchEntry[] | 'too-many' | Problem {
+  const { repository } = context
+  const { database } = repository
+  const query = parseCriteria(context, call)
+  if (isProblem(query)) return query
+  const wide = findExcess(query)
+  if (wide) return wide
+  const ground = { database, scene: createQueryContext(repository, call.access, 's') }
+  const { hits, next } = runQuery(ground, { ...query, count: matches }, undefined, characters)
+  return next ? 'too-many' : hits.map(hit => toEntry(database, hit))
+}
+
+/** Finds the one resource that a condition is about. */
+function findMatch(
+  { repository, baseUrl }: Context,
+  { access }: FhirRequest,
+  type: string,
+  params: Params,
+): ConditionMatch | Problem {
+  // Lenient would be dangerous here: an ignored parameter makes the condition match more.
+  const query = parseQuery([type], params, baseUrl, false)
+  if (isProblem(query)) return query
+  const wide = findExcess(query)
+  if (wide) return wide
+  const scene = createQueryContext(repository, access, 's')
+  const { hits, next } = runQuery(
+    { database: repository.database, scene },
+    { ...query, sort: [], count: 1 },
+    undefined,
+  )
+  const [hit] = hits
+  if (next) return fail({ problem: 'multiple-matches', type })
+  const stored = hit && repository.find(type, hit.id)
+  return { match: stored && new SqliteVersion(stored, repository.database) }
 }

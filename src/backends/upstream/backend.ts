@@ -1,21 +1,126 @@
-import { findOperation, isProblem } from '../../fhir/index.ts'
-import type { BackendSession, FhirBackend, FhirRequest, Kind } from '../../fhir-api/index.ts'
+import {
+  fail,
+  findNamedBinaries,
+  findOperation,
+  formatExact,
+  type HistoryQuery,
+  isProblem,
+  isRecord,
+  limits,
+} from '../../fhir/index.ts'
+import type {
+  BackendSession,
+  FhirBackend,
+  FhirRequest,
+  FhirResponse,
+  History,
+  HistoryPage,
+  Kind,
+  Operation,
+  SearchEntry,
+} from '../../fhir-api/index.ts'
+import { getPath } from '../../fhir-api/index.ts'
 import { grantFingerprint } from '../../smart/index.ts'
 import { EXCLUDED_TYPES } from './access/excluded-types.ts'
-import { findDocuments } from './access/find-documents.ts'
-import type { Context } from './call.ts'
+import type { Call, Context } from './call.ts'
 import { commit } from './commit.ts'
-import { performOperation } from './operations/operation.ts'
+import { docref, documentOf } from './operations/document.ts'
 import { passRequest } from './pass-request.ts'
 import { passWrite } from './pass-write.ts'
+import type { Problem } from './problem.ts'
 import { readLast, readVersion } from './read-version.ts'
-import { collectEntries } from './search/collect.ts'
+import { collectEntries, searchFor } from './search/collect.ts'
+import { toEntry } from './search/entry.ts'
+import type { PageCursor } from './search/fetch-page.ts'
+import { fetchPage } from './search/fetch-page.ts'
 import { findEverything } from './search/find-everything.ts'
-import { findHistory } from './search/find-history.ts'
-import { findPage } from './search/find-page.ts'
+import { dropFormat, findPage } from './search/find-page.ts'
 import { findMatch } from './search/match.ts'
 import { parseCursor } from './search/pages.ts'
+import { planSearch, withPageSize } from './search/plan.ts'
+import { scanVersions } from './search/scan-versions.ts'
 import { computeAllowance, onBehalfOf, withAllowance } from './upstream/allowance.ts'
+import { toFailure } from './upstream/declined.ts'
+import type { UpstreamRequest } from './upstream/exchange.ts'
+import { passThrough } from './upstream/pass-through.ts'
+import { buildHeaders, buildQuery } from './upstream/request-of.ts'
+import { parseResource } from './upstream/resource-in.ts'
+
+/** An operation that the site lets pass (`smart.fhir.upstream-operations`), for a caller who may see everything. */
+function passOperation(context: Context, call: Call<Operation>): Promise<FhirResponse | Problem> {
+  return passThrough(context, call, requestFor(context, call))
+}
+
+const TERMINOLOGY: ReadonlySet<string> = new Set(['CodeSystem', 'ConceptMap', 'Parameters', 'ValueSet'])
+
+/** A terminology operation. Its response holds definitions and codes; one that holds anything else is not released. */
+async function passTerminology(context: Context, call: Call<Operation>): Promise<FhirResponse | Problem> {
+  const answer = await context.upstream.ask(requestFor(context, call))
+  if (isProblem(answer)) return answer
+  if (answer.status !== 200) return toFailure(answer, call.access)
+  const resource = parseResource(answer)
+  if (isProblem(resource)) return resource
+  if (!holdsOnlyTerminology(resource))
+    return fail({ problem: 'upstream-broken', why: 'its terminology service answered with other resources' })
+  return { status: 200, headers: {}, body: answer.text }
+}
+
+function holdsOnlyTerminology(value: unknown): boolean {
+  if (Array.isArray(value)) return value.every(holdsOnlyTerminology)
+  if (!isRecord(value)) return true
+  const { resourceType } = value
+  if (resourceType !== undefined && !TERMINOLOGY.has(String(resourceType))) return false
+  return Object.values(value).every(holdsOnlyTerminology)
+}
+
+function requestFor(context: Context, call: Call<Operation>): UpstreamRequest {
+  const { interaction, body, preferences } = call
+  const query = buildQuery(
+    interaction.params.filter(([name]) => name !== '_format' && name !== '_pretty'),
+    context.addresses,
+  )
+  const path = getPath(interaction)
+  return {
+    method: interaction.posted ? 'POST' : 'GET',
+    path: query === '' ? path : `${path}?${query}`,
+    headers: {
+      ...buildHeaders(call),
+      ...(preferences.respondAsync && { prefer: 'respond-async' }),
+      ...(body !== undefined && { 'content-type': 'application/fhir+json; charset=utf-8' }),
+    },
+    ...(body !== undefined && { body: context.addresses.inward(formatExact(body)) }),
+  }
+}
+
+type OperationHandler = (context: Context, call: Call<Operation>) => Promise<FhirResponse | Problem>
+
+/** The operations whose response is checked here, by name and level. */
+const OPERATIONS: Readonly<Record<string, OperationHandler>> = {
+  'DocumentReference/$docref': docref,
+  'Patient/id/$summary': documentOf('Patient'),
+  'Composition/id/$document': documentOf('Composition'),
+}
+
+/** Performs an operation that the upstream has and the API does not; undefined where it is not offered. */
+function performOperation(
+  context: Context,
+  call: Call<Operation>,
+): Promise<FhirResponse | Problem> | undefined {
+  return findHandler(context, call)?.(context, call)
+}
+
+function findHandler(
+  { operations }: Context,
+  { interaction }: Call<Operation>,
+): OperationHandler | undefined {
+  const { name, type, id } = interaction
+  const level = id === undefined ? '' : '/id'
+  const own = OPERATIONS[`${type}${level}/${name}`] ?? (type && OPERATIONS[`type${level}/${name}`])
+  if (own) return own
+  const kind = findOperation(operations, interaction)?.needs.kind
+  if (kind === 'whole-type') return passTerminology
+  return kind === 'all-data' ? passOperation : undefined
+}
 
 // They send few requests to the upstream, and come by the thousand.
 const READS: ReadonlySet<Kind> = new Set(['read', 'vread'])
@@ -58,4 +163,40 @@ function createSession(context: Context, request: FhirRequest): BackendSession {
     everything: (it, of, cursor) => findEverything(context, it, of, parseCursor(cursor)),
     operation: it => performOperation(context, it),
   }
+}
+
+/** DocumentReferences within the grant that name a Binary. */
+async function findDocuments(context: Context, call: Call, id: string): Promise<readonly SearchEntry[]> {
+  const search = searchFor(call, 'DocumentReference', [
+    ['location', `Binary/${id},${context.baseUrl}/Binary/${id}`],
+    ['_count', String(limits.DOCUMENTS_OF_BINARY)],
+  ])
+  const plan = await planSearch(context, search)
+  if (isProblem(plan) || !plan.request) return []
+  const page = await fetchPage(context, search, plan.request, plan.check)
+  if (isProblem(page)) return []
+  return page.matches
+    .filter(it => findNamedBinaries(it.resource, context.baseUrl).has(id))
+    .slice(0, limits.DOCUMENTS_OF_BINARY)
+    .map(toEntry)
+}
+
+/** A page of a history whose response has to be inspected. */
+async function findHistory(
+  context: Context,
+  call: Call<History>,
+  query: HistoryQuery,
+  from: PageCursor | undefined,
+): Promise<HistoryPage | Problem> {
+  const { interaction } = call
+  const isOfOne = interaction.kind === 'history-instance'
+  const page = await scanVersions(context, call, isOfOne ? 'r' : 's', {
+    first: `${getPath(interaction)}?${buildQuery(dropFormat(withPageSize(query)), context.addresses)}`,
+    ...{ count: query.count, from },
+    ...(isOfOne && { of: { type: interaction.type, id: interaction.id } }),
+  })
+  if (page === 'nothing') return { versions: [], total: 0, cursors: new Map(), isNothing: true }
+  if (isProblem(page)) return page
+  const { items: versions, links: cursors, isWhole } = page
+  return { versions, total: isWhole ? versions.length : undefined, cursors, isNothing: false }
 }

@@ -1,4 +1,6 @@
+import type { Params } from '../../fhir/index.ts'
 import {
+  buildUrl,
   type Cursor,
   type Failure,
   type FhirRequest,
@@ -9,11 +11,12 @@ import {
   type Search,
   seesAll,
 } from '../../fhir-api/index.ts'
-import type { Context } from './call.ts'
+import { grantFingerprint } from '../../smart/index.ts'
+import type { Call, Context } from './call.ts'
 import type { PageCursor } from './search/fetch-page.ts'
 import { dropFormat } from './search/find-page.ts'
-import { sealForRequest } from './search/links.ts'
-import { parseCursor } from './search/pages.ts'
+import { PAGE, parseCursor } from './search/pages.ts'
+import type { LinkSealing } from './search/seal-links.ts'
 import { passThrough } from './upstream/pass-through.ts'
 import { buildGet, buildHeaders, buildQuery, buildSearch } from './upstream/request-of.ts'
 
@@ -99,4 +102,20 @@ function bringsOtherTypes(interaction: InteractionOf<'search-type' | 'search-com
     interaction.type === '*' ||
     interaction.params.some(([name, value]) => /^_(?:rev)?include/.test(name) && value.includes('*'))
   )
+}
+
+/**
+ * Seals the links of a Bundle that passes by unseen. What is sealed already stays as it is. A page that is not below the
+ * upstream's base could be anywhere: the link leads here, where it is refused.
+ */
+function sealForRequest(context: Context, call: Call, path: string, params: Params): LinkSealing {
+  const address = `${context.baseUrl}${path}`
+  const holder = grantFingerprint(call.authenticated.grant)
+  return (relation, url) => {
+    if (relation === 'self') return buildUrl(address, params)
+    if (url.includes(`${PAGE}=`)) return url
+    const link = context.addresses.below(context.addresses.inward(url))
+    if (link === undefined) return `${address}?${PAGE}=elsewhere`
+    return `${address}?${PAGE}=${context.pages.seal({ path, params, cursor: { link }, holder })}`
+  }
 }

@@ -1,6 +1,14 @@
 import type { FastifyInstance } from 'fastify'
 import { Pool } from 'undici'
-import { isProblem, isRecord, listGatewayOperations, type OperationRule } from '../../fhir/index.ts'
+import { createCachedFetch } from '../../cache/index.ts'
+import {
+  fail,
+  findJsonExcess,
+  isProblem,
+  isRecord,
+  listGatewayOperations,
+  type OperationRule,
+} from '../../fhir/index.ts'
 import { createAccessCache, createFhirApi, evaluateLate, type FhirApiOptions } from '../../fhir-api/index.ts'
 import { createRandomToken, createSealer, type Sealer } from '../../store/index.ts'
 import { createBackend } from './backend.ts'
@@ -8,14 +16,47 @@ import type { Context } from './call.ts'
 import { buildStatement } from './capability-statement.ts'
 import { CONNECTIONS, PROBE_CONNECTIONS, RESPONSE_BYTES } from './limits.ts'
 import { findMembers } from './membership/membership.ts'
+import type { Problem } from './problem.ts'
 import { createForUpstream } from './search/opaque.ts'
 import { openPages } from './search/pages.ts'
 import { createAddresses } from './upstream/addresses.ts'
-import { createCapabilities } from './upstream/capabilities.ts'
 import { createCredentials, type UpstreamAuth } from './upstream/credentials.ts'
 import type { Fetch } from './upstream/fetch.ts'
 import { openUpstream, type Upstream } from './upstream/upstream.ts'
 import { type Watch, watchUpstream } from './upstream/watch.ts'
+
+/** The upstream's CapabilityStatement, asked for again after a minute; an old one does while it is away. */
+interface UpstreamCapabilities {
+  get(): Promise<Readonly<Record<string, unknown>> | Problem>
+}
+
+const FRESH_MS = 60_000
+
+function createCapabilities(upstream: Upstream, clock: () => number): UpstreamCapabilities {
+  const cache = createCachedFetch<Readonly<Record<string, unknown>> | Problem>({
+    clock,
+    async fetch(path, previous) {
+      const answer = await upstream.ask({ method: 'GET', path, headers: { accept: 'application/fhir+json' } })
+      const statement = isProblem(answer) ? answer : statementOf(answer.status, answer.text)
+      if (!isProblem(statement)) return { value: statement, freshForMs: FRESH_MS }
+      const value = previous && !isProblem(previous.value) ? previous.value : statement
+      return { value, freshForMs: 0 }
+    },
+  })
+  return { get: async () => cache.get('/metadata') }
+}
+
+function statementOf(status: number, text: string): Readonly<Record<string, unknown>> | Problem {
+  const why = 'its metadata is no CapabilityStatement'
+  if (status !== 200) return fail({ problem: 'upstream-broken', why })
+  try {
+    const statement: unknown = findJsonExcess(text) ? undefined : JSON.parse(text)
+    if (isRecord(statement) && statement.resourceType === 'CapabilityStatement') return statement
+  } catch {
+    // No JSON is no CapabilityStatement either.
+  }
+  return fail({ problem: 'upstream-broken', why })
+}
 
 export interface GatewayOptions extends FhirApiOptions {
   /** The FHIR base of the server behind, without a trailing slash. */

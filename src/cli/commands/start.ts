@@ -1,8 +1,11 @@
 import { setTimeout } from 'node:timers/promises'
+import type { Configuration, Settings } from '../../config/index.ts'
 import { readConfiguration, SettingsError } from '../../config/index.ts'
-import { createLogger, type Logger } from '../../web/index.ts'
+import { createLogger, type Logger, version } from '../../web/index.ts'
 import type { Command } from '../command.ts'
-import { formatBanner } from '../start/banner.ts'
+import { formatColumns } from '../command.ts'
+import type { TestLogin } from '../start/auth.ts'
+import type { ServerName } from '../start/parts.ts'
 import { chooseServers, readTls } from '../start/parts.ts'
 import { startServers } from '../start/start-servers.ts'
 
@@ -84,4 +87,53 @@ function endAtUnexpected(logger: Logger): void {
     logger.fatal({ err: error }, 'Stopped after an unexpected error')
     process.exit(1)
   })
+}
+
+/** What a start prints: the URLs, the test login and how to stop (START-1). */
+export function formatBanner(
+  { settings, sources }: Configuration,
+  names: readonly ServerName[],
+  testLogin: TestLogin | undefined,
+): string {
+  const addresses = {
+    auth: [
+      ['Portal', `${settings.issuerUrl}/portal`],
+      ['Auth server', settings.issuerUrl],
+    ],
+    fhir: fhirRows(settings),
+    app: [['App server', settings.appUrl]],
+  } satisfies Record<ServerName, readonly (readonly string[])[]>
+  const login = testLogin
+    ? [
+        [
+          'Test login',
+          loginText(testLogin, sources.get('seedClinicianPassword') !== 'default', settings.onLoopback),
+        ],
+      ]
+    : []
+  const rows = [...names.flatMap(name => addresses[name]), ...login]
+  return `Sallyport ${version} is running. Stop it with Ctrl-C.
+
+${formatColumns(rows.map(([title = '', text = '']) => [`  ${title}`, text]))}
+
+`
+}
+
+function fhirRows({ fhir, fhirBaseUrl }: Settings): readonly (readonly string[])[] {
+  const { upstreamUrl, policyFile } = fhir
+  return [
+    [upstreamUrl === undefined ? 'FHIR server' : 'Gateway', fhirBaseUrl],
+    ...(upstreamUrl === undefined ? [] : [['  in front of', upstreamUrl]]),
+    ...(policyFile === undefined ? [] : [['  by policy', policyFile]]),
+  ]
+}
+
+function loginText(
+  { username, password, seeded }: TestLogin,
+  passwordIsSet: boolean,
+  onLoopback: boolean,
+): string {
+  if (passwordIsSet) return `${username}, with the password from SMART_SEED_CLINICIAN_PASSWORD`
+  if (onLoopback) return `${username} / ${password}`
+  return seeded ? `${username} / ${password} (shown only once)` : username
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { readConfiguration } from '../../config/index.ts'
-import { formatBanner } from './banner.ts'
+import { formatBanner } from '../commands/start.ts'
 
 const login = { username: 'clinician', password: 'the-password', seeded: true }
 const print = (

@@ -2,10 +2,13 @@ import {
   type ExactResource,
   fail,
   findNamedBinaries,
+  isRecord,
   limits,
+  parseReference,
   type Resource,
   toPlain,
 } from '../../fhir/index.ts'
+import type { PanelMembership } from '../../smart/index.ts'
 import type { Context } from '../context.ts'
 import { type Failure, isFailure } from '../failure.ts'
 import type { FhirRequest } from '../request.ts'
@@ -13,7 +16,6 @@ import { createAccessCheck, findWrittenPatients } from './access-check.ts'
 import { findThroughDocument } from './binaries.ts'
 import { hidesSearch } from './conditional-reference.ts'
 import { lookUp } from './find-resource.ts'
-import { includeNewPatients } from './new-patients.ts'
 
 /** What is written in one commit, so that its parts may rely on each other. */
 export interface WrittenTogether {
@@ -82,4 +84,32 @@ async function mayTouchBinary(context: Context, request: FhirRequest, id: string
     if (typeof found === 'object' && !isFailure(found) && !found.deleted) return true
   }
   return (await findThroughDocument(context, request, id)) !== undefined
+}
+
+/**
+ * Panel membership as it is after a transaction that creates these Patients: their content alone says which
+ * organization manages them.
+ */
+function includeNewPatients(
+  membership: PanelMembership,
+  newPatients: ReadonlyMap<string, Resource>,
+  baseUrl: string,
+): PanelMembership {
+  if (newPatients.size === 0) return membership
+  return {
+    includes(panel, patient) {
+      const organization = findOrganization(newPatients.get(patient), baseUrl)
+      return (
+        (organization !== undefined && panel.organizations.includes(organization)) ||
+        membership.includes(panel, patient)
+      )
+    },
+  }
+}
+
+function findOrganization(patient: Resource | undefined, baseUrl: string): string | undefined {
+  const managing = patient?.managingOrganization
+  const text = isRecord(managing) ? managing.reference : undefined
+  const reference = typeof text === 'string' ? parseReference(text, baseUrl) : undefined
+  return reference?.type === 'Organization' ? reference.id : undefined
 }

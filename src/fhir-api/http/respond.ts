@@ -1,6 +1,19 @@
 import type { FastifyRequest } from 'fastify'
 import { AuditUnavailable, type FhirAudit, isAboutAudit, OUTCOME_UNKNOWN } from '../../audit/index.ts'
-import { fail, isProblem, mayWrite } from '../../fhir/index.ts'
+import {
+  acceptsJson,
+  type FhirProblem,
+  fail,
+  type Interaction,
+  isProblem,
+  isPublic,
+  mayWrite,
+  readBody,
+  readPreconditions,
+  readPreferences,
+  wantsContent,
+} from '../../fhir/index.ts'
+import { type Authenticated, noAccess } from '../../smart/index.ts'
 import { toProblem } from '../../web/index.ts'
 import type { Context } from '../context.ts'
 import { type Failure, isFailure } from '../failure.ts'
@@ -8,8 +21,7 @@ import { handle } from '../handle.ts'
 import type { FhirRequest } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
 import type { FhirApi } from './fhir-api.ts'
-import { findInteraction } from './find-interaction.ts'
-import { readRequest } from './read-request.ts'
+import { findInteraction, readBytes } from './find-interaction.ts'
 import {
   type AuditOutcome,
   describeOutcome,
@@ -18,6 +30,39 @@ import {
   recordOutcome,
   respondWith,
 } from './record.ts'
+
+// Public interactions respond to everybody alike, and contain nobody's data.
+const nobody: Authenticated = {
+  allowed: true,
+  decide: () => ({ allowed: true, access: noAccess, by: 'public' }),
+}
+
+/** The request, allowed before its body is parsed. */
+function readRequest(interaction: Interaction, request: FastifyRequest): FhirRequest | FhirProblem {
+  const { headers } = request
+  const authenticated = isPublic(interaction) ? nobody : request.authenticated
+  if (!authenticated) throw new Error('Cannot decide: the caller is not authenticated')
+  const decision = authenticated.decide(interaction)
+  if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
+  const content = wantsContent(headers, interaction)
+  if (!content && !acceptsJson(headers, interaction)) return fail({ problem: 'not-acceptable' })
+  const read = readBody(interaction, headers, readBytes(request))
+  // Otherwise the bytes would stay in memory beside what was read from them until the response has gone out.
+  request.body = undefined
+  if (isProblem(read)) return read
+  return {
+    interaction,
+    body: read.body,
+    preconditions: readPreconditions(headers),
+    preferences: content ? { ...readPreferences(headers), content } : readPreferences(headers),
+    access: decision.access,
+    by: decision.by,
+    authenticated,
+    requestId: String(request.id),
+    connection: request.raw.socket,
+    report: error => request.log.error({ err: error }, 'Entry of a batch failed'),
+  }
+}
 
 /** The response to an authenticated request, recorded and durable, so that it may go out. */
 export async function respondTo(api: FhirApi, request: FastifyRequest): Promise<FhirResponse> {

@@ -1,10 +1,37 @@
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
-import { isProblem } from '../../fhir/index.ts'
+import { type FhirProblem, fail, isProblem } from '../../fhir/index.ts'
 import { authenticate } from './authenticate.ts'
-import { decodeBody } from './decode-body.ts'
 import type { FhirApi } from './fhir-api.ts'
 import { respondTo } from './respond.ts'
 import { sendResponse } from './send-response.ts'
+
+const decompress = promisify(gunzip)
+
+/** The body of a request before it was compressed, up to a number of bytes. What grows beyond them is given up there. */
+async function decodeBody(body: Buffer, encoding: string, limit: number): Promise<Buffer | FhirProblem> {
+  switch (encoding.trim().toLowerCase()) {
+    case '':
+    case 'identity':
+      return body
+    case 'gzip':
+    case 'x-gzip':
+      try {
+        return await decompress(body, { maxOutputLength: limit })
+      } catch (error) {
+        return isTooLong(error)
+          ? fail({ problem: 'body-too-large', limit })
+          : fail({ problem: 'malformed-body', text: 'Cannot read body: it is not valid gzip' })
+      }
+    default:
+      return fail({ problem: 'wrong-content-encoding', expected: 'gzip' })
+  }
+}
+
+function isTooLong(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE'
+}
 
 /** Those of FHIR's REST API, and of preflights. Any other is refused before the token is looked at. */
 const METHODS: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']

@@ -1,13 +1,13 @@
+import { type DateRange, earliest, latest, parseDateRange } from '../date-range.ts'
 import { listSearchParameters } from '../definitions.ts'
 import { type CompiledPath, pathsOf } from '../path/compile.ts'
 import { evaluatePath } from '../path/evaluate.ts'
 import type { Resource, SearchParameter } from '../r4.ts'
 import { isRecord } from '../record.ts'
-import { indexDate } from './date-entries.ts'
-import type { ExtractedValue, IndexEntry, StringEntry } from './entry.ts'
+import { parseReference } from '../reference.ts'
+import type { DateEntry, ExtractedValue, IndexEntry, ReferenceEntry, StringEntry } from './entry.ts'
 import { normalise } from './normalise.ts'
 import { indexNumber, indexQuantity } from './quantity-entries.ts'
-import { indexReference } from './reference-entries.ts'
 import { indexToken } from './token-entries.ts'
 
 const addressParts = ['text', 'line', 'city', 'district', 'state', 'postalCode', 'country']
@@ -89,5 +89,107 @@ function read(parameter: SearchParameter, found: ExtractedValue): readonly Index
     case 'composite':
     case 'special':
       return []
+  }
+}
+
+function indexDate(found: ExtractedValue): readonly DateEntry[] {
+  const range = toRange(found.type, found.value)
+  return range === undefined
+    ? []
+    : [{ kind: 'date', parameter: found.parameter, low: range.low, high: range.high }]
+}
+
+function toRange(type: string, value: unknown): DateRange | undefined {
+  switch (type) {
+    case 'date':
+    case 'dateTime':
+    case 'instant':
+      return parseDay(value)
+    case 'Period':
+      return readPeriod(value)
+    case 'Timing':
+      return readTiming(value)
+    default:
+      return undefined
+  }
+}
+
+function parseDay(value: unknown): DateRange | undefined {
+  return typeof value === 'string' ? parseDateRange(value) : undefined
+}
+
+function readPeriod(value: unknown): DateRange | undefined {
+  if (!isRecord(value)) return undefined
+  const start = parseDay(value.start)
+  const end = parseDay(value.end)
+  if (start === undefined && end === undefined) return undefined
+  return { low: start?.low ?? earliest, high: end?.high ?? latest }
+}
+
+/** Of a schedule only the outer limits count (R4 search.html#date). */
+function readTiming(value: unknown): DateRange | undefined {
+  if (!isRecord(value)) return undefined
+  const events = Array.isArray(value.event) ? value.event.map(parseDay).filter(it => it !== undefined) : []
+  const bounds = isRecord(value.repeat) ? readPeriod(value.repeat.boundsPeriod) : undefined
+  const ranges = bounds === undefined ? events : [...events, bounds]
+  return ranges.reduce<DateRange | undefined>(
+    (all, it) =>
+      all === undefined ? it : { low: Math.min(all.low, it.low), high: Math.max(all.high, it.high) },
+    undefined,
+  )
+}
+
+/** `#contained` points to nothing that could be found: it has no entry. */
+function indexReference(found: ExtractedValue): readonly ReferenceEntry[] {
+  const { value } = found
+  if (found.type === 'canonical' || found.type === 'uri') {
+    return typeof value === 'string' ? indexAddress(found, value) : []
+  }
+  if (!isRecord(value)) return []
+  if (found.type === 'Resource') return indexContained(found, value)
+  if (found.type !== 'Reference') return []
+  const identified = indexIdentifier(found, value.identifier)
+  return typeof value.reference === 'string'
+    ? [...indexAddress(found, value.reference), ...identified]
+    : identified
+}
+
+function indexAddress(found: ExtractedValue, address: string): readonly ReferenceEntry[] {
+  if (address.startsWith('#') || address === '') return []
+  const local = parseReference(address, found.baseUrl)
+  if (local !== undefined) return [entry(found, { type: local.type, id: local.id })]
+  const [canonical, version] = address.split('|')
+  const whole = entry(found, { url: address })
+  return version === undefined ? [whole] : [whole, entry(found, { url: canonical })]
+}
+
+/** `Bundle.entry[0].resource`: the resource itself stands where a reference would. */
+function indexContained(
+  found: ExtractedValue,
+  resource: Readonly<Record<string, unknown>>,
+): readonly ReferenceEntry[] {
+  const { resourceType, id } = resource
+  return typeof resourceType === 'string' && typeof id === 'string'
+    ? [entry(found, { type: resourceType, id })]
+    : []
+}
+
+function indexIdentifier(found: ExtractedValue, identifier: unknown): readonly ReferenceEntry[] {
+  if (!isRecord(identifier) || typeof identifier.value !== 'string') return []
+  const system = typeof identifier.system === 'string' ? identifier.system : undefined
+  return [entry(found, { identifierSystem: system, identifierValue: identifier.value })]
+}
+
+type Parts = { readonly [K in Exclude<keyof ReferenceEntry, 'kind' | 'parameter'>]?: string | undefined }
+
+function entry(found: ExtractedValue, parts: Parts): ReferenceEntry {
+  return {
+    kind: 'reference',
+    parameter: found.parameter,
+    type: parts.type,
+    id: parts.id,
+    url: parts.url,
+    identifierSystem: parts.identifierSystem,
+    identifierValue: parts.identifierValue,
   }
 }

@@ -3,19 +3,25 @@ import {
   badge,
   countdown,
   endsSoon,
+  formatDate,
   formatEncounterTime,
   formatName,
   type Html,
   html,
   NOT_RECORDED,
+  type Person,
   page,
   readPerson,
+  recordNumber,
   renderDateTime,
+  renderPatientBanner,
 } from '../../web/index.ts'
+import { findMissingScopes } from '../api/row.ts'
 import { isSampleData } from '../context.ts'
+import type { Failure } from '../failure.ts'
 import type { SessionRequest } from '../records/read-fhir.ts'
+import type { Patient } from '../records/resources.ts'
 import type { Session } from '../sessions/session.ts'
-import { renderBanner, renderNamelessBanner, renderPrintedPatient } from './banner.ts'
 import {
   describeFailure,
   renderCard,
@@ -129,4 +135,32 @@ function renderEncounter(encounter: DemoRecord['encounter']): Html {
     return html`Chosen at the launch<span class="sub">${describeFailure(encounter.failure)}</span>`
   const { title, kind, status, inProgress } = encounter.value
   return html`${title}&ensp;${badge(status, inProgress ? 'accent' : undefined)}<span class="sub">${kind !== undefined && kind !== title && `${kind}, `}${formatEncounterTime(encounter.value)}</span>`
+}
+
+/** The banner states that allergies are missing: a blank would read as "none". */
+function renderBanner(patient: Patient, session: Session, now: number): Html {
+  return renderPatientBanner(readPerson(patient), {
+    now,
+    heading: 'h1',
+    sticky: true,
+    more: [['Allergies', html`<span class="unknown">${allergyText(session)}</span>`]],
+  })
+}
+
+function allergyText({ scope }: Session): string {
+  return findMissingScopes(['patient/AllergyIntolerance.rs'], scope).length > 0
+    ? 'Not shared with this app'
+    : 'Not shown in this app'
+}
+
+function renderNamelessBanner(failure: Failure, { patientId }: Session): Html {
+  const why = failure.kind === 'missing-scope' ? 'Name not shared with this app' : 'Name could not be loaded'
+  return html`<section class="patient patient--sticky" aria-label="Patient"><div class="wrap patient__in"><h1 class="patient__name">${why}</h1><dl class="facts"><div><dt>FHIR id</dt><dd>${patientId}</dd></div></dl></div></section>`
+}
+
+/** For paper, which does not show the EHR's own banner (need_patient_banner false). */
+function renderPrintedPatient(patient: Patient): Html {
+  const person: Person = readPerson(patient)
+  const { label, value } = recordNumber(person)
+  return html`<p class="print"><b>${formatName(person.name)}</b>, born ${formatDate(person.born)}, ${label} ${value}</p>`
 }

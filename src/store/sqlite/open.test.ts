@@ -7,7 +7,7 @@ import { after, describe, it } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { openStore, type Store } from '../index.ts'
-import { migrate } from '../run-migrations.ts'
+import { migrate } from '../open-store.ts'
 import { openSqlite } from './open.ts'
 
 const insertClinician = ({ db }: Store, username: string) =>

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { formatOf } from './format.ts'
+import { formatOf } from './import-files.ts'
 
 const resource = '{"resourceType":"Patient","id":"1"}'
 

@@ -1,14 +1,62 @@
+import { isResourceType, type Params, parseQuery } from '../../../fhir/index.ts'
+import { fullAccess } from '../../../smart/index.ts'
+import { isProblem } from '../problem.ts'
 import type { Repository } from '../repository/repository.ts'
+import { runQuery } from '../search/run-query.ts'
 import { bytesOf } from './bytes.ts'
 import type { Candidate } from './candidate.ts'
 import { failureText, isReadFailure } from './failure-text.ts'
-import { findConditional } from './find-conditional.ts'
 import type { InputFile } from './find-files.ts'
-import { formatOf, peekBytes } from './format.ts'
 import { createLoader, type Loader } from './loader.ts'
 import { readDocument, type Survey, surveyDocument } from './read-document.ts'
 import { readLines } from './read-lines.ts'
 import { type ImportReport, type Place, Tally } from './report.ts'
+
+/** How a file is laid out: a resource a line, or one JSON document. */
+type Format =
+  | { readonly kind: 'lines' }
+  | { readonly kind: 'document' }
+  | { readonly kind: 'empty' }
+  | { readonly kind: 'foreign'; readonly reason: string }
+
+/** Bytes that are looked at to tell. */
+const peekBytes = 64 * 1024
+
+/** Tells the layout by name and first bytes: `.json` files often hold a resource a line, too. */
+export function formatOf(label: string, start: Buffer): Format {
+  const first = start.find(byte => !isSpace(byte))
+  if (first === undefined) return { kind: 'empty' }
+  if (start.subarray(0, 2).toString('latin1') === 'PK')
+    return { kind: 'foreign', reason: 'It is a zip archive: unpack it first' }
+  if (start.includes(0)) return { kind: 'foreign', reason: 'It is not JSON text' }
+  if (/\.(ndjson|jsonl)(\.gz)?$/i.test(label)) return { kind: 'lines' }
+  if (first !== 0x7b && first !== 0x5b) return { kind: 'foreign', reason: 'It is not JSON text' }
+  return { kind: isDocument(start) ? 'document' : 'lines' }
+}
+
+/** A document goes on after the first line end, or is a Bundle too long to be seen whole. */
+function isDocument(start: Buffer): boolean {
+  const text = start.toString('latin1')
+  const end = text.search(/\S/) === -1 ? -1 : text.indexOf('\n', text.search(/\S/))
+  const firstLine = end === -1 ? text : text.slice(0, end)
+  if (isWholeJson(firstLine)) return text.trimStart().startsWith('[')
+  return (
+    end !== -1 || /"resourceType"\s*:\s*"Bundle"/.test(firstLine) || firstLine.trimStart().startsWith('[')
+  )
+}
+
+function isWholeJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function isSpace(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+}
 
 export interface ImportProgress {
   /** Bytes as stored. */
@@ -141,4 +189,26 @@ function lookUp({ names, conditionals }: Survey, repository: Repository): number
     else names.set(reference, found)
   }
   return missing
+}
+
+/** What a conditional reference (`Practitioner?identifier=…`) means: the one resource that matches, if it is one. */
+function findConditional(reference: string, repository: Repository): string | undefined {
+  const { type, params } = partsOf(reference)
+  if (!isResourceType(type)) return undefined
+  const query = parseQuery([type], params, repository.baseUrl, false)
+  if (isProblem(query)) return undefined
+  const filter = (of: string) => fullAccess.filterFor(of, 's')
+  const scene = { names: repository.names, baseUrl: repository.baseUrl, filter }
+  const { hits, next } = runQuery(
+    { database: repository.database, scene },
+    { ...query, sort: [], count: 1 },
+    undefined,
+  )
+  const [hit] = hits
+  return hit === undefined || next !== undefined ? undefined : `${type}/${hit.id}`
+}
+
+function partsOf(reference: string): { readonly type: string; readonly params: Params } {
+  const at = reference.indexOf('?')
+  return { type: reference.slice(0, at), params: [...new URLSearchParams(reference.slice(at + 1))] }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { linesOf } from './lines.ts'
+import { linesOf } from './read-lines.ts'
 import { chunked, collected } from './testing/chunked.ts'
 
 const read = async (text: string, size: number, limit = 1000) =>

@@ -1,12 +1,132 @@
 import { randomUUIDv7 } from 'node:crypto'
+import { fail, limits, toPlain } from '../../../fhir/index.ts'
+import type { Database } from './database.ts'
 import { openDatabase } from './database.ts'
-import { finders } from './finders.ts'
-import { indexWriter } from './index-writer.ts'
+import { INDEX_EDITION, type IndexWriter, indexWriter } from './index-writer.ts'
 import { load } from './load.ts'
+import type { Names } from './names.ts'
 import { openNames } from './names.ts'
-import { reindexIfStale } from './reindex.ts'
 import type { Repository, RepositoryOptions } from './repository.ts'
-import { writers } from './writers.ts'
+import type { Stored } from './stored.ts'
+import { contentOf, resourceOf } from './stored.ts'
+
+/** Writes versions. Call within a transaction: a version is several rows. */
+function writers(
+  database: Database,
+  names: Names,
+  index: IndexWriter,
+  clock: () => number,
+): Pick<Repository, 'save' | 'remove'> {
+  const addResource = database.prepare('INSERT INTO resource VALUES (NULL, ?, ?, ?, ?, 0, ?)')
+  const addVersion = database.prepare('INSERT INTO version VALUES (NULL, ?, ?, ?, ?, ?, NULL)')
+  const retire = database.prepare('UPDATE version SET content = ? WHERE rid = ? AND version = ?')
+  const renew = database.prepare(
+    'UPDATE resource SET version = ?, updated = ?, deleted = ?, content = ? WHERE rid = ?',
+  )
+  return {
+    save(resource, id, before, method = before ? 'PUT' : 'POST') {
+      const type = resource.resourceType
+      const tid = names.typeId(type)
+      const version = (before?.version ?? 0) + 1
+      // Versions of a resource are in the order of their times, even when the clock has been set back.
+      const updated = Math.max(clock(), before?.updated ?? 0)
+      const content = contentOf(resource, id, version, updated)
+      const rid = before?.rid ?? Number(addResource.run(tid, id, version, updated, content).lastInsertRowid)
+      addVersion.run(rid, tid, version, updated, method)
+      if (before) {
+        retire.run(before.content, rid, before.version)
+        renew.run(version, updated, 0, content, rid)
+      }
+      const named = toPlain({ ...resource, id })
+      if (before) index.clear(rid)
+      if (!index.add(rid, named)) return TOO_MANY_ROWS
+      index.place(rid, version, named)
+      return { rid, type, id, version, updated, deleted: false, content }
+    },
+    remove(before) {
+      const version = before.version + 1
+      const updated = Math.max(clock(), before.updated)
+      addVersion.run(before.rid, names.typeId(before.type), version, updated, 'DELETE')
+      retire.run(before.content, before.rid, before.version)
+      renew.run(version, updated, 1, before.content, before.rid)
+      index.clear(before.rid)
+      index.place(before.rid, version, resourceOf(before))
+      return { ...before, version, updated, deleted: true }
+    },
+  }
+}
+
+const TOO_MANY_ROWS = fail({
+  problem: 'too-costly',
+  text: `Cannot store resource: it has more than ${limits.INDEX_ROWS} search values`,
+})
+
+const PAGE = 500
+
+/**
+ * Makes the index anew when it was made by other rules: another edition of it, or another FHIR base, which decides
+ * whether an absolute reference is one to a resource of ours.
+ */
+function reindexIfStale(database: Database, index: IndexWriter, baseUrl: string): void {
+  const wanted = `${INDEX_EDITION} ${baseUrl}`
+  database.transaction(() => {
+    const [row] = database.rows(`SELECT value FROM setting WHERE name = 'index'`, [])
+    if (row?.[0] === wanted) return
+    index.empty()
+    indexCurrent(database, index)
+    placeVersions(database, index)
+    database.rows(`INSERT OR REPLACE INTO setting VALUES ('index', ?)`, [wanted])
+  })
+}
+
+function indexCurrent(database: Database, index: IndexWriter): void {
+  const current = 'SELECT rid, content FROM resource WHERE rid > ? AND deleted = 0 ORDER BY rid'
+  for (const [rid, content] of paged(database, current))
+    index.add(Number(rid), resourceOf({ content: String(content) }))
+}
+
+function placeVersions(database: Database, index: IndexWriter): void {
+  const versions = `SELECT v.seq, v.rid, v.version, coalesce(v.content, r.content)
+    FROM version v JOIN resource r ON r.rid = v.rid WHERE v.seq > ? ORDER BY v.seq`
+  for (const [, rid, version, content] of paged(database, versions))
+    index.place(Number(rid), Number(version), resourceOf({ content: String(content) }))
+}
+
+/** Rows in the order of their first column, which is also where the next page begins. */
+function* paged(database: Database, sql: string) {
+  let after = 0
+  for (;;) {
+    const rows = database.rows(`${sql} LIMIT ${PAGE}`, [after])
+    yield* rows
+    if (rows.length < PAGE) return
+    after = Number(rows.at(-1)?.[0])
+  }
+}
+
+// The versions that we give are whole numbers from 1; any other text names none.
+const VERSION = /^[1-9]\d{0,14}$/
+
+/** Finds one resource, or one version of it, deleted ones too. */
+function finders(database: Database, names: Names): Pick<Repository, 'find' | 'findVersion'> {
+  const current = database.prepare(
+    'SELECT rid, version, updated, deleted, content FROM resource WHERE tid = ? AND id = ?',
+  )
+  const version = database.prepare(
+    `SELECT r.rid, v.version, v.updated, v.method = 'DELETE', coalesce(v.content, r.content)
+     FROM resource r JOIN version v ON v.rid = r.rid WHERE r.tid = ? AND r.id = ? AND v.version = ?`,
+  )
+  return {
+    find: (type, id) => storedOf(type, id, current.get(names.typeId(type), id)),
+    findVersion: (type, id, text) =>
+      VERSION.test(text) ? storedOf(type, id, version.get(names.typeId(type), id, Number(text))) : undefined,
+  }
+}
+
+function storedOf(type: string, id: string, row: unknown): Stored | undefined {
+  if (row === undefined) return undefined
+  const [rid, version, updated, deleted, content] = row as [number, number, number, number, string]
+  return { rid, type, id, version, updated, deleted: deleted === 1, content }
+}
 
 /** Opens the resources of a file, for a server or for a load beside it. */
 export function openRepository({ file, baseUrl, clock = Date.now, mostRows }: RepositoryOptions): Repository {

@@ -1,5 +1,6 @@
 import {
   couldMatch,
+  formatExact,
   isProblem,
   type Params,
   parseSearch,
@@ -10,15 +11,23 @@ import {
 import { getPath, type Search, type SearchPage, seesAll } from '../../../fhir-api/index.ts'
 import { EXCLUDED_TYPES } from '../access/excluded-types.ts'
 import type { Call, Context } from '../call.ts'
-import { COUNTED } from '../limits.ts'
+import { COUNTED, UPSTREAM_PAGES } from '../limits.ts'
 import type { Problem } from '../problem.ts'
+import { failTooCostly } from '../problem.ts'
+import type { UpstreamRequest } from '../upstream/exchange.ts'
 import { buildGet, buildSearch, withStrict } from '../upstream/request-of.ts'
 import { resolveChains } from './chains.ts'
 import { countMatches } from './collect.ts'
 import { toEntry } from './entry.ts'
-import { fetchPage, type PageCursor, type UpstreamPage } from './fetch-page.ts'
-import { planSearch } from './plan.ts'
-import { scan } from './scan.ts'
+import {
+  type CheckedResource,
+  fetchPage,
+  type PageCheck,
+  type PageCursor,
+  type UpstreamPage,
+} from './fetch-page.ts'
+import { gather } from './gather.ts'
+import { AT_ONCE, planSearch } from './plan.ts'
 
 /** A page of a search whose response has to be inspected. */
 export async function findPage(
@@ -143,4 +152,42 @@ const WHOLE: Shape = { summary: 'false', elements: [] }
 
 export function dropFormat(params: Params): Params {
   return params.filter(([name]) => name !== '_format' && name !== '_pretty')
+}
+
+interface ScanOptions {
+  /** For the begin. */
+  readonly request: UpstreamRequest
+  readonly check: PageCheck
+  readonly count: number
+  readonly from: PageCursor | undefined
+}
+
+/** A page of a search that the upstream could not be told all of, made here. */
+async function scan(
+  context: Context,
+  call: Call,
+  { request, check: judge, count, from }: ScanOptions,
+): Promise<UpstreamPage | Problem> {
+  const candidates: CheckedResource[] = []
+  let isTold = true
+  const fetch = async (link: string) => {
+    const part = await fetchPage(context, call, link === '' ? request : buildGet(call, link), judge)
+    if (isProblem(part)) return part
+    for (const it of part.includes) candidates.push(it)
+    // It counts more than it shows, and does not say where the rest is.
+    if (!part.isWhole && part.links.size === 0) isTold = false
+    return { items: part.matches, next: part.links.get('next') }
+  }
+  const page = await gather(from, count, fetch, undefined, ({ exact }) => formatExact(exact).length)
+  if (isProblem(page)) return page
+  if (page.isEndless) return failTooCostly(UPSTREAM_PAGES * AT_ONCE)
+  const { items: matches, links, isWhole } = page
+  return {
+    matches,
+    strays: 0,
+    lost: 0,
+    includes: judge.includes(matches, candidates),
+    links,
+    isWhole: isWhole && isTold,
+  }
 }

@@ -1,10 +1,12 @@
 import {
   couldMatch,
   fail,
+  isId,
   isProblem,
   isResourceType,
   type Params,
   parseQuery,
+  parseReference,
   patientsOf,
   type Query,
   type Resource,
@@ -12,6 +14,7 @@ import {
 } from '../../../fhir/index.ts'
 import type { Search } from '../../../fhir-api/index.ts'
 import type { Access } from '../../../smart/index.ts'
+import { type AccessFilter, type Constraint, hasCompartment, type Panel } from '../../../smart/index.ts'
 import type { Call, Context } from '../call.ts'
 import { expandPanels } from '../membership/expand-panels.ts'
 import type { Problem } from '../problem.ts'
@@ -19,10 +22,29 @@ import type { UpstreamRequest } from '../upstream/exchange.ts'
 import { buildSearch, withStrict } from '../upstream/request-of.ts'
 import { findConnected } from './connected.ts'
 import type { PageCheck } from './fetch-page.ts'
-import { findNamedPatients } from './named-patients.ts'
 import { isUnlimited, type Narrowed, narrow } from './narrow.ts'
 import { hasAccess, narrowIncludes } from './narrow-includes.ts'
-import { chooseCompartment } from './whole-compartment.ts'
+
+const OF_PATIENT = /^(?:patient|subject)(?::Patient)?$/
+
+/** The patients whom a search is for by its own words; undefined where it names none, or not by their ids alone. */
+export function findNamedPatients(
+  search: Search,
+  type: string,
+  baseUrl: string,
+): readonly string[] | undefined {
+  if (search.kind === 'search-compartment') return [search.id]
+  const isNaming = (name: string) => (type === 'Patient' ? name === '_id' : OF_PATIENT.test(name))
+  const value = search.params.find(([name]) => isNaming(name))?.[1]
+  const ids = value?.split(',').map(text => patientIn(text, baseUrl))
+  return ids?.every(id => id !== undefined) ? ids : undefined
+}
+
+function patientIn(text: string, baseUrl: string): string | undefined {
+  if (isId(text)) return text
+  const reference = parseReference(text, baseUrl)
+  return reference?.type === 'Patient' ? reference.id : undefined
+}
 
 /** What is sent to the upstream for a search, and how what comes back is judged. */
 export interface Plan {
@@ -151,4 +173,35 @@ export function findTypes(interaction: Search, access: Access): readonly string[
       text: 'Cannot read _type: expected resource types of R4',
     })
   return named.length > 0 ? [...new Set(named)] : resourceTypes.filter(it => hasAccess(access, it, 's'))
+}
+
+/**
+ * Whose compartment is looked through for all of one patient's. A caller of one patient's data is shown what is in both
+ * compartments, so the own is looked through: how much there is of others takes no time. Undefined for a patient off the
+ * panel.
+ */
+async function chooseCompartment(
+  context: Context,
+  call: Call,
+  types: readonly string[],
+  compartment: string,
+): Promise<string | undefined> {
+  const limits = types.filter(hasCompartment).flatMap(type => limitsOf(call.access.filterFor(type, 's')))
+  const panels = new Set<Panel>()
+  const patients = new Set<string | undefined>()
+  for (const { panel, patient } of limits)
+    if (panel) panels.add(panel)
+    else patients.add(patient)
+  if (patients.size === 0) {
+    const filter = [...panels].map(panel => ({ panel }))
+    const spelled = await expandPanels(context, call, '*', filter, [compartment])
+    return spelled.length === 0 ? undefined : compartment
+  }
+  // One of them may be undefined: everybody's data of a type.
+  const [single] = panels.size === 0 && patients.size === 1 ? patients : []
+  return single ?? compartment
+}
+
+function limitsOf(filter: AccessFilter): readonly Constraint[] {
+  return filter === 'everything' ? [{}] : filter
 }
