@@ -1,6 +1,6 @@
 /**
  * `npm run build [folder]`: the interceptor as an npm package of its own (`npm publish ./dist`). Plain JavaScript,
- * because Node strips no types below `node_modules`; no dependency, because the rooms that it is made of have none.
+ * because Node does not strip types below `node_modules`; no dependencies, because its modules have none.
  */
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -3,10 +3,10 @@
  * described. Every rule of docs/specification.md and every row of docs/internal/smart-conformance.md names an existing test, every
  * cited rule exists, and no document outside the repository is cited. test/docs.test.ts compares the endpoints with the servers.
  */
-import { errorFaults } from './checks/errors.ts'
-import { generatedPages } from './checks/generated.ts'
-import { indexFaults, linkFaults } from './checks/links.ts'
-import { pathFaults } from './checks/paths.ts'
+import { findErrorFaults } from './checks/errors.ts'
+import { generatePages } from './checks/generated.ts'
+import { findIndexFaults, findLinkFaults } from './checks/links.ts'
+import { findPathFaults } from './checks/paths.ts'
 import { conclude, listFiles, readSources } from './checks/sources.ts'
 import {
   findCitationFaults,
@@ -19,27 +19,27 @@ const files = listFiles()
 const pages = readSources(files.filter(file => file.endsWith('.md')))
 const sources = readSources(files.filter(file => file.endsWith('.ts')))
 
-const generated = await generatedPages()
+const generated = await generatePages()
 
-function ofPage(page: string, judge: (text: string) => readonly string[]): readonly string[] {
+function checkPage(page: string, check: (text: string) => readonly string[]): readonly string[] {
   const text = pages.get(page)
-  return text === undefined ? [`${page}: does not exist`] : judge(text)
+  return text === undefined ? [`${page}: does not exist`] : check(text)
 }
 
 conclude('docs', [
   ...findOutsideFaults(new Map([...sources, ...pages]), files),
-  ...linkFaults(pages, new Set(files)),
-  ...indexFaults(pages),
-  ...pathFaults(pages, files),
+  ...findLinkFaults(pages, new Set(files)),
+  ...findIndexFaults(pages),
+  ...findPathFaults(pages, files),
   ...[...generated].flatMap(([page, expected]) =>
-    ofPage(page, text => (text === expected ? [] : [`${page}: not current, run npm run reference`])),
+    checkPage(page, text => (text === expected ? [] : [`${page}: not current, run npm run reference`])),
   ),
-  ...ofPage('docs/errors.md', text => errorFaults('docs/errors.md', text, sources)),
-  ...ofPage('docs/specification.md', text => [
+  ...checkPage('docs/errors.md', text => findErrorFaults('docs/errors.md', text, sources)),
+  ...checkPage('docs/specification.md', text => [
     ...findRuleFaults('docs/specification.md', text, sources),
     ...findCitationFaults(text, new Map([...sources, ...pages])),
   ]),
-  ...ofPage('docs/internal/smart-conformance.md', text =>
+  ...checkPage('docs/internal/smart-conformance.md', text =>
     findRowFaults('docs/internal/smart-conformance.md', text, sources),
   ),
 ])

@@ -1,23 +1,23 @@
 /**
- * `npm run mutate`: changes what decides about a request in one place at a time, and looks whether a test notices: the
- * quickest that could are tried first. Survivors that docs/internal/mutants.md does not list fail it, and so does a line of the
- * list that no longer survives. `npm run mutate -- src/consent` takes one room or file, `--quick` leaves out tests of whole
- * servers. Not among the ordinary checks.
+ * `npm run mutate`: changes the code that decides about requests, one place at a time, and checks that a test fails. The
+ * quickest tests run first. The command fails if a mutant survives that docs/internal/mutants.md does not list, or if a
+ * listed mutant no longer survives. `npm run mutate -- src/smart` takes a module or a file; `--quick` leaves out the tests
+ * of whole servers. `npm run check` does not run it.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { importGraph } from './mutate/import-graph.ts'
-import { type Mutant, mutantsOf } from './mutate/mutants.ts'
+import { readImportGraph } from './mutate/import-graph.ts'
+import { findMutants, type Mutant } from './mutate/mutants.ts'
 import { type Batch, type Result, tryAll } from './mutate/try-all.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const LIST = 'docs/internal/mutants.md'
 const BATCH = 80
-const QUICKLY = process.argv.includes('--quick')
+const QUICK_ONLY = process.argv.includes('--quick')
 
 /**
- * The modules that decide, and the FHIR API that asks them; how a request, a reference and a compartment are read; and
- * how access filters become SQL.
+ * The modules that decide and the parts of the FHIR API that call them; the parsers of requests, references and
+ * compartments; the translation of access filters to SQL.
  */
 const DECIDING = [
   'src/{smart,interceptor}/**/*.ts',
@@ -41,7 +41,7 @@ const QUICK = [
   'src/interceptor/decision/*.test.ts',
 ]
 
-/** The others, for what nothing else notices, and is not known to change nothing. */
+/** The others run only for unlisted mutants that survive the quick tests. */
 const SLOW = [
   'src/{interceptor,fhir-api}/**/*.test.ts',
   'src/backends/sqlite/{reach,search/paging}.test.ts',
@@ -50,34 +50,37 @@ const SLOW = [
   'test/{oracles,policy,attacks*}.test.ts',
 ]
 
-const testsIn = (patterns: readonly string[]) =>
+const findTests = (patterns: readonly string[]) =>
   patterns.flatMap(pattern => globSync(pattern, { cwd: ROOT }).sort())
-// The vectors are no test file.
-const quick = ['vectors', ...testsIn(QUICK)]
-const tests = [...new Set([...quick, ...testsIn(SLOW)])]
-const graph = importGraph(ROOT, ['src/interceptor/index.ts', ...tests.filter(test => test !== 'vectors')])
+// The vectors are not a test file.
+const quick = ['vectors', ...findTests(QUICK)]
+const tests = [...new Set([...quick, ...findTests(SLOW)])]
+const graph = readImportGraph(ROOT, ['src/interceptor/index.ts', ...tests.filter(test => test !== 'vectors')])
 
-function sourceOf(file: string): string {
+function readSource(file: string): string {
   return readFileSync(resolve(ROOT, file), 'utf8')
 }
 
-function filesIn(paths: readonly string[]): readonly string[] {
+function findFiles(paths: readonly string[]): readonly string[] {
   const files = DECIDING.flatMap(pattern => globSync(pattern, { cwd: ROOT }).sort())
-    // A hint tells people why, and decides nothing.
+    // A hint explains a decision and makes none.
     .filter(file => !/\.test\.ts$|\/testing\/|\/index\.ts$|\/hint\.ts$/.test(file))
   return paths.length === 0 ? files : files.filter(file => paths.some(path => file.startsWith(path)))
 }
 
-function batchesOf(file: string, listed: readonly string[]): readonly Batch[] {
-  const mutants = mutantsOf(file, sourceOf(file))
-  const isListed = (mutant: Mutant) => listed.includes(nameOf(mutant))
+function createBatches(file: string, listed: readonly string[]): readonly Batch[] {
+  const mutants = findMutants(file, readSource(file))
+  const isListed = (mutant: Mutant) => listed.includes(formatName(mutant))
   const ordered = tests.toSorted((a, b) => distance(a, file) - distance(b, file))
   const near = ordered.filter(test => distance(test, file) < FAR)
-  const unlisted = mutants.filter(mutant => !isListed(mutant))
-  return [...cut(unlisted, QUICKLY ? near : ordered), ...cut(mutants.filter(isListed), near)]
+  const others = mutants.filter(mutant => !isListed(mutant))
+  return [
+    ...splitBatches(others, QUICK_ONLY ? near : ordered),
+    ...splitBatches(mutants.filter(isListed), near),
+  ]
 }
 
-function cut(mutants: readonly Mutant[], by: readonly string[]): readonly Batch[] {
+function splitBatches(mutants: readonly Mutant[], by: readonly string[]): readonly Batch[] {
   return Array.from({ length: Math.ceil(mutants.length / BATCH) }, (_, at) => ({
     mutants: mutants.slice(at * BATCH, (at + 1) * BATCH),
     tests: by,
@@ -86,7 +89,7 @@ function cut(mutants: readonly Mutant[], by: readonly string[]): readonly Batch[
 
 const FAR = 4
 
-/** The tests of the file itself before those of its folder and of that above, then the quick ones, each in their order. */
+/** Orders tests: those of the file, then of its folder, then the quick ones, then those of the parent folder, then the rest. */
 function distance(test: string, file: string): number {
   if (test === file.replace(/\.ts$/, '.test.ts')) return 0
   if (dirname(test) === dirname(file)) return 1
@@ -94,19 +97,19 @@ function distance(test: string, file: string): number {
   return test.startsWith('src/interceptor/') && dirname(test) === dirname(dirname(file)) ? 3 : FAR
 }
 
-/** Tests that fail by themselves would notice everything. */
-async function needSound(): Promise<void> {
-  const sound = { line: 1, start: 0, end: 0, text: '', was: '' }
-  const mutants = ['src/smart/scope.ts', 'src/fhir/request-path.ts'].map(file => ({ ...sound, file }))
+/** A test that fails without a mutant would detect every mutant. */
+async function checkTestsPass(): Promise<void> {
+  const unchanged = { line: 1, start: 0, end: 0, text: '', was: '' }
+  const mutants = ['src/smart/scope.ts', 'src/fhir/request-path.ts'].map(file => ({ ...unchanged, file }))
   await tryAll([{ mutants, tests }], graph, ({ mutant, by, why }) => {
     if (by !== undefined)
       throw new Error(`Cannot mutate ${mutant.file}: ${by} fails without a mutant: ${why}`)
   })
 }
 
-/** The line itself names a mutant, so that a list of them outlives what is added above it; of lines that are alike, which. */
-function nameOf({ file, was, text, start }: Mutant): string {
-  const source = sourceOf(file)
+/** Names a mutant by its line, not its number, so that the list stays valid when code is added above. Equal lines are counted. */
+function formatName({ file, was, text, start }: Mutant): string {
+  const source = readSource(file)
   const from = source.lastIndexOf('\n', start) + 1
   const line = source.slice(from, source.indexOf('\n', start)).trim()
   const nth = source.slice(from, start).split(was).length
@@ -120,8 +123,8 @@ function nameOf({ file, was, text, start }: Mutant): string {
 }
 
 /** The first column of the table. */
-function listedIn(files: readonly string[]): readonly string[] {
-  return sourceOf(LIST)
+function readListed(files: readonly string[]): readonly string[] {
+  return readSource(LIST)
     .split('\n')
     .flatMap(
       line =>
@@ -134,30 +137,32 @@ function listedIn(files: readonly string[]): readonly string[] {
 }
 
 const began = performance.now()
-const files = filesIn(process.argv.slice(2).filter(it => !it.startsWith('--')))
-const listed = listedIn(files)
-const batches = files.flatMap(file => batchesOf(file, listed))
+const files = findFiles(process.argv.slice(2).filter(it => !it.startsWith('--')))
+const listed = readListed(files)
+const batches = files.flatMap(file => createBatches(file, listed))
 const count = batches.reduce((sum, { mutants }) => sum + mutants.length, 0)
 const results: Result[] = []
-await needSound()
+await checkTestsPass()
 await tryAll(batches, graph, result => {
   results.push(result)
-  if (result.by === undefined) process.stderr.write(`\rLeft: ${nameOf(result.mutant)}\n`)
+  if (result.by === undefined) process.stderr.write(`\rSurvived: ${formatName(result.mutant)}\n`)
   process.stderr.write(`\r${results.length} of ${count} tried `)
 })
 process.stderr.write('\n')
 
-const survivors = new Set(results.filter(({ by }) => by === undefined).map(({ mutant }) => nameOf(mutant)))
-const news = [...survivors].filter(name => !listed.includes(name)).sort()
-const stale = listed.filter(name => !survivors.has(name))
-for (const [room, ofRoom] of Map.groupBy(results, ({ mutant }) => mutant.file.split('/', 2).join('/')))
-  process.stdout.write(
-    `${room.padEnd(18)} ${ofRoom.length} mutants, ${ofRoom.filter(({ by }) => by !== undefined).length} noticed\n`,
-  )
-for (const name of stale) process.stdout.write(`Listed, and noticed or gone: ${name}\n`)
-for (const name of news) process.stdout.write(`Survived: ${name}\n`)
-process.stdout.write(
-  `${results.length} mutants, ${results.filter(({ by }) => by !== undefined).length} noticed, ${survivors.size - news.length} listed, ` +
-    `${news.length} survived, in ${Math.round((performance.now() - began) / 60_000)} min\n`,
+const survivors = new Set(
+  results.filter(({ by }) => by === undefined).map(({ mutant }) => formatName(mutant)),
 )
-process.exitCode = news.length > 0 || stale.length > 0 ? 1 : 0
+const unlisted = [...survivors].filter(name => !listed.includes(name)).sort()
+const stale = listed.filter(name => !survivors.has(name))
+for (const [module, tried] of Map.groupBy(results, ({ mutant }) => mutant.file.split('/', 2).join('/')))
+  process.stdout.write(
+    `${module.padEnd(18)} ${tried.length} mutants, ${tried.filter(({ by }) => by !== undefined).length} detected\n`,
+  )
+for (const name of stale) process.stdout.write(`Listed, but detected or gone: ${name}\n`)
+for (const name of unlisted) process.stdout.write(`Survived: ${name}\n`)
+process.stdout.write(
+  `${results.length} mutants, ${results.filter(({ by }) => by !== undefined).length} detected, ${survivors.size - unlisted.length} listed, ` +
+    `${unlisted.length} unlisted survivors, in ${Math.round((performance.now() - began) / 60_000)} min\n`,
+)
+process.exitCode = unlisted.length > 0 || stale.length > 0 ? 1 : 0

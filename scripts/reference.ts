@@ -1,5 +1,5 @@
 /** `npm run reference` writes the generated pages; `npm run check:docs` checks that they are current. */
 import { writeFileSync } from 'node:fs'
-import { generatedPages } from './checks/generated.ts'
+import { generatePages } from './checks/generated.ts'
 
-for (const [page, text] of await generatedPages()) writeFileSync(new URL(`../${page}`, import.meta.url), text)
+for (const [page, text] of await generatePages()) writeFileSync(new URL(`../${page}`, import.meta.url), text)

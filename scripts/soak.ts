@@ -1,6 +1,6 @@
 /**
  * `npm run soak [requests]`: a million requests, in this process, to the embedded FHIR server with the real interceptor:
- * reads, searches, writes and refusals with good, bad and ever new tokens. Fails when what stays in memory grows.
+ * reads, searches, writes and refused requests with valid, invalid and new tokens. Fails when the heap keeps growing.
  */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -10,8 +10,8 @@ import { createInterceptor } from '../src/interceptor/index.ts'
 import { authUrl, fhirBaseUrl, TestIssuer } from '../src/interceptor/testing/test-issuer.ts'
 
 const REQUESTS = Number(process.argv[2] ?? 1_000_000)
-const LOOKS = 20
-/** What caches may take after the first quarter, in bytes. */
+const SAMPLES = 20
+/** How much caches may grow after the first quarter, in bytes. */
 const ALLOWANCE = 12 * 1024 * 1024
 
 setFlagsFromString('--expose-gc')
@@ -65,13 +65,13 @@ const URLS = [
   '/fhir/metadata',
 ]
 
-/** The n-th request. Every thousandth comes with a token that nobody has seen, or that is none. */
-function requestOf(at: number): InjectOptions {
+/** The n-th request. Every thousandth has a new token or an invalid one. */
+function createRequest(at: number): InjectOptions {
   const authorization = tokens[at % tokens.length] ?? admin
   if (at % 1000 === 0)
     return { url: '/fhir/Patient/ann', headers: { authorization: auth.bearer({ jti: `new-${at}` }) } }
   if (at % 500 === 0) return { url: '/fhir/Patient/ann', headers: { authorization: `Bearer junk-${at}` } }
-  // A version of a resource is data, which is kept: writes that are refused.
+  // Only writes that are refused: accepted ones store versions, which grow the database.
   if (at % 100 === 0) return put(condition('carl', 'carl-1'), authorization)
   return { url: URLS[at % URLS.length] ?? '/fhir/metadata', headers: { authorization } }
 }
@@ -82,21 +82,21 @@ function heap(): number {
   return process.memoryUsage().heapUsed
 }
 
-const looks: number[] = []
+const samples: number[] = []
 const began = performance.now()
 for (let at = 1; at <= REQUESTS; at++) {
-  const { statusCode } = await app.inject(requestOf(at))
+  const { statusCode } = await app.inject(createRequest(at))
   if (statusCode >= 500) throw new Error(`Cannot go on: request ${at} was answered with ${statusCode}`)
-  if (at % Math.ceil(REQUESTS / LOOKS) !== 0) continue
-  looks.push(heap())
+  if (at % Math.ceil(REQUESTS / SAMPLES) !== 0) continue
+  samples.push(heap())
   const perSecond = at / ((performance.now() - began) / 1000)
   process.stdout.write(
-    `${String(at).padStart(8)} requests  ${(looks.at(-1) ?? 0).toFixed(0).padStart(10)} bytes  ${perSecond.toFixed(0)}/s\n`,
+    `${String(at).padStart(8)} requests  ${(samples.at(-1) ?? 0).toFixed(0).padStart(10)} bytes  ${perSecond.toFixed(0)}/s\n`,
   )
 }
 await app.close()
 guard.close()
-const settled = looks[Math.floor(looks.length / 4)] ?? 0
-const growth = Math.max(...looks.slice(-3)) - settled
+const settled = samples[Math.floor(samples.length / 4)] ?? 0
+const growth = Math.max(...samples.slice(-3)) - settled
 process.stdout.write(`Grew by ${(growth / 1024 / 1024).toFixed(1)} MB after the first quarter\n`)
 process.exitCode = growth > ALLOWANCE ? 1 : 0

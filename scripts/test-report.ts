@@ -5,7 +5,7 @@ import type { TestGroup } from './test-groups.ts'
 export interface ReportOptions {
   /** Names every test, not only those that fail. */
   readonly verbose: boolean
-  readonly nameOf: (file: string) => string
+  readonly formatName: (file: string) => string
   readonly write: (text: string) => void
 }
 
@@ -37,7 +37,7 @@ export interface Report {
   readonly broken: readonly TestGroup[]
 }
 
-/** What is known of a process while it runs. */
+/** The progress of one process. */
 interface Progress {
   readonly group: TestGroup
   /** The tests of the files that are done. */
@@ -53,25 +53,25 @@ export async function report(
   groups: ReadonlyMap<string, TestGroup>,
   options: ReportOptions,
 ): Promise<Report> {
-  const { nameOf, write } = options
+  const { formatName, write } = options
   const entries = new Map(
     [...groups].map(([entry, group]): [string, Progress] => [
       entry,
-      { group, done: [], count: noTests(), broken: false },
+      { group, done: [], count: createCount(), broken: false },
     ]),
   )
 
   function finishFile(progress: Progress, file: string, { details }: Outcome): void {
-    write(fileText(nameOf(file), progress.count, details.duration_ms))
+    write(formatFile(formatName(file), progress.count, details.duration_ms))
     progress.done.push(progress.count)
-    progress.count = noTests()
+    progress.count = createCount()
   }
 
   function finishTest(progress: Progress, test: Outcome): void {
     const isSuite = test.details.type === 'suite'
-    if (!test.details.passed && !(isSuite && isOfItsTests(test.details.error))) {
+    if (!test.details.passed && !(isSuite && isCausedByTests(test.details.error))) {
       progress.count.failed += 1
-      write(failureText(test, nameOf))
+      write(formatFailure(test, formatName))
     } else if (!isSuite) {
       if (test.skip === undefined) progress.count.passed += 1
       else progress.count.skipped += 1
@@ -84,16 +84,16 @@ export async function report(
 
   function finishProcess(progress: Progress, test: Outcome): void {
     const { files } = progress.group
-    const ofItsTests = test.details.passed || isOfItsTests(test.details.error)
+    const onlyTestsFailed = test.details.passed || isCausedByTests(test.details.error)
     if (files.length > 1) {
-      if (ofItsTests && progress.done.length === files.length) return
+      if (onlyTestsFailed && progress.done.length === files.length) return
       progress.broken = true
-      write(brokenText(progress.group, test, nameOf))
+      write(formatBroken(progress.group, test, formatName))
       return
     }
-    if (!ofItsTests) {
+    if (!onlyTestsFailed) {
       progress.count.failed += 1
-      write(failureText(test, nameOf))
+      write(formatFailure(test, formatName))
     }
     finishFile(progress, test.name, test)
   }
@@ -101,7 +101,7 @@ export async function report(
   // Comes at once; test:pass and test:fail wait for all processes that began before.
   stream.on('test:complete', (test: Outcome) => {
     const progress = entries.get(test.entryFile ?? test.name)
-    if (!progress) throw new Error(`Cannot report ${test.name}: it is of no process that was started`)
+    if (!progress) throw new Error(`Cannot report ${test.name}: no such process was started`)
     if (test.entryFile === undefined) finishProcess(progress, test)
     else finishTest(progress, test)
   })
@@ -112,7 +112,7 @@ export async function report(
   return total([...entries.values()])
 }
 
-function noTests(): FileCount {
+function createCount(): FileCount {
   return { passed: 0, failed: 0, skipped: 0 }
 }
 
@@ -125,40 +125,44 @@ function total(all: readonly Progress[]): Report {
   }
 }
 
-function brokenText({ name, files }: TestGroup, test: Outcome, nameOf: ReportOptions['nameOf']): string {
+function formatBroken(
+  { name, files }: TestGroup,
+  test: Outcome,
+  formatName: ReportOptions['formatName'],
+): string {
   const error = test.details.error
   const [signal, code] =
     error && 'signal' in error && 'exitCode' in error ? [error.signal, error.exitCode] : []
   const how = signal ? `signal ${signal}` : `exit code ${code}`
-  return `${styleText('red', '✖')} The process of ${name} ended with ${how}. Each of its files runs again alone:\n${files.map(file => `    ${nameOf(file)}\n`).join('')}`
+  return `${styleText('red', '✖')} The process of ${name} ended with ${how}. Each of its files runs again alone:\n${files.map(file => `    ${formatName(file)}\n`).join('')}`
 }
 
-/** A suite that failed because a test in it did says nothing new. */
-function isOfItsTests(error: unknown): boolean {
+/** The failure of a suite that only repeats the failure of a test in it. */
+function isCausedByTests(error: unknown): boolean {
   return error instanceof Error && 'failureType' in error && error.failureType === 'subtestsFailed'
 }
 
-function failureText(test: Outcome, nameOf: ReportOptions['nameOf']): string {
+function formatFailure(test: Outcome, formatName: ReportOptions['formatName']): string {
   const error = test.details.error
   const cause = error?.cause ?? error
-  const where = test.file === undefined ? '' : ` ${styleText('dim', nameOf(test.file))}`
-  const text = [cause, innerOf(cause)]
+  const where = test.file === undefined ? '' : ` ${styleText('dim', formatName(test.file))}`
+  const text = [cause, findInner(cause)]
     .filter(it => it !== undefined)
-    .map(stackOf)
+    .map(formatStack)
     .join('\n')
   return `${styleText('red', '✖')} ${test.name}${where}\n${text.replace(/^/gm, '    ')}\n`
 }
 
-/** A property that failed has the assertion inside. */
-function innerOf(error: unknown): unknown {
+/** The error of a failed property holds the assertion as its cause. */
+function findInner(error: unknown): unknown {
   return error instanceof Error ? error.cause : undefined
 }
 
-function stackOf(error: unknown): string {
+function formatStack(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : inspect(error)
 }
 
-function fileText(name: string, { passed, failed, skipped }: FileCount, ms: number): string {
+function formatFile(name: string, { passed, failed, skipped }: FileCount, ms: number): string {
   const sign = failed > 0 ? styleText('red', '✖') : styleText('green', '✔')
   const counts = [`${passed} passed`, failed > 0 && `${failed} failed`, skipped > 0 && `${skipped} skipped`]
   return `${sign} ${name} ${styleText('dim', `${counts.filter(Boolean).join(', ')} (${(ms / 1000).toFixed(1)} s)`)}\n`

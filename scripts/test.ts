@@ -15,15 +15,15 @@ import { type Report, report } from './test-report.ts'
 const ROOT = resolve(import.meta.dirname, '..')
 const FOLDERS = ['src', 'sample-patients', 'test', 'scripts', 'examples']
 
-function filesOf(path: string): readonly string[] {
+function findFiles(path: string): readonly string[] {
   const whole = resolve(path)
   const stats = statSync(whole, { throwIfNoEntry: false })
   if (!stats) return []
   return stats.isFile() ? [whole] : globSync('**/*.test.ts', { cwd: whole }).map(name => resolve(whole, name))
 }
 
-/** The real things that the files use, as their imports say. */
-function needsOf(files: readonly string[]): string {
+/** The real services that the files use, by their imports. */
+function findNeeds(files: readonly string[]): string {
   const texts = files.flatMap(readTexts)
   const uses = (pattern: RegExp): boolean => texts.some(text => pattern.test(text))
   return [
@@ -41,7 +41,7 @@ const { values, positionals } = parseArgs({
   },
 })
 const paths = positionals.length > 0 ? positionals : FOLDERS.map(name => resolve(ROOT, name))
-const files = [...new Set(paths.flatMap(filesOf))].sort()
+const files = [...new Set(paths.flatMap(findFiles))].sort()
 
 if (files.length === 0) {
   process.stderr.write(`Cannot run tests: no *.test.ts in ${paths.join(', ')}\n`)
@@ -49,7 +49,7 @@ if (files.length === 0) {
 }
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
-process.env.TEST_NEEDS = needsOf(files)
+process.env.TEST_NEEDS = findNeeds(files)
 process.env.TEST_FILE_LIMIT = values.timeout
 process.env.NODE_COMPILE_CACHE ??= resolve(ROOT, 'node_modules/.cache/sallyport')
 
@@ -70,19 +70,19 @@ function runGroups(groups: readonly TestGroup[]): Promise<Report> {
   }
   return report(run(options), byEntry, {
     verbose: values.verbose,
-    nameOf: file => relative(ROOT, file),
+    formatName: file => relative(ROOT, file),
     write: text => process.stdout.write(text),
   })
 }
 
-function alone(file: string): TestGroup {
+function createGroup(file: string): TestGroup {
   return { name: relative(ROOT, file), files: [file] }
 }
 
 // A pattern of names would match the name of the suite that a group makes of a file.
-const first = await runGroups(values.name === undefined ? groupTests(files) : files.map(alone))
+const first = await runGroups(values.name === undefined ? groupTests(files) : files.map(createGroup))
 const again = first.broken.flatMap(group => group.files)
-const second = again.length === 0 ? { passed: 0, failed: 0 } : await runGroups(again.map(alone))
+const second = again.length === 0 ? { passed: 0, failed: 0 } : await runGroups(again.map(createGroup))
 
 const passed = first.passed + second.passed
 // A group whose process ended badly has failed, even if each of its files passes alone.

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { documentedRoutes, endpointFaults, sectionOf } from './endpoints.ts'
-import { errorFaults, namesIn } from './errors.ts'
-import { indexFaults, linkFaults } from './links.ts'
-import { pathFaults } from './paths.ts'
+import { findErrorFaults, findNames } from './errors.ts'
+import { findIndexFaults, findLinkFaults } from './links.ts'
+import { findPathFaults } from './paths.ts'
 import { findCitationFaults, findOutsideFaults, findRowFaults, findRuleFaults } from './specification.ts'
 
-describe('indexFaults', () => {
+describe('findIndexFaults', () => {
   const faults = (index: string, decisions: string) =>
-    indexFaults(
+    findIndexFaults(
       new Map([
         ['docs/README.md', index],
         ['docs/how-to/reset.md', ''],
@@ -29,9 +29,9 @@ describe('indexFaults', () => {
   })
 })
 
-describe('pathFaults', () => {
+describe('findPathFaults', () => {
   const files = ['src/auth/server.ts', 'examples/launch.mjs']
-  const faults = (text: string) => pathFaults(new Map([['README.md', text]]), files)
+  const faults = (text: string) => findPathFaults(new Map([['README.md', text]]), files)
 
   it('accepts files and folders, paths without their beginning, and other code', () => {
     const text =
@@ -43,10 +43,10 @@ describe('pathFaults', () => {
     it(`refuses ${path}`, () => assert.equal(faults(`see \`${path}\``).length, 1))
 })
 
-describe('linkFaults', () => {
+describe('findLinkFaults', () => {
   const files = new Set(['README.md', 'docs/settings.md', 'src/auth/server.ts'])
   const faults = (text: string, page = 'README.md') =>
-    linkFaults(
+    findLinkFaults(
       new Map([
         ['docs/settings.md', '# The settings: all\n'],
         [page, text],
@@ -180,7 +180,7 @@ describe('findOutsideFaults', () => {
   })
 })
 
-describe('namesIn', () => {
+describe('findNames', () => {
   it('reads unions of literals and of objects, and the interfaces among them', () => {
     const text = `
 interface NotWithin {
@@ -198,19 +198,19 @@ export type Failure =
 
 export type Other = 'three'
 `
-    assert.deepEqual(namesIn(text, 'Code'), ['one', 'two'])
-    assert.deepEqual(namesIn(text, 'Failure'), ['no-session', 'missing', 'not-within'])
-    assert.deepEqual(namesIn(text, 'Gone'), [])
+    assert.deepEqual(findNames(text, 'Code'), ['one', 'two'])
+    assert.deepEqual(findNames(text, 'Failure'), ['no-session', 'missing', 'not-within'])
+    assert.deepEqual(findNames(text, 'Gone'), [])
   })
 })
 
-describe('errorFaults', () => {
+describe('findErrorFaults', () => {
   it('finds errors without a line, and files without errors', () => {
     const sources = new Map([
       ['src/auth/refusal.ts', "export type RefusalCode =\n  | 'one'\n  | 'two'\n"],
       ['src/web/index.ts', ''],
     ])
-    const faults = errorFaults('docs/errors.md', 'There is `one`.', sources)
+    const faults = findErrorFaults('docs/errors.md', 'There is `one`.', sources)
     assert.ok(faults.includes('docs/errors.md: does not name two of src/auth/refusal.ts'))
     assert.ok(!faults.some(fault => fault.includes('does not name one')))
     assert.ok(faults.some(fault => fault.includes('cannot find the errors of src/web/problems.ts')))

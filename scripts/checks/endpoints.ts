@@ -24,8 +24,8 @@ export function endpointFaults(
   listed: readonly Route[],
   served: readonly Route[],
 ): readonly string[] {
-  const nameOf = ({ method, path }: Route): string => `${method} ${path}`
-  const [inPage, inServer] = [new Set(listed.map(nameOf)), new Set(served.map(nameOf))]
+  const formatRoute = ({ method, path }: Route): string => `${method} ${path}`
+  const [inPage, inServer] = [new Set(listed.map(formatRoute)), new Set(served.map(formatRoute))]
   return [
     ...[...inServer]
       .filter(name => !inPage.has(name))

@@ -1,6 +1,6 @@
 import type { Sources } from './modules.ts'
 
-/** Where the errors of each room are listed as a type, and by which field they are told apart. */
+/** The type that lists the errors of each module. */
 export const ERROR_TYPES = [
   { file: 'src/interceptor/refusal.ts', type: 'Refusal' },
   { file: 'src/fhir/problem.ts', type: 'FhirReason' },
@@ -12,7 +12,7 @@ export const ERROR_TYPES = [
 ] as const
 
 /** The names in a union: of its literals, or of the first field of its members. */
-export function namesIn(text: string, type: string): readonly string[] {
+export function findNames(text: string, type: string): readonly string[] {
   const start = text.search(new RegExp(`^(?:export )?type ${type} =`, 'm'))
   if (start < 0) return []
   const union = text.slice(start).split(/\n(?=\S)/)[0] ?? ''
@@ -20,27 +20,27 @@ export function namesIn(text: string, type: string): readonly string[] {
     ([, name = '']) => name,
   )
   const named = [...union.matchAll(/^\s*\|\s*([A-Z]\w+)\s*$/gm)].flatMap(([, name = '']) =>
-    kindOf(text, name),
+    findKind(text, name),
   )
   return [...members, ...named]
 }
 
 /** A member that is an interface of the same file. */
-function kindOf(text: string, name: string): readonly string[] {
+function findKind(text: string, name: string): readonly string[] {
   const found = new RegExp(`interface ${name} \\{\\s*readonly \\w+: '([^']+)'`).exec(text)
   return found?.[1] === undefined ? [] : [found[1]]
 }
 
-function hasRoomOf(file: string, sources: Sources): boolean {
-  const room = file.split('/').slice(0, 2).join('/')
-  return [...sources.keys()].some(source => source.startsWith(`${room}/`))
+function hasModule(file: string, sources: Sources): boolean {
+  const module = file.split('/').slice(0, 2).join('/')
+  return [...sources.keys()].some(source => source.startsWith(`${module}/`))
 }
 
 /** Errors that docs/errors.md does not name. */
-export function errorFaults(page: string, text: string, sources: Sources): readonly string[] {
+export function findErrorFaults(page: string, text: string, sources: Sources): readonly string[] {
   return ERROR_TYPES.flatMap(({ file, type }) => {
-    if (!hasRoomOf(file, sources)) return []
-    const names = namesIn(sources.get(file) ?? '', type)
+    if (!hasModule(file, sources)) return []
+    const names = findNames(sources.get(file) ?? '', type)
     if (names.length === 0) return [`${page}: cannot find the errors of ${file} (type ${type})`]
     return names
       .filter(name => !text.includes(`\`${name}\``))

@@ -3,7 +3,7 @@ import { formatCommandHelp, HOW } from '../../src/cli/help.ts'
 import { settingsReference } from '../../src/config/index.ts'
 
 /** The pages that are generated, by their path, with the text that they should have. */
-export async function generatedPages(): Promise<ReadonlyMap<string, string>> {
+export async function generatePages(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ['docs/settings.md', settingsReference()],
     ['docs/cli.md', await renderCliReference()],

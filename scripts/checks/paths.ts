@@ -3,7 +3,7 @@ import type { Sources } from './modules.ts'
 const CODE_SPAN = /`([\w.-]+(?:\/[\w.-]+)*\/?)`/g
 
 /** Source files and folders that Markdown pages name in backticks and that do not exist. A path may leave out its beginning. */
-export function pathFaults(pages: Sources, files: readonly string[]): readonly string[] {
+export function findPathFaults(pages: Sources, files: readonly string[]): readonly string[] {
   return [...pages].flatMap(([page, text]) =>
     [...text.replace(/^```[\s\S]*?^```/gm, '').matchAll(CODE_SPAN)]
       .map(([, path = '']) => path)

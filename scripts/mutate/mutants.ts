@@ -1,14 +1,14 @@
 import { stripTypeScriptTypes } from 'node:module'
 
-/** One small change to a source, which some test ought to notice. */
+/** One small change to a source file, which a test should detect. */
 export interface Mutant {
-  /** Below the repository. */
+  /** Relative to the root of the repository. */
   readonly file: string
   readonly line: number
   readonly start: number
   readonly end: number
   readonly text: string
-  /** What stood there. */
+  /** The original text. */
   readonly was: string
 }
 
@@ -24,12 +24,12 @@ const SWAPS: readonly (readonly [RegExp, (was: string) => readonly string[]])[] 
   [/\.some\(/g, () => ['.every(']],
   [/\.every\(/g, () => ['.some(']],
   [/(?<=[([{,:?=\s>])'[^'\s]*'/g, () => ["'\\0'"]],
-  // Neither the ends of a range of characters (`0-9`), nor of SQL a constant column or limit.
+  // Not the ends of a character range (`0-9`), nor a constant column or limit in SQL.
   [/(?<![\w.'#$-]|SELECT |LIMIT )\d[\d_]*(?![\w'-])/g, was => [String(Number(was.replaceAll('_', '')) + 1)]],
 ]
 
-/** Every mutant of a source. Imports, types and comments are left alone: they decide nothing. */
-export function mutantsOf(file: string, source: string): readonly Mutant[] {
+/** Every mutant of a source file. Imports, types and comments are left alone. */
+export function findMutants(file: string, source: string): readonly Mutant[] {
   const quiet = quietParts(source)
   const found: Mutant[] = []
   const add = (start: number, was: string, text: string) => {
@@ -49,7 +49,7 @@ export function mutantsOf(file: string, source: string): readonly Mutant[] {
   return found.filter(mutant => changes(mutant, source)).sort((a, b) => a.start - b.start)
 }
 
-/** Whether anything but types is changed, to something that can be loaded. */
+/** Whether the mutant changes more than types, and the result can be parsed. */
 function changes({ start, end, text }: Mutant, source: string): boolean {
   try {
     const mutated = stripTypeScriptTypes(source.slice(0, start) + text + source.slice(end))

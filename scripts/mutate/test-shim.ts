@@ -1,4 +1,4 @@
-/** Stands in for `node:test` where many mutants are tried in one process: it keeps the tests, and runs them when told. */
+/** Replaces `node:test` when one process tries many mutants: collects the tests, and runs them on request. */
 type Body = () => unknown
 
 class Suite {
@@ -34,15 +34,15 @@ export function beforeEach(body: Body): void {
   open.beforeEach.push(body)
 }
 
-/** Runs what was kept since the last time; throws with the first test that fails. */
-export async function runKept(): Promise<void> {
-  const kept = open
+/** Runs the tests registered since the last call; throws the error of the first test that fails. */
+export async function runRegistered(): Promise<void> {
+  const registered = open
   open = new Suite()
-  await run(kept, [])
+  await run(registered, [])
 }
 
-/** Forgets what a file kept that could not be loaded to its end. */
-export function forgetKept(): void {
+/** Drops the tests of a file that failed to load. */
+export function forgetRegistered(): void {
   open = new Suite()
 }
 

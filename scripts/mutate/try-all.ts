@@ -1,27 +1,27 @@
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import type { Mutant } from './mutants.ts'
-import type { Told, Work } from './try-mutants.ts'
+import type { Message, Work } from './try-mutants.ts'
 
-/** What came of a mutant: the test that noticed it, if one did. */
+/** The result of a mutant: the test that detected it, if any. */
 export interface Result {
   readonly mutant: Mutant
   readonly by: string | undefined
   readonly why?: string | undefined
 }
 
-/** Mutants that are tried in one thread, by tests in this order. */
+/** Mutants that one thread tries, with tests in this order. */
 export interface Batch {
   readonly mutants: readonly Mutant[]
   readonly tests: readonly string[]
 }
 
-// However busy the machine is with other things: a loop without an end works on, and one who waits in vain does nothing.
+// Independent of other load on the machine: an endless loop uses CPU time, an endless wait uses none.
 const POLL_MS = 1_000
-const MOST_CPU_MS = 15_000
-const MOST_IDLE_POLLS = 8
+const MAX_CPU_MS = 15_000
+const MAX_IDLE_POLLS = 8
 
-/** Tries every batch, with all cores but one, and tells of each mutant. */
+/** Tries every batch, on all cores but one, and reports each mutant. */
 export async function tryAll(
   batches: readonly Batch[],
   graph: Work['graph'],
@@ -38,7 +38,7 @@ export async function tryAll(
   await Promise.all(Array.from({ length: Math.max(1, availableParallelism() - 1) }, work))
 }
 
-/** Tries from `first` on, and tells where to go on: one that never ends, or ends the thread, is noticed by that. */
+/** Tries mutants from `first` on and returns where to continue. A mutant that never ends, or ends the thread, counts as detected. */
 function tryFrom(
   work: Work,
   failures: Map<number, number>,
@@ -48,7 +48,7 @@ function tryFrom(
   return new Promise((done, fail) => {
     let trying = { at: work.first, test: 'nothing' }
     let next: number | undefined
-    const say = (at: number, by: string | undefined, why?: string) => {
+    const reportResult = (at: number, by: string | undefined, why?: string) => {
       const mutant = work.mutants[at]
       if (mutant) onResult({ mutant, by, why })
     }
@@ -57,33 +57,33 @@ function tryFrom(
       worker.terminate().catch(fail)
     }
     const clock = watch(worker, () => {
-      say(trying.at, `${trying.test}, which did not end`)
+      reportResult(trying.at, `${trying.test}, which did not end`)
       end(trying.at + 1)
     })
-    // What an earlier mutant left behind may end the thread of a later one, which is then tried by itself.
-    const broke = (why: string) => {
+    // Leftovers of an earlier mutant may end the thread of a later one, which is then tried alone.
+    const handleEnd = (why: string) => {
       const times = (failures.get(trying.at) ?? 0) + 1
       failures.set(trying.at, times)
-      if (times > 1) say(trying.at, `${trying.test}, whose thread ended`, why)
+      if (times > 1) reportResult(trying.at, `${trying.test}, whose thread ended`, why)
       end(times > 1 ? trying.at + 1 : trying.at)
     }
-    worker.on('error', error => broke(String(error)))
+    worker.on('error', error => handleEnd(String(error)))
     worker.on('exit', () => {
       clock.stop()
-      if (next === undefined) broke('It waits for what never comes')
+      if (next === undefined) handleEnd('The event loop is empty, but a test is pending')
       done(next ?? work.mutants.length)
     })
-    worker.on('message', (told: Told) => {
+    worker.on('message', (message: Message) => {
       if (next !== undefined) return
       clock.restart()
-      if ('done' in told) end(work.mutants.length)
-      else if ('trying' in told) trying = { at: told.trying, test: told.test }
-      else say(told.tried, told.by, told.why)
+      if ('done' in message) end(work.mutants.length)
+      else if ('trying' in message) trying = { at: message.trying, test: message.test }
+      else reportResult(message.tried, message.by, message.why)
     })
   })
 }
 
-/** Calls when a thread has worked too long, or done nothing for long, since the clock was last started. */
+/** Calls `onStall` when a thread has used too much CPU time, or has been idle too long, since the last restart. */
 function watch(worker: Worker, onStall: () => void): { restart(): void; stop(): void } {
   let cpu = process.cpuUsage()
   let loop = worker.performance.eventLoopUtilization()
@@ -91,10 +91,10 @@ function watch(worker: Worker, onStall: () => void): { restart(): void; stop(): 
   const timer = setInterval(() => {
     const { utilization } = worker.performance.eventLoopUtilization(loop)
     loop = worker.performance.eventLoopUtilization()
-    // Before its first turn it is loading.
+    // Before its first iteration the thread is loading modules.
     idle = loop.active > 0 && utilization < 0.02 ? idle + 1 : 0
     const { user, system } = process.cpuUsage(cpu)
-    if (idle < MOST_IDLE_POLLS && (user + system) / 1000 < MOST_CPU_MS) return
+    if (idle < MAX_IDLE_POLLS && (user + system) / 1000 < MAX_CPU_MS) return
     clearInterval(timer)
     onStall()
   }, POLL_MS)

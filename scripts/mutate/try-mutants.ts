@@ -1,12 +1,12 @@
-/** A thread that tries mutants by the vectors and by tests, all in one process: it tells of each whether they notice. */
+/** A worker thread that runs the vectors and tests on each mutant and reports which test detects it. */
 import { globSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { loadMutants } from './hooks.ts'
 import type { Mutant } from './mutants.ts'
-import { forgetKept, runKept } from './test-shim.ts'
+import { forgetRegistered, runRegistered } from './test-shim.ts'
 
-/** What the thread is given. Tests are tried in their order. */
+/** Input of the worker thread. Tests run in this order. */
 export interface Work {
   readonly mutants: readonly Mutant[]
   readonly first: number
@@ -14,8 +14,8 @@ export interface Work {
   readonly graph: ReadonlyMap<string, readonly string[]>
 }
 
-/** What it tells: what it is about to do, so that one that never ends is known; and what came of a mutant. */
-export type Told =
+/** Messages of the worker thread: the test that it starts (to identify one that never ends) and the result of a mutant. */
+export type Message =
   | { readonly trying: number; readonly test: string }
   | { readonly tried: number; readonly by: string | undefined; readonly why?: string }
   | { readonly done: true }
@@ -26,7 +26,7 @@ interface VectorFile {
     readonly request: object
     readonly scope: unknown
     readonly context: object
-    readonly settings: object
+    readonly settings: { readonly searchLetter: string; readonly contexts: readonly string[] }
     readonly expected: Readonly<Record<string, unknown>>
   }[]
 }
@@ -35,8 +35,8 @@ const ROOT = resolve(import.meta.dirname, '../..')
 const EXPLAIN = 'src/interceptor/index.ts'
 const VECTORS = 'vectors'
 
-function tell(told: Told): void {
-  parentPort?.postMessage(told)
+function send(message: Message): void {
+  parentPort?.postMessage(message)
 }
 
 const files = globSync('vectors/*.json', { cwd: ROOT })
@@ -47,35 +47,45 @@ async function runVectors(at: number): Promise<void> {
   const { explain } = await import(`${ROOT}/${EXPLAIN}?mutant=${at}`)
   for (const { fhirBaseUrl, vectors = [] } of files)
     for (const { request, scope, context, settings, expected } of vectors) {
-      const told = explain({ ...request, scope, ...context, ...settings }, fhirBaseUrl)
+      const explanation = explain(
+        {
+          ...request,
+          scope,
+          ...context,
+          searchPermission: settings.searchLetter,
+          contexts: settings.contexts,
+        },
+        fhirBaseUrl,
+      )
       for (const key of Object.keys(expected))
-        if (JSON.stringify(told[key]) !== JSON.stringify(expected[key])) throw new Error(`Vector: ${key}`)
+        if (JSON.stringify(explanation[key]) !== JSON.stringify(expected[key]))
+          throw new Error(`Vector: ${key}`)
     }
 }
 
 async function runTest(test: string, at: number): Promise<void> {
   if (test === VECTORS) return runVectors(at)
   await import(`${ROOT}/${test}?mutant=${at}`)
-  await runKept()
+  await runRegistered()
 }
 
-async function tryOne(at: number, tests: readonly string[], changed: ReadonlySet<string>): Promise<void> {
+async function tryMutant(at: number, tests: readonly string[], changed: ReadonlySet<string>): Promise<void> {
   for (const test of tests) {
     if (!changed.has(test === VECTORS ? EXPLAIN : test)) continue
-    tell({ trying: at, test })
+    send({ trying: at, test })
     try {
       await runTest(test, at)
     } catch (error) {
-      forgetKept()
-      return tell({ tried: at, by: test, why: String(error).slice(0, 300) })
+      forgetRegistered()
+      return send({ tried: at, by: test, why: String(error).slice(0, 300) })
     }
   }
-  tell({ tried: at, by: undefined })
+  send({ tried: at, by: undefined })
 }
 
 if (parentPort) {
   const { mutants, first, tests, graph }: Work = workerData
-  const changedBy = loadMutants(mutants, graph)
-  for (let at = first; at < mutants.length; at++) await tryOne(at, tests, changedBy(at))
-  tell({ done: true })
+  const findChanged = loadMutants(mutants, graph)
+  for (let at = first; at < mutants.length; at++) await tryMutant(at, tests, findChanged(at))
+  send({ done: true })
 }
