@@ -21,10 +21,10 @@ const QUICK_ONLY = process.argv.includes('--quick')
  */
 const DECIDING = [
   'src/{smart,interceptor}/**/*.ts',
-  'src/fhir-api/http/{authenticate,respond,read-request,find-interaction,record}.ts',
+  'src/fhir-api/http/{authenticate,respond,fhir-api,record}.ts',
   'src/fhir/{authorization,compartment,interaction,other-patients,params,parse-*,reference,request,request-path}.ts',
   'src/fhir-api/access/*.ts',
-  'src/fhir-api/paging/*.ts',
+  'src/fhir-api/paging.ts',
   'src/backends/sqlite/search/{access-condition,panel-patients}.ts',
   'src/backends/upstream/access/*.ts',
   'src/backends/upstream/membership/*.ts',
@@ -35,7 +35,7 @@ const DECIDING = [
 const QUICK = [
   'src/{smart,fhir}/**/*.test.ts',
   'src/cli/policy-file.test.ts',
-  'src/fhir-api/{access,paging}/*.test.ts',
+  'src/fhir-api/{access/*,paging}.test.ts',
   'src/backends/upstream/search/{gather,named-patients,narrow}.test.ts',
   'src/interceptor/explain*.test.ts',
   'src/interceptor/decision/*.test.ts',

@@ -4,32 +4,28 @@
  * and kept within its access, and the audit trail has the outcome before the response goes out.
  */
 export { type AccessCache, computeDigest, createAccessCache } from './access/access-cache.ts'
-export { type AccessCheck, createAccessCheck, findWrittenPatients } from './access/access-check.ts'
+export { type AccessCheck, createAccessCheck, findWrittenPatients, seesAll } from './access/access-check.ts'
 export { findThroughDocument } from './access/binaries.ts'
-export { findExcludedType } from './access/excluded-types.ts'
 export { findResource, type LookupContext } from './access/find-resource.ts'
-export { seesAll } from './access/sees-all.ts'
 export type {
+  Announcement,
   Audited,
   Awaitable,
   BackendSession,
-  CollectLimit,
-  EverythingTarget,
-  FhirBackend,
-} from './backend.ts'
-export type {
-  Announcement,
   BackendWrites,
+  CollectLimit,
   Commit,
   CommitOptions,
   CommitResult,
   Committed,
   ConditionMatch,
+  EverythingTarget,
+  FhirBackend,
   LocalWrites,
   VersionedWrite,
-} from './backend-writes.ts'
-export { toEntryRequest } from './bundle/entry-request.ts'
-export { createTurns } from './bundle/turns.ts'
+} from './backend.ts'
+export { createTurns } from './bundle/budget.ts'
+export { toEntryRequest } from './bundle/entry.ts'
 export { type BundleParts, buildUrl, bundleJson, entryJson, type Link } from './bundle-json.ts'
 export type { Context, Handler } from './context.ts'
 export { type Failure, isFailure, toResponse } from './failure.ts'
@@ -38,11 +34,25 @@ export { createFhirApi, evaluateLate, type FhirApiOptions } from './http/create-
 export { addPostedParams, findNamedTypes } from './interactions/everything.ts'
 export { respondWithHistory } from './interactions/history.ts'
 export { respondWithPage, searchFor } from './interactions/search.ts'
-export { type Cursors, createLinks, type Relation } from './paging/links.ts'
-export { type Cursor, createPages, type Pages } from './paging/pages.ts'
-export { type Paged, resumePage } from './paging/resume-page.ts'
-export { getPath } from './path.ts'
-export type { FhirRequest, History, InteractionOf, Kind, Operation, Search } from './request.ts'
+export {
+  type Cursor,
+  type Cursors,
+  createLinks,
+  createPages,
+  type Paged,
+  type Pages,
+  type Relation,
+  resumePage,
+} from './paging.ts'
+export {
+  type FhirRequest,
+  findExcludedType,
+  getPath,
+  type History,
+  type InteractionOf,
+  type Kind,
+  type Operation,
+  type Search,
+} from './request.ts'
 export type { FhirResponse, ResponseVersion } from './response.ts'
-export type { HistoryEntry, HistoryPage, SearchEntry, SearchPage } from './search-page.ts'
-export type { StoredVersion } from './stored-version.ts'
+export type { HistoryEntry, HistoryPage, SearchEntry, SearchPage, StoredVersion } from './stored-version.ts'

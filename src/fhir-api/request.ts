@@ -2,9 +2,13 @@ import type { Interaction, Preconditions, Preferences } from '../fhir/index.ts'
 import type { Access, Authenticated } from '../smart/index.ts'
 
 export type Kind = Interaction['kind']
+
 export type InteractionOf<K extends Kind> = Extract<Interaction, { readonly kind: K }>
+
 export type Search = InteractionOf<'search-type' | 'search-system' | 'search-compartment'>
+
 export type History = InteractionOf<'history-instance' | 'history-type' | 'history-system'>
+
 export type Operation = InteractionOf<'operation'>
 
 /** An allowed and parsed request: one that came over HTTP, or an entry of a Bundle. */
@@ -26,4 +30,56 @@ export interface FhirRequest<I extends Interaction = Interaction> {
   readonly report: (error: unknown) => void
   /** An entry of a Bundle: its response becomes a part of another one, so it is never a stream. */
   readonly isEntry?: true
+}
+
+/** The path of an interaction below the base. Made from the parsed interaction, never from what was sent. */
+export function getPath(interaction: Interaction): string {
+  switch (interaction.kind) {
+    case 'capabilities':
+      return '/metadata'
+    case 'smart-configuration':
+      return '/.well-known/smart-configuration'
+    case 'read':
+    case 'update':
+    case 'patch':
+    case 'delete':
+      return `/${interaction.type}/${interaction.id}`
+    case 'vread':
+      return `/${interaction.type}/${interaction.id}/_history/${interaction.version}`
+    case 'history-instance':
+      return `/${interaction.type}/${interaction.id}/_history`
+    case 'history-type':
+      return `/${interaction.type}/_history`
+    case 'history-system':
+      return '/_history'
+    case 'search-type':
+    case 'create':
+    case 'update-conditional':
+    case 'patch-conditional':
+    case 'delete-conditional':
+      return `/${interaction.type}`
+    case 'search-system':
+    case 'bundle':
+      return ''
+    case 'search-compartment':
+      return `/${interaction.compartment}/${interaction.id}/${interaction.type}`
+    case 'operation': {
+      const { type, id, name } = interaction
+      return `${type === undefined ? '' : `/${type}`}${id === undefined ? '' : `/${id}`}/${name}`
+    }
+  }
+}
+
+/** The excluded type that an interaction names: its own, one of `_type`, or one that it includes. */
+export function findExcludedType(
+  interaction: Interaction,
+  excluded: ReadonlySet<string>,
+): string | undefined {
+  if ('type' in interaction && interaction.type !== undefined && excluded.has(interaction.type))
+    return interaction.type
+  if (!('params' in interaction)) return undefined
+  return interaction.params
+    .filter(([name]) => name === '_type' || /^_(?:rev)?include(?::|$)/.test(name))
+    .flatMap(([, value]) => value.split(/[,:]/))
+    .find(word => excluded.has(word))
 }

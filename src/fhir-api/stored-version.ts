@@ -1,5 +1,6 @@
-import type { Resource } from '../fhir/index.ts'
+import type { Params, Resource, Shape } from '../fhir/index.ts'
 import type { Failure } from './failure.ts'
+import type { Cursors } from './paging.ts'
 
 /** A version of a resource as a backend stores it: the current one, or an old one. */
 export interface StoredVersion {
@@ -21,4 +22,51 @@ export interface StoredVersion {
   readonly text: string | undefined
   /** The content without the exact digits of its decimals; a failure where `text` is not this resource. */
   parse(): Resource | Failure
+}
+
+/** A resource that a search found. */
+export interface SearchEntry {
+  readonly type: string
+  readonly id: string
+  /** JSON as stored. */
+  readonly text: string
+  /** Grows with every write of a resource, as far as the backend knows; NaN where it does not. */
+  readonly order: number
+  /** The content without the exact digits of its decimals. */
+  parse(): Resource
+}
+
+/** A page of a search. Everything in it is within the access of the request. */
+export interface SearchPage {
+  readonly matches: readonly SearchEntry[]
+  readonly includes: readonly SearchEntry[]
+  /** The parameters that were understood, for the self link (R4 search.html#conformance). */
+  readonly used: Params
+  readonly shape: Shape
+  /** Where it was requested, is known already, or is cheap to count. */
+  readonly total: number | undefined
+  /** Where there are other pages. */
+  readonly cursors: Cursors
+}
+
+/** A version in a history. */
+export interface HistoryEntry {
+  readonly type: string
+  readonly id: string
+  /** JSON as stored; undefined for a deletion. */
+  readonly text: string | undefined
+  readonly method: string
+  /** `201 Created` */
+  readonly status: string
+  readonly etag: string | undefined
+  readonly lastModified: string | undefined
+}
+
+/** A page of a history, the newest version first. Everything in it is within the access of the request. */
+export interface HistoryPage {
+  readonly versions: readonly HistoryEntry[]
+  readonly total: number | undefined
+  readonly cursors: Cursors
+  /** Whether no version at all is within the access, where the backend knows; otherwise the current version tells. */
+  readonly isNothing?: boolean
 }

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { condition, patient } from '../../backends/sqlite/testing/fhir.ts'
 import { fail, type Resource } from '../../fhir/index.ts'
-import { type Access, fullAccess, type Panel, type Permission } from '../../smart/index.ts'
+import { type Access, fullAccess, noAccess, type Panel, type Permission } from '../../smart/index.ts'
 import { isFailure } from '../failure.ts'
-import { createAccessCheck } from './access-check.ts'
+import { createAccessCheck, seesAll } from './access-check.ts'
 
 const panel: Panel = { patients: new Set(['zoe']), organizations: ['north'], careTeams: [] }
 const panelled: Access = { filterFor: () => [{ panel }] }
@@ -89,5 +89,17 @@ describe('createAccessCheck', () => {
   it('never allows a type that is not taken from the backend', async () => {
     const { check: checked } = await check(fullAccess, [])
     assert(!checked.allows('r', { resourceType: 'AuditEvent', id: '1' }))
+  })
+})
+
+/** Everything but one permission, or one type. */
+const allBut = (missing: string): Access => ({
+  filterFor: (type, permission) => (permission === missing || type === missing ? [] : 'everything'),
+})
+
+describe('seesAll', () => {
+  it('holds for a caller who may read and search every type, and for no other', () => {
+    for (const access of [fullAccess, allBut('c'), allBut('d')]) assert(seesAll(access))
+    for (const access of [noAccess, allBut('r'), allBut('s'), allBut('Binary')]) assert(!seesAll(access))
   })
 })

@@ -4,6 +4,7 @@ import {
   namesOtherPatient,
   patientsOf,
   type Resource,
+  resourceTypes,
   UNKNOWN_PATIENT,
 } from '../../fhir/index.ts'
 import {
@@ -31,7 +32,7 @@ export interface AccessCheck {
 }
 
 /** What an access check is made from. */
-export interface CheckedContent {
+interface CheckedContent {
   readonly access: Access
   readonly baseUrl: string
   /** Types that are never taken from the backend. */
@@ -114,12 +115,12 @@ function findPanels(access: Access, resources: readonly Resource[]): ReadonlySet
   return panels
 }
 
-const known = new WeakMap<Access, Map<string, readonly Panel[]>>()
+const panelsByAccess = new WeakMap<Access, Map<string, readonly Panel[]>>()
 
 /** Mostly there are none, and every resource is checked. */
 function findPanelsOfType(access: Access, type: string): readonly Panel[] {
-  const types = known.get(access) ?? new Map<string, readonly Panel[]>()
-  known.set(access, types)
+  const types = panelsByAccess.get(access) ?? new Map<string, readonly Panel[]>()
+  panelsByAccess.set(access, types)
   let panels = types.get(type)
   if (!panels) {
     panels = PERMISSIONS.flatMap(permission => {
@@ -147,4 +148,18 @@ function findStoredPatients(resource: Resource, baseUrl: string): ReadonlySet<st
   namesOtherPatient(resource, id => named.add(id).has(id), baseUrl)
   named.delete(UNKNOWN_PATIENT)
   return named
+}
+
+const fullAccesses = new WeakMap<Access, boolean>()
+
+/** Whether a caller may read and search everything, so that no answer has to be looked into. */
+export function seesAll(access: Access): boolean {
+  let seesEverything = fullAccesses.get(access)
+  if (seesEverything === undefined) {
+    seesEverything = resourceTypes.every(
+      type => access.filterFor(type, 'r') === 'everything' && access.filterFor(type, 's') === 'everything',
+    )
+    fullAccesses.set(access, seesEverything)
+  }
+  return seesEverything
 }

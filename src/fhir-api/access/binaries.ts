@@ -1,8 +1,9 @@
+import { fail, findNamedBinaries, limits, type Resource } from '../../fhir/index.ts'
 import type { Context } from '../context.ts'
-import { isFailure } from '../failure.ts'
+import { type Failure, isFailure } from '../failure.ts'
 import type { FhirRequest } from '../request.ts'
 import type { StoredVersion } from '../stored-version.ts'
-import { checkStored } from './find-resource.ts'
+import { checkStored, lookUp } from './find-resource.ts'
 
 /** Whether a Binary may be one that can be read through a DocumentReference. */
 export function isLimitedBinary({ interaction, access }: FhirRequest): boolean {
@@ -34,4 +35,38 @@ export async function findThroughDocument(
     ({ order }, at) => order >= binary.order && resources[at] && check.grantsBinary(resources[at], id),
   )
   return isGranted ? binary : undefined
+}
+
+/**
+ * Why a DocumentReference must not be written, if so: it names a Binary that the caller may not touch, and would let its
+ * readers, the caller among them, read that Binary. An absent Binary is refused in the same way.
+ */
+export async function checkNamedBinaries(
+  context: Context,
+  request: FhirRequest,
+  resource: Resource,
+  identities: ReadonlySet<string>,
+): Promise<Failure | undefined> {
+  if (resource.resourceType !== 'DocumentReference') return undefined
+  if (request.access.filterFor('Binary', 'r') === 'everything') return undefined
+  const named = findNamedBinaries(context.session.toPublic?.(resource) ?? resource, context.baseUrl)
+  if (named.size > limits.BINARIES_OF_DOCUMENT)
+    return fail({
+      problem: 'too-costly',
+      text: `Cannot write DocumentReference: it names more than ${limits.BINARIES_OF_DOCUMENT} Binaries`,
+    })
+  for (const id of named)
+    if (!identities.has(`Binary/${id}`) && !(await mayTouchBinary(context, request, id)))
+      return fail({ problem: 'out-of-reach' })
+  return undefined
+}
+
+/** A caller who may write a Binary knows its content without reading it. */
+async function mayTouchBinary(context: Context, request: FhirRequest, id: string): Promise<boolean> {
+  for (const permission of ['r', 'c', 'u'] as const) {
+    if (request.access.filterFor('Binary', permission).length === 0) continue
+    const found = await lookUp(context, request, permission, 'Binary', id)
+    if (typeof found === 'object' && !isFailure(found) && !found.deleted) return true
+  }
+  return (await findThroughDocument(context, request, id)) !== undefined
 }

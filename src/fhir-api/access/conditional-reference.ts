@@ -1,6 +1,6 @@
 import { isRecord, isResourceType, type Params, parseParams, parseSearch } from '../../fhir/index.ts'
 import type { Access } from '../../smart/index.ts'
-import { seesAll } from './sees-all.ts'
+import { seesAll } from './access-check.ts'
 
 const CONDITIONAL = /^([A-Z][A-Za-z]+)\?(.+)$/
 

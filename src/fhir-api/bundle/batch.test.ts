@@ -8,7 +8,7 @@ import type { Context } from '../context.ts'
 import { isFailure } from '../failure.ts'
 import type { FhirRequest } from '../request.ts'
 import { performBatch } from './batch.ts'
-import { toEntryRequest } from './entry-request.ts'
+import { toEntryRequest } from './entry.ts'
 import { performTransaction } from './transaction.ts'
 
 /** A context whose backend is not used. */

@@ -6,10 +6,8 @@ import type { Context } from '../context.ts'
 import { isFailure, toResponse } from '../failure.ts'
 import type { FhirRequest } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
-import { toEntryRequest } from './entry-request.ts'
-import { fitEntry, formatEntry } from './entry-response.ts'
-import { describeFailedEntry } from './failed-entry.ts'
-import { getProcessorMs } from './read-budget.ts'
+import { getProcessorMs } from './budget.ts'
+import { describeFailedEntry, fitEntry, formatEntry, toEntryRequest } from './entry.ts'
 
 interface Processed {
   readonly response: FhirResponse

@@ -4,7 +4,7 @@ import { checkContent } from '../access/check-content.ts'
 import type { Context } from '../context.ts'
 import { type Failure, failEntry, isFailure } from '../failure.ts'
 import { mayReadContent } from '../interactions/write-response.ts'
-import { formatEntry } from './entry-response.ts'
+import { formatEntry } from './entry.ts'
 import type { EntryRequest, Step, WriteStep } from './steps.ts'
 
 /** Checks the new content of every change, with references between the entries in place. */

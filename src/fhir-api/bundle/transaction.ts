@@ -1,16 +1,15 @@
 import { type Entry, openBundleBudget } from '../../fhir/index.ts'
-import type { Committed } from '../backend-writes.ts'
+import type { Committed } from '../backend.ts'
 import { bundleJson } from '../bundle-json.ts'
 import type { Context } from '../context.ts'
 import { type Failure, failEntry, isFailure, toResponse } from '../failure.ts'
-import { attempt, Conflict } from '../interactions/attempt.ts'
+import { attempt, Conflict } from '../interactions/write.ts'
 import { describeWrite, respondToWrite } from '../interactions/write-response.ts'
 import type { FhirRequest } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
+import { createReadBudget, createTurns } from './budget.ts'
 import { checkWrites, tryReads } from './check-steps.ts'
-import { fitEntry } from './entry-response.ts'
-import { describeFailedEntry } from './failed-entry.ts'
-import { createReadBudget } from './read-budget.ts'
+import { describeFailedEntry, fitEntry } from './entry.ts'
 import {
   checkFullUrls,
   type EntryRequest,
@@ -20,7 +19,6 @@ import {
   type Step,
   type WriteStep,
 } from './steps.ts'
-import { createTurns } from './turns.ts'
 
 interface MadeTransaction {
   readonly steps: readonly Step[]

@@ -9,8 +9,7 @@ import {
 } from '../../fhir/index.ts'
 import type { Authenticated, AuthFailure } from '../../smart/index.ts'
 import { answerPreflight, setCors } from '../../web/index.ts'
-import type { FhirApi } from './fhir-api.ts'
-import { findInteraction } from './find-interaction.ts'
+import { type FhirApi, findInteraction } from './fhir-api.ts'
 import { recordOutcome } from './record.ts'
 import { sendResponse } from './send-response.ts'
 

@@ -1,8 +1,9 @@
+import type { FastifyRequest } from 'fastify'
 import type { FhirAudit } from '../../audit/index.ts'
+import { formatAsForm, type Interaction, type Misunderstood, parseInteraction } from '../../fhir/index.ts'
 import type { Authenticator, VersionAccess } from '../../smart/index.ts'
 import type { Origins } from '../../web/index.ts'
 import type { FhirBackend } from '../backend.ts'
-import type { BaseLocation } from './find-interaction.ts'
 
 /** What every request is handled with. */
 export interface FhirApi extends BaseLocation {
@@ -14,4 +15,32 @@ export interface FhirApi extends BaseLocation {
   readonly clock: () => number
   readonly bodyLimit: number
   readonly origins: Origins
+}
+
+/** Where the FHIR base is. */
+interface BaseLocation {
+  /** As clients know it, without a trailing slash. */
+  readonly baseUrl: string
+  readonly basePath: string
+}
+
+/** What a request means, by what has been read of it. */
+export function findInteraction(
+  request: FastifyRequest,
+  { baseUrl, basePath }: BaseLocation,
+): Interaction | Misunderstood {
+  const { url = '' } = request.raw
+  const at = url.indexOf('?')
+  return parseInteraction({
+    method: request.method,
+    baseUrl,
+    path: (at < 0 ? url : url.slice(0, at)).slice(basePath.length),
+    query: at < 0 ? '' : url.slice(at + 1),
+    headers: request.headers,
+    form: formatAsForm(request.headers['content-type'], readBytes(request)),
+  })
+}
+
+export function readBytes(request: FastifyRequest): Uint8Array | undefined {
+  return request.body instanceof Uint8Array ? request.body : undefined
 }

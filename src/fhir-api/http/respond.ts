@@ -20,8 +20,7 @@ import { type Failure, isFailure } from '../failure.ts'
 import { handle } from '../handle.ts'
 import type { FhirRequest } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
-import type { FhirApi } from './fhir-api.ts'
-import { findInteraction, readBytes } from './find-interaction.ts'
+import { type FhirApi, findInteraction, readBytes } from './fhir-api.ts'
 import {
   type AuditOutcome,
   describeOutcome,

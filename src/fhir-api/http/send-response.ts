@@ -1,7 +1,9 @@
+import { pipeline, type Readable } from 'node:stream'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, createBrotliCompress, createGzip, gzip } from 'node:zlib'
 import type { FastifyReply } from 'fastify'
 import type { NativeContent } from '../../fhir/index.ts'
 import { type FhirResponse, getHeaders } from '../response.ts'
-import { sendBody } from './send-body.ts'
 
 export function sendResponse(
   reply: FastifyReply,
@@ -28,4 +30,70 @@ function sendContent(reply: FastifyReply, id: string, { contentType, bytes }: Na
     .header('vary', vary === undefined ? 'Accept' : `${String(vary)}, Accept`)
     .header('content-length', bytes.length)
   return reply.request.method === 'HEAD' ? reply.send() : reply.send(bytes)
+}
+
+type Encoding = 'br' | 'gzip'
+
+// Quick rather than small: a response is sent once.
+const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
+
+const GZIP = { level: 5 }
+
+const compressBrotli = promisify(brotliCompress)
+
+const compressGzip = promisify(gzip)
+
+/** The encoding that the client accepts (RFC 9110, 12.5.3), of those that are known here. */
+function chooseEncoding(accepted: string | undefined): Encoding | undefined {
+  if (accepted === undefined) return undefined
+  const listed = accepted.split(',').map(it => it.trim().toLowerCase())
+  const accepts = (name: string) =>
+    listed.some(it => it === name || (it.startsWith(`${name};`) && !/;\s*q=0(?:\.0*)?$/.test(it)))
+  return accepts('br') ? 'br' : accepts('gzip') ? 'gzip' : undefined
+}
+
+function compress(body: string, encoding: Encoding): Promise<Buffer> {
+  return encoding === 'br' ? compressBrotli(body, BROTLI) : compressGzip(body, GZIP)
+}
+
+/** Compresses as the body comes. When either end fails or closes, so does the other. */
+function compressStream(body: Readable, encoding: Encoding): Readable {
+  const compressing = encoding === 'br' ? createBrotliCompress(BROTLI) : createGzip(GZIP)
+  return pipeline(body, compressing, () => undefined)
+}
+
+/** Shorter bodies are not worth the time. */
+const WORTH_COMPRESSING = 1024
+
+/**
+ * Sends a body whose status and headers are set, compressed where the client accepts it and it is worth it. A HEAD is
+ * answered as its GET, without the body (RFC 9110, 9.3.2). ETags are weak, so one version has one ETag in any encoding.
+ */
+function sendBody(reply: FastifyReply, body: string | Readable): FastifyReply | Promise<FastifyReply> {
+  const encoding = encodingFor(reply, body)
+  if (reply.request.method === 'HEAD') return sendHead(reply, body, encoding)
+  if (encoding === undefined) return reply.send(body)
+  if (typeof body !== 'string') return reply.send(compressStream(body, encoding))
+  return compress(body, encoding).then(bytes => reply.send(bytes))
+}
+
+/** Says that the response depends on Accept-Encoding, and which encoding was chosen. */
+function encodingFor(reply: FastifyReply, body: string | Readable): Encoding | undefined {
+  if (typeof body === 'string' && body.length < WORTH_COMPRESSING) return undefined
+  const vary = reply.getHeader('vary')
+  reply.header('vary', vary === undefined ? 'Accept-Encoding' : `${String(vary)}, Accept-Encoding`)
+  const encoding = chooseEncoding(reply.request.headers['accept-encoding'])
+  if (encoding) reply.header('content-encoding', encoding)
+  return encoding
+}
+
+function sendHead(
+  reply: FastifyReply,
+  body: string | Readable,
+  encoding: Encoding | undefined,
+): FastifyReply {
+  if (typeof body !== 'string') body.destroy()
+  // How long the compressed body would be is not known (RFC 9110, 8.6).
+  else if (!encoding) reply.header('content-length', Buffer.byteLength(body))
+  return reply.send()
 }

@@ -11,9 +11,8 @@ import {
 import { findResource } from '../access/find-resource.ts'
 import type { Handler } from '../context.ts'
 import { isFailure } from '../failure.ts'
-import { resumePage } from '../paging/resume-page.ts'
-import { getPath } from '../path.ts'
-import type { FhirRequest, Operation } from '../request.ts'
+import { resumePage } from '../paging.ts'
+import { type FhirRequest, getPath, type Operation } from '../request.ts'
 import { respondWithPage } from './search.ts'
 
 /** `$everything` of a Patient or an Encounter: what belongs to it and what that refers to, within the access. */

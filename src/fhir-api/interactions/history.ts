@@ -4,13 +4,10 @@ import { explainFailure, findResource } from '../access/find-resource.ts'
 import { bundleJson, entryJson } from '../bundle-json.ts'
 import type { Context, Handler } from '../context.ts'
 import { type Failure, isFailure } from '../failure.ts'
-import { createLinks } from '../paging/links.ts'
-import type { Pages } from '../paging/pages.ts'
-import { resumePage } from '../paging/resume-page.ts'
-import { getPath } from '../path.ts'
-import type { FhirRequest, History } from '../request.ts'
+import { createLinks, type Pages, resumePage } from '../paging.ts'
+import { type FhirRequest, getPath, type History } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
-import type { HistoryEntry, HistoryPage } from '../search-page.ts'
+import type { HistoryEntry, HistoryPage } from '../stored-version.ts'
 
 /** The history of a resource, a type or the server: the versions that are within the access. */
 export const history: Handler<History['kind']> = async (context, first) => {

@@ -11,7 +11,7 @@ import {
 import { buildUrl, bundleJson, entryJson } from '../bundle-json.ts'
 import type { Handler } from '../context.ts'
 import { isFailure, toResponse } from '../failure.ts'
-import { getPath } from '../path.ts'
+import { getPath } from '../request.ts'
 import { addPostedParams, everythingOf } from './everything.ts'
 import { searchFor } from './search.ts'
 

@@ -2,13 +2,10 @@ import { type Params, shapeResponse } from '../../fhir/index.ts'
 import { bundleJson, entryJson } from '../bundle-json.ts'
 import type { Handler } from '../context.ts'
 import { isFailure } from '../failure.ts'
-import { createLinks } from '../paging/links.ts'
-import type { Pages } from '../paging/pages.ts'
-import { type Paged, resumePage } from '../paging/resume-page.ts'
-import { getPath } from '../path.ts'
-import type { FhirRequest, Search } from '../request.ts'
+import { createLinks, type Paged, type Pages, resumePage } from '../paging.ts'
+import { type FhirRequest, getPath, type Search } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
-import type { SearchEntry, SearchPage } from '../search-page.ts'
+import type { SearchEntry, SearchPage } from '../stored-version.ts'
 
 /** Searches a type, several types, or a compartment. */
 export const search: Handler<Search['kind']> = async (context, first) => {

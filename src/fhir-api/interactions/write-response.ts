@@ -1,6 +1,6 @@
 import { outcome, type Resource } from '../../fhir/index.ts'
 import { checkStored, isWithin } from '../access/find-resource.ts'
-import type { Committed, VersionedWrite } from '../backend-writes.ts'
+import type { Committed, VersionedWrite } from '../backend.ts'
 import type { Context } from '../context.ts'
 import { isFailure } from '../failure.ts'
 import type { FhirRequest } from '../request.ts'

@@ -1,12 +1,12 @@
 import { auditRefusal, isAboutAudit } from '../../audit/index.ts'
 import { checkContent, type WrittenTogether } from '../access/check-content.ts'
-import type { Commit } from '../backend-writes.ts'
+import type { Commit } from '../backend.ts'
 import type { Context } from '../context.ts'
 import { type Failure, isFailure } from '../failure.ts'
 import type { FhirRequest } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
-import { attempt, Conflict } from './attempt.ts'
-import { type PlannedResponse, type PlannedWrite, planWrite, type WriteInteraction } from './plan-write.ts'
+import type { PlannedResponse, PlannedWrite } from './plan-change.ts'
+import { planWrite, type WriteInteraction } from './plan-write.ts'
 import { describeWrite, respondToWrite } from './write-response.ts'
 
 /**
@@ -69,4 +69,28 @@ async function checkNew(
   return permission === 'd' || change.kind === 'delete'
     ? undefined
     : checkContent(context, request, permission, change.resource, ALONE)
+}
+
+/** How often a change is planned and committed before a conflict is reported. */
+const ATTEMPTS = 3
+
+/** Somebody else has changed what a change was planned from. */
+export class Conflict {
+  readonly failure: Failure
+  constructor(failure: Failure) {
+    this.failure = failure
+  }
+}
+
+/** Plans and commits a change, and again after a conflict. The last conflict becomes a failure. */
+export async function attempt<T>(
+  { session }: Context,
+  planAndCommit: () => Promise<T | Conflict>,
+  attempts = ATTEMPTS,
+): Promise<T | Failure> {
+  for (let left = attempts - 1; ; left--) {
+    const result = await (session.local ? session.local.plan(planAndCommit) : planAndCommit())
+    if (!(result instanceof Conflict)) return result
+    if (left <= 0) return result.failure
+  }
 }

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { fail, limits } from '../../fhir/index.ts'
 import type { Failure } from '../failure.ts'
 
@@ -31,3 +32,13 @@ const TOO_MANY_READS = fail({
   problem: 'too-costly',
   text: `Cannot process transaction: its searches and reads take more than ${limits.TRANSACTION_READ_MS} ms of work`,
 })
+
+/** Lets other requests have their turn when this one has kept the event loop for `TURN_MS`. */
+export function createTurns(now: () => number = () => performance.now()): () => Promise<void> {
+  let began = now()
+  return async () => {
+    if (now() - began < limits.TURN_MS) return
+    await setImmediate()
+    began = now()
+  }
+}

@@ -1,7 +1,29 @@
 import { STATUS_CODES } from 'node:http'
-import { type BundleBudget, fail, findJsonExcess, isRecord, RESPONSE_TOO_LARGE } from '../../fhir/index.ts'
-import { toResponse } from '../failure.ts'
+import { auditRefusal, isAboutAudit } from '../../audit/index.ts'
+import {
+  type BundleBudget,
+  type Entry,
+  type EntryInteraction,
+  fail,
+  findJsonExcess,
+  isRecord,
+  outcome,
+  RESPONSE_TOO_LARGE,
+} from '../../fhir/index.ts'
+import { toProblem } from '../../web/index.ts'
+import { type Failure, toResponse } from '../failure.ts'
+import type { FhirRequest } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
+
+/** An entry as a request of its own: it is decided by itself, whatever was decided about the Bundle. */
+export function toEntryRequest(bundle: FhirRequest, entry: Entry): FhirRequest<EntryInteraction> | Failure {
+  const { interaction, body, preconditions } = entry
+  if (interaction.kind === 'misunderstood') return fail({ ...interaction, problem: 'misunderstood' })
+  const decision = bundle.authenticated.decide(interaction)
+  if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
+  if (isAboutAudit(interaction)) return auditRefusal(interaction)
+  return { ...bundle, interaction, body, preconditions, access: decision.access, isEntry: true }
+}
 
 /**
  * JSON of the response to one entry: an OperationOutcome is its `outcome`, any other resource its `resource`. Content
@@ -62,4 +84,21 @@ export function fitEntry(budget: BundleBudget, response: FhirResponse, isWrite: 
   if (budget.takeRoom(text)) return text
   const { body: _, ...rest } = response
   return formatEntry(isWrite ? rest : toResponse(RESPONSE_TOO_LARGE))
+}
+
+/** The response of an entry that failed by an error, where other entries have responses of their own. */
+export function describeFailedEntry(error: unknown): { readonly status: number; readonly body: string } {
+  return toProblem(error).kind === 'unavailable' ? UNAVAILABLE : UNEXPECTED
+}
+
+const UNAVAILABLE = {
+  status: 503,
+  body: JSON.stringify(
+    outcome('transient', 'Cannot process entry: the database is unavailable. Send this entry again later'),
+  ),
+}
+
+const UNEXPECTED = {
+  status: 500,
+  body: JSON.stringify(outcome('exception', 'Cannot process entry: an internal error occurred')),
 }

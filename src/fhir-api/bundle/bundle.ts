@@ -1,0 +1,45 @@
+import { isWriting, parseEntries } from '../../fhir/index.ts'
+import type { Context, Handler } from '../context.ts'
+import { type Failure, isFailure } from '../failure.ts'
+import type { FhirResponse } from '../response.ts'
+import { performBatch } from './batch.ts'
+import { toEntryRequest } from './entry.ts'
+import { performTransaction } from './transaction.ts'
+
+/** `POST [base]`: a batch or a transaction. */
+export const bundle: Handler<'bundle'> = async (context, request) => {
+  const parsed = parseEntries(request.body, context.baseUrl)
+  if (isFailure(parsed)) return parsed
+  const { type, entries } = parsed
+  const passed = await context.session.passThrough?.(request)
+  if (passed) return passed
+  if (type === 'batch') return announced(context, it => performBatch(it, request, entries))
+  const requests = entries.map(entry => toEntryRequest(request, entry))
+  const perform = (it: Context) => performTransaction(it, request, entries, requests)
+  // The outcome of a transaction that only writes is known when it is committed.
+  const isKnown = requests.every(it => isFailure(it) || isWriting(it.interaction))
+  return isKnown ? perform(context) : announced(context, perform)
+}
+
+/**
+ * Stores the audit records of a Bundle whose outcome is not known when its changes are committed: one that announces it
+ * before the first change, and in its place those of the outcome.
+ */
+async function announced(
+  context: Context,
+  perform: (context: Context) => Promise<FhirResponse | Failure>,
+): Promise<FhirResponse | Failure> {
+  const { audited, session } = context
+  const announcement = audited && (await session.local?.announce?.(audited.begun()))
+  if (!announcement) return perform(context)
+  try {
+    const outcome = await perform({ ...context, audited: undefined })
+    if (!isFailure(outcome)) await outcome.durable
+    await announcement.complete(isFailure(outcome) ? [] : audited.recordsOf(outcome))
+    return isFailure(outcome) ? outcome : { ...outcome, isRecorded: true }
+  } catch (error) {
+    // Nothing was changed. The failure is recorded like that of any request.
+    await announcement.complete([])
+    throw error
+  }
+}

@@ -1,0 +1,128 @@
+import {
+  applyPatch,
+  describeStaleness,
+  type ExactResource,
+  type FhirProblem,
+  fail,
+  isProblem,
+  parseExact,
+  readResourceBodyWithId,
+  toPlain,
+} from '../../fhir/index.ts'
+import { checkPatch, failHidden, findUpdateConflict } from '../../smart/index.ts'
+import { checkStored, findResource, lookUp, toCurrentVersion } from '../access/find-resource.ts'
+import type { VersionedWrite } from '../backend.ts'
+import type { Context } from '../context.ts'
+import { type Failure, isFailure } from '../failure.ts'
+import type { FhirRequest } from '../request.ts'
+import type { FhirResponse } from '../response.ts'
+import type { StoredVersion } from '../stored-version.ts'
+
+/** What a request to write comes to, before anything is written. */
+export type Planned = PlannedWrite | PlannedResponse
+
+/** A change. Its content is checked when all references in it are known. */
+export interface PlannedWrite {
+  readonly kind: 'write'
+  readonly request: FhirRequest
+  readonly permission: 'c' | 'u' | 'd'
+  readonly write: VersionedWrite
+  /** The precondition that fails, of a caller who may make the change. */
+  readonly conflict?: Failure | undefined
+}
+
+/** There is nothing to change. */
+export interface PlannedResponse {
+  readonly kind: 'response'
+  readonly request: FhirRequest
+  readonly response: FhirResponse
+  /** The resource that exists already. */
+  readonly match?: StoredVersion
+}
+
+export async function planUpdate(
+  context: Context,
+  request: FhirRequest,
+  resource: ExactResource,
+  id: string,
+): Promise<Planned | Failure> {
+  const type = resource.resourceType
+  const found = await lookUp(context, request, 'u', type, id)
+  if (isFailure(found)) return found
+  if (found === 'outside') return fail({ problem: 'out-of-reach' })
+  return planReplacement(request, resource, id, found === 'absent' ? undefined : found)
+}
+
+function planReplacement(
+  request: FhirRequest,
+  resource: ExactResource,
+  id: string,
+  before: StoredVersion | undefined,
+): PlannedWrite {
+  const type = resource.resourceType
+  const current = !before ? 'absent' : before.deleted ? 'deleted' : toCurrentVersion(before)
+  return {
+    ...{ kind: 'write', request, permission: 'u' },
+    write: { kind: 'update', type, id, resource, before },
+    conflict: findUpdateConflict(request.access, { type, id }, current, request.preconditions),
+  }
+}
+
+export async function planPatch(
+  context: Context,
+  request: FhirRequest,
+  type: string,
+  id: string,
+): Promise<Planned | Failure> {
+  const found = await findResource(context, request, 'u', type, id)
+  if (isFailure(found)) return found
+  if (found.deleted) return fail({ problem: 'gone', type, id })
+  const resource = await patchStored(context, request, found)
+  return isFailure(resource) ? resource : planReplacement(request, resource, id, found)
+}
+
+/** The version after the patch. Decimals that the patch does not change keep all their digits. */
+async function patchStored(
+  context: Context,
+  request: FhirRequest,
+  version: StoredVersion,
+): Promise<ExactResource | Failure> {
+  const before = version.parse()
+  if (isFailure(before)) return before
+  const patched = applyTo(version, request.body)
+  const after = isProblem(patched) ? patched : toPlain(patched)
+  const check = await checkStored(context, request, isProblem(after) ? [before] : [before, after])
+  if (isFailure(check)) return check
+  return checkPatch(request.body, before, after, (permission, it) => check.allows(permission, it)) ?? patched
+}
+
+function applyTo({ text = '', type, id }: StoredVersion, patch: unknown): ExactResource | FhirProblem {
+  const result = applyPatch(parseExact(text), patch)
+  if (!('failure' in result)) return readResourceBodyWithId(result.value, type, id)
+  const explanation = `Cannot apply patch: ${result.failure}`
+  return result.malformed
+    ? fail({ problem: 'malformed-body', text: explanation })
+    : fail({ problem: 'unusable-patch', text: explanation })
+}
+
+/** Deleting a resource again changes nothing, nor does deleting one that the caller may know to be absent (R4 http.html#delete). */
+export async function planDelete(
+  context: Context,
+  request: FhirRequest,
+  type: string,
+  id: string,
+): Promise<Planned | Failure> {
+  const { access, preconditions } = request
+  const found = await lookUp(context, request, 'd', type, id)
+  if (isFailure(found)) return found
+  if (typeof found === 'object' && !found.deleted)
+    return {
+      ...{ kind: 'write', request, permission: 'd' },
+      write: { kind: 'delete', type, id, before: found },
+      conflict: describeStaleness(toCurrentVersion(found), preconditions),
+    }
+  const hidden = typeof found === 'string' ? failHidden(access, 'd', type, id) : undefined
+  if (hidden && hidden.problem !== 'absent') return hidden
+  const response = { status: 204, ...(!hidden && { deleted: `${type}/${id}` }) }
+  return describeStaleness(undefined, preconditions) ?? { kind: 'response', request, response }
+}

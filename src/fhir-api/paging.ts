@@ -1,0 +1,99 @@
+import { type FhirProblem, fail, type Interaction, type Params, readPageParams } from '../fhir/index.ts'
+import { grantFingerprint } from '../smart/index.ts'
+import { buildUrl, type Link } from './bundle-json.ts'
+import type { FhirRequest } from './request.ts'
+
+/** Where a search or a history goes on. Only the backend that made it knows what it means. */
+export type Cursor = object
+
+/** A page, and who may open it. */
+interface Page {
+  /** The path of the interaction: a page of one is not a page of another. */
+  readonly path: string
+  /** As first requested; decided again with every page. */
+  readonly params: Params
+  readonly cursor: Cursor
+  /** The fingerprint of the grant that got the link. */
+  readonly holder: string
+}
+
+/** Seals paging links, so that they reveal nothing of the search and nobody can make one up. */
+export interface Pages {
+  /** The name of the parameter that carries a page. */
+  readonly parameter: string
+  seal(page: Page): string
+  /** Undefined for what was not sealed here. */
+  open(text: string): Page | undefined
+}
+
+/** What seals texts: the sealer of the store. */
+interface TextSealer {
+  seal(text: string, purpose: string): string
+  tryOpen(text: string, purpose: string): string | undefined
+}
+
+export function createPages(sealer: TextSealer, parameter: string, purpose: string): Pages {
+  return {
+    parameter,
+    seal: page => sealer.seal(JSON.stringify(page), purpose),
+    open(text) {
+      const opened = sealer.tryOpen(text, purpose)
+      return opened === undefined ? undefined : JSON.parse(opened)
+    },
+  }
+}
+
+export type Relation = 'next' | 'previous' | 'first' | 'last'
+
+export type Cursors = ReadonlyMap<Relation, Cursor>
+
+/** The links of a page: to itself as requested, and to other pages, which only the same grant can open. */
+export function createLinks(
+  { baseUrl, pages }: { readonly baseUrl: string; readonly pages: Pages },
+  { interaction, authenticated }: FhirRequest<Paged>,
+  path: string,
+  used: Params,
+  cursors: Cursors,
+): readonly Link[] {
+  const links: Link[] = [{ relation: 'self', url: buildUrl(baseUrl + path, used) }]
+  if (cursors.size === 0) return links
+  const { params } = interaction
+  const holder = grantFingerprint(authenticated.grant)
+  for (const [relation, cursor] of cursors)
+    links.push({
+      relation,
+      url: `${baseUrl}${path}?${pages.parameter}=${pages.seal({ path, params, cursor, holder })}`,
+    })
+  return links
+}
+
+export type Paged = Extract<Interaction, { readonly params: Params }>
+
+/** A search or history as first requested, and where it goes on. */
+interface Resumed<I extends Paged> {
+  readonly request: FhirRequest<I>
+  readonly cursor: Cursor | undefined
+}
+
+/** Opens the page that a link names, for the grant that got it. The request that goes on is decided again. */
+export function resumePage<I extends Paged>(
+  { pages }: { readonly pages: Pages },
+  request: FhirRequest<I>,
+  path: string,
+): Resumed<I> | FhirProblem {
+  const link = request.interaction.params.find(([name]) => name === pages.parameter)
+  if (!link) return { request, cursor: undefined }
+  const page = pages.open(link[1])
+  const params = page && readPageParams(request.interaction, pages.parameter, page.params)
+  if (!params || page.path !== path)
+    return fail({
+      problem: 'bad-search',
+      code: 'invalid',
+      text: 'Cannot read page: follow the link as it was given',
+    })
+  if (page.holder !== grantFingerprint(request.authenticated.grant)) return fail({ problem: 'out-of-reach' })
+  const interaction: I = { ...request.interaction, params }
+  const decision = request.authenticated.decide(interaction)
+  if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
+  return { request: { ...request, interaction, access: decision.access }, cursor: page.cursor }
+}
