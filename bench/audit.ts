@@ -15,9 +15,9 @@ import { openStore } from '../src/store/index.ts'
 
 /**
  * The same read of the embedded FHIR server unguarded, guarded with audit off, and guarded with audit on, each with a
- * `patient/` and with a `user/` token: throughput in turns, the order changing with each round, so that whatever else the
- * machine does falls on all of them alike. Each round has its ratios to the unguarded server; their medians are told.
- * Issue: 0.9 or more with audit off, 0.6 or more with audit on.
+ * `patient/` and a `user/` token. The servers take turns in an order that changes with each round, so that other load on the
+ * machine affects all of them alike. Prints the medians of each round's ratios to the unguarded server. Expected: 0.9 or more
+ * with audit off, 0.6 or more with audit on.
  *
  *   node bench/audit.ts [connections]
  */
@@ -28,7 +28,7 @@ const ROUND_MS = 1000
 const VARIANTS = ['unguarded', 'guarded', 'audited'] as const
 type Variant = (typeof VARIANTS)[number]
 
-/** Which server is asked with which token. */
+/** The server and the token of each line. */
 const LINES = {
   unguarded: ['unguarded', 'patient'],
   'guarded patient/': ['guarded', 'patient'],
@@ -84,7 +84,7 @@ interface Server {
 async function measure(connections: number): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'audit-bench-'))
   load(join(folder, 'fhir.db'))
-  const { jwk, tokens } = await tokensFor('patient-1')
+  const { jwk, tokens } = await createTokens('patient-1')
   const opened = await Promise.all(
     VARIANTS.map(async variant => [variant, await open(variant, folder, jwk, connections)] as const),
   )
@@ -97,7 +97,7 @@ async function measure(connections: number): Promise<void> {
   }
   const names = Object.keys(LINES) as Line[]
   const rounds = new Map<Line, Round[]>(names.map(name => [name, []]))
-  // The first is for warming up.
+  // The first round warms up.
   for (let at = -1; at < ROUNDS; at++)
     for (const [place] of names.entries()) {
       const name = names[(place + at + 1) % names.length] ?? 'unguarded'
@@ -164,10 +164,10 @@ async function open(variant: Variant, folder: string, jwk: string, connections: 
   }
 }
 
-async function tokensFor(patient: string) {
+async function createTokens(patient: string) {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'bench', alg: 'RS256', use: 'sig' }
-  const tokenOf = (context: 'patient' | 'user') =>
+  const createToken = (context: 'patient' | 'user') =>
     new SignJWT({
       scope: `launch openid fhirUser ${['Patient', 'Condition', 'Observation'].map(type => `${context}/${type}.rs`).join(' ')}`,
       ...{ patient, fhirUser: 'Practitioner/practitioner-1', client_id: 'bench', jti: 'launch-1.token-1' },
@@ -181,7 +181,7 @@ async function tokensFor(patient: string) {
       .sign(privateKey)
   return {
     jwk: JSON.stringify(jwk),
-    tokens: { patient: await tokenOf('patient'), user: await tokenOf('user') },
+    tokens: { patient: await createToken('patient'), user: await createToken('user') },
   }
 }
 

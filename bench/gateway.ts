@@ -1,10 +1,9 @@
 /**
- * `node bench/gateway.ts`: Patient reads with full enforcement through the gateway, beside `@fastify/http-proxy` with
- * no check at all, and nginx where it is installed. Each is a process of its own in front of the same upstream, asked
- * over as many connections, in turns, in one run; the ratio is of processor time a request, which is the throughput of
- * one core whatever the company on the machine does. Many patients are read, each by an app of its own, again and again;
- * beside it stand the gateway when no answer is ever the same as before, and with the audit trail on. Exits 1 when the
- * gateway does less than the proxy.
+ * `node bench/gateway.ts`: Patient reads with full enforcement through the gateway, beside `@fastify/http-proxy` without
+ * checks, and nginx where it is installed. Each is a process of its own in front of the same upstream; they take turns, with
+ * the same number of connections, in one run. The ratio compares CPU time per request, which other load on the machine
+ * does not change. Each of many apps reads its own patient repeatedly; two more lines show the gateway when every response
+ * is new, and with the audit trail on. Exits 1 when the gateway's ratio is below 1.
  */
 import { type ChildProcess, fork, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -31,7 +30,7 @@ const REQUESTS = 3_200
 const patients = [...samplePatients({ count: 60, now: Date.UTC(2026, 0, 1) })].filter(
   it => it.resourceType === 'Patient',
 )
-// The gateway's own address is not the one that it listens on here: only the audience of the token counts.
+// Not the URL that the gateway listens on here: only the audience of the token has to match.
 const baseUrl = 'http://gateway.test/fhir'
 
 type Role = 'upstream' | 'gateway' | 'http-proxy' | 'changing' | 'audited'
@@ -69,15 +68,15 @@ const SERVERS: Readonly<Record<Role, (upstream: string) => Promise<Served>>> = {
     return { port: (server.address() as AddressInfo).port }
   },
 
-  gateway: upstream => servedGateway(upstream),
+  gateway: upstream => startGateway(upstream),
 
-  changing: upstream => servedGateway(upstream.replace('/fhir', '/changing/fhir')),
+  changing: upstream => startGateway(upstream.replace('/fhir', '/changing/fhir')),
 
   async audited(upstream) {
     const folder = mkdtempSync(join(tmpdir(), 'gateway-bench-'))
     process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
     const store = await openStore(`sqlite:${join(folder, 'audit.db')}`)
-    return servedGateway(
+    return startGateway(
       upstream,
       fhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl: baseUrl }),
     )
@@ -95,7 +94,7 @@ const SERVERS: Readonly<Record<Role, (upstream: string) => Promise<Served>>> = {
   },
 }
 
-async function servedGateway(upstreamUrl: string, audit?: FhirAudit): Promise<Served> {
+async function startGateway(upstreamUrl: string, audit?: FhirAudit): Promise<Served> {
   const auth = new TestIssuer()
   const guard = createInterceptor({ authUrl, fhirBaseUrl: baseUrl, fetch: auth.fetch, clock: auth.clock })
   const app = await gateway({ baseUrl, upstreamUrl, guard, smartConfiguration: {}, audit })
@@ -115,14 +114,14 @@ interface Contender {
 }
 
 async function measure(): Promise<number> {
-  const upstream = await started('upstream')
+  const upstream = await start('upstream')
   const url = `http://127.0.0.1:${upstream.port}/fhir`
   const contenders = [
-    await started('gateway', url),
-    await started('http-proxy', url),
-    ...(await startedNginx(url)),
-    await started('changing', url),
-    await started('audited', url),
+    await start('gateway', url),
+    await start('http-proxy', url),
+    ...(await startNginx(url)),
+    await start('changing', url),
+    await start('audited', url),
   ]
   const results = new Map(
     contenders.map(it => [it.name, { cpu: [] as number[], rate: [] as number[], late: [] as number[] }]),
@@ -146,18 +145,18 @@ async function measure(): Promise<number> {
         ` p99 ${median(late).toFixed(1)} ms, memory ${((after[at]?.memory ?? 0) / 2 ** 20).toFixed(0)} MB (${grown >= 0 ? '+' : ''}${grown.toFixed(0)} MB over the run)`,
     )
   }
-  const ratioOf = (name: string) =>
+  const computeRatio = (name: string) =>
     median(results.get('http-proxy')?.cpu ?? []) / median(results.get(name)?.cpu ?? [])
   print('Throughput of one core, over that of http-proxy with no check:')
   for (const name of ['gateway', 'changing', 'audited', 'nginx'])
-    if (results.has(name)) print(`${(TITLES[name] ?? name).padEnd(32)} ${ratioOf(name).toFixed(2)}`)
+    if (results.has(name)) print(`${(TITLES[name] ?? name).padEnd(32)} ${computeRatio(name).toFixed(2)}`)
   for (const it of [...contenders, upstream]) it.end()
-  return ratioOf('gateway') >= 1 ? 0 : 1
+  return computeRatio('gateway') >= 1 ? 0 : 1
 }
 
 const TITLES: Readonly<Record<string, string>> = {
   gateway: 'gateway, full enforcement',
-  changing: 'the same, no answer seen before',
+  changing: 'the same, every response new',
   audited: 'the same, with audit on',
   'http-proxy': 'http-proxy, no check',
   nginx: 'nginx, no check',
@@ -198,10 +197,10 @@ async function round({
   }
 }
 
-// As long as a token is.
+// As long as an access token.
 const NO_TOKEN = 'x'.repeat(700)
 
-async function started(name: Role, url = ''): Promise<Contender> {
+async function start(name: Role, url = ''): Promise<Contender> {
   const child: ChildProcess = fork(new URL(import.meta.url).pathname, [name, url])
   const [{ port, tokens = [] }] = (await once(child, 'message')) as [Served]
   return {
@@ -218,13 +217,13 @@ async function started(name: Role, url = ''): Promise<Contender> {
 }
 
 /** nginx without any check, where it is installed. */
-async function startedNginx(url: string): Promise<readonly Contender[]> {
+async function startNginx(url: string): Promise<readonly Contender[]> {
   if (spawnSync('nginx', ['-v']).error) {
     print('nginx        is not installed here')
     return []
   }
   const folder = mkdtempSync(join(tmpdir(), 'nginx-bench-'))
-  const port = await freePort()
+  const port = await findFreePort()
   const file = join(folder, 'nginx.conf')
   writeFileSync(
     file,
@@ -239,7 +238,7 @@ server { listen 127.0.0.1:${port}; location / { proxy_pass http://u; proxy_http_
       name: 'nginx',
       port,
       tokens: [],
-      usage: async () => processUsage(child.pid ?? 0),
+      usage: async () => readProcessUsage(child.pid ?? 0),
       end: () => {
         child.kill()
         rmSync(folder, { recursive: true, force: true })
@@ -248,13 +247,13 @@ server { listen 127.0.0.1:${port}; location / { proxy_pass http://u; proxy_http_
   ]
 }
 
-/** Of a process that is not ours to ask, in ticks of 10 ms. */
-function processUsage(pid: number): { readonly cpu: number; readonly memory: number } {
+/** The usage of a process that cannot report its own, in ticks of 10 ms. */
+function readProcessUsage(pid: number): { readonly cpu: number; readonly memory: number } {
   const parts = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
   return { cpu: (Number(parts[11]) + Number(parts[12])) * 10_000, memory: Number(parts[21]) * 4096 }
 }
 
-function freePort(): Promise<number> {
+function findFreePort(): Promise<number> {
   return new Promise(resolve => {
     const probe = createProbe()
     probe.listen(0, '127.0.0.1', () => {

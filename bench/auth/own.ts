@@ -10,43 +10,43 @@ import { CALLS, ROUNDS, timeRounds } from './time.ts'
 const SCOPE = 'launch openid fhirUser offline_access patient/*.rs'
 const REDIRECT_URI = 'http://localhost:8081/callback'
 
-/** The auth server on SQLite, asked without a socket. */
-export async function ownBench(): Promise<Costs> {
+/** The auth server on SQLite, called without a socket. */
+export async function measureOwn(): Promise<Costs> {
   const folder = mkdtempSync(join(tmpdir(), 'sallyport-bench-'))
   const store = await openStore(`sqlite:${join(folder, 'auth.db')}`)
-  const house = await TestAuthServer.open(store)
-  const code = await exchanges(house)
-  const refresh = await refreshes(house)
-  const rs384 = await backEnds(house, 'RS384')
-  const es384 = await backEnds(house, 'ES384')
-  await house.app.close()
+  const server = await TestAuthServer.open(store)
+  const code = await measureExchanges(server)
+  const refresh = await measureRefreshes(server)
+  const rs384 = await measureBackEnds(server, 'RS384')
+  const es384 = await measureBackEnds(server, 'ES384')
+  await server.app.close()
   await store.close()
   rmSync(folder, { recursive: true, force: true })
   return { code, refresh, 'back end RS384': rs384, 'back end ES384': es384 }
 }
 
-async function exchanges(house: TestAuthServer): Promise<number> {
-  const codes = await makeCodes(house, (ROUNDS + 1) * CALLS)
+async function measureExchanges(server: TestAuthServer): Promise<number> {
+  const codes = await createCodes(server, (ROUNDS + 1) * CALLS)
   return timeRounds(ROUNDS, CALLS, async () => {
-    for (const code of codes.splice(0, CALLS)) expect200(await house.exchange(code))
+    for (const code of codes.splice(0, CALLS)) expect200(await server.exchange(code))
   })
 }
 
-async function refreshes(house: TestAuthServer): Promise<number> {
-  const [code = ''] = await makeCodes(house, 1)
-  let { refresh_token: token } = (await house.exchange(code)).json()
+async function measureRefreshes(server: TestAuthServer): Promise<number> {
+  const [code = ''] = await createCodes(server, 1)
+  let { refresh_token: token } = (await server.exchange(code)).json()
   return timeRounds(ROUNDS, CALLS, async () => {
     for (let call = 0; call < CALLS; call++) {
-      const response = await house.refresh(token)
+      const response = await server.refresh(token)
       expect200(response)
       token = response.json().refresh_token
     }
   })
 }
 
-async function backEnds(house: TestAuthServer, alg: 'RS384' | 'ES384'): Promise<number> {
-  const client = new SigningClient(`bench-${alg}`, house.time, alg)
-  await house.addClient({
+async function measureBackEnds(server: TestAuthServer, alg: 'RS384' | 'ES384'): Promise<number> {
+  const client = new SigningClient(`bench-${alg}`, server.time, alg)
+  await server.addClient({
     client_id: client.id,
     auth_method: 'private_key_jwt',
     jwks: client.jwks,
@@ -57,12 +57,12 @@ async function backEnds(house: TestAuthServer, alg: 'RS384' | 'ES384'): Promise<
     ...client.proof(),
   }))
   return timeRounds(ROUNDS, CALLS, async () => {
-    for (const form of forms.splice(0, CALLS)) expect200(await house.token(form))
+    for (const form of forms.splice(0, CALLS)) expect200(await server.token(form))
   })
 }
 
-/** Codes as the authorization endpoint leaves them, each with a grant of its own. */
-async function makeCodes({ store, time }: TestAuthServer, count: number): Promise<string[]> {
+/** Authorization codes as the authorization endpoint stores them, each with its own grant. */
+async function createCodes({ store, time }: TestAuthServer, count: number): Promise<string[]> {
   const codes = Array.from({ length: count }, createRandomToken)
   const { id } = await store.db.selectFrom('clinician').select('id').executeTakeFirstOrThrow()
   await store.db.transaction().execute(async trx => {
