@@ -12,6 +12,10 @@ export const RESPONSE_BYTES = 16 * 1024 * 1024
 export const CONNECTIONS = 64
 /** Connections beside these, for the gateway's own probes: a crowd of requests says nothing about the upstream. */
 export const PROBE_CONNECTIONS = 2
+/** How often an idle gateway probes the upstream. */
+export const PROBE_EVERY_MS = 5_000
+/** How often the gateway reads the upstream's CapabilityStatement. */
+export const CAPABILITIES_EVERY_MS = 600_000
 /** The part of the connections that one grant has at most: a quarter. */
 export const SHARE_OF_GRANT = 1 / 4
 /** Requests of one grant that wait for a connection. */

@@ -23,8 +23,24 @@ let fhir: GuardedFhir
 const passed = ['$meta', 'Patient/$match:read', '$export'].flatMap(it => parsePassedOperation(it) ?? [])
 const operations = listGatewayOperations(passed)
 
+const operation = ['summary', '$match', 'merge'].map(name => ({ name, definition: 'http://x' }))
+const metadata = {
+  ...METADATA,
+  rest: [
+    {
+      ...METADATA.rest[0],
+      operation: ['export', 'reindex'].map(name => ({ name, definition: 'http://x' })),
+      resource: [
+        { type: 'Patient', operation },
+        { type: 'ValueSet', operation: [{ name: 'expand' }] },
+      ],
+    },
+  ],
+}
+
 before(async () => {
   upstream = await startHostile()
+  upstream.answerMetadata((_request, response) => json(response, metadata))
   fhir = await startGuardedFhir([], { operations }, (guard, baseUrl) =>
     gateway({ ...{ baseUrl, guard, operations }, upstreamUrl: upstream.url, smartConfiguration: {} }),
   )
@@ -226,23 +242,6 @@ describe('an operation that the site lets pass', () => {
 
 describe('metadata', () => {
   it('lists of the upstream’s operations those that pass, and our own', async () => {
-    const operation = ['summary', '$match', 'merge'].map(name => ({ name, definition: 'http://x' }))
-    const [rest] = METADATA.rest
-    upstream.answerMetadata((_request, response) =>
-      json(response, {
-        ...METADATA,
-        rest: [
-          {
-            ...rest,
-            operation: ['export', 'reindex'].map(name => ({ name, definition: 'http://x' })),
-            resource: [
-              { type: 'Patient', operation },
-              { type: 'ValueSet', operation: [{ name: 'expand' }] },
-            ],
-          },
-        ],
-      }),
-    )
     const { body } = await ask('GET /metadata')
     const [section] = body.rest as readonly {
       operation: readonly { name: string }[]

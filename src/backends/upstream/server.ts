@@ -1,14 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Pool } from 'undici'
-import { createCachedFetch } from '../../cache/index.ts'
-import {
-  fail,
-  findJsonExcess,
-  isProblem,
-  isRecord,
-  listGatewayOperations,
-  type OperationRule,
-} from '../../fhir/index.ts'
+import { isProblem, isRecord, listGatewayOperations, type OperationRule } from '../../fhir/index.ts'
 import { createAccessCache, createFhirApi, evaluateLate, type FhirApiOptions } from '../../fhir-api/index.ts'
 import { createRandomToken, createSealer, type Sealer } from '../../store/index.ts'
 import { createBackend } from './backend.ts'
@@ -16,47 +8,14 @@ import type { Context } from './call.ts'
 import { buildStatement } from './capability-statement.ts'
 import { CONNECTIONS, PROBE_CONNECTIONS, RESPONSE_BYTES } from './limits.ts'
 import { findMembers } from './membership/membership.ts'
-import type { Problem } from './problem.ts'
 import { createForUpstream } from './search/opaque.ts'
 import { openPages } from './search/pages.ts'
 import { createAddresses } from './upstream/addresses.ts'
+import { createCapabilities, type UpstreamCapabilities } from './upstream/capabilities.ts'
 import { createCredentials, type UpstreamAuth } from './upstream/credentials.ts'
 import type { Fetch } from './upstream/fetch.ts'
 import { openUpstream, type Upstream } from './upstream/upstream.ts'
 import { type Watch, watchUpstream } from './upstream/watch.ts'
-
-/** The upstream's CapabilityStatement, asked for again after a minute; an old one does while it is away. */
-interface UpstreamCapabilities {
-  get(): Promise<Readonly<Record<string, unknown>> | Problem>
-}
-
-const FRESH_MS = 60_000
-
-function createCapabilities(upstream: Upstream, clock: () => number): UpstreamCapabilities {
-  const cache = createCachedFetch<Readonly<Record<string, unknown>> | Problem>({
-    clock,
-    async fetch(path, previous) {
-      const answer = await upstream.ask({ method: 'GET', path, headers: { accept: 'application/fhir+json' } })
-      const statement = isProblem(answer) ? answer : statementOf(answer.status, answer.text)
-      if (!isProblem(statement)) return { value: statement, freshForMs: FRESH_MS }
-      const value = previous && !isProblem(previous.value) ? previous.value : statement
-      return { value, freshForMs: 0 }
-    },
-  })
-  return { get: async () => cache.get('/metadata') }
-}
-
-function statementOf(status: number, text: string): Readonly<Record<string, unknown>> | Problem {
-  const why = 'its metadata is no CapabilityStatement'
-  if (status !== 200) return fail({ problem: 'upstream-broken', why })
-  try {
-    const statement: unknown = findJsonExcess(text) ? undefined : JSON.parse(text)
-    if (isRecord(statement) && statement.resourceType === 'CapabilityStatement') return statement
-  } catch {
-    // No JSON is no CapabilityStatement either.
-  }
-  return fail({ problem: 'upstream-broken', why })
-}
 
 export interface GatewayOptions extends FhirApiOptions {
   /** The FHIR base of the server behind, without a trailing slash. */
@@ -87,15 +46,22 @@ const TIMEOUT_MS = 10_000
 export async function gateway(options: GatewayOptions): Promise<FastifyInstance> {
   const { logger, clock = Date.now, checks = [] } = options
   const pool = poolOf(options)
-  const watching = watchUpstream(clock, logger)
-  const context = contextOf(options, pool, watching, clock)
+  const watching = watchUpstream({ clock, log: logger, onAvailable: () => statement.start() })
+  const addresses = createAddresses(options.baseUrl, [
+    options.upstreamUrl,
+    ...(options.upstreamAliases ?? []),
+  ])
+  const upstream = upstreamOf(options, pool, addresses, watching, clock)
+  const statement = createCapabilities(upstream, clock)
+  const context = contextOf(options, { addresses, upstream, statement })
   const app = await createFhirApi(
     { ...options, clock, checks: [watching.check, ...checks] },
     createBackend(context),
   )
-  watching.start(context.upstream)
+  watching.start(upstream)
   app.addHook('onClose', async () => {
     watching.close()
+    statement.close()
     await pool.destroy()
   })
   return app
@@ -112,17 +78,18 @@ function poolOf({ upstreamUrl, upstreamTls, connections = CONNECTIONS }: Gateway
   })
 }
 
-function contextOf(options: GatewayOptions, pool: Pool, watching: Watch, clock: () => number): Context {
-  const { baseUrl, upstreamUrl, upstreamAliases = [], smartConfiguration, narrowing = 'auto' } = options
-  const { operations = listGatewayOperations() } = options
-  const addresses = createAddresses(baseUrl, [upstreamUrl, ...upstreamAliases])
-  const upstream = upstreamOf(options, pool, addresses, watching, clock)
-  const statement = createCapabilities(upstream, clock)
+function contextOf(
+  options: GatewayOptions,
+  {
+    statement,
+    ...connection
+  }: Pick<Context, 'addresses' | 'upstream'> & { readonly statement: UpstreamCapabilities },
+): Context {
+  const { baseUrl, smartConfiguration, narrowing = 'auto', operations = listGatewayOperations() } = options
   const configuration = evaluateLate(smartConfiguration)
   return {
+    ...connection,
     baseUrl,
-    addresses,
-    upstream,
     responseLimit: options.responseLimit ?? RESPONSE_BYTES,
     isRecorded: options.audit !== undefined,
     isForUpstream: createForUpstream(options.searchParameters ?? []),

@@ -36,7 +36,7 @@ export async function startHostile(): Promise<HostileUpstream> {
       body += chunk
     })
     request.on('end', () => {
-      if (request.url?.endsWith('/metadata')) return metadata(request, response, body)
+      if (/\/metadata(?:\?|$)/.test(request.url ?? '')) return metadata(request, response, body)
       seen.push({ line: `${request.method} ${request.url}`, headers: request.headers, body })
       handler(request, response, body)
     })

@@ -4,7 +4,7 @@ import type { Deadlines, Timed } from './deadlines.ts'
 
 /** A request as the upstream gets it. */
 export interface UpstreamRequest {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Below the upstream's base: empty, or with a leading slash or question mark. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
@@ -136,4 +136,8 @@ export function isFailing(answer: RawResponse | TransportFailure): boolean {
 
 export function isUnauthorized(answer: RawResponse | TransportFailure): boolean {
   return 'status' in answer && answer.status === 401
+}
+
+export function isLate(answer: RawResponse | TransportFailure): boolean {
+  return 'failure' in answer && answer.failure === 'late'
 }

@@ -9,6 +9,7 @@ import { createDeadlines } from './deadlines.ts'
 import { decode, decodeStream, pipe } from './decode.ts'
 import {
   isFailing,
+  isLate,
   isUnauthorized,
   type RawResponse,
   type TransportFailure,
@@ -36,9 +37,14 @@ export interface Upstream {
   ask(request: UpstreamRequest, caller?: Caller): Promise<UpstreamResponse | Problem>
   /** The answer as it comes, for what has not to be looked at. */
   pass(request: UpstreamRequest, caller?: Caller): Promise<StreamedResponse | Problem>
-  /** Asks without regard to earlier failures, and lets others go on when it is there again. */
-  probe(path: string, timeoutMs: number): Promise<RawResponse | TransportFailure>
+  /**
+   * Sends a request regardless of earlier failures, and waits for half of the time-out. A response closes the circuit; a
+   * late one does not open it.
+   */
+  probe(request: Probe): Promise<RawResponse | TransportFailure>
 }
+
+export type Probe = Pick<UpstreamRequest, 'path'> & { readonly method: 'GET' | 'HEAD' }
 
 export interface UpstreamOptions extends Sending {
   readonly connections: number
@@ -125,9 +131,9 @@ export function openUpstream(options: UpstreamOptions): Upstream {
       answer.stream.once('close', release)
       return unpacked(answer, options)
     },
-    async probe(path, ms) {
-      const answer = await send({ method: 'GET', path, headers: { accept: 'application/fhir+json' } }, ms)
-      observe(answer, circuit, options)
+    async probe(request) {
+      const answer = await send({ ...request, headers: { accept: 'application/fhir+json' } }, timeoutMs / 2)
+      if (!isLate(answer)) observe(answer, circuit, options)
       return answer
     },
   }

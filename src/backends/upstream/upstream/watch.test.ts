@@ -17,11 +17,14 @@ import { startGateway } from '../testing/start-gateway.ts'
 const guard = guardOf({ all: fullAccess, ann: patientAccess('ann') })
 const AWAY = 'Upstream FHIR server unavailable: it does not answer'
 const REFUSED = 'Upstream FHIR server unavailable: it does not accept the credentials of the gateway'
+const ELEMENTS = 'GET /metadata?_elements=status,fhirVersion'
 const WELL = 'Upstream FHIR server recovered'
 
 interface Watched {
   readonly upstream: HostileUpstream
   readonly fhir: Fhir
+  /** Lets seconds pass while the gateway is idle. */
+  pass(seconds: number): Promise<void>
   /** Lets time pass until readiness says so; the text of the reason. */
   until(status: 200 | 503): Promise<string>
   /** What the log said of the upstream at all. */
@@ -39,6 +42,14 @@ async function watched(
   const logger = createLogger({ level: 'warn', destination: { write: line => lines.push(line) } })
   let now = 0
   const fhir = await startGateway(upstream.url, { guard, logger, clock: () => now, ...options })
+  async function pass(seconds: number): Promise<void> {
+    for (let at = 0; at < seconds; at++) {
+      now += 1_000
+      mock.timers.tick(1_000)
+      // Waits for the probe, if there is one, and starts none.
+      if (at % 5 === 4) await fhir.app.inject({ url: '/readyz' })
+    }
+  }
   async function until(status: number): Promise<string> {
     for (const started = performance.now(); performance.now() - started < 5_000; ) {
       now += 1_000
@@ -52,7 +63,7 @@ async function watched(
   const log = () =>
     lines.map(line => JSON.parse(line).msg).filter(text => text.startsWith('Upstream FHIR server'))
   try {
-    await work({ upstream, fhir, until, log, raw: () => lines.join('') })
+    await work({ upstream, fhir, pass, until, log, raw: () => lines.join('') })
   } finally {
     await fhir.close()
     await upstream.close()
@@ -110,8 +121,10 @@ describe('the watch over the upstream', () => {
     const auth = { kind: 'client-credentials', tokenUrl: 'https://idp.test/t', clientId: 'a' } as const
     let answer: () => Response
     let taken: string
-    const own = (work: (it: Watched) => Promise<void>) =>
-      watched({ auth: { ...auth, clientSecret: 'hidden' }, fetch: async () => answer() }, async it => {
+    const own = (first: () => Response, work: (it: Watched) => Promise<void>) => {
+      answer = first
+      taken = 'first'
+      return watched({ auth: { ...auth, clientSecret: 'hidden' }, fetch: async () => answer() }, async it => {
         const handler: Handler = ({ headers }, response) =>
           json(response, patient('ann'), headers.authorization === `Bearer ${taken}` ? 200 : 401)
         it.upstream.answerMetadata(handler)
@@ -119,20 +132,25 @@ describe('the watch over the upstream', () => {
         await work(it)
         assert.doesNotMatch(it.raw(), /hidden|first|second/)
       })
+    }
+    const failToFetch = () => {
+      throw new TypeError('fetch failed', { cause: new Error('self-signed certificate') })
+    }
     const token = (access_token: string) => () => Response.json({ access_token, expires_in: 3600 })
 
     it('says once that it gets none, and once that it does', () =>
-      own(async ({ until, log, raw }) => {
-        answer = () => new Response('no', { status: 401 })
-        taken = 'first'
-        assert.match(await until(503), /: the gateway gets no access token for it$/)
-        for (let at = 0; at < 10; at++) await until(503)
-        answer = token('first')
-        await until(200)
-        const none = 'Upstream FHIR server unavailable: the gateway gets no access token for it'
-        assert.deepEqual(log(), [none, WELL])
-        assert.match(raw(), /its token endpoint answered 401/)
-      }))
+      own(
+        () => new Response('no', { status: 401 }),
+        async ({ until, log, raw }) => {
+          assert.match(await until(503), /: the gateway gets no access token for it$/)
+          for (let at = 0; at < 10; at++) await until(503)
+          answer = token('first')
+          await until(200)
+          const none = 'Upstream FHIR server unavailable: the gateway gets no access token for it'
+          assert.deepEqual(log(), [none, WELL])
+          assert.match(raw(), /its token endpoint answered 401/)
+        },
+      ))
 
     for (const [what, given, reason] of [
       [
@@ -144,25 +162,19 @@ describe('the watch over the upstream', () => {
       ['no JSON', () => new Response('first'), /its token response is not JSON"/],
     ] as const)
       it(`says that its token endpoint answers with ${what}`, () =>
-        own(async ({ until, raw }) => {
-          answer = given
+        own(given, async ({ until, raw }) => {
           await until(503)
           assert.match(raw(), reason)
         }))
 
     it('says why its token endpoint is not reached', () =>
-      own(async ({ until, raw }) => {
-        answer = () => {
-          throw new TypeError('fetch failed', { cause: new Error('self-signed certificate') })
-        }
+      own(failToFetch, async ({ until, raw }) => {
         await until(503)
         assert.match(raw(), /"cause":"fetch failed: self-signed certificate"/)
       }))
 
     it('gets another when one is not taken any more, whether it is asked for something or not', () =>
-      own(async ({ fhir, until, log }) => {
-        answer = token('first')
-        taken = 'first'
+      own(token('first'), async ({ fhir, until, log }) => {
         await until(200)
         taken = 'second'
         await until(503)
@@ -189,5 +201,81 @@ describe('the watch over the upstream', () => {
       assert.equal((await fhir.as('ann')('GET Patient/ann')).status, 503)
       await until(200)
       assert.deepEqual(log(), [])
+    }))
+
+  describe('over an idle upstream', () => {
+    /** The requests for `metadata` while these minutes pass. */
+    async function countIn(minutes: number, answer: Handler): Promise<readonly string[]> {
+      const lines: string[] = []
+      await watched({}, async ({ upstream, fhir, pass }) => {
+        await fhir.app.inject({ url: '/readyz' })
+        await fhir('GET metadata')
+        upstream.answerMetadata((request, response, body) => {
+          lines.push(`${request.method} ${request.url?.slice('/up'.length)}`)
+          answer(request, response, body)
+        })
+        await pass(minutes * 60)
+      })
+      return lines
+    }
+
+    it('sends HEAD every 5 s, and reads the CapabilityStatement every 10 minutes', async () => {
+      const lines = await countIn(10, (_request, response) => json(response, METADATA))
+      assert.deepEqual(
+        [
+          lines.filter(it => it === 'HEAD /metadata').length,
+          lines.filter(it => it === 'GET /metadata').length,
+        ],
+        [120, 1],
+      )
+    })
+
+    it('asks for two elements where HEAD is not supported, and for all where that is not supported either', async () => {
+      const onlyGet: Handler = ({ method }, response) =>
+        json(response, METADATA, method === 'GET' ? 200 : 405)
+      const some = await countIn(1, onlyGet)
+      assert.deepEqual([some[0], new Set(some.slice(1))], ['HEAD /metadata', new Set([ELEMENTS])])
+      const onlyPlain: Handler = ({ method, url }, response) =>
+        json(response, METADATA, method === 'GET' && !url?.includes('?') ? 200 : 400)
+      const all = await countIn(1, onlyPlain)
+      assert.deepEqual(all.slice(0, 3), ['HEAD /metadata', ELEMENTS, 'GET /metadata'])
+      assert.deepEqual(new Set(all.slice(3)), new Set(['GET /metadata']))
+    })
+  })
+
+  it('reads the CapabilityStatement at the start and after an outage', () =>
+    watched({}, async ({ upstream, fhir, until }) => {
+      const lines: (string | undefined)[] = []
+      await until(200)
+      upstream.answerMetadata((request, response) => {
+        lines.push(request.method)
+        json(response, METADATA)
+      })
+      await upstream.close()
+      await until(503)
+      assert.deepEqual(lines, [])
+      await upstream.reopen()
+      await until(200)
+      await fhir('GET metadata')
+      assert.deepEqual(
+        lines.filter(it => it === 'GET'),
+        ['GET'],
+      )
+    }))
+
+  it('does not let slow probes fail requests that are fast, and then sends another probe', () =>
+    watched({ timeoutMs: 200 }, async ({ upstream, fhir, pass, until }) => {
+      upstream.answer((request, response) => {
+        if (!isSlow || !request.url?.includes('?')) json(response, patient('ann'))
+      })
+      let isSlow = true
+      await fhir('GET metadata')
+      upstream.answerMetadata(() => undefined)
+      await pass(60)
+      assert.equal((await fhir.as('ann')('GET Patient/ann')).status, 200)
+      isSlow = false
+      await until(200)
+      await pass(5)
+      assert.equal(upstream.seen.at(-1)?.line, 'GET /up/Patient?_summary=count&_count=0')
     }))
 })

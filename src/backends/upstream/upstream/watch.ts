@@ -1,68 +1,110 @@
+import { setTimeout } from 'node:timers/promises'
 import { type Logger, NotReady, type ReadyCheck, scrub } from '../../../web/index.ts'
-import { isFailing, isUnauthorized, type RawResponse, type TransportFailure } from './exchange.ts'
-import type { Upstream } from './upstream.ts'
+import { PROBE_EVERY_MS } from '../limits.ts'
+import { isFailing, isLate, isUnauthorized, type RawResponse, type TransportFailure } from './exchange.ts'
+import type { Probe, Upstream } from './upstream.ts'
 
-/** Knows whether the upstream can be used, by what goes through and, when nothing does, by asking. */
+/** Knows whether the upstream is available, by the responses to requests and, while there are none, by probes. */
 export interface Watch {
-  /** Told how every exchange went. */
+  /** Takes the result of every exchange except probes. */
   saw(answer: RawResponse | TransportFailure): void
   readonly check: ReadyCheck
   start(upstream: Upstream): void
   close(): void
 }
 
-/** Why the upstream cannot be used. */
+export interface WatchOptions {
+  readonly clock: () => number
+  readonly log?: Pick<Logger, 'warn'> | undefined
+  /** Called when the upstream is found available at the start, and after each outage. */
+  readonly onAvailable?: () => void
+}
+
+/** Why the upstream is unavailable. */
 interface Complaint {
-  /** Any answer shows that it is not away any more; that it is usable only one to what was refused. */
+  /** Any response ends `away`; `unusable` ends only with a response to the request that was refused. */
   readonly kind: 'away' | 'unusable'
   readonly reason: string
-  /** For the log alone: it may name hosts. */
+  /** Only for the log: it may name hosts. */
   readonly cause?: string
 }
 
-const TICK_MS = 1_000
-/** Shorter than a tick: the answer to the last probe came after its tick, and would put the next one off. */
-const FRESH_MS = 500
-const PROBE_MS = 2_000
+const COUNT: Probe = { method: 'GET', path: '/Patient?_summary=count&_count=0' }
+/** HAPI answers the first three in 10 to 50 ms, and the whole `metadata` (1.8 MB) in 200 ms. */
+const PROBES: readonly Probe[] = [
+  { method: 'HEAD', path: '/metadata' },
+  { method: 'GET', path: '/metadata?_elements=status,fhirVersion' },
+  COUNT,
+  { method: 'GET', path: '/metadata' },
+]
+
+/** Shorter than the interval: the response to the last probe arrived after its tick, and would postpone the next one. */
+const IDLE_MS = PROBE_EVERY_MS / 2
+/** How old the state is at most when `/readyz` reports it (START-4). */
+const FRESH_MS = 1_000
+/** How long `/readyz` waits for a probe before it reports the last known state. */
+const PATIENCE_MS = 500
 
 /**
- * Away is known within 3.5 s, and the return within 3 s, whether or not somebody asks for something. A request that fails
- * does not decide: others may go well, so the upstream is asked at once. The log has a line for each change.
+ * Probes an idle upstream at intervals, and at once when a request fails or `/readyz` is requested. A failed request alone
+ * does not decide, because others may succeed. The log gets one line for each change.
  */
-export function watchUpstream(clock: () => number, log?: Pick<Logger, 'warn'>): Watch {
+export function watchUpstream({ clock, log, onAvailable }: WatchOptions): Watch {
   let state: { readonly complaint: Complaint | undefined; readonly at: number } | undefined
   let timer: NodeJS.Timeout | undefined
   let probing: Promise<void> | undefined
   let watched: Upstream | undefined
-  // A request was answered 401, though the metadata may be open to everybody.
+  // A request got a 401, although the metadata may be public.
   let isDoubted = false
+  let [probe = COUNT] = PROBES
 
   function settle(complaint: Complaint | undefined): void {
-    const before = state?.complaint
+    const before = state
     state = { complaint, at: clock() }
-    if (complaint?.kind === before?.kind) return
-    if (!complaint) log?.warn('Upstream FHIR server recovered')
-    else {
-      const cause = complaint.cause && { cause: scrub(complaint.cause) }
-      log?.warn({ ...cause }, `Upstream FHIR server unavailable: ${complaint.reason}`)
-    }
+    if (!complaint && (!before || before.complaint)) onAvailable?.()
+    if (complaint?.kind === before?.complaint?.kind) return
+    if (complaint) warnOf(complaint)
+    else log?.warn('Upstream FHIR server recovered')
   }
 
-  async function complaintOf(upstream: Upstream): Promise<Complaint | undefined> {
-    const onMetadata = complaintOn(await upstream.probe('/metadata', PROBE_MS))
-    if (onMetadata || !isDoubted) return onMetadata
-    const counted = await upstream.probe('/Patient?_summary=count', PROBE_MS)
-    isDoubted = isUnauthorized(counted)
+  function warnOf({ cause, reason }: Complaint): void {
+    log?.warn({ ...(cause && { cause: scrub(cause) }) }, `Upstream FHIR server unavailable: ${reason}`)
+  }
+
+  /** Sends the probe that worked the last time. Where the upstream does not offer it, the next one replaces it. */
+  async function sendProbe(
+    upstream: Upstream,
+    tries = PROBES.length,
+  ): Promise<RawResponse | TransportFailure> {
+    const answer = await upstream.probe(probe)
+    const next = findNext(probe, answer)
+    if (!next || tries === 1) return answer
+    probe = next
+    return sendProbe(upstream, tries - 1)
+  }
+
+  async function findComplaint(upstream: Upstream): Promise<Complaint | undefined> {
+    const before = state
+    const answer = await sendProbe(upstream)
+    // Requests that succeeded meanwhile show that only the probe is slow.
+    if (isLate(answer) && state !== before && !state?.complaint) return undefined
+    const complaint = complaintOn(answer)
+    if (complaint || !isDoubted) return complaint
+    isDoubted = isUnauthorized(await upstream.probe(COUNT))
     return isDoubted ? REFUSED : undefined
   }
 
   function probeOnce(upstream: Upstream): Promise<void> {
-    probing ??= complaintOf(upstream)
+    probing ??= findComplaint(upstream)
       .then(settle)
       .finally(() => {
         probing = undefined
       })
     return probing
+  }
+
+  function isFresh(ms: number): boolean {
+    return state !== undefined && !isDoubted && clock() - state.at < ms
   }
 
   return {
@@ -74,23 +116,37 @@ export function watchUpstream(clock: () => number, log?: Pick<Logger, 'warn'>): 
     check: {
       name: 'upstream',
       async check() {
-        if (!state && watched) await probeOnce(watched)
+        if (watched && !state) await probeOnce(watched)
+        else if (watched && !isFresh(FRESH_MS))
+          await Promise.race([probeOnce(watched), setTimeout(PATIENCE_MS, undefined, { ref: false })])
         const complaint = state?.complaint
         if (complaint) throw new NotReady(`the upstream FHIR server is unavailable: ${complaint.reason}`)
       },
     },
     start(upstream) {
       watched = upstream
+      void probeOnce(upstream)
       timer ??= setInterval(() => {
-        const isKnown = state && !state.complaint && !isDoubted && clock() - state.at < FRESH_MS
-        if (!isKnown) void probeOnce(upstream)
-      }, TICK_MS).unref()
+        if (!isFresh(IDLE_MS)) void probeOnce(upstream)
+      }, PROBE_EVERY_MS).unref()
     },
     close: () => clearInterval(timer),
   }
 }
 
 const REFUSED: Complaint = { kind: 'unusable', reason: 'it does not accept the credentials of the gateway' }
+
+/** If `metadata` is late, a count shows whether other requests are. */
+function findNext(probe: Probe, answer: RawResponse | TransportFailure): Probe | undefined {
+  if (isLate(answer)) return probe === COUNT ? undefined : COUNT
+  return isNotOffered(answer) ? PROBES[PROBES.indexOf(probe) + 1] : undefined
+}
+
+function isNotOffered(answer: RawResponse | TransportFailure): boolean {
+  return (
+    'status' in answer && answer.status >= 300 && ![401, 403].includes(answer.status) && !isFailing(answer)
+  )
+}
 
 function complaintOn(answer: RawResponse | TransportFailure): Complaint | undefined {
   if ('failure' in answer) return complaintOnFailure(answer)
