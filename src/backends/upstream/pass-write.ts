@@ -2,6 +2,7 @@ import {
   formatExact,
   type Interaction,
   isProblem,
+  isResource,
   type Params,
   parseEntries,
   parseSearch,
@@ -51,8 +52,16 @@ export async function passWrite(
       ? passThrough(context, request, toUpstreamRequest(context, request))
       : undefined
   return request.interaction.kind === 'bundle' && isUncheckedBundle(request, context.baseUrl)
-    ? passThrough(context, request, buildWrite(request, 'POST', '', request.body, context.addresses))
+    ? passThrough(context, request, toBundleRequest(context, request))
     : undefined
+}
+
+function toBundleRequest({ addresses }: Context, request: FhirRequest): UpstreamRequest {
+  return buildWrite(request, 'POST', '', request.body, addresses, { prefer: toPrefer(request) })
+}
+
+function toPrefer({ preferences }: FhirRequest): string {
+  return `return=${preferences.answer}, ${STRICT}`
 }
 
 function isWrite(request: FhirRequest): request is FhirRequest<Write> {
@@ -115,12 +124,12 @@ function writeHeaders(
   addresses: Context['addresses'],
   request: FhirRequest<Write>,
 ): UpstreamRequest['headers'] {
-  const { interaction, preconditions, preferences, body } = request
-  const isJsonPatch = Array.isArray(body)
+  const { interaction, preconditions, body } = request
+  const isJsonPatch = WRITES[interaction.kind].method === 'PATCH' && !isResource(body)
   const condition = interaction.kind === 'create' ? interaction.ifNoneExist : undefined
   return {
     ...buildHeaders(request),
-    prefer: `return=${preferences.answer}, ${STRICT}`,
+    prefer: toPrefer(request),
     ...(body !== undefined && {
       'content-type': isJsonPatch ? 'application/json-patch+json' : 'application/fhir+json; charset=utf-8',
     }),

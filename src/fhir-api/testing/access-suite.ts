@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe } from 'node:test'
 import {
   BASE,
   condition,
@@ -7,16 +7,18 @@ import {
   guardOf,
   issueOf,
   patientAccess,
-  type StartFhir,
 } from '../../backends/sqlite/testing/fhir.ts'
 import { outcome } from '../../fhir/index.ts'
 import { fullAccess } from '../../smart/index.ts'
+import { needs, type Target } from './target.ts'
 import { startTwoPatients } from './two-patients.ts'
 
 const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'
 
-/** What a grant reaches by reading and writing, of any server that is guarded: the embedded one, and the gateway. */
-export function reachSuite(start: StartFhir): void {
+/** Reads and writes within a grant. */
+export function testAccess(target: Target): void {
+  const { start } = target
+  const it = needs(target)
   let fhir: Fhir
   let ann: Fhir
   let all: Fhir

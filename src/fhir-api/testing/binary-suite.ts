@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe } from 'node:test'
 import type { InjectOptions } from 'fastify'
-import { BASE, type Fhir, issueOf, type StartFhir } from '../../backends/sqlite/testing/fhir.ts'
+import { BASE, type Fhir, issueOf } from '../../backends/sqlite/testing/fhir.ts'
+import { needs, type Target } from './target.ts'
 import { startTwoPatients } from './two-patients.ts'
 
 const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'
 const HTML = Buffer.from('<script>alert(1)</script>\u0000\u00ff', 'latin1')
 const JSON_ACCEPTED = { accept: 'application/fhir+json' }
 
-/** Binaries of any server that is guarded: the embedded one, and the gateway. */
-export function binarySuite(start: StartFhir): void {
+/** Binaries, and the documents that name them. */
+export function testBinaries(target: Target): void {
+  const { start } = target
+  const it = needs(target)
   let fhir: Fhir
   let ann: Fhir
   let all: Fhir

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import { type Fhir, idsOf, issueOf, nextOf, type StartFhir } from '../../backends/sqlite/testing/fhir.ts'
+import { after, before, describe } from 'node:test'
+import { type Fhir, idsOf, issueOf, nextOf } from '../../backends/sqlite/testing/fhir.ts'
+import { needs, type Target } from './target.ts'
 import { startTwoPatients } from './two-patients.ts'
 
 const NOT_WITHIN = '403 forbidden: Not within the granted patient, user or filter.'
 
-/** What a grant reaches by searching, of any server that is guarded: the embedded one, and the gateway. */
-export function reachSearchSuite(start: StartFhir): void {
+/** Searches and histories within a grant. */
+export function testSearchesWithin(target: Target): void {
+  const { start } = target
+  const it = needs(target)
   let fhir: Fhir
   let ann: Fhir
   before(async () => {

@@ -8,6 +8,8 @@ import { type GatewayOptions, gateway } from '../index.ts'
 
 export interface UpstreamProcess {
   readonly url: string
+  /** Starts another server with data of its own in the same process. */
+  open(): Promise<string>
   /** Stops its processor time: it takes connections and answers nothing until it is resumed. */
   pause(): void
   resume(): void
@@ -18,9 +20,14 @@ export interface UpstreamProcess {
 export async function startUpstream(): Promise<UpstreamProcess> {
   const script = fileURLToPath(new URL('./upstream.ts', import.meta.url))
   const child = spawn(process.execPath, [script], { stdio: ['pipe', 'pipe', 'inherit'] })
-  const [url] = (await once(createInterface(child.stdout), 'line')) as [string]
+  const lines = createInterface(child.stdout)
+  const readUrl = async () => ((await once(lines, 'line')) as [string])[0]
   return {
-    url,
+    url: await readUrl(),
+    open: () => {
+      child.stdin.write('\n')
+      return readUrl()
+    },
     pause: () => void child.kill('SIGSTOP'),
     resume: () => void child.kill('SIGCONT'),
     end() {

@@ -1,16 +1,22 @@
 /**
- * The embedded FHIR server, unguarded, as an upstream in a process of its own. Says where it is on its first line, and
- * ends with its standard input.
+ * The embedded FHIR server, unguarded, as an upstream in a process of its own: prints the URL of one, and of another with
+ * data of its own for each line of standard input. Ends with standard input.
  */
 import { createServer } from 'node:net'
+import { createInterface } from 'node:readline'
 import { fhirServer } from '../../sqlite/index.ts'
 
-const port = await freePort()
-const baseUrl = `http://127.0.0.1:${port}/r4`
-const server = await fhirServer({ baseUrl, dataFile: ':memory:', smartConfiguration: {} })
-await server.listen({ port, host: '127.0.0.1' })
-process.stdout.write(`${baseUrl}\n`)
-process.stdin.on('end', () => process.exit(0)).resume()
+const lines = createInterface(process.stdin)
+lines.on('line', printServer).on('close', () => process.exit(0))
+await printServer()
+
+async function printServer(): Promise<void> {
+  const port = await freePort()
+  const baseUrl = `http://127.0.0.1:${port}/r4`
+  const server = await fhirServer({ baseUrl, dataFile: ':memory:', smartConfiguration: {} })
+  await server.listen({ port, host: '127.0.0.1' })
+  process.stdout.write(`${baseUrl}\n`)
+}
 
 function freePort(): Promise<number> {
   return new Promise(resolve => {

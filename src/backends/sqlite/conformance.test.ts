@@ -1,14 +1,23 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { reachSuite } from '../../fhir-api/testing/access-suite.ts'
-import { binarySuite } from '../../fhir-api/testing/binary-suite.ts'
-import { reachSearchSuite } from '../../fhir-api/testing/search-suite.ts'
+import { testBackend } from '../../fhir-api/testing/backend-conformance.ts'
 import { startTwoPatients, type TwoPatients } from '../../fhir-api/testing/two-patients.ts'
 import { idsOf, nextOf, startFhir } from './testing/fhir.ts'
 
-reachSuite(startFhir)
-reachSearchSuite(startFhir)
-binarySuite(startFhir)
+testBackend({ start: startFhir })
+
+describe('a version', () => {
+  it('has the time of the clock, an id that sorts by it, and a length for HEAD', async () => {
+    const fhir = await startFhir({ clock: () => Date.parse('2026-03-01T10:00:00.250Z') })
+    const made = await fhir('POST Patient', { resourceType: 'Patient' })
+    assert.match(made.body.id ?? '', /^[0-9a-f]{8}-[0-9a-f]{4}-7/)
+    assert.deepEqual(made.body.meta, { versionId: '1', lastUpdated: '2026-03-01T10:00:00.250Z' })
+    assert.equal(made.headers['last-modified'], 'Sun, 01 Mar 2026 10:00:00 GMT')
+    const head = await fhir(`HEAD Patient/${made.body.id}`)
+    assert.equal(head.headers['content-length'], String(Buffer.byteLength(made.text)))
+    await fhir.close()
+  })
+})
 
 describe('a paging link', () => {
   let servers: TwoPatients
