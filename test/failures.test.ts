@@ -75,10 +75,10 @@ describe('refused', () => {
     it(`an address that is not there has a page with a way back (${server})`, async () => {
       const { page } = await open()
       await page.goto(`${stack.settings[server]}/nowhere?code=secret`)
-      assert.equal(await refusalOn(page), 'There is no such page')
+      assert.equal(await refusalOn(page), 'Page not found')
       await inspectOnEveryScreen(page, `not-found-${server}`)
-      await page.getByRole('link', { name: 'Go to the first page' }).click()
-      assert.notEqual(await page.getByRole('heading', { level: 1 }).textContent(), 'There is no such page')
+      await page.getByRole('link', { name: 'Go to the start page' }).click()
+      assert.notEqual(await page.getByRole('heading', { level: 1 }).textContent(), 'Page not found')
     })
   }
 })

@@ -68,7 +68,7 @@ describe('the auth server while the database is away', () => {
     assert.equal(ready.statusCode, 503)
     const [database] = ready.json().checks
     assert.deepEqual(database, {
-      ...{ name: 'database', ok: false, reason: 'it cannot be used; the log says why' },
+      ...{ name: 'database', ok: false, reason: 'unavailable; see the log' },
     })
     assert.doesNotMatch(ready.body, new RegExp(`${wire.port}|127\\.|postgres`))
     // What needs no database goes on: verifiers can still fetch the keys.

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { type Auditor, noAudit } from '../audit/index.ts'
 import { createHostCheck } from '../config/index.ts'
 import type { Sealer, Store } from '../store/index.ts'
-import { cookiePlan, createServer, type Logger, type ServerOptions } from '../web/index.ts'
+import { createServer, defineCookie, type Logger, type ServerOptions } from '../web/index.ts'
 import { addDocsRoute } from './api/docs-page.ts'
 import { addApiRoutes, openSessionRequest } from './api/routes.ts'
 import { queryApi } from './api/row.ts'
@@ -71,7 +71,7 @@ function contextOf(options: AppServerOptions, app: FastifyInstance): AppContext 
     log: app.log,
     discovery: createDiscovery({ fetch, clock, timeoutMs: authTimeoutMs }),
     appKeys: createAppKeys({ store, sealer, clock }),
-    sessionCookie: cookiePlan(options.appUrl, 'sallyport-app'),
+    sessionCookie: defineCookie(options.appUrl, 'sallyport-app'),
     renewals: new Map(),
     unreachableSince: new Map(),
   }

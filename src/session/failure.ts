@@ -12,7 +12,7 @@ export type Failure =
   | { readonly kind: 'token-refused' }
   | { readonly kind: 'access-refused' }
   | { readonly kind: 'not-found' }
-  | { readonly kind: 'away'; readonly server: Upstream }
+  | { readonly kind: 'unreachable'; readonly server: Upstream }
   | { readonly kind: 'slow'; readonly server: Upstream }
   | {
       readonly kind: 'unexpected-answer'
@@ -57,7 +57,7 @@ export function toResponse(failure: Failure): { readonly status: number; readonl
       return response(403, 'forbidden', 'The FHIR server refuses access to this record.')
     case 'not-found':
       return response(404, 'not-found', 'The FHIR server has no such record.')
-    case 'away':
+    case 'unreachable':
       return response(502, 'transient', `The ${failure.server} is unreachable. Try again.`)
     case 'slow':
       return response(504, 'transient', `The ${failure.server} did not respond in time. Try again.`)

@@ -3,7 +3,7 @@ import { parseExact } from '../fhir/index.ts'
 /** `json` is exact JSON (`parseExact`), or undefined if the body is not JSON. */
 export type FetchResult =
   | { readonly kind: 'answered'; readonly status: number; readonly json: unknown }
-  | { readonly kind: 'away' }
+  | { readonly kind: 'unreachable' }
   | { readonly kind: 'slow' }
 
 /** Does not follow redirects, which could carry the bearer token to another host. */
@@ -20,7 +20,7 @@ export async function fetchJson(
     })
     return { kind: 'answered', status: response.status, json: parseJson(await response.text()) }
   } catch (error) {
-    return { kind: isTimeout(error) ? 'slow' : 'away' }
+    return { kind: isTimeout(error) ? 'slow' : 'unreachable' }
   }
 }
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { html, page } from '../web/index.ts'
+import { html, renderPage } from '../web/index.ts'
 import { type AppContext, getPortalUrl, isSampleData } from './context.ts'
 import { revokeSession } from './oauth/token-requests.ts'
 import { auditSession } from './sessions/audit-session.ts'
@@ -34,7 +34,7 @@ async function sessionOf(context: AppContext, request: FastifyRequest): Promise<
 }
 
 function askPage({ settings }: AppContext) {
-  return page(
+  return renderPage(
     {
       title: 'End session',
       site: 'Demo app',
@@ -48,7 +48,7 @@ function askPage({ settings }: AppContext) {
 }
 
 function endedPage({ settings }: AppContext) {
-  return page(
+  return renderPage(
     {
       title: 'Session ended',
       site: 'Demo app',

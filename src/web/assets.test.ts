@@ -6,17 +6,17 @@ import { createServer, getAssetUrl } from './index.ts'
 const app = await createServer({ name: 'auth', url: 'http://localhost:9000' })
 
 describe('getAssetUrl', () => {
-  it('has the content in the name', () => {
+  it('puts a hash of the content into the name', () => {
     assert.match(getAssetUrl('sallyport.css'), /^\/assets\/sallyport\.[0-9a-f]{10}\.css$/)
   })
 
-  it('throws for a file that is not there', () => {
+  it('throws for a file that does not exist', () => {
     assert.throws(() => getAssetUrl('nothing.css'), /Cannot link asset nothing.css/)
   })
 })
 
 describe('GET /assets/*', () => {
-  it('serves the file under its address, for ever', async () => {
+  it('serves a file under its hashed URL with an unlimited cache time', async () => {
     const response = await app.inject(getAssetUrl('sallyport.css'))
     assert.equal(response.statusCode, 200)
     assert.equal(response.headers['content-type'], 'text/css; charset=utf-8')
@@ -24,7 +24,7 @@ describe('GET /assets/*', () => {
     assert.equal(response.body, readFileSync(new URL('assets/sallyport.css', import.meta.url), 'utf8'))
   })
 
-  it('serves the plain name too, to be asked for again each time', async () => {
+  it('serves a file under its plain name without caching', async () => {
     const response = await app.inject('/assets/icon.svg')
     assert.equal(response.headers['content-type'], 'image/svg+xml')
     assert.equal(response.headers['cache-control'], 'no-cache')
@@ -38,7 +38,7 @@ describe('GET /assets/*', () => {
     'sallyport.0000000000.css',
     'constructor',
   ]) {
-    it(`answers 404 to ${name}`, async () => {
+    it(`sends 404 for ${name}`, async () => {
       assert.equal((await app.inject(`/assets/${name}`)).statusCode, 404)
     })
   }
@@ -47,11 +47,11 @@ describe('GET /assets/*', () => {
 describe('sallyport.css', () => {
   const css = readFileSync(new URL('assets/sallyport.css', import.meta.url), 'utf8')
 
-  it('loads nothing from elsewhere', () => {
+  it('loads nothing from other sites', () => {
     assert.doesNotMatch(css, /url\(|@import/)
   })
 
-  it('has colours only in the token blocks', () => {
+  it('contains colours only in the token blocks', () => {
     const outside = css.replace(/:root \{[^}]*\}/g, '').match(/#[0-9a-f]{3,8}\b/gi)
     assert.deepEqual(outside, null)
   })

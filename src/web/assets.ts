@@ -12,7 +12,7 @@ const TYPES: Readonly<Record<string, string>> = {
 interface Asset {
   readonly type: string
   readonly content: Buffer
-  /** The name with the content in it: `sallyport.1f0c6b2a9d.css`. */
+  /** The name with a hash of the content: `sallyport.1f0c6b2a9d.css`. */
   readonly hashedName: string
 }
 
@@ -36,7 +36,7 @@ const assets: ReadonlyMap<string, Asset> = new Map(
 )
 const byHashedName = new Map([...assets.values()].map(asset => [asset.hashedName, asset]))
 
-/** The address of a file of `src/web/assets`. It changes with the content, so that browsers may keep it for ever. */
+/** Returns the URL of a file of `src/web/assets`. It changes with the content, so that browsers may cache it for ever. */
 export function getAssetUrl(name: string): string {
   const asset = assets.get(name)
   if (!asset) throw new Error(`Cannot link asset ${name}: there is no such file in src/web/assets`)

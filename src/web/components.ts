@@ -1,21 +1,21 @@
 import { type Html, html } from './html.ts'
-import { type IconName, icon, mark } from './icons.ts'
+import { type IconName, renderIcon, renderMark } from './icons.ts'
 
 export type Tone = 'ok' | 'bad' | 'warn'
 
 const TONE_ICONS = { ok: 'tick', bad: 'cross', warn: 'warning' } as const satisfies Record<Tone, IconName>
 
-/** A state in one or two words. `ok` and `bad` have a sign as well, so that colour is never alone. */
-export function badge(text: string, tone?: Tone | 'accent'): Html {
-  const sign = tone === 'ok' || tone === 'bad' ? icon(TONE_ICONS[tone]) : undefined
+/** Shows a state in one or two words. `ok` and `bad` have an icon as well, so that colour is never the only sign. */
+export function renderBadge(text: string, tone?: Tone | 'accent'): Html {
+  const sign = tone === 'ok' || tone === 'bad' ? renderIcon(TONE_ICONS[tone]) : undefined
   return html`<span class="badge${tone !== undefined && ` badge--${tone}`}">${sign}${text}</span>`
 }
 
-/** Bold what happened, then what to do. A `bad` one is read out at once. */
-export function alert(what: string, then: Html | string, tone?: Tone): Html {
+/** Shows the event in bold, then the advice. Screen readers announce a `bad` alert at once. */
+export function renderAlert(event: string, advice: Html | string, tone?: Tone): Html {
   return html`<div class="alert${tone !== undefined && ` alert--${tone}`} alert--page"${
     tone === 'bad' && html` role="alert"`
-  }>${icon(tone === undefined ? 'note' : TONE_ICONS[tone])}<p><b>${what}</b> ${then}</p></div>`
+  }>${renderIcon(tone === undefined ? 'note' : TONE_ICONS[tone])}<p><b>${event}</b> ${advice}</p></div>`
 }
 
 export interface Action {
@@ -23,29 +23,27 @@ export interface Action {
   readonly text: string
 }
 
-/** Why it is empty, and one way on. */
-export function empty(options: {
+/** Explains why a list is empty, and offers one action. */
+export function renderEmptyState(options: {
   readonly title: string
   readonly text: string
   readonly action?: Action
-  /** Names the heading for `aria-labelledby`. */
+  /** The id of the heading, for `aria-labelledby`. */
   readonly id?: string
 }): Html {
   const { title, text, action, id } = options
-  return html`<div class="empty">${mark('empty__art')}<h2${id !== undefined && html` id="${id}"`}>${title}</h2><p>${text}</p>${
+  return html`<div class="empty">${renderMark('empty__art')}<h2${id !== undefined && html` id="${id}"`}>${title}</h2><p>${text}</p>${
     action && html`<a class="btn btn--quiet btn--small" href="${action.href}">${action.text}</a>`
   }</div>`
 }
 
-/** A form field with its label and, when it was wrong, its message. */
-export function field(options: {
+export function renderField(options: {
   readonly name: string
   readonly label: string
   readonly type?: 'text' | 'password' | 'search'
   readonly value?: string
   readonly autocomplete?: string
   readonly required?: boolean
-  /** Whether the page opens with the cursor in it. */
   readonly autofocus?: boolean
   readonly error?: string
 }): Html {

@@ -8,7 +8,7 @@ const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
 const HEADERS =
   'Accept, Authorization, Content-Type, If-Match, If-Modified-Since, If-None-Exist, If-None-Match, Prefer, X-Request-Id, X-Security-Context'
 
-/** Lets pages of the allowed origins read the response. Any page may read public documents (BEARER-3). */
+/** Allows pages of the given origins to read the response. Pages of any origin may read public documents (BEARER-3). */
 export function setCors(
   request: FastifyRequest,
   reply: FastifyReply,

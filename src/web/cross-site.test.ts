@@ -28,7 +28,7 @@ describe('cross-site forms', () => {
     [{ origin: '' }, 403],
   ]
   for (const [headers, status] of cases) {
-    it(`answers ${status} to ${JSON.stringify(headers)}`, async () => {
+    it(`sends ${status} to ${JSON.stringify(headers)}`, async () => {
       const response = await app.inject({
         method: 'POST',
         url: '/form',
@@ -39,7 +39,7 @@ describe('cross-site forms', () => {
     })
   }
 
-  it('refuses before the body is read', async () => {
+  it('refuses a cross-site form before it reads the body', async () => {
     const response = await app.inject({
       method: 'POST',
       url: '/form',
@@ -49,12 +49,12 @@ describe('cross-site forms', () => {
     assert.equal(response.statusCode, 403)
   })
 
-  it('lets another site link to a page', async () => {
+  it('allows another site to link to a page', async () => {
     const response = await app.inject({ url: '/page/1', headers: { 'sec-fetch-site': 'cross-site' } })
     assert.equal(response.statusCode, 200)
   })
 
-  it('exempts the addresses that it is told', async () => {
+  it('accepts cross-site forms on the configured paths', async () => {
     const { app } = await make({ acceptsCrossSite: path => path === '/form' })
     const response = await app.inject({
       method: 'POST',

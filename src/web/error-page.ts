@@ -1,47 +1,45 @@
-import type { Bar } from './bar.ts'
 import type { Action } from './components.ts'
 import { type Html, html } from './html.ts'
-import { stopArt } from './icons.ts'
-import { page } from './page.ts'
+import { renderErrorArt } from './icons.ts'
+import { renderPage } from './page.ts'
 import { formatTime, renderDate } from './person/date.ts'
+import type { Bar } from './top-bar.ts'
 
 export interface ErrorPageOptions {
-  /** The inner door is red (refused) or dashed (something is away). */
-  readonly kind: 'refused' | 'away'
-  /** What happened. */
+  readonly kind: 'refused' | 'unavailable'
   readonly title: string
-  /** What it means for the record, and what to do: a paragraph each. */
+  /** Paragraphs: the effect on the record, and the advice. */
   readonly text: readonly (Html | string)[]
-  /** Error code or status, for whoever is asked for help. */
+  /** Error code or status, for the support staff. */
   readonly code: string
-  /** Why, in words that may be shown: no token, no patient name. */
+  /** Contains no token and no patient name. */
   readonly reason?: string
   /** The request id. */
   readonly reference: string
   readonly now: number
-  /** The first is the main button. */
+  /** The first one is the main button. */
   readonly actions?: readonly Action[]
   /** Further rows of the card, such as the app. */
   readonly facts?: readonly (readonly [label: string, value: Html | string])[]
-  /** Below the actions, such as which server answers. */
+  /** Content below the actions, such as the state of the servers. */
   readonly more?: Html
   readonly bar?: Bar
   readonly site?: string
   readonly sampleData?: boolean
 }
 
-/** What happened, what it means, what to do; then code, time and reference (design: Errors). */
+/** Renders event, effect and advice, then code, time and reference. */
 export function renderErrorPage(options: ErrorPageOptions): Html {
   const { title, site, bar = { kind: 'flow' }, sampleData = false } = options
-  return page(
+  return renderPage(
     { title, bar, sampleData, width: 'flow', ...(site === undefined ? {} : { site }) },
-    stop(options),
+    renderError(options),
   )
 }
 
-function stop(options: ErrorPageOptions): Html {
+function renderError(options: ErrorPageOptions): Html {
   const { kind, title, text, actions = [], more } = options
-  return html`<div class="stop">${stopArt(kind)}<div class="stop__body">
+  return html`<div class="stop">${renderErrorArt(kind)}<div class="stop__body">
 <h1>${title}</h1>
 ${text.map(paragraph => html`<p>${paragraph}</p>`)}
 ${
@@ -51,13 +49,13 @@ ${
   )}</div>`
 }
 ${more}
-<div class="card"><dl class="kv kv--table">${rows(options).map(
+<div class="card"><dl class="kv kv--table">${listFacts(options).map(
     ([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`,
   )}</dl></div>
 </div></div>`
 }
 
-function rows({
+function listFacts({
   code,
   reason,
   facts = [],

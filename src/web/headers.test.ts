@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { cookiePlan, createPagePolicy } from './index.ts'
+import { createPagePolicy, defineCookie } from './index.ts'
 import { useServers } from './testing/make-server.ts'
 
 function directive(policy: string, name: string): string | undefined {
@@ -11,11 +11,11 @@ function directive(policy: string, name: string): string | undefined {
 }
 
 describe('createPagePolicy', () => {
-  const targets: readonly (readonly [address: string, source: string])[] = [
+  const targets: readonly (readonly [url: string, source: string])[] = [
     ['http://localhost:8081/launch?x=1', "'self' http://localhost:8081"],
     ['https://app.example.org', "'self' https://app.example.org"],
     ['com.example.app:/callback', "'self' com.example.app:"],
-    ["not an address; script-src 'unsafe-inline'", "'self'"],
+    ["not an url; script-src 'unsafe-inline'", "'self'"],
     ['http://[::1]:8081/callback', "'self' http://[::1]:8081"],
     ['http://my_app:8081/callback', "'self' http://my_app:8081"],
     ['https://*/callback', "'self'"],
@@ -23,36 +23,36 @@ describe('createPagePolicy', () => {
     ['data:text/html,x', "'self'"],
     ['javascript:alert(1)', "'self'"],
   ]
-  for (const [address, source] of targets) {
-    it(`lets a form end at ${address} by its origin only`, () => {
-      const policy = createPagePolicy({ formTargets: [address] })
+  for (const [url, source] of targets) {
+    it(`has the form targets ${source} for ${url}`, () => {
+      const policy = createPagePolicy({ formTargets: [url] })
       assert.equal(directive(policy, 'form-action'), source)
       assert.equal(directive(policy, 'script-src'), "'self'")
     })
   }
 
-  it('lets nobody frame the page, before any directive that names an address', () => {
+  it('forbids framing before any directive that contains a URL', () => {
     assert.match(createPagePolicy({ formTargets: ['https://app.example'] }), /^frame-ancestors 'none'; /)
   })
 
   // Nearly every ASCII character is legal somewhere in the host or path of a URL; `;` ends a directive, `,` a policy.
-  it('has the same directives whatever characters an address holds', () => {
+  it('keeps its directives, whatever characters a URL contains', () => {
     const names = (policy: string) => policy.split(/[;,]/).map(part => part.trim().split(' ')[0])
     for (let code = 0x20; code < 0x7f; code++) {
       const c = String.fromCharCode(code)
-      for (const address of [
+      for (const url of [
         `https://a${c}frame-ancestors${c}*/logo.png`,
         `https://a.example/x${c}frame-ancestors${c}*`,
         `com.example${c}a:/x`,
         `com.example.a://x${c}y/z`,
       ]) {
-        const policy = createPagePolicy({ formTargets: [address], images: [address] })
-        assert.deepEqual(names(policy), names(createPagePolicy()), address)
+        const policy = createPagePolicy({ formTargets: [url], images: [url] })
+        assert.deepEqual(names(policy), names(createPagePolicy()), url)
       }
     }
   })
 
-  it('names each origin once', () => {
+  it('lists each origin once', () => {
     const policy = createPagePolicy({
       formTargets: ['https://a.example/launch', 'https://a.example/callback'],
     })
@@ -60,26 +60,26 @@ describe('createPagePolicy', () => {
   })
 })
 
-describe('cookiePlan', () => {
-  it('is HttpOnly and Lax, on the whole site', () => {
-    assert.deepEqual(cookiePlan('http://localhost:9000', 'sallyport-login'), {
+describe('defineCookie', () => {
+  it('makes cookies HttpOnly and Lax for the whole site', () => {
+    assert.deepEqual(defineCookie('http://localhost:9000', 'sallyport-login'), {
       name: 'sallyport-login',
       attributes: { httpOnly: true, sameSite: 'lax', secure: false, path: '/', priority: 'high' },
     })
   })
 
-  it('is Secure and bound to the host under https', () => {
-    const { name, attributes } = cookiePlan('https://auth.example.org', 'sallyport-login')
+  it('makes cookies Secure and bound to the host under https', () => {
+    const { name, attributes } = defineCookie('https://auth.example.org', 'sallyport-login')
     assert.equal(name, '__Host-sallyport-login')
     assert.equal(attributes.secure, true)
     assert.equal(attributes.domain, undefined)
   })
 })
 
-describe('the headers of an answer', () => {
+describe('response headers', () => {
   const make = useServers()
 
-  it('gives a page the strict policy', async () => {
+  it('include the strict policy for a page', async () => {
     const { app } = await make()
     const { headers } = await app.inject('/page/1')
     assert.equal(
@@ -93,7 +93,7 @@ describe('the headers of an answer', () => {
     assert.equal(headers['strict-transport-security'], undefined)
   })
 
-  it('gives what is no page a policy that allows nothing', async () => {
+  it('include a policy that allows nothing for other content', async () => {
     const { app } = await make()
     const { headers } = await app.inject('/oauth2/things')
     assert.equal(
@@ -104,7 +104,7 @@ describe('the headers of an answer', () => {
     assert.equal(headers['referrer-policy'], 'no-referrer')
   })
 
-  it('keeps what a handler set', async () => {
+  it('keep the values that a handler set', async () => {
     const { app } = await make()
     app.get('/kept', async (_request, reply) =>
       reply.header('cache-control', 'public, max-age=60').header('referrer-policy', 'origin').send({}),
@@ -114,7 +114,7 @@ describe('the headers of an answer', () => {
     assert.equal(headers['referrer-policy'], 'origin')
   })
 
-  it('asks for https once it is served by https', async () => {
+  it('include HSTS under https', async () => {
     const { app } = await make({ url: 'https://auth.example.org' })
     const { headers } = await app.inject('/page/1')
     assert.equal(headers['strict-transport-security'], 'max-age=31536000')

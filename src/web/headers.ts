@@ -1,15 +1,16 @@
+import type { CookieSerializeOptions } from '@fastify/cookie'
 import type { FastifyReply } from 'fastify'
 
 export interface PagePolicy {
-  /** URLs besides our own that a form of this page may lead to. `POST /portal/launch` redirects to the client. */
+  /** URLs of other sites to which a form of this page may redirect: `POST /portal/launch` redirects to the client. */
   readonly formTargets?: readonly string[]
-  /** Images of others that this page shows, such as the logo of an app: these and no other. */
+  /** URLs of images of other sites, such as the logo of an app. */
   readonly images?: readonly string[]
 }
 
 const NO_FRAMES = "frame-ancestors 'none'"
 
-/** Strict policy for a page: own styles, scripts and images, no inline code. */
+/** Creates the content security policy of a page: own styles, scripts and images, no inline code. */
 export function createPagePolicy({ formTargets = [], images = [] }: PagePolicy = {}): string {
   return [
     // First: of two directives with one name the first counts, and those below name URLs that clients registered.
@@ -31,9 +32,9 @@ function listSources(directive: string, urls: readonly string[], part: 'origin' 
 }
 
 /**
- * The source expression of a URL, up to its origin or its path; undefined where there is none. The only place where a
- * URL enters a policy: `;` and `,` are legal in the host of a URL and would end the directive or the policy, and `*` is
- * a wildcard.
+ * Returns the source expression for the origin or the path of a URL, or undefined if the URL has none. Every URL in a
+ * policy goes through this function: `;` and `,` are legal in the host of a URL and would end the directive or the
+ * policy, and `*` is a wildcard.
  */
 function findSourceExpression(text: string, part: 'origin' | 'path'): string | undefined {
   const url = URL.parse(text)
@@ -52,8 +53,8 @@ export function isPlainHost(hostname: string): boolean {
 }
 
 /**
- * Headers of every response, set before its handler may set others: a page has its own policies. `no-referrer`, because
- * addresses carry launch and code values; `no-store`, because most answers are about a patient.
+ * Sets the default headers of every response; a page replaces the policies. `no-referrer`, because URLs contain launch
+ * tokens and codes; `no-store`, because most responses are about a patient.
  */
 export function setSecurityHeaders(reply: FastifyReply, https: boolean): void {
   reply
@@ -64,4 +65,22 @@ export function setSecurityHeaders(reply: FastifyReply, https: boolean): void {
     .header('x-content-type-options', 'nosniff')
     .header('cache-control', 'no-store')
   if (https) reply.header('strict-transport-security', 'max-age=31536000')
+}
+
+export interface CookieDefinition {
+  readonly name: string
+  readonly attributes: CookieSerializeOptions
+}
+
+/**
+ * Defines a cookie of the server at `serverUrl`. Under https its name has the prefix `__Host-`. `SameSite` is Lax: with
+ * Strict, browsers would not send it with an authorization request or a callback, which come from another site. A browser
+ * that has too many cookies for a host removes those of high `Priority` last.
+ */
+export function defineCookie(serverUrl: string, name: string): CookieDefinition {
+  const secure = serverUrl.startsWith('https:')
+  return {
+    name: secure ? `__Host-${name}` : name,
+    attributes: { httpOnly: true, sameSite: 'lax', secure, path: '/', priority: 'high' },
+  }
 }

@@ -8,7 +8,7 @@ async function server(checks: readonly ReadyCheck[], clock?: () => number): Prom
 }
 
 describe('GET /healthz', () => {
-  it('answers 200 even while something is away', async () => {
+  it('sends 200 even while a dependency is unavailable', async () => {
     const app = await server([{ name: 'database', check: () => Promise.reject(new Error('gone')) }])
     const response = await app.inject('/healthz')
     assert.equal(response.statusCode, 200)
@@ -17,14 +17,14 @@ describe('GET /healthz', () => {
 })
 
 describe('GET /readyz', () => {
-  it('answers 200 when every check passes', async () => {
+  it('sends 200 if every check passes', async () => {
     const app = await server([{ name: 'database', check: async () => {} }])
     const response = await app.inject('/readyz')
     assert.equal(response.statusCode, 200)
     assert.deepEqual(response.json(), { status: 'ready', checks: [{ name: 'database', ok: true }] })
   })
 
-  it('answers 503 with the reason, if it is meant to be told', async () => {
+  it('sends 503 with the reason of a NotReady error', async () => {
     const app = await server([
       {
         name: 'key set',
@@ -43,7 +43,7 @@ describe('GET /readyz', () => {
     })
   })
 
-  it('keeps what a driver says to the log, which has it once, without the password, and once that it is over', async () => {
+  it('logs the message of a driver once, without the password, and logs the recovery', async () => {
     let log = ''
     const logger = createLogger({ level: 'warn', destination: { write: text => (log += text) } })
     let now = 0
@@ -61,7 +61,7 @@ describe('GET /readyz', () => {
       now += 1_000
       return (await app.inject('/readyz')).json().checks
     }
-    const away = { name: 'database', ok: false, reason: 'it cannot be used; the log says why' }
+    const away = { name: 'database', ok: false, reason: 'unavailable; see the log' }
     for (let at = 0; at < 3; at++) assert.deepEqual(await ask(), [away])
     isThere = true
     for (let at = 0; at < 3; at++) assert.deepEqual(await ask(), [{ name: 'database', ok: true }])
@@ -69,8 +69,8 @@ describe('GET /readyz', () => {
     assert.deepEqual(
       lines.map(line => JSON.parse(line)).map(({ level, check, msg }) => [level, check, msg]),
       [
-        ['warn', 'database', 'Cannot use database'],
-        ['warn', 'database', 'Can use database again'],
+        ['warn', 'database', 'Unavailable: database'],
+        ['warn', 'database', 'Recovered: database'],
       ],
     )
     assert.match(log, /ECONNREFUSED 10\.1\.2\.3:5432/)
@@ -81,13 +81,13 @@ describe('GET /readyz', () => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const app = await server([{ name: 'upstream', check: () => new Promise(() => {}) }])
     await app.ready()
-    const answer = app.inject('/readyz').then(response => response)
+    const response = app.inject('/readyz').then(response => response)
     await new Promise(resolve => setImmediate(resolve))
     t.mock.timers.tick(1_000)
-    assert.equal((await answer).json().checks[0].reason, 'no answer in 1000 ms')
+    assert.equal((await response).json().checks[0].reason, 'no response within 1000 ms')
   })
 
-  it('asks once for many callers, and again after half a second', async () => {
+  it('runs a check once for concurrent requests, and again after half a second', async () => {
     let now = 0
     let asked = 0
     const check = async () => {

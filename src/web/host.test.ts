@@ -4,8 +4,8 @@ import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 import type { FastifyInstance } from 'fastify'
-import { findHostName } from './host.ts'
 import { createServer } from './index.ts'
+import { findHostName } from './origin.ts'
 
 let app: FastifyInstance
 before(async () => {
@@ -31,20 +31,20 @@ async function raw(...lines: readonly string[]): Promise<string> {
 describe('a request with two Host headers', () => {
   for (const second of ['localhost:9000', 'evil.test', ''])
     for (const name of ['Host', 'hOST'])
-      it(`is refused, with ${name}: ${second || 'nothing'} as the second one`, async () => {
-        const answer = await raw(
+      it(`is refused if the second one is ${name}: ${second || '(empty)'}`, async () => {
+        const response = await raw(
           'GET /fhir/x HTTP/1.1',
           'Host: localhost:9000',
           'Accept: */*',
           `${name}: ${second}`,
         )
-        assert.match(answer, /^HTTP\/1\.1 400 /)
-        assert.match(answer, /^connection: close\r$/im)
-        assert.match(answer, /OperationOutcome.*The request names more than one host/)
-        assert.doesNotMatch(answer, /served|evil/)
+        assert.match(response, /^HTTP\/1\.1 400 /)
+        assert.match(response, /^connection: close\r$/im)
+        assert.match(response, /OperationOutcome.*The request has more than one Host header/)
+        assert.doesNotMatch(response, /served|evil/)
       })
 
-  it('is refused at any address, and by HTTP/1.0 too', async () => {
+  it('is refused on every path, and with HTTP/1.0 too', async () => {
     for (const line of [
       'GET /readyz HTTP/1.1',
       'GET /nowhere HTTP/1.1',
@@ -54,20 +54,20 @@ describe('a request with two Host headers', () => {
       assert.match(await raw(line, 'Host: a', 'Host: a'), /^HTTP\/1\.1 400 /, line)
   })
 
-  it('takes what follows on its connection down with it', async () => {
+  it('closes the connection, so that the requests after it are not served', async () => {
     const two = ['GET /fhir/x HTTP/1.1', 'Host: a', 'Host: b', '', 'GET /fhir/x HTTP/1.1', 'Host: a']
-    const answer = await raw(...two)
-    assert.deepEqual(answer.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 400'])
+    const response = await raw(...two)
+    assert.deepEqual(response.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 400'])
   })
 })
 
-describe('a request with one Host header, or none', () => {
+describe('a request with one Host header or none', () => {
   it('is served with one', async () => {
-    const answer = await raw('GET /fhir/x HTTP/1.1', 'Host: a', 'X-Host: b', 'Connection: close')
-    assert.match(answer, /^HTTP\/1\.1 200 .*served/s)
+    const response = await raw('GET /fhir/x HTTP/1.1', 'Host: a', 'X-Host: b', 'Connection: close')
+    assert.match(response, /^HTTP\/1\.1 200 .*served/s)
   })
 
-  it('is refused without one by HTTP/1.1, and served by HTTP/1.0, which has none', async () => {
+  it('is refused without one in HTTP/1.1, and served in HTTP/1.0', async () => {
     assert.match(await raw('GET /fhir/x HTTP/1.1', 'Connection: close'), /^HTTP\/1\.1 400 /)
     assert.match(await raw('GET /fhir/x HTTP/1.0'), /^HTTP\/1\.1 200 /)
   })
@@ -93,7 +93,7 @@ describe('findHostName', () => {
       assert.equal(findHostName({ url: '/portal', headers }), name)
     })
 
-  it('goes by an absolute target first', () => {
+  it('prefers an absolute request target', () => {
     const headers = { host: 'localhost' }
     assert.equal(findHostName({ url: 'http://evil.test:1/portal?x=/', headers }), 'evil.test')
     assert.equal(findHostName({ url: '*', headers }), 'localhost')

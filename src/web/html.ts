@@ -1,4 +1,4 @@
-/** Markup that is safe to send. Only `html` and `raw` make it, so that unescaped text cannot be passed on. */
+/** Safe markup. Only `html` and `raw` create it, so that unescaped text cannot be sent. */
 export class Html {
   readonly markup: string
   constructor(markup: string) {
@@ -26,12 +26,12 @@ function render(part: Part): string {
   return String(part).replace(/[&<>"']/g, sign => ENTITIES[sign] ?? sign)
 }
 
-/** Escapes whatever is put into it, except markup made by itself. `false`, `null` and `undefined` vanish. */
+/** Escapes every value except `Html`. Booleans, `null` and `undefined` become nothing. */
 export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): Html {
   return new Html(strings.reduce((text, piece, i) => text + render(parts[i - 1]) + piece))
 }
 
-/** Markup from our own files (icons); never from a request or a record. */
+/** Wraps constant markup of our own code, never text from a request or a record. */
 export function raw(markup: string): Html {
   return new Html(markup)
 }

@@ -1,62 +1,71 @@
 /**
- * The common ground of the three servers: a fastify with request ids, logs without secrets, `/healthz`, `/readyz`,
- * `/metrics`, `/assets/*`, security headers, the cross-site form check and errors in the style of the address; and
- * the words and layouts of pages. It knows no database, no token and no route of a part.
+ * The common parts of the three servers: a fastify instance with request ids, a log without secrets, `/healthz`, `/readyz`,
+ * `/metrics`, `/assets/*`, security headers, the check of cross-site forms and error responses; the layout and the components of
+ * pages; and the formatting of persons, dates, medicines and encounters (`person/`). It has no database access, no tokens and
+ * none of the servers' own routes.
  *
- * Browser files of all pages live in `assets/`; link them with `assetUrl` or `page({ scripts })`.
+ * Browser files of all pages are in `assets/`; link them with `getAssetUrl` or `renderPage({ scripts })`.
  */
-export { listRoutes } from './allowed-methods.ts'
-export type { ErrorStyle } from './answers.ts'
+
 export { getAssetUrl } from './assets.ts'
-export type { Bar, BarLink } from './bar.ts'
-export { type Action, alert, badge, empty, field, type Tone } from './components.ts'
-export { type CookiePlan, cookiePlan } from './cookies.ts'
+export {
+  type Action,
+  renderAlert,
+  renderBadge,
+  renderEmptyState,
+  renderField,
+  type Tone,
+} from './components.ts'
 export { answerPreflight, type Origins, setCors } from './cors.ts'
-export { countdown, endsSoon, leftText } from './countdown.ts'
-export { startDraining } from './draining.ts'
 export { type ErrorPageOptions, renderErrorPage } from './error-page.ts'
-export { createPagePolicy, isPlainHost, type PagePolicy } from './headers.ts'
+export {
+  type CookieDefinition,
+  createPagePolicy,
+  defineCookie,
+  isPlainHost,
+  type PagePolicy,
+} from './headers.ts'
 export { NotReady, type ReadyCheck } from './health.ts'
 export { Html, html, raw } from './html.ts'
-export { gateArt, type IconName, icon, logo, mark, stopArt } from './icons.ts'
+export { type IconName, renderErrorArt, renderIcon, renderLoginArt, renderLogo, renderMark } from './icons.ts'
 export { listen } from './listen.ts'
-export { createLogger, type Logger, serializeError } from './logger.ts'
+export { createLogger, type Logger, scrub, serializeError } from './logger.ts'
 export { findNetwork } from './network.ts'
-export { document, type PageOptions, page } from './page.ts'
+export { type PageOptions, renderDocument, renderPage } from './page.ts'
+export { formatAge } from './person/age.ts'
+export { findAlike, isAlike } from './person/alike.ts'
 export {
-  type BannerOptions,
-  computeAge,
-  describeEncounter,
-  type EncounterWords,
-  findAlike,
-  formatAge,
   formatDate,
-  formatDeath,
-  formatDose,
-  formatEncounterTime,
-  formatMedicine,
-  formatName,
-  formatSex,
   formatTime,
-  isAlike,
-  listFacts,
   NOT_KNOWN,
   NOT_RECORDED,
-  type Person,
-  type PersonName,
-  readPerson,
-  recordNumber,
-  renderAlikeWarning,
   renderDate,
   renderDateTime,
+  type When,
+} from './person/date.ts'
+export {
+  type BannerOptions,
+  chooseRecordNumber,
+  computeAge,
+  formatDeath,
+  formatName,
+  formatSex,
+  listFacts,
+  renderAlikeWarning,
   renderName,
   renderPatientBanner,
   renderValue,
-  type When,
-} from './person/index.ts'
+} from './person/describe.ts'
+export { describeEncounter, type EncounterDescription, formatEncounterTime } from './person/encounter.ts'
+export { formatDose, formatMedicine } from './person/medicine.ts'
+export { type Person, type PersonName, readPerson } from './person/person.ts'
 export { type Problem, toProblem } from './problems.ts'
-export { pathOf } from './reply.ts'
+export type { ErrorStyle } from './reply.ts'
+export { stripQuery } from './reply.ts'
 export { createRequestId, readRequestId } from './request-id.ts'
-export { scrub } from './scrub.ts'
+export { listRoutes } from './routes.ts'
 export { createServer, type ServerOptions } from './server.ts'
+export { startDraining } from './shutdown.ts'
+export type { Bar, BarLink } from './top-bar.ts'
+export { endsSoon, formatTimeLeft, renderCountdown } from './top-bar.ts'
 export { version } from './version.ts'

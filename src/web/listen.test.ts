@@ -28,7 +28,7 @@ describe('listen and close', () => {
     }
   })
 
-  it('rejects when the port is taken, also at a later host', async () => {
+  it('rejects if the port is in use, even at a later host', async () => {
     const first = await open()
     const port = await listen(first, 0, ['127.0.0.2'])
     const second = await open()
@@ -36,7 +36,7 @@ describe('listen and close', () => {
   })
 
   for (const host of ['127.0.0.1', '127.0.0.2']) {
-    it(`lets a running request at ${host} finish, then closes kept connections`, async () => {
+    it(`finishes a running request at ${host}, then closes idle connections`, async () => {
       const app = await open()
       const gate = Promise.withResolvers<void>()
       const arrived = Promise.withResolvers<void>()
@@ -59,7 +59,7 @@ describe('listen and close', () => {
     })
   }
 
-  it('says in /readyz that it is draining, then serves kept connections once more and no others', async () => {
+  it('reports draining in /readyz, then serves open connections once more and accepts no others', async () => {
     const app = await open()
     const port = await listen(app, 0, ['127.0.0.1'])
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -77,7 +77,7 @@ describe('listen and close', () => {
     agent.destroy()
   })
 
-  it('cuts a request that does not end within the drain time', async () => {
+  it('aborts a request that does not end within the drain time', async () => {
     const app = await open({ drainMs: 50 })
     const arrived = Promise.withResolvers<void>()
     app.get('/endless', () => {
@@ -91,15 +91,15 @@ describe('listen and close', () => {
     await running
   })
 
-  it('answers what is no HTTP with 400 and a request id', async () => {
+  it('sends 400 and a request id to data that is not HTTP', async () => {
     const app = await open()
     const port = await listen(app, 0, ['127.0.0.1'])
     const socket = connect(port, '127.0.0.1')
     socket.write('nonsense\r\n\r\n')
-    let answer = ''
-    for await (const chunk of socket) answer += String(chunk)
-    assert.match(answer, /^HTTP\/1.1 400 Bad Request\r\n/)
-    assert.match(answer, /\r\nx-request-id: \S{14}\r\n/i)
+    let response = ''
+    for await (const chunk of socket) response += String(chunk)
+    assert.match(response, /^HTTP\/1.1 400 Bad Request\r\n/)
+    assert.match(response, /\r\nx-request-id: \S{14}\r\n/i)
   })
 })
 

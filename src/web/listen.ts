@@ -1,46 +1,70 @@
-import { createServer as createDoor, type Server } from 'node:net'
+import { constants } from 'node:crypto'
+import { createServer, type Server } from 'node:net'
+import type { SecureContextOptions } from 'node:tls'
 import type { FastifyInstance } from 'fastify'
 
-const DOORS = 'doors'
+const LISTENERS = 'listeners'
 
-/** Further addresses of a server: their connections are handed to the first, so that closing treats all alike. */
-export function prepareDoors(app: FastifyInstance): void {
-  app.decorate(DOORS, [] satisfies Server[])
+/** Prepares listening on further hosts. Their connections go to the first listener, so that closing treats all alike. */
+export function prepareListeners(app: FastifyInstance): void {
+  app.decorate(LISTENERS, [] satisfies Server[])
   app.addHook('preClose', async () => {
-    for (const door of app.getDecorator<Server[]>(DOORS)) door.close()
+    for (const listener of app.getDecorator<Server[]>(LISTENERS)) listener.close()
   })
 }
 
 const NOT_ON_THIS_MACHINE: ReadonlySet<unknown> = new Set(['EADDRNOTAVAIL', 'EAFNOSUPPORT'])
 
 /**
- * Listens on every host at the same port, and returns the port (useful for port 0). A host whose address family this machine does
- * not have (`::1` in many containers) is skipped as long as another one is bound.
+ * Listens on every host at the same port, and returns the port (useful for port 0). It skips a further host whose address
+ * family this machine does not have (`::1` in many containers).
  */
 export async function listen(app: FastifyInstance, port: number, hosts: readonly string[]): Promise<number> {
   const [first = '127.0.0.1', ...rest] = hosts
   await app.listen({ port, host: first })
-  const bound = portOf(app)
-  for (const host of rest) await openDoor(app, bound, host)
+  const bound = getPort(app)
+  for (const host of rest) await bindHost(app, bound, host)
   return bound
 }
 
-function portOf(app: FastifyInstance): number {
+function getPort(app: FastifyInstance): number {
   const address = app.server.address()
-  if (address === null || typeof address === 'string') throw new Error('Cannot tell the port: not listening')
+  if (address === null || typeof address === 'string')
+    throw new Error('Cannot read the port: the server is not listening')
   return address.port
 }
 
-async function openDoor(app: FastifyInstance, port: number, host: string): Promise<void> {
-  const door = createDoor(socket => app.server.emit('connection', socket))
+async function bindHost(app: FastifyInstance, port: number, host: string): Promise<void> {
+  const listener = createServer(socket => app.server.emit('connection', socket))
   const opened = Promise.withResolvers<void>()
-  door.once('error', opened.reject)
-  door.listen({ port, host, ipv6Only: host.includes(':') }, opened.resolve)
+  listener.once('error', opened.reject)
+  listener.listen({ port, host, ipv6Only: host.includes(':') }, opened.resolve)
   try {
     await opened.promise
   } catch (error) {
     if (NOT_ON_THIS_MACHINE.has((error as NodeJS.ErrnoException).code)) return
     throw error
   }
-  app.getDecorator<Server[]>(DOORS).push(door)
+  app.getDecorator<Server[]>(LISTENERS).push(listener)
+}
+
+/** The AEAD suites with forward secrecy that BCP 195 (RFC 9325, 4.2) recommends; those of TLS 1.3 first. */
+const CIPHERS = [
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+  'TLS_AES_128_GCM_SHA256',
+  'ECDHE-ECDSA-AES256-GCM-SHA384',
+  'ECDHE-RSA-AES256-GCM-SHA384',
+  'ECDHE-ECDSA-CHACHA20-POLY1305',
+  'ECDHE-RSA-CHACHA20-POLY1305',
+  'ECDHE-ECDSA-AES128-GCM-SHA256',
+  'ECDHE-RSA-AES128-GCM-SHA256',
+]
+
+/** TLS as recommended by BCP 195 (RFC 9325): TLS 1.2 or later, AEAD suites only, no renegotiation. */
+export const TLS_POLICY: SecureContextOptions = {
+  minVersion: 'TLSv1.2',
+  ciphers: CIPHERS.join(':'),
+  honorCipherOrder: true,
+  secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
 }

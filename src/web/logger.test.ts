@@ -32,7 +32,7 @@ describe('scrub', () => {
 })
 
 describe('serializeError', () => {
-  it('keeps type, message, code and causes, and drops what libraries hang on', () => {
+  it('keeps type, message, code and causes, and drops other properties', () => {
     const cause = Object.assign(new TypeError(`bad ${JWT}`), { response: { body: TOKEN } })
     const error = Object.assign(new Error('Cannot fetch', { cause }), {
       code: 'E_FETCH',
@@ -46,12 +46,12 @@ describe('serializeError', () => {
     assert.doesNotMatch(JSON.stringify(logged), new RegExp(`${TOKEN}|eyJ`))
   })
 
-  it('takes what is no Error', () => {
+  it('accepts a value that is not an Error', () => {
     assert.deepEqual(serializeError('code=1'), { type: 'string', message: 'code=[secret]' })
     assert.equal(serializeError(undefined).type, 'undefined')
   })
 
-  it('stops at a cause that is its own', () => {
+  it('stops at an error that is its own cause', () => {
     const error = new Error('round')
     error.cause = error
     assert.ok(JSON.stringify(serializeError(error)).length > 0)
@@ -59,7 +59,7 @@ describe('serializeError', () => {
 })
 
 describe('createLogger', () => {
-  it('redacts secrets handed to it by name, at the top and two levels down', () => {
+  it('redacts secrets by name on three levels', () => {
     let log = ''
     const destination = {
       write(text: string) {
@@ -87,7 +87,7 @@ describe('createLogger', () => {
     assert.match(JSON.parse(log).time, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
   })
 
-  it('is quiet below its level', () => {
+  it('writes nothing below its level', () => {
     let log = ''
     const destination = {
       write(text: string) {

@@ -1,9 +1,8 @@
-import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino'
-import { scrub } from './scrub.ts'
-
 export type { Logger } from 'pino'
 
-/** Names under which a secret could be handed to the logger by mistake, at the top and one level down. */
+import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino'
+
+/** Names of properties that may contain a secret if code logs them by mistake; redacted down to the third level. */
 const SECRET_NAMES = [
   'authorization',
   'cookie',
@@ -29,7 +28,7 @@ interface LoggedError {
   readonly cause?: LoggedError
 }
 
-/** Only what tells the fault: libraries hang whole requests and responses on their errors. */
+/** Keeps only message, code, stack and cause: libraries attach whole requests and responses to their errors. */
 export function serializeError(error: unknown, depth = 0): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, message: scrub(String(error)) }
   const code = 'code' in error ? error.code : undefined
@@ -42,7 +41,7 @@ export function serializeError(error: unknown, depth = 0): LoggedError {
   }
 }
 
-function options(level: string): LoggerOptions {
+function makeOptions(level: string): LoggerOptions {
   return {
     level,
     base: null,
@@ -56,10 +55,26 @@ function options(level: string): LoggerOptions {
   }
 }
 
-/** JSON lines for machines; the destination is standard output unless told. */
+/** Creates a logger of JSON lines; the default destination is standard output. */
 export function createLogger(
   settings: { readonly level?: string; readonly destination?: DestinationStream } = {},
 ): Logger {
-  const made = options(settings.level ?? 'info')
+  const made = makeOptions(settings.level ?? 'info')
   return settings.destination ? pino(made, settings.destination) : pino(made)
+}
+
+const SECRETS: readonly (readonly [pattern: RegExp, instead: string])[] = [
+  [/\beyJ[\w-]+\.[\w-]*\.?[\w-]*/g, '[token]'],
+  [/\b(bearer|basic)\s+[\w.~+/=-]+/gi, '$1 [secret]'],
+  [/\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@]+@/gi, '$1[secret]@'],
+  [
+    /\b(launch|code|state|nonce|token|access_token|refresh_token|id_token|id_token_hint|client_secret|client_assertion|code_verifier|password|secret)=[^&\s"']+/gi,
+    '$1=[secret]',
+  ],
+  [/(?<![\w/.-])[\w-]{43,}(?![\w/-]|\.\w)/g, '[secret]'],
+]
+
+/** Removes from a message any text that looks like a token, a code or a password. A last defence: none should be there. */
+export function scrub(text: string): string {
+  return SECRETS.reduce((rest, [pattern, instead]) => rest.replace(pattern, instead), text)
 }

@@ -15,7 +15,7 @@ describe('RequestMetrics', () => {
   it('counts into cumulative buckets', () => {
     const metrics = new RequestMetrics('app')
     for (const seconds of [0.0005, 0.02, 20]) metrics.observe('GET', '/x', 200, seconds)
-    const lines = metrics.text().split('\n')
+    const lines = metrics.format().split('\n')
     const bucket = (le: string) =>
       lines
         .find(line => line.includes(`_bucket{server="app",method="GET",route="/x",le="${le}"}`))
@@ -28,15 +28,15 @@ describe('RequestMetrics', () => {
     )
   })
 
-  it('escapes what stands in a label', () => {
+  it('escapes the values of labels', () => {
     const metrics = new RequestMetrics('app')
     metrics.observe('GET', '/a"b\\c\nd', 200, 0)
-    assert.match(metrics.text(), /route="\/a\\"b\\\\c\\nd"/)
+    assert.match(metrics.format(), /route="\/a\\"b\\\\c\\nd"/)
   })
 })
 
 describe('GET /metrics', () => {
-  it('tells the delays of the event loop since the last scrape', async () => {
+  it('reports the event loop delays since the last scrape', async () => {
     const delays = createHistogram()
     const app = fastify()
     serveMetrics(app, 'auth', false, delays)
@@ -52,7 +52,7 @@ describe('GET /metrics', () => {
     await app.close()
   })
 
-  it('counts requests by method, route and status, with the pattern and never the id', async () => {
+  it('counts requests by method, route pattern and status, without ids', async () => {
     const app = await server()
     await app.inject('/portal/juniper?code=1')
     await app.inject('/portal/alder')
@@ -71,7 +71,7 @@ describe('GET /metrics', () => {
     assert.doesNotMatch(body, /juniper|alder|nowhere/)
   })
 
-  it('has a type for every metric, and a number on every line', async () => {
+  it('has a type for every metric and a number on every line', async () => {
     const app = await server()
     await app.inject('/portal/1')
     const { body } = await app.inject('/metrics')
@@ -80,20 +80,20 @@ describe('GET /metrics', () => {
   })
 
   for (const remoteAddress of ['127.0.0.1', '127.8.8.8', '::1', '::ffff:127.0.0.1']) {
-    it(`is shown to ${remoteAddress}`, async () => {
+    it(`allows ${remoteAddress}`, async () => {
       assert.equal((await (await server()).inject({ url: '/metrics', remoteAddress })).statusCode, 200)
     })
   }
 
   for (const remoteAddress of ['192.0.2.1', '10.0.0.1', '::ffff:10.0.0.1', '2001:db8::1']) {
-    it(`is not shown to ${remoteAddress} unless opened`, async () => {
+    it(`refuses ${remoteAddress} by default`, async () => {
       assert.equal((await (await server()).inject({ url: '/metrics', remoteAddress })).statusCode, 403)
       assert.equal((await (await server(true)).inject({ url: '/metrics', remoteAddress })).statusCode, 200)
     })
   }
 
   for (const name of ['x-forwarded-for', 'forwarded', 'via', 'x-real-ip']) {
-    it(`is not shown through a proxy on this host (${name})`, async () => {
+    it(`refuses a proxy on this host (${name})`, async () => {
       const response = await (await server()).inject({ url: '/metrics', headers: { [name]: '127.0.0.1' } })
       assert.equal(response.statusCode, 403)
     })

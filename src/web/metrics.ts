@@ -27,11 +27,11 @@ function escapeLabel(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
 }
 
-/** Requests by method, route and status, and how long they took. Routes are patterns, so that no id gets in. */
+/** Counts requests and their durations by method, route and status. Routes are patterns, which contain no id. */
 export class RequestMetrics {
   readonly #server: string
   readonly #durations = new Map<string, Durations>()
-  /** By route, method and status: what would otherwise be put into words for every request. */
+  /** By route, method and status, so that labels are not formatted for every request. */
   readonly #series = new Map<string, Map<string, Map<number, Series>>>()
 
   constructor(server: string) {
@@ -39,7 +39,7 @@ export class RequestMetrics {
   }
 
   observe(method: string, route: string, status: number, seconds: number): void {
-    const series = this.#seriesOf(method, route, status)
+    const series = this.#findSeries(method, route, status)
     series.count += 1
     const { histogram } = series
     histogram.sum += seconds
@@ -48,24 +48,24 @@ export class RequestMetrics {
     if (bucket >= 0) histogram.buckets[bucket] = (histogram.buckets[bucket] ?? 0) + 1
   }
 
-  #seriesOf(method: string, route: string, status: number): Series {
+  #findSeries(method: string, route: string, status: number): Series {
     const known = this.#series.get(route)?.get(method)?.get(status)
     if (known) return known
     const counted = formatLabel({ server: this.#server, method, route, status })
-    const made: Series = { counted, count: 0, histogram: this.#histogram(method, route) }
+    const made: Series = { counted, count: 0, histogram: this.#findHistogram(method, route) }
     const methods = this.#series.get(route) ?? new Map<string, Map<number, Series>>()
     const statuses = methods.get(method) ?? new Map<number, Series>()
     this.#series.set(route, methods.set(method, statuses.set(status, made)))
     return made
   }
 
-  #all(): readonly Series[] {
+  #listSeries(): readonly Series[] {
     return [...this.#series.values()].flatMap(methods =>
       [...methods.values()].flatMap(statuses => [...statuses.values()]),
     )
   }
 
-  #histogram(method: string, route: string): Durations {
+  #findHistogram(method: string, route: string): Durations {
     const key = JSON.stringify([method, route])
     const known = this.#durations.get(key)
     if (known) return known
@@ -75,18 +75,18 @@ export class RequestMetrics {
   }
 
   /** Prometheus text exposition format 0.0.4. */
-  text(): string {
+  format(): string {
     return [
-      '# HELP sallyport_http_requests_total Requests answered.',
+      '# HELP sallyport_http_requests_total HTTP responses sent.',
       '# TYPE sallyport_http_requests_total counter',
-      ...this.#all().map(({ counted, count }) => `sallyport_http_requests_total${counted} ${count}`),
-      '# HELP sallyport_http_request_duration_seconds Time from request to the end of its answer.',
+      ...this.#listSeries().map(({ counted, count }) => `sallyport_http_requests_total${counted} ${count}`),
+      '# HELP sallyport_http_request_duration_seconds Time from the request to the end of the response.',
       '# TYPE sallyport_http_request_duration_seconds histogram',
-      ...[...this.#durations].flatMap(([key, histogram]) => this.#lines(key, histogram)),
+      ...[...this.#durations].flatMap(([key, histogram]) => this.#formatHistogram(key, histogram)),
     ].join('\n')
   }
 
-  #lines(key: string, histogram: Durations): readonly string[] {
+  #formatHistogram(key: string, histogram: Durations): readonly string[] {
     const [method = '', route = ''] = JSON.parse(key) as readonly string[]
     const labels = { server: this.#server, method, route }
     const name = 'sallyport_http_request_duration_seconds'
@@ -107,7 +107,7 @@ export class RequestMetrics {
 /** A histogram of delays in nanoseconds. */
 export type DelayHistogram = Pick<Histogram, 'max' | 'percentile' | 'reset' | 'count'>
 
-/** The delays since the last time that they were read: a peak of an hour ago says nothing about now. */
+/** Returns the delays since the previous call: an old peak says nothing about the present. */
 function readDelays(histogram: DelayHistogram): { readonly p99: number; readonly max: number } {
   const { count } = histogram
   const delays =
@@ -139,7 +139,7 @@ function formatProcess(eventLoop: DelayHistogram): string {
 
 const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via'] as const
 
-/** A proxy on the same host also connects from loopback: whoever it speaks for is not. */
+/** A proxy on the same host also connects from loopback, on behalf of remote clients. */
 function isFromLoopback(request: FastifyRequest): boolean {
   const address = request.socket.remoteAddress ?? ''
   return (
@@ -147,7 +147,7 @@ function isFromLoopback(request: FastifyRequest): boolean {
   )
 }
 
-// One for each server, so that a scrape of one does not reset the interval of the others.
+// One histogram per server, so that a scrape of one server does not reset those of the others.
 function watchEventLoop(app: FastifyInstance): DelayHistogram {
   const eventLoop = monitorEventLoopDelay({ resolution: 20 })
   eventLoop.enable()
@@ -155,7 +155,7 @@ function watchEventLoop(app: FastifyInstance): DelayHistogram {
   return eventLoop
 }
 
-/** `GET /metrics` for Prometheus, for requests from this machine only unless `open` (HTTP-2). */
+/** Adds `GET /metrics` for Prometheus. Only requests from this machine are allowed unless `open` (HTTP-2). */
 export function serveMetrics(
   app: FastifyInstance,
   server: string,
@@ -172,6 +172,6 @@ export function serveMetrics(
     if (!open && !isFromLoopback(request)) return reply.sendProblem({ kind: 'loopback-only' })
     return reply
       .type('text/plain; version=0.0.4; charset=utf-8')
-      .send(`${metrics.text()}\n${formatProcess(eventLoop)}\n`)
+      .send(`${metrics.format()}\n${formatProcess(eventLoop)}\n`)
   })
 }

@@ -1,8 +1,8 @@
 import { isIPv6 } from 'node:net'
 
 /**
- * The network that an address counts for: an IPv4 address itself, of an IPv6 address the first 64 bits, which is what
- * one subscriber gets (RFC 6177).
+ * Returns the network by which requests are counted: an IPv4 address itself, or the first 64 bits of an IPv6 address,
+ * which one subscriber has (RFC 6177).
  */
 export function findNetwork(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]

@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import {
-  alert,
-  badge,
-  countdown,
-  empty,
-  field,
+  formatTimeLeft,
   html,
-  leftText,
-  page,
   raw,
+  renderAlert,
+  renderBadge,
+  renderCountdown,
+  renderEmptyState,
   renderErrorPage,
+  renderField,
+  renderPage,
   version,
 } from './index.ts'
 
 const NOW = Date.UTC(2026, 10, 13, 14, 4, 31)
 
 describe('html', () => {
-  it('escapes text, in content and in attributes', () => {
+  it('escapes text in content and in attributes', () => {
     const nasty = `"><script>alert('x')</script>&`
     assert.equal(
       html`<a title="${nasty}">${nasty}</a>`.markup,
@@ -25,19 +25,19 @@ describe('html', () => {
     )
   })
 
-  it('keeps markup of its own, lists of it, and what is raw', () => {
+  it('keeps Html values, lists of them, and raw markup', () => {
     assert.equal(html`${[html`<b>1</b>`, '<']}${raw('<i>')}`.markup, '<b>1</b>&lt;<i>')
   })
 
-  it('leaves out false, null and undefined, and keeps zero', () => {
+  it('leaves out booleans, null and undefined, and keeps zero', () => {
     assert.equal(html`${false}${null}${undefined}${true}${0}`.markup, '0')
   })
 })
 
-describe('page', () => {
-  const plain = page({ title: 'Patients <1>', bar: { kind: 'portal' } }, html`<h1>Patients</h1>`).markup
+describe('renderPage', () => {
+  const plain = renderPage({ title: 'Patients <1>', bar: { kind: 'portal' } }, html`<h1>Patients</h1>`).markup
 
-  it('is a whole document with language, title and a way to skip to the content', () => {
+  it('renders a whole document with language, title and a skip link', () => {
     assert.match(plain, /^<!doctype html>\n<html lang="en">/)
     assert.match(plain, /<title>Patients &lt;1&gt; – Sallyport<\/title>/)
     assert.match(plain, /<a class="skip" href="#main">/)
@@ -45,42 +45,45 @@ describe('page', () => {
     assert.ok(plain.includes(`Sallyport ${version}`))
   })
 
-  it('has neither inline code nor styles nor anything from elsewhere', () => {
+  it('contains no inline code, no styles and no URLs of other sites', () => {
     assert.doesNotMatch(plain, /<script|<style|style="|onclick|https?:\/\//)
   })
 
-  it('shows a name and Sign out only for someone who is signed in', () => {
+  it('shows name and "Sign out" only after login', () => {
     assert.doesNotMatch(plain, /Sign out/)
-    const signedIn = page({ title: 'x', bar: { kind: 'portal', who: 'Dr. Robin Ahmadi' } }, html``).markup
+    const signedIn = renderPage(
+      { title: 'x', bar: { kind: 'portal', who: 'Dr. Robin Ahmadi' } },
+      html``,
+    ).markup
     assert.match(
       signedIn,
       /<form class="who" method="post" action="\/logout"><span class="who__name">Dr. Robin Ahmadi/,
     )
   })
 
-  it('marks the link of the page that is shown', () => {
+  it('marks the link to the current page', () => {
     const links = [
       { href: '/portal', text: 'Patients', current: true },
       { href: '/activity', text: 'Activity' },
     ]
-    const { markup } = page({ title: 'x', bar: { kind: 'portal', links } }, html``)
+    const { markup } = renderPage({ title: 'x', bar: { kind: 'portal', links } }, html``)
     assert.match(markup, /<a href="\/portal" aria-current="page">Patients<\/a>/)
     assert.match(markup, /<a href="\/activity">Activity<\/a>/)
   })
 
-  it('tells done, current and next steps', () => {
+  it('distinguishes done, current and next steps', () => {
     const bar = { kind: 'flow', steps: ['Sign in', 'Patient', 'Access'], current: 1 } as const
-    const { markup } = page({ title: 'x', bar }, html``)
+    const { markup } = renderPage({ title: 'x', bar }, html``)
     assert.match(markup, /<span>Sign in<\/span><span class="sr">, done<\/span>/)
     assert.match(markup, /<li aria-current="step"><span class="steps__no">2<\/span>/)
     assert.match(markup, /steps__no--next">3</)
   })
 
-  it('says that the patients are not real, when they are not', () => {
+  it('states that sample patients are fictitious', () => {
     assert.doesNotMatch(plain, /Sample data|Synthetic/)
-    const { markup } = page({ title: 'x', bar: { kind: 'app' }, sampleData: true }, html``)
+    const { markup } = renderPage({ title: 'x', bar: { kind: 'app' }, sampleData: true }, html``)
     assert.match(markup, /Sample data/)
-    assert.match(markup, /Sample patients are made up\./)
+    assert.match(markup, /Sample patients are fictitious\./)
   })
 })
 
@@ -99,7 +102,7 @@ describe('renderErrorPage', () => {
     ],
   } as const
 
-  it('has what happened, what it means, what to do, then code, reason, time and reference', () => {
+  it('shows event, effect and advice, then code, reason, time and reference', () => {
     const { markup } = renderErrorPage(options)
     assert.match(markup, /<h1>This launch was refused<\/h1>/)
     assert.match(markup, /<p><b>No record was opened\.<\/b><\/p>/)
@@ -111,28 +114,31 @@ describe('renderErrorPage', () => {
     assert.match(markup, /<code>7F3K-92QD-0XTB<\/code>/)
   })
 
-  it('shows the inner door red or dashed', () => {
+  it('distinguishes a refusal from an unavailable server in the picture', () => {
     assert.match(renderErrorPage(options).markup, /class="shut"/)
-    assert.match(renderErrorPage({ ...options, kind: 'away' }).markup, /class="away"/)
+    assert.match(renderErrorPage({ ...options, kind: 'unavailable' }).markup, /class="away"/)
   })
 })
 
 describe('components', () => {
-  it('gives a status a sign beside its word', () => {
+  it('shows an icon beside the word of a status', () => {
     assert.match(
-      badge('Allowed', 'ok').markup,
+      renderBadge('Allowed', 'ok').markup,
       /^<span class="badge badge--ok"><svg.*<\/svg>Allowed<\/span>$/,
     )
-    assert.equal(badge('Finished').markup, '<span class="badge">Finished</span>')
+    assert.equal(renderBadge('Finished').markup, '<span class="badge">Finished</span>')
   })
 
-  it('reads a bad alert out at once', () => {
-    assert.match(alert('Wrong.', 'Try again.', 'bad').markup, /role="alert".*<b>Wrong\.<\/b> Try again\./)
-    assert.doesNotMatch(alert('Fine.', 'Go on.', 'ok').markup, /role=/)
+  it('announces a bad alert at once', () => {
+    assert.match(
+      renderAlert('Wrong.', 'Try again.', 'bad').markup,
+      /role="alert".*<b>Wrong\.<\/b> Try again\./,
+    )
+    assert.doesNotMatch(renderAlert('Fine.', 'Go on.', 'ok').markup, /role=/)
   })
 
-  it('ties the message of a field to it', () => {
-    const { markup } = field({
+  it('connects the error message of a field with it', () => {
+    const { markup } = renderField({
       name: 'username',
       label: 'Username',
       value: '"x',
@@ -143,8 +149,8 @@ describe('components', () => {
     assert.match(markup, /<p class="field__error" id="username-error">Enter your username\.<\/p>/)
   })
 
-  it('has one way on from an empty state', () => {
-    const { markup } = empty({
+  it('offers one action in an empty state', () => {
+    const { markup } = renderEmptyState({
       title: 'No patient matches “<x>”',
       text: 'Check.',
       action: { href: '/p', text: 'All' },
@@ -154,25 +160,28 @@ describe('components', () => {
   })
 })
 
-describe('countdown', () => {
+describe('renderCountdown', () => {
   const started = NOW - 600_000
 
-  it('has the end, what is left, and a bar that drains by itself', () => {
-    const { markup } = countdown({ startedAt: started, endsAt: NOW + 1_200_000, now: NOW })
+  it('shows the end, the time left, and a bar that shrinks by itself', () => {
+    const { markup } = renderCountdown({ startedAt: started, endsAt: NOW + 1_200_000, now: NOW })
     assert.match(markup, /datetime="2026-11-13T14:24:31.000Z"/)
     assert.match(markup, /20 min left/)
     assert.match(markup, /<animate attributeName="width" from="66.7" to="0" dur="1200s" fill="freeze"\/>/)
     assert.doesNotMatch(markup, /countdown--soon/)
   })
 
-  it('warns in the last five minutes and stands still after the end', () => {
-    assert.match(countdown({ startedAt: started, endsAt: NOW + 299_000, now: NOW }).markup, /countdown--soon/)
-    const over = countdown({ startedAt: started, endsAt: NOW - 1, now: NOW }).markup
+  it('warns in the last five minutes and stops after the end', () => {
+    assert.match(
+      renderCountdown({ startedAt: started, endsAt: NOW + 299_000, now: NOW }).markup,
+      /countdown--soon/,
+    )
+    const over = renderCountdown({ startedAt: started, endsAt: NOW - 1, now: NOW }).markup
     assert.match(over, /Ended/)
     assert.doesNotMatch(over, /animate/)
   })
 
-  const words: readonly (readonly [ms: number, text: string])[] = [
+  const texts: readonly (readonly [ms: number, text: string])[] = [
     [28_800_000, '8 h left'],
     [7_500_000, '2 h 5 min left'],
     [1_740_000, '29 min left'],
@@ -181,9 +190,9 @@ describe('countdown', () => {
     [0, 'Ended'],
     [-5, 'Ended'],
   ]
-  for (const [ms, text] of words) {
-    it(`says ${text} for ${ms} ms`, () => {
-      assert.equal(leftText(ms), text)
+  for (const [ms, text] of texts) {
+    it(`shows ${text} for ${ms} ms`, () => {
+      assert.equal(formatTimeLeft(ms), text)
     })
   }
 })

@@ -1,31 +1,31 @@
 import { getAssetUrl } from './assets.ts'
-import { type Bar, renderTopBar } from './bar.ts'
 import { type Html, html, raw } from './html.ts'
+import { type Bar, renderTopBar } from './top-bar.ts'
 import { version } from './version.ts'
 
 export interface PageOptions {
-  /** Of the tab: `Sign in` becomes `Sign in – Sallyport`. */
+  /** The title of the tab: `Sign in` becomes `Sign in – Sallyport`. */
   readonly title: string
-  /** After the dash of the title. */
+  /** The text after the dash of the title. */
   readonly site?: string
   readonly bar: Bar
   /** The patient banner between bar and content. */
   readonly banner?: Html
   readonly width?: 'wide' | 'mid' | 'flow'
-  /** The sticky bar with the decision at the end of a flow page, and the line that only print shows. */
+  /** Content after `<main>`: the sticky buttons of a flow page, or a line that only print shows. */
   readonly after?: Html
-  /** Says that the patients on the page are made up. */
+  /** Shows that the patients on the page are fictitious. */
   readonly sampleData?: boolean
-  /** Files of `src/web/assets` that make the page livelier. It must work without. */
+  /** Files of `src/web/assets`. The page must work without them. */
   readonly scripts?: readonly string[]
 }
 
 const WIDTHS = { wide: 'wrap', mid: 'wrap wrap--mid', flow: 'wrap wrap--flow' } as const
 
-/** A whole page: bar, content, footer. */
-export function page(options: PageOptions, body: Html): Html {
+/** Renders a whole page: top bar, content, footer. */
+export function renderPage(options: PageOptions, body: Html): Html {
   const { bar, banner, after, width = 'wide', sampleData = false } = options
-  return document(
+  return renderDocument(
     options,
     html`${renderTopBar(bar, sampleData)}
 ${banner}
@@ -33,12 +33,12 @@ ${banner}
 ${body}
 </main>
 ${after}
-${footer(sampleData)}`,
+${renderFooter(sampleData)}`,
   )
 }
 
-/** The outer document, for the pages that have their own layout (login). */
-export function document(
+/** Renders the HTML document without top bar and footer, for pages with their own layout (login). */
+export function renderDocument(
   { title, site = 'Sallyport', scripts = [] }: Pick<PageOptions, 'title' | 'site' | 'scripts'>,
   body: Html,
 ): Html {
@@ -60,8 +60,8 @@ ${body}
 `
 }
 
-function footer(sampleData: boolean): Html {
+function renderFooter(sampleData: boolean): Html {
   return html`<footer class="footer"><div class="wrap"><span>Sallyport ${version}</span>${
-    sampleData && html`<span>Sample patients are made up.</span>`
+    sampleData && html`<span>Sample patients are fictitious.</span>`
   }</div></footer>`
 }

@@ -5,59 +5,63 @@ import { FORM, useServers } from './testing/make-server.ts'
 
 const make = useServers()
 
-describe('what goes wrong', () => {
+describe('error responses', () => {
   let app: FastifyInstance
   before(async () => {
     app = (await make()).app
   })
-  const requests: readonly (readonly [what: string, request: InjectOptions, status: number, text: RegExp])[] =
+  const requests: readonly (readonly [
+    cause: string,
+    request: InjectOptions,
+    status: number,
+    text: RegExp,
+  ])[] = [
+    ['an unknown path', { url: '/nowhere' }, 404, /Page not found/],
     [
-      ['an unknown address', { url: '/nowhere' }, 404, /no such page/],
-      [
-        'a known address with another method',
-        { method: 'DELETE', url: '/page/1' },
-        405,
-        /cannot be used that way/,
-      ],
-      [
-        'JSON that is none',
-        { method: 'POST', url: '/form', headers: { 'content-type': 'application/json' }, payload: '{"a":' },
-        400,
-        /The body is not valid JSON/,
-      ],
-      [
-        'an empty JSON body',
-        { method: 'POST', url: '/form', headers: { 'content-type': 'application/json' }, payload: '' },
-        400,
-        /The body is empty/,
-      ],
-      [
-        'a prototype in JSON',
-        {
-          method: 'POST',
-          url: '/form',
-          headers: { 'content-type': 'application/json' },
-          payload: '{"__proto__":{"admin":true}}',
-        },
-        400,
-        /could not be read/,
-      ],
-      [
-        'a content type that is not read',
-        { method: 'POST', url: '/form', headers: { 'content-type': 'text/plain' }, payload: 'a=1' },
-        415,
-        /kind of content is not accepted/,
-      ],
-      [
-        'a body over the limit',
-        { method: 'POST', url: '/form', headers: FORM, payload: `a=${'x'.repeat(70_000)}` },
-        413,
-        /too large/,
-      ],
-      ['a fault of ours', { url: '/boom' }, 500, /Something went wrong here/],
-    ]
-  for (const [what, request, status, text] of requests) {
-    it(`answers ${what} with ${status} and a page with the reference`, async () => {
+      'a method that the path does not have',
+      { method: 'DELETE', url: '/page/1' },
+      405,
+      /request is not supported/,
+    ],
+    [
+      'invalid JSON',
+      { method: 'POST', url: '/form', headers: { 'content-type': 'application/json' }, payload: '{"a":' },
+      400,
+      /The body is not valid JSON/,
+    ],
+    [
+      'an empty JSON body',
+      { method: 'POST', url: '/form', headers: { 'content-type': 'application/json' }, payload: '' },
+      400,
+      /The body is empty/,
+    ],
+    [
+      'a prototype in JSON',
+      {
+        method: 'POST',
+        url: '/form',
+        headers: { 'content-type': 'application/json' },
+        payload: '{"__proto__":{"admin":true}}',
+      },
+      400,
+      /request is not valid/,
+    ],
+    [
+      'an unsupported content type',
+      { method: 'POST', url: '/form', headers: { 'content-type': 'text/plain' }, payload: 'a=1' },
+      415,
+      /content type is not supported/,
+    ],
+    [
+      'a body over the limit',
+      { method: 'POST', url: '/form', headers: FORM, payload: `a=${'x'.repeat(70_000)}` },
+      413,
+      /too large/,
+    ],
+    ['an unexpected error', { url: '/boom' }, 500, /Something went wrong/],
+  ]
+  for (const [cause, request, status, text] of requests) {
+    it(`are a page with status ${status} and the reference for ${cause}`, async () => {
       const response = await app.inject(request)
       assert.equal(response.statusCode, status)
       assert.match(String(response.headers['content-type']), /^text\/html/)
@@ -67,7 +71,7 @@ describe('what goes wrong', () => {
     })
   }
 
-  it('names the methods that an address has', async () => {
+  it('list the methods that a path has', async () => {
     const response = await app.inject({ method: 'PUT', url: '/page/1?x=1' })
     assert.equal(response.headers.allow, 'GET, HEAD')
   })
@@ -77,7 +81,7 @@ describe('what goes wrong', () => {
     ['api', 'application/json; charset=utf-8'],
   ] as const
   for (const [style, type] of styles) {
-    it(`answers with an OperationOutcome in the style ${style}`, async () => {
+    it(`are OperationOutcomes in the style ${style}`, async () => {
       const { app } = await make({ errorStyle: () => style })
       const response = await app.inject('/nowhere')
       assert.equal(response.headers['content-type'], type)
@@ -87,15 +91,15 @@ describe('what goes wrong', () => {
           {
             severity: 'error',
             code: 'not-found',
-            details: { text: 'The address may be mistyped, or the page may have moved.' },
-            diagnostics: 'The address may be mistyped, or the page may have moved.',
+            details: { text: 'The URL may contain a typing error, or the page may have moved.' },
+            diagnostics: 'The URL may contain a typing error, or the page may have moved.',
           },
         ],
       })
     })
   }
 
-  it('answers OAuth addresses with OAuth errors', async () => {
+  it('are OAuth errors on OAuth paths', async () => {
     const { app } = await make({ errorStyle: path => (path.startsWith('/oauth2/') ? 'oauth' : 'page') })
     const wrong = await app.inject({ method: 'POST', url: '/oauth2/things?x=1', headers: FORM, payload: '' })
     assert.equal(wrong.statusCode, 405)
@@ -103,7 +107,7 @@ describe('what goes wrong', () => {
     assert.match(String((await app.inject('/nowhere')).headers['content-type']), /^text\/html/)
   })
 
-  it('asks to try again by the error alone, whatever its checks say, and calls the rest unexpected', async () => {
+  it('are 503 for an unavailable database, and 500 for any other error, whatever the checks report', async () => {
     let there = false
     const check = async (): Promise<void> => {
       if (!there) throw new Error('no connection')
@@ -118,7 +122,7 @@ describe('what goes wrong', () => {
     }
   })
 
-  it('says which parameter is not valid', async () => {
+  it('name the invalid parameter', async () => {
     const { app } = await make({ errorStyle: () => 'api' })
     const schema = {
       querystring: { type: 'object', properties: { _count: { type: 'integer', maximum: 1000 } } },

@@ -1,14 +1,15 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { answerTo, type ErrorStyle } from './answers.ts'
+import { outcome } from '../fhir/index.ts'
+import { renderErrorPage } from './error-page.ts'
 import { createPagePolicy, type PagePolicy } from './headers.ts'
 import type { Html } from './html.ts'
-import type { Problem } from './problems.ts'
+import { describeProblem, type Problem } from './problems.ts'
 
 declare module 'fastify' {
   interface FastifyReply {
-    /** Sends a page with the strict policy; more is allowed only by name. */
+    /** Sends a page with the strict content security policy and the given exceptions. */
     sendPage(page: Html, options?: { readonly status?: number } & PagePolicy): FastifyReply
-    /** Answers with a problem in the style of the address: page, OperationOutcome or OAuth error. */
+    /** Sends an error in the format of the path: page, OperationOutcome or OAuth error. */
     sendProblem(problem: Problem): FastifyReply
   }
 }
@@ -19,8 +20,8 @@ export interface ReplyOptions {
   readonly errorStyle: (path: string) => ErrorStyle
 }
 
-/** The path of a request without its query, which may hold a launch token, a code or a name. */
-export function pathOf(url: string): string {
+/** Returns the path of a request without its query, which may contain a launch token, a code or a name. */
+export function stripQuery(url: string): string {
   const query = url.search(/[?#]/)
   return query < 0 ? url : url.slice(0, query)
 }
@@ -33,22 +34,96 @@ export function decorateReply(app: FastifyInstance, options: ReplyOptions): void
         this.code(status)
           .type('text/html; charset=utf-8')
           .header('content-security-policy', createPagePolicy(policy))
-          // Under no-referrer a browser sends forms with `Origin: null`, which cannot be told from another site's. Other
-          // origins receive no referrer with this policy either.
+          // Under no-referrer a browser sends forms with `Origin: null`, like a form of another site. With this policy,
+          // other origins receive no referrer either.
           .header('referrer-policy', 'same-origin')
           .send(page.markup)
       )
     },
   )
   app.decorateReply('sendProblem', function sendProblem(this: FastifyReply, problem) {
-    return answerProblem(this, problem, options)
+    return sendProblemReply(this, problem, options)
   })
 }
 
-/** Without the decoration: fastify makes a bare reply for an address that it cannot read. */
-export function answerProblem(reply: FastifyReply, problem: Problem, options: ReplyOptions): FastifyReply {
+/** Works without `decorateReply`: fastify does not decorate the reply for a URL that it cannot parse. */
+export function sendProblemReply(reply: FastifyReply, problem: Problem, options: ReplyOptions): FastifyReply {
   const { id, url } = reply.request
-  const occasion = { reference: id, now: options.clock(), home: options.home }
-  const answer = answerTo(problem, options.errorStyle(pathOf(url)), occasion)
-  return reply.code(answer.status).headers(answer.headers).type(answer.type).send(answer.body)
+  const context = { reference: id, now: options.clock(), home: options.home }
+  const { status, headers, type, body } = describeResponse(
+    problem,
+    options.errorStyle(stripQuery(url)),
+    context,
+  )
+  return reply.code(status).headers(headers).type(type).send(body)
+}
+
+/** The format of an error response: a page, an OperationOutcome (FHIR or `/api`), or OAuth's JSON. */
+export type ErrorStyle = 'page' | 'fhir' | 'api' | 'oauth'
+
+export interface ErrorResponse {
+  readonly status: number
+  readonly type: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+export interface ErrorContext {
+  /** The request id, shown as the reference. */
+  readonly reference: string
+  readonly now: number
+  /** The target of the page's button. */
+  readonly home: string
+}
+
+export function describeResponse(problem: Problem, style: ErrorStyle, occasion: ErrorContext): ErrorResponse {
+  const { status } = describeProblem(problem)
+  const headers = listHeaders(problem)
+  switch (style) {
+    case 'page':
+      return {
+        status,
+        headers: { ...headers, 'content-security-policy': createPagePolicy() },
+        type: 'text/html; charset=utf-8',
+        body: renderProblemPage(problem, occasion),
+      }
+    case 'fhir':
+      return { status, headers, type: 'application/fhir+json; charset=utf-8', body: formatOutcome(problem) }
+    case 'api':
+      return { status, headers, type: 'application/json; charset=utf-8', body: formatOutcome(problem) }
+    case 'oauth':
+      return { status, headers, type: 'application/json; charset=utf-8', body: formatOAuthText(problem) }
+  }
+}
+
+function listHeaders(problem: Problem): Readonly<Record<string, string>> {
+  if (problem.kind === 'method-not-allowed') return { allow: problem.allow.join(', ') }
+  if (problem.kind === 'unavailable') return { 'retry-after': '2' }
+  return {}
+}
+
+function formatOutcome(problem: Problem): string {
+  const { issue, text } = describeProblem(problem)
+  return JSON.stringify(outcome(issue, text))
+}
+
+function formatOAuthText(problem: Problem): string {
+  const { oauth, text } = describeProblem(problem)
+  return JSON.stringify({ error: oauth, error_description: text })
+}
+
+/** The problems that are no refusal. */
+const UNAVAILABLE: ReadonlySet<Problem['kind']> = new Set(['not-found', 'unavailable', 'unexpected'])
+
+function renderProblemPage(problem: Problem, { reference, now, home }: ErrorContext): string {
+  const { title, text, status } = describeProblem(problem)
+  return renderErrorPage({
+    kind: UNAVAILABLE.has(problem.kind) ? 'unavailable' : 'refused',
+    title,
+    text: [text],
+    code: String(status),
+    reference,
+    now,
+    actions: [{ href: home, text: 'Go to the start page' }],
+  }).markup
 }

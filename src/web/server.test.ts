@@ -8,7 +8,7 @@ import { FORM, useServers } from './testing/make-server.ts'
 const make = useServers()
 
 describe('createServer: request ids', () => {
-  it('puts a fresh id on every response and on its log line', async () => {
+  it('adds a new id to every response and its log line', async () => {
     const { app, lines } = await make()
     const first = await app.inject('/page/1')
     const second = await app.inject('/nowhere')
@@ -34,7 +34,7 @@ describe('createServer: request ids', () => {
     })
   }
 
-  it('is on answers to addresses that cannot be read', async () => {
+  it('adds an id to the response for a URL that cannot be parsed', async () => {
     const { app } = await make()
     const response = await app.inject('/%zz')
     assert.equal(response.statusCode, 400)
@@ -44,7 +44,7 @@ describe('createServer: request ids', () => {
 })
 
 describe('createServer: log', () => {
-  it('has one line a request, without query, headers or body', async () => {
+  it('has one line per request, without query, headers or body', async () => {
     const { app, lines, log } = await make()
     await app.inject({
       method: 'POST',
@@ -72,7 +72,7 @@ describe('createServer: log', () => {
     assert.doesNotMatch(log(), /secret|Juniper|robin/)
   })
 
-  it('keeps probes and assets to the debug level', async () => {
+  it('has probes and assets only at debug level', async () => {
     const { app, lines } = await make()
     await app.inject('/healthz')
     await app.inject('/readyz')
@@ -82,7 +82,7 @@ describe('createServer: log', () => {
     )
   })
 
-  it('says what broke, and takes secrets out of it', async () => {
+  it('contains the error without its secrets', async () => {
     const { app, lines, log } = await make()
     assert.equal((await app.inject('/boom')).statusCode, 500)
     assert.deepEqual(
@@ -99,8 +99,8 @@ describe('createServer: log', () => {
 
 describe('createServer: a body that is too large', () => {
   /** Sends it all before it reads anything, as many clients do. */
-  async function sendAll(address: string, head: string, pieces: readonly Buffer[]): Promise<string> {
-    const { hostname, port } = new URL(address)
+  async function sendAll(url: string, head: string, pieces: readonly Buffer[]): Promise<string> {
+    const { hostname, port } = new URL(url)
     const socket = connect(Number(port), hostname).pause()
     const failed = once(socket, 'error').then(([error]) => Promise.reject(error))
     const sent = (async () => {
@@ -123,14 +123,14 @@ describe('createServer: a body that is too large', () => {
   const lines = (...more: readonly string[]) =>
     ['POST /form HTTP/1.1', 'host: localhost', 'content-type: application/json', ...more, '', ''].join('\r\n')
 
-  it('is answered with a 413 that reaches a client that sends all of it first', async () => {
+  it('gets a 413 that reaches a client that sends all of it first', async () => {
     const { app } = await make()
-    const address = await app.listen({ port: 0, host: '127.0.0.1' })
+    const url = await app.listen({ port: 0, host: '127.0.0.1' })
     const pieces = Array.from({ length: 12 }, () => megabyte)
     const chunks = pieces.map(it => Buffer.concat([Buffer.from('100000\r\n'), it, Buffer.from('\r\n')]))
-    const sized = await sendAll(address, lines(`content-length: ${12 * megabyte.length}`), pieces)
+    const sized = await sendAll(url, lines(`content-length: ${12 * megabyte.length}`), pieces)
     assert.match(sized, /^HTTP\/1.1 413 /)
-    const chunked = await sendAll(address, lines('transfer-encoding: chunked'), [
+    const chunked = await sendAll(url, lines('transfer-encoding: chunked'), [
       ...chunks,
       Buffer.from('0\r\n\r\n'),
     ])
@@ -138,17 +138,17 @@ describe('createServer: a body that is too large', () => {
     assert.match(chunked, /larger than 1048576 bytes/)
   })
 
-  it('is drained up to a limit, and then the connection is closed', async () => {
+  it('is drained up to a limit, then the connection is closed', async () => {
     const { app } = await make()
-    const address = await app.listen({ port: 0, host: '127.0.0.1' })
+    const url = await app.listen({ port: 0, host: '127.0.0.1' })
     const pieces = Array.from({ length: DRAIN_BYTES / megabyte.length + 16 }, () => megabyte)
     await assert.rejects(
-      sendAll(address, lines(`content-length: ${pieces.length * megabyte.length}`), pieces),
+      sendAll(url, lines(`content-length: ${pieces.length * megabyte.length}`), pieces),
       /EPIPE|ECONNRESET/,
     )
   })
 
-  it('says once that the database is unavailable, and then how many requests failed', async () => {
+  it('logs once that the database is unavailable, then the number of failed requests', async () => {
     let now = 0
     const { app, lines } = await make({ clock: () => now })
     const ask = async () => {
@@ -160,9 +160,9 @@ describe('createServer: a body that is too large', () => {
     await ask()
     now = 200_000
     await ask()
-    const told = lines().filter(({ level }) => level === 'error')
+    const logged = lines().filter(({ level }) => level === 'error')
     assert.deepEqual(
-      told.map(({ msg, failed, err }) => [msg, failed, err !== undefined]),
+      logged.map(({ msg, failed, err }) => [msg, failed, err !== undefined]),
       [
         ['Database unavailable: requests get 503', undefined, true],
         ['Database still unavailable', 3, false],
@@ -173,7 +173,7 @@ describe('createServer: a body that is too large', () => {
 })
 
 describe('createServer: JSON that is nested too deeply', () => {
-  it('is a 400 that names the limits', async () => {
+  it('gets a 400 that states the limits', async () => {
     const { app } = await make()
     const payload = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
     const reply = await app.inject({

@@ -9,54 +9,49 @@ import {
   LogController,
 } from 'fastify'
 import { isDatabaseUnavailable } from '../store/index.ts'
-import { watchRoutes } from './allowed-methods.ts'
-import type { ErrorStyle } from './answers.ts'
 import { serveAssets } from './assets.ts'
+import { boundJson, drainUnread } from './body.ts'
 import { answerClientError, answerConnect } from './client-errors.ts'
-import { isCrossSite } from './cross-site.ts'
-import { drainUnread } from './drain.ts'
-import { prepareDraining } from './draining.ts'
 import { setSecurityHeaders } from './headers.ts'
 import { type ReadyCheck, serveHealth } from './health.ts'
-import { findHostName, namesTwoHosts } from './host.ts'
-import { boundJson } from './json.ts'
-import { lazyLogger } from './lazy-logger.ts'
 import { BODY_BYTES, FORM_BYTES, HEADER_BYTES } from './limits.ts'
-import { prepareDoors } from './listen.ts'
+import { prepareListeners, TLS_POLICY } from './listen.ts'
 import type { Logger } from './logger.ts'
 import { serveMetrics } from './metrics.ts'
-import { logOutages } from './outage-log.ts'
+import { findHostName, hasTwoHosts, isCrossSite } from './origin.ts'
 import { toProblem } from './problems.ts'
-import { answerProblem, decorateReply, pathOf, type ReplyOptions } from './reply.ts'
+import type { ErrorStyle } from './reply.ts'
+import { decorateReply, type ReplyOptions, sendProblemReply, stripQuery } from './reply.ts'
 import { readRequestId } from './request-id.ts'
-import { TLS_POLICY } from './tls.ts'
+import { createRequestLogger, logOutages } from './request-logger.ts'
+import { watchRoutes } from './routes.ts'
+import { prepareDraining } from './shutdown.ts'
 
 export interface ServerOptions {
   /** Names the server in log lines and metrics. */
   readonly name: 'auth' | 'fhir' | 'app'
-  /** The address that browsers use, as set. Under https: HSTS. */
+  /** The configured URL of the server. Under https, the server sends HSTS. */
   readonly url: string
-  /** Silent unless given. */
   readonly logger?: Logger
   readonly clock?: () => number
-  /** What `GET /readyz` looks at. */
+  /** The checks of `GET /readyz`. */
   readonly checks?: readonly ReadyCheck[]
-  /** Shows `GET /metrics` to other hosts as well. */
+  /** Whether other hosts may read `GET /metrics`. */
   readonly openMetrics?: boolean
   readonly trustProxy?: string
   readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer }
   readonly bodyLimit?: number
-  /** Where the button of an error page leads. */
+  /** The target of the button of an error page. */
   readonly home?: string
-  /** In which form an address answers with an error; pages unless told. */
+  /** The format of error responses by path; the default is a page. */
   readonly errorStyle?: (path: string) => ErrorStyle
-  /** Addresses that accept a POST from another site: those that no cookie opens, and `POST /oauth2/authorize`. */
+  /** Whether a path accepts a POST from another site: paths that use no cookie, and `POST /oauth2/authorize`. */
   readonly acceptsCrossSite?: (path: string) => boolean
-  /** Whether a request may name this host in `Host`; every name is accepted unless given. */
+  /** Whether `Host` may have this name; by default every name is accepted. */
   readonly acceptsHost?: (host: string) => boolean
-  /** The methods of an address that routes alone do not tell; undefined where they do. */
+  /** The methods of a path that its routes alone do not determine, else undefined. */
   readonly allowedMethods?: (path: string) => readonly string[] | undefined
-  /** How long a server that is stopped waits for running requests before it cuts them. */
+  /** Time for running requests to finish before a stopping server aborts them. */
   readonly drainMs?: number
 }
 
@@ -67,17 +62,17 @@ const QUIET_ROUTES: ReadonlySet<string | undefined> = new Set([
   '/assets/:name',
 ])
 
-/** What all three servers have in common. Not yet listening; see `listen`. */
+/** Creates a server with the common routes and hooks. It does not listen yet; see `listen`. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
-  const app = bareServer(options)
-  const methodsOf = watchRoutes(app)
+  const app = createFastify(options)
+  const listMethods = watchRoutes(app)
   decorateReply(app, createReplyOptions(options))
-  prepareDoors(app)
+  prepareListeners(app)
   prepareDraining(app, options.drainMs)
   addHooks(app, options)
   drainUnread(app)
-  addUnknownRoutes(app, path => options.allowedMethods?.(path) ?? methodsOf(path))
-  // No cookie opens a FHIR server.
+  addUnknownRoutes(app, path => options.allowedMethods?.(path) ?? listMethods(path))
+  // The FHIR server uses no cookies.
   if (options.name !== 'fhir') await app.register(cookie)
   await app.register(formbody, { bodyLimit: FORM_BYTES })
   app.removeContentTypeParser('text/plain')
@@ -85,7 +80,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   const logOutage = logOutages(app.log, options.clock ?? Date.now)
   app.setErrorHandler(async (error, request, reply) => {
     const problem = toProblem(error, chooseBodyLimit(request, options))
-    // fastify would close the connection after a body that it did not read; what is left of it is drained instead.
+    // fastify would close the connection after a body that it did not read; `drainUnread` reads the rest instead.
     reply.removeHeader('connection')
     if (isDatabaseUnavailable(error)) logOutage(error)
     else if (problem.kind === 'unexpected') request.log.error({ err: error }, 'Request failed')
@@ -97,22 +92,22 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   return app
 }
 
-function bareServer(options: ServerOptions): FastifyInstance {
+function createFastify(options: ServerOptions): FastifyInstance {
   return fastify({
-    ...logging(options),
+    ...makeLogOptions(options),
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: request => readRequestId(request.headers['x-request-id']),
     bodyLimit: options.bodyLimit ?? BODY_BYTES,
     routerOptions: { maxParamLength: 2048 },
-    // A slow sender must not hold a connection for ever.
+    // A slow sender must not hold a connection open for ever.
     requestTimeout: 120_000,
-    // What still arrives on a kept connection while closing is answered, by its handler, and the connection then closed.
+    // While the server closes, it still serves requests on open connections, and closes each after the response.
     return503OnClosing: false,
     clientErrorHandler: answerClientError,
     frameworkErrors: (error, request, reply) => {
       reply.header('x-request-id', request.id)
       setSecurityHeaders(reply, isHttps(options))
-      answerProblem(reply, toProblem(error), createReplyOptions(options))
+      sendProblemReply(reply, toProblem(error), createReplyOptions(options))
     },
     ...(options.trustProxy === undefined ? {} : { trustProxy: options.trustProxy }),
     ...(options.tls
@@ -121,11 +116,13 @@ function bareServer(options: ServerOptions): FastifyInstance {
   })
 }
 
-/** Without a logger nothing is made for a request to log by. */
-function logging({ logger, name }: ServerOptions): FastifyServerOptions {
+function makeLogOptions({ logger, name }: ServerOptions): FastifyServerOptions {
   if (!logger) return {}
   const own = logger.child({ server: name })
-  return { loggerInstance: own, childLoggerFactory: (_logger, bindings) => lazyLogger(own, bindings) }
+  return {
+    loggerInstance: own,
+    childLoggerFactory: (_logger, bindings) => createRequestLogger(own, bindings),
+  }
 }
 
 function createReplyOptions({
@@ -136,7 +133,7 @@ function createReplyOptions({
   return { clock, home, errorStyle }
 }
 
-/** The FHIR servers read forms as they read any other body. */
+/** For the FHIR server, a form has the same limit as any other body. */
 function chooseBodyLimit(
   { headers }: FastifyRequest,
   { name, bodyLimit = BODY_BYTES }: ServerOptions,
@@ -152,16 +149,16 @@ function isHttps({ url }: ServerOptions): boolean {
 function addHooks(app: FastifyInstance, options: ServerOptions): void {
   const ownOrigins = [new URL(options.url).origin]
   const https = isHttps(options)
-  // With callbacks: these run for every request, and a promise each would be most of what they cost.
+  // Callbacks, because these hooks run for every request: promises would be most of their cost.
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
     setSecurityHeaders(reply, https)
-    if (namesTwoHosts(request.raw.rawHeaders)) {
+    if (hasTwoHosts(request.raw.rawHeaders)) {
       reply.header('connection', 'close')
-      reply.sendProblem({ kind: 'malformed', text: 'The request names more than one host.' })
+      reply.sendProblem({ kind: 'malformed', text: 'The request has more than one Host header.' })
     } else if (!isHostAccepted(request, options))
       reply.sendProblem({ kind: 'unknown-host', url: options.url })
-    else if (isCrossSite(request, ownOrigins) && !options.acceptsCrossSite?.(pathOf(request.url)))
+    else if (isCrossSite(request, ownOrigins) && !options.acceptsCrossSite?.(stripQuery(request.url)))
       reply.sendProblem({ kind: 'cross-site' })
     else done()
   })
@@ -178,10 +175,10 @@ function isHostAccepted({ raw }: FastifyRequest, { acceptsHost }: ServerOptions)
   return host === undefined || acceptsHost(host)
 }
 
-/** 404, or 405 for an address that has other methods: before the body is looked at, which may be of any kind. */
-function addUnknownRoutes(app: FastifyInstance, methodsOf: (path: string) => readonly string[]): void {
+/** Sends 404, or 405 for a path that has other methods, before the body is parsed. */
+function addUnknownRoutes(app: FastifyInstance, listMethods: (path: string) => readonly string[]): void {
   const sendUnknown = (request: FastifyRequest, reply: FastifyReply) => {
-    const allow = methodsOf(pathOf(request.url))
+    const allow = listMethods(stripQuery(request.url))
     const isKnown = allow.length > 0 && !allow.includes(request.method)
     return reply.sendProblem(isKnown ? { kind: 'method-not-allowed', allow } : { kind: 'not-found' })
   }
@@ -193,13 +190,13 @@ function addUnknownRoutes(app: FastifyInstance, methodsOf: (path: string) => rea
   app.server.on('connect', answerConnect)
 }
 
-/** One line a request: the path without its query, never a header or a body. */
+/** Logs one line per request: the path without its query, never a header or a body. */
 function logRequest(request: FastifyRequest, status: number, ms: number): void {
   const level = QUIET_ROUTES.has(request.routeOptions.url) ? 'debug' : 'info'
   request.log[level](
     {
       method: request.method,
-      path: pathOf(request.url),
+      path: stripQuery(request.url),
       status,
       ms: Math.round(ms * 10) / 10,
       address: request.ip,

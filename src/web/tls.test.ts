@@ -20,7 +20,7 @@ function fetchOver(
 }
 
 describe('createServer with a certificate', () => {
-  it('serves https on every address, and asks browsers to stay with it, never below TLS 1.2', async () => {
+  it('serves https on every address with HSTS and at least TLS 1.2', async () => {
     const { cert, key } = makeCertificate()
     const app = await createServer({ name: 'auth', url: 'https://localhost:9000', tls: { cert, key } })
     const port = await listen(app, 0, ['127.0.0.2', '127.0.0.1'])
@@ -61,19 +61,19 @@ describe('the TLS of a server (BCP 195)', () => {
   // The certificate has an EC key: suites with another kind of authentication cannot be chosen in any case.
   const isAccepted = (name: string) => /^ECDHE-ECDSA-.*(GCM|POLY1305)/.test(name)
 
-  it('offers AEAD suites with forward secrecy, and no other', async () => {
+  it('offers only AEAD suites with forward secrecy', async () => {
     for (const name of getCiphers().map(it => it.toUpperCase()))
       if (isAccepted(name)) await only(name)
       else if (!name.startsWith('TLS_')) await assert.rejects(only(name), name)
   })
 
-  it('speaks TLS 1.3 first', async () => {
+  it('prefers TLS 1.3', async () => {
     const socket = await open({})
     assert.equal(socket.getProtocol(), 'TLSv1.3')
     socket.destroy()
   })
 
-  it('does not renegotiate at the wish of a client', async () => {
+  it('does not renegotiate on request of a client', async () => {
     const socket = await open({ maxVersion: 'TLSv1.2' })
     const refused = await new Promise<Error | null>(resolve => {
       socket.on('error', resolve)

@@ -6,5 +6,4 @@ function readVersion(): string {
   return String(manifest.version)
 }
 
-/** The version of this package. */
 export const version: string = readVersion()

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { FastifyInstance } from 'fastify'
-import { createServer, html, listen, page, raw } from '../../src/web/index.ts'
+import { createServer, html, listen, raw, renderPage } from '../../src/web/index.ts'
 import { expectAccessible, expectNoSidewaysScroll, inspectOnEveryScreen, useBrowser } from './browser.ts'
 
 const BODIES: Readonly<Record<string, string>> = {
@@ -20,7 +20,7 @@ before(async () => {
   app = await createServer({ name: 'app', url: 'http://localhost:8081' })
   for (const [name, body] of Object.entries(BODIES))
     app.get(`/${name}`, (_request, reply) =>
-      reply.sendPage(page({ title: name, bar: { kind: 'app' } }, html`${raw(body)}`)),
+      reply.sendPage(renderPage({ title: name, bar: { kind: 'app' } }, html`${raw(body)}`)),
     )
   url = `http://127.0.0.1:${await listen(app, 0, ['127.0.0.1'])}`
 })

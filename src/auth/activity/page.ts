@@ -1,6 +1,6 @@
 import type { KeptRecord } from '../../audit/index.ts'
 import { formatRepeats } from '../../audit/index.ts'
-import { badge, empty, formatDate, type Html, html, page } from '../../web/index.ts'
+import { formatDate, type Html, html, renderBadge, renderEmptyState, renderPage } from '../../web/index.ts'
 import type { AuthContext } from '../context.ts'
 import type { Login } from '../login/login.ts'
 import { paths } from '../paths.ts'
@@ -22,7 +22,7 @@ function renderRow(record: KeptRecord, names: Names): Html {
   const app = describeApp(record, names)
   return html`<tr role="row" data-record="${record.id}"${!record.allowed && html` class="refused"`}>
 <td role="cell" class="time" data-label="Time">${renderTime(record.at)}</td>
-<td role="cell" data-label="Result">${record.allowed ? badge('Allowed', 'ok') : badge('Refused', 'bad')} <span class="status">${record.status}</span></td>
+<td role="cell" data-label="Result">${record.allowed ? renderBadge('Allowed', 'ok') : renderBadge('Refused', 'bad')} <span class="status">${record.status}</span></td>
 <td role="cell" data-label="Request">${renderRequest(record)}</td>
 <td role="cell" data-label="App"${app.length <= SHORT && html` class="nowrap"`}>${app}</td>
 <td role="cell" data-label="Decided by">${scope === undefined ? html`<span>${title}</span>` : html`<code>${insertBreaks(scope)}</code>`}<span class="sub">${why}</span></td>
@@ -61,7 +61,7 @@ export interface ActivityPageOptions {
 
 export function renderActivityPage({ settings }: AuthContext, options: ActivityPageOptions): Html {
   const { login, view, records, names } = options
-  return page(
+  return renderPage(
     {
       title: 'Activity',
       bar: makeSignedInBar(login, 'activity'),
@@ -112,17 +112,17 @@ function renderTable(rows: readonly Html[]): Html {
 
 function renderEmpty({ view, kept }: ActivityPageOptions): Html {
   if (!kept)
-    return empty({
+    return renderEmptyState({
       title: 'The audit trail is off',
       text: 'The setting smart.server.audit turns it off.',
     })
   if (isNarrowed(view) || view.result !== 'all')
-    return empty({
+    return renderEmptyState({
       title: 'No matching requests',
       text: 'No request to the FHIR server matches these filters.',
       action: { href: paths.activity, text: 'Show all requests' },
     })
-  return empty({
+  return renderEmptyState({
     title: 'No requests yet',
     text: 'Launch an app. Its requests to the FHIR server will appear here.',
     action: { href: paths.portal, text: 'Go to patients' },

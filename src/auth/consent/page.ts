@@ -3,8 +3,8 @@ import {
   type Html,
   html,
   type Person,
-  page,
   renderDate,
+  renderPage,
   renderPatientBanner,
 } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
@@ -49,7 +49,7 @@ export function renderConsentPage(options: ConsentPageOptions): Html {
 <p class="decide__note">Signed in as ${login.clinician.displayName}</p>
 </div></div>`
   const use = patient ? ' to use this record' : ''
-  return page(
+  return renderPage(
     { title: `Allow ${client.name}`, bar, width: 'mid', sampleData, after },
     html`<div class="pagehead"><div><h1>Allow ${client.name}${use}?</h1>
 <p class="pagehead__lead">The app at <b>${readHost(options.redirectUri)}</b> asks for the access listed below. Clear what it should not have.</p></div></div>

@@ -1,4 +1,4 @@
-import { badge, type Html, html, icon } from '../../web/index.ts'
+import { type Html, html, renderBadge, renderIcon } from '../../web/index.ts'
 import type { Choice, ConsentItem } from './consent-items.ts'
 import { describePermissions, describeScope } from './describe-scopes.ts'
 import { describeKind, listCategories } from './kinds.ts'
@@ -23,7 +23,7 @@ export function renderRow(
 
 /** A row without a checkbox. */
 export function renderFixedRow(title: string, state: string, text: Html | string): Html {
-  return html`<li><div class="scope scope--fixed">${icon('lock')}<span class="scope__title">${title}</span><span class="scope__state">${state}</span><span class="scope__text">${text}</span></div></li>`
+  return html`<li><div class="scope scope--fixed">${renderIcon('lock')}<span class="scope__title">${title}</span><span class="scope__state">${state}</span><span class="scope__text">${text}</span></div></li>`
 }
 
 export function renderReadRow({ scope, parts }: ConsentItem, isChecked: IsChecked): Html {
@@ -44,7 +44,7 @@ export function renderWriteRow({ scope, parts }: ConsentItem, isChecked: IsCheck
   return renderRow(
     {
       value: scope.text,
-      title: html`${describePermissions(scope.permissions, 's')} ${noun}${only}&ensp;${badge('Writes to the record', 'warn')}${renderScopeBadge(scope.context)}`,
+      title: html`${describePermissions(scope.permissions, 's')} ${noun}${only}&ensp;${renderBadge('Writes to the record', 'warn')}${renderScopeBadge(scope.context)}`,
       text: describeWrite(scope.permissions),
       more: renderParts(scope.type, parts, isChecked),
     },
@@ -62,7 +62,7 @@ function describeWrite(permissions: ConsentItem['scope']['permissions']): string
 }
 
 function renderScopeBadge(context: ConsentItem['scope']['context']): Html | undefined {
-  return context === 'user' ? html`&ensp;${badge('Every patient you may see', 'warn')}` : undefined
+  return context === 'user' ? html`&ensp;${renderBadge('Every patient you may see', 'warn')}` : undefined
 }
 
 function renderParts(type: string, parts: readonly Choice[], isChecked: IsChecked): Html | undefined {

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Html, html, page } from '../../web/index.ts'
+import { type Html, html, renderPage } from '../../web/index.ts'
 import { auditEvent } from '../audit.ts'
 import { checkLengths } from '../authorize/check-parameters.ts'
 import { sendRefusal } from '../authorize/respond.ts'
@@ -91,7 +91,7 @@ function renderEndSessionPage(
   const who = client
     ? html`${renderAppName(client)} asks to sign you out.`
     : html`An app asks to sign you out.`
-  return page(
+  return renderPage(
     { title: 'Sign out', bar: makeSignedInBar(login), width: 'flow' },
     html`<div class="pagehead"><div><h1>Sign out?</h1>
 <p class="pagehead__lead">${who} ${describeLogout()}</p></div></div>

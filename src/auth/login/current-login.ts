@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { cookiePlan } from '../../web/index.ts'
+import { defineCookie } from '../../web/index.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
 import { paths } from '../paths.ts'
 import { findLogin, type Login, recordLoginUse } from './login.ts'
@@ -58,7 +58,7 @@ export function clearLoginCookie({ settings }: AuthContext, reply: FastifyReply)
 
 // Browsers share cookies between ports, so the app's cookies have other names.
 function makeLoginCookie(issuerUrl: string) {
-  return cookiePlan(issuerUrl, 'sallyport-login')
+  return defineCookie(issuerUrl, 'sallyport-login')
 }
 
 /** The clinicians in the setting may view the activity page; by default everyone on loopback. */

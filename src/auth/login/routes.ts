@@ -1,7 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Transaction } from 'kysely'
 import type { Schema } from '../../store/index.ts'
-import { alert, document, field, gateArt, type Html, html, logo } from '../../web/index.ts'
+import {
+  type Html,
+  html,
+  renderAlert,
+  renderDocument,
+  renderField,
+  renderLoginArt,
+  renderLogo,
+} from '../../web/index.ts'
 import { auditEvent } from '../audit.ts'
 import { findPendingAuthorization, type PendingAuthorization } from '../authorize/pending-authorization.ts'
 import type { Client } from '../client/client.ts'
@@ -175,14 +183,14 @@ interface LoginPageOptions {
 }
 
 function renderLoginPage(options: LoginPageOptions): Html {
-  return document(
+  return renderDocument(
     { title: 'Sign in' },
     html`<div class="gate">${renderCover()}<main id="main">${renderForm(options)}</main></div>`,
   )
 }
 
 function renderCover(): Html {
-  return html`<header class="gate__leaf">${logo('/login', 'Sallyport')}${gateArt()}<div class="gate__say">
+  return html`<header class="gate__leaf">${renderLogo('/login', 'Sallyport')}${renderLoginArt()}<div class="gate__say">
 <p>Two doors stand before every record.</p>
 <p>You choose the patient and what an app may see. Then each request the app makes is checked against that choice.</p>
 </div></header>`
@@ -193,12 +201,12 @@ function renderForm({ app, pendingId, username, problem, signedOut, testLogin }:
 <h1>Sign in</h1>
 <p class="muted">Use your clinician account.</p>
 <form method="post" action="/login">
-${problem !== undefined && alert(problem, '', 'bad')}
-${signedOut && alert('You are signed out.', '', 'ok')}
-${app && problem === undefined && html`${alert(`${app.name} sent you here.`, 'After you sign in, it opens.')}${renderUnverifiedWarning(app)}`}
+${problem !== undefined && renderAlert(problem, '', 'bad')}
+${signedOut && renderAlert('You are signed out.', '', 'ok')}
+${app && problem === undefined && html`${renderAlert(`${app.name} sent you here.`, 'After you sign in, it opens.')}${renderUnverifiedWarning(app)}`}
 ${pendingId !== undefined && html`<input type="hidden" name="interaction" value="${pendingId}">`}
-${field({ name: 'username', label: 'Username', autocomplete: 'username', required: true, ...(username === undefined ? {} : { value: username }) })}
-${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', required: true, autofocus: problem !== undefined })}
+${renderField({ name: 'username', label: 'Username', autocomplete: 'username', required: true, ...(username === undefined ? {} : { value: username }) })}
+${renderField({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', required: true, autofocus: problem !== undefined })}
 <button class="btn btn--wide">Sign in</button>
 </form>
 ${

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { html, page } from '../../web/index.ts'
+import { html, renderPage } from '../../web/index.ts'
 import { auditEvent } from '../audit.ts'
 import type { AuthContext } from '../context.ts'
 import { clearLoginCookie, findLastLogin, requireLogin } from '../login/current-login.ts'
@@ -14,7 +14,7 @@ export function addLogoutRoutes(app: FastifyInstance, context: AuthContext): voi
     paths.logout,
     requireLogin(context, async (_request, reply, login) => {
       const bar = makeSignedInBar(login)
-      return reply.sendPage(page({ title: 'Sign out', bar, width: 'flow' }, renderQuestion()))
+      return reply.sendPage(renderPage({ title: 'Sign out', bar, width: 'flow' }, renderQuestion()))
     }),
   )
 

@@ -1,13 +1,13 @@
 import {
-  alert,
-  badge,
-  empty,
   formatDate,
   formatTime,
   type Html,
   html,
-  page,
+  renderAlert,
+  renderBadge,
   renderDate,
+  renderEmptyState,
+  renderPage,
 } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
 import { summarizeScopes } from '../consent/describe-scopes.ts'
@@ -28,11 +28,11 @@ export function renderManagePage(
   { access, removed }: { access: readonly AppAccess[]; removed: Client | undefined },
 ): Html {
   const offline = access.filter(({ endsAt }) => endsAt === undefined).length
-  return page(
+  return renderPage(
     { title: 'Apps with access', bar: makeSignedInBar(login, 'manage'), sampleData },
     html`<div class="pagehead"><div><h1>Apps with access</h1>
 <p class="pagehead__lead">Apps that use patient records on your behalf.${offline > 0 && ` ${describeCount(offline)} access while you are away.`}</p></div></div>
-${removed && html`<div role="status">${alert('Access removed.', `${removed.name} can no longer access any record.`, 'ok')}</div>`}
+${removed && html`<div role="status">${renderAlert('Access removed.', `${removed.name} can no longer access any record.`, 'ok')}</div>`}
 ${access.length === 0 ? renderEmpty() : renderTable(access, now)}
 <p class="small muted after">Removing an app takes effect within seconds: its requests are refused. The app keeps the data that it has already read.</p>`,
   )
@@ -40,7 +40,7 @@ ${access.length === 0 ? renderEmpty() : renderTable(access, now)}
 
 /** Asks for confirmation. */
 export function renderRemovePage({ login, sampleData }: ManageOptions, { client, scope }: AppAccess): Html {
-  return page(
+  return renderPage(
     { title: `Remove ${client.name}`, bar: makeSignedInBar(login, 'manage'), sampleData, width: 'flow' },
     html`<div class="pagehead"><div><h1>Remove ${client.name}’s access?</h1>
 <p class="pagehead__lead">Its requests will be refused. The app keeps the data that it has already read.</p></div></div>
@@ -59,7 +59,7 @@ function describeCount(offline: number): string {
 }
 
 function renderEmpty(): Html {
-  return html`<div class="card">${empty({
+  return html`<div class="card">${renderEmptyState({
     title: 'No app has access',
     text: 'An app appears here once you launch it, or allow it to use a record.',
     action: { href: paths.portal, text: 'Go to patients' },
@@ -83,7 +83,7 @@ function renderRow({ client, scope, patients, lastUsedAt, endsAt }: AppAccess, n
 <td role="cell" data-label="Last used" class="nowrap">${renderTime(lastUsedAt, now)}</td>
 <td role="cell" data-label="Access ends">${
     endsAt === undefined
-      ? html`<span class="nowrap">Until you remove it</span> ${badge('Works while you are away', 'warn')}`
+      ? html`<span class="nowrap">Until you remove it</span> ${renderBadge('Works while you are away', 'warn')}`
       : html`<span class="nowrap">${renderTime(endsAt, now)}</span>`
   }</td>
 <td role="cell"><a class="btn btn--danger btn--small" href="${paths.manageRemove}?client=${encodeURIComponent(client.id)}">Remove<span class="sr"> ${client.name}</span></a></td>

@@ -1,11 +1,11 @@
 import {
   type Html,
   html,
-  icon,
   isAlike,
   type Person,
-  page,
   renderAlikeWarning,
+  renderIcon,
+  renderPage,
   renderPatientBanner,
 } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
@@ -53,7 +53,7 @@ export function renderEncounterPage(options: PickerOptions, picked: Picked): Htm
   return renderShell(
     options,
     `Choose an encounter for ${client.name}`,
-    html`<p class="picker__back"><a href="${buildPickUrl(pendingId)}">${icon('back')}Another patient</a></p>
+    html`<p class="picker__back"><a href="${buildPickUrl(pendingId)}">${renderIcon('back')}Another patient</a></p>
 <section class="card card--clip" aria-labelledby="picked">${renderPatientBanner(picked.person, { now, heading: 'h2', id: 'picked' })}${renderAlikeWarning(picked.alike)}
 <div class="card__body">${renderPickForm(
       options,
@@ -81,7 +81,7 @@ function renderShell(options: PickerOptions, heading: string, body: Html): Html 
 <button class="btn btn--quiet" form="pick" name="cancel" value="1" formnovalidate>Cancel</button>
 <p class="decide__note">Signed in as ${login.clinician.displayName}</p>
 </div></div>`
-  return page(
+  return renderPage(
     { title: heading, bar: { kind: 'flow', steps, current: 1 }, width: 'flow', sampleData, after },
     html`<div class="pagehead"><div><h1>${heading}</h1>
 <p class="pagehead__lead">The app at <b>${readHost(redirectUri)}</b> ${extent}.</p></div></div>
@@ -123,5 +123,5 @@ function hasAlike(patients: readonly Person[]): boolean {
 }
 
 function renderWarning(what: string, then: string): Html {
-  return html`<div class="alert alert--warn">${icon('warning')}<p><b>${what}</b> ${then}</p></div>`
+  return html`<div class="alert alert--warn">${renderIcon('warning')}<p><b>${what}</b> ${then}</p></div>`
 }

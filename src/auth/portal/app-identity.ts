@@ -1,4 +1,4 @@
-import { alert, badge, type Html, html } from '../../web/index.ts'
+import { type Html, html, renderAlert, renderBadge } from '../../web/index.ts'
 import type { Client } from '../client/client.ts'
 
 /** The app with its logo or initials, and its host. */
@@ -16,14 +16,14 @@ export function renderAppName(client: Client): Html {
 }
 
 export function renderUnverifiedBadge({ approved }: Client): Html | undefined {
-  return approved ? undefined : html`&ensp;${badge('Unverified', 'warn')}`
+  return approved ? undefined : html`&ensp;${renderBadge('Unverified', 'warn')}`
 }
 
 /** For every page where a clinician decides about an app. */
 export function renderUnverifiedWarning({ approved }: Client): Html | undefined {
   return approved
     ? undefined
-    : alert(
+    : renderAlert(
         'Unverified app.',
         'It registered itself, and no administrator has verified it. Its name may be false. Continue only if you expected it.',
         'warn',

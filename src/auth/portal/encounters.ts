@@ -1,8 +1,8 @@
 import { isRecord, parseReference, type Resource } from '../../fhir/index.ts'
-import { describeEncounter, type EncounterWords } from '../../web/index.ts'
+import { describeEncounter, type EncounterDescription } from '../../web/index.ts'
 
 /** An encounter in the portal. */
-export interface Encounter extends EncounterWords {
+export interface Encounter extends EncounterDescription {
   readonly id: string
   /** Undefined if the subject is not a Patient of this server. */
   readonly patientId: string | undefined

@@ -1,15 +1,15 @@
 import {
-  badge,
+  chooseRecordNumber,
   computeAge,
-  empty,
   formatSex,
   type Html,
   html,
-  icon,
   isAlike,
   type Person,
-  recordNumber,
+  renderBadge,
   renderDate,
+  renderEmptyState,
+  renderIcon,
   renderName,
   renderValue,
 } from '../../web/index.ts'
@@ -35,7 +35,7 @@ ${renderSearchForm(paths.portal, search)}
 export function renderSearchForm(action: string, search: string | undefined, hidden?: Html): Html {
   return html`<form class="field" role="search" action="${action}">${hidden}
 <label class="field__label" for="search">Find a patient by name or MRN</label>
-<div class="search"><div class="search__box">${icon('search')}<input class="input" id="search" name="search" type="search" maxlength="${LIMITS.searchCharacters}" autocomplete="off" spellcheck="false" value="${search}"></div><button class="btn btn--quiet">Search</button></div>
+<div class="search"><div class="search__box">${renderIcon('search')}<input class="input" id="search" name="search" type="search" maxlength="${LIMITS.searchCharacters}" autocomplete="off" spellcheck="false" value="${search}"></div><button class="btn btn--quiet">Search</button></div>
 </form>`
 }
 
@@ -70,8 +70,8 @@ ${renderFacts(person, { now, alike })}</a></li>
 const LONG_NUMBER = 16
 
 export function renderFacts(person: Person, { now, alike }: { now: number; alike: boolean }): Html {
-  const { label, value } = recordNumber(person)
-  return html`<span class="prow__name">${renderName(person.name)}${alike && html`&ensp;${badge('Similar name', 'warn')}`}${person.death && html`&ensp;${badge('Died')}`}</span>
+  const { label, value } = chooseRecordNumber(person)
+  return html`<span class="prow__name">${renderName(person.name)}${alike && html`&ensp;${renderBadge('Similar name', 'warn')}`}${person.death && html`&ensp;${renderBadge('Died')}`}</span>
 <span class="prow__facts">
 <span class="prow__fact"><span class="prow__label">Born </span>${renderDate(person.born)}</span>
 <span class="prow__fact">${renderValue(computeAge(person, now))}</span>
@@ -86,12 +86,12 @@ export function renderFacts(person: Person, { now, alike }: { now: number; alike
 
 export function renderNobody(search: string | undefined, all: string): Html {
   if (search === undefined)
-    return empty({
+    return renderEmptyState({
       title: 'No patients',
       text: 'The FHIR server has no patients that you may see.',
       action: { href: all, text: 'Try again' },
     })
-  return empty({
+  return renderEmptyState({
     title: `No patient matches “${search}”`,
     text: 'Check the spelling, or type only the beginning of the name. Type an MRN in full.',
     action: { href: all, text: 'Show the first 20 patients' },

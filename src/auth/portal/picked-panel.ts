@@ -1,12 +1,12 @@
 import {
-  badge,
-  empty,
-  field,
   formatEncounterTime,
   type Html,
   html,
-  icon,
   renderAlikeWarning,
+  renderBadge,
+  renderEmptyState,
+  renderField,
+  renderIcon,
   renderName,
   renderPatientBanner,
 } from '../../web/index.ts'
@@ -24,15 +24,17 @@ import { buildPortalUrl } from './list.ts'
 import type { Picked } from './picked.ts'
 
 export function renderNonePicked(): Html {
-  return html`<section class="card portal__picked portal__picked--none" aria-labelledby="picked">${empty({
-    id: 'picked',
-    title: 'No patient selected',
-    text: 'Select a patient from the list. Then choose the encounter and launch the app. No record is opened before that.',
-  })}</section>`
+  return html`<section class="card portal__picked portal__picked--none" aria-labelledby="picked">${renderEmptyState(
+    {
+      id: 'picked',
+      title: 'No patient selected',
+      text: 'Select a patient from the list. Then choose the encounter and launch the app. No record is opened before that.',
+    },
+  )}</section>`
 }
 
 export function renderPatientNotFound(search: string | undefined): Html {
-  return html`<section class="card portal__picked" aria-labelledby="picked">${empty({
+  return html`<section class="card portal__picked" aria-labelledby="picked">${renderEmptyState({
     id: 'picked',
     title: 'Patient not found',
     text: 'The record was removed, or you may not see it. Select another patient.',
@@ -52,7 +54,7 @@ export interface PickedOptions {
 /** The patient banner, patients with similar names, and the launch form. */
 export function renderPicked({ picked, apps, chosen, search, now }: PickedOptions): Html {
   return html`<div>
-<p class="portal__back"><a href="${buildPortalUrl({ search })}">${icon('back')}All patients</a></p>
+<p class="portal__back"><a href="${buildPortalUrl({ search })}">${renderIcon('back')}All patients</a></p>
 <section class="card card--clip portal__picked" aria-labelledby="picked">
 ${renderPatientBanner(picked.person, { now, heading: 'h2', id: 'picked' })}
 ${renderAlikeWarning(picked.alike)}
@@ -80,7 +82,7 @@ ${choice.apps.length > 1 && renderAppChoice(choice, person.id)}
 ${renderUnverifiedWarning(client)}
 ${renderEncounterChoice(encounters)}
 ${renderMoreOptions()}
-<div class="launch__bar"><button class="btn btn--wide"><span>Launch ${client.name}</span> ${icon('launch')}</button>
+<div class="launch__bar"><button class="btn btn--wide"><span>Launch ${client.name}</span> ${renderIcon('launch')}</button>
 <p class="launch__after">Opens for <b>${renderName(person.name)}</b>. The link works once, within 5 minutes.${renderUnverifiedBadge(client)}</p></div>
 </form>`
 }
@@ -107,7 +109,7 @@ ${earlier.length > 0 && html`<p class="choices__more"><a class="moreof" href="#e
 
 function renderChoice({ id, title, status, inProgress, start, end, who }: Encounter, checked: boolean): Html {
   return html`<label class="choice"><input type="radio" name="encounterId" value="${id}" required${checked && html` checked`}>
-<span class="choice__main">${title}</span>${badge(status, inProgress ? 'accent' : undefined)}
+<span class="choice__main">${title}</span>${renderBadge(status, inProgress ? 'accent' : undefined)}
 <span class="choice__meta">${inProgress && 'Started '}${formatEncounterTime({ start, end })}${who !== undefined && `, ${who}`}</span></label>
 `
 }
@@ -139,8 +141,8 @@ function renderMoreOptions(): Html {
 <label class="choice"><input type="radio" name="needPatientBanner" value="true"><span class="choice__main">The app shows it</span></label>
 <label class="choice"><input type="radio" name="needPatientBanner" value="false"><span class="choice__main">The EHR shows it</span></label>
 </div></fieldset>
-${field({ name: 'intent', label: 'Intent' })}
-${field({ name: 'tenant', label: 'Tenant' })}
+${renderField({ name: 'intent', label: 'Intent' })}
+${renderField({ name: 'tenant', label: 'Tenant' })}
 <div class="field"><label class="field__label" for="fhirContext">More records in context</label><textarea class="input" id="fhirContext" name="fhirContext" rows="3" spellcheck="false" aria-describedby="fhirContext-hint"></textarea>
 <p class="field__hint" id="fhirContext-hint">One reference per line, such as <code>ImagingStudy/123</code>, or the JSON array of <code>fhirContext</code>.</p></div>
 </div></details>`

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Html } from '../../web/index.ts'
-import { badge, html, type Person, page } from '../../web/index.ts'
+import { html, type Person, renderBadge, renderPage } from '../../web/index.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
 import { requireLogin } from '../login/current-login.ts'
 import type { Login } from '../login/login.ts'
@@ -99,10 +99,10 @@ interface PortalPageOptions {
 
 function renderPortalPage({ settings, login, list, beside, isPicked, people }: PortalPageOptions): Html {
   const bar = makeSignedInBar(login, 'portal')
-  return page(
+  return renderPage(
     { title: 'Patients', bar, sampleData: showsSampleData(settings, people) },
     html`<div class="pagehead"><div><h1>Patients</h1></div>
-<p class="base"><span>FHIR base</span> <span class="url">${settings.fhirBaseUrl}</span> ${badge('Available', 'ok')}</p></div>
+<p class="base"><span>FHIR base</span> <span class="url">${settings.fhirBaseUrl}</span> ${renderBadge('Available', 'ok')}</p></div>
 <div class="portal${isPicked && ' portal--picked'}">${list}${beside}</div>`,
   )
 }

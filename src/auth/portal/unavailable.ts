@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { badge, formatTime, type Html, html, renderErrorPage } from '../../web/index.ts'
+import { formatTime, type Html, html, renderBadge, renderErrorPage } from '../../web/index.ts'
 import type { AuthContext, AuthSettings } from '../context.ts'
 import type { Login } from '../login/login.ts'
 import { makeSignedInBar } from './bar.ts'
@@ -36,7 +36,7 @@ export function sendUnavailable(
   reply.request.log.warn({ reason: outage.reason }, 'FHIR server unreachable')
   const now = clock()
   const page = renderErrorPage({
-    kind: 'away',
+    kind: 'unavailable',
     title: 'Patient records are unavailable',
     text: [
       `The FHIR server has been unreachable since ${formatTime(since ?? now)}. You are still signed in, and nothing you did was lost.`,
@@ -55,7 +55,7 @@ export function sendUnavailable(
 
 function renderServers({ issuerUrl, fhirBaseUrl }: AuthSettings, { reason }: Unavailable): Html {
   return html`<ul class="servers" aria-label="Servers">
-<li><span>Sign-in server</span><span><code>${issuerUrl}</code></span>${badge('Available', 'ok')}</li>
-<li><span>FHIR server</span><span><code>${fhirBaseUrl}</code></span>${badge(reason, 'bad')}</li>
+<li><span>Sign-in server</span><span><code>${issuerUrl}</code></span>${renderBadge('Available', 'ok')}</li>
+<li><span>FHIR server</span><span><code>${fhirBaseUrl}</code></span>${renderBadge(reason, 'bad')}</li>
 </ul>`
 }

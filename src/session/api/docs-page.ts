@@ -1,6 +1,6 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
-import { type Html, html, page } from '../../web/index.ts'
+import { type Html, html, renderPage } from '../../web/index.ts'
 import { type AppContext, isSampleData } from '../context.ts'
 import { ERRORS } from './openapi.ts'
 import type { ApiRow } from './row.ts'
@@ -23,7 +23,7 @@ ${errorsCard()}
     width: 'mid',
     sampleData,
   } as const
-  const document = page(options, content)
+  const document = renderPage(options, content)
   app.get('/docs', (_request, reply) => reply.sendPage(document))
 }
 

@@ -5,10 +5,10 @@ import {
   formatMedicine,
   type Html,
   html,
-  mark,
   NOT_RECORDED,
   renderDate,
   renderDateTime,
+  renderMark,
   renderValue,
 } from '../../web/index.ts'
 import type { conditionsRow, medicationsRow, vitalsRow } from '../api/lists.ts'
@@ -40,7 +40,7 @@ function renderGap(what: string, failure: Failure): Html {
 }
 
 function renderEmptyList(title: string, text: string): Html {
-  return html`<div class="empty">${mark('empty__art')}<h3>${title}</h3><p>${text}</p></div>`
+  return html`<div class="empty">${renderMark('empty__art')}<h3>${title}</h3><p>${text}</p></div>`
 }
 
 export function describeFailure(failure: Failure): string {

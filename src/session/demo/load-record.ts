@@ -1,6 +1,6 @@
 import type { Static } from '@sinclair/typebox'
 import { isRecord, toPlain } from '../../fhir/index.ts'
-import { describeEncounter, type EncounterWords } from '../../web/index.ts'
+import { describeEncounter, type EncounterDescription } from '../../web/index.ts'
 import { conditionsRow, medicationsRow, vitalsRow } from '../api/lists.ts'
 import { findMissingScopes, queryApi } from '../api/row.ts'
 import { meRow, patientRow } from '../api/rows.ts'
@@ -10,7 +10,9 @@ import { BLOOD_PRESSURE } from './blood-pressure.ts'
 
 const SCOPE = 'patient/Encounter.rs'
 
-async function loadEncounter(sessionRequest: SessionRequest): Promise<Result<EncounterWords> | undefined> {
+async function loadEncounter(
+  sessionRequest: SessionRequest,
+): Promise<Result<EncounterDescription> | undefined> {
   const { session } = sessionRequest
   if (session.encounterId === null) return undefined
   const missing = findMissingScopes([SCOPE], session.scope)
@@ -31,7 +33,7 @@ export interface DemoRecord {
   readonly conditions: Result<Static<typeof conditionsRow.body>>
   readonly medications: Result<Static<typeof medicationsRow.body>>
   readonly vitals: Result<Static<typeof vitalsRow.body>>
-  readonly encounter: Result<EncounterWords> | undefined
+  readonly encounter: Result<EncounterDescription> | undefined
 }
 
 export async function loadRecord(sessionRequest: SessionRequest): Promise<DemoRecord> {

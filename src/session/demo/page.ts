@@ -1,7 +1,5 @@
 import {
-  alert,
-  badge,
-  countdown,
+  chooseRecordNumber,
   endsSoon,
   formatDate,
   formatEncounterTime,
@@ -10,10 +8,12 @@ import {
   html,
   NOT_RECORDED,
   type Person,
-  page,
   readPerson,
-  recordNumber,
+  renderAlert,
+  renderBadge,
+  renderCountdown,
   renderDateTime,
+  renderPage,
   renderPatientBanner,
 } from '../../web/index.ts'
 import { findMissingScopes } from '../api/row.ts'
@@ -39,7 +39,7 @@ export function renderRecordPage({ context, session }: SessionRequest, record: D
     session.createdAt,
     session.endsAt - context.settings.app.sessionIdleSeconds * 1000,
   )
-  return page(
+  return renderPage(
     {
       title:
         patient.ok && session.needPatientBanner
@@ -48,7 +48,7 @@ export function renderRecordPage({ context, session }: SessionRequest, record: D
       site: 'Demo app',
       bar: {
         kind: 'app',
-        countdown: countdown({ startedAt, endsAt: session.endsAt, now }),
+        countdown: renderCountdown({ startedAt, endsAt: session.endsAt, now }),
         ...(who === undefined ? {} : { who }),
       },
       ...banner(session, record, now),
@@ -87,17 +87,17 @@ function renderPrintHead({ patient }: DemoRecord): Html {
 function renderWarnings({ sessionId, endsAt, lastEndsAt }: SessionRequest['session'], now: number): Html {
   const { timeZone } = new Intl.DateTimeFormat().resolvedOptions()
   return html`<div id="session" data-session-id="${sessionId}" data-last-ends-at="${lastEndsAt}" data-zone="${timeZone}">
-<div id="session-soon" role="status" hidden>${alert(
+<div id="session-soon" role="status" hidden>${renderAlert(
     'Your session ends soon.',
     html`<a href="/" id="session-keep">Keep working</a> to stay signed in.`,
     'warn',
   )}</div>
-<div id="session-last" role="status"${!endsSoon(endsAt, now) && html` hidden`}>${alert(
+<div id="session-last" role="status"${!endsSoon(endsAt, now) && html` hidden`}>${renderAlert(
     'Your session ends soon and cannot be extended.',
     'To continue after that, launch the app again from the patient list.',
     'warn',
   )}</div>
-<div id="session-replaced" role="alert" hidden><h1>This page is closed</h1>${alert(
+<div id="session-replaced" role="alert" hidden><h1>This page is closed</h1>${renderAlert(
     'Another launch has replaced this one.',
     html`To avoid mixing up two patients, this page shows nothing. <a href="/">Show the current patient</a>`,
     'warn',
@@ -134,7 +134,7 @@ function renderEncounter(encounter: DemoRecord['encounter']): Html {
   if (!encounter.ok)
     return html`Chosen at the launch<span class="sub">${describeFailure(encounter.failure)}</span>`
   const { title, kind, status, inProgress } = encounter.value
-  return html`${title}&ensp;${badge(status, inProgress ? 'accent' : undefined)}<span class="sub">${kind !== undefined && kind !== title && `${kind}, `}${formatEncounterTime(encounter.value)}</span>`
+  return html`${title}&ensp;${renderBadge(status, inProgress ? 'accent' : undefined)}<span class="sub">${kind !== undefined && kind !== title && `${kind}, `}${formatEncounterTime(encounter.value)}</span>`
 }
 
 /** The banner states that allergies are missing: a blank would read as "none". */
@@ -161,6 +161,6 @@ function renderNamelessBanner(failure: Failure, { patientId }: Session): Html {
 /** For paper, which does not show the EHR's own banner (need_patient_banner false). */
 function renderPrintedPatient(patient: Patient): Html {
   const person: Person = readPerson(patient)
-  const { label, value } = recordNumber(person)
+  const { label, value } = chooseRecordNumber(person)
   return html`<p class="print"><b>${formatName(person.name)}</b>, born ${formatDate(person.born)}, ${label} ${value}</p>`
 }

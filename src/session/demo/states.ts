@@ -1,12 +1,12 @@
 import {
-  badge,
   formatDate,
   formatTime,
   type Html,
   html,
-  mark,
-  page,
+  renderBadge,
   renderErrorPage,
+  renderMark,
+  renderPage,
 } from '../../web/index.ts'
 import { type AppContext, type AppSettings, getPortalUrl, isSampleData } from '../context.ts'
 import { type Failure, toResponse } from '../failure.ts'
@@ -35,7 +35,7 @@ export function renderFailurePage(occasion: Occasion, failure: Failure): StatePa
     case 'missing-scope':
     case 'bad-parameter':
       return refusedPage(occasion, failure)
-    case 'away':
+    case 'unreachable':
     case 'slow':
     case 'unexpected-answer':
       return renderUnreachablePage(occasion, failure)
@@ -94,7 +94,7 @@ function renderUnreachablePage(
   return {
     status,
     page: renderErrorPage({
-      kind: 'away',
+      kind: 'unavailable',
       title: 'Patient records cannot be reached',
       text: [
         `${describeOutage(context, failure, fhirBaseUrl)} Your session continues, and you lost no work.`,
@@ -130,18 +130,18 @@ function isOfFhirServer(failure: Failure): boolean {
 
 /** Lists only the server that failed in this request, and this app. */
 function renderServers({ settings, timeoutMs }: AppContext, failure: Failure, fhirBaseUrl: string): Html {
-  const state = badge(
+  const state = renderBadge(
     failure.kind === 'slow' ? `No response in ${Math.ceil(timeoutMs / 1000)} s` : 'No response',
     'bad',
   )
   const [name, address] = isOfFhirServer(failure)
     ? ['FHIR server', fhirBaseUrl]
     : ['Sign-in server', settings.issuerUrl]
-  return html`<ul class="servers" aria-label="Servers"><li><span>${name}</span><span><code>${address}</code></span>${state}</li><li><span>App server</span><span><code>${settings.appUrl}</code></span>${badge('Responding', 'ok')}</li></ul>`
+  return html`<ul class="servers" aria-label="Servers"><li><span>${name}</span><span><code>${address}</code></span>${state}</li><li><span>App server</span><span><code>${settings.appUrl}</code></span>${renderBadge('Responding', 'ok')}</li></ul>`
 }
 
 function renderWelcomePage(settings: AppSettings): Html {
-  return page(
+  return renderPage(
     {
       title: 'No patient is open',
       site: 'Demo app',
@@ -149,7 +149,7 @@ function renderWelcomePage(settings: AppSettings): Html {
       width: 'flow',
       sampleData: isSampleData(settings),
     },
-    html`<div class="stop">${mark('stop__art')}<div class="stop__body"><h1>No patient is open</h1>
+    html`<div class="stop">${renderMark('stop__art')}<div class="stop__body"><h1>No patient is open</h1>
 <p>This app shows one patient: the one that you choose when you launch it.</p>
 <p>Choose a patient here, or launch the app from the patient list.</p>
 <div class="actions"><a class="btn" href="/launch">Choose a patient</a><a class="btn btn--quiet" href="${getPortalUrl(settings)}">Go to patients</a><a class="btn btn--quiet" href="/docs">Session API</a></div>

@@ -1,5 +1,5 @@
 import { createRandomToken, sha256 } from '../../store/index.ts'
-import { type CookiePlan, cookiePlan, findNetwork } from '../../web/index.ts'
+import { type CookieDefinition, defineCookie, findNetwork } from '../../web/index.ts'
 import type { AppContext } from '../context.ts'
 import { PENDING_LAUNCHES, PENDING_LAUNCHES_IN_ALL, PENDING_LAUNCHES_PER_NETWORK } from '../limits.ts'
 
@@ -17,17 +17,17 @@ export interface PendingLaunch {
 /** The state for the URL, and a cookie that binds the launch to this browser. */
 export interface LaunchTicket {
   readonly state: string
-  readonly cookie: CookiePlan
+  readonly cookie: CookieDefinition
   readonly cookieValue: string
 }
 
 /** Each launch has its own cookie, so that two tabs do not overwrite each other (APP-6). */
-export function planLaunchCookie(context: AppContext, state: string): CookiePlan {
+export function planLaunchCookie(context: AppContext, state: string): CookieDefinition {
   return planCookie(context, sha256(state).slice(0, 16))
 }
 
-function planCookie({ settings }: AppContext, name: string): CookiePlan {
-  const plan = cookiePlan(settings.appUrl, `sallyport-app-launch-${name}`)
+function planCookie({ settings }: AppContext, name: string): CookieDefinition {
+  const plan = defineCookie(settings.appUrl, `sallyport-app-launch-${name}`)
   return { ...plan, attributes: { ...plan.attributes, maxAge: LIFETIME_MS / 1000, priority: 'low' } }
 }
 
@@ -39,7 +39,7 @@ function planCookie({ settings }: AppContext, name: string): CookiePlan {
 export async function makeRoom(
   context: AppContext,
   cookies: Readonly<Record<string, string | undefined>>,
-): Promise<readonly CookiePlan[]> {
+): Promise<readonly CookieDefinition[]> {
   const prefix = planCookie(context, '').name
   const held = Object.entries(cookies).flatMap(([name, value = '']) =>
     name.startsWith(prefix) ? [{ name, hash: sha256(value) }] : [],

@@ -53,7 +53,7 @@ export function chooseRefusalTexts(refusal: LaunchRefusal, settings: AppSettings
     case 'no-discovery':
       return {
         status: toResponse(refusal.failure).status,
-        kind: 'away',
+        kind: 'unavailable',
         title: 'Patient records cannot be reached',
         text: [
           'The FHIR server that started the launch does not respond correctly, so the app cannot open now.',
@@ -65,7 +65,7 @@ export function chooseRefusalTexts(refusal: LaunchRefusal, settings: AppSettings
     case 'too-many-launches':
       return {
         status: 429,
-        kind: 'away',
+        kind: 'unavailable',
         title: 'Too many launches are pending',
         text: [`${TOO_MANY}. Wait a few minutes and launch the app again.`, NO_RECORD],
         code: '429',
@@ -109,14 +109,14 @@ function describeTokenProblem(problem: OAuthProblem): RefusalTexts {
   switch (problem.kind) {
     case 'refused':
       return describeOAuthError(problem.error, problem.description)
-    case 'away':
+    case 'unreachable':
     case 'slow':
       return {
-        status: problem.kind === 'away' ? 502 : 504,
-        kind: 'away',
+        status: problem.kind === 'unreachable' ? 502 : 504,
+        kind: 'unavailable',
         title: 'The sign-in server is unreachable',
         text: ['It did not respond while the app was opening.', NO_RECORD],
-        code: problem.kind === 'away' ? '502' : '504',
+        code: problem.kind === 'unreachable' ? '502' : '504',
       }
     case 'unacceptable':
       return {
@@ -181,7 +181,7 @@ function describeOAuthError(error: string, description: string | undefined): Ref
   const { status, title, text } = known ?? OTHER_ERROR
   return {
     status,
-    kind: status === 502 ? 'away' : 'refused',
+    kind: status === 502 ? 'unavailable' : 'refused',
     title,
     text: [text, NO_RECORD],
     code: sanitizeText(error, 60),

@@ -113,7 +113,7 @@ async function readConfiguration(
     headers: { accept: 'application/json' },
   })
   if (answer.kind !== 'answered') return fail({ kind: answer.kind, server: 'FHIR server' })
-  if (answer.status >= 500) return fail({ kind: 'away', server: 'FHIR server' })
+  if (answer.status >= 500) return fail({ kind: 'unreachable', server: 'FHIR server' })
   const document = toPlain(answer.json)
   const metadata = answer.status === 200 ? readSmartConfiguration(fhirBaseUrl, document) : undefined
   if (metadata) return succeed(metadata)

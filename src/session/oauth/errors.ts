@@ -47,7 +47,7 @@ function whereOf({ url }: Response): string {
 export type OAuthProblem =
   /** RFC 6749, 4.1.2.1 and 5.2. */
   | { readonly kind: 'refused'; readonly error: string; readonly description?: string }
-  | { readonly kind: 'away' }
+  | { readonly kind: 'unreachable' }
   | { readonly kind: 'slow' }
   /** The response failed a check: issuer, state, nonce, audience, signature or format. */
   | { readonly kind: 'unacceptable'; readonly code: string; readonly check: string }
@@ -56,13 +56,13 @@ export function toOAuthProblem(error: unknown): OAuthProblem {
   if (error instanceof AuthorizationResponseError) return refused(error.error, error.error_description)
   if (error instanceof ResponseBodyError)
     return error.status >= 500 || error.status === 429
-      ? { kind: 'away' }
+      ? { kind: 'unreachable' }
       : refused(error.error, error.error_description)
   // A 401 with a challenge: the auth server does not know this client.
   if (error instanceof WWWAuthenticateChallengeError) return refused('invalid_client', undefined)
   if (isTimeout(error)) return { kind: 'slow' }
-  if (error instanceof TypeError && error.message === 'fetch failed') return { kind: 'away' }
-  if (isServerFailure(error)) return { kind: 'away' }
+  if (error instanceof TypeError && error.message === 'fetch failed') return { kind: 'unreachable' }
+  if (isServerFailure(error)) return { kind: 'unreachable' }
   return { kind: 'unacceptable', code: codeOf(error), check: describeFailedCheck(error) }
 }
 

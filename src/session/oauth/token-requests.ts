@@ -148,7 +148,7 @@ function checkOf(problem: OAuthProblem): string | undefined {
 
 function failureOf(problem: OAuthProblem): Failure {
   switch (problem.kind) {
-    case 'away':
+    case 'unreachable':
     case 'slow':
       return { kind: problem.kind, server: 'auth server' }
     case 'refused':

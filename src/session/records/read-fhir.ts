@@ -66,7 +66,7 @@ function resultOf(answer: FetchResult): Result<unknown> {
   if (status === 403) return fail({ kind: 'access-refused' })
   if (status === 404 || status === 410) return fail({ kind: 'not-found' })
   if (status === 504) return fail({ kind: 'slow', server: 'FHIR server' })
-  if (status >= 500 || status === 429) return fail({ kind: 'away', server: 'FHIR server' })
+  if (status >= 500 || status === 429) return fail({ kind: 'unreachable', server: 'FHIR server' })
   return failUnexpected(status === 200 ? 'it is not JSON' : `status ${status}`)
 }
 

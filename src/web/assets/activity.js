@@ -1,5 +1,4 @@
-// Makes the page with the activity live: asks for it again every two seconds and puts in what is new. The page works
-// without it, by its Refresh link.
+// Updates the activity page every two seconds. Without this script, the page has a Refresh link.
 
 const EVERY_MS = 2000
 const PAUSE =
@@ -35,20 +34,20 @@ if (root && live && root.dataset.live === 'on') {
   async function ask() {
     clearTimeout(timer)
     try {
-      // Says that nobody opened the page: an open page must not keep its login in use.
+      // The header marks a request without user interaction: an open page must not extend the login.
       const headers = { Accept: 'text/html', 'X-Requested-With': 'fetch' }
       const response = await fetch(location.href, { headers })
-      // Signed out, or no longer allowed: the page that says so.
+      // The user signed out or lost the permission: show that page.
       if (response.redirected || response.status === 403) return location.reload()
       if (response.ok && running) take(new DOMParser().parseFromString(await response.text(), 'text/html'))
       show()
     } catch {
-      show('No answer; trying again')
+      show('No response; trying again')
     }
     if (running) timer = setTimeout(ask, EVERY_MS)
   }
 
-  /** Rows that are there already stay as they are, so that a selection or a reader's place is not lost. */
+  /** Keeps existing rows, so that a text selection or a screen reader's position is not lost. */
   function take(page) {
     // The links themselves stay: one of them may have the focus.
     const counts = page.querySelectorAll('.tabs .count')

@@ -1,5 +1,5 @@
-// Makes the demo app's page livelier: keeps the countdown true, warns before the end, and closes the page when its
-// session is over or was replaced by another launch. The page works without it.
+// Updates the countdown of the demo app, warns before the session ends, and closes the page when its session has ended or
+// another launch has replaced it. The page works without this script.
 
 const SOON_MS = 5 * 60_000
 const POLL_MS = 20_000
@@ -19,7 +19,7 @@ if (root && countdown) {
   let closed = false
   let checking = false
   let endsAt = Number(countdown.dataset.endsAt)
-  // The clock of this computer may be wrong: only what the server says is left counts.
+  // The clock of this computer may be wrong, so the server sends the remaining time.
   let endsHere = Date.now() + readLeft()
 
   function readLeft() {
@@ -45,7 +45,7 @@ if (root && countdown) {
     rest.setAttribute('width', String(Math.max(0, Math.min(100, (left / whole) * 100))))
     countdown.querySelector('.countdown__left').textContent = leftText(left)
     countdown.classList.toggle('countdown--soon', left < SOON_MS)
-    // Use puts the end off only while it is the idle time that ends the session.
+    // Activity extends the session only until its maximum time.
     const last = endsAt > Number(root.dataset.lastEndsAt) - 1000
     document.querySelector('#session-soon').hidden = last || left >= SOON_MS || left <= 0
     document.querySelector('#session-last').hidden = !last || left >= SOON_MS || left <= 0
@@ -68,7 +68,7 @@ if (root && countdown) {
     show()
   }
 
-  // Two patients in two tabs of one browser: the older page is closed, never mixed up with the newer.
+  // Two tabs of one browser must not show different patients by mistake: the older page is closed.
   function close() {
     closed = true
     clearInterval(ticking)
@@ -90,12 +90,12 @@ if (root && countdown) {
       else if (response.status === 409) close()
       else if (response.ok) learn(await response.json())
     } catch {
-      // The app server does not answer: the countdown runs on by itself.
+      // The app server is unreachable: the countdown continues.
     }
   }
 
-  // Whether access was removed is learnt only by reading the record. A page that somebody comes back to must not show
-  // what may be read no more; a removal reaches the FHIR server within 5 s, so it looks again after that.
+  // When the user returns to this page, it must not show a record to which access was removed. Only a read of the record
+  // reveals that. A removal reaches the FHIR server within 5 s, so the page checks again after that time.
   async function check() {
     if (checking || closed || document.hidden) return
     checking = true
@@ -112,11 +112,11 @@ if (root && countdown) {
     try {
       const { status } = await fetch('/', { method: 'HEAD', headers, cache: 'no-store' })
       if (status !== 401) return
-      // Another launch may have replaced this one meanwhile: then the page closes, and nothing else is shown here.
+      // Another launch may have replaced this one in the meantime: then the page closes.
       await poll()
       if (!closed) location.replace('/')
     } catch {
-      // The app server does not answer: the next look tells.
+      // The app server is unreachable: the next check finds out.
     }
   }
 

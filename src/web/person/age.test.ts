@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { formatAge } from './index.ts'
+import { formatAge } from '../index.ts'
 
 const NOW = Date.UTC(2026, 10, 13, 14, 0)
 
@@ -61,13 +61,13 @@ describe('formatAge', () => {
     assert.equal(formatAge('1944-08-11', '2025-09', 'UTC'), '81 years')
   })
 
-  it('is a day older in a zone where the day has begun', () => {
+  it('is a day higher in a time zone in which the day has begun', () => {
     const night = Date.UTC(2026, 10, 12, 23, 30)
     assert.equal(formatAge('2008-11-13', night, 'UTC'), '17 y 11 mo')
     assert.equal(formatAge('2008-11-13', night, 'Europe/Berlin'), '18 years')
   })
 
-  it('has a birthday on 1 March when born on 29 February', () => {
+  it('adds a year on 1 March for a birth on 29 February', () => {
     assert.equal(formatAge('2004-02-29', '2022-02-28', 'UTC'), '17 y 11 mo')
     assert.equal(formatAge('2004-02-29', '2022-03-01', 'UTC'), '18 years')
   })

@@ -6,9 +6,8 @@ const HOUR_MS = 3_600_000
 type WholeDate = Required<PartialDate>
 
 /**
- * The age as it is written beside a birth date (design: Age): hours under 2 days, days under 4 weeks, weeks under 1 year, months under
- * 2 years, `3 y 6 mo` under 18, then years. Hours need the time of birth. A birth date that is known only in part gives
- * an age only as exact as it is.
+ * Formats an age: hours under 2 days, days under 4 weeks, weeks under 1 year, months under 2 years, `3 y 6 mo` under 18
+ * years, then years. Hours need the time of birth. The age is only as exact as the birth date.
  */
 export function formatAge(born: When | undefined, at: When, zone = getLocalZone()): string {
   const birth = parseDate(born, zone)
@@ -40,40 +39,40 @@ function toInstant(when: When | undefined): number | undefined {
 }
 
 function computeExactAge(birth: WholeDate, end: WholeDate, hours: number | undefined): string {
-  const days = dayNumber(end) - dayNumber(birth)
+  const days = toDayNumber(end) - toDayNumber(birth)
   if (days < 0 || (hours !== undefined && hours < 0)) return NOT_KNOWN
-  if (hours !== undefined && hours < 48) return count(hours, 'hour')
+  if (hours !== undefined && hours < 48) return formatAmount(hours, 'hour')
   const months = countMonths(birth, end)
-  if (days < 28) return count(days, 'day')
-  if (months < 12) return count(Math.floor(days / 7), 'week')
-  if (months < 24) return count(months, 'month')
+  if (days < 28) return formatAmount(days, 'day')
+  if (months < 12) return formatAmount(Math.floor(days / 7), 'week')
+  if (months < 24) return formatAmount(months, 'month')
   const years = Math.floor(months / 12)
-  if (years >= 18) return count(years, 'year')
+  if (years >= 18) return formatAmount(years, 'year')
   return months % 12 === 0 ? `${years} y` : `${years} y ${months % 12} mo`
 }
 
-function dayNumber({ year, month, day }: WholeDate): number {
+function toDayNumber({ year, month, day }: WholeDate): number {
   return Math.round(Date.UTC(year, month - 1, day) / DAY_MS)
 }
 
-/** Whole months. Born on 31 January, a month is full on 1 March: 28 February is not the 31st yet. */
+/** Counts whole months. A child born on 31 January is one month old on 1 March, not on 28 February. */
 function countMonths(from: WholeDate, to: WholeDate): number {
   const months = (to.year - from.year) * 12 + to.month - from.month
   return to.day < from.day ? months - 1 : months
 }
 
-function count(amount: number, unit: string): string {
+function formatAmount(amount: number, unit: string): string {
   return `${amount} ${unit}${amount === 1 ? '' : 's'}`
 }
 
-/** Between the youngest and the oldest that fits: one number when both agree, else about the younger. */
+/** Describes an age from a partial date: exact if the youngest and the oldest possible age agree, else approximate. */
 function describeVagueAge(birth: PartialDate, end: PartialDate): string {
   const youngest = countYears(findLastDay(birth), findFirstDay(end))
   const oldest = countYears(findFirstDay(birth), findLastDay(end))
   if (oldest < 0) return NOT_KNOWN
   if (oldest < 2) return 'Under 2 years'
-  if (youngest === oldest) return count(oldest, 'year')
-  return `About ${count(oldest, 'year')}`
+  if (youngest === oldest) return formatAmount(oldest, 'year')
+  return `About ${formatAmount(oldest, 'year')}`
 }
 
 function countYears(from: WholeDate, to: WholeDate): number {

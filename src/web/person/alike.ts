@@ -1,7 +1,7 @@
 import type { Person } from './person.ts'
 
-/** Letters only, without case and accents: `Núñez-Ó` and `nunezo` are the same name to a tired eye. */
-function plain(text: string | undefined): string {
+/** Keeps only letters, without case and accents: `Núñez-Ó` and `nunezo` look like the same name. */
+function normalize(text: string | undefined): string {
   return (text ?? '')
     .normalize('NFD')
     .replace(/\p{Mark}/gu, '')
@@ -9,8 +9,8 @@ function plain(text: string | undefined): string {
     .replace(/[^\p{Letter}]/gu, '')
 }
 
-/** Optimal string alignment: one added, lost, changed or swapped letter is one step. */
-function distance(a: string, b: string): number {
+/** Computes the optimal string alignment distance: each added, missing, changed or swapped letter counts one. */
+function computeDistance(a: string, b: string): number {
   let beforeLast: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, at) => at)
   for (let row = 1; row <= a.length; row++) {
@@ -31,26 +31,25 @@ function distance(a: string, b: string): number {
   return last[b.length] ?? 0
 }
 
-function firstGiven(person: Person): string {
-  return plain(person.name.given?.split(' ')[0])
+function readFirstGiven(person: Person): string {
+  return normalize(person.name.given?.split(' ')[0])
 }
 
-/** Near: the same, one the start of the other (Alba, Alban), or a slip apart: one letter, two in a long name. */
+/** Whether two names are equal, one begins with the other (Alba, Alban), or they differ in one letter (two if long). */
 function isNear(a: string, b: string): boolean {
   if (a === '' || b === '') return false
   const shorter = Math.min(a.length, b.length)
   if (shorter >= 3 && (a.startsWith(b) || b.startsWith(a))) return true
-  return distance(a, b) <= (shorter >= 6 ? 2 : 1)
+  return computeDistance(a, b) <= (shorter >= 6 ? 2 : 1)
 }
 
-/** Two patients that are easily taken for each other: same family name, near given name (design: Alike). */
+/** Whether two patients are easily confused: the same family name and similar given names. */
 export function isAlike(a: Person, b: Person): boolean {
-  const family = plain(a.name.family)
-  if (a.id === b.id || family === '' || family !== plain(b.name.family)) return false
-  return isNear(firstGiven(a), firstGiven(b))
+  const family = normalize(a.name.family)
+  if (a.id === b.id || family === '' || family !== normalize(b.name.family)) return false
+  return isNear(readFirstGiven(a), readFirstGiven(b))
 }
 
-/** Those of `others` that are easily taken for this person. */
 export function findAlike(person: Person, others: readonly Person[]): readonly Person[] {
   return others.filter(other => isAlike(person, other))
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { formatDate, formatTime, renderDate, renderDateTime, type When } from './index.ts'
+import { formatDate, formatTime, renderDate, renderDateTime, type When } from '../index.ts'
 
 const NOON = Date.UTC(2026, 10, 13, 12, 4, 52)
 
@@ -33,7 +33,7 @@ describe('formatDate', () => {
 })
 
 describe('renderDate', () => {
-  it('has the machine-readable date beside the words', () => {
+  it('adds the machine-readable date', () => {
     assert.equal(renderDate('1958-03-04', 'UTC').markup, '<time datetime="1958-03-04">04-Mar-1958</time>')
     assert.equal(renderDate('1958-03', 'UTC').markup, '<time datetime="1958-03">Mar 1958</time>')
     assert.equal(renderDate('1958', 'UTC').markup, '<time datetime="1958">1958</time>')
@@ -59,13 +59,13 @@ describe('formatTime', () => {
     })
   }
 
-  it('has seconds where they are asked for', () => {
+  it('includes seconds on request', () => {
     assert.equal(formatTime(NOON, { seconds: true, zone: 'UTC' }), '12:04:52')
   })
 })
 
 describe('renderDateTime', () => {
-  it('has the time only where one is known', () => {
+  it('includes the time only if it is known', () => {
     assert.equal(
       renderDateTime('2026-11-13T12:04:00Z', 'UTC').markup,
       '<time datetime="2026-11-13">13-Nov-2026</time> 12:04',

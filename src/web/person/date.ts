@@ -1,6 +1,6 @@
 import { type Html, html } from '../html.ts'
 
-/** What a missing value says. A blank would read as "none" (design: Missing). */
+/** Texts for a missing value. A blank would read as "none". */
 export const NOT_RECORDED = 'Not recorded'
 export const NOT_KNOWN = 'Not known'
 
@@ -9,7 +9,7 @@ const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 /** A FHIR date or dateTime, or milliseconds since 1970. */
 export type When = string | number
 
-/** A calendar day that is known in full, in month or in year only. */
+/** A date, or only its month or its year. */
 export interface PartialDate {
   readonly year: number
   readonly month?: number
@@ -18,20 +18,20 @@ export interface PartialDate {
 
 const FHIR_DATE = /^(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?$/
 
-/** The zone of this server: a clinic sets `TZ`. */
+/** Returns the time zone of this server, which the environment variable `TZ` sets. */
 export function getLocalZone(): string {
   return new Intl.DateTimeFormat().resolvedOptions().timeZone
 }
 
-/** Reads a FHIR date as it is, and a moment as the day it is in the zone. Undefined when it is neither. */
+/** Parses a FHIR date, or finds the date of an instant in the zone. Returns undefined for anything else. */
 export function parseDate(when: When | undefined, zone = getLocalZone()): PartialDate | undefined {
   if (typeof when === 'string') {
     const parts = FHIR_DATE.exec(when)
-    if (parts) return checked(Number(parts[1]), toNumber(parts[2]), toNumber(parts[3]))
+    if (parts) return checkDate(Number(parts[1]), toNumber(parts[2]), toNumber(parts[3]))
   }
   const moment = parseMoment(when)
   if (moment === undefined) return undefined
-  const { year, month, day } = partsIn(moment, zone)
+  const { year, month, day } = splitMoment(moment, zone)
   return { year, month, day }
 }
 
@@ -39,7 +39,11 @@ function toNumber(text: string | undefined): number | undefined {
   return text === undefined ? undefined : Number(text)
 }
 
-function checked(year: number, month: number | undefined, day: number | undefined): PartialDate | undefined {
+function checkDate(
+  year: number,
+  month: number | undefined,
+  day: number | undefined,
+): PartialDate | undefined {
   if (month === undefined) return { year }
   if (month < 1 || month > 12) return undefined
   if (day === undefined) return { year, month }
@@ -52,9 +56,9 @@ function parseMoment(when: When | undefined): number | undefined {
   return typeof ms === 'number' && Number.isFinite(ms) ? ms : undefined
 }
 
-type Clockface = Readonly<Record<'year' | 'month' | 'day' | 'hour' | 'minute' | 'second', number>>
+type DateParts = Readonly<Record<'year' | 'month' | 'day' | 'hour' | 'minute' | 'second', number>>
 
-function partsIn(ms: number, zone: string): Clockface {
+function splitMoment(ms: number, zone: string): DateParts {
   const format = new Intl.DateTimeFormat('en-GB', {
     timeZone: zone,
     hourCycle: 'h23',
@@ -66,7 +70,7 @@ function partsIn(ms: number, zone: string): Clockface {
     second: 'numeric',
   })
   const parts = new Map(format.formatToParts(ms).map(({ type, value }) => [type, Number(value)]))
-  const part = (type: keyof Clockface): number => parts.get(type) ?? 0
+  const part = (type: keyof DateParts): number => parts.get(type) ?? 0
   return {
     year: part('year'),
     month: part('month'),
@@ -77,21 +81,21 @@ function partsIn(ms: number, zone: string): Clockface {
   }
 }
 
-function two(value: number): string {
+function padTwo(value: number): string {
   return String(value).padStart(2, '0')
 }
 
-/** `14-Mar-1958`; partly known `Mar 1958` or `1958`; missing or unreadable `Not recorded`. */
+/** Formats a date: `14-Mar-1958`, `Mar 1958`, `1958`, or `Not recorded` if it is missing or invalid. */
 export function formatDate(when: When | undefined, zone = getLocalZone()): string {
   const date = parseDate(when, zone)
   if (!date) return NOT_RECORDED
   const year = String(date.year).padStart(4, '0')
   if (date.month === undefined) return year
   const month = MONTHS[date.month - 1]
-  return date.day === undefined ? `${month} ${year}` : `${two(date.day)}-${month}-${year}`
+  return date.day === undefined ? `${month} ${year}` : `${padTwo(date.day)}-${month}-${year}`
 }
 
-/** The date in `<time>`, which keeps it on one line. */
+/** Renders a date in `<time>`, which keeps it on one line. */
 export function renderDate(when: When | undefined, zone = getLocalZone()): Html {
   const date = parseDate(when, zone)
   if (!date) return html`<span class="unknown">${NOT_RECORDED}</span>`
@@ -101,22 +105,22 @@ export function renderDate(when: When | undefined, zone = getLocalZone()): Html 
 function formatMachine({ year, month, day }: PartialDate): string {
   return [String(year).padStart(4, '0'), month, day]
     .filter(part => part !== undefined)
-    .map(part => (typeof part === 'number' ? two(part) : part))
+    .map(part => (typeof part === 'number' ? padTwo(part) : part))
     .join('-')
 }
 
-/** `14:04` or `14:04:52`, 24 hours, in the zone. Empty when the value has no time of day. */
+/** Formats the time of day in the zone: `14:04` or `14:04:52`. Returns an empty string if the value has none. */
 export function formatTime(
   when: When | undefined,
   { seconds = false, zone = getLocalZone() }: { readonly seconds?: boolean; readonly zone?: string } = {},
 ): string {
   const moment = parseMoment(when)
   if (moment === undefined) return ''
-  const { hour, minute, second } = partsIn(moment, zone)
-  return `${two(hour)}:${two(minute)}${seconds ? `:${two(second)}` : ''}`
+  const { hour, minute, second } = splitMoment(moment, zone)
+  return `${padTwo(hour)}:${padTwo(minute)}${seconds ? `:${padTwo(second)}` : ''}`
 }
 
-/** `13-Nov-2026 14:04`, or only the date where no time is known. */
+/** Renders `13-Nov-2026 14:04`, or only the date if the value has no time. */
 export function renderDateTime(when: When | undefined, zone = getLocalZone()): Html {
   const time = formatTime(when, { zone })
   return time === '' ? renderDate(when, zone) : html`${renderDate(when, zone)} ${time}`

@@ -2,8 +2,7 @@ import type { Resource } from '../../fhir/index.ts'
 import { type Html, html } from '../html.ts'
 import { NOT_KNOWN, renderDateTime } from './date.ts'
 
-/** What an encounter is, in words. */
-export interface EncounterWords {
+export interface EncounterDescription {
   readonly title: string
   /** Its class: ambulatory, inpatient and so on. */
   readonly kind: string | undefined
@@ -13,7 +12,7 @@ export interface EncounterWords {
   readonly end: string | undefined
 }
 
-/** R4 EncounterStatus in words. */
+/** Terms for R4 EncounterStatus. */
 const STATUS: Readonly<Record<string, string>> = {
   planned: 'Planned',
   arrived: 'Arrived',
@@ -25,7 +24,7 @@ const STATUS: Readonly<Record<string, string>> = {
   'entered-in-error': 'Entered in error',
 }
 
-/** The codes of v3-ActCode that R4 Encounter.class takes; their own displays are no words for a page. */
+/** Terms for the v3-ActCode codes of R4 Encounter.class, whose own displays are not suitable for a page. */
 const KIND: Readonly<Record<string, string>> = {
   AMB: 'Ambulatory',
   EMER: 'Emergency',
@@ -40,39 +39,40 @@ const KIND: Readonly<Record<string, string>> = {
   VR: 'Virtual',
 }
 
-export function describeEncounter(resource: Resource): EncounterWords {
-  const status = textAt(resource, 'status') ?? ''
-  const kind = chooseWord(KIND, textAt(resource, 'class', 'code')) ?? textAt(resource, 'class', 'display')
+export function describeEncounter(resource: Resource): EncounterDescription {
+  const status = readTextAt(resource, 'status') ?? ''
+  const kind =
+    findTerm(KIND, readTextAt(resource, 'class', 'code')) ?? readTextAt(resource, 'class', 'display')
   return {
-    title: titleOf(resource) ?? kind ?? 'Encounter',
+    title: findTitle(resource) ?? kind ?? 'Encounter',
     kind,
-    status: chooseWord(STATUS, status) ?? NOT_KNOWN,
+    status: findTerm(STATUS, status) ?? NOT_KNOWN,
     inProgress: status === 'in-progress',
-    start: textAt(resource, 'period', 'start'),
-    end: textAt(resource, 'period', 'end'),
+    start: readTextAt(resource, 'period', 'start'),
+    end: readTextAt(resource, 'period', 'end'),
   }
 }
 
-/** When it was; the end only where that is another day. */
-export function formatEncounterTime({ start, end }: Pick<EncounterWords, 'start' | 'end'>): Html {
+/** Renders the start of an encounter, and its end if that is on another day. */
+export function formatEncounterTime({ start, end }: Pick<EncounterDescription, 'start' | 'end'>): Html {
   const sameDay = end === undefined || start?.slice(0, 10) === end.slice(0, 10)
   return sameDay ? renderDateTime(start) : html`${renderDateTime(start)} to ${renderDateTime(end)}`
 }
 
-function titleOf(resource: Resource): string | undefined {
+function findTitle(resource: Resource): string | undefined {
   return (
-    textAt(resource, 'type', 0, 'text') ??
-    textAt(resource, 'type', 0, 'coding', 0, 'display') ??
-    textAt(resource, 'serviceType', 'text') ??
-    textAt(resource, 'serviceType', 'coding', 0, 'display')
+    readTextAt(resource, 'type', 0, 'text') ??
+    readTextAt(resource, 'type', 0, 'coding', 0, 'display') ??
+    readTextAt(resource, 'serviceType', 'text') ??
+    readTextAt(resource, 'serviceType', 'coding', 0, 'display')
   )
 }
 
-function chooseWord(words: Readonly<Record<string, string>>, code: string | undefined): string | undefined {
-  return code !== undefined && Object.hasOwn(words, code) ? words[code] : undefined
+function findTerm(terms: Readonly<Record<string, string>>, code: string | undefined): string | undefined {
+  return code !== undefined && Object.hasOwn(terms, code) ? terms[code] : undefined
 }
 
-function textAt(resource: Resource, ...path: readonly (string | number)[]): string | undefined {
+function readTextAt(resource: Resource, ...path: readonly (string | number)[]): string | undefined {
   const value = path.reduce<unknown>(
     (at, key) => (typeof at === 'object' && at !== null ? Reflect.get(at, key) : undefined),
     resource,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { formatDose, formatMedicine } from './index.ts'
+import { formatDose, formatMedicine } from '../index.ts'
 
 describe('formatMedicine', () => {
   const cases: readonly (readonly [name: string | undefined, text: string])[] = [

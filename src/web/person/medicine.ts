@@ -1,8 +1,8 @@
 import { NOT_RECORDED } from './date.ts'
 
 /**
- * Units as a clinician must read them. `mcg` is misread as `mg` and `U` as a zero, so both are words; RxNorm's upper case becomes the
- * usual one.
+ * Units in a form that cannot be misread: `mcg` can be read as `mg` and `U` as a zero, so both are written out. RxNorm's
+ * upper case becomes the usual spelling.
  */
 const UNITS: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/(?<=\d\s?|\/)(?:mcg|µg|μg|ug)\b/gi, 'microgram'],
@@ -17,8 +17,8 @@ const UNITS: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/(?<=\d\s?|\/)hr\b/gi, 'hour'],
 ]
 
-/** `5.0` is misread as 50, `.5` as 5. */
-function safeNumbers(text: string): string {
+/** `5.0` can be misread as 50, and `.5` as 5. */
+function writeSafeNumbers(text: string): string {
   return text
     .replace(/(?<![\d.])\.(\d)/g, '0.$1')
     .replace(/(\d)\.(\d*?)0+(?!\d)/g, (_, whole: string, rest: string) =>
@@ -26,13 +26,13 @@ function safeNumbers(text: string): string {
     )
 }
 
-/** Strengths and doses without the abbreviations and zeros that lead to tenfold errors. */
+/** Writes strengths and doses without the abbreviations and zeros that lead to tenfold errors. */
 export function formatDose(text: string): string {
   const spaced = text.replace(/(\d)(mcg|µg|μg|ug|mg|ml|g|iu|units?)\b/gi, '$1 $2')
-  return UNITS.reduce((rest, [pattern, instead]) => rest.replace(pattern, instead), safeNumbers(spaced))
+  return UNITS.reduce((rest, [pattern, instead]) => rest.replace(pattern, instead), writeSafeNumbers(spaced))
 }
 
-/** Name, strength, form: `Levothyroxine 75 microgram tablet`. */
+/** Formats name, strength and form: `Levothyroxine 75 microgram tablet`. */
 export function formatMedicine(name: string | undefined): string {
   const text = formatDose((name ?? '').trim().replace(/\s+/g, ' '))
   return text === '' ? NOT_RECORDED : `${text[0]?.toUpperCase()}${text.slice(1)}`

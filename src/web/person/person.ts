@@ -1,17 +1,17 @@
 import type { Resource } from '../../fhir/index.ts'
 
-/** What identifies a person on a page, read once from a FHIR Patient (or Practitioner, for the name). */
+/** The facts that identify a person on a page, read from a FHIR Patient (or Practitioner, for the name). */
 export interface Person {
   readonly id: string
   readonly name: PersonName
-  /** FHIR date, with the time of birth where that is recorded. */
+  /** A FHIR date, or a dateTime if the time of birth is recorded. */
   readonly born?: string
   /** FHIR `gender` as recorded. */
   readonly gender?: string
   /** Medical record number. */
   readonly mrn?: string
   readonly death?: { readonly date?: string }
-  /** Made up, and tagged so. */
+  /** Whether the record is tagged as a fictitious test record. */
   readonly sample?: true
 }
 
@@ -19,7 +19,7 @@ export interface PersonName {
   readonly family?: string
   readonly given?: string
   readonly title?: string
-  /** The whole name where only that is recorded. */
+  /** The whole name, for records that have no parts. */
   readonly text?: string
 }
 
@@ -29,21 +29,21 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function listOf(value: unknown): readonly Fields[] {
+function listFields(value: unknown): readonly Fields[] {
   return Array.isArray(value) ? value.filter(isFields) : []
 }
 
-function textOf(value: unknown): string | undefined {
+function readText(value: unknown): string | undefined {
   return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined
 }
 
-function joined(value: unknown): string | undefined {
+function joinTexts(value: unknown): string | undefined {
   if (!Array.isArray(value)) return undefined
-  return textOf(value.filter(part => typeof part === 'string').join(' '))
+  return readText(value.filter(part => typeof part === 'string').join(' '))
 }
 
-/** Drops what is not there: absent and undefined are not the same to the compiler. */
-function present<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+/** Removes undefined properties: with `exactOptionalPropertyTypes`, an absent property may not be undefined. */
+function dropUndefined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(value).filter(([, part]) => part !== undefined)) as {
     [K in keyof T]?: Exclude<T[K], undefined>
   }
@@ -60,7 +60,7 @@ const USE_ORDER: readonly unknown[] = [
   'maiden',
 ]
 
-/** The name to show: in use now, official before usual before the rest (R4 HumanName.use). */
+/** Picks the name to show: a current one, official before usual before the others (R4 HumanName.use). */
 function pickName(names: readonly Fields[]): Fields | undefined {
   const rank = (name: Fields): number => {
     const place = USE_ORDER.indexOf(name.use)
@@ -73,31 +73,33 @@ function pickName(names: readonly Fields[]): Fields | undefined {
 function readName(names: readonly Fields[]): PersonName {
   const name = pickName(names)
   if (!name) return {}
-  const given = [joined(name.given), joined(name.suffix)].filter(part => part !== undefined).join(' ')
-  return present({
-    family: textOf(name.family),
-    given: textOf(given),
-    title: joined(name.prefix),
-    text: textOf(name.text),
+  const given = [joinTexts(name.given), joinTexts(name.suffix)].filter(part => part !== undefined).join(' ')
+  return dropUndefined({
+    family: readText(name.family),
+    given: readText(given),
+    title: joinTexts(name.prefix),
+    text: readText(name.text),
   })
 }
 
 function readMrn(identifiers: readonly Fields[]): string | undefined {
   const current = identifiers.filter(identifier => identifier.use !== 'old')
-  const record = current.find(({ type }) => isFields(type) && listOf(type.coding).some(c => c.code === 'MR'))
-  return textOf(record?.value)
+  const record = current.find(
+    ({ type }) => isFields(type) && listFields(type.coding).some(c => c.code === 'MR'),
+  )
+  return readText(record?.value)
 }
 
 const BIRTH_TIME = 'http://hl7.org/fhir/StructureDefinition/patient-birthTime'
 
 function readBirth(patient: Resource): string | undefined {
   const more = patient._birthDate
-  const time = isFields(more) ? listOf(more.extension).find(({ url }) => url === BIRTH_TIME) : undefined
-  return textOf(time?.valueDateTime) ?? textOf(patient.birthDate)
+  const time = isFields(more) ? listFields(more.extension).find(({ url }) => url === BIRTH_TIME) : undefined
+  return readText(time?.valueDateTime) ?? readText(patient.birthDate)
 }
 
 function readDeath(patient: Resource): Person['death'] {
-  const date = textOf(patient.deceasedDateTime)
+  const date = readText(patient.deceasedDateTime)
   if (date !== undefined) return { date }
   return patient.deceasedBoolean === true ? {} : undefined
 }
@@ -105,19 +107,19 @@ function readDeath(patient: Resource): Person['death'] {
 const ACT_REASON = 'http://terminology.hl7.org/CodeSystem/v3-ActReason'
 
 function readSample({ meta }: Resource): true | undefined {
-  const tags = isFields(meta) ? listOf(meta.tag) : []
+  const tags = isFields(meta) ? listFields(meta.tag) : []
   return tags.some(({ system, code }) => system === ACT_REASON && code === 'HTEST') || undefined
 }
 
-/** Reads a Patient as it came over the wire. Whatever is missing or odd is left out, never guessed. */
+/** Reads a Patient. Missing or malformed values are left out, never guessed. */
 export function readPerson(patient: Resource): Person {
   return {
     id: patient.id ?? '',
-    name: readName(listOf(patient.name)),
-    ...present({
+    name: readName(listFields(patient.name)),
+    ...dropUndefined({
       born: readBirth(patient),
-      gender: textOf(patient.gender),
-      mrn: readMrn(listOf(patient.identifier)),
+      gender: readText(patient.gender),
+      mrn: readMrn(listFields(patient.identifier)),
       death: readDeath(patient),
       sample: readSample(patient),
     }),

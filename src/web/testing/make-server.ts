@@ -1,8 +1,8 @@
 import { after } from 'node:test'
 import type { FastifyInstance } from 'fastify'
-import { createLogger, createServer, html, page, type ServerOptions } from '../index.ts'
+import { createLogger, createServer, html, renderPage, type ServerOptions } from '../index.ts'
 
-export interface Made {
+export interface TestServer {
   readonly app: FastifyInstance
   readonly lines: () => readonly Record<string, unknown>[]
   readonly log: () => string
@@ -10,8 +10,8 @@ export interface Made {
 
 export const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
-/** Makes servers with one route of each kind, and their logs; they are closed after the tests. */
-export function useServers(): (options?: Partial<ServerOptions>) => Promise<Made> {
+/** Creates servers with one route of each kind, and returns their logs. Closes them after the tests. */
+export function useServers(): (options?: Partial<ServerOptions>) => Promise<TestServer> {
   const servers: FastifyInstance[] = []
   after(async () => {
     await Promise.all(servers.map(server => server.close()))
@@ -32,7 +32,7 @@ export function useServers(): (options?: Partial<ServerOptions>) => Promise<Made
 
 function addRoutes(app: FastifyInstance): void {
   app.get('/page/:id', async (_request, reply) =>
-    reply.sendPage(page({ title: 'Hello', bar: { kind: 'portal' } }, html`<h1>Hello</h1>`)),
+    reply.sendPage(renderPage({ title: 'Hello', bar: { kind: 'portal' } }, html`<h1>Hello</h1>`)),
   )
   app.post('/form', async request => request.body)
   app.get('/oauth2/things', async () => ({ ok: true }))

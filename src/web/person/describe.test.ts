@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Resource } from '../../fhir/index.ts'
 import {
+  chooseRecordNumber,
   computeAge,
   findAlike,
   formatDeath,
@@ -10,11 +11,10 @@ import {
   isAlike,
   type Person,
   readPerson,
-  recordNumber,
   renderAlikeWarning,
   renderName,
   renderPatientBanner,
-} from './index.ts'
+} from '../index.ts'
 
 const NOW = Date.UTC(2026, 10, 13, 14, 0)
 
@@ -26,7 +26,7 @@ function named(family: string, given: string, id = `${family}-${given}`): Person
   return { id, name: { family, given } }
 }
 
-describe('personOf: name', () => {
+describe('readPerson: name', () => {
   const cases: readonly (readonly [names: unknown, text: string])[] = [
     [[{ family: 'Juniper', given: ['Alba'], prefix: ['Ms'] }], 'Juniper, Alba (Ms)'],
     [[{ family: 'Ashlar', given: ['Tobias', 'Emeka'] }], 'Ashlar, Tobias Emeka'],
@@ -70,14 +70,14 @@ describe('personOf: name', () => {
 })
 
 describe('renderName', () => {
-  it('leaves the capitals to CSS and escapes what it is given', () => {
+  it('leaves the capitals to CSS and escapes its input', () => {
     assert.equal(
       renderName({ family: 'O<b>', given: 'A&B' }).markup,
       '<span class="family">O&lt;b&gt;</span>, A&amp;B',
     )
   })
 
-  it('has the title only where it is asked for', () => {
+  it('includes the title only on request', () => {
     const name = { family: 'Juniper', given: 'Alba', title: 'Ms' }
     assert.equal(renderName(name).markup, '<span class="family">Juniper</span>, Alba')
     assert.equal(
@@ -104,20 +104,23 @@ describe('formatSex', () => {
   }
 })
 
-describe('recordNumber', () => {
+describe('chooseRecordNumber', () => {
   const MR = { coding: [{ system: 'http://terminology.hl7.org/CodeSystem/v2-0203', code: 'MR' }] }
 
-  it('is the medical record number, with its label', () => {
+  it('returns the medical record number with its label', () => {
     const identifier = [
       { type: { coding: [{ code: 'SS' }] }, value: '999-00-1234' },
       { use: 'old', type: MR, value: 'OLD-1' },
       { type: MR, value: 'SYN-004127' },
     ]
-    assert.deepEqual(recordNumber(readPerson(patient({ identifier }))), { label: 'MRN', value: 'SYN-004127' })
+    assert.deepEqual(chooseRecordNumber(readPerson(patient({ identifier }))), {
+      label: 'MRN',
+      value: 'SYN-004127',
+    })
   })
 
-  it('is the FHIR id, labelled so, where there is none', () => {
-    assert.deepEqual(recordNumber(readPerson(patient({ identifier: [{ value: '1' }, null, 'x'] }))), {
+  it('returns the FHIR id with its label if there is no record number', () => {
+    assert.deepEqual(chooseRecordNumber(readPerson(patient({ identifier: [{ value: '1' }, null, 'x'] }))), {
       label: 'FHIR id',
       value: 'p1',
     })
@@ -125,7 +128,7 @@ describe('recordNumber', () => {
 })
 
 describe('birth and death', () => {
-  it('takes the time of birth from its extension', () => {
+  it('reads the time of birth from its extension', () => {
     const extension = [
       {
         url: 'http://hl7.org/fhir/StructureDefinition/patient-birthTime',
@@ -136,19 +139,19 @@ describe('birth and death', () => {
     assert.equal(computeAge(baby, NOW), '10 hours')
   })
 
-  it('tells the age at death', () => {
+  it('shows the age at death', () => {
     const edith = readPerson(patient({ birthDate: '1944-08-11', deceasedDateTime: '2025-02-02T03:00:00Z' }))
     assert.equal(computeAge(edith, NOW), '80 at death')
     assert.equal(formatDeath(edith), 'Died 02-Feb-2025')
   })
 
-  it('does not guess an age where only the death is known', () => {
+  it('does not guess an age if only the fact of death is known', () => {
     const person = readPerson(patient({ birthDate: '1944-08-11', deceasedBoolean: true }))
     assert.equal(computeAge(person, NOW), 'Not known')
     assert.equal(formatDeath(person), 'Died')
   })
 
-  it('does not call the living dead', () => {
+  it('does not show a death for a living patient', () => {
     assert.equal(formatDeath(readPerson(patient({ deceasedBoolean: false }))), undefined)
   })
 })
@@ -188,7 +191,7 @@ describe('isAlike', () => {
     })
   }
 
-  it('finds them among many', () => {
+  it('finds similar patients in a list', () => {
     const [alba, alban, other] = [
       named('Juniper', 'Alba'),
       named('Juniper', 'Alban'),
@@ -207,7 +210,7 @@ describe('renderPatientBanner', () => {
     }),
   )
 
-  it('has name, Born (age), Sex and number in this order', () => {
+  it('shows name, born (age), sex and number in this order', () => {
     const { markup } = renderPatientBanner(alba, { now: NOW, heading: 'h2', id: 'picked' })
     const order = [
       'id="picked"',
@@ -230,13 +233,13 @@ describe('renderPatientBanner', () => {
     )
   })
 
-  it('says what is missing', () => {
+  it('shows which facts are missing', () => {
     const { markup } = renderPatientBanner({ id: 'x', name: {} }, { now: NOW, heading: 'h1' })
     assert.equal(markup.match(/Not recorded/g)?.length, 2)
     assert.match(markup, /Name not recorded/)
   })
 
-  it('tells a death beside the name', () => {
+  it('shows a death beside the name', () => {
     const dead: Person = { ...alba, death: { date: '2025-02-02' } }
     const { markup } = renderPatientBanner(dead, { now: NOW, heading: 'p' })
     assert.match(markup, /<span class="patient__died">Died 02-Feb-2025<\/span>/)
@@ -250,7 +253,7 @@ describe('renderAlikeWarning', () => {
     assert.match(String(warning), /Similar name: <span class="family">Juniper<\/span>, Alban, born <time/)
   })
 
-  it('is nothing when there are none', () => {
+  it('renders nothing if there are none', () => {
     assert.equal(renderAlikeWarning([]), undefined)
   })
 })

@@ -4,7 +4,7 @@ const ROUTES = 'routes'
 
 type MethodsByPattern = ReadonlyMap<string, ReadonlySet<string>>
 
-/** Tells which methods an address has, for 405 with `Allow`: fastify itself answers 404. */
+/** Returns a function that lists the methods of a path, for 405 with `Allow`: fastify itself sends 404. */
 export function watchRoutes(app: FastifyInstance): (path: string) => readonly string[] {
   const methodsByPattern = new Map<string, Set<string>>()
   app.addHook('onRoute', ({ url, method }) => {
@@ -14,12 +14,12 @@ export function watchRoutes(app: FastifyInstance): (path: string) => readonly st
   })
   app.decorate(ROUTES, methodsByPattern)
   return path => {
-    const found = [...methodsByPattern].filter(([pattern]) => patternOf(pattern).test(path))
+    const found = [...methodsByPattern].filter(([pattern]) => compilePattern(pattern).test(path))
     return [...new Set(found.flatMap(([, methods]) => [...methods]))].sort()
   }
 }
 
-/** Every address that a server has, for its reference page. HEAD and OPTIONS go without saying. */
+/** Lists the routes of a server for its reference page, without HEAD and OPTIONS. */
 export function listRoutes(
   app: FastifyInstance,
 ): readonly { readonly method: string; readonly path: string }[] {
@@ -30,7 +30,7 @@ export function listRoutes(
   )
 }
 
-function patternOf(route: string): RegExp {
+function compilePattern(route: string): RegExp {
   const source = route
     .split('/')
     .map(part => {

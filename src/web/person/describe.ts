@@ -1,0 +1,135 @@
+import { type Html, html } from '../html.ts'
+import { renderIcon } from '../icons.ts'
+import { formatAge } from './age.ts'
+import { formatDate, NOT_KNOWN, NOT_RECORDED, renderDate } from './date.ts'
+import type { Person, PersonName } from './person.ts'
+
+const NO_NAME = 'Name not recorded'
+
+/** Formats a name for a title or an `aria-label`: `Juniper, Alba (Ms)`. */
+export function formatName({ family, given, title, text }: PersonName): string {
+  const titled = title === undefined ? '' : ` (${title})`
+  if (family !== undefined && given !== undefined) return `${family}, ${given}${titled}`
+  const only = family ?? given ?? text
+  return only === undefined ? NO_NAME : `${only}${titled}`
+}
+
+/** Renders FAMILY, Given (Title). CSS makes the capitals, so that copies and screen readers keep the spelling. */
+export function renderName(name: PersonName, options: { readonly withTitle?: boolean } = {}): Html {
+  const { family, given, title, text } = name
+  const titled =
+    options.withTitle === true && title !== undefined && html` <span class="patient__title">(${title})</span>`
+  if (family === undefined) return html`${given ?? text ?? NO_NAME}${titled}`
+  return html`<span class="family">${family}</span>${given !== undefined && `, ${given}`}${titled}`
+}
+
+const SEXES: ReadonlyMap<string, string> = new Map([
+  ['male', 'Male'],
+  ['female', 'Female'],
+  ['other', 'Other'],
+  ['unknown', NOT_KNOWN],
+])
+
+export function formatSex(gender: string | undefined): string {
+  if (gender === undefined) return NOT_RECORDED
+  return SEXES.get(gender) ?? NOT_KNOWN
+}
+
+/** Returns the medical record number or, in its absence, the FHIR id, with its label. */
+export function chooseRecordNumber({ mrn, id }: Person): {
+  readonly label: 'MRN' | 'FHIR id'
+  readonly value: string
+} {
+  return mrn === undefined ? { label: 'FHIR id', value: id } : { label: 'MRN', value: mrn }
+}
+
+/** Formats the present age or, after death, `80 at death`. */
+export function computeAge({ born, death }: Person, now: number): string {
+  if (!death) return formatAge(born, now)
+  const age = death.date === undefined ? NOT_KNOWN : formatAge(born, death.date)
+  return age === NOT_KNOWN ? NOT_KNOWN : `${age.replace(/ years$/, '')} at death`
+}
+
+/** Returns `Died 02-Feb-2025`, `Died` if the date is not recorded, or undefined for a living patient. */
+export function formatDeath({ death }: Person): string | undefined {
+  if (!death) return undefined
+  return death.date === undefined ? 'Died' : `Died ${formatDate(death.date)}`
+}
+
+/** Renders a value, and marks the texts for a missing one. */
+export function renderValue(text: string): Html {
+  const missing = text === NOT_RECORDED || text === NOT_KNOWN
+  return missing ? html`<span class="unknown">${text}</span>` : html`${text}`
+}
+
+/** Lists the facts that identify a patient, always in this order. */
+export function listFacts(person: Person, now: number): readonly (readonly [label: string, value: Html])[] {
+  const { label, value } = chooseRecordNumber(person)
+  return [
+    ...renderBirth(person, now),
+    ['Sex', renderValue(formatSex(person.gender))],
+    [label, html`${value}`],
+  ]
+}
+
+function renderBirth(person: Person, now: number): readonly (readonly [string, Html])[] {
+  const { born, death } = person
+  if (death) {
+    const age = death.date === undefined ? NOT_KNOWN : formatAge(born, death.date)
+    return [
+      ['Born', renderDate(born)],
+      ['Age at death', renderValue(age)],
+    ]
+  }
+  const age = formatAge(born, now)
+  return [['Born', age === NOT_KNOWN ? renderDate(born) : html`${renderDate(born)} (${age})`]]
+}
+
+export interface BannerOptions {
+  readonly now: number
+  /** The patient's name is the heading of the page in the app, and of a section in the portal. */
+  readonly heading: 'h1' | 'h2' | 'p'
+  /** The id of the heading, for `aria-labelledby`. */
+  readonly id?: string
+  /** Further facts at the end, such as allergies. */
+  readonly more?: readonly (readonly [label: string, value: Html])[]
+  /** Whether the banner has the width of the page and stays visible, as in the app. */
+  readonly sticky?: boolean
+}
+
+/** Renders the patient banner: name, born (age), sex, MRN. */
+export function renderPatientBanner(person: Person, options: BannerOptions): Html {
+  const { now, id, more = [], sticky = false } = options
+  const died = formatDeath(person)
+  const name = html`${renderName(person.name, { withTitle: true })}${
+    died !== undefined && html` <span class="patient__died">${died}</span>`
+  }`
+  const facts = [...listFacts(person, now), ...more].map(
+    ([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`,
+  )
+  const inside = html`${renderHeading(options.heading, id, name)}<dl class="facts">${facts}</dl>`
+  return sticky
+    ? html`<section class="patient patient--sticky" aria-label="Patient"><div class="wrap patient__in">${inside}</div></section>`
+    : html`<div class="patient"><div class="patient__in">${inside}</div></div>`
+}
+
+function renderHeading(level: BannerOptions['heading'], id: string | undefined, name: Html): Html {
+  const named = id !== undefined && html` id="${id}"`
+  switch (level) {
+    case 'h1':
+      return html`<h1 class="patient__name"${named}>${name}</h1>`
+    case 'h2':
+      return html`<h2 class="patient__name"${named}>${name}</h2>`
+    case 'p':
+      return html`<p class="patient__name"${named}>${name}</p>`
+  }
+}
+
+/** Renders a warning with the names of similar patients, or nothing if there are none. */
+export function renderAlikeWarning(others: readonly Person[]): Html | undefined {
+  if (others.length === 0) return undefined
+  const names = others.map(
+    (other, at) => html`${at > 0 && '; '}${renderName(other.name)}, born ${renderDate(other.born)}`,
+  )
+  return html`<p class="patient__warn">${renderIcon('warning')}<span>Similar name: ${names}</span></p>`
+}

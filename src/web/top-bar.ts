@@ -1,0 +1,121 @@
+import { type Html, html } from './html.ts'
+import { renderIcon, renderLogo } from './icons.ts'
+import { formatTime } from './person/date.ts'
+
+export interface BarLink {
+  readonly href: string
+  readonly text: string
+  readonly current?: boolean
+}
+
+/** The top bar of a page (design: `topbar`). */
+export type Bar =
+  /** Pages of the auth server: links, and after login the name and "Sign out". */
+  | { readonly kind: 'portal'; readonly links?: readonly BarLink[]; readonly who?: string }
+  /** Pages of an authorization request: steps instead of links. */
+  | {
+      readonly kind: 'flow'
+      readonly steps?: readonly string[]
+      readonly current?: number
+      readonly width?: 'mid' | 'flow'
+    }
+  /** Pages of the demo app: countdown, name, "End session". */
+  | { readonly kind: 'app'; readonly countdown?: Html; readonly who?: string }
+
+export function renderTopBar(bar: Bar, sampleData: boolean): Html {
+  const env = sampleData && html`<span class="badge env">Sample data</span>`
+  switch (bar.kind) {
+    case 'portal':
+      return renderHeader(
+        'wrap',
+        html`${renderLogo('/portal', 'Sallyport: patients')}${env}${renderLinks(bar.links ?? [])}${renderSignOut(bar.who)}`,
+      )
+    case 'flow':
+      return renderHeader(
+        bar.width === 'mid' ? 'wrap wrap--mid' : 'wrap wrap--flow',
+        html`${renderLogo('/portal', 'Sallyport')}${renderSteps(bar.steps ?? [], bar.current)}`,
+      )
+    case 'app':
+      return renderHeader(
+        'wrap',
+        html`${renderLogo('/', 'Sallyport demo app', 'Demo app')}${env}${bar.countdown}${renderEndSession(bar)}`,
+      )
+  }
+}
+
+function renderHeader(wrap: string, content: Html): Html {
+  return html`<header class="topbar"><div class="${wrap}">${content}</div></header>`
+}
+
+function renderLinks(all: readonly BarLink[]): Html | undefined {
+  if (all.length === 0) return undefined
+  return html`<nav class="topbar__nav" aria-label="Main"><ul class="nav">${all.map(
+    ({ href, text, current }) =>
+      html`<li><a href="${href}"${current === true && html` aria-current="page"`}>${text}</a></li>`,
+  )}</ul></nav>`
+}
+
+function renderSignOut(who: string | undefined): Html | undefined {
+  if (who === undefined) return undefined
+  return html`<form class="who" method="post" action="/logout"><span class="who__name">${who}</span><button class="btn btn--text">Sign out</button></form>`
+}
+
+function renderEndSession({
+  who,
+  countdown,
+}: {
+  readonly who?: string
+  readonly countdown?: Html
+}): Html | undefined {
+  if (who === undefined && countdown === undefined) return undefined
+  return html`<form class="who${countdown !== undefined && ' who--next'}" method="post" action="/logout"><span class="who__name">${who}</span><button class="btn btn--text">End session</button></form>`
+}
+
+function renderSteps(names: readonly string[], current = 0): Html | undefined {
+  if (names.length === 0) return undefined
+  return html`<ol class="steps" aria-label="Steps">${names.map((name, at) => renderStep(name, at, current))}</ol>`
+}
+
+function renderStep(name: string, at: number, current: number): Html {
+  if (at < current)
+    return html`<li>${renderIcon('tick')}<span>${name}</span><span class="sr">, done</span></li>`
+  if (at === current)
+    return html`<li aria-current="step"><span class="steps__no">${at + 1}</span><span>${name}</span></li>`
+  return html`<li><span class="steps__no steps__no--next">${at + 1}</span><span>${name}</span></li>`
+}
+
+const SOON_MS = 5 * 60_000
+
+/** Whether a session is in its last five minutes. */
+export function endsSoon(endsAt: number, now: number): boolean {
+  return endsAt - now < SOON_MS
+}
+
+/**
+ * Shows the end of the session as a time, which stays true on an old page, and a bar that shrinks by SVG animation. A script
+ * may update it: the times are in `data-started-at` and `data-ends-at` (milliseconds).
+ */
+export function renderCountdown(options: {
+  readonly startedAt: number
+  readonly endsAt: number
+  readonly now: number
+}): Html {
+  const { startedAt, endsAt, now } = options
+  const left = Math.max(0, endsAt - now)
+  const whole = Math.max(1, endsAt - startedAt)
+  const rest = Math.round(Math.min(100, (left / whole) * 100) * 10) / 10
+  return html`<div class="countdown push${endsSoon(endsAt, now) && ' countdown--soon'}" role="group" aria-label="Session" data-started-at="${startedAt}" data-ends-at="${endsAt}"><span class="countdown__text"><span>Session ends <time datetime="${new Date(endsAt).toISOString()}">${formatTime(endsAt)}</time></span><span class="countdown__left">${formatTimeLeft(left)}</span></span><svg class="countdown__bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="100" height="4"/><rect class="rest" width="${rest}" height="4">${
+    left > 0 &&
+    html`<animate attributeName="width" from="${rest}" to="0" dur="${Math.ceil(left / 1000)}s" fill="freeze"/>`
+  }</rect></svg></div>`
+}
+
+/** `29 min left`, `2 h 5 min left`, `Less than a minute left`, `Ended`. */
+export function formatTimeLeft(ms: number): string {
+  if (ms <= 0) return 'Ended'
+  const minutes = Math.floor(ms / 60_000)
+  if (minutes === 0) return 'Less than a minute left'
+  if (minutes < 60) return `${minutes} min left`
+  const rest = minutes % 60
+  return rest === 0 ? `${Math.floor(minutes / 60)} h left` : `${Math.floor(minutes / 60)} h ${rest} min left`
+}
