@@ -55,4 +55,11 @@ export {
   type Search,
 } from './request.ts'
 export type { FhirResponse, ResponseVersion } from './response.ts'
-export type { HistoryEntry, HistoryPage, SearchEntry, SearchPage, StoredVersion } from './stored-version.ts'
+export type {
+  HistoryEntry,
+  HistoryPage,
+  SearchEntry,
+  SearchPage,
+  StatedVersion,
+  StoredVersion,
+} from './stored-version.ts'

@@ -22,6 +22,17 @@ export interface StoredVersion {
   readonly text: string | undefined
   /** The content without the exact digits of its decimals; a failure where `text` is not this resource. */
   parse(): Resource | Failure
+  /** The version that `text` states; undefined where the backend knows it without parsing. */
+  readonly stated?: StatedVersion
+  /** Sets the version that an equal text was found to state, so that this one is not parsed for it. */
+  recall?(stated: StatedVersion): void
+}
+
+/** The version and the time in the `meta` of a resource. */
+export interface StatedVersion {
+  readonly etag?: string | undefined
+  /** Milliseconds since 1970. */
+  readonly lastModified?: number | undefined
 }
 
 /** A resource that a search found. */

@@ -1,5 +1,11 @@
 import { fail, isProblem, isRecord, isResource, type Resource } from '../../fhir/index.ts'
-import { type Failure, type FhirRequest, isFailure, type StoredVersion } from '../../fhir-api/index.ts'
+import {
+  type Failure,
+  type FhirRequest,
+  isFailure,
+  type StatedVersion,
+  type StoredVersion,
+} from '../../fhir-api/index.ts'
 import type { Context } from './call.ts'
 import { toFailure } from './upstream/declined.ts'
 import { buildGet } from './upstream/request-of.ts'
@@ -59,6 +65,7 @@ export class UpstreamVersion implements StoredVersion {
   readonly isTrusted = false
   readonly #answer: UpstreamResponse
   #resource: Resource | Failure | undefined
+  #stated: StatedVersion | undefined
 
   constructor(type: string, id: string, answer: UpstreamResponse) {
     this.type = type
@@ -71,17 +78,25 @@ export class UpstreamVersion implements StoredVersion {
   }
 
   get etag(): string | undefined {
-    return this.#answer.headers.etag ?? this.#versionEtag()
+    return this.#answer.headers.etag ?? this.stated.etag
   }
 
   get lastModified(): number | undefined {
     const header = this.#answer.headers['last-modified']
-    const time = Date.parse(header ?? this.#meta().lastUpdated ?? '')
-    return Number.isNaN(time) ? undefined : time
+    return header === undefined ? this.stated.lastModified : parseTime(header)
   }
 
   get order(): number {
-    return Date.parse(this.#meta().lastUpdated ?? '')
+    return this.stated.lastModified ?? Number.NaN
+  }
+
+  get stated(): StatedVersion {
+    this.#stated ??= readStated(this.parse())
+    return this.#stated
+  }
+
+  recall(stated: StatedVersion): void {
+    this.#stated = stated
   }
 
   parse(): Resource | Failure {
@@ -96,16 +111,19 @@ export class UpstreamVersion implements StoredVersion {
       ? resource
       : fail({ problem: 'upstream-broken', why: 'it answered with a different resource' })
   }
+}
 
-  #meta(): { readonly versionId?: unknown; readonly lastUpdated?: string } {
-    const resource = this.parse()
-    return isFailure(resource) ? {} : (resource.meta ?? {})
+function readStated(resource: Resource | Failure): StatedVersion {
+  const { versionId, lastUpdated } = (isFailure(resource) ? undefined : resource.meta) ?? {}
+  return {
+    etag: typeof versionId === 'string' ? `W/"${versionId}"` : undefined,
+    lastModified: typeof lastUpdated === 'string' ? parseTime(lastUpdated) : undefined,
   }
+}
 
-  #versionEtag(): string | undefined {
-    const { versionId } = this.#meta()
-    return typeof versionId === 'string' ? `W/"${versionId}"` : undefined
-  }
+function parseTime(text: string): number | undefined {
+  const time = Date.parse(text)
+  return Number.isNaN(time) ? undefined : time
 }
 
 /** Its last content is requested only where it decides. */

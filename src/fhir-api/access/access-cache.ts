@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Access } from '../../smart/index.ts'
+import type { StatedVersion } from '../stored-version.ts'
 
 /**
  * Remembers which content was found to be within an access. That depends on the access and on the text alone, so that the
@@ -7,9 +8,17 @@ import type { Access } from '../../smart/index.ts'
  * number of places (permission and resource), by a mark of the text that was checked there last.
  */
 export interface AccessCache {
-  has(access: Access, place: string, text: string): boolean
-  add(access: Access, place: string, text: string): void
+  /** The version that the text states, where it is within the access; undefined where that is not known. */
+  find(access: Access, place: string, text: string): StatedVersion | undefined
+  add(access: Access, place: string, text: string, version?: StatedVersion): void
 }
+
+interface CheckedText {
+  readonly mark: string
+  readonly version: StatedVersion
+}
+
+const NO_VERSION: StatedVersion = {}
 
 /** Nothing can be read out of it, and no two texts have the same. */
 export function computeDigest(text: string): string {
@@ -22,8 +31,8 @@ export function createAccessCache(
 ): AccessCache {
   const accesses = new WeakMap<Access, string>()
   // Two halves: when the newer is full, the older is dropped at once. What is used again moves to the newer.
-  let newer = new Map<string, string>()
-  let older = new Map<string, string>()
+  let newer = new Map<string, CheckedText>()
+  let older = new Map<string, CheckedText>()
   let count = 0
 
   function getKey(access: Access, place: string): string {
@@ -35,25 +44,25 @@ export function createAccessCache(
     return prefix + place
   }
 
-  function keep(key: string, mark: string): void {
+  function keep(key: string, checked: CheckedText): void {
     if (newer.size >= limit / 2) {
       older = newer
       newer = new Map()
     }
-    newer.set(key, mark)
+    newer.set(key, checked)
   }
 
   return {
-    has(access, place, text) {
+    find(access, place, text) {
       const key = getKey(access, place)
       const recent = newer.get(key)
-      const mark = recent ?? older.get(key)
-      if (mark !== computeMark(text)) return false
-      if (recent === undefined) keep(key, mark)
-      return true
+      const checked = recent ?? older.get(key)
+      if (checked?.mark !== computeMark(text)) return undefined
+      if (!recent) keep(key, checked)
+      return checked.version
     },
-    add(access, place, text) {
-      keep(getKey(access, place), computeMark(text))
+    add(access, place, text, version = NO_VERSION) {
+      keep(getKey(access, place), { mark: computeMark(text), version })
     },
   }
 }

@@ -116,14 +116,18 @@ export function isWithin(
   const { access } = request
   if (stored.isTrusted && access.filterFor(type, permission) === 'everything') return true
   const place = `${permission}${type}/${id}`
-  if (context.accessCache.has(access, place, text)) return true
+  const known = context.accessCache.find(access, place, text)
+  if (known) {
+    stored.recall?.(known)
+    return true
+  }
   const resource = stored.parse()
   if (isFailure(resource)) return resource
   const check = checkStored(context, request, [resource], id)
   const decide = (it: AccessCheck | Failure) => {
     if (isFailure(it)) return it
     const within = it.allows(permission, resource)
-    if (within && it.isCacheable) context.accessCache.add(access, place, text)
+    if (within && it.isCacheable) context.accessCache.add(access, place, text, stored.stated)
     return within
   }
   return check instanceof Promise ? check.then(decide) : decide(check)
