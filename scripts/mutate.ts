@@ -25,7 +25,7 @@ const DECIDING = [
   'src/fhir/{authorization,compartment,interaction,other-patients,params,parse-*,reference,request,request-path}.ts',
   'src/fhir-api/access/*.ts',
   'src/fhir-api/paging.ts',
-  'src/backends/sqlite/search/{access-condition,panel-patients}.ts',
+  'src/backends/sqlite/search/access-condition.ts',
   'src/backends/upstream/access/*.ts',
   'src/backends/upstream/membership/*.ts',
   'src/backends/upstream/search/{gather,named-patients,narrow}.ts',

@@ -9,11 +9,10 @@ import {
   type VersionedWrite,
 } from '../../fhir-api/index.ts'
 import type { Outbox } from './repository/outbox.ts'
-import type { Repository } from './repository/repository.ts'
-import type { Stored } from './repository/stored.ts'
+import type { Repository, Stored } from './repository/repository.ts'
 import { SqliteVersion } from './stored-version.ts'
 
-/** Makes the writes of the current plan, with their audit records, in one transaction of the open group. */
+/** Commits the writes of the current plan with their audit records, in one transaction of the open group. */
 export function commit(
   repository: Repository,
   outbox: Outbox | undefined,
@@ -21,7 +20,7 @@ export function commit(
   { records, isTransaction }: CommitOptions = {},
 ): CommitResult {
   const { database } = repository
-  const made = database.commitPlan(
+  const outcome = database.commitPlan(
     () => {
       const result = applyAll(repository, writes, isTransaction)
       const added =
@@ -30,12 +29,12 @@ export function commit(
     },
     ({ result }) => result.kind === 'committed',
   )
-  if (made === 'conflict') return { kind: 'conflict', failure: CONFLICT }
-  const { result, added = [] } = made
+  if (outcome === 'conflict') return { kind: 'conflict', failure: CONFLICT }
+  const { result, added = [] } = outcome
   if (result.kind !== 'committed') return result
   if (!outbox || added.length === 0) return { ...result, durable: database.pending() }
   const durable = database.pending()?.then(() => outbox.deliver(added))
-  // A caller that does not wait for it learns of a failure by `flush`.
+  // A caller that does not await it learns about a failure from `flush`.
   durable?.catch(() => {})
   return { ...result, durable }
 }
@@ -53,7 +52,7 @@ function applyAll(
   const rowsBefore = repository.indexRows()
   const committed: Committed[] = []
   for (const [at, write] of writes.entries()) {
-    const result = apply(repository, write)
+    const result = applyWrite(repository, write)
     if (isFailure(result)) return { kind: 'failed', failure: result, write: at }
     if (isTransaction && repository.indexRows() - rowsBefore > limits.INDEX_ROWS)
       return { kind: 'failed', failure: TOO_MANY_ROWS, write: at }
@@ -67,19 +66,19 @@ const TOO_MANY_ROWS = fail({
   text: `Cannot process transaction: it writes more than ${limits.INDEX_ROWS} search values`,
 })
 
-function apply(repository: Repository, write: VersionedWrite): Committed | Failure {
+function applyWrite(repository: Repository, write: VersionedWrite): Committed | Failure {
   switch (write.kind) {
     case 'create': {
       const { resource, id = repository.newId() } = write
       const stored = repository.save(resource, id, undefined)
-      return isFailure(stored) ? stored : describe(repository, stored, 201)
+      return isFailure(stored) ? stored : describeStored(repository, stored, 201)
     }
     case 'update': {
       const { resource, id } = write
       const before = findRow(write.before)
       const stored = repository.save(resource, id, before, 'PUT')
       if (isFailure(stored)) return stored
-      return describe(repository, stored, before && !before.deleted ? 200 : 201)
+      return describeStored(repository, stored, before && !before.deleted ? 200 : 201)
     }
     case 'delete': {
       const before = findRow(write.before)
@@ -96,7 +95,7 @@ function findRow(version: StoredVersion | undefined): Stored | undefined {
   return version?.stored
 }
 
-function describe({ baseUrl, database }: Repository, stored: Stored, status: 200 | 201): Committed {
+function describeStored({ baseUrl, database }: Repository, stored: Stored, status: 200 | 201): Committed {
   const version = new SqliteVersion(stored, database)
   const location = `${baseUrl}/${stored.type}/${stored.id}/_history/${stored.version}`
   return { status, version, location, stored: version }

@@ -1,7 +1,7 @@
 /**
- * The embedded FHIR R4 server: resources in one SQLite file (`fhir.db`), served over HTTP, searched, versioned and
- * validated. It asks its Guard about every request and keeps to the reach that the guard gives, inside its queries;
- * it knows nothing of tokens and scopes itself.
+ * The embedded FHIR R4 server: resources in one SQLite file (`fhir.db`), with their versions and search index. It is a
+ * backend of the FHIR API: it puts the access filter of a request into its queries, and knows nothing of tokens and
+ * scopes.
  */
 export { openRepository } from './repository/open-repository.ts'
 export type { LoadReport, RefusedResource, Repository, RepositoryOptions } from './repository/repository.ts'

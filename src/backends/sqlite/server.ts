@@ -1,47 +1,42 @@
+import { randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import type { Resource } from '../../fhir/index.ts'
 import { limits } from '../../fhir/index.ts'
-import type { FhirBackend, LocalWrites } from '../../fhir-api/index.ts'
 import {
   computeDigest,
   createAccessCache,
   createFhirApi,
+  createPages,
   evaluateLate,
   type FhirApiOptions,
+  type FhirBackend,
+  type LocalWrites,
+  type Pages,
 } from '../../fhir-api/index.ts'
-import type { Authenticator } from '../../smart/index.ts'
-import { type Authenticated, fullAccess } from '../../smart/index.ts'
-import { watchAvailability } from '../../store/index.ts'
+import { type Authenticated, type Authenticator, fullAccess } from '../../smart/index.ts'
+import { createSealer, watchAvailability } from '../../store/index.ts'
 import type { ReadyCheck } from '../../web/index.ts'
-import type { Context } from './call.ts'
-import { capabilityJson } from './capabilities/capability-statement.ts'
+import { createCapabilities } from './capability-statement.ts'
+import type { Database } from './repository/database.ts'
 import { openRepository } from './repository/open-repository.ts'
-import type { Outbox } from './repository/outbox.ts'
-import { openOutbox } from './repository/outbox.ts'
-import type { Repository } from './repository/repository.ts'
-import { resourceOf } from './repository/stored.ts'
-import { openPages } from './search/pages.ts'
-import { createMembership } from './search/panel-patients.ts'
-import { SqliteSession } from './session.ts'
+import { type Outbox, openOutbox } from './repository/outbox.ts'
+import { parseContent, type Repository } from './repository/repository.ts'
+import { createMembership } from './search/access-condition.ts'
+import { type SqliteContext, SqliteSession } from './session.ts'
 
 const everybody: Authenticated = {
   allowed: true,
   decide: () => ({ allowed: true, access: fullAccess, by: 'public' }),
 }
 
-/** Lets everybody do everything. */
+/** Allows everybody everything. */
 const unguarded: Authenticator = { authenticate: () => everybody }
 
 export interface FhirServerOptions extends Omit<FhirApiOptions, 'guard'> {
   /** `{dataDir}/fhir.db`, or `:memory:`. */
   readonly dataFile: string
-  /** Who judges requests. Without one everybody may do everything. */
+  /** Decides requests. Without one everybody may do everything. */
   readonly guard?: Authenticator
 }
-
-// The data are our own, so that most are known again by themselves: a digest of each would take longer.
-const JUDGED = 2_000
-const LONG = 8_192
 
 /** The FHIR server on its data, not yet listening. Closing it closes the data. */
 export async function fhirServer(options: FhirServerOptions): Promise<FastifyInstance> {
@@ -49,8 +44,8 @@ export async function fhirServer(options: FhirServerOptions): Promise<FastifyIns
   const repository = openRepository({ file: dataFile, baseUrl, clock, mostRows: limits.INDEX_ROWS })
   const outbox = options.audit && openOutbox(repository.database, options.audit, clock)
   const app = await createFhirApi(
-    { ...options, guard, clock, checks: [dataCheck(repository, clock), ...checks] },
-    createBackend(contextOf(options, repository, clock), outbox),
+    { ...options, guard, clock, checks: [createDataCheck(repository, clock), ...checks] },
+    createBackend(options, repository, outbox),
   )
   app.addHook('onClose', async () => {
     await outbox?.close()
@@ -59,22 +54,7 @@ export async function fhirServer(options: FhirServerOptions): Promise<FastifyIns
   return app
 }
 
-function contextOf(options: FhirServerOptions, repository: Repository, clock: () => number): Context {
-  const { baseUrl, smartConfiguration } = options
-  return {
-    repository,
-    baseUrl,
-    clock,
-    versionAccess: options.versionAccess ?? 'current',
-    pages: openPages(repository.database),
-    membership: createMembership(repository),
-    accessCache: createAccessCache(JUDGED, text => (text.length > LONG ? computeDigest(text) : text)),
-    smartConfiguration: evaluateLate(smartConfiguration),
-    capabilities: capabilityJson(baseUrl, evaluateLate(smartConfiguration)),
-  }
-}
-
-function dataCheck({ database }: Repository, clock: () => number): ReadyCheck {
+function createDataCheck({ database }: Repository, clock: () => number): ReadyCheck {
   const tryWrite = () => {
     database.exec("INSERT INTO audit_outbox VALUES ('probe', '')")
     database.exec("DELETE FROM audit_outbox WHERE id = 'probe'")
@@ -83,19 +63,36 @@ function dataCheck({ database }: Repository, clock: () => number): ReadyCheck {
   return { name: 'data', check: probe }
 }
 
+// A stored text is its own cache key unless it is long: a digest of each would take longer.
+const CACHED_CHECKS = 2_000
+const LONG_TEXT = 8_192
+
 /** The resources in one SQLite file as a backend of the FHIR API. */
-function createBackend(context: Context, outbox: Outbox | undefined): FhirBackend {
-  const local = createLocalWrites(context, outbox)
+function createBackend(
+  { baseUrl, smartConfiguration, versionAccess = 'current' }: FhirServerOptions,
+  repository: Repository,
+  outbox: Outbox | undefined,
+): FhirBackend {
+  const { database } = repository
+  const local = createLocalWrites(repository, outbox)
+  const membership = createMembership(repository)
+  const context: SqliteContext = { repository, outbox, local, membership, versionAccess }
   return {
-    forRequest: request => new SqliteSession(context, request, outbox, local),
-    capabilities: context.capabilities,
-    pages: context.pages,
-    accessCache: context.accessCache,
-    findStored: (type, id, version) => findStored(context, type, id, version),
+    forRequest: request => new SqliteSession(context, request),
+    capabilities: createCapabilities(baseUrl, evaluateLate(smartConfiguration)),
+    pages: openPages(database),
+    accessCache: createAccessCache(CACHED_CHECKS, text =>
+      text.length > LONG_TEXT ? computeDigest(text) : text,
+    ),
+    findStored(type, id, version) {
+      const stored =
+        version === undefined ? repository.find(type, id) : repository.findVersion(type, id, version)
+      return stored && parseContent(stored)
+    },
   }
 }
 
-function createLocalWrites({ repository }: Context, outbox: Outbox | undefined): LocalWrites {
+function createLocalWrites(repository: Repository, outbox: Outbox | undefined): LocalWrites {
   const { database } = repository
   return {
     newId: () => repository.newId(),
@@ -109,12 +106,17 @@ function createLocalWrites({ repository }: Context, outbox: Outbox | undefined):
   }
 }
 
-function findStored(
-  { repository }: Context,
-  type: string,
-  id: string,
-  version?: string,
-): Resource | undefined {
-  const stored = version === undefined ? repository.find(type, id) : repository.findVersion(type, id, version)
-  return stored && resourceOf(stored)
+/** The key of page links is stored with the data, so that links survive a restart. */
+function openPages(database: Database): Pages {
+  const sealer = createSealer(Buffer.from(openPageKey(database)).toString('base64url'))
+  return createPages(sealer, '_page', 'paging link of the embedded server')
+}
+
+function openPageKey(database: Database): Uint8Array {
+  return database.transaction(() => {
+    const key = randomBytes(32)
+    database.rows(`INSERT OR IGNORE INTO setting VALUES ('page-key', ?)`, [key])
+    const [row] = database.rows(`SELECT value FROM setting WHERE name = 'page-key'`, [])
+    return row?.[0] instanceof Uint8Array ? row[0] : key
+  })
 }

@@ -1,5 +1,4 @@
 import type { HistoryQuery, Params } from '../../fhir/index.ts'
-import { fail, limits, parseQuery } from '../../fhir/index.ts'
 import type {
   BackendSession,
   CollectLimit,
@@ -21,34 +20,36 @@ import type {
   VersionedWrite,
 } from '../../fhir-api/index.ts'
 import type { PanelMembership } from '../../smart/index.ts'
-import type { Call, Context } from './call.ts'
 import { commit } from './commit.ts'
 import { findHistory } from './history/find-history.ts'
-import { isProblem, type Problem } from './problem.ts'
+import type { HistoryContext } from './history/versions.ts'
+import type { SqlValue } from './repository/database.ts'
 import type { Outbox } from './repository/outbox.ts'
-import { toEntry } from './search/entry.ts'
 import { findEverything } from './search/find-everything.ts'
-import { findPage, parseCriteria } from './search/find-page.ts'
-import { parseCursor } from './search/pages.ts'
-import { createQueryContext } from './search/query-context.ts'
-import { runQuery } from './search/run-query.ts'
-import { findExcess } from './search/width.ts'
+import { collectMatches, findDocuments, findMatch } from './search/find-matches.ts'
+import { findPage } from './search/find-page.ts'
 import { SqliteVersion } from './stored-version.ts'
+
+/** The parts that all sessions on one file share. */
+export interface SqliteContext extends HistoryContext {
+  readonly outbox: Outbox | undefined
+  readonly local: LocalWrites
+}
 
 /** The resources of one file on behalf of one request. */
 export class SqliteSession implements BackendSession {
-  readonly #context: Context
+  readonly #context: SqliteContext
   readonly #request: FhirRequest
-  readonly #outbox: Outbox | undefined
-  readonly local: LocalWrites
   #failuresBefore: number
 
-  constructor(context: Context, request: FhirRequest, outbox: Outbox | undefined, local: LocalWrites) {
+  constructor(context: SqliteContext, request: FhirRequest) {
     this.#context = context
     this.#request = request
-    this.#outbox = outbox
-    this.local = local
     this.#failuresBefore = context.repository.database.countFailures()
+  }
+
+  get local(): LocalWrites {
+    return this.#context.local
   }
 
   read(type: string, id: string, version?: string): StoredVersion | undefined {
@@ -59,23 +60,23 @@ export class SqliteSession implements BackendSession {
   }
 
   search(request: FhirRequest<Search>, cursor?: Cursor): SearchPage | Failure {
-    return findPage(this.#context, request, parseCursor(cursor))
+    return findPage(this.#context.repository, request, readCursor(cursor))
   }
 
   collect(request: FhirRequest<Search>, limit: CollectLimit): readonly SearchEntry[] | 'too-many' | Failure {
-    return collect(this.#context, request, limit)
+    return collectMatches(this.#context.repository, request, limit)
   }
 
   history(request: FhirRequest<History>, query: HistoryQuery, cursor?: Cursor): HistoryPage | Failure {
-    return findHistory(this.#context, request, query, parseCursor(cursor))
+    return findHistory(this.#context, request, query, readCursor(cursor))
   }
 
   everything(request: FhirRequest<Operation>, of: EverythingTarget, cursor?: Cursor): SearchPage | Failure {
-    return findEverything(this.#context, request, of, parseCursor(cursor))
+    return findEverything(this.#context.repository, request, of, readCursor(cursor))
   }
 
   findDocuments(binaryId: string): readonly SearchEntry[] {
-    return findDocuments(this.#context, this.#request, binaryId)
+    return findDocuments(this.#context.repository, this.#request.access, binaryId)
   }
 
   panelMembers(): PanelMembership {
@@ -83,14 +84,14 @@ export class SqliteSession implements BackendSession {
   }
 
   findMatch(request: FhirRequest, type: string, params: Params): ConditionMatch | Failure {
-    return findMatch(this.#context, request, type, params)
+    return findMatch(this.#context.repository, request.access, type, params)
   }
 
   commit(writes: readonly VersionedWrite[], options?: CommitOptions): CommitResult {
-    return commit(this.#context.repository, this.#outbox, writes, options)
+    return commit(this.#context.repository, this.#context.outbox, writes, options)
   }
 
-  /** A group that fails undoes what was read from it. */
+  /** A group that fails undoes the writes that this session may have read. */
   flush(): void | Promise<void> {
     const { database } = this.#context.repository
     const isSettled = database.countFailures() === this.#failuresBefore && !database.pending()
@@ -108,58 +109,7 @@ export class SqliteSession implements BackendSession {
   }
 }
 
-/** DocumentReferences within what the caller may read that name a Binary. */
-function findDocuments(
-  { repository, baseUrl }: Context,
-  { access }: Call,
-  id: string,
-): readonly SearchEntry[] {
-  const { database } = repository
-  const named = [['location', `Binary/${id},${baseUrl}/Binary/${id}`]] as const
-  const query = parseQuery(['DocumentReference'], named, baseUrl, false)
-  if (isProblem(query)) return []
-  const ground = { database, scene: createQueryContext(repository, access, 'r') }
-  const { hits } = runQuery(ground, { ...query, count: limits.DOCUMENTS_OF_BINARY }, undefined)
-  return hits.map(hit => toEntry(database, hit))
-}
-
-/** All matches of a search of one type. */
-function collect(
-  context: Context,
-  call: Call<Search>,
-  { matches, characters }: CollectLimit,
-): readonly SearchEntry[] | 'too-many' | Problem {
-  const { repository } = context
-  const { database } = repository
-  const query = parseCriteria(context, call)
-  if (isProblem(query)) return query
-  const wide = findExcess(query)
-  if (wide) return wide
-  const ground = { database, scene: createQueryContext(repository, call.access, 's') }
-  const { hits, next } = runQuery(ground, { ...query, count: matches }, undefined, characters)
-  return next ? 'too-many' : hits.map(hit => toEntry(database, hit))
-}
-
-/** Finds the one resource that a condition is about. */
-function findMatch(
-  { repository, baseUrl }: Context,
-  { access }: FhirRequest,
-  type: string,
-  params: Params,
-): ConditionMatch | Problem {
-  // Lenient would be dangerous here: an ignored parameter makes the condition match more.
-  const query = parseQuery([type], params, baseUrl, false)
-  if (isProblem(query)) return query
-  const wide = findExcess(query)
-  if (wide) return wide
-  const scene = createQueryContext(repository, access, 's')
-  const { hits, next } = runQuery(
-    { database: repository.database, scene },
-    { ...query, sort: [], count: 1 },
-    undefined,
-  )
-  const [hit] = hits
-  if (next) return fail({ problem: 'multiple-matches', type })
-  const stored = hit && repository.find(type, hit.id)
-  return { match: stored && new SqliteVersion(stored, repository.database) }
+/** A cursor comes from a sealed link, so that its values are those of this backend. */
+function readCursor(cursor: Cursor | undefined): readonly SqlValue[] | undefined {
+  return Array.isArray(cursor) ? cursor : undefined
 }

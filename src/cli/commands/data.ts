@@ -42,7 +42,7 @@ Example:
       typeof to === 'string'
         ? await importTo(to, settings, found, progress)
         : await importInto(settings, found, progress)
-    io.stdout.write(formatReport(report, found.passedOver, performance.now() - started))
+    io.stdout.write(formatReport(report, found.skipped, performance.now() - started))
     return report.refused > 0 || report.unreadable.length > 0 ? 1 : 0
   },
 }
@@ -69,8 +69,8 @@ function isDatabaseFailure(error: unknown): error is Error {
   return error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR'
 }
 
-function nothingToRead({ unreadable, passedOver }: FoundFiles): string {
+function nothingToRead({ unreadable, skipped }: FoundFiles): string {
   const [first] = unreadable
   if (first !== undefined) return `Cannot read ${first.file}: ${first.reason}`
-  return `Cannot import: no file is named .ndjson, .jsonl or .json (or these with .gz); ${passedOver} skipped`
+  return `Cannot import: no file is named .ndjson, .jsonl or .json (or these with .gz); ${skipped} skipped`
 }

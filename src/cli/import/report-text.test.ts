@@ -11,7 +11,7 @@ const nothing = {
   reasons: [],
   unreadable: [],
   unresolved: 0,
-  none: 0,
+  notResources: 0,
 }
 const place = (line: number) => ({ file: 'a.ndjson', line })
 

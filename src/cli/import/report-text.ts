@@ -3,8 +3,8 @@ import type { ImportReport, Place, Reason, Unreadable } from '../../backends/sql
 const reasonsShown = 20
 
 /** Names files, lines and elements, never their values. */
-export function formatReport(report: ImportReport, passedOver: number, ms: number): string {
-  const { created, updated, unchanged, refused, none } = report
+export function formatReport(report: ImportReport, skipped: number, ms: number): string {
+  const { created, updated, unchanged, refused, notResources } = report
   const all = created + updated + unchanged + refused
   const rows: readonly (readonly [string, number])[] = [
     ['created', created],
@@ -14,16 +14,16 @@ export function formatReport(report: ImportReport, passedOver: number, ms: numbe
   ]
   const wide = all.toLocaleString('en').length
   return [
-    `Read ${counted(all - none, 'resource')}${noneText(none)} from ${counted(report.files, 'file')} in ${(ms / 1000).toFixed(1)} s`,
+    `Read ${counted(all - notResources, 'resource')}${formatNotResources(notResources)} from ${counted(report.files, 'file')} in ${(ms / 1000).toFixed(1)} s`,
     ...rows.map(([name, count]) => `  ${name.padEnd(9)}  ${count.toLocaleString('en').padStart(wide)}`),
     ...reasonLines(report.reasons),
     ...unreadableLines(report.unreadable),
-    ...noteLines(report.unresolved, passedOver),
+    ...noteLines(report.unresolved, skipped),
     '',
   ].join('\n')
 }
 
-function noneText(count: number): string {
+function formatNotResources(count: number): string {
   if (count === 0) return ''
   return count === 1
     ? ', and 1 line or entry that is not a resource,'
@@ -64,15 +64,15 @@ function unreadableLines(unreadable: readonly Unreadable[]): string[] {
   )
 }
 
-function noteLines(unresolved: number, passedOver: number): string[] {
+function noteLines(unresolved: number, skipped: number): string[] {
   return [
     ...(unresolved === 0
       ? []
       : [
           `Kept ${counted(unresolved, 'conditional reference')} as written: no resource or several resources match`,
         ]),
-    ...(passedOver === 0
+    ...(skipped === 0
       ? []
-      : [`Skipped ${counted(passedOver, 'file')} not named .ndjson, .jsonl or .json (or these with .gz)`]),
+      : [`Skipped ${counted(skipped, 'file')} not named .ndjson, .jsonl or .json (or these with .gz)`]),
   ]
 }

@@ -59,7 +59,7 @@ function joined(
 ): ImportReport {
   const byStatus = Map.groupBy(
     sent.refused,
-    ({ address, status }) => `${address.split('/')[0]}: server returned ${status}`,
+    ({ reference, status }) => `${reference.split('/')[0]}: server returned ${status}`,
   )
   return {
     ...read,

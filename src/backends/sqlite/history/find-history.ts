@@ -1,36 +1,49 @@
-import type { HistoryQuery } from '../../../fhir/index.ts'
-import type { History, HistoryEntry, HistoryPage } from '../../../fhir-api/index.ts'
-import type { Call, Context } from '../call.ts'
-import { isProblem, type Problem } from '../problem.ts'
+import { fail, type HistoryQuery, limits } from '../../../fhir/index.ts'
+import {
+  type Failure,
+  type FhirRequest,
+  type History,
+  type HistoryEntry,
+  type HistoryPage,
+  isFailure,
+} from '../../../fhir-api/index.ts'
+import { VERSIONS_CHECKED } from '../limits.ts'
 import type { SqlValue } from '../repository/database.ts'
-import { findStoredTypes } from '../search/types-in.ts'
+import { findStoredTypes } from '../search/parse-criteria.ts'
 import { toEtag } from '../stored-version.ts'
-import type { HistoryScope, Version } from './read-versions.ts'
-import { countVersions, runHistory } from './run-history.ts'
+import {
+  countVersions,
+  findVersions,
+  type HistoryContext,
+  type HistoryScope,
+  isDecidedByIndex,
+  readVersions,
+  type Version,
+} from './versions.ts'
 
 /** The page of a history that begins after a version. */
 export function findHistory(
-  context: Context,
-  call: Call<History>,
+  context: HistoryContext,
+  request: FhirRequest<History>,
   query: HistoryQuery,
   after: readonly SqlValue[] | undefined,
-): HistoryPage | Problem {
-  const ground = createGround(context, call)
-  if (!ground) return { versions: [], total: 0, cursors: new Map() }
-  const page = runHistory(context, ground, query, after)
-  if (isProblem(page)) return page
+): HistoryPage | Failure {
+  const scope = createScope(context, request)
+  if (!scope) return { versions: [], total: 0, cursors: new Map() }
+  const page = readPage(context, scope, query, after)
+  if (isFailure(page)) return page
   const { versions, next } = page
   return {
     versions: versions.map(toEntry),
-    total: after === undefined && !next ? versions.length : countVersions(context, ground, query),
+    total: after === undefined && !next ? versions.length : countVersions(context, scope, query),
     cursors: new Map(next && [['next', next]]),
   }
 }
 
-/** Undefined where there is no such resource. */
-function createGround(
-  { repository }: Context,
-  { interaction, access }: Call<History>,
+/** Undefined if the resource does not exist. */
+function createScope(
+  { repository }: HistoryContext,
+  { interaction, access }: FhirRequest<History>,
 ): HistoryScope | undefined {
   switch (interaction.kind) {
     case 'history-instance': {
@@ -46,6 +59,46 @@ function createGround(
       }
   }
 }
+
+interface VersionPage {
+  readonly versions: readonly Version[]
+  /** Where the next page begins, if there is one. */
+  readonly next: readonly SqlValue[] | undefined
+}
+
+/**
+ * As many versions as were requested, or as fit into `PAGE_CHARACTERS`, the newest first. A page is never shorter because
+ * versions outside the access were left out, which would reveal them: if there are too many of those, it fails.
+ */
+function readPage(
+  context: HistoryContext,
+  scope: HistoryScope,
+  query: HistoryQuery,
+  after: readonly SqlValue[] | undefined,
+): VersionPage | Failure {
+  if (scope.parts.length === 0 || query.count === 0) return { versions: [], next: undefined }
+  const most = isDecidedByIndex(scope) ? query.count : query.count + VERSIONS_CHECKED
+  const seqs = findVersions(context, scope, query, after, most + 1)
+  const versions: Version[] = []
+  let [shown, leftOut, last] = [0, 0, 0]
+  for (const { version, seq, isVisible } of readVersions(context, scope, seqs.slice(0, most))) {
+    const size = version.content.length
+    if (isVisible) shown += size
+    else leftOut += size
+    if (leftOut > limits.PAGE_CHARACTERS) return TOO_MANY_LEFT_OUT
+    const isFull = versions.length === query.count || (shown > limits.PAGE_CHARACTERS && versions.length > 0)
+    if (isVisible && isFull) return { versions, next: [last] }
+    if (isVisible) versions.push(version)
+    last = seq
+  }
+  if (seqs.length <= most) return { versions, next: undefined }
+  return versions.length < query.count ? TOO_MANY_LEFT_OUT : { versions, next: [last] }
+}
+
+const TOO_MANY_LEFT_OUT = fail({
+  problem: 'too-costly',
+  text: `Cannot check more than ${VERSIONS_CHECKED} versions, or ${limits.PAGE_CHARACTERS} characters of them, for one page: request the history of one resource, or with _since`,
+})
 
 function toEntry(version: Version): HistoryEntry {
   const { type, id, method, isCreation, updated, content } = version

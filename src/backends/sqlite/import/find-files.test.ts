@@ -3,7 +3,7 @@ import { mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { findFiles } from './find-files.ts'
-import { temporaryFolder } from './testing/folder.ts'
+import { temporaryFolder } from './testing/files.ts'
 
 describe('findFiles', () => {
   const folder = temporaryFolder()
@@ -17,7 +17,7 @@ describe('findFiles', () => {
   symlinkSync('..', join(folder.path, 'in/deep/up'))
 
   it('walks a folder by name, once, and counts what it passes over', async () => {
-    const { files, passedOver, unreadable } = await findFiles(['in'], folder.path)
+    const { files, skipped, unreadable } = await findFiles(['in'], folder.path)
     assert.deepEqual(
       files.map(it => it.label),
       ['in/a.JSON.gz', 'in/b.ndjson', 'in/deep/er/c.jsonl'],
@@ -26,7 +26,7 @@ describe('findFiles', () => {
       files.map(it => it.size),
       [1, 2, 3],
     )
-    assert.deepEqual({ passedOver, unreadable }, { passedOver: 1, unreadable: [] })
+    assert.deepEqual({ skipped, unreadable }, { skipped: 1, unreadable: [] })
   })
 
   it('takes a named file whatever its name, and each file once', async () => {

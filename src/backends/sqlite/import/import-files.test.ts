@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { samplePatients } from '../../../../sample-patients/index.ts'
 import { openRepository } from '../index.ts'
 import { findFiles, type ImportProgress, importFiles } from './index.ts'
-import { temporaryFolder } from './testing/folder.ts'
+import { temporaryFolder } from './testing/files.ts'
 
 const baseUrl = 'http://localhost:8080/fhir'
 const uuid = (digit: number) => `${digit}1111111-1111-4111-8111-111111111111`

@@ -1,17 +1,16 @@
 import type { Repository } from '../repository/repository.ts'
-import type { Candidate } from './candidate.ts'
-import { reasonOf, type Tally } from './report.ts'
+import { type Candidate, describeFault, type Tally } from './report.ts'
 
-// A server that runs beside the import waits while a batch is written: about a tenth of a second. Fewer a batch cost
-// a quarter more time, more gain little.
-const batch = { resources: 500, bytes: 8 * 1024 * 1024 }
+// A server beside the import waits while a batch is written, for about 0.1 s. Smaller batches take a quarter longer in
+// total; larger ones gain little.
+const BATCH = { resources: 500, bytes: 8 * 1024 * 1024 }
 
 type Waiting = Extract<Candidate, { readonly kind: 'resource' }>
 
 /** Collects resources and writes them in transactions of a bounded size. */
 export interface Loader {
   add(candidate: Candidate): void
-  /** Writes what is still waiting. */
+  /** Writes the resources that are still waiting. */
   flush(): void
 }
 
@@ -25,24 +24,24 @@ export function createLoader(repository: Repository, tally: Tally, onBatch: () =
     if (full.length > 0) write(full, repository, tally)
     onBatch()
   }
-  const wait = (candidate: Waiting) => {
+  const enqueue = (candidate: Waiting) => {
     waiting.push(candidate)
     bytes += candidate.bytes
-    if (waiting.length >= batch.resources || bytes >= batch.bytes) flush()
+    if (waiting.length >= BATCH.resources || bytes >= BATCH.bytes) flush()
   }
   const add = (candidate: Candidate) => {
     if (candidate.kind === 'fault') {
-      tally.none++
+      tally.notResources++
       tally.refuse(candidate.place, [candidate.fault])
     } else if (candidate.kind === 'broken')
       tally.unreadable.push({ ...candidate.place, reason: candidate.reason })
-    else wait(candidate)
+    else enqueue(candidate)
   }
   return { add, flush }
 }
 
 function write(full: readonly Waiting[], repository: Repository, tally: Tally): void {
-  const { created, updated, unchanged, refused } = patiently(() =>
+  const { created, updated, unchanged, refused } = retryWhileBusy(() =>
     repository.load(full.map(it => it.resource)),
   )
   tally.created += created
@@ -50,22 +49,22 @@ function write(full: readonly Waiting[], repository: Repository, tally: Tally): 
   tally.unchanged += unchanged
   for (const { index, faults } of refused) {
     const place = full[index]?.place
-    if (place !== undefined) tally.refuse(place, faults.map(reasonOf))
+    if (place !== undefined) tally.refuse(place, faults.map(describeFault))
   }
 }
 
-// SQLITE_BUSY: another process has been writing for the whole time that the database waits (5 s).
-const busy = 5
-const attempts = 6
+// Another process has been writing for as long as the database waits (5 s).
+const SQLITE_BUSY = 5
+const ATTEMPTS = 6
 
-/** Writes when the writer beside us is done: a server that loads its own data, or another import. */
-function patiently<T>(work: () => T): T {
+/** Retries until the other writer is done: a server, or another import. */
+function retryWhileBusy<T>(work: () => T): T {
   for (let attempt = 1; ; attempt++) {
     try {
       return work()
     } catch (error) {
-      const waits = error instanceof Error && 'errcode' in error && error.errcode === busy
-      if (!waits || attempt === attempts) throw error
+      const isBusy = error instanceof Error && 'errcode' in error && error.errcode === SQLITE_BUSY
+      if (!isBusy || attempt === ATTEMPTS) throw error
     }
   }
 }

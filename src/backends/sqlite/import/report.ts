@@ -1,16 +1,16 @@
 import type { Fault } from '../../../fhir/index.ts'
 
-/** Where a resource was: the line on which it begins, from 1. */
+/** The position of a resource: the line on which it begins, from 1. */
 export interface Place {
   readonly file: string
   readonly line: number
 }
 
-/** Why resources were refused. It names types, elements and rules, never values. */
+/** Why resources were refused. The text names types, elements and rules, never values. */
 export interface Reason {
   readonly text: string
   readonly count: number
-  /** The first places. */
+  /** The first of them. */
   readonly places: readonly Place[]
 }
 
@@ -28,51 +28,59 @@ export interface ImportReport {
   readonly updated: number
   readonly unchanged: number
   readonly refused: number
-  /** How many of those that were refused are no resource at all: a line that is no JSON, an entry without one. */
-  readonly none: number
+  /** How many of the refused are not resources at all: a line that is not JSON, an entry without a resource. */
+  readonly notResources: number
   readonly reasons: readonly Reason[]
   readonly unreadable: readonly Unreadable[]
-  /** Conditional references (`Practitioner?identifier=…`) that nothing or several things match; they stay as they are. */
+  /** Conditional references (`Practitioner?identifier=…`) without exactly one match; they are not replaced. */
   readonly unresolved: number
 }
 
-const placesKept = 3
+const PLACES = 3
 
-/** Keeps count of what became of everything that was read. */
+/** Counts the results of an import. */
 export class Tally {
   created = 0
   updated = 0
   unchanged = 0
   refused = 0
-  none = 0
+  notResources = 0
   unresolved = 0
   readonly unreadable: Unreadable[] = []
   readonly #reasons = new Map<string, { count: number; places: Place[] }>()
 
-  /** A resource or line that is not imported, for one or several reasons. */
+  /** Counts a resource or line that is not imported. */
   refuse(place: Place, reasons: readonly string[]): void {
     this.refused++
     for (const text of new Set(reasons)) {
       const known = this.#reasons.get(text) ?? { count: 0, places: [] }
       known.count++
-      if (known.places.length < placesKept) known.places.push(place)
+      if (known.places.length < PLACES) known.places.push(place)
       this.#reasons.set(text, known)
     }
   }
 
-  get seen(): number {
+  get processed(): number {
     return this.created + this.updated + this.unchanged + this.refused
   }
 
   report(files: number): ImportReport {
-    const { created, updated, unchanged, refused, none, unresolved, unreadable } = this
+    const { created, updated, unchanged, refused, notResources, unresolved, unreadable } = this
     const reasons = [...this.#reasons].map(([text, known]) => ({ text, ...known }))
     reasons.sort((a, b) => b.count - a.count)
-    return { files, created, updated, unchanged, refused, none, reasons, unreadable, unresolved }
+    return { files, created, updated, unchanged, refused, notResources, reasons, unreadable, unresolved }
   }
 }
 
-/** A fault without the numbers of its path, so that the same fault at another place is the same reason. */
-export function reasonOf({ path, text }: Fault): string {
+/** A fault without the indexes in its path, so that the same fault elsewhere is the same reason. */
+export function describeFault({ path, text }: Fault): string {
   return `${path.replaceAll(/\[\d+\]/g, '')}: ${text}`
 }
+
+/** A part of a file; `bytes` is its approximate length. */
+export type Candidate =
+  | { readonly kind: 'resource'; readonly place: Place; readonly resource: unknown; readonly bytes: number }
+  /** It is not a resource, for this reason. */
+  | { readonly kind: 'fault'; readonly place: Place; readonly fault: string }
+  /** The file ends early here. */
+  | { readonly kind: 'broken'; readonly place: Place; readonly reason: string }

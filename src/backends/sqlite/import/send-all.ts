@@ -1,11 +1,11 @@
 import { formatExact, isRecord, parseExact } from '../../../fhir/index.ts'
 import type { Repository } from '../repository/repository.ts'
 
-/** What became of the resources that were sent to another server. */
+/** The results of sending resources to another server. */
 export interface SentReport {
   readonly created: number
   readonly updated: number
-  readonly refused: readonly { readonly address: string; readonly status: number }[]
+  readonly refused: readonly { readonly reference: string; readonly status: number }[]
 }
 
 export interface SendOptions {
@@ -17,7 +17,7 @@ export interface SendOptions {
   readonly onProgress?: (sent: number, total: number) => void
 }
 
-// A server that checks references wants to know what is referred to before what refers to it.
+// A server that checks references needs the referenced resources first.
 const FIRST = [
   'Organization',
   'Location',
@@ -36,23 +36,23 @@ const BATCH = 100
 export async function sendAll(options: SendOptions): Promise<SentReport> {
   const { repository, onProgress = () => {} } = options
   const total = repository.count()
-  const refused: { address: string; status: number }[] = []
+  const refused: { reference: string; status: number }[] = []
   let [created, updated] = [0, 0]
-  for (const type of typesIn(repository))
-    for (const batch of batchesOf(repository, type)) {
+  for (const type of listTypes(repository))
+    for (const batch of readBatches(repository, type)) {
       const statuses = await sendBatch(options, batch)
-      for (const [at, { address }] of batch.entries()) {
+      for (const [at, { reference }] of batch.entries()) {
         const status = statuses[at] ?? 0
         if (status === 201) created += 1
         else if (status === 200) updated += 1
-        else refused.push({ address, status })
+        else refused.push({ reference, status })
       }
       onProgress(created + updated + refused.length, total)
     }
   return { created, updated, refused }
 }
 
-/** The server took no batch: nothing of it was written. */
+/** The server refused a whole batch and wrote none of it. */
 export class BatchRefused extends Error {
   readonly status: number
   constructor(status: number) {
@@ -62,19 +62,19 @@ export class BatchRefused extends Error {
 }
 
 interface Entry {
-  readonly address: string
+  readonly reference: string
   readonly content: string
 }
 
-function typesIn({ database, names }: Repository): readonly string[] {
+function listTypes({ database, names }: Repository): readonly string[] {
   const types = database
     .rows('SELECT DISTINCT tid FROM resource WHERE deleted = 0', [])
     .map(([tid]) => names.typeOf(Number(tid)))
-  const place = (type: string) => (ORDER.includes(type) ? ORDER.indexOf(type) : ORDER.length)
-  return types.toSorted((a, b) => place(a) - place(b) || a.localeCompare(b))
+  const position = (type: string) => (ORDER.includes(type) ? ORDER.indexOf(type) : ORDER.length)
+  return types.toSorted((a, b) => position(a) - position(b) || a.localeCompare(b))
 }
 
-function* batchesOf({ database, names }: Repository, type: string): Generator<readonly Entry[]> {
+function* readBatches({ database, names }: Repository, type: string): Generator<readonly Entry[]> {
   let after = 0
   for (;;) {
     const rows = database.rows(
@@ -84,7 +84,7 @@ function* batchesOf({ database, names }: Repository, type: string): Generator<re
     if (rows.length === 0) return
     after = Number(rows.at(-1)?.[0])
     yield rows.map(([, id, content]) => ({
-      address: `${type}/${id}`,
+      reference: `${type}/${id}`,
       content: withoutVersion(String(content)),
     }))
   }
@@ -103,7 +103,7 @@ async function sendBatch(
 ): Promise<readonly number[]> {
   const header = await authorization()
   const entry = batch.map(
-    ({ address, content }) => `{"resource":${content},"request":{"method":"PUT","url":"${address}"}}`,
+    ({ reference, content }) => `{"resource":${content},"request":{"method":"PUT","url":"${reference}"}}`,
   )
   const response = await fetch(to, {
     method: 'POST',
@@ -116,10 +116,10 @@ async function sendBatch(
     },
     body: `{"resourceType":"Bundle","type":"batch","entry":[${entry.join(',')}]}`,
   })
-  const answer: unknown = response.ok ? await response.json() : undefined
-  if (!isRecord(answer) || !Array.isArray(answer.entry) || answer.entry.length !== batch.length)
+  const body: unknown = response.ok ? await response.json() : undefined
+  if (!isRecord(body) || !Array.isArray(body.entry) || body.entry.length !== batch.length)
     throw new BatchRefused(response.status)
-  return answer.entry.map(it => {
+  return body.entry.map(it => {
     const status: unknown = isRecord(it) && isRecord(it.response) ? it.response.status : undefined
     return Number.parseInt(String(status), 10)
   })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { splitDocument } from './split-document.ts'
-import { chunked, collected } from './testing/chunked.ts'
+import { chunked, collected } from './testing/files.ts'
 
 const split = async (text: string, size = 5, limit = 10_000) =>
   collected(splitDocument(chunked(Buffer.from(text), size), limit))

@@ -2,35 +2,35 @@
 export type DocumentPart =
   | { readonly kind: 'item'; readonly line: number; readonly bytes: Buffer }
   | { readonly kind: 'too-long'; readonly line: number }
-  /** The document with its list left empty; last. */
+  /** The document with an empty list; last. */
   | { readonly kind: 'frame'; readonly bytes: Buffer }
-  /** The document ends before it is complete, or goes on after it; last, in the place of the frame. */
+  /** The document ends early, or something follows it; last, in place of the frame. */
   | { readonly kind: 'broken'; readonly line: number; readonly reason: string }
 
-const quote = 0x22
-const backslash = 0x5c
-const newline = 0x0a
-/** Keys that are longer are not ours. */
-const keyLength = 8
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const NEWLINE = 0x0a
+/** Longer keys than `entry` do not matter. */
+const KEY_LENGTH = 8
 
 /**
- * Cuts a document into its items as it is read, so that a Bundle of any size passes through little memory. It only
- * follows strings and brackets; whether the pieces are JSON is for their reader to say.
+ * Splits a document into its items while it is read, so that a Bundle of any size needs little memory. It follows strings
+ * and brackets only; the caller parses the items.
  */
 export async function* splitDocument(
   source: AsyncIterable<Buffer>,
   limit: number,
 ): AsyncGenerator<DocumentPart> {
-  const cutter = new Cutter(limit)
+  const splitter = new Splitter(limit)
   for await (const chunk of source) {
-    cutter.read(chunk)
-    yield* cutter.parts.splice(0)
+    splitter.read(chunk)
+    yield* splitter.parts.splice(0)
   }
-  yield* cutter.parts
-  yield cutter.last()
+  yield* splitter.parts
+  yield splitter.last()
 }
 
-class Cutter {
+class Splitter {
   readonly parts: DocumentPart[] = []
   readonly #limit: number
   readonly #frame = new Piece()
@@ -38,7 +38,7 @@ class Cutter {
   #depth = 0
   #inString = false
   #escaped = false
-  /** Where the items are: one level below the root array, or below `entry` of the root object. */
+  /** The depth of the items: one below the root array, or below `entry` of the root object. */
   #itemDepth = 0
   #inItem = false
   #itemLine = 1
@@ -54,8 +54,8 @@ class Cutter {
   read(chunk: Buffer): void {
     let from = 0
     for (let at = 0; at < chunk.length; at++) {
-      if (this.#inString) at = this.#endOfString(chunk, at)
-      else from = this.#token(chunk[at] ?? 0, chunk, from, at)
+      if (this.#inString) at = this.#readString(chunk, at)
+      else from = this.#readToken(chunk[at] ?? 0, chunk, from, at)
     }
     this.#keep(chunk.subarray(from))
   }
@@ -69,15 +69,15 @@ class Cutter {
     return { kind: 'frame', bytes: this.#frame.take() }
   }
 
-  /** What is not in a string; where the part that is not yet kept begins. */
-  #token(byte: number, chunk: Buffer, from: number, at: number): number {
+  /** Reads a byte outside of strings. Returns where the bytes begin that are not yet kept. */
+  #readToken(byte: number, chunk: Buffer, from: number, at: number): number {
     if (this.#done && byte > 0x20) this.#extra = true
     switch (byte) {
-      case quote:
+      case QUOTE:
         this.#inString = true
         if (this.#depth === 1) this.#lastString.clear()
         return from
-      case newline:
+      case NEWLINE:
         this.#line++
         return from
       case 0x7b:
@@ -91,19 +91,19 @@ class Cutter {
     }
   }
 
-  /** Where the string ends that goes on at this place, or the last place of the chunk. */
-  #endOfString(chunk: Buffer, start: number): number {
+  /** The end of the current string, or of the chunk. */
+  #readString(chunk: Buffer, start: number): number {
     let at = start
     for (; at < chunk.length; at++) {
       const byte = chunk[at]
       if (this.#escaped) this.#escaped = false
-      else if (byte === backslash) this.#escaped = true
-      else if (byte === quote) {
+      else if (byte === BACKSLASH) this.#escaped = true
+      else if (byte === QUOTE) {
         this.#inString = false
         break
       }
     }
-    if (this.#depth === 1) this.#lastString.addUpTo(chunk.subarray(start, at), keyLength)
+    if (this.#depth === 1) this.#lastString.addUpTo(chunk.subarray(start, at), KEY_LENGTH)
     return at
   }
 
@@ -146,14 +146,14 @@ class Cutter {
     return at + 1
   }
 
-  /** Commas and spaces between the items belong to nothing. */
+  /** Commas and spaces between items are dropped. */
   #keep(bytes: Buffer): void {
     if (this.#inItem) this.#item.addUpTo(bytes, this.#limit)
     else if (this.#itemDepth === 0) this.#frame.addUpTo(bytes, this.#limit)
   }
 }
 
-/** Bytes that come in several chunks. Beyond a limit only their length is kept. */
+/** Bytes from several chunks. Beyond a limit only their length is kept. */
 class Piece {
   #parts: Buffer[] = []
   length = 0

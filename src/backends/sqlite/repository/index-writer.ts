@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { StatementSync } from 'node:sqlite'
 import {
   findContainedPatients,
@@ -8,25 +9,24 @@ import {
   type Resource,
 } from '../../../fhir/index.ts'
 import type { Database, SqlValue } from './database.ts'
-import { indexText } from './index-text.ts'
 import type { Names } from './names.ts'
 import { VALUE_TABLES } from './schema.ts'
 
-/** Goes up whenever the same content would be indexed differently; the index is then made anew. */
+/** Increase it whenever the same content is indexed differently: the index is then rebuilt. */
 export const INDEX_EDITION = 5
 
-/** Keeps the search values and compartments of resources. */
+/** Writes the search values and compartments of resources. */
 export interface IndexWriter {
-  /** Notes the search values of a new resource, unless they are over `mostRows`: then it returns false. */
+  /** Adds the search values of a resource. Returns false, and adds none, if they take more than `mostRows`. */
   add(rid: number, resource: Resource): boolean
-  /** Forgets the search values of a resource. */
+  /** Removes the search values of a resource. */
   clear(rid: number): void
-  /** Stores the compartments of a version, and the patients of its contained resources. */
-  place(rid: number, version: number, resource: Resource): void
-  /** Forgets everything. */
-  empty(): void
-  /** How many rows were written or removed since the file was opened; a long value counts as several. */
-  rows(): number
+  /** Adds the compartments of a version, and the patients of its contained resources. */
+  addVersion(rid: number, version: number, resource: Resource): void
+  /** Removes everything. */
+  clearAll(): void
+  /** The number of rows written or removed since the file was opened; a long value counts as several. */
+  countRows(): number
 }
 
 type Table = (typeof VALUE_TABLES)[number]
@@ -34,7 +34,7 @@ type Table = (typeof VALUE_TABLES)[number]
 // These are columns of `resource`.
 const OWN_COLUMNS = new Set(['_id', '_lastUpdated'])
 
-export function indexWriter(
+export function createIndexWriter(
   database: Database,
   names: Names,
   baseUrl: string,
@@ -50,19 +50,19 @@ export function indexWriter(
   }
   const clear = VALUE_TABLES.map(table => database.prepare(`DELETE FROM ${table} WHERE rid = ?`))
   let rows = 0
-  const place = database.prepare('INSERT OR IGNORE INTO compartment VALUES (?, ?, ?, ?)')
-  const contain = database.prepare('INSERT INTO contained_patient VALUES (?, ?, ?)')
+  const addCompartment = database.prepare('INSERT OR IGNORE INTO compartment VALUES (?, ?, ?, ?)')
+  const addContained = database.prepare('INSERT INTO contained_patient VALUES (?, ?, ?)')
   return {
     add(rid, resource) {
       const entries = indexEntries(resource, baseUrl)
-      const entryRows = entries.map(rowOf)
-      const size = entryRows.reduce((sum, row) => sum + sizeOf(row), 0)
+      const entryRows = entries.map(toRow)
+      const size = entryRows.reduce((sum, row) => sum + countRowsOf(row), 0)
       if (size > mostRows) return false
-      const displayed = displayedTexts(entries)
+      const displays = findDisplays(entries)
       rows += size
       for (const [at, { table, values }] of entryRows.entries()) {
         const entry = entries[at]
-        if (!entry || OWN_COLUMNS.has(entry.parameter) || isToldTwice(entry, displayed)) continue
+        if (!entry || OWN_COLUMNS.has(entry.parameter) || repeatsDisplay(entry, displays)) continue
         insert[table].run(rid, names.parameterId(resource.resourceType, entry.parameter), ...values)
       }
       return true
@@ -70,31 +70,31 @@ export function indexWriter(
     clear(rid) {
       for (const statement of clear) rows += Number(statement.run(rid).changes)
     },
-    place(rid, version, resource) {
+    addVersion(rid, version, resource) {
       const tid = names.typeId(resource.resourceType)
-      for (const patient of patientsOf(resource, baseUrl)) place.run(patient, tid, rid, version)
-      for (const patient of findContainedPatients(resource, baseUrl)) contain.run(rid, version, patient)
+      for (const patient of patientsOf(resource, baseUrl)) addCompartment.run(patient, tid, rid, version)
+      for (const patient of findContainedPatients(resource, baseUrl)) addContained.run(rid, version, patient)
     },
-    empty() {
+    clearAll() {
       for (const table of ['compartment', 'contained_patient', ...VALUE_TABLES])
         database.exec(`DELETE FROM ${table}`)
     },
-    rows: () => rows,
+    countRows: () => rows,
   }
 }
 
-/** A CodeableConcept's text that is also the display of its code: it finds nothing more. */
-function isToldTwice(entry: IndexEntry, displayed: ReadonlySet<string>): boolean {
+/** Whether the text of a CodeableConcept is also the display of its code, so that it finds nothing more. */
+function repeatsDisplay(entry: IndexEntry, displays: ReadonlySet<string>): boolean {
   return (
     entry.kind === 'token' &&
     entry.code === undefined &&
     entry.system === undefined &&
-    displayed.has(`${entry.parameter} ${entry.text}`)
+    displays.has(`${entry.parameter} ${entry.text}`)
   )
 }
 
 /** The displays of codes, by parameter. */
-function displayedTexts(entries: readonly IndexEntry[]): ReadonlySet<string> {
+function findDisplays(entries: readonly IndexEntry[]): ReadonlySet<string> {
   const texts = new Set<string>()
   for (const entry of entries)
     if (entry.kind === 'token' && entry.code !== undefined && entry.text !== undefined)
@@ -107,8 +107,8 @@ interface Row {
   readonly values: readonly SqlValue[]
 }
 
-/** How many rows a row counts as: a long one takes as long to write as several. */
-function sizeOf({ values }: Row): number {
+/** A long row takes as long to write as several. */
+function countRowsOf({ values }: Row): number {
   const characters = values.reduce<number>(
     (sum, value) => sum + (typeof value === 'string' ? value.length : 0),
     0,
@@ -116,33 +116,42 @@ function sizeOf({ values }: Row): number {
   return Math.max(1, Math.ceil(characters / limits.INDEX_ROW_CHARACTERS))
 }
 
-/** The columns after `rid` and `nid`. What an entry has not is the empty text. */
-function rowOf(entry: IndexEntry): Row {
+/** The columns after `rid` and `nid`. A missing value is the empty text. */
+function toRow(entry: IndexEntry): Row {
   switch (entry.kind) {
     case 'token':
-      return { table: 'token', values: [keyOf(entry.code), keyOf(entry.system), entry.text ?? ''] }
+      return { table: 'token', values: [toKey(entry.code), toKey(entry.system), entry.text ?? ''] }
     case 'reference': {
       const { id, url, type, identifierSystem, identifierValue } = entry
       return {
         table: 'reference',
-        values: [keyOf(id ?? url), type ?? '', keyOf(identifierSystem), keyOf(identifierValue)],
+        values: [toKey(id ?? url), type ?? '', toKey(identifierSystem), toKey(identifierValue)],
       }
     }
     case 'string':
-      return { table: 'string', values: [entry.normal, keyOf(entry.exact)] }
+      return { table: 'string', values: [entry.normal, toKey(entry.exact)] }
     case 'date':
       return { table: 'date', values: [entry.low, entry.high] }
     case 'number':
       return { table: 'quantity', values: [entry.low, entry.high, '', '', ''] }
     case 'quantity': {
       const { low, high, system, code, unit } = entry
-      return { table: 'quantity', values: [low, high, keyOf(system), keyOf(code), keyOf(unit)] }
+      return { table: 'quantity', values: [low, high, toKey(system), toKey(code), toKey(unit)] }
     }
     case 'uri':
-      return { table: 'uri', values: [keyOf(entry.uri)] }
+      return { table: 'uri', values: [toKey(entry.uri)] }
   }
 }
 
-function keyOf(text = ''): string {
-  return indexText(text)
+const LONGEST = 400
+
+/**
+ * A text as the index stores it: a long one as its beginning and its hash. SQLite reads a whole key to compare it, so that
+ * one long key would slow down every search that passes it. Only a hashed text has `LONGEST` characters, so that no two
+ * texts have the same key. Its first `HIERARCHY_CHARACTERS` are those of the text.
+ */
+export function toKey(text = ''): string {
+  if (text.length < LONGEST) return text
+  const digest = hash('sha256', text)
+  return text.slice(0, LONGEST - digest.length) + digest
 }

@@ -1,15 +1,14 @@
+import { type ExactResource, type Fault, isResourceType, toPlain, validate } from '../../../fhir/index.ts'
+import { isFailure } from '../../../fhir-api/index.ts'
 import {
-  type ExactResource,
-  type Fault,
-  isProblem,
-  isResourceType,
-  toPlain,
-  validate,
-} from '../../../fhir/index.ts'
-import type { LoadReport, RefusedResource, Repository } from './repository.ts'
-import { contentOf, type Stored } from './stored.ts'
+  formatContent,
+  type LoadReport,
+  type RefusedResource,
+  type Repository,
+  type Stored,
+} from './repository.ts'
 
-// AuditEvents are answered from the audit trail alone, so that one that is loaded here could never be read.
+// The server serves AuditEvents from the audit trail only, so that nobody could read one that is loaded here.
 const UNREADABLE: Fault = {
   path: 'AuditEvent',
   code: 'structure',
@@ -18,23 +17,23 @@ const UNREADABLE: Fault = {
 
 const ID = /^[A-Za-z0-9\-.]{1,64}$/
 
-/** Writes valid resources under their own ids (one without an id gets a new one) in one transaction. */
+/** Writes valid resources under their own ids, or new ones, in one transaction. */
 export function load(repository: Repository, resources: Iterable<unknown>): LoadReport {
   const counts = { created: 0, updated: 0, unchanged: 0 }
   const refused: RefusedResource[] = []
   let index = 0
   repository.transaction(() => {
     for (const candidate of resources) {
-      const judged = judge(candidate)
-      if ('faults' in judged) refused.push({ index, ...judged })
-      else counts[put(repository, judged.resource)]++
+      const checked = check(candidate)
+      if ('faults' in checked) refused.push({ index, ...checked })
+      else counts[put(repository, checked.resource)]++
       index++
     }
   })
   return { ...counts, refused }
 }
 
-function judge(candidate: unknown): { resource: ExactResource } | Omit<RefusedResource, 'index'> {
+function check(candidate: unknown): { resource: ExactResource } | Omit<RefusedResource, 'index'> {
   const { resourceType, id } = (
     typeof candidate === 'object' && candidate ? candidate : {}
   ) as Partial<ExactResource>
@@ -57,11 +56,13 @@ function put(repository: Repository, resource: ExactResource): 'created' | 'upda
   const before = resource.id === undefined ? undefined : repository.find(resource.resourceType, id)
   if (before && isSame(before, resource)) return 'unchanged'
   const saved = repository.save(resource, id, before, 'PUT')
-  if (isProblem(saved))
+  if (isFailure(saved))
     throw new Error(`Cannot load ${resource.resourceType}/${id}: it has too many search values`)
   return before ? 'updated' : 'created'
 }
 
 function isSame(before: Stored, resource: ExactResource): boolean {
-  return !before.deleted && before.content === contentOf(resource, before.id, before.version, before.updated)
+  return (
+    !before.deleted && before.content === formatContent(resource, before.id, before.version, before.updated)
+  )
 }

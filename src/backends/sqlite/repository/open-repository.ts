@@ -1,17 +1,19 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { fail, limits, toPlain } from '../../../fhir/index.ts'
-import type { Database } from './database.ts'
-import { openDatabase } from './database.ts'
-import { INDEX_EDITION, type IndexWriter, indexWriter } from './index-writer.ts'
+import { type Database, openDatabase } from './database.ts'
+import { createIndexWriter, INDEX_EDITION, type IndexWriter } from './index-writer.ts'
 import { load } from './load.ts'
-import type { Names } from './names.ts'
-import { openNames } from './names.ts'
-import type { Repository, RepositoryOptions } from './repository.ts'
-import type { Stored } from './stored.ts'
-import { contentOf, resourceOf } from './stored.ts'
+import { type Names, openNames } from './names.ts'
+import {
+  formatContent,
+  parseContent,
+  type Repository,
+  type RepositoryOptions,
+  type Stored,
+} from './repository.ts'
 
-/** Writes versions. Call within a transaction: a version is several rows. */
-function writers(
+/** Each write is several rows: call it within a transaction. */
+function createWriters(
   database: Database,
   names: Names,
   index: IndexWriter,
@@ -30,7 +32,7 @@ function writers(
       const version = (before?.version ?? 0) + 1
       // Versions of a resource are in the order of their times, even when the clock has been set back.
       const updated = Math.max(clock(), before?.updated ?? 0)
-      const content = contentOf(resource, id, version, updated)
+      const content = formatContent(resource, id, version, updated)
       const rid = before?.rid ?? Number(addResource.run(tid, id, version, updated, content).lastInsertRowid)
       addVersion.run(rid, tid, version, updated, method)
       if (before) {
@@ -40,7 +42,7 @@ function writers(
       const named = toPlain({ ...resource, id })
       if (before) index.clear(rid)
       if (!index.add(rid, named)) return TOO_MANY_ROWS
-      index.place(rid, version, named)
+      index.addVersion(rid, version, named)
       return { rid, type, id, version, updated, deleted: false, content }
     },
     remove(before) {
@@ -50,7 +52,7 @@ function writers(
       retire.run(before.content, before.rid, before.version)
       renew.run(version, updated, 1, before.content, before.rid)
       index.clear(before.rid)
-      index.place(before.rid, version, resourceOf(before))
+      index.addVersion(before.rid, version, parseContent(before))
       return { ...before, version, updated, deleted: true }
     },
   }
@@ -64,36 +66,36 @@ const TOO_MANY_ROWS = fail({
 const PAGE = 500
 
 /**
- * Makes the index anew when it was made by other rules: another edition of it, or another FHIR base, which decides
- * whether an absolute reference is one to a resource of ours.
+ * Rebuilds the index if it was built by an earlier edition, or for another FHIR base: the base decides whether an absolute
+ * reference is a local one.
  */
 function reindexIfStale(database: Database, index: IndexWriter, baseUrl: string): void {
   const wanted = `${INDEX_EDITION} ${baseUrl}`
   database.transaction(() => {
     const [row] = database.rows(`SELECT value FROM setting WHERE name = 'index'`, [])
     if (row?.[0] === wanted) return
-    index.empty()
+    index.clearAll()
     indexCurrent(database, index)
-    placeVersions(database, index)
+    indexVersions(database, index)
     database.rows(`INSERT OR REPLACE INTO setting VALUES ('index', ?)`, [wanted])
   })
 }
 
 function indexCurrent(database: Database, index: IndexWriter): void {
   const current = 'SELECT rid, content FROM resource WHERE rid > ? AND deleted = 0 ORDER BY rid'
-  for (const [rid, content] of paged(database, current))
-    index.add(Number(rid), resourceOf({ content: String(content) }))
+  for (const [rid, content] of readPages(database, current))
+    index.add(Number(rid), parseContent({ content: String(content) }))
 }
 
-function placeVersions(database: Database, index: IndexWriter): void {
+function indexVersions(database: Database, index: IndexWriter): void {
   const versions = `SELECT v.seq, v.rid, v.version, coalesce(v.content, r.content)
     FROM version v JOIN resource r ON r.rid = v.rid WHERE v.seq > ? ORDER BY v.seq`
-  for (const [, rid, version, content] of paged(database, versions))
-    index.place(Number(rid), Number(version), resourceOf({ content: String(content) }))
+  for (const [, rid, version, content] of readPages(database, versions))
+    index.addVersion(Number(rid), Number(version), parseContent({ content: String(content) }))
 }
 
-/** Rows in the order of their first column, which is also where the next page begins. */
-function* paged(database: Database, sql: string) {
+/** Rows in the order of their first column, by which the next page is found. */
+function* readPages(database: Database, sql: string) {
   let after = 0
   for (;;) {
     const rows = database.rows(`${sql} LIMIT ${PAGE}`, [after])
@@ -103,11 +105,11 @@ function* paged(database: Database, sql: string) {
   }
 }
 
-// The versions that we give are whole numbers from 1; any other text names none.
+// Versions are whole numbers from 1; any other text names none.
 const VERSION = /^[1-9]\d{0,14}$/
 
-/** Finds one resource, or one version of it, deleted ones too. */
-function finders(database: Database, names: Names): Pick<Repository, 'find' | 'findVersion'> {
+/** Finds a resource, or one version of it, deleted or not. */
+function createFinders(database: Database, names: Names): Pick<Repository, 'find' | 'findVersion'> {
   const current = database.prepare(
     'SELECT rid, version, updated, deleted, content FROM resource WHERE tid = ? AND id = ?',
   )
@@ -116,31 +118,31 @@ function finders(database: Database, names: Names): Pick<Repository, 'find' | 'f
      FROM resource r JOIN version v ON v.rid = r.rid WHERE r.tid = ? AND r.id = ? AND v.version = ?`,
   )
   return {
-    find: (type, id) => storedOf(type, id, current.get(names.typeId(type), id)),
+    find: (type, id) => toStored(type, id, current.get(names.typeId(type), id)),
     findVersion: (type, id, text) =>
-      VERSION.test(text) ? storedOf(type, id, version.get(names.typeId(type), id, Number(text))) : undefined,
+      VERSION.test(text) ? toStored(type, id, version.get(names.typeId(type), id, Number(text))) : undefined,
   }
 }
 
-function storedOf(type: string, id: string, row: unknown): Stored | undefined {
+function toStored(type: string, id: string, row: unknown): Stored | undefined {
   if (row === undefined) return undefined
   const [rid, version, updated, deleted, content] = row as [number, number, number, number, string]
   return { rid, type, id, version, updated, deleted: deleted === 1, content }
 }
 
-/** Opens the resources of a file, for a server or for a load beside it. */
+/** Opens the resources of a file, for a server or for an import beside it. */
 export function openRepository({ file, baseUrl, clock = Date.now, mostRows }: RepositoryOptions): Repository {
   const database = openDatabase(file)
   const names = openNames(database)
-  reindexIfStale(database, indexWriter(database, names, baseUrl), baseUrl)
-  const index = indexWriter(database, names, baseUrl, mostRows)
+  reindexIfStale(database, createIndexWriter(database, names, baseUrl), baseUrl)
+  const index = createIndexWriter(database, names, baseUrl, mostRows)
   const repository: Repository = {
     baseUrl,
     database,
     names,
-    ...finders(database, names),
-    ...writers(database, names, index, clock),
-    indexRows: index.rows,
+    ...createFinders(database, names),
+    ...createWriters(database, names, index, clock),
+    indexRows: index.countRows,
     newId: () => randomUUIDv7(),
     transaction: database.transaction,
     load: resources => load(repository, resources),

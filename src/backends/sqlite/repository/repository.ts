@@ -1,10 +1,10 @@
-import type { ExactResource, Fault, FhirProblem } from '../../../fhir/index.ts'
+import { type ExactResource, type Fault, formatExact, type Resource } from '../../../fhir/index.ts'
+import type { Failure } from '../../../fhir-api/index.ts'
 import type { Database } from './database.ts'
 import type { Names } from './names.ts'
-import type { Stored } from './stored.ts'
 
 export interface RepositoryOptions {
-  /** `{dataDir}/fhir.db`, made with its folder when it is not there; or `:memory:`. */
+  /** `{dataDir}/fhir.db`, created with its folder if it does not exist; or `:memory:`. */
   readonly file: string
   /** The FHIR base: absolute references under it are references to these resources. */
   readonly baseUrl: string
@@ -14,47 +14,71 @@ export interface RepositoryOptions {
   readonly mostRows?: number | undefined
 }
 
-/** The resources of one `fhir.db` and their versions. It judges nobody: that is done before it, and in the query. */
+/** The resources of one `fhir.db` and their versions. It checks no access: the FHIR API and the queries do. */
 export interface Repository {
   readonly baseUrl: string
   readonly database: Database
   readonly names: Names
   find(type: string, id: string): Stored | undefined
   findVersion(type: string, id: string, version: string): Stored | undefined
-  /** Writes a new resource (`before` undefined) or the next version of one. `method` is what the history says of it. */
+  /** Writes a new resource (`before` undefined) or the next version of one. `method` appears in the history. */
   save(
     resource: ExactResource,
     id: string,
     before: Stored | undefined,
     method?: 'POST' | 'PUT',
-  ): Stored | FhirProblem
+  ): Stored | Failure
   /** Writes the deletion of a resource, as a version of it. */
   remove(before: Stored): Stored
   newId(): string
-  /** How many rows of the index were written or removed since the file was opened. */
+  /** The number of index rows written or removed since the file was opened. */
   indexRows(): number
   transaction: Database['transaction']
-  /** Writes many resources in one transaction, each under its own id; the same content again changes nothing. */
+  /** Writes many resources in one transaction, each under its own id. Unchanged content writes no version. */
   load(resources: Iterable<unknown>): LoadReport
-  /** How many resources live here. */
+  /** The number of current resources. */
   count(): number
   close(): void
 }
 
-/** What became of the resources of a load. */
 export interface LoadReport {
   readonly created: number
   readonly updated: number
-  /** The same content was there already; no version was written. */
+  /** The content was stored already; no version was written. */
   readonly unchanged: number
   readonly refused: readonly RefusedResource[]
 }
 
 /** A resource that was not written, and why. */
 export interface RefusedResource {
-  /** Its place in the load, from 0. */
+  /** Its position in the load, from 0. */
   readonly index: number
   readonly type: string | undefined
   readonly id: string | undefined
   readonly faults: readonly Fault[]
+}
+
+/** A version of a resource as stored: the current one, or an old one. */
+export interface Stored {
+  readonly rid: number
+  readonly type: string
+  readonly id: string
+  readonly version: number
+  /** Milliseconds since 1970. */
+  readonly updated: number
+  readonly deleted: boolean
+  /** JSON. A deleted resource has the content of its last version, by which it is checked (ABSENT-3). */
+  readonly content: string
+}
+
+/** The content to store, with the server's id, version and time in place of the sender's. */
+export function formatContent(resource: ExactResource, id: string, version: number, updated: number): string {
+  const { resourceType, id: _id, meta, ...rest } = resource
+  const stamp = { ...meta, versionId: String(version), lastUpdated: new Date(updated).toISOString() }
+  return formatExact({ resourceType, id, meta: stamp, ...rest })
+}
+
+/** Only for content that `formatContent` has written. */
+export function parseContent(stored: Pick<Stored, 'content'>): Resource {
+  return JSON.parse(stored.content) as Resource
 }

@@ -1,44 +1,44 @@
 import {
+  type Comparison,
   normalise,
   type QuantityValue,
   type ReferenceValue,
   type SearchClause,
   type TokenValue,
 } from '../../../fhir/index.ts'
-import { indexText } from '../repository/index-text.ts'
-import { buildComparison } from './ranges.ts'
+import { toKey } from '../repository/index-writer.ts'
 import { all, any, join, list, name, type Sql, sql } from './sql.ts'
 
-/** The rows of one index table that a clause is about. The row is called `e`. */
-export interface EntryMatch {
+/** The rows of an index table for which a clause holds. Their alias is `e`. */
+interface EntryMatch {
   readonly table: Sql
   readonly where: Sql
 }
 
-/** The clauses that look only at the resource itself, by its index entries. */
+/** The clauses that are evaluated on the index entries of a resource. */
 export type EntryClause = Exclude<SearchClause, { kind: 'chain' | 'has' | 'missing' }>
 
-/** Among the entries of all resources, or among the few of one: those are gone through, whatever is looked for. */
+/** Matches the entries of all resources, or the few of one resource, which SQLite reads in full. */
 export function buildEntryMatch(clause: EntryClause, among: 'all' | 'few' = 'all'): EntryMatch {
   switch (clause.kind) {
     case 'token':
-      return tokens(clause.values, among)
+      return matchTokens(clause.values, among)
     case 'text':
       return {
         table: name('token'),
-        where: any(clause.values.map(text => startsWith('e.text', text))),
+        where: any(clause.values.map(text => matchPrefix('e.text', text))),
       }
     case 'string':
       return {
         table: name('string'),
-        where: any(clause.values.map(text => stringIs(clause.match, text))),
+        where: any(clause.values.map(text => matchString(clause.match, text))),
       }
     case 'reference':
-      return { table: name('reference'), where: any(clause.values.map(referenceIs)) }
+      return { table: name('reference'), where: any(clause.values.map(matchReference)) }
     case 'identifier':
       return {
         table: name('reference'),
-        where: sql`e.value <> '' AND ${any(clause.values.map(it => systemAndCode(it, 'e.system', 'e.value')))}`,
+        where: sql`e.value <> '' AND ${any(clause.values.map(it => matchSystemAndCode(it, 'e.system', 'e.value')))}`,
       }
     case 'date':
       return {
@@ -51,21 +51,21 @@ export function buildEntryMatch(clause: EntryClause, among: 'all' | 'few' = 'all
         where: any(clause.values.map(value => buildComparison(value, 'e.low', 'e.high'))),
       }
     case 'quantity':
-      return { table: name('quantity'), where: any(clause.values.map(quantityIs)) }
+      return { table: name('quantity'), where: any(clause.values.map(matchQuantity)) }
     case 'uri':
-      return { table: name('uri'), where: any(clause.values.map(uri => uriIs(clause.match, uri))) }
+      return { table: name('uri'), where: any(clause.values.map(uri => matchUri(clause.match, uri))) }
   }
 }
 
-function tokens(asked: readonly TokenValue[], among: 'all' | 'few'): EntryMatch {
+function matchTokens(requested: readonly TokenValue[], among: 'all' | 'few'): EntryMatch {
   const table = name('token')
-  const [first, second] = asked
-  if (first && !second) return { table, where: systemAndCode(first, 'e.system', 'e.code') }
-  const values = asked.map(({ system, code }) => ({
-    system: typeof system === 'string' ? indexText(system) : system,
-    code: code === undefined ? undefined : indexText(code),
+  const [first, second] = requested
+  if (first && !second) return { table, where: matchSystemAndCode(first, 'e.system', 'e.code') }
+  const values = requested.map(({ system, code }) => ({
+    system: typeof system === 'string' ? toKey(system) : system,
+    code: code === undefined ? undefined : toKey(code),
   }))
-  // The plus keeps SQLite from looking for each code in turn.
+  // The plus keeps SQLite from searching the index for each code in turn.
   const column = name(among === 'few' ? '+e.code' : 'e.code')
   const codes = values.flatMap(({ code }) => code ?? [])
   const alone = values.flatMap(({ system, code }) => (system === undefined ? (code ?? []) : []))
@@ -78,63 +78,63 @@ function tokens(asked: readonly TokenValue[], among: 'all' | 'few'): EntryMatch 
     ...(systems.length > 0 ? [sql`e.system IN (${list(systems)})`] : []),
     ...(pairs.length > 0 ? [sql`(${column}, e.system) IN (VALUES ${join(pairs, ', ')})`] : []),
   ])
-  // The index begins with the code: beside systems SQLite needs to be told that it is one of them.
+  // The index begins with the code: without this condition SQLite does not use it for pairs.
   const listed = pairs.length > 0 && codes.length === values.length
   return { table, where: listed ? all([sql`${column} IN (${list(codes)})`, where]) : where }
 }
 
-function systemAndCode({ system, code }: TokenValue, systemColumn: string, codeColumn: string): Sql {
+function matchSystemAndCode({ system, code }: TokenValue, systemColumn: string, codeColumn: string): Sql {
   const parts: Sql[] = []
-  if (code !== undefined) parts.push(sql`${name(codeColumn)} = ${indexText(code)}`)
-  if (system !== undefined) parts.push(sql`${name(systemColumn)} = ${indexText(system ?? '')}`)
+  if (code !== undefined) parts.push(sql`${name(codeColumn)} = ${toKey(code)}`)
+  if (system !== undefined) parts.push(sql`${name(systemColumn)} = ${toKey(system ?? '')}`)
   return all(parts)
 }
 
-function stringIs(match: 'starts' | 'contains' | 'exact', text: string): Sql {
+function matchString(match: 'starts' | 'contains' | 'exact', text: string): Sql {
   switch (match) {
     case 'starts':
-      return startsWith('e.normal', text)
+      return matchPrefix('e.normal', text)
     case 'contains':
       return sql`instr(e.normal, ${text}) > 0`
     case 'exact':
-      return sql`e.normal = ${normalise(text)} AND e.exact = ${indexText(text)}`
+      return sql`e.normal = ${normalise(text)} AND e.exact = ${toKey(text)}`
   }
 }
 
-function referenceIs(value: ReferenceValue): Sql {
-  if (value.kind === 'url') return sql`e.id = ${indexText(value.url)} AND e.type = ''`
+function matchReference(value: ReferenceValue): Sql {
+  if (value.kind === 'url') return sql`e.id = ${toKey(value.url)} AND e.type = ''`
   return value.types
     ? sql`e.id = ${value.id} AND e.type IN (${list(value.types)})`
     : sql`e.id = ${value.id} AND e.type <> ''`
 }
 
-function quantityIs(value: QuantityValue): Sql {
+function matchQuantity(value: QuantityValue): Sql {
   const parts = [buildComparison(value, 'e.low', 'e.high')]
-  if (value.system !== undefined) parts.push(sql`e.system = ${indexText(value.system)}`)
+  if (value.system !== undefined) parts.push(sql`e.system = ${toKey(value.system)}`)
   if (value.code !== undefined)
     parts.push(
       value.system === undefined
-        ? sql`(e.code = ${indexText(value.code)} OR e.unit = ${indexText(value.code)})`
-        : sql`e.code = ${indexText(value.code)}`,
+        ? sql`(e.code = ${toKey(value.code)} OR e.unit = ${toKey(value.code)})`
+        : sql`e.code = ${toKey(value.code)}`,
     )
   return all(parts)
 }
 
-function uriIs(match: 'exact' | 'below' | 'above', uri: string): Sql {
+function matchUri(match: 'exact' | 'below' | 'above', uri: string): Sql {
   switch (match) {
     case 'exact':
-      return sql`e.uri = ${indexText(uri)}`
+      return sql`e.uri = ${toKey(uri)}`
     case 'below': {
       const under = uri.endsWith('/') ? uri : `${uri}/`
-      return sql`(e.uri = ${indexText(uri)} OR ${startsWith('e.uri', under)})`
+      return sql`(e.uri = ${toKey(uri)} OR ${matchPrefix('e.uri', under)})`
     }
     case 'above':
-      return sql`(e.uri = ${indexText(uri)} OR instr(${uri}, iif(substr(e.uri, -1) = '/', e.uri, e.uri || '/')) = 1)`
+      return sql`(e.uri = ${toKey(uri)} OR instr(${uri}, iif(substr(e.uri, -1) = '/', e.uri, e.uri || '/')) = 1)`
   }
 }
 
-function startsWith(column: string, prefix: string): Sql {
-  const end = firstAfter(prefix)
+function matchPrefix(column: string, prefix: string): Sql {
+  const end = findFirstAfter(prefix)
   return all([
     sql`${name(column)} >= ${prefix}`,
     ...(end === undefined ? [] : [sql`${name(column)} < ${end}`]),
@@ -143,12 +143,41 @@ function startsWith(column: string, prefix: string): Sql {
 
 const [LAST, LAST_BEFORE_SURROGATES, FIRST_AFTER_SURROGATES] = [0x10ffff, 0xd7ff, 0xe000]
 
-/** The first text, by code points as SQLite compares, after all that begin with the prefix; undefined where there is none. */
-function firstAfter(prefix: string): string | undefined {
+/** The first text after all that begin with the prefix, by code points as SQLite compares; undefined if there is none. */
+function findFirstAfter(prefix: string): string | undefined {
   const points = Array.from(prefix, character => character.codePointAt(0) ?? 0)
   const at = points.findLastIndex(point => point < LAST)
   const point = points[at]
   if (point === undefined) return undefined
   const next = point === LAST_BEFORE_SURROGATES ? FIRST_AFTER_SURROGATES : point + 1
   return String.fromCodePoint(...points.slice(0, at), next)
+}
+
+/** Compares a stored range (two columns, both ends inclusive) with the requested one (R4 search.html#prefix). */
+export function buildComparison(
+  { prefix, low, high }: Comparison,
+  lowColumn: string,
+  highColumn: string,
+): Sql {
+  const [from, to] = [name(lowColumn), name(highColumn)]
+  switch (prefix) {
+    case 'eq':
+      return sql`${from} >= ${low} AND ${to} <= ${high}`
+    case 'ne':
+      return sql`(${from} < ${low} OR ${to} > ${high})`
+    case 'gt':
+      return sql`${to} > ${high}`
+    case 'ge':
+      return sql`(${to} > ${high} OR (${from} >= ${low} AND ${to} <= ${high}))`
+    case 'lt':
+      return sql`${from} < ${low}`
+    case 'le':
+      return sql`(${from} < ${low} OR (${from} >= ${low} AND ${to} <= ${high}))`
+    case 'sa':
+      return sql`${from} > ${high}`
+    case 'eb':
+      return sql`${to} < ${low}`
+    case 'ap':
+      return sql`${from} <= ${high} AND ${to} >= ${low}`
+  }
 }

@@ -4,52 +4,61 @@ import {
   resourceTypes,
   type SearchParameter,
 } from '../../../fhir/index.ts'
-import type { EverythingTarget, Operation, SearchPage } from '../../../fhir-api/index.ts'
-import type { Call, Context } from '../call.ts'
-import { isProblem, type Problem } from '../problem.ts'
+import {
+  type EverythingTarget,
+  type Failure,
+  type FhirRequest,
+  isFailure,
+  type Operation,
+  type SearchPage,
+} from '../../../fhir-api/index.ts'
 import type { SqlValue } from '../repository/database.ts'
-import { findPage, parseCriteria } from './find-page.ts'
+import type { Repository } from '../repository/repository.ts'
+import { findPage } from './find-page.ts'
 import { findReferenced } from './includes.ts'
+import { parseCriteria } from './parse-criteria.ts'
 
-/** `$everything`: a search, so that it keeps to the same access and pages the same way. */
+/** `$everything` is a search: it has the same access filter and the same paging. */
 export function findEverything(
-  context: Context,
-  call: Call<Operation>,
+  repository: Repository,
+  request: FhirRequest<Operation>,
   of: EverythingTarget,
   after: readonly SqlValue[] | undefined,
-): SearchPage | Problem {
-  return of.type === 'Patient' ? findOfPatient(context, call, of, after) : findOfEncounter(context, call, of)
+): SearchPage | Failure {
+  return of.type === 'Patient'
+    ? findOfPatient(repository, request, of, after)
+    : findOfEncounter(repository, request, of)
 }
 
-/** What is in the patient's compartment and what it refers to. What is referred to comes once, with the last page. */
+/** The patient's compartment and, on the last page, the resources that it refers to. */
 function findOfPatient(
-  context: Context,
-  call: Call<Operation>,
+  repository: Repository,
+  request: FhirRequest<Operation>,
   { id, types }: EverythingTarget,
   after: readonly SqlValue[] | undefined,
-): SearchPage | Problem {
-  const { params } = call.interaction
+): SearchPage | Failure {
+  const { params } = request.interaction
   const criteria = params.map(([name, value]) =>
     name === '_since' ? (['_lastUpdated', `ge${value}`] as const) : ([name, value] as const),
   )
   const compartment = { kind: 'search-compartment', compartment: 'Patient', id, type: '*' } as const
-  // What is left out by _type includes what it refers to all the same.
+  // Resources that _type leaves out still count as referring.
   const whole = criteria.filter(([name]) => name !== '_type')
-  const all = parseCriteria(context, { ...call, interaction: { ...compartment, params: whole } })
-  if (isProblem(all)) return all
-  const search = { ...call, interaction: { ...compartment, params: criteria } }
-  return findPage(context, search, after, {
+  const all = parseCriteria(repository, { ...request, interaction: { ...compartment, params: whole } })
+  if (isFailure(all)) return all
+  const search = { ...request, interaction: { ...compartment, params: criteria } }
+  return findPage(repository, search, after, {
     used: params,
-    include: (ground, _query, { next }) => (next ? [] : findReferenced(ground, all, call.access, types)),
+    include: (scope, { next }) => (next ? [] : findReferenced(scope, all, request.access, types)),
   })
 }
 
-/** The encounter, what it refers to and what refers to it, on one page. */
+/** The encounter, the resources it refers to and those that refer to it, on one page. */
 function findOfEncounter(
-  context: Context,
-  call: Call<Operation>,
+  repository: Repository,
+  request: FhirRequest<Operation>,
   { id, types: named }: EverythingTarget,
-): SearchPage | Problem {
+): SearchPage | Failure {
   const types = named.length > 0 ? named : resourceTypes
   const includes = types.flatMap(
     (type): Params => [
@@ -62,8 +71,8 @@ function findOfEncounter(
     ],
   )
   const interaction = { kind: 'search-type', type: 'Encounter', params: [['_id', id], ...includes] } as const
-  return findPage(context, { ...call, interaction }, undefined, {
-    used: call.interaction.params,
+  return findPage(repository, { ...request, interaction }, undefined, {
+    used: request.interaction.params,
     isShown: ({ type }) => types.includes(type),
   })
 }

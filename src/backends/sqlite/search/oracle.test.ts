@@ -17,13 +17,13 @@ import {
   patientsOf,
   type Resource,
 } from '../../../fhir/index.ts'
+import { isFailure } from '../../../fhir-api/index.ts'
 import { type Access, type Constraint, satisfies } from '../../../smart/index.ts'
-import { isProblem } from '../problem.ts'
 import { openRepository } from '../repository/open-repository.ts'
 import type { Repository } from '../repository/repository.ts'
 import { BASE, type Fhir, guardOf, startFhir } from '../testing/fhir.ts'
-import { createQueryContext } from './query-context.ts'
 import { runQuery } from './run-query.ts'
+import { createSearchScope } from './search-scope.ts'
 
 /**
  * What SQL finds is what the search language says of each resource alone (`matches`), and nothing out of filterFor: over
@@ -128,8 +128,8 @@ function waysTo(entry: IndexEntry, prefix: string, cut: number): readonly Pair[]
   }
 }
 
-/** A type, some parameters that some resource of it was asked for, and the reach of who asks. */
-const asked = fc
+/** A search that some resource matches, and the caller's access filter. */
+const searches = fc
   .record({
     at: fc.nat(),
     picks: fc.array(
@@ -182,16 +182,15 @@ function limitsOf(
   }
 }
 
-/** The same search, as if every clause held for many resources: it then begins with none of them. */
+/** The same search, as if every clause held for many resources, so that none starts the search. */
 function idsThroughAll(type: string, pairs: readonly Pair[]): readonly string[] {
   return search(type, pairs, () => false)
 }
 
 function search(type: string, pairs: readonly Pair[], isFew: () => boolean): readonly string[] {
   const query = parseQuery([type], [...pairs, ['_count', '1000']], BASE, false)
-  assert(!isProblem(query))
-  const scene = { ...createQueryContext(repository, access, 's'), isFew }
-  const { hits } = runQuery({ database: repository.database, scene }, query, undefined)
+  assert(!isFailure(query))
+  const { hits } = runQuery({ ...createSearchScope(repository, access, 's'), isFew }, query, undefined)
   return hits.map(hit => hit.id).toSorted()
 }
 
@@ -216,7 +215,7 @@ describe('a chain in SQL', () => {
     ],
   }
 
-  it('finds the same, whether it begins the search or is looked up for each resource', () => {
+  it('finds the same resources, whether it starts the search or is evaluated on each resource', () => {
     let found = 0
     for (const filter of ['everything', [{ patient: byType.get('Patient')?.[0]?.id ?? '' }]] as const) {
       access = { filterFor: type => (type === 'Practitioner' ? 'everything' : filter) }
@@ -238,10 +237,10 @@ describe('a chain in SQL', () => {
 })
 
 describe('a search in SQL', () => {
-  it('finds what matches and is within filter, and counts no more', async () => {
+  it('finds and counts the matches within the access filter, and no others', async () => {
     let found = 0
     await fc.assert(
-      fc.asyncProperty(asked, async ({ type, pairs, limits }) => {
+      fc.asyncProperty(searches, async ({ type, pairs, limits }) => {
         const filter = limits ?? 'everything'
         access = { filterFor: () => filter }
         const expected = (byType.get(type) ?? [])
@@ -319,12 +318,8 @@ describe('a search by long and unusual texts', () => {
 
   function found(pairs: readonly Pair[], filterFor: Access): readonly string[] {
     const query = parseQuery(['ValueSet'], [...pairs, ['_count', '1000']], BASE, false)
-    assert(!isProblem(query))
-    const { hits } = runQuery(
-      { database: own.database, scene: createQueryContext(own, filterFor, 's') },
-      query,
-      undefined,
-    )
+    assert(!isFailure(query))
+    const { hits } = runQuery(createSearchScope(own, filterFor, 's'), query, undefined)
     return hits.map(hit => hit.id).toSorted()
   }
 
@@ -332,9 +327,9 @@ describe('a search by long and unusual texts', () => {
     let compared = 0
     fc.assert(
       fc.property(pair, ({ way, value }) => {
-        const asked: Pair = [way, escapeSearchValue(value)]
-        const granular = [{ query: [asked] }]
-        const expected = valueSets.filter(it => matches(it, ...asked, BASE) === true)
+        const pair: Pair = [way, escapeSearchValue(value)]
+        const granular = [{ query: [pair] }]
+        const expected = valueSets.filter(it => matches(it, ...pair, BASE) === true)
         const isTrue = WAYS[way]
         assert(isTrue)
         for (const { url } of expected) assert(isTrue(String(url), value), `${way} finds too much`)
@@ -347,8 +342,8 @@ describe('a search by long and unusual texts', () => {
             .toSorted(),
           ids,
         )
-        if (parseSearch('ValueSet', ...asked, BASE).kind === 'error') return
-        assert.deepEqual(found([asked], { filterFor: () => 'everything' }), ids, `${way}=${value}`)
+        if (parseSearch('ValueSet', ...pair, BASE).kind === 'error') return
+        assert.deepEqual(found([pair], { filterFor: () => 'everything' }), ids, `${way}=${value}`)
         compared++
       }),
       { numRuns: 250 },
@@ -356,7 +351,7 @@ describe('a search by long and unusual texts', () => {
     assert(compared > 100, `only ${compared} could be compared`)
   })
 
-  it('compares all of a value with all of a text where it asks for equality', () => {
+  it('compares all of a value with all of a text for equality', () => {
     for (const way of ['name:exact', 'identifier', 'url'])
       for (const [at, text] of TEXTS.entries())
         assert.deepEqual(found([[way, escapeSearchValue(text)]], { filterFor: () => 'everything' }), [

@@ -139,7 +139,7 @@ describe('a page of large resources', () => {
     await own('PUT Practitioner/large', { resourceType: 'Practitioner', id: 'large' })
     assert.equal(
       issueOf(await own('GET Practitioner?_revinclude=Condition:asserter')),
-      '400 too-costly: Cannot include more than 5000 resources or 4194304 characters: ask for smaller pages',
+      '400 too-costly: Cannot include more than 5000 resources or 4194304 characters: request smaller pages',
     )
     await own.close()
   })

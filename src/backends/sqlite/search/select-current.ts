@@ -1,78 +1,156 @@
-import type { SearchClause } from '../../../fhir/index.ts'
+import type { ChainClause, HasClause, SearchClause } from '../../../fhir/index.ts'
 import { buildAccessCondition, selectCompartment } from './access-condition.ts'
-import { buildCondition, type LeadingClause, selectRids } from './conditions.ts'
-import type { QueryContext } from './query-context.ts'
-import { all, name, type Sql, sql } from './sql.ts'
+import { buildOwnCondition, selectByEntries } from './own-condition.ts'
+import type { SearchScope } from './search-scope.ts'
+import { all, any, join, name, type Sql, sql } from './sql.ts'
 
 /**
- * The resources of a type that live, that the caller reaches, and for which all clauses hold. The best of the
- * clauses begins; the others are looked up for what it finds. Where each holds for many, the search goes through the
- * type: it soon has a page. With a compartment, only what is in that patient's.
+ * Selects the current resources of a type that are within the caller's access and for which all clauses hold. The most
+ * selective clause starts the search, and the others are evaluated on the resources that it finds. Where no clause is
+ * selective, the search scans the type: it soon has a page. `compartment` limits the result, but not the resources that
+ * a chain passes through.
  */
 export function selectCurrent(
-  scene: QueryContext,
+  scope: SearchScope,
   type: string,
   clauses: readonly SearchClause[],
   columns: Sql,
   row: string,
   compartment?: string,
 ): Sql {
+  const { names } = scope
   const inside = compartment === undefined ? undefined : [{ patient: compartment }]
-  const lead = leadOf(scene, type, clauses)
+  const lead = findLead(scope, type, clauses)
   const start = lead
-    ? selectRids(scene, type, lead)
-    : selectCompartment(scene, type, inside ?? scene.filter(type))
-  const tid = scene.names.typeId(type)
+    ? selectRids(scope, type, lead)
+    : selectCompartment(names, type, inside ?? scope.filter(type))
+  const tid = names.typeId(type)
   return sql`SELECT ${columns} FROM resource ${name(row)} WHERE ${all([
-    // With a start the plus keeps SQLite from beginning with all resources of the type.
+    // The plus keeps SQLite from starting with all resources of the type.
     start
       ? sql`${name(row)}.rid IN (${start}) AND +${name(row)}.tid = ${tid}`
       : sql`${name(row)}.tid = ${tid}`,
-    isCurrentMatch(scene, type, lead ? clauses.filter(clause => clause !== lead) : clauses, row),
-    ...(inside ? [buildAccessCondition(scene, type, inside, row)] : []),
+    buildCurrentCondition(scope, type, lead ? clauses.filter(clause => clause !== lead) : clauses, row),
+    ...(inside ? [buildAccessCondition(scope, type, inside, row)] : []),
   ])}`
 }
 
-/** Whether the resource in a row of the type lives, is reached by the caller, and all clauses hold for it. */
-export function isCurrentMatch(
-  scene: QueryContext,
+/** Whether the resource in the row is current and within the caller's access, and all clauses hold for it. */
+function buildCurrentCondition(
+  scope: SearchScope,
   type: string,
   clauses: readonly SearchClause[],
   row: string,
 ): Sql {
-  const filter = scene.filter(type)
+  const filter = scope.filter(type)
   return all([
     sql`${name(row)}.deleted = 0`,
-    ...clauses.map(clause => buildCondition(scene, type, clause, row)),
-    ...(filter === 'everything' ? [] : [buildAccessCondition(scene, type, filter, row)]),
+    ...clauses.map(clause => buildCondition(scope, type, clause, row)),
+    ...(filter === 'everything' ? [] : [buildAccessCondition(scope, type, filter, row)]),
   ])
 }
 
-/**
- * Whether a search looks at no more resources than it finds, or begins with few. Of a limited caller only the grant
- * tells: whether a clause holds for few is a matter of everybody's data.
- */
-export function isBounded(scene: QueryContext, type: string, clauses: readonly SearchClause[]): boolean {
-  const filter = scene.filter(type)
-  if (filter !== 'everything') return selectCompartment(scene, type, filter) !== undefined
-  return clauses.length === 0 || leadOf(scene, type, clauses) !== undefined
+/** Whether a clause holds for the resource of `type` in the row `row` of the table `resource`. */
+function buildCondition(scope: SearchScope, type: string, clause: SearchClause, row: string): Sql {
+  switch (clause.kind) {
+    case 'chain':
+      return any(clause.targets.map(target => buildChainCondition(scope, type, clause, target, row)))
+    case 'has':
+      return buildHasCondition(scope, type, clause, row)
+    default:
+      return buildOwnCondition(scope.names, type, clause, row)
+  }
 }
 
-// A search is counted and run, each of which asks.
+// Each link of a chain has an alias of its own.
+function nextAlias(row: string): string {
+  return `${row}t`
+}
+
+function buildChainCondition(
+  scope: SearchScope,
+  type: string,
+  chain: ChainClause,
+  target: ChainClause['targets'][number],
+  row: string,
+): Sql {
+  const { names } = scope
+  const [nid, tid] = [names.parameterId(type, chain.parameter), names.typeId(target.type)]
+  const t = name(nextAlias(row))
+  return sql`EXISTS (SELECT 1 FROM reference e CROSS JOIN resource ${t} ON ${t}.tid = ${tid} AND ${t}.id = e.id
+    WHERE e.rid = ${name(row)}.rid AND e.nid = ${nid} AND e.type = ${target.type}
+    AND ${buildCurrentCondition(scope, target.type, [target.clause], nextAlias(row))})`
+}
+
+function buildHasCondition(scope: SearchScope, type: string, has: HasClause, row: string): Sql {
+  const nid = scope.names.parameterId(has.type, has.parameter)
+  const t = name(nextAlias(row))
+  return sql`EXISTS (SELECT 1 FROM reference e CROSS JOIN resource ${t} ON ${t}.rid = e.rid
+    WHERE e.nid = ${nid} AND e.id = ${name(row)}.id AND e.type = ${type}
+    AND ${buildCurrentCondition(scope, has.type, [has.clause], nextAlias(row))})`
+}
+
+/** The clauses that can start a search: the index finds the resources for which they hold. */
+type LeadingClause = Exclude<SearchClause, { kind: 'missing' }>
+
+/** The `rid`s of the resources for which a clause holds, as a subquery. Deleted resources may be among them. */
+function selectRids(scope: SearchScope, type: string, clause: LeadingClause): Sql {
+  switch (clause.kind) {
+    case 'chain':
+      return join(
+        clause.targets.map(target => selectChained(scope, type, clause, target)),
+        ' UNION ALL ',
+      )
+    case 'has':
+      return selectReferred(scope, type, clause)
+    default:
+      return selectByEntries(scope.names, type, clause)
+  }
+}
+
+function selectChained(
+  scope: SearchScope,
+  type: string,
+  chain: ChainClause,
+  target: ChainClause['targets'][number],
+): Sql {
+  const nid = scope.names.parameterId(type, chain.parameter)
+  const targets = selectCurrent(scope, target.type, [target.clause], name('t.id'), 't')
+  return sql`SELECT e.rid FROM (${targets}) f CROSS JOIN reference e ON e.nid = ${nid} AND e.id = f.id AND e.type = ${target.type}`
+}
+
+function selectReferred(scope: SearchScope, type: string, has: HasClause): Sql {
+  const { names } = scope
+  const nid = names.parameterId(has.type, has.parameter)
+  const sources = selectCurrent(scope, has.type, [has.clause], name('t.rid'), 't')
+  return sql`SELECT o.rid FROM (${sources}) f CROSS JOIN reference e ON e.rid = f.rid AND e.nid = ${nid} AND e.type = ${type}
+    CROSS JOIN resource o ON o.tid = ${names.typeId(type)} AND o.id = e.id`
+}
+
+/**
+ * Whether a search reads no more resources than it finds, or starts with few. For a limited caller the access filter
+ * alone decides: how many resources a clause holds for depends on other patients' data.
+ */
+export function isBounded(scope: SearchScope, type: string, clauses: readonly SearchClause[]): boolean {
+  const filter = scope.filter(type)
+  if (filter !== 'everything') return selectCompartment(scope.names, type, filter) !== undefined
+  return clauses.length === 0 || findLead(scope, type, clauses) !== undefined
+}
+
+// A search is run and counted, and both need the leading clause.
 const leads = new WeakMap<readonly SearchClause[], { readonly lead: LeadingClause | undefined }>()
 
-function leadOf(
-  scene: QueryContext,
+function findLead(
+  scope: SearchScope,
   type: string,
   clauses: readonly SearchClause[],
 ): LeadingClause | undefined {
   const known = leads.get(clauses)
   if (known) return known.lead
-  const { isFew = () => true } = scene
   const lead = clauses
     .filter(canLead)
     .toSorted((a, b) => rank(a) - rank(b))
-    .find(clause => rank(clause) <= SURELY_FEW || isFew(selectRids(scene, type, clause)))
+    .find(clause => rank(clause) <= SURELY_FEW || scope.isFew(selectRids(scope, type, clause)))
   leads.set(clauses, { lead })
   return lead
 }
@@ -84,7 +162,7 @@ function canLead(clause: SearchClause): clause is LeadingClause {
 const SURELY_FEW = 1
 const OF_ONE_PATIENT: ReadonlySet<string> = new Set(['patient', 'subject', 'encounter'])
 
-// How few resources a clause is likely to leave.
+/** Orders clauses by how selective they usually are. */
 function rank(clause: LeadingClause): number {
   switch (clause.kind) {
     case 'token':

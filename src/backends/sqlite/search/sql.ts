@@ -6,7 +6,7 @@ export interface Sql {
   readonly values: readonly SqlValue[]
 }
 
-/** SQL from a template: what is put in is a value, or SQL itself. */
+/** SQL from a template, into which values and other SQL are put. */
 export function sql(strings: TemplateStringsArray, ...parts: readonly (SqlValue | Sql)[]): Sql {
   let text = strings[0] ?? ''
   const values: SqlValue[] = []
@@ -23,7 +23,7 @@ export function sql(strings: TemplateStringsArray, ...parts: readonly (SqlValue 
   return { text, values }
 }
 
-/** A name of ours (a table, a column, an alias), which cannot be a value. */
+/** Fixed SQL (a table, a column, an alias), never text from a request. */
 export function name(text: string): Sql {
   return { text, values: [] }
 }
@@ -39,12 +39,12 @@ export function list(values: readonly SqlValue[]): Sql {
   return { text: values.map(() => '?').join(', '), values }
 }
 
-/** All hold; none is true. */
+/** True if there are no parts. */
 export function all(parts: readonly Sql[]): Sql {
   return parts.length === 0 ? name('1') : join(parts, ' AND ')
 }
 
-/** One of them holds; none is false. By halves: SQLite takes expressions 1,000 deep. */
+/** False if there are no parts. Nested by halves: SQLite accepts expressions up to 1,000 deep. */
 export function any(parts: readonly Sql[]): Sql {
   const [only] = parts
   if (!only) return name('0')

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { linesOf } from './read-lines.ts'
-import { chunked, collected } from './testing/chunked.ts'
+import { splitLines } from './read-lines.ts'
+import { chunked, collected } from './testing/files.ts'
 
 const read = async (text: string, size: number, limit = 1000) =>
-  (await collected(linesOf(chunked(Buffer.from(text), size), limit))).map(line =>
+  (await collected(splitLines(chunked(Buffer.from(text), size), limit))).map(line =>
     line.kind === 'text'
       ? `${line.number}:${line.bytes.toString().replace('\r', '')}`
       : `${line.number}:too long`,
   )
 
-describe('linesOf', () => {
-  it('counts lines from 1 and leaves blank ones out', async () => {
+describe('splitLines', () => {
+  it('counts lines from 1 and skips blank ones', async () => {
     assert.deepEqual(await read('a\n\n  \nb\n', 3), ['1:a', '4:b'])
   })
 
@@ -21,13 +21,13 @@ describe('linesOf', () => {
     assert.deepEqual(await read('', 2), [])
   })
 
-  it('keeps nothing of a line beyond the limit but its number, and goes on', async () => {
+  it('reports only the number of a line beyond the limit, and continues', async () => {
     assert.deepEqual(await read(`a\n${'x'.repeat(50)}\nb`, 7, 10), ['1:a', '2:too long', '3:b'])
     assert.deepEqual(await read('x'.repeat(50), 7, 10), ['1:too long'])
     assert.deepEqual(await read('x'.repeat(10), 7, 10), [`1:${'x'.repeat(10)}`])
   })
 
-  it('gives the same lines however the bytes arrive', async () => {
+  it('returns the same lines however the bytes are split', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.stringMatching(/^[a-zé ]{0,12}$/)),

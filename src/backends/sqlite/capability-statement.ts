@@ -5,8 +5,8 @@ import {
   operationDefinition,
   operations,
   resourceTypes,
-} from '../../../fhir/index.ts'
-import { version } from '../../../web/index.ts'
+} from '../../fhir/index.ts'
+import { version } from '../../web/index.ts'
 
 const INTERACTIONS = [
   'read',
@@ -21,27 +21,27 @@ const INTERACTIONS = [
 ]
 const SYSTEM_INTERACTIONS = ['transaction', 'batch', 'search-system', 'history-system']
 
-// The statement changes with the version, so it has the date of none but this one.
-const WRITTEN = '2026-01-01'
+// The statement changes with the software version only.
+const DATE = '2026-01-01'
 
-/** The statement as JSON, made anew only when the SMART configuration has changed. */
-export function capabilityJson(baseUrl: string, smartConfiguration: () => object): () => string {
-  let made: { readonly from: string; readonly json: string } | undefined
+/** The CapabilityStatement as JSON, built again only when the SMART configuration has changed. */
+export function createCapabilities(baseUrl: string, smartConfiguration: () => object): () => string {
+  let last: { readonly from: string; readonly json: string } | undefined
   return () => {
     const configuration = smartConfiguration()
     const from = JSON.stringify(configuration)
-    if (made?.from !== from)
-      made = { from, json: JSON.stringify(capabilityStatement(baseUrl, configuration)) }
-    return made.json
+    if (last?.from !== from)
+      last = { from, json: JSON.stringify(describeCapabilities(baseUrl, configuration)) }
+    return last.json
   }
 }
 
-/** What `metadata` answers: all types alike but AuditEvent, each with the search parameters that are really indexed. */
-export function capabilityStatement(baseUrl: string, smartConfiguration: object): object {
+/** All types are alike except AuditEvent; each has the search parameters that are indexed. */
+function describeCapabilities(baseUrl: string, smartConfiguration: object): object {
   return {
     resourceType: 'CapabilityStatement',
     status: 'active',
-    date: WRITTEN,
+    date: DATE,
     kind: 'instance',
     software: { name: 'Sallyport', version },
     implementation: { description: 'Sallyport FHIR R4 server', url: baseUrl },
@@ -52,9 +52,9 @@ export function capabilityStatement(baseUrl: string, smartConfiguration: object)
       {
         mode: 'server',
         security: createSecuritySection(smartConfiguration),
-        resource: resourceTypes.map(resourceSection),
+        resource: resourceTypes.map(describeType),
         interaction: SYSTEM_INTERACTIONS.map(code => ({ code })),
-        searchParam: searchParams('Basic').filter(({ name }) => name.startsWith('_')),
+        searchParam: describeParameters('Basic').filter(({ name }) => name.startsWith('_')),
         compartment: ['http://hl7.org/fhir/CompartmentDefinition/patient'],
       },
     ],
@@ -66,10 +66,10 @@ const AUDIT = {
   type: 'AuditEvent',
   interaction: [{ code: 'read' }, { code: 'search-type' }],
   versioning: 'no-version',
-  searchParam: searchParams('AuditEvent'),
+  searchParam: describeParameters('AuditEvent'),
 }
 
-function resourceSection(type: string): object {
+function describeType(type: string): object {
   if (type === AUDIT.type) return AUDIT
   const references = listSearchParameters(type).filter(it => it.type === 'reference')
   return {
@@ -84,7 +84,7 @@ function resourceSection(type: string): object {
     conditionalDelete: 'single',
     referencePolicy: ['literal', 'local'],
     ...(references.length > 0 && { searchInclude: references.map(({ code }) => `${type}:${code}`) }),
-    searchParam: searchParams(type),
+    searchParam: describeParameters(type),
     operation: listOperations(operations, type).map(name => ({
       name,
       definition: operationDefinition(type, name),
@@ -92,7 +92,7 @@ function resourceSection(type: string): object {
   }
 }
 
-function searchParams(type: string): readonly { readonly name: string; readonly type: string }[] {
+function describeParameters(type: string): readonly { readonly name: string; readonly type: string }[] {
   return listSearchParameters(type)
     .filter(it => it.type !== 'composite' && it.type !== 'special')
     .map(({ code, type: kind }) => ({ name: code, type: kind }))

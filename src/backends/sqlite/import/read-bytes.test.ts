@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { bytesOf } from './bytes.ts'
-import { failureText } from './failure-text.ts'
-import { temporaryFolder } from './testing/folder.ts'
+import { describeReadFailure, readBytes } from './read-bytes.ts'
+import { temporaryFolder } from './testing/files.ts'
 
 const folder = temporaryFolder()
 // Text that does not compress to nothing, so that there is something to cut off.
@@ -14,14 +13,14 @@ async function read(path: string): Promise<{ text: string; failure: unknown; rea
   let bytes = 0
   let failure: unknown
   try {
-    for await (const chunk of bytesOf(path, more => (bytes += more))) chunks.push(chunk)
+    for await (const chunk of readBytes(path, more => (bytes += more))) chunks.push(chunk)
   } catch (error) {
     failure = error
   }
   return { text: Buffer.concat(chunks).toString(), failure, read: bytes }
 }
 
-describe('bytesOf', () => {
+describe('readBytes', () => {
   it('reads a plain file and counts its bytes', async () => {
     assert.deepEqual(await read(folder.write('plain', long)), {
       text: long,
@@ -39,38 +38,38 @@ describe('bytesOf', () => {
     })
   })
 
-  it('unpacks gzip files that were put together', async () => {
+  it('unpacks concatenated gzip files', async () => {
     const { text } = await read(folder.write('two.gz', Buffer.concat([gzipSync('one\n'), gzipSync('two\n')])))
     assert.equal(text, 'one\ntwo\n')
   })
 
-  it('leaves a byte order mark out, packed and not', async () => {
+  it('skips a byte order mark, compressed or not', async () => {
     const marked = Buffer.concat([Buffer.of(0xef, 0xbb, 0xbf), Buffer.from('é')])
     assert.equal((await read(folder.write('mark', marked))).text, 'é')
     assert.equal((await read(folder.write('mark.gz', gzipSync(marked)))).text, 'é')
   })
 
-  it('hands on what can be unpacked of a file that is cut off, then fails', async () => {
+  it('yields the readable part of a truncated file, then fails', async () => {
     const packed = gzipSync(long)
     for (const share of [0.3, 0.7, 0.99]) {
       const { text, failure } = await read(folder.write('cut.gz', packed.subarray(0, packed.length * share)))
       assert.ok(text.length > long.length * (share - 0.25), `${share}: ${text.length} of ${long.length}`)
       assert.ok(long.startsWith(text))
-      assert.match(failureText(failure), /cut off/)
+      assert.match(describeReadFailure(failure), /cut off/)
     }
   })
 
-  it('hands on what comes before damage, then fails', async () => {
+  it('yields the bytes before the damage, then fails', async () => {
     const packed = gzipSync(long)
     const half = Math.floor(packed.length / 2)
     packed.fill(0xff, half, half + 400)
     const { text, failure } = await read(folder.write('damaged.gz', packed))
     assert.ok(text.length > long.length / 4 && text.length < long.length)
-    assert.match(failureText(failure), /damaged/)
+    assert.match(describeReadFailure(failure), /damaged/)
   })
 
-  it('gives nothing for an empty file, and fails for none', async () => {
+  it('yields nothing for an empty file, and fails for a missing one', async () => {
     assert.deepEqual(await read(folder.write('empty', '')), { text: '', failure: undefined, read: 0 })
-    assert.match(failureText((await read('/no/such/file')).failure), /no such file/)
+    assert.match(describeReadFailure((await read('/no/such/file')).failure), /no such file/)
   })
 })

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { formatOf } from './import-files.ts'
+import { parseFormat } from './file-format.ts'
 
 const resource = '{"resourceType":"Patient","id":"1"}'
 
-describe('formatOf', () => {
+describe('parseFormat', () => {
   for (const [name, label, content, expected] of [
     ['NDJSON by its name', 'a.ndjson', `${resource}\n`, 'lines'],
-    ['NDJSON by its name, packed, with a broken first line', 'a.ndjson.gz', 'oops\n', 'lines'],
+    ['compressed NDJSON by its name, with a broken first line', 'a.ndjson.gz', 'oops\n', 'lines'],
     ['JSON lines by their name', 'a.jsonl', resource, 'lines'],
     ['a resource a line in a .json file', 'a.json', `${resource}\n${resource}\n`, 'lines'],
     ['one resource on one line', 'a.json', resource, 'lines'],
     ['a resource over several lines', 'a.json', '{\n "resourceType": "Patient"\n}', 'document'],
     [
-      'a Bundle on one line, longer than what is looked at',
+      'a Bundle on one line, longer than the bytes that are read',
       'a.json',
       '{"resourceType":"Bundle","entry":[{"resource":',
       'document',
@@ -23,12 +23,12 @@ describe('formatOf', () => {
     ['an array over several lines', 'a.json', `[\n${resource}\n]`, 'document'],
     ['nothing', 'a.json', '', 'empty'],
     ['only spaces', 'a.json', ' \r\n', 'empty'],
-    ['a zip archive', 'a.json', 'PK\u0003\u0004', 'foreign'],
-    ['bytes that are no text', 'a.ndjson', 'ab\u0000cd', 'foreign'],
-    ['XML', 'a.json', '<Patient/>', 'foreign'],
+    ['a zip archive', 'a.json', 'PK\u0003\u0004', 'unknown'],
+    ['bytes that are not text', 'a.ndjson', 'ab\u0000cd', 'unknown'],
+    ['XML', 'a.json', '<Patient/>', 'unknown'],
   ] as const) {
     it(`takes ${name} for ${expected}`, () => {
-      assert.equal(formatOf(label, Buffer.from(content)).kind, expected)
+      assert.equal(parseFormat(label, Buffer.from(content)).kind, expected)
     })
   }
 })

@@ -1,0 +1,79 @@
+import {
+  type DateClause,
+  findSearchParameter,
+  type MissingClause,
+  type SearchClause,
+  type SearchParameterType,
+  type TokenClause,
+} from '../../../fhir/index.ts'
+import type { Names } from '../repository/names.ts'
+import { buildComparison, buildEntryMatch, type EntryClause } from './entry-match.ts'
+import { any, list, name, type Sql, sql } from './sql.ts'
+
+/** The clauses that depend on one resource alone. */
+export type OwnClause = Exclude<SearchClause, { kind: 'chain' | 'has' }>
+
+/** Whether a clause holds for the resource of `type` in the row `row` of the table `resource`. */
+export function buildOwnCondition(names: Names, type: string, clause: OwnClause, row: string): Sql {
+  if (clause.kind === 'missing') return buildMissingCondition(names, type, clause, row)
+  return buildColumnCondition(clause, row) ?? buildEntryCondition(names, type, clause, row)
+}
+
+/** The `rid`s of the resources for which a clause holds, as a subquery. Deleted resources may be among them. */
+export function selectByEntries(names: Names, type: string, clause: EntryClause): Sql {
+  const column = buildColumnCondition(clause, 'o')
+  if (column) return sql`SELECT o.rid FROM resource o WHERE o.tid = ${names.typeId(type)} AND ${column}`
+  const { table, where } = buildEntryMatch(clause)
+  return sql`SELECT e.rid FROM ${table} e WHERE e.nid = ${names.parameterId(type, clause.parameter)} AND ${where}`
+}
+
+function buildEntryCondition(names: Names, type: string, clause: EntryClause, row: string): Sql {
+  const { table, where } = buildEntryMatch(clause, 'few')
+  const nid = names.parameterId(type, clause.parameter)
+  const not = name(clause.kind === 'token' && clause.negated ? 'NOT ' : '')
+  return sql`${not}EXISTS (SELECT 1 FROM ${table} e WHERE e.rid = ${name(row)}.rid AND e.nid = ${nid} AND ${where})`
+}
+
+/** `_id` and `_lastUpdated` are columns of the resource. */
+function buildColumnCondition(clause: EntryClause, row: string): Sql | undefined {
+  if (clause.kind === 'token' && clause.parameter === '_id') return buildIdCondition(clause, row)
+  if (clause.kind === 'date' && clause.parameter === '_lastUpdated') return buildUpdatedCondition(clause, row)
+  return undefined
+}
+
+function buildIdCondition(clause: TokenClause, row: string): Sql {
+  const ids = clause.values.flatMap(({ system, code }) => (system || code === undefined ? [] : [code]))
+  return sql`${name(row)}.id ${name(clause.negated ? 'NOT ' : '')}IN (${list(ids)})`
+}
+
+function buildUpdatedCondition(clause: DateClause, row: string): Sql {
+  return any(clause.values.map(value => buildComparison(value, `${row}.updated`, `${row}.updated`)))
+}
+
+/** `:missing`: a parameter without an entry is missing. */
+function buildMissingCondition(names: Names, type: string, clause: MissingClause, row: string): Sql {
+  // Every stored resource has an id and a time.
+  if (clause.parameter === '_id' || clause.parameter === '_lastUpdated')
+    return name(clause.missing ? '0' : '1')
+  const table = findTable(type, clause.parameter)
+  if (table === undefined) return name('0')
+  const nid = names.parameterId(type, clause.parameter)
+  const not = name(clause.missing ? 'NOT ' : '')
+  return sql`${not}EXISTS (SELECT 1 FROM ${name(table)} e WHERE e.rid = ${name(row)}.rid AND e.nid = ${nid})`
+}
+
+const TABLES = {
+  token: 'token',
+  reference: 'reference',
+  string: 'string',
+  date: 'date',
+  number: 'quantity',
+  quantity: 'quantity',
+  uri: 'uri',
+} as const satisfies Partial<Record<SearchParameterType, string>>
+
+/** The table that holds the values of a parameter; undefined for parameters without one. */
+export function findTable(type: string, code: string): string | undefined {
+  const kind = findSearchParameter(type, code)?.type
+  return kind === undefined || kind === 'composite' || kind === 'special' ? undefined : TABLES[kind]
+}

@@ -1,0 +1,134 @@
+import {
+  careRangeIn,
+  fail,
+  type Params,
+  parseQuery,
+  type Query,
+  resourceTypes,
+  type SearchClause,
+} from '../../../fhir/index.ts'
+import {
+  type Failure,
+  type FhirRequest,
+  findNamedTypes,
+  isFailure,
+  type Search,
+} from '../../../fhir-api/index.ts'
+import { hasCompartment } from '../../../smart/index.ts'
+import { INCLUDES, QUERY_VALUES, SCAN_WEIGHT, SORT_KEYS } from '../limits.ts'
+import type { Repository } from '../repository/repository.ts'
+
+/** The query of a search request. Of several types it keeps those that are stored. */
+export function parseCriteria(repository: Repository, request: FhirRequest<Search>): Query | Failure {
+  const { interaction, preferences } = request
+  const types = findTypes(request)
+  if (isFailure(types)) return types
+  const query = parseBounded(types, findCriteria(interaction), repository.baseUrl, preferences.lenient)
+  // The query is parsed for all types before, so that a failure reveals nothing about the data.
+  return isFailure(query) || types.length === 1 ? query : keepStoredTypes(repository, interaction, query)
+}
+
+/** A query, unless it is too costly. */
+export function parseBounded(
+  types: readonly string[],
+  params: Params,
+  baseUrl: string,
+  lenient: boolean,
+): Query | Failure {
+  const query = parseQuery(types, params, baseUrl, lenient)
+  return isFailure(query) ? query : (findExcess(query) ?? query)
+}
+
+function findExcess({ types, sort, includes }: Query): Failure | undefined {
+  for (const { clauses } of types)
+    if (clauses.reduce((sum, clause) => sum + countValues(clause), 0) > QUERY_VALUES)
+      return failCostly(
+        `Cannot search by more than ${QUERY_VALUES} values, or by a chain through so many types: name the type`,
+      )
+  if (sort.length > SORT_KEYS) return failCostly(`Cannot sort by more than ${SORT_KEYS} parameters`)
+  return includes.length > INCLUDES
+    ? failCostly(`Cannot include by more than ${INCLUDES} parameters`)
+    : undefined
+}
+
+function countValues(clause: SearchClause): number {
+  switch (clause.kind) {
+    case 'chain':
+      return clause.targets.reduce((sum, target) => sum + 1 + countValues(target.clause), 0)
+    case 'has':
+      return 1 + countValues(clause.clause)
+    case 'missing':
+      return 1
+    case 'string':
+      return clause.values.length * (clause.match === 'contains' ? SCAN_WEIGHT : 1)
+    case 'uri':
+      return clause.values.length * (clause.match === 'above' ? SCAN_WEIGHT : 1)
+    default:
+      return clause.values.length
+  }
+}
+
+function failCostly(text: string): Failure {
+  return fail({ problem: 'too-costly', text })
+}
+
+/** Without `_type`: all types that the caller may search, stored or not. */
+function findTypes({ interaction, access }: FhirRequest<Search>): readonly string[] | Failure {
+  if (isOfOneType(interaction)) return [interaction.type]
+  const named = findNamedTypes(interaction.params)
+  if (isFailure(named) || named.length > 0) return named
+  return resourceTypes.filter(
+    type =>
+      access.filterFor(type, 's').length > 0 &&
+      (interaction.kind === 'search-system' || hasCompartment(type)),
+  )
+}
+
+function keepStoredTypes(repository: Repository, interaction: Search, query: Query): Query {
+  const compartment = interaction.kind === 'search-compartment' ? interaction.id : undefined
+  const stored = new Set(findStoredTypes(repository, compartment))
+  return { ...query, types: query.types.filter(({ type }) => stored.has(type)) }
+}
+
+/** The types of which there are resources, current or deleted, on the server or in a patient's compartment. */
+export function findStoredTypes({ database }: Repository, compartment?: string): readonly string[] {
+  const [from, values] =
+    compartment === undefined
+      ? ['resource WHERE tid = nid', []]
+      : ['compartment WHERE patient = ? AND tid = nid', [compartment]]
+  const rows = database.rows(
+    `SELECT type FROM name WHERE code = '' AND EXISTS (SELECT 1 FROM ${from}) ORDER BY type`,
+    values,
+  )
+  return rows.map(([type]) => String(type))
+}
+
+/** The range of `$everything`, which is a search of a whole compartment. */
+export function findCareRange(interaction: Search): ReturnType<typeof careRangeIn> {
+  return isOfCompartment(interaction) ? careRangeIn(interaction.params) : undefined
+}
+
+/** The parameters that were understood, for the self link (R4 search.html#conformance). */
+export function findUsed(interaction: Search, { used }: Query): Params {
+  return [...interaction.params.filter(([name]) => isForAllTypes(interaction, name)), ...used]
+}
+
+function findCriteria(interaction: Search): Params {
+  return interaction.params.filter(([name]) => !isForAllTypes(interaction, name))
+}
+
+/** `_type`, `start` and `end` apply to all types together, and are not parameters of each. */
+function isForAllTypes(interaction: Search, name: string): boolean {
+  if (isOfOneType(interaction)) return false
+  return name === '_type' || (isOfCompartment(interaction) && (name === 'start' || name === 'end'))
+}
+
+function isOfCompartment(interaction: Search): boolean {
+  return interaction.kind === 'search-compartment' && interaction.type === '*'
+}
+
+function isOfOneType(
+  interaction: Search,
+): interaction is Exclude<Search, { readonly kind: 'search-system' }> {
+  return interaction.kind !== 'search-system' && !isOfCompartment(interaction)
+}
