@@ -1,13 +1,13 @@
 import {
   createEntryFailure,
-  createTurndown,
+  createErrorResponse,
+  type ErrorResponse,
   type Failed,
   type FhirProblem,
   fail,
   isFailure as hasBrand,
   type OperationOutcome,
-  type Turndown,
-  toTurndown,
+  toErrorResponse,
 } from '../fhir/index.ts'
 import type { FhirResponse } from './response.ts'
 
@@ -51,18 +51,18 @@ export function toResponse(failure: Failure): FhirResponse {
   return { status, headers, body: JSON.stringify(outcome) }
 }
 
-function explain(failure: Failure): Turndown {
+function explain(failure: Failure): ErrorResponse {
   switch (failure.problem) {
     case 'upstream-away':
       return {
-        ...createTurndown(503, 'transient', 'The upstream FHIR server does not answer. Try again soon.'),
+        ...createErrorResponse(503, 'transient', 'The upstream FHIR server does not answer. Try again soon.'),
         headers: { 'retry-after': '2' },
       }
     case 'upstream-late':
-      return createTurndown(504, 'transient', 'The upstream FHIR server did not answer in time.')
+      return createErrorResponse(504, 'transient', 'The upstream FHIR server did not answer in time.')
     case 'too-many-waiting':
       return {
-        ...createTurndown(
+        ...createErrorResponse(
           429,
           'throttled',
           `More than ${failure.limit} requests of this grant are waiting for the FHIR server. Try again soon.`,
@@ -70,7 +70,7 @@ function explain(failure: Failure): Turndown {
         headers: { 'retry-after': '2' },
       }
     case 'upstream-broken':
-      return createTurndown(502, 'transient', 'The upstream FHIR server sent an invalid response.')
+      return createErrorResponse(502, 'transient', 'The upstream FHIR server sent an invalid response.')
     case 'upstream-declined': {
       const { status, said, retryAfter, allow } = failure
       const headers = {
@@ -80,13 +80,13 @@ function explain(failure: Failure): Turndown {
       return { status, outcome: said, headers }
     }
     case 'no-version':
-      return createTurndown(
+      return createErrorResponse(
         501,
         'not-supported',
         `Cannot write this ${failure.type}: the upstream FHIR server does not return its version`,
       )
     case 'kept-elsewhere':
-      return createTurndown(
+      return createErrorResponse(
         404,
         'not-found',
         `Cannot find ${failure.type} here: it is not taken from the FHIR server`,
@@ -94,6 +94,6 @@ function explain(failure: Failure): Turndown {
     case 'entry-failed':
       return createEntryFailure(failure.entry, explain(failure.cause))
     default:
-      return toTurndown(failure)
+      return toErrorResponse(failure)
   }
 }

@@ -25,7 +25,7 @@ export type {
   LocalWrites,
   VersionedWrite,
 } from './backend.ts'
-export { createTurns } from './bundle/budget.ts'
+export { createTurns, RESPONSE_TOO_LARGE } from './bundle/budget.ts'
 export { toEntryRequest } from './bundle/entry.ts'
 export { type BundleParts, buildUrl, bundleJson, entryJson, type Link } from './bundle-json.ts'
 export type { Context, Handler } from './context.ts'
@@ -56,6 +56,7 @@ export {
   type Search,
 } from './request.ts'
 export type { FhirResponse, ResponseVersion } from './response.ts'
+export { createSecuritySection } from './security-section.ts'
 export type {
   HistoryEntry,
   HistoryPage,

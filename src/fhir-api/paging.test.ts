@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { fail, outcome, type Params, type Refused } from '../fhir/index.ts'
+import { createOutcome, fail, type Params, type Refused } from '../fhir/index.ts'
 import { fullAccess, grantFingerprint, noAccess } from '../smart/index.ts'
 import { isFailure } from './failure.ts'
 import { resumePage } from './paging.ts'
 
 const grant = { scopes: [], clientId: 'app' }
-const refused: Refused = { allowed: false, status: 403, headers: {}, outcome: outcome('forbidden', 'No') }
+const refused: Refused = {
+  allowed: false,
+  status: 403,
+  headers: {},
+  outcome: createOutcome('forbidden', 'No'),
+}
 const page = {
   path: '/Condition',
   params: [['code', 'x']] as Params,

@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Interaction } from './interaction.ts'
-import { parseMediaType } from './media-type.ts'
-import { isRecord } from './record.ts'
 import { parseReference } from './reference.ts'
+import { parseMediaType } from './request.ts'
+import { isRecord } from './resource.ts'
 
-/** The content of a Binary as it is, to be sent in the place of the resource (R4 binary.html#rest). */
+/** The content of a Binary, which is sent instead of the resource (R4 binary.html#rest). */
 export interface NativeContent {
   readonly contentType: string
   readonly bytes: Buffer
@@ -20,8 +20,8 @@ const MEDIA_TYPE = new RegExp(
 )
 
 /**
- * Whether a read asks for the content of a Binary and not for the resource: R4 has the content sent unless a FHIR
- * format is asked for by name. Parameters (`_format`, `_summary`, `_elements`) are about the resource.
+ * Whether a read asks for the content of a Binary instead of the resource: the content, unless Accept names a FHIR
+ * format. The parameters `_format`, `_summary` and `_elements` ask for the resource.
  */
 export function wantsContent(headers: IncomingHttpHeaders, interaction: Interaction): boolean {
   if (interaction.kind !== 'read' && interaction.kind !== 'vread') return false
@@ -30,7 +30,6 @@ export function wantsContent(headers: IncomingHttpHeaders, interaction: Interact
   return !accepted.some(it => FHIR_JSON.has(it) || it === FHIR_XML)
 }
 
-/** The content of a Binary that is JSON. */
 export function readContent(binary: string): NativeContent {
   const { contentType, data } = JSON.parse(binary) as Readonly<Record<string, unknown>>
   return {
@@ -42,7 +41,7 @@ export function readContent(binary: string): NativeContent {
   }
 }
 
-/** Whether a write sends the content of a Binary and not the resource: its type is that of no FHIR format. */
+/** Whether a write sends the content of a Binary instead of the resource: its media type is not a FHIR format. */
 export function sendsContent(interaction: Interaction, contentType: string): boolean {
   const type = parseMediaType(contentType)
   return (
@@ -56,7 +55,7 @@ export function sendsContent(interaction: Interaction, contentType: string): boo
   )
 }
 
-/** The Binary that content makes; `X-Security-Context` says whose it is (R4 binary.html#security-context). */
+/** The Binary for content that was sent; `X-Security-Context` becomes `securityContext` (R4 binary.html#security-context). */
 export function readBinary(
   interaction: Interaction,
   headers: IncomingHttpHeaders,
@@ -83,7 +82,7 @@ export function findNamedBinaries(
     content.flatMap(it => {
       const url = isRecord(it) && isRecord(it.attachment) ? it.attachment.url : undefined
       const named = typeof url === 'string' ? parseReference(url, baseUrl) : undefined
-      // A version of it is not what a read of the Binary shows.
+      // A read of the Binary shows the current version, not the named one.
       return named?.type === 'Binary' && named.version === undefined ? [named.id] : []
     }),
   )

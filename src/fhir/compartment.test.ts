@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { listCompartmentParameters, patientsOf } from './compartment.ts'
+import { findCompartmentPatients, listCompartmentParameters } from './compartment.ts'
 import { definitions, findSearchParameter, resourceTypes } from './definitions.ts'
-import type { Resource } from './r4.ts'
+import type { Resource } from './resource.ts'
 
 const base = 'http://localhost:8080/fhir'
-const patients = (resource: Resource) => [...patientsOf(resource, base)].toSorted()
+const patients = (resource: Resource) => [...findCompartmentPatients(resource, base)].toSorted()
 
 /** R4 CompartmentDefinition patient, 4.0.1, with the differences of PATIENT-2. */
 const membership = `Account subject · AdverseEvent subject · AllergyIntolerance patient,recorder,asserter ·
@@ -41,7 +41,7 @@ describe('listCompartmentParameters', () => {
     assert.deepEqual(actual, expected)
   })
 
-  it('has none of what is no type, though every object has something of that name', () => {
+  it('is empty for names of inherited members', () => {
     for (const type of ['constructor', '__proto__', 'toString', 'Nonsense'])
       assert.deepEqual(listCompartmentParameters(type), [], type)
   })
@@ -54,21 +54,21 @@ describe('listCompartmentParameters', () => {
     }
   })
 
-  it('gives a patient nothing by link and a group nothing by member', () => {
+  it('ignores Patient.link and Group.member', () => {
     assert.deepEqual(definitions.patientCompartment.Patient, ['link'])
     assert.deepEqual(listCompartmentParameters('Patient'), [])
     assert.deepEqual(listCompartmentParameters('Group'), [])
   })
 })
 
-describe('patientsOf', () => {
-  it('is the patient itself, not the linked ones', () => {
+describe('findCompartmentPatients', () => {
+  it('is the patient itself, without linked patients', () => {
     const link = [{ other: { reference: 'Patient/2' }, type: 'seealso' }]
     assert.deepEqual(patients({ resourceType: 'Patient', id: '1', link }), ['1'])
     assert.deepEqual(patients({ resourceType: 'Patient', link }), [])
   })
 
-  it('is every patient that a compartment parameter points to', () => {
+  it('is every patient that a compartment parameter refers to', () => {
     assert.deepEqual(patients({ resourceType: 'Condition', subject: { reference: 'Patient/1' } }), ['1'])
     const asserter = { reference: `${base}/Patient/2` }
     assert.deepEqual(patients({ resourceType: 'Condition', subject: { reference: 'Patient/1' }, asserter }), [
@@ -94,12 +94,12 @@ describe('patientsOf', () => {
     'Patient?identifier=1',
     'Patient/1/Condition',
   ]) {
-    it(`is nobody for a subject ${reference}`, () => {
+    it(`is empty for a subject ${reference}`, () => {
       assert.deepEqual(patients({ resourceType: 'Observation', subject: { reference, type: 'Patient' } }), [])
     })
   }
 
-  it('is nobody for an identifier or a contained patient', () => {
+  it('is empty for an identifier or a contained patient', () => {
     const contained = [{ resourceType: 'Patient', id: '1' }]
     assert.deepEqual(
       patients({ resourceType: 'Observation', contained, subject: { identifier: { value: '1' } } }),
@@ -107,7 +107,7 @@ describe('patientsOf', () => {
     )
   })
 
-  it('is nobody for references outside the compartment parameters', () => {
+  it('is empty for references outside the compartment parameters', () => {
     const elsewhere = { reference: 'Patient/1' }
     assert.deepEqual(patients({ resourceType: 'Observation', focus: [elsewhere] }), [])
     assert.deepEqual(patients({ resourceType: 'Group', member: [{ entity: elsewhere }] }), [])
@@ -118,7 +118,7 @@ describe('patientsOf', () => {
     )
   })
 
-  it('goes by patient for a Device and by securityContext for a Binary', () => {
+  it('uses patient for a Device and securityContext for a Binary', () => {
     assert.deepEqual(patients({ resourceType: 'Device', patient: { reference: 'Patient/1' } }), ['1'])
     assert.deepEqual(patients({ resourceType: 'Binary', securityContext: { reference: 'Patient/1' } }), ['1'])
     assert.deepEqual(patients({ resourceType: 'Binary', securityContext: { reference: 'Encounter/1' } }), [])
@@ -133,7 +133,7 @@ describe('patientsOf', () => {
       assert.deepEqual(patients({ resourceType: 'Binary', securityContext }), [])
   })
 
-  it('is nobody for content of the wrong form', () => {
+  it('is empty for content of the wrong form', () => {
     for (const subject of [
       null,
       'Patient/1',

@@ -4,7 +4,7 @@ export interface DateRange {
   readonly high: number
 }
 
-/** The ends of time: what an open Period reaches to. */
+/** The bounds of an open Period. */
 export const earliest = -8_640_000_000_000_000
 export const latest = 8_640_000_000_000_000
 
@@ -12,36 +12,40 @@ const pattern =
   /^(\d{4})(?:-(\d{2})(?:-(\d{2})(?:T(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?(Z|[+-]\d{2}:\d{2})?)?)?)?$/
 
 /**
- * Reads `2020`, `2020-05`, `2020-05-04`, and times to the minute, second or part of one. Without a zone it is UTC.
- * Undefined for what is no date, the 30th of February included.
+ * Parses `2020`, `2020-05`, `2020-05-04`, and times to the minute, the second or a fraction of it; UTC without a zone.
+ * Undefined if the text is not a date, the 30th of February included.
  */
 export function parseDateRange(text: string): DateRange | undefined {
   const found = pattern.exec(text)
   if (found === null) return undefined
   const [, year, month, day, hour, minute, second, fraction, zone] = found
   if (!isDate(Number(year), Number(month ?? 1), Number(day ?? 1))) return undefined
-  if (hour === undefined) return wholeDays(Number(year), toNumber(month), toNumber(day))
-  const offset = offsetOf(zone)
+  if (hour === undefined) return toWholeDays(Number(year), toNumber(month), toNumber(day))
+  const offset = parseOffset(zone)
   if (offset === undefined || Number(hour) > 23 || Number(minute) > 59 || Number(second ?? 0) > 60)
     return undefined
   const start =
-    at(Number(year), Number(month), Number(day)) + Number(hour) * 3_600_000 + Number(minute) * 60_000
-  return withinMinute(start - offset, second, fraction)
+    toMilliseconds(Number(year), Number(month), Number(day)) +
+    Number(hour) * 3_600_000 +
+    Number(minute) * 60_000
+  return toRangeInMinute(start - offset, second, fraction)
 }
 
 /** The days of a month in the proleptic Gregorian calendar, from the year 1 on. */
 export function isDate(year: number, month: number, day: number): boolean {
   if (year < 1 || month < 1 || month > 12 || day < 1) return false
-  return day <= 28 || day <= new Date(at(year, month + 1, 0)).getUTCDate()
+  return day <= 28 || day <= new Date(toMilliseconds(year, month + 1, 0)).getUTCDate()
 }
 
-function wholeDays(year: number, month: number | undefined, day: number | undefined): DateRange {
-  if (month === undefined) return { low: at(year, 1, 1), high: at(year + 1, 1, 1) - 1 }
-  if (day === undefined) return { low: at(year, month, 1), high: at(year, month + 1, 1) - 1 }
-  return { low: at(year, month, day), high: at(year, month, day + 1) - 1 }
+function toWholeDays(year: number, month: number | undefined, day: number | undefined): DateRange {
+  if (month === undefined)
+    return { low: toMilliseconds(year, 1, 1), high: toMilliseconds(year + 1, 1, 1) - 1 }
+  if (day === undefined)
+    return { low: toMilliseconds(year, month, 1), high: toMilliseconds(year, month + 1, 1) - 1 }
+  return { low: toMilliseconds(year, month, day), high: toMilliseconds(year, month, day + 1) - 1 }
 }
 
-function withinMinute(start: number, second: string | undefined, fraction: string | undefined): DateRange {
+function toRangeInMinute(start: number, second: string | undefined, fraction: string | undefined): DateRange {
   if (second === undefined) return { low: start, high: start + 59_999 }
   const low = start + Number(second) * 1000
   if (fraction === undefined) return { low, high: low + 999 }
@@ -49,7 +53,7 @@ function withinMinute(start: number, second: string | undefined, fraction: strin
   return { low: part, high: part + Math.max(1, 10 ** (3 - fraction.length)) - 1 }
 }
 
-function offsetOf(zone: string | undefined): number | undefined {
+function parseOffset(zone: string | undefined): number | undefined {
   if (zone === undefined || zone === 'Z') return 0
   const hours = Number(zone.slice(1, 3))
   const minutes = Number(zone.slice(4))
@@ -58,7 +62,7 @@ function offsetOf(zone: string | undefined): number | undefined {
 }
 
 /** `Date.UTC` would read the years 0 to 99 as 1900 to 1999. */
-function at(year: number, month: number, day: number): number {
+function toMilliseconds(year: number, month: number, day: number): number {
   return new Date(0).setUTCFullYear(year, month - 1, day)
 }
 

@@ -13,7 +13,7 @@ import {
 const file = new URL('./definitions/r4.json', import.meta.url)
 
 describe('definitions/r4.json', () => {
-  it('is what the compiler makes of the installed definitions', () => {
+  it('is the output of the compiler for the installed definitions', () => {
     assert.ok(
       readFileSync(file, 'utf8') === compileR4(),
       'Run node scripts/compile-r4.ts and commit what it writes',
@@ -24,7 +24,7 @@ describe('definitions/r4.json', () => {
     assert.ok(readFileSync(file).length < 750_000)
   })
 
-  it('has the codes of every required value set but those that R4 does not list', () => {
+  it('has the codes of every required value set that R4 lists', () => {
     const bound = Object.values(definitions.structures)
       .flatMap(it => Object.values(it.elements))
       .flatMap(it => / #(.+)$/.exec(it)?.[1] ?? [])
@@ -47,7 +47,7 @@ describe('resourceTypes', () => {
 })
 
 describe('isResourceType', () => {
-  it('knows a type by its exact name', () => {
+  it('accepts only exact names of types', () => {
     assert.equal(isResourceType('Condition'), true)
     for (const text of ['condition', 'Conditions', '', '*', 'constructor', '__proto__']) {
       assert.equal(isResourceType(text), false, text)
@@ -56,7 +56,7 @@ describe('isResourceType', () => {
 })
 
 describe('findSearchParameter', () => {
-  it('gives the expression for the one type that is asked', () => {
+  it('returns the expression for one type', () => {
     assert.deepEqual(findSearchParameter('Patient', 'family'), {
       code: 'family',
       type: 'string',
@@ -64,7 +64,7 @@ describe('findSearchParameter', () => {
     })
   })
 
-  it('narrows the targets of a reference to what its expression admits', () => {
+  it('limits the targets of a reference to those of its expression', () => {
     assert.deepEqual(findSearchParameter('Condition', 'patient')?.target, ['Patient'])
     assert.deepEqual(findSearchParameter('Condition', 'subject')?.target, ['Group', 'Patient'])
   })
@@ -76,7 +76,7 @@ describe('findSearchParameter', () => {
     }
   })
 
-  it('knows no other names', () => {
+  it('is undefined for other names', () => {
     assert.equal(findSearchParameter('Patient', 'nonsense'), undefined)
     assert.equal(findSearchParameter('Nonsense', '_id'), undefined)
     assert.equal(findSearchParameter('Patient', 'constructor'), undefined)
@@ -84,7 +84,7 @@ describe('findSearchParameter', () => {
 })
 
 describe('listSearchParameters', () => {
-  it('lists only what can be searched by', () => {
+  it('lists only supported parameters', () => {
     const types = new Set(resourceTypes.flatMap(it => listSearchParameters(it)).map(it => it.type))
     assert.deepEqual([...types].toSorted(), [
       'date',

@@ -6,7 +6,7 @@ import { fail } from './failure.ts'
 const posted = (...parameter: unknown[]) => readPostedParams({ resourceType: 'Parameters', parameter })
 
 describe('readPostedParams', () => {
-  it('reads Parameters as an address would say them', () => {
+  it('reads Parameters as URL parameters', () => {
     assert.deepEqual(posted({ name: '_type', valueCode: 'Condition' }, { name: '_count', valueInteger: 5 }), [
       ['_type', 'Condition'],
       ['_count', '5'],
@@ -50,7 +50,7 @@ describe('readPostedParams', () => {
 })
 
 describe('findEverythingProblem', () => {
-  it('has nothing against the parameters of R4', () => {
+  it('accepts the parameters of R4', () => {
     const names = ['_since', '_type', '_count', '_format', '_pretty']
     assert.equal(
       findEverythingProblem(
@@ -68,7 +68,7 @@ describe('findEverythingProblem', () => {
     )
   })
 
-  it('names what is not taken', () => {
+  it('names an unknown parameter', () => {
     const text = (type: 'Patient' | 'Encounter', name: string) =>
       findEverythingProblem(type, [
         ['_type', 'Condition'],
@@ -86,7 +86,7 @@ describe('findEverythingProblem', () => {
     )
   })
 
-  it('takes one start and one end, each a date', () => {
+  it('accepts one start and one end, each a date', () => {
     for (const params of [
       [['start', 'soon']],
       [['end', '']],

@@ -1,9 +1,12 @@
-import { toPlain } from './exact-json.ts'
+import { type DateRange, earliest, latest, parseDateRange } from './date-range.ts'
+import { findSearchParameter, listSearchParameters } from './definitions.ts'
 import { fail } from './failure.ts'
 import type { Params } from './interaction.ts'
+import { toPlain } from './json.ts'
 import { type FhirProblem, isProblem } from './problem.ts'
-import { isRecord } from './record.ts'
-import { careRangeIn } from './search/care-dates.ts'
+import { isRecord, type Resource } from './resource.ts'
+import { indexParameter } from './search/index-entries.ts'
+import type { BadSearch } from './search/parse-query.ts'
 
 const VALUE = /^value[A-Z]/
 const TAKEN = {
@@ -14,7 +17,7 @@ const TAKEN = {
 /** The types that have `$everything`. */
 export type EverythingType = keyof typeof TAKEN
 
-/** What is wrong with the parameters of `$everything`: one that it does not take is refused, wherever it was given. */
+/** The first problem in the parameters of `$everything`, from the URL or from the body. Unknown parameters are refused. */
 export function findEverythingProblem(type: EverythingType, params: Params): FhirProblem | undefined {
   const taken: readonly string[] = TAKEN[type]
   const unknown = params.find(([name]) => !taken.includes(name) && name !== '_format' && name !== '_pretty')
@@ -24,11 +27,11 @@ export function findEverythingProblem(type: EverythingType, params: Params): Fhi
       code: 'not-supported',
       text: `Cannot use ${unknown[0]} with $everything: on ${type} it takes ${taken.join(', ')}`,
     })
-  const range = careRangeIn(params)
+  const range = readCareRange(params)
   return range && isProblem(range) ? range : undefined
 }
 
-/** The parameters of a Parameters resource, as an address would say them; none where there is no body. */
+/** The parameters of a Parameters resource in the form of URL parameters; none without a body. */
 export function readPostedParams(body: unknown): Params | FhirProblem {
   if (body === undefined) return []
   const posted = toPlain(body)
@@ -36,14 +39,14 @@ export function readPostedParams(body: unknown): Params | FhirProblem {
   if (resourceType !== 'Parameters' || !Array.isArray(parameter)) return unreadable
   const params: (readonly [string, string])[] = []
   for (const it of parameter) {
-    const param = paramOf(it)
+    const param = readParam(it)
     if (!param) return unreadable
     params.push(param)
   }
   return params
 }
 
-function paramOf(parameter: unknown): readonly [string, string] | undefined {
+function readParam(parameter: unknown): readonly [string, string] | undefined {
   if (!isRecord(parameter)) return undefined
   const { name, ...rest } = parameter
   const [member, ...others] = Object.entries(rest)
@@ -57,3 +60,46 @@ const unreadable: FhirProblem = fail({
   problem: 'malformed-body',
   text: 'Cannot read body: expected Parameters with a value each',
 })
+
+/** `start` and `end` of `$everything`: the range of the dates of care; undefined if neither is given. */
+export function readCareRange(params: Params): DateRange | BadSearch | undefined {
+  const [start, end] = ['start', 'end'].map(wanted => params.filter(([name]) => name === wanted))
+  if (!start?.length && !end?.length) return undefined
+  const [from, to] = [start, end].map(given => given?.map(([, value]) => parseDateRange(value)))
+  const isRead = [from, to].every(given => !given || (given.length <= 1 && !given.includes(undefined)))
+  if (!isRead)
+    return fail({
+      problem: 'bad-search',
+      code: 'invalid',
+      text: 'Cannot read start or end: expected one date',
+    })
+  return { low: from?.[0]?.low ?? earliest, high: to?.[0]?.high ?? latest }
+}
+
+// Dates of persons, payments and the record itself, not of care.
+const NOT_OF_CARE: ReadonlySet<string> = new Set([
+  '_lastUpdated',
+  'birthdate',
+  'death-date',
+  'modified',
+  'payment-date',
+  'value-date',
+])
+
+/** The search parameters with the dates of the care that a resource documents. */
+export function listCareDateParameters(type: string): readonly string[] {
+  return listSearchParameters(type).flatMap(({ type: kind, code }) =>
+    kind === 'date' && !NOT_OF_CARE.has(code) ? [code] : [],
+  )
+}
+
+/** Whether a date of care is in the range. A resource without such a date is in every range. */
+export function isInCareRange(resource: Resource, { low, high }: DateRange, baseUrl: string): boolean {
+  const dates = listCareDateParameters(resource.resourceType).flatMap(code => {
+    const parameter = findSearchParameter(resource.resourceType, code)
+    return parameter
+      ? indexParameter(resource, parameter, baseUrl).filter(entry => entry.kind === 'date')
+      : []
+  })
+  return dates.length === 0 || dates.some(date => date.low <= high && date.high >= low)
+}

@@ -2,8 +2,7 @@
 export type Params = readonly (readonly [name: string, value: string])[]
 
 /**
- * What an HTTP request asks of a FHIR server, by FHIR's own names (R4 http.html). Router and interceptor share
- * this value: whatever is not one of these is refused.
+ * A FHIR interaction (R4 http.html). The FHIR API and the interceptor share this value; any other request is refused.
  */
 export type Interaction =
   | { readonly kind: 'capabilities' }
@@ -37,7 +36,7 @@ export type Interaction =
   | { readonly kind: 'patch-conditional'; readonly type: string; readonly params: Params }
   | { readonly kind: 'delete'; readonly type: string; readonly id: string }
   | { readonly kind: 'delete-conditional'; readonly type: string; readonly params: Params }
-  /** `POST [base]`: a batch or transaction, whose entries are interactions of their own. */
+  /** `POST [base]`: a batch or transaction; each entry is an interaction. */
   | { readonly kind: 'bundle' }
   | {
       readonly kind: 'operation'
@@ -54,9 +53,9 @@ export interface Misunderstood {
   readonly kind: 'misunderstood'
   readonly status: 400 | 404 | 405 | 415
   readonly text: string
-  /** It is too long rather than wrong. */
+  /** The request is too long, but not malformed. */
   readonly isExcess?: true
-  /** Of 405: the methods that the address has. */
+  /** With 405: the methods that the URL supports. */
   readonly allow?: readonly string[]
 }
 
@@ -87,12 +86,12 @@ const WRITING = {
   operation: false,
 } as const satisfies Readonly<Record<Interaction['kind'], boolean>>
 
-/** Whether an interaction may change data somewhere: an upstream's operation by POST may. */
+/** Whether an interaction may change data here or at the upstream, which may change data in an operation by POST. */
 export function mayWrite(interaction: Interaction): boolean {
   return isWriting(interaction) || (interaction.kind === 'operation' && interaction.posted === true)
 }
 
-/** Whether an interaction may change our data. Our operations only read. */
+/** Whether an interaction may change data here. Our own operations only read. */
 export function isWriting({ kind }: Interaction): boolean {
   return WRITING[kind]
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseLastN, selectLastN } from './last-n.ts'
-import type { Resource } from './r4.ts'
+import type { Resource } from './resource.ts'
 
 const observation = (id: string, effectiveDateTime: string | undefined, ...codes: string[]): Resource => ({
   resourceType: 'Observation',
@@ -13,7 +13,7 @@ const select = (observations: readonly Resource[], max = 1) =>
   selectLastN(observations, it => it, max, 'http://base').map(({ id }) => id)
 
 describe('selectLastN', () => {
-  it('takes the newest of each code, newest first, and those without a date last', () => {
+  it('selects the newest of each code, newest first, and those without a date last', () => {
     const all = [
       observation('a1', '2020', 'a'),
       observation('a2', '2022', 'a'),
@@ -25,7 +25,7 @@ describe('selectLastN', () => {
     assert.deepEqual(select(all, 9), ['a2', 'a1', 'a0', 'b1'])
   })
 
-  it('takes Observations that share a coding for the same code', () => {
+  it('treats Observations that share a coding as the same code', () => {
     const all = [
       observation('1', '2022', 'a'),
       observation('2', '2021', 'a', 'b'),
@@ -34,7 +34,7 @@ describe('selectLastN', () => {
     assert.deepEqual(select(all), ['1'])
   })
 
-  it('compares by text where there is no coding', () => {
+  it('compares texts without a coding', () => {
     const text = (id: string, at: string, code: unknown) => ({ ...observation(id, at), code }) as Resource
     const all = [
       text('1', '2020', { text: 'x' }),
@@ -47,7 +47,7 @@ describe('selectLastN', () => {
 })
 
 describe('parseLastN', () => {
-  it('tells max and the search parameters apart', () => {
+  it('separates max from the search parameters', () => {
     const params = [
       ['patient', '1'],
       ['max', '3'],

@@ -2,12 +2,11 @@ import { findSearchParameter } from './definitions.ts'
 import { fail } from './failure.ts'
 import type { Params } from './interaction.ts'
 import { LAST_N_SHOWN } from './limits.ts'
-import type { Resource } from './r4.ts'
-import { isRecord } from './record.ts'
-import { entriesOf } from './search/index-entries.ts'
+import { isRecord, type Resource } from './resource.ts'
+import { indexParameter } from './search/index-entries.ts'
 import type { BadSearch } from './search/parse-query.ts'
 
-/** What `Observation/$lastn` asks for. */
+/** The parameters of `Observation/$lastn`. */
 export interface LastN {
   /** How many Observations of each code. */
   readonly max: number
@@ -22,9 +21,9 @@ export function parseLastN(params: Params): LastN | BadSearch {
   const given = params.filter(([name]) => name === 'max').map(([, value]) => value)
   const [max = '1', another] = given
   if (another !== undefined || !/^\d{1,4}$/.test(max) || Number(max) < 1 || Number(max) > LAST_N_SHOWN)
-    return bad('invalid', `Cannot read max: expected one number from 1 to ${LAST_N_SHOWN}`)
+    return createBadSearch('invalid', `Cannot read max: expected one number from 1 to ${LAST_N_SHOWN}`)
   const unknown = params.find(([name]) => RESULT.test(name))
-  if (unknown) return bad('not-supported', `Cannot use ${unknown[0]} with $lastn`)
+  if (unknown) return createBadSearch('not-supported', `Cannot use ${unknown[0]} with $lastn`)
   const criteria = params.filter(([name]) => name !== 'max' && !FORMATS.has(name))
   return { max: Number(max), criteria }
 }
@@ -39,11 +38,11 @@ export function selectLastN<T>(
   max: number,
   baseUrl: string,
 ): readonly T[] {
-  const dated = observations.map(it => ({ it, at: timeOf(resourceOf(it), baseUrl) }))
+  const dated = observations.map(it => ({ it, at: findTime(resourceOf(it), baseUrl) }))
   dated.sort((a, b) => b.at - a.at)
   const groups = new Map<string, { readonly members: T[] }>()
   for (const { it } of dated) {
-    const keys = keysOf(resourceOf(it))
+    const keys = listKeys(resourceOf(it))
     const known = keys.map(key => groups.get(key)).find(group => group !== undefined)
     const group = known ?? { members: [] }
     for (const key of keys) if (!groups.has(key)) groups.set(key, group)
@@ -52,21 +51,21 @@ export function selectLastN<T>(
   return [...new Set(groups.values())].flatMap(group => group.members)
 }
 
-function timeOf(observation: Resource, baseUrl: string): number {
+function findTime(observation: Resource, baseUrl: string): number {
   const date = findSearchParameter('Observation', 'date')
   const times = date
-    ? entriesOf(observation, date, baseUrl).flatMap(entry => (entry.kind === 'date' ? [entry.low] : []))
+    ? indexParameter(observation, date, baseUrl).flatMap(entry => (entry.kind === 'date' ? [entry.low] : []))
     : []
   return Math.max(Number.NEGATIVE_INFINITY, ...times)
 }
 
-function keysOf({ code }: Resource): readonly string[] {
+function listKeys({ code }: Resource): readonly string[] {
   if (!isRecord(code)) return ['']
   const codings = Array.isArray(code.coding) ? code.coding.filter(isRecord) : []
   if (codings.length > 0) return codings.map(({ system, code: value }) => JSON.stringify([system, value]))
   return [String(code.text ?? '')]
 }
 
-function bad(code: BadSearch['code'], text: string): BadSearch {
+function createBadSearch(code: BadSearch['code'], text: string): BadSearch {
   return fail({ problem: 'bad-search', code, text })
 }

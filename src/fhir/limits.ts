@@ -1,7 +1,6 @@
 /**
- * What one request may ask of a FHIR server, embedded or gateway. The numbers are chosen so that no request keeps the
- * event loop busy for more than 200 ms or takes more than 64 MB beyond its own body (docs/limits.md). Exceeding one is
- * answered with a 4xx that names the limit.
+ * Limits of one request to the FHIR API. With them no request keeps the event loop busy for more than 200 ms or takes
+ * more than 64 MB beyond its body (docs/limits.md). A request that exceeds a limit gets a 4xx that names it.
  */
 
 /** Bytes of a request body. */
@@ -15,26 +14,26 @@ export const JSON_VALUES = 200_000
 export const SEARCH_CHARACTERS = 64 * 1024
 /** Parameters of a search and their values, together. */
 export const SEARCH_VALUES = 1_000
-/** Steps of reading a search: one for each value and each type that a chain or a search of all types leads to. */
+/** Steps to parse a search: one for each value and each type of a chain or of a search in all types. */
 export const SEARCH_STEPS = 2_500
-/** Links of a chain: each may widen to many types. */
+/** Links of a chain; each may lead to many types. */
 export const CHAIN_LINKS = 3
-/** Resources that a page is asked for at most. */
+/** Resources of a page. */
 export const PAGE_RESOURCES = 1_000
-/** Characters of the resources that a page of a search or history shows. */
+/** Characters of the resources in a page of a search or history. */
 export const PAGE_CHARACTERS = 2 * 1024 * 1024
-/** Rules that the includes of a search come to: `*` is many. */
+/** Rules of all includes of a search; `*` stands for many. */
 export const INCLUDE_RULES = 1_000
 /** Characters of a narrative. */
 export const NARRATIVE_CHARACTERS = 1024 * 1024
-/** Characters of a text in which searches by its beginning or a part of it look, and characters of their values. */
+/** Characters of a stored text that are searched by prefix or substring, and characters of the searched values. */
 export const SEARCHED_CHARACTERS = 1_000
 /** Characters of a value of `:below` and `:above`. */
 export const HIERARCHY_CHARACTERS = 300
-/** Resources that a page of a search brings along, and their characters. */
+/** Included resources of a page, and their characters. */
 export const INCLUDED_RESOURCES = 5_000
 export const INCLUDED_CHARACTERS = 4 * 1024 * 1024
-/** How often `_include:iterate` and `_revinclude:iterate` go on from what they brought along. */
+/** Rounds of `_include:iterate` and `_revinclude:iterate`. */
 export const INCLUDE_ROUNDS = 8
 
 /** Operations of a JSON Patch or a FHIRPath Patch. */
@@ -45,40 +44,40 @@ export const PATCH_COPIED_CHARACTERS = 1024 * 1024
 export const PATCH_DEPTH = 100
 /** Characters of a path in a patch. */
 export const PATCH_PATH_CHARACTERS = 1_000
-/** Elements that all operations of a FHIRPath Patch together may look at. */
+/** Elements that all operations of a FHIRPath Patch visit together. */
 export const PATCH_ELEMENTS = 200_000
 
 /** Entries of a batch. */
 export const BATCH_ENTRIES = 2_000
-/** Entries of a transaction, which nothing interrupts. */
+/** Entries of a transaction, which cannot be interrupted. */
 export const TRANSACTION_ENTRIES = 1_000
-/** Characters of the JSON Patches in a batch or transaction, which come in base64. */
+/** Base64 characters of the JSON Patches in a batch or transaction. */
 export const BUNDLE_PATCH_CHARACTERS = 1024 * 1024
-/** Bytes that the response to a batch or transaction may have. */
+/** Bytes of the response to a batch or transaction. */
 export const BUNDLE_RESPONSE_BYTES = 4 * 1024 * 1024
 /** Milliseconds of processor time for the entries of a batch. */
 export const BUNDLE_WORK_MS = 2_000
-/** Milliseconds of processor time for a batch before other requests get their turn. */
+/** Milliseconds of processor time for a batch before other requests are processed. */
 export const TURN_MS = 25
-/** Milliseconds of processor time for all searches and reads of a transaction, which nothing interrupts. */
+/** Milliseconds of processor time for all searches and reads of a transaction, which cannot be interrupted. */
 export const TRANSACTION_READ_MS = 50
-/** Search values that one write, or all writes of a transaction together, may add to the index. */
+/** Search values that one write, or all writes of a transaction, add to the index. */
 export const INDEX_ROWS = 10_000
 /** Characters of a search value that count as one; a longer value counts as several. */
 export const INDEX_ROW_CHARACTERS = 128
 
 /** Characters of an access token. */
 export const TOKEN_CHARACTERS = 12 * 1024
-/** Granular scopes, which restrict by search parameters, of an access token. */
+/** Granular scopes of an access token. */
 export const GRANULAR_SCOPES = 150
 
-/** Observations of each code that `$lastn` shows. */
+/** Observations of each code in the response to `$lastn`. */
 export const LAST_N_SHOWN = 1_000
-/** Observations that `$lastn` chooses from. */
+/** Observations that `$lastn` selects from, and their characters. */
 export const LAST_N_OBSERVATIONS = 5_000
 export const LAST_N_CHARACTERS = 4 * 1024 * 1024
 
-/** DocumentReferences that are looked at to find out whose a Binary is. */
+/** DocumentReferences that are read to find the patient of a Binary. */
 export const DOCUMENTS_OF_BINARY = 20
-/** Binaries that one DocumentReference names, of a caller who may not read every Binary. */
+/** Binaries that one DocumentReference of a limited caller names. */
 export const BINARIES_OF_DOCUMENT = 20

@@ -8,7 +8,7 @@ export type Permission = 'c' | 'r' | 'u' | 'd' | 's'
 
 type Level = 'system' | 'type' | 'instance'
 
-/** An operation that a server offers: where it can be called, and what the caller needs for it. */
+/** A supported operation: where it can be called, and the permissions it needs. */
 export interface OperationRule {
   /** With its `$`. */
   readonly name: string
@@ -18,17 +18,17 @@ export interface OperationRule {
 }
 
 export type OperationNeeds =
-  /** All, or any, of these permissions on the type. The response is limited by the grant besides. */
+  /** All, or any, of these permissions on the type. The response is also checked against the grant. */
   | { readonly kind: 'all' | 'any'; readonly permissions: readonly [Permission, ...Permission[]] }
-  /** To read or search all of the type: the response is not looked into. */
+  /** Permission to read or search the whole type: the response is not checked. */
   | { readonly kind: 'whole-type' }
-  /** To read all data and, for a POST unless the operation only reads, to write all data. */
+  /** Permission to read all data and, for a POST of an operation that does not only read, to write all data. */
   | { readonly kind: 'all-data'; readonly readsOnly: boolean }
 
 const RECORD: OperationNeeds = { kind: 'all', permissions: ['r', 's'] }
 const TERMINOLOGY: OperationNeeds = { kind: 'whole-type' }
 
-/** What the embedded server offers, and what a server with the library may. */
+/** The operations of the embedded server; a server that uses the library may offer them too. */
 export const operations: readonly OperationRule[] = [
   { name: '$everything', levels: ['instance'], types: ['Patient', 'Encounter'], needs: RECORD },
   { name: '$lastn', levels: ['type'], types: ['Observation'], needs: RECORD },
@@ -42,7 +42,7 @@ export const operations: readonly OperationRule[] = [
   { name: '$validate', levels: ['instance'], types: 'any', needs: { kind: 'all', permissions: ['r'] } },
 ]
 
-/** What the upstream performs: every resource in the response is judged, or it can hold no patient data. */
+/** Operations of the upstream: every resource in the response is checked, or the response cannot contain patient data. */
 const upstreamOperations: readonly OperationRule[] = [
   { name: '$docref', levels: ['type'], types: ['DocumentReference'], needs: RECORD },
   { name: '$summary', levels: ['instance'], types: ['Patient'], needs: RECORD },
@@ -58,7 +58,7 @@ const upstreamOperations: readonly OperationRule[] = [
   { name: '$translate', levels: ['type', 'instance'], types: ['ConceptMap'], needs: TERMINOLOGY },
 ]
 
-/** What the gateway offers, with the operations of the upstream that the site lets pass. */
+/** The operations of the gateway, with those that the site passes to the upstream. */
 export function listGatewayOperations(passed: readonly OperationRule[] = []): readonly OperationRule[] {
   return [...operations, ...upstreamOperations, ...passed]
 }
@@ -66,8 +66,8 @@ export function listGatewayOperations(passed: readonly OperationRule[] = []): re
 const PASSED = /^(?:([A-Z][A-Za-z]+)\/)?(\$[a-z][a-z0-9-]*)(:read)?$/
 
 /**
- * An operation that the site lets pass to the upstream: `$meta` anywhere, `Patient/$match` on the type and its
- * instances; with `:read` the site says that it changes nothing. Undefined for what cannot be read.
+ * An operation that the site passes to the upstream: `$meta` anywhere, `Patient/$match` on the type and its
+ * instances; with `:read` the site states that it changes nothing. Undefined if the text is malformed.
  */
 export function parsePassedOperation(text: string): OperationRule | undefined {
   const [, type, name, read] = PASSED.exec(text) ?? []
@@ -101,12 +101,12 @@ export function listOperations(rules: readonly OperationRule[], type: string): r
   return [...new Set(offered.map(({ name }) => name.slice(1)))]
 }
 
-/** Where R4 defines an operation (CapabilityStatement.rest.resource.operation.definition). */
-export function operationDefinition(type: string, name: string): string {
+/** The canonical URL of an operation of R4 (CapabilityStatement.rest.resource.operation.definition). */
+export function getOperationDefinition(type: string, name: string): string {
   return `http://hl7.org/fhir/OperationDefinition/${name === 'validate' ? 'Resource' : type}-${name}`
 }
 
-/** The text of the response to an operation that no grant would permit. */
+/** The text of the response to an unsupported operation. */
 export function describeUnsupportedOperation(name: string): string {
   return `The operation ${name} is not supported here.`
 }

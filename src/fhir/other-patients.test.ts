@@ -16,7 +16,7 @@ const names = (asserter: string) =>
 const long = 'a'.repeat(64)
 
 describe('namesOtherPatient', () => {
-  it('finds another patient, here and elsewhere', () => {
+  it('finds another patient on this server and on others', () => {
     for (const reference of [
       'Patient/2',
       'Patient/2/_history/1',
@@ -27,7 +27,7 @@ describe('namesOtherPatient', () => {
       assert.equal(names(reference), true, reference)
   })
 
-  it('lets the patient be, and who is no patient', () => {
+  it('is false for the patient and for resources that are not patients', () => {
     for (const reference of [
       'Patient/1',
       `${base}/Patient/1`,
@@ -41,7 +41,7 @@ describe('namesOtherPatient', () => {
       assert.equal(names(reference), false, reference)
   })
 
-  it('takes what cannot be told for another', () => {
+  it('is true for unknown patients', () => {
     for (const reference of [
       'urn:uuid:3b5a1c70-0000-4000-8000-000000000000',
       'Patient?identifier=1',
@@ -65,7 +65,7 @@ describe('namesOtherPatient', () => {
       base,
     )
 
-  it('takes it so where a patient is only one of those who may stand there, whatever it calls itself', () => {
+  it('is true for references of unknown type, whatever Reference.type says', () => {
     for (const reference of [
       'urn:uuid:3b5a1c70-0000-4000-8000-000000000000',
       `${base}/Patient/2/`,

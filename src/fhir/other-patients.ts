@@ -1,15 +1,14 @@
 import { listCompartmentParameters } from './compartment.ts'
 import { findSearchParameter } from './definitions.ts'
-import { type CompiledPath, pathsOf } from './path/compile.ts'
-import { evaluatePath } from './path/evaluate.ts'
-import type { Resource, SearchParameter } from './r4.ts'
-import { isRecord, isResource } from './record.ts'
 import { parseReference } from './reference.ts'
+import { isRecord, isResource, type Resource, type SearchParameter } from './resource.ts'
 import type { IndexEntry } from './search/entry.ts'
-import { entriesOf } from './search/index-entries.ts'
+import { indexParameter } from './search/index-entries.ts'
+import { type CompiledPath, evaluatePath, findPaths } from './search/path.ts'
 
-// The address of a resource on another server, with its type.
-const ADDRESS = /^https?:\/\/.*\/([A-Z][A-Za-z]+)\/[A-Za-z0-9\-.]{1,64}(?:\/_history\/[A-Za-z0-9\-.]{1,64})?$/
+// The URL of a resource on another server.
+const RESOURCE_URL =
+  /^https?:\/\/.*\/([A-Z][A-Za-z]+)\/[A-Za-z0-9\-.]{1,64}(?:\/_history\/[A-Za-z0-9\-.]{1,64})?$/
 
 /**
  * Whether a compartment reference of the resource names another patient, on this server or elsewhere, or names a patient who
@@ -26,28 +25,27 @@ export function namesOtherPatient(
     const parameter = findSearchParameter(resource.resourceType, code)
     return (
       parameter !== undefined &&
-      (entriesOf(resource, parameter, baseUrl).some(entry => isOther(entry, isOurs)) ||
-        hasUntold(resource, parameter, baseUrl))
+      (indexParameter(resource, parameter, baseUrl).some(entry => isOther(entry, isOurs)) ||
+        hasUntypedReference(resource, parameter, baseUrl))
     )
   })
 }
 
 /**
- * Whether there is a reference of which no type can be told, where a parameter takes those to a Patient alone
- * (`subject.where(resolve() is Patient)`): it has no entry, and yet another server may know whom it means. What the
- * reference says of its own type is not believed.
+ * Whether a parameter that selects references to a Patient (`subject.where(resolve() is Patient)`) meets a reference of
+ * unknown type. It has no index entry, but another server may resolve it to a patient. `Reference.type` is not trusted.
  */
-function hasUntold(resource: Resource, parameter: SearchParameter, baseUrl: string): boolean {
-  return typelessPaths(resource.resourceType, parameter).some(path =>
+function hasUntypedReference(resource: Resource, parameter: SearchParameter, baseUrl: string): boolean {
+  return listUntypedPaths(resource.resourceType, parameter).some(path =>
     evaluatePath(resource, path).some(it => {
       const address = isRecord(it) && typeof it.reference === 'string' ? it.reference : ''
       if (address === '' || address.startsWith('#')) return false
-      return parseReference(address, baseUrl) === undefined && !ADDRESS.test(address)
+      return parseReference(address, baseUrl) === undefined && !RESOURCE_URL.test(address)
     }),
   )
 }
 
-/** No patient has this id: it stands for a patient of another server, or one that a reference does not identify. */
+/** Stands for a patient of another server, or one that a reference does not identify. No patient has this id. */
 export const UNKNOWN_PATIENT = ''
 
 /**
@@ -74,7 +72,7 @@ function* listResources(value: unknown): Generator<Resource> {
   }
 }
 
-/** Every patient that a reference in the content names, wherever it stands: also in an extension or a contained resource. */
+/** Every patient that a reference anywhere in the content names, also in an extension or a contained resource. */
 export function findReferredPatients(content: unknown, baseUrl: string): ReadonlySet<string> {
   const patients = new Set<string>()
   const pending: unknown[] = [content]
@@ -88,47 +86,47 @@ export function findReferredPatients(content: unknown, baseUrl: string): Readonl
   return patients
 }
 
-// A search for what is referred to (R4 http.html#trules).
+// A conditional reference (R4 http.html#trules).
 const CONDITIONAL = /^([A-Z][A-Za-z]+)\?/
 
 /**
- * The patient that a reference names. A reference that speaks of a Patient in a way that cannot be read (`Patient?…`,
- * `Patient/%31`, another server's) names one who is not told; an identifier and a `urn:` name nobody of this server.
+ * The patient that a reference names. A reference to a Patient that cannot be resolved here (`Patient?…`, `Patient/%31`,
+ * another server's) names an unknown patient; an identifier and a `urn:` name no patient of this server.
  */
 function findPatient(address: string, baseUrl: string): readonly string[] {
   const local = parseReference(address, baseUrl)
-  const type = local?.type ?? ADDRESS.exec(address)?.[1] ?? CONDITIONAL.exec(address)?.[1]
+  const type = local?.type ?? RESOURCE_URL.exec(address)?.[1] ?? CONDITIONAL.exec(address)?.[1]
   if (type !== undefined && type !== 'Patient') return []
   if (local) return [local.id]
-  return !address.startsWith('urn:') && /patient/i.test(decoded(address)) ? [UNKNOWN_PATIENT] : []
+  return !address.startsWith('urn:') && /patient/i.test(decodeAscii(address)) ? [UNKNOWN_PATIENT] : []
 }
 
-function decoded(text: string): string {
+function decodeAscii(text: string): string {
   return text.replace(/%([0-7][0-9a-f])/gi, (_all, code: string) =>
     String.fromCharCode(Number.parseInt(code, 16)),
   )
 }
 
-const typeless = new WeakMap<SearchParameter, readonly CompiledPath[]>()
+const untypedPaths = new WeakMap<SearchParameter, readonly CompiledPath[]>()
 
-/** The paths that ask for a type, without the question. */
-function typelessPaths(type: string, parameter: SearchParameter): readonly CompiledPath[] {
-  const known = typeless.get(parameter)
+/** The paths that select references by type, without that selection. */
+function listUntypedPaths(type: string, parameter: SearchParameter): readonly CompiledPath[] {
+  const known = untypedPaths.get(parameter)
   if (known) return known
-  const paths = pathsOf(type, parameter)
+  const paths = findPaths(type, parameter)
     .filter(path => path.moves.some(move => move.kind === 'refers'))
     .map(path => ({ ...path, moves: path.moves.filter(move => move.kind !== 'refers') }))
-  typeless.set(parameter, paths)
+  untypedPaths.set(parameter, paths)
   return paths
 }
 
-/** Whether a Reference is to another patient, or to an unknown one. */
+/** Whether a Reference names another patient or an unknown one. */
 function isOtherReference(value: unknown, isOurs: (id: string) => boolean, baseUrl: string): boolean {
   const address = isRecord(value) && typeof value.reference === 'string' ? value.reference : ''
   if (address === '' || address.startsWith('#')) return false
   const local = parseReference(address, baseUrl)
   if (local) return local.type === 'Patient' && !isOurs(local.id)
-  const type = ADDRESS.exec(address)?.[1]
+  const type = RESOURCE_URL.exec(address)?.[1]
   return type === undefined || type === 'Patient'
 }
 
@@ -136,6 +134,6 @@ function isOther(entry: IndexEntry, isOurs: (id: string) => boolean): boolean {
   if (entry.kind !== 'reference') return false
   if (entry.type === 'Patient') return entry.id === undefined || !isOurs(entry.id)
   if (entry.url === undefined) return false
-  const type = ADDRESS.exec(entry.url)?.[1]
+  const type = RESOURCE_URL.exec(entry.url)?.[1]
   return type === undefined || type === 'Patient'
 }

@@ -1,4 +1,4 @@
-/** The issue codes that we use (R4 IssueType). */
+/** The used codes of R4's IssueType. */
 export type IssueCode =
   | 'login'
   | 'expired'
@@ -28,7 +28,7 @@ export interface OutcomeIssue {
   readonly severity: 'fatal' | 'error' | 'warning' | 'information'
   readonly code: IssueCode
   readonly details: { readonly text: string }
-  /** The text again, which some clients show in the place of `details`, and where there is one the hint. */
+  /** The text, which some clients show instead of `details`, and the hint. */
   readonly diagnostics: string
   readonly expression?: readonly string[]
 }
@@ -40,7 +40,7 @@ export interface OperationOutcome {
 }
 
 /** An OperationOutcome with one error. */
-export function outcome(
+export function createOutcome(
   code: IssueCode,
   text: string,
   more: { readonly hint?: string | undefined; readonly expression?: readonly string[] } = {},
@@ -49,4 +49,33 @@ export function outcome(
   const diagnostics = hint === undefined ? text : `${text.replace(/\.$/, '')}. ${hint}`
   const issue = { severity: 'error', code, details: { text }, diagnostics } as const
   return { resourceType: 'OperationOutcome', issue: [expression ? { ...issue, expression } : issue] }
+}
+
+/** A refused request, as the response. */
+export interface Refused {
+  readonly allowed: false
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly outcome: OperationOutcome
+  /** The way to get access; also in the diagnostics of the outcome. */
+  readonly hint?: string
+  /** For the audit trail, never for the caller: why the token is invalid. */
+  readonly why?: string
+  /** For the audit trail: the scope that covers type and permission, but not this request. */
+  readonly by?: string
+}
+
+/**
+ * The response for a resource outside the grant (ERROR-4). If the caller must not learn which resources exist, an absent
+ * resource gets the same response (ABSENT-1).
+ */
+export function refuseOutsideGrant(hint?: string): Refused {
+  const text = 'Not within the granted patient, user or filter.'
+  return {
+    allowed: false,
+    status: 403,
+    headers: {},
+    outcome: createOutcome('forbidden', text, { hint }),
+    ...(hint !== undefined && { hint }),
+  }
 }

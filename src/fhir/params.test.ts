@@ -7,7 +7,7 @@ const RESULT = `_format _pretty _summary _elements _sort _count _include _revinc
   _revinclude:iterate _include:recurse _revinclude:recurse _total _contained _containedType`.split(/\s+/)
 
 describe('haveCriteria', () => {
-  it('wants a parameter that chooses, and a value for it', () => {
+  it('requires a search criterion with a value', () => {
     for (const name of RESULT) assert.equal(haveCriteria([[name, 'x']]), false, name)
     assert.equal(haveCriteria([['code', '']]), false)
     assert.equal(
@@ -21,14 +21,14 @@ describe('haveCriteria', () => {
 })
 
 describe('areGeneral', () => {
-  it('knows the parameters that every interaction takes', () => {
+  it('accepts the parameters of every interaction', () => {
     for (const name of RESULT.slice(0, 4)) assert.equal(areGeneral([[name, 'x']]), true, name)
     for (const name of ['_count', 'code', '_cascade']) assert.equal(areGeneral([[name, 'x']]), false, name)
   })
 })
 
 describe('parseParams', () => {
-  it('keeps order and repetition, and reads what is encoded', () => {
+  it('keeps order and repetition, and decodes names and values', () => {
     assert.deepEqual(parseParams('a=1&b=%26+x&&a=2=3&c'), [
       ['a', '1'],
       ['b', '& x'],
@@ -38,7 +38,7 @@ describe('parseParams', () => {
     assert.deepEqual(parseParams(''), [])
   })
 
-  it('refuses what has no name, is badly encoded, or holds a NUL', () => {
+  it('refuses parameters without a name, malformed encoding and NUL', () => {
     for (const text of ['=x', '%=x', 'a=%zz', 'a=%00', 'a%00=1'])
       assert.equal(parseParams(text), undefined, text)
   })

@@ -1,7 +1,7 @@
-import type { Params } from './interaction.ts'
+import type { Interaction, Params } from './interaction.ts'
 import { SEARCH_CHARACTERS, SEARCH_VALUES } from './limits.ts'
 
-// Parameters that shape an answer and choose nothing (R4 http.html#parameters, search.html#modifyingresults).
+// Parameters that format a response and select nothing (R4 http.html#parameters, search.html#modifyingresults).
 const GENERAL = new Set(['_format', '_pretty', '_summary', '_elements'])
 const RESULT = new Set([
   ...GENERAL,
@@ -18,17 +18,14 @@ const RESULT = new Set([
   '_containedType',
 ])
 
-/** Says why a query or a form is too long to be read; undefined when it is not. */
+/** Why a query or a form is too long; undefined if it is not. */
 export function findSearchExcess(text: string): string | undefined {
   if (text.length > SEARCH_CHARACTERS) return `it has more than ${SEARCH_CHARACTERS} characters`
   const separators = text.match(/[&,]|%2c/gi)?.length ?? 0
   return separators >= SEARCH_VALUES ? `it has more than ${SEARCH_VALUES} parameters and values` : undefined
 }
 
-/**
- * The parameters of a query or a form (`application/x-www-form-urlencoded`), or undefined when it is malformed or too
- * long.
- */
+/** The parameters of a query or a form (`application/x-www-form-urlencoded`); undefined if it is malformed or too long. */
 export function parseParams(text: string): Params | undefined {
   if (text === '') return []
   if (findSearchExcess(text)) return undefined
@@ -44,12 +41,12 @@ export function parseParams(text: string): Params | undefined {
   return params
 }
 
-/** Whether every parameter only shapes the answer to an interaction on one resource. */
+/** Whether every parameter only formats the response to an interaction on one resource. */
 export function areGeneral(params: Params): boolean {
   return params.every(([name]) => GENERAL.has(name))
 }
 
-/** Whether a parameter chooses among resources, as every conditional interaction must. */
+/** Whether a parameter selects resources, as every conditional interaction requires. */
 export function haveCriteria(params: Params): boolean {
   return params.some(([name, value]) => !RESULT.has(name) && value !== '')
 }
@@ -57,9 +54,34 @@ export function haveCriteria(params: Params): boolean {
 function decode(text: string): string | undefined {
   try {
     const decoded = decodeURIComponent(text.replaceAll('+', ' '))
-    // Half a character, which only the JSON of a Bundle can hold, could not be written into an address again.
+    // Half of a surrogate pair, which only the JSON of a Bundle can contain, cannot be encoded in a URL.
     return decoded.includes('\0') || !decoded.isWellFormed() ? undefined : decoded
   } catch {
     return undefined
   }
+}
+
+type Paged = Extract<Interaction, { readonly params: Params }>
+
+// `acceptsJson` reads these.
+const FORMAT: ReadonlySet<string> = new Set(['_format', '_pretty'])
+
+/**
+ * The parameters of a further page: those of the first request, with `_count` and `_total` as the client may have added
+ * them to the link. Undefined if it added any other parameter.
+ */
+export function readPageParams(
+  { kind, params }: Paged,
+  pageParameter: string,
+  first: Params,
+): Params | undefined {
+  const added = params.filter(([name]) => name !== pageParameter)
+  if (params.length - added.length !== 1) return undefined
+  if (!added.every(([name]) => FORMAT.has(name) || name === '_count' || name === '_total')) return undefined
+  // Only searches have a total.
+  const replaced = added.filter(
+    ([name]) => name === '_count' || (name === '_total' && kind.startsWith('search-')),
+  )
+  const names = new Set(replaced.map(([name]) => name))
+  return [...first.filter(([name]) => !names.has(name)), ...replaced]
 }

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { fail } from './failure.ts'
 import { BATCH_ENTRIES, TRANSACTION_ENTRIES } from './limits.ts'
-import { parseEntries } from './parse-entries.ts'
+import { parseEntries, parseEntry } from './parse-entries.ts'
 
 const base = 'http://localhost:8080/fhir'
 const bundle = (...entry: unknown[]) => ({ resourceType: 'Bundle', type: 'batch', entry })
 const get = { request: { method: 'GET', url: 'Patient/1' } }
 
 describe('parseEntries', () => {
-  it('refuses what is no batch or transaction, and says which entry is none', () => {
+  it('refuses other Bundles and names the invalid entry', () => {
     const bad = (text: string, entry?: number) =>
       fail({
         problem: 'bad-bundle',
@@ -27,7 +27,7 @@ describe('parseEntries', () => {
     assert.deepEqual(parseEntries(bundle({}), base), bad('Cannot process entry: it has no request', 0))
   })
 
-  it('takes two thousand entries of a batch, and one thousand of a transaction', () => {
+  it('accepts two thousand entries of a batch and one thousand of a transaction', () => {
     assert.deepEqual([BATCH_ENTRIES, TRANSACTION_ENTRIES], [2_000, 1_000])
     for (const [type, count] of [
       ['batch', BATCH_ENTRIES],
@@ -42,7 +42,7 @@ describe('parseEntries', () => {
     }
   })
 
-  it('reads a JSON Patch from a Binary, and nothing else as one', () => {
+  it('reads a JSON Patch only from a Binary', () => {
     const steps = [{ op: 'remove', path: '/code' }]
     const data = Buffer.from(JSON.stringify(steps)).toString('base64')
     const patch = { resourceType: 'Binary', contentType: 'application/json-patch+json', data }
@@ -65,4 +65,48 @@ describe('parseEntries', () => {
     ])
       assert.equal(bodyOf(resource), undefined, JSON.stringify(resource))
   })
+})
+
+describe('parseEntry', () => {
+  it('accepts a URL relative to the base or absolute below it', () => {
+    const read = { kind: 'read', type: 'Patient', id: '1', params: [] }
+    for (const url of ['Patient/1', '/Patient/1', `${base}/Patient/1`])
+      assert.deepEqual(parseEntry({ method: 'GET', url }, base), read)
+  })
+
+  it('reads queries and ifNoneExist', () => {
+    assert.deepEqual(parseEntry({ method: 'DELETE', url: 'Condition?code=1' }, base), {
+      kind: 'delete-conditional',
+      type: 'Condition',
+      params: [['code', '1']],
+    })
+    assert.deepEqual(parseEntry({ method: 'POST', url: 'Patient', ifNoneExist: 'identifier=1' }, base), {
+      kind: 'create',
+      type: 'Patient',
+      ifNoneExist: [['identifier', '1']],
+    })
+    for (const url of ['?_type=Patient', '/?_type=Patient', `${base}?_type=Patient`])
+      assert.deepEqual(parseEntry({ method: 'GET', url }, base), {
+        kind: 'search-system',
+        params: [['_type', 'Patient']],
+      })
+  })
+
+  for (const [method, url] of [
+    ['GET', 'http://evil.example/fhir/Patient/1'],
+    ['GET', `${base}x/Patient/1`],
+    ['GET', '//Patient/1'],
+    ['GET', 'Patient/../Condition/1'],
+    ['GET', 'urn:uuid:0f0e0d0c-0000-4000-8000-000000000000'],
+    ['POST', ''],
+    ['POST', '/'],
+    ['POST', base],
+    ['POST', 'Patient/_search'],
+    ['OPTIONS', 'Patient'],
+    ['GET', 'Patient?name=\ud800'],
+    ['GET', 'Patient?\udc00=x'],
+  ] as const)
+    it(`refuses ${method} ${url.toWellFormed()}`, () => {
+      assert.equal(parseEntry({ method, url }, base).kind, 'misunderstood')
+    })
 })

@@ -1,12 +1,12 @@
-import { parseExact } from './exact-json.ts'
 import { type Failed, fail, isFailure } from './failure.ts'
-import type { Misunderstood } from './interaction.ts'
-import { findJsonExcess } from './json-excess.ts'
+import type { Interaction, Misunderstood } from './interaction.ts'
+import { findJsonExcess, parseExact } from './json.ts'
 import { BATCH_ENTRIES, BUNDLE_PATCH_CHARACTERS, TRANSACTION_ENTRIES } from './limits.ts'
-import { type EntryInteraction, parseEntry } from './parse-entry.ts'
+import { parseInteraction } from './parse-interaction.ts'
 import { isFhirPathPatch } from './patch/operations.ts'
-import { isRecord } from './record.ts'
 import type { Preconditions } from './request.ts'
+import { createMisunderstood } from './request-path.ts'
+import { isRecord } from './resource.ts'
 
 /** Why a Bundle cannot be processed at all. */
 export type BadBundle = Failed &
@@ -15,7 +15,7 @@ export type BadBundle = Failed &
     | { readonly problem: 'too-costly'; readonly text: string }
   )
 
-/** One entry of a batch or transaction, read but not yet judged. */
+/** One entry of a batch or transaction, parsed but not yet validated. */
 export interface Entry {
   readonly fullUrl: string | undefined
   readonly interaction: EntryInteraction | Misunderstood
@@ -28,13 +28,14 @@ export interface Entries {
   readonly entries: readonly Entry[]
 }
 
-/** The entries of the Bundle that was posted to the base. The resources in it are looked at one by one, later. */
+/** Parses the Bundle of a batch or transaction. Its resources are validated later, one by one. */
 export function parseEntries(body: unknown, baseUrl: string): Entries | BadBundle {
-  if (!isRecord(body) || body.resourceType !== 'Bundle') return bad('Cannot read body: expected a Bundle')
+  if (!isRecord(body) || body.resourceType !== 'Bundle')
+    return createBadBundle('Cannot read body: expected a Bundle')
   const { type, entry = [] } = body
   if (type !== 'batch' && type !== 'transaction')
-    return bad('Cannot process Bundle: expected one of type batch or transaction')
-  if (!Array.isArray(entry)) return bad('Cannot process Bundle: its entry is not a list')
+    return createBadBundle('Cannot process Bundle: expected one of type batch or transaction')
+  if (!Array.isArray(entry)) return createBadBundle('Cannot process Bundle: its entry is not a list')
   const mostEntries = type === 'batch' ? BATCH_ENTRIES : TRANSACTION_ENTRIES
   if (entry.length > mostEntries) return createTooCostly(`a ${type} may have up to ${mostEntries} entries`)
   if (countPatchCharacters(entry) > BUNDLE_PATCH_CHARACTERS)
@@ -50,29 +51,30 @@ export function parseEntries(body: unknown, baseUrl: string): Entries | BadBundl
 
 function parseOne(candidate: unknown, baseUrl: string, at: number): Entry | BadBundle {
   const request = isRecord(candidate) ? candidate.request : undefined
-  if (!isRecord(candidate) || !isRecord(request)) return bad('Cannot process entry: it has no request', at)
+  if (!isRecord(candidate) || !isRecord(request))
+    return createBadBundle('Cannot process entry: it has no request', at)
   const { method, url } = request
   if (typeof method !== 'string' || typeof url !== 'string')
-    return bad('Cannot process entry: its request has no method or url', at)
-  const interaction = parseEntry({ method, url, ifNoneExist: textOf(request.ifNoneExist) }, baseUrl)
+    return createBadBundle('Cannot process entry: its request has no method or url', at)
+  const interaction = parseEntry({ method, url, ifNoneExist: toText(request.ifNoneExist) }, baseUrl)
   const patch = interaction.kind === 'patch' || interaction.kind === 'patch-conditional'
   return {
-    fullUrl: textOf(candidate.fullUrl),
+    fullUrl: toText(candidate.fullUrl),
     interaction,
-    // Patches are read one by one, when it is their turn.
+    // Each patch is parsed when its entry is processed.
     get body() {
-      return patch ? patchIn(candidate.resource) : candidate.resource
+      return patch ? readPatch(candidate.resource) : candidate.resource
     },
     preconditions: {
-      ifMatch: textOf(request.ifMatch),
-      ifNoneMatch: textOf(request.ifNoneMatch),
-      ifModifiedSince: textOf(request.ifModifiedSince),
+      ifMatch: toText(request.ifMatch),
+      ifNoneMatch: toText(request.ifNoneMatch),
+      ifModifiedSince: toText(request.ifModifiedSince),
     },
   }
 }
 
-/** A JSON Patch comes in a Binary, a FHIRPath Patch as it is (R4 http.html#patch). What cannot be read fails as a patch. */
-function patchIn(resource: unknown): unknown {
+/** A JSON Patch comes in a Binary, a FHIRPath Patch as Parameters (R4 http.html#patch). Undefined if it cannot be read. */
+function readPatch(resource: unknown): unknown {
   if (isFhirPathPatch(resource)) return resource
   const data = readJsonPatchData(resource)
   if (data === undefined) return undefined
@@ -88,7 +90,7 @@ function patchIn(resource: unknown): unknown {
 function readJsonPatchData(resource: unknown): string | undefined {
   if (!isRecord(resource) || resource.resourceType !== 'Binary') return undefined
   if (resource.contentType !== 'application/json-patch+json') return undefined
-  return textOf(resource.data)
+  return toText(resource.data)
 }
 
 function countPatchCharacters(entry: readonly unknown[]): number {
@@ -98,7 +100,7 @@ function countPatchCharacters(entry: readonly unknown[]): number {
   )
 }
 
-function textOf(value: unknown): string | undefined {
+function toText(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
@@ -106,6 +108,40 @@ function createTooCostly(why: string): BadBundle {
   return fail({ problem: 'too-costly', text: `Cannot process Bundle: ${why}` })
 }
 
-function bad(text: string, entry?: number): BadBundle {
+function createBadBundle(text: string, entry?: number): BadBundle {
   return fail({ problem: 'bad-bundle', text, ...(entry !== undefined && { entry }) })
+}
+
+/** `Bundle.entry.request` of a batch or transaction. */
+export interface EntryRequest {
+  readonly method: string
+  readonly url: string
+  readonly ifNoneExist?: string | undefined
+}
+
+/** The interaction of an entry: any but another Bundle. */
+export type EntryInteraction = Exclude<Interaction, { readonly kind: 'bundle' }>
+
+/**
+ * The interaction of one entry, by the same rules as a single request. Its URL is relative to the base or absolute
+ * below it. A Bundle inside a Bundle and a `_search` by POST (an entry has no form) are refused.
+ */
+export function parseEntry(request: EntryRequest, baseUrl: string): EntryInteraction | Misunderstood {
+  const below = stripBase(request.url, baseUrl)
+  const at = below.indexOf('?')
+  const interaction = parseInteraction({
+    method: request.method,
+    baseUrl,
+    path: at < 0 ? below : below.slice(0, at),
+    query: at < 0 ? '' : below.slice(at + 1),
+    headers: request.ifNoneExist === undefined ? {} : { 'if-none-exist': request.ifNoneExist },
+  })
+  if (interaction.kind === 'bundle') return createMisunderstood(400, 'Cannot accept a Bundle inside a Bundle')
+  return interaction
+}
+
+function stripBase(url: string, baseUrl: string): string {
+  if (url.startsWith(`${baseUrl}/`) || url.startsWith(`${baseUrl}?`)) return url.slice(baseUrl.length)
+  // An absolute URL of another server has an empty segment, which no path here has.
+  return url.startsWith('/') || url.startsWith('?') || url === '' ? url : `/${url}`
 }

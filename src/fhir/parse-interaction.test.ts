@@ -157,7 +157,7 @@ describe('parseInteraction', () => {
     })
   }
 
-  it('reads a search by POST from the address and the form', () => {
+  it('reads a search by POST from the URL and the form', () => {
     const search = {
       params: [
         ['_count', '5'],
@@ -187,7 +187,7 @@ describe('parseInteraction', () => {
       })
   })
 
-  it('takes a search by POST without a form for one without parameters', () => {
+  it('reads a search by POST without a form as one without parameters', () => {
     assert.deepEqual(parse('POST /Condition/_search', form), {
       kind: 'search-type',
       type: 'Condition',
@@ -196,14 +196,14 @@ describe('parseInteraction', () => {
     })
   })
 
-  it('is public for what clients read before they have a token, and for nothing else', () => {
+  it('is public only for the two documents that clients read without a token', () => {
     for (const line of ['GET /metadata', 'GET /.well-known/smart-configuration'])
       assert.equal(isPublic(parse(line)), true, line)
     for (const line of ['POST /metadata', 'GET /Patient/1', 'GET /', 'GET /metadata/', 'GET /_history'])
       assert.equal(isPublic(parse(line)), false, line)
   })
 
-  it('is writing where data may be changed by it, and nowhere else', () => {
+  it('is writing only for interactions that may change data', () => {
     for (const line of [
       'GET /Patient/1',
       'GET /Patient',
@@ -222,7 +222,7 @@ describe('parseInteraction', () => {
       assert.equal(isWriting(parse(line) as Interaction), true, line)
   })
 
-  it('is not changed by headers that mean nothing here', () => {
+  it('ignores other headers', () => {
     const headers = { accept: 'application/json', prefer: 'return=minimal', 'if-match': 'W/"1"' }
     assert.deepEqual(parse('GET /Patient/1', headers), parse('GET /Patient/1'))
     const absent = { 'x-http-method': undefined, 'if-none-exist': undefined }
@@ -284,7 +284,7 @@ describe('parseInteraction', () => {
     assert.equal(statusOf(parsed(`${baseUrl}/Patient?a=b`)), 400)
   })
 
-  it('refuses If-None-Exist that chooses nothing, has an address, or is not on a create', () => {
+  it('refuses If-None-Exist without criteria, with a URL, or outside a create', () => {
     for (const value of ['', '_count=1', 'Group?identifier=1', '?identifier=1', 'identifier=%'])
       assert.equal(statusOf(parse('POST /Patient', { 'If-None-Exist': value })), 400, value)
     for (const line of ['PUT /Patient/1', 'GET /Patient/1', 'POST ', 'POST /Patient/$match'])

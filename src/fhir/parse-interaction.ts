@@ -5,7 +5,7 @@ import { type FhirRequest, type Headers, readHeaders } from './request.ts'
 import { createMisunderstood, isId, parsePath } from './request-path.ts'
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-type Answer = Interaction | Misunderstood
+type Parsed = Interaction | Misunderstood
 
 interface Call {
   readonly method: Method
@@ -32,31 +32,31 @@ const FORM = /^application\/x-www-form-urlencoded(?:\s*;\s*charset="?utf-8"?)?\s
  * Identifies the interaction of a request (ROUTE-1). The server and the interceptor both use this function, so that they
  * cannot disagree.
  */
-export function parseInteraction(request: FhirRequest): Answer {
-  const answer = parse(request)
-  return isNotAllowed(answer) ? { ...answer, allow: findMethods(request) } : answer
+export function parseInteraction(request: FhirRequest): Parsed {
+  const parsed = parse(request)
+  return isNotAllowed(parsed) ? { ...parsed, allow: findMethods(request) } : parsed
 }
 
-/** The methods of an address, for `Allow` (RFC 9110, 10.2.1); none where there is no such address. */
+/** The methods of a URL, for `Allow` (RFC 9110, 10.2.1); none if there is no such URL. */
 export function findMethods(request: Omit<FhirRequest, 'method'>): readonly string[] {
-  const answers = Object.keys(METHODS).map(method => ({ method, answer: parse({ ...request, method }) }))
-  const isKnown = answers.some(({ answer }) => !(answer.kind === 'misunderstood' && answer.status === 404))
-  const methods = answers.filter(({ answer }) => !isNotAllowed(answer)).map(({ method }) => method)
+  const results = Object.keys(METHODS).map(method => ({ method, parsed: parse({ ...request, method }) }))
+  const isKnown = results.some(({ parsed }) => !(parsed.kind === 'misunderstood' && parsed.status === 404))
+  const methods = results.filter(({ parsed }) => !isNotAllowed(parsed)).map(({ method }) => method)
   return isKnown ? methods : []
 }
 
-function isNotAllowed(answer: Answer): answer is Misunderstood {
-  return answer.kind === 'misunderstood' && answer.status === 405
+function isNotAllowed(parsed: Parsed): parsed is Misunderstood {
+  return parsed.kind === 'misunderstood' && parsed.status === 405
 }
 
-function parse(request: FhirRequest): Answer {
+function parse(request: FhirRequest): Parsed {
   const segments = parsePath(request.path)
   if ('kind' in segments) return segments
   const method = Object.hasOwn(METHODS, request.method) ? METHODS[request.method] : undefined
   if (!method)
     return createMisunderstood(
       405,
-      'Cannot answer this method: FHIR uses GET, HEAD, POST, PUT, PATCH and DELETE',
+      'Cannot process this method: FHIR uses GET, HEAD, POST, PUT, PATCH and DELETE',
     )
   const params = readParams(request.query, 'query')
   if ('kind' in params) return params
@@ -69,123 +69,121 @@ function parse(request: FhirRequest): Answer {
     headers.ifNoneExist !== undefined &&
     (method !== 'POST' || segments.length !== 1 || !isResourceType(segments[0] ?? ''))
   )
-    return createMisunderstood(400, 'Cannot accept If-None-Exist: it belongs to a create')
+    return createMisunderstood(400, 'Cannot accept If-None-Exist: only a create supports it')
   return route(segments, call)
 }
 
-function route(segments: readonly string[], call: Call): Answer {
+function route(segments: readonly string[], call: Call): Parsed {
   const [first, ...rest] = segments
-  if (first === undefined) return onBase(call)
+  if (first === undefined) return parseOnBase(call)
   if (first === 'metadata' && rest.length === 0)
     return call.method === 'GET' ? { kind: 'capabilities' } : createNotAllowed()
   if (first === '.well-known' && rest[0] === 'smart-configuration' && rest.length === 1)
     return call.method === 'GET' ? { kind: 'smart-configuration' } : createNotAllowed()
   if (rest.length === 0 && first === '_history')
-    return history(call, { kind: 'history-system', params: call.params })
+    return parseHistory(call, { kind: 'history-system', params: call.params })
   if (rest.length === 0 && first === '_search')
-    return posted(call, params => ({ kind: 'search-system', params, posted: true }))
-  if (rest.length === 0 && first.startsWith('$')) return operation(call, first)
+    return parsePosted(call, params => ({ kind: 'search-system', params, posted: true }))
+  if (rest.length === 0 && first.startsWith('$')) return parseOperation(call, first)
   if (!isResourceType(first)) return createMisunderstood(404, 'Cannot find this resource type in FHIR R4')
-  return onType(first, rest, call)
+  return parseOnType(first, rest, call)
 }
 
-function onBase(call: Call): Answer {
+function parseOnBase(call: Call): Parsed {
   if (call.method === 'GET') return { kind: 'search-system', params: call.params }
-  return call.method === 'POST' ? onOne(call, { kind: 'bundle' }) : createNotAllowed()
+  return call.method === 'POST' ? requireGeneralParams(call, { kind: 'bundle' }) : createNotAllowed()
 }
 
-function onType(type: string, rest: readonly string[], call: Call): Answer {
+function parseOnType(type: string, rest: readonly string[], call: Call): Parsed {
   const [second, ...below] = rest
-  if (second === undefined) return onWholeType(type, call)
+  if (second === undefined) return parseOnWholeType(type, call)
   if (below.length === 0 && second === '_history')
-    return history(call, { kind: 'history-type', type, params: call.params })
+    return parseHistory(call, { kind: 'history-type', type, params: call.params })
   if (below.length === 0 && second === '_search')
-    return posted(call, params => ({ kind: 'search-type', type, params, posted: true }))
-  if (below.length === 0 && second.startsWith('$')) return operation(call, second, type)
+    return parsePosted(call, params => ({ kind: 'search-type', type, params, posted: true }))
+  if (below.length === 0 && second.startsWith('$')) return parseOperation(call, second, type)
   if (!isId(second))
-    return createMisunderstood(
-      400,
-      'Cannot read id: FHIR ids have 1 to 64 permissions, digits, dots and hyphens',
-    )
-  return onInstance(type, second, below, call)
+    return createMisunderstood(400, 'Cannot read id: FHIR ids have 1 to 64 letters, digits, dots and hyphens')
+  return parseOnInstance(type, second, below, call)
 }
 
-function onWholeType(type: string, call: Call): Answer {
+function parseOnWholeType(type: string, call: Call): Parsed {
   const { params } = call
   switch (call.method) {
     case 'GET':
       return { kind: 'search-type', type, params }
     case 'POST':
-      return create(type, call)
+      return parseCreate(type, call)
     case 'PUT':
-      return conditional({ kind: 'update-conditional', type, params })
+      return requireCriteria({ kind: 'update-conditional', type, params })
     case 'PATCH':
-      return conditional({ kind: 'patch-conditional', type, params })
+      return requireCriteria({ kind: 'patch-conditional', type, params })
     case 'DELETE':
-      return conditional({ kind: 'delete-conditional', type, params })
+      return requireCriteria({ kind: 'delete-conditional', type, params })
   }
 }
 
-function onInstance(type: string, id: string, below: readonly string[], call: Call): Answer {
+function parseOnInstance(type: string, id: string, below: readonly string[], call: Call): Parsed {
   const [third, fourth] = below
-  if (third === undefined) return onResource(type, id, call)
+  if (third === undefined) return parseOnResource(type, id, call)
   if (third === '_history' && below.length === 1)
-    return history(call, { kind: 'history-instance', type, id, params: call.params })
-  if (third === '_history' && fourth !== undefined && below.length === 2) return vread(type, id, fourth, call)
-  if (third.startsWith('$') && below.length === 1) return operation(call, third, type, id)
-  // Patient is the one compartment whose members are known here (R4 CompartmentDefinition/patient).
-  if (type !== 'Patient') return createMisunderstood(404, 'Cannot find this address on the FHIR server')
-  return onCompartment(id, below, call)
+    return parseHistory(call, { kind: 'history-instance', type, id, params: call.params })
+  if (third === '_history' && fourth !== undefined && below.length === 2)
+    return parseVread(type, id, fourth, call)
+  if (third.startsWith('$') && below.length === 1) return parseOperation(call, third, type, id)
+  // Of R4's compartments only that of Patient is supported.
+  if (type !== 'Patient') return createMisunderstood(404, 'Cannot find this URL on the FHIR server')
+  return parseOnCompartment(id, below, call)
 }
 
-function onResource(type: string, id: string, call: Call): Answer {
+function parseOnResource(type: string, id: string, call: Call): Parsed {
   switch (call.method) {
     case 'GET':
-      return onOne(call, { kind: 'read', type, id, params: call.params })
+      return requireGeneralParams(call, { kind: 'read', type, id, params: call.params })
     case 'PUT':
-      return onOne(call, { kind: 'update', type, id })
+      return requireGeneralParams(call, { kind: 'update', type, id })
     case 'PATCH':
-      return onOne(call, { kind: 'patch', type, id })
+      return requireGeneralParams(call, { kind: 'patch', type, id })
     case 'DELETE':
-      return onOne(call, { kind: 'delete', type, id })
+      return requireGeneralParams(call, { kind: 'delete', type, id })
     case 'POST':
       return createNotAllowed()
   }
 }
 
 /** `Patient/1/Condition`, `Patient/1/*` and their `_search`; `Patient/1/_search` is over all types. */
-function onCompartment(id: string, below: readonly string[], call: Call): Answer {
+function parseOnCompartment(id: string, below: readonly string[], call: Call): Parsed {
   const [third = '', fourth] = below
   const compartment = { kind: 'search-compartment', compartment: 'Patient', id } as const
   if (third === '_search' && below.length === 1)
-    return posted(call, params => ({ ...compartment, type: '*', params, posted: true }))
+    return parsePosted(call, params => ({ ...compartment, type: '*', params, posted: true }))
   if (third !== '*' && !isResourceType(third))
     return createMisunderstood(404, 'Cannot find this resource type in FHIR R4')
   if (below.length === 1)
     return call.method === 'GET' ? { ...compartment, type: third, params: call.params } : createNotAllowed()
   if (fourth === '_search' && below.length === 2)
-    return posted(call, params => ({ ...compartment, type: third, params, posted: true }))
-  return createMisunderstood(404, 'Cannot find this address on the FHIR server')
+    return parsePosted(call, params => ({ ...compartment, type: third, params, posted: true }))
+  return createMisunderstood(404, 'Cannot find this URL on the FHIR server')
 }
 
-function create(type: string, call: Call): Answer {
+function parseCreate(type: string, call: Call): Parsed {
   const { headers, baseUrl } = call
   const { ifNoneExist } = headers
-  if (ifNoneExist === undefined) return onOne(call, { kind: 'create', type })
+  if (ifNoneExist === undefined) return requireGeneralParams(call, { kind: 'create', type })
   const excess = findSearchExcess(ifNoneExist)
   if (excess) return createTooLong('If-None-Exist', excess)
-  const query = conditionOn(type, ifNoneExist, baseUrl)
+  const query = readCondition(type, ifNoneExist, baseUrl)
   const criteria = query.includes('?') ? undefined : parseParams(query)
   if (!criteria || !haveCriteria(criteria))
     return createMisunderstood(
       400,
       `Cannot read If-None-Exist: expected search parameters, alone or after ${type}? of this FHIR server`,
     )
-  return onOne(call, { kind: 'create', type, ifNoneExist: criteria })
+  return requireGeneralParams(call, { kind: 'create', type, ifNoneExist: criteria })
 }
 
 /** The parameters of `identifier=1`, `Patient?identifier=1` and `{base}/Patient?identifier=1`; the latter are HAPI's. */
-function conditionOn(type: string, condition: string, baseUrl: string | undefined): string {
+function readCondition(type: string, condition: string, baseUrl: string | undefined): string {
   const below =
     baseUrl !== undefined && condition.startsWith(`${baseUrl}/`)
       ? condition.slice(baseUrl.length + 1)
@@ -193,20 +191,20 @@ function conditionOn(type: string, condition: string, baseUrl: string | undefine
   return below.startsWith(`${type}?`) ? below.slice(type.length + 1) : condition
 }
 
-function vread(type: string, id: string, version: string, call: Call): Answer {
+function parseVread(type: string, id: string, version: string, call: Call): Parsed {
   if (!isId(version)) return createMisunderstood(400, 'Cannot read version id')
   return call.method === 'GET'
-    ? onOne(call, { kind: 'vread', type, id, version, params: call.params })
+    ? requireGeneralParams(call, { kind: 'vread', type, id, version, params: call.params })
     : createNotAllowed()
 }
 
-function history(call: Call, interaction: Interaction): Answer {
+function parseHistory(call: Call, interaction: Interaction): Parsed {
   return call.method === 'GET' ? interaction : createNotAllowed()
 }
 
-function operation(call: Call, name: string, type?: string, id?: string): Answer {
+function parseOperation(call: Call, name: string, type?: string, id?: string): Parsed {
   if (!OPERATION.test(name)) return createMisunderstood(400, 'Cannot read operation name')
-  // What is validated is sent, and never what is stored.
+  // $validate checks the resource in the body, never a stored one.
   if (call.method !== 'POST' && (call.method !== 'GET' || name === '$validate')) return createNotAllowed()
   return {
     kind: 'operation',
@@ -218,8 +216,8 @@ function operation(call: Call, name: string, type?: string, id?: string): Answer
   }
 }
 
-/** A search by POST: the parameters of the address and those of the form combine (R4 http.html#search). */
-function posted(call: Call, search: (params: Params) => Interaction): Answer {
+/** A search by POST: the parameters of the URL and those of the form are combined (R4 http.html#search). */
+function parsePosted(call: Call, search: (params: Params) => Interaction): Parsed {
   if (call.method !== 'POST') return createNotAllowed()
   if (!FORM.test(call.headers.contentType ?? ''))
     return createMisunderstood(415, 'Cannot search: the body of _search is application/x-www-form-urlencoded')
@@ -240,22 +238,22 @@ function createTooLong(what: string, excess: string): Misunderstood {
   return { ...createMisunderstood(400, `Cannot read ${what}: ${excess}`), isExcess: true }
 }
 
-function conditional(interaction: Extract<Interaction, { params: Params }>): Answer {
+function requireCriteria(interaction: Extract<Interaction, { params: Params }>): Parsed {
   return haveCriteria(interaction.params)
     ? interaction
     : createMisunderstood(400, 'Cannot do this on a whole type: an id or search parameters are needed')
 }
 
-// A parameter that is ignored here may mean something to the server behind (`_cascade`): not understood, so refused.
-function onOne(call: Call, interaction: Interaction): Answer {
+// An unknown parameter may have a meaning for the upstream (`_cascade`), so it is refused.
+function requireGeneralParams(call: Call, interaction: Interaction): Parsed {
   return areGeneral(call.params)
     ? interaction
     : createMisunderstood(
         400,
-        'Cannot accept these parameters: this interaction knows _format, _pretty, _summary and _elements',
+        'Cannot accept these parameters: this interaction supports _format, _pretty, _summary and _elements',
       )
 }
 
 function createNotAllowed(): Misunderstood {
-  return createMisunderstood(405, 'Cannot answer this method at this address')
+  return createMisunderstood(405, 'Cannot process this method at this URL')
 }

@@ -9,12 +9,12 @@ export interface CurrentVersion {
   readonly modified?: number | undefined
 }
 
-/** Whether the caller has this version already (R4 http.html#cread). If-None-Match takes precedence over If-Modified-Since. */
+/** Whether the caller already has this version (R4 http.html#cread). If-None-Match takes precedence over If-Modified-Since. */
 export function isUnchanged(
   { etag, modified }: CurrentVersion,
   { ifNoneMatch, ifModifiedSince }: Preconditions,
 ): boolean {
-  if (ifNoneMatch !== undefined) return names(ifNoneMatch, etag)
+  if (ifNoneMatch !== undefined) return includesTag(ifNoneMatch, etag)
   if (ifModifiedSince === undefined || modified === undefined) return false
   // The header has whole seconds.
   return Math.floor(modified / 1000) * 1000 <= Date.parse(ifModifiedSince)
@@ -26,28 +26,28 @@ export function describeStaleness(
   { ifMatch, ifNoneMatch }: Preconditions,
 ): FhirProblem | undefined {
   if (ifMatch !== undefined && !current)
-    return stale('Cannot write: If-Match names a version, and the resource does not exist')
-  if (ifMatch !== undefined && !names(ifMatch, current?.etag))
-    return stale(
-      `Cannot write: If-Match does not name the current version ${plain(current?.etag ?? '')}`.trim(),
+    return createStale('Cannot write: If-Match names a version, and the resource does not exist')
+  if (ifMatch !== undefined && !includesTag(ifMatch, current?.etag))
+    return createStale(
+      `Cannot write: If-Match does not name the current version ${stripWeakness(current?.etag ?? '')}`.trim(),
     )
-  if (ifNoneMatch !== undefined && current && names(ifNoneMatch, current.etag))
-    return stale('Cannot write: If-None-Match names the current version')
+  if (ifNoneMatch !== undefined && current && includesTag(ifNoneMatch, current.etag))
+    return createStale('Cannot write: If-None-Match names the current version')
   return undefined
 }
 
-function stale(text: string): FhirProblem {
+function createStale(text: string): FhirProblem {
   return fail({ problem: 'stale', text })
 }
 
-function names(header: string, etag: string | undefined): boolean {
+function includesTag(header: string, etag: string | undefined): boolean {
   return header
     .split(',')
-    .map(tag => plain(tag.trim()))
-    .some(tag => tag === '*' || (etag !== undefined && tag === plain(etag)))
+    .map(tag => stripWeakness(tag.trim()))
+    .some(tag => tag === '*' || (etag !== undefined && tag === stripWeakness(etag)))
 }
 
-/** Without its weakness: `W/"3"` and `"3"` name the same version. A bare number is accepted too. */
-function plain(tag: string): string {
+/** `W/"3"`, `"3"` and `3` name the same version. */
+function stripWeakness(tag: string): string {
   return tag.replace(/^W\//, '').replace(/^"(.*)"$/, '$1')
 }

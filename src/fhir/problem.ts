@@ -1,13 +1,18 @@
 import { type Failed, isFailure } from './failure.ts'
 import type { Misunderstood } from './interaction.ts'
 import { describeUnsupportedOperation } from './operations.ts'
-import { type IssueCode, type OperationOutcome, outcome } from './outcome.ts'
+import {
+  createOutcome,
+  type IssueCode,
+  type OperationOutcome,
+  type Refused,
+  refuseOutsideGrant,
+} from './outcome.ts'
 import type { BadBundle } from './parse-entries.ts'
-import type { Fault } from './r4.ts'
-import { outsideGrant, type Refused } from './refused.ts'
+import type { Fault } from './resource.ts'
 import type { BadSearch } from './search/parse-query.ts'
 
-/** Why a FHIR server does not do an interaction. None of these is a bug: each has a response. */
+/** Why an interaction is not performed. None of these is a bug: each has a response. */
 export type FhirProblem = Failed & FhirReason
 
 type FhirReason =
@@ -35,14 +40,14 @@ type FhirReason =
   | BadBundle
   | { readonly problem: 'unsupported-operation'; readonly name: string }
 
-/** What an interaction is answered with in the place of what it asked for. */
-export interface Turndown {
+/** The response to an interaction that is not performed. */
+export interface ErrorResponse {
   readonly status: number
   readonly outcome: OperationOutcome
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** A reason that is named, of whatever server. */
+/** A problem of any module. */
 export interface AnyProblem extends Failed {
   readonly problem: string
 }
@@ -51,18 +56,18 @@ export function isProblem<P extends AnyProblem>(value: object | P): value is P {
   return isFailure(value)
 }
 
-// Where there is nothing the same is said, so that it tells nothing (docs/decisions/0021-refused-and-absent.md).
+// The same text for an absent resource, so that the response reveals nothing (docs/decisions/0021-refused-and-absent.md).
 const OUT_OF_REACH =
   'If there is such a resource, a scope that reaches it would permit this: of its patient, of a wider context, or without a filter; a user/ scope reaches no further than the rights of its user'
 
 /** The one place where a problem becomes a response. */
-export function toTurndown(problem: FhirProblem): Turndown {
+export function toErrorResponse(problem: FhirProblem): ErrorResponse {
   switch (problem.problem) {
     case 'misunderstood':
       return {
-        ...createTurndown(
+        ...createErrorResponse(
           problem.status,
-          problem.isExcess ? 'too-costly' : codeOf(problem.status),
+          problem.isExcess ? 'too-costly' : getIssueCode(problem.status),
           problem.text,
         ),
         ...(problem.allow && { headers: { allow: problem.allow.join(', ') } }),
@@ -72,18 +77,26 @@ export function toTurndown(problem: FhirProblem): Turndown {
       return { status, headers, outcome: said }
     }
     case 'out-of-reach':
-      return { status: 403, outcome: outsideGrant(OUT_OF_REACH).outcome }
+      return { status: 403, outcome: refuseOutsideGrant(OUT_OF_REACH).outcome }
     case 'absent':
-      return createTurndown(404, 'not-found', `Cannot find ${problem.type}/${problem.id}`)
+      return createErrorResponse(404, 'not-found', `Cannot find ${problem.type}/${problem.id}`)
     case 'gone':
-      return createTurndown(410, 'deleted', `Cannot read ${problem.type}/${problem.id}: it has been deleted`)
+      return createErrorResponse(
+        410,
+        'deleted',
+        `Cannot read ${problem.type}/${problem.id}: it has been deleted`,
+      )
     case 'malformed-body':
-      return createTurndown(400, 'structure', problem.text)
+      return createErrorResponse(400, 'structure', problem.text)
     case 'body-too-large':
-      return createTurndown(413, 'too-long', `Cannot read body: it is larger than ${problem.limit} bytes`)
+      return createErrorResponse(
+        413,
+        'too-long',
+        `Cannot read body: it is larger than ${problem.limit} bytes`,
+      )
     case 'wrong-content-type':
       return {
-        ...createTurndown(
+        ...createErrorResponse(
           415,
           'not-supported',
           `Cannot read body: expected ${problem.expected.join(' or ')}`,
@@ -93,7 +106,7 @@ export function toTurndown(problem: FhirProblem): Turndown {
       }
     case 'wrong-content-encoding':
       return {
-        ...createTurndown(
+        ...createErrorResponse(
           415,
           'not-supported',
           `Cannot read body: expected the encoding ${problem.expected}, or none`,
@@ -102,40 +115,40 @@ export function toTurndown(problem: FhirProblem): Turndown {
         headers: { 'accept-encoding': problem.expected },
       }
     case 'not-acceptable':
-      return createTurndown(406, 'not-supported', 'Cannot answer in this format: only JSON is spoken here')
+      return createErrorResponse(406, 'not-supported', 'Only application/fhir+json is supported.')
     case 'invalid-resource':
       return { status: 422, outcome: createFaultsOutcome(problem.faults) }
     case 'contradiction':
-      return createTurndown(400, 'invalid', problem.text)
+      return createErrorResponse(400, 'invalid', problem.text)
     case 'unusable-patch':
-      return createTurndown(422, 'processing', problem.text)
+      return createErrorResponse(422, 'processing', problem.text)
     case 'stale':
-      return createTurndown(412, 'conflict', problem.text)
+      return createErrorResponse(412, 'conflict', problem.text)
     case 'multiple-matches':
-      return createTurndown(
+      return createErrorResponse(
         412,
         'multiple-matches',
         `Cannot choose a ${problem.type}: several match the search parameters`,
       )
     case 'no-match':
-      return createTurndown(
+      return createErrorResponse(
         404,
         'not-found',
         `Cannot find a ${problem.type} that matches the search parameters`,
       )
     case 'bad-search':
-      return createTurndown(400, problem.code, problem.text)
+      return createErrorResponse(400, problem.code, problem.text)
     case 'too-costly':
-      return createTurndown(400, 'too-costly', problem.text)
+      return createErrorResponse(400, 'too-costly', problem.text)
     case 'bad-bundle':
-      return { status: 400, outcome: outcome('structure', problem.text, atEntry(problem.entry)) }
+      return { status: 400, outcome: createOutcome('structure', problem.text, locateEntry(problem.entry)) }
     case 'unsupported-operation':
-      return createTurndown(404, 'not-supported', describeUnsupportedOperation(problem.name))
+      return createErrorResponse(404, 'not-supported', describeUnsupportedOperation(problem.name))
   }
 }
 
-/** What failed in a transaction fails it whole, with the answer of the entry and its place. */
-export function createEntryFailure(entry: number, failed: Turndown): Turndown {
+/** The response to a transaction whose entry failed: that of the entry, with its position. */
+export function createEntryFailure(entry: number, failed: ErrorResponse): ErrorResponse {
   const at = `Bundle.entry[${entry}]`
   const issue = failed.outcome.issue.map(it => ({
     ...it,
@@ -145,11 +158,11 @@ export function createEntryFailure(entry: number, failed: Turndown): Turndown {
   return { ...failed, outcome: { ...failed.outcome, issue } }
 }
 
-export function createTurndown(status: number, code: IssueCode, text: string): Turndown {
-  return { status, outcome: outcome(code, text) }
+export function createErrorResponse(status: number, code: IssueCode, text: string): ErrorResponse {
+  return { status, outcome: createOutcome(code, text) }
 }
 
-function codeOf(status: 400 | 404 | 405 | 415): 'invalid' | 'not-found' | 'not-supported' {
+function getIssueCode(status: 400 | 404 | 405 | 415): 'invalid' | 'not-found' | 'not-supported' {
   return status === 404 ? 'not-found' : status === 400 ? 'invalid' : 'not-supported'
 }
 
@@ -166,6 +179,6 @@ function createFaultsOutcome(faults: readonly Fault[]): OperationOutcome {
   }
 }
 
-function atEntry(entry: number | undefined): { readonly expression?: readonly string[] } {
+function locateEntry(entry: number | undefined): { readonly expression?: readonly string[] } {
   return entry === undefined ? {} : { expression: [`Bundle.entry[${entry}]`] }
 }

@@ -16,7 +16,7 @@ describe('parseReference', () => {
     assert.deepEqual(parseReference(`${base}/Patient/1`, `${base}/`), { type: 'Patient', id: '1' })
   })
 
-  it('takes the version off', () => {
+  it('separates the version', () => {
     assert.deepEqual(parseReference('Patient/1/_history/2', base), { type: 'Patient', id: '1', version: '2' })
     assert.deepEqual(parseReference(`${base}/Patient/1/_history/2`, base), {
       type: 'Patient',
@@ -25,7 +25,7 @@ describe('parseReference', () => {
     })
   })
 
-  it('reads ids and versions of 64 characters, and no longer ones', () => {
+  it('accepts ids and versions of up to 64 characters', () => {
     const long = 'a'.repeat(64)
     assert.deepEqual(parseReference(`Patient/${long}/_history/${long}`, base), {
       type: 'Patient',
@@ -68,7 +68,7 @@ describe('parseReference', () => {
     '',
   ]
   for (const text of foreign) {
-    it(`names no resource of ours in ${JSON.stringify(text).slice(0, 60)}`, () => {
+    it(`does not accept ${JSON.stringify(text).slice(0, 60)}`, () => {
       assert.equal(parseReference(text, base), undefined)
     })
   }

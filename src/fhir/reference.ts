@@ -10,9 +10,8 @@ export interface ResourceReference {
 const relative = /^([A-Z][A-Za-z]+)\/([A-Za-z0-9\-.]{1,64})(?:\/_history\/([A-Za-z0-9\-.]{1,64}))?$/
 
 /**
- * Reads a reference to a resource of the server at `baseUrl`: `Patient/1`, `Patient/1/_history/2`, or the same
- * after the base. `#contained`, `urn:` and other servers' addresses are undefined: what is not ours names no
- * resource of ours, whatever its address ends with.
+ * Parses a reference to a resource of the server at `baseUrl`: `Patient/1`, `Patient/1/_history/2`, or the same with
+ * the base URL. Undefined for `#contained`, `urn:` and URLs of other servers, whatever they end with.
  */
 export function parseReference(text: string, baseUrl: string): ResourceReference | undefined {
   const [, type, id, version] = relative.exec(removeBase(text, baseUrl)) ?? []

@@ -1,12 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { readBinary, sendsContent } from './binary.ts'
-import { parseExact } from './exact-json.ts'
 import { fail } from './failure.ts'
 import type { Interaction } from './interaction.ts'
-import { findJsonExcess } from './json-excess.ts'
-import { parseMediaType } from './media-type.ts'
+import { findJsonExcess, parseExact, toPlain } from './json.ts'
 import { isFhirPathPatch } from './patch/operations.ts'
 import { type FhirProblem, isProblem } from './problem.ts'
+import { parseMediaType } from './request.ts'
+import type { ExactResource } from './resource.ts'
+import { validate } from './validate/validate.ts'
 
 const JSON_TYPES = ['application/fhir+json', 'application/json'] as const
 const JSON_PATCH_TYPE = 'application/json-patch+json'
@@ -16,7 +17,7 @@ const FORM_TYPE = 'application/x-www-form-urlencoded'
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-/** What kind of body an interaction takes. */
+/** The media types of an interaction's body. */
 function listTypes(interaction: Interaction): readonly string[] {
   switch (interaction.kind) {
     case 'create':
@@ -34,12 +35,12 @@ function listTypes(interaction: Interaction): readonly string[] {
   }
 }
 
-/** A body as exact JSON (`parseExact`); undefined where there was none. */
+/** A body as exact JSON (`parseExact`); undefined without a body. */
 export interface ReadBody {
   readonly body: unknown
 }
 
-/** The parsed body, where the interaction takes one. */
+/** Parses the body if the interaction has one. */
 export function readBody(
   interaction: Interaction,
   headers: IncomingHttpHeaders,
@@ -64,7 +65,7 @@ export function readBody(
     : fail({ problem: 'wrong-content-type', expected: typed, isPatch })
 }
 
-/** The text of a form, whose parameters are part of the search. */
+/** The text of a form, which has parameters of the search. */
 export function formatAsForm(
   contentType: string | undefined,
   bytes: Uint8Array | undefined,
@@ -73,7 +74,7 @@ export function formatAsForm(
   try {
     return decoder.decode(bytes)
   } catch {
-    // A malformed percent sign, so that the form is refused like any other that cannot be read.
+    // A malformed percent sign: the form is then refused like any other malformed form.
     return '%'
   }
 }
@@ -92,4 +93,33 @@ function parse(bytes: Uint8Array): ReadBody | FhirProblem {
 function isUtf8(contentType: string): boolean {
   const charset = /;\s*charset="?([^";\s]+)"?/i.exec(contentType)?.[1]
   return charset === undefined || /^utf-?8$/i.test(charset)
+}
+
+/** The body of a write as a valid resource of the type in the URL, or the problem with it. */
+export function readResourceBody(body: unknown, type: string): ExactResource | FhirProblem {
+  const resource = readResourceOfType(body, type)
+  if (isProblem(resource)) return resource
+  const faults = validate(toPlain(resource))
+  return faults.length > 0 ? fail({ problem: 'invalid-resource', faults }) : resource
+}
+
+/** The same for a URL with an id, which the body must repeat (R4 http.html#update). */
+export function readResourceBodyWithId(body: unknown, type: string, id: string): ExactResource | FhirProblem {
+  const resource = readResourceOfType(body, type)
+  if (isProblem(resource)) return resource
+  if (resource.id !== id)
+    return fail({
+      problem: 'contradiction',
+      text: `Cannot update ${type}/${id}: the id in the body is not the id in the URL`,
+    })
+  return readResourceBody(body, type)
+}
+
+function readResourceOfType(body: unknown, type: string): ExactResource | FhirProblem {
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    return fail({ problem: 'malformed-body', text: `Cannot read body: expected a ${type} resource` })
+  const { resourceType } = body as { resourceType?: unknown }
+  if (resourceType !== type)
+    return fail({ problem: 'contradiction', text: `Cannot accept body: expected a resource of type ${type}` })
+  return body as ExactResource
 }

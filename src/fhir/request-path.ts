@@ -6,12 +6,12 @@ const ID = /^[A-Za-z0-9\-.]{1,64}$/
 // No character of a FHIR path needs encoding, so an encoded one may hide something (ROUTE-7).
 const SEGMENT = /^[A-Za-z0-9\-._$*]+$/
 
-/** A logical id or version id that FHIR allows. `.` and `..` are path games, not ids. */
+/** Whether FHIR allows a logical id or version id. `.` and `..` are refused as path segments. */
 export function isId(text: string): boolean {
   return ID.test(text) && text !== '.' && text !== '..'
 }
 
-/** The segments of a path below the FHIR base, or why it is refused. The base itself has none. */
+/** The segments of a path below the FHIR base, or why it is refused. */
 export function parsePath(path: string): readonly string[] | Misunderstood {
   if (path === '' || path === '/') return []
   if (!path.startsWith('/'))

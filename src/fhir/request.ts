@@ -1,7 +1,10 @@
-/** An HTTP request as the interceptor and the router see it. */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Interaction, Params } from './interaction.ts'
+
+/** The parts of an HTTP request that determine its interaction. */
 export interface FhirRequest {
   readonly method: string
-  /** The FHIR base, without a trailing slash, where it is known: If-None-Exist may name it. */
+  /** The FHIR base URL, without a trailing slash, if known: If-None-Exist may contain it. */
   readonly baseUrl?: string | undefined
   /** Raw, below the FHIR base: empty or with a leading slash. */
   readonly path: string
@@ -13,14 +16,14 @@ export interface FhirRequest {
   readonly form?: string | undefined
 }
 
-/** On what version of a resource an interaction depends (R4 http.html#cread, #concurrency). */
+/** The conditions of an interaction on the version of a resource (R4 http.html#cread, #concurrency). */
 export interface Preconditions {
   readonly ifMatch?: string | undefined
   readonly ifNoneMatch?: string | undefined
   readonly ifModifiedSince?: string | undefined
 }
 
-/** The headers that change what a request means. */
+/** The headers that change the meaning of a request. */
 export interface Headers {
   readonly override: boolean
   readonly contentType: string | undefined
@@ -38,9 +41,90 @@ export function readHeaders(headers: FhirRequest['headers']): Headers {
     if (value === undefined) continue
     const known = name.toLowerCase()
     if (OVERRIDES.has(known)) override = true
-    // Sent twice, a header is a list: it then matches nothing that we understand.
+    // A header that is sent twice is a list, which no rule accepts.
     else if (known === 'content-type') contentType = String(value)
     else if (known === 'if-none-exist') ifNoneExist = Array.isArray(value) ? '' : String(value)
   }
   return { override, contentType, ifNoneExist }
+}
+
+/** A media type without its parameters, in lower case. */
+export function parseMediaType(text: string): string {
+  return (text.split(';')[0] ?? '').trim().toLowerCase()
+}
+
+/**
+ * The Authorization header of a request, from Node's `rawHeaders`. Node keeps the first of several and drops the
+ * others. Here they are joined, which is not a valid bearer token, so that no second token goes unnoticed.
+ */
+export function getAuthorizationHeader(rawHeaders: readonly string[]): string | undefined {
+  let found: string | undefined
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? ''
+    // Lengths are compared first, because this runs for every header of every request.
+    if (name.length === NAME.length && name.toLowerCase() === NAME)
+      found = found === undefined ? rawHeaders[at + 1] : `${found}, ${rawHeaders[at + 1]}`
+  }
+  return found
+}
+
+const NAME = 'authorization'
+
+/** `Prefer` (R4 http.html#ops). */
+export interface Preferences {
+  readonly answer: 'representation' | 'minimal' | 'OperationOutcome'
+  /** Unknown search parameters are ignored. */
+  readonly lenient: boolean
+  /** The response may come later, from another URL (R4 async.html). */
+  readonly respondAsync?: true
+  /** The caller wants the content of a Binary instead of the resource (`wantsContent`). */
+  readonly content?: true
+}
+
+const NONE: Preferences = { answer: 'representation', lenient: false }
+
+const ANSWERS = ['minimal', 'representation', 'OperationOutcome'] as const
+
+const JSON_FORMATS = new Set([
+  'json',
+  'application/json',
+  'application/fhir+json',
+  'text/json',
+  '*/*',
+  'application/*',
+])
+
+/** `Prefer: return=minimal, handling=lenient` (RFC 7240, R4 http.html#ops). Unknown preferences are ignored. */
+export function readPreferences(headers: IncomingHttpHeaders): Preferences {
+  if (headers.prefer === undefined) return NONE
+  const preferred = String(headers.prefer)
+    .split(/[,;]/)
+    .map(it => it.trim())
+  return {
+    answer: ANSWERS.find(it => preferred.includes(`return=${it}`)) ?? 'representation',
+    lenient: preferred.includes('handling=lenient'),
+    ...(preferred.includes('respond-async') && { respondAsync: true }),
+  }
+}
+
+export function readPreconditions(headers: IncomingHttpHeaders): Preconditions {
+  return {
+    ifMatch: headers['if-match'],
+    ifNoneMatch: headers['if-none-match'],
+    ifModifiedSince: headers['if-modified-since'],
+  }
+}
+
+/**
+ * Whether the caller accepts JSON, by `_format` or else by Accept (R4 http.html#parameters). The SMART configuration is
+ * always JSON (SMART 2.2, conformance).
+ */
+export function acceptsJson(headers: IncomingHttpHeaders, interaction: Interaction): boolean {
+  if (interaction.kind === 'smart-configuration') return true
+  const params: Params = 'params' in interaction ? interaction.params : []
+  const format = params.findLast(([name]) => name === '_format')?.[1]
+  // A plus sign that was not percent-encoded is decoded as a space.
+  if (format !== undefined) return JSON_FORMATS.has(parseMediaType(format).replace(' ', '+'))
+  const accepted = headers.accept
+  return !accepted || accepted.split(',').some(it => JSON_FORMATS.has(parseMediaType(it)))
 }

@@ -1,9 +1,9 @@
 import {
+  createOutcome,
   describeUnsupportedOperation,
   type IssueCode,
-  outcome,
-  outsideGrant,
   type Refused,
+  refuseOutsideGrant,
 } from '../fhir/index.ts'
 import type { InsufficientScope, Refusal } from './refusal.ts'
 
@@ -37,7 +37,7 @@ export function refuse(refusal: Refusal): Refused {
     case 'insufficient-scope':
       return refuseScope(refusal)
     case 'not-within':
-      return { ...outsideGrant(refusal.hint), ...(refusal.by !== undefined && { by: refusal.by }) }
+      return { ...refuseOutsideGrant(refusal.hint), ...(refusal.by !== undefined && { by: refusal.by }) }
     case 'misunderstood':
       return {
         ...makeRefused(refusal.status, ISSUE_CODES[refusal.status], `${refusal.text}.`),
@@ -108,7 +108,7 @@ function makeRefused(
     allowed: false,
     status,
     headers: challenge === undefined ? {} : { 'www-authenticate': challenge },
-    outcome: outcome(code, text, { hint }),
+    outcome: createOutcome(code, text, { hint }),
     ...(hint !== undefined && { hint }),
   }
 }

@@ -1,4 +1,4 @@
-import { type IssueCode, type OperationOutcome, outcome } from '../fhir/index.ts'
+import { createOutcome, type IssueCode, type OperationOutcome } from '../fhir/index.ts'
 
 export type Upstream = 'FHIR server' | 'auth server'
 
@@ -71,5 +71,5 @@ export function toResponse(failure: Failure): { readonly status: number; readonl
 }
 
 function response(status: number, code: IssueCode, text: string) {
-  return { status, body: outcome(code, text) }
+  return { status, body: createOutcome(code, text) }
 }

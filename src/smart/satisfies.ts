@@ -1,11 +1,11 @@
 import {
   createMatcher,
+  findCompartmentPatients,
   findContainedPatients,
   findReferredPatients,
   isRecord,
   namesOtherPatient,
   parseReference,
-  patientsOf,
   type Resource,
 } from '../fhir/index.ts'
 import type { AccessFilter, Constraint } from './access-filter.ts'
@@ -99,7 +99,8 @@ function isOfSubject(
   membership: PanelMembership | undefined,
 ): boolean {
   if (constraint.id !== undefined && resource.id !== constraint.id) return false
-  if (constraint.patient !== undefined && !patientsOf(resource, baseUrl).has(constraint.patient)) return false
+  if (constraint.patient !== undefined && !findCompartmentPatients(resource, baseUrl).has(constraint.patient))
+    return false
   if (
     constraint.exclusive &&
     constraint.patient !== undefined &&
@@ -145,7 +146,9 @@ function isOfPanel(
   }
   // A new Patient has no id yet: its organization alone tells.
   const isNew = exclusive && resource.resourceType === 'Patient' && resource.id === undefined
-  const isOne = isNew ? isManaged(resource, panel, baseUrl) : [...patientsOf(resource, baseUrl)].some(holds)
+  const isOne = isNew
+    ? isManaged(resource, panel, baseUrl)
+    : [...findCompartmentPatients(resource, baseUrl)].some(holds)
   return isOne && !(exclusive && namesOtherPatient(resource, holds, baseUrl))
 }
 

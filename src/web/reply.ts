@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { outcome } from '../fhir/index.ts'
+import { createOutcome } from '../fhir/index.ts'
 import { renderErrorPage } from './error-page.ts'
 import { createPagePolicy, type PagePolicy } from './headers.ts'
 import type { Html } from './html.ts'
@@ -104,7 +104,7 @@ function listHeaders(problem: Problem): Readonly<Record<string, string>> {
 
 function formatOutcome(problem: Problem): string {
   const { issue, text } = describeProblem(problem)
-  return JSON.stringify(outcome(issue, text))
+  return JSON.stringify(createOutcome(issue, text))
 }
 
 function formatOAuthText(problem: Problem): string {

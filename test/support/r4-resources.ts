@@ -1,5 +1,5 @@
 import { definitions } from '../../src/fhir/definitions.ts'
-import { type Element, findStructure, keyOf } from '../../src/fhir/structure.ts'
+import { type Element, findStructure, getKey } from '../../src/fhir/definitions.ts'
 
 type Values = Record<string, unknown>
 
@@ -66,7 +66,7 @@ function fill(name: string, variant: number, depth: number): Values {
     const type = element.types[variant % element.types.length]
     if (type === undefined) continue
     const value = exampleOf(element, type.code, type.targets, variant, depth)
-    filled[keyOf(element, type)] = element.max > 1 ? [value] : value
+    filled[getKey(element, type)] = element.max > 1 ? [value] : value
   }
   return filled
 }

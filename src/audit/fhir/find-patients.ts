@@ -1,11 +1,11 @@
 import {
+  findCompartmentPatients,
   type Interaction,
   isRecord,
   isResourceType,
   listCompartmentParameters,
   type Misunderstood,
   parseReference,
-  patientsOf,
   type Refused,
   type Resource,
 } from '../../fhir/index.ts'
@@ -40,7 +40,7 @@ function findPatientsIn(value: unknown, ground: PatientLookup): readonly string[
   const resource = value as Resource
   return isSubset(resource)
     ? findPatientsOfSubset(resource, ground)
-    : [...patientsOf(resource, ground.fhirBaseUrl)]
+    : [...findCompartmentPatients(resource, ground.fhirBaseUrl)]
 }
 
 /** The patients of a resource and, for a write, of its previous version: `Condition/1/_history/2`. */
@@ -53,7 +53,7 @@ function findPatientsAt(address: string, ground: PatientLookup): readonly string
   const resources = versions.flatMap(it => kept?.(place.type, place.id, it) ?? [])
   const own = place.type === 'Patient' ? [place.id] : []
   if (resources.length === 0 && own.length === 0) return isOfPatients(place.type) ? [OTHERS] : []
-  return [...own, ...resources.flatMap(it => [...patientsOf(it, fhirBaseUrl)])]
+  return [...own, ...resources.flatMap(it => [...findCompartmentPatients(it, fhirBaseUrl)])]
 }
 
 function patientsInEntry(entry: unknown, ground: PatientLookup): readonly string[] {
@@ -69,8 +69,8 @@ function findPatientsOfSubset(resource: Resource, { fhirBaseUrl, kept }: Patient
   const { resourceType: type, id, meta } = resource
   const version = typeof meta?.versionId === 'string' ? meta.versionId : undefined
   const whole = id === undefined ? undefined : kept?.(type, id, version)
-  if (whole) return [...patientsOf(whole, fhirBaseUrl)]
-  const told = [...patientsOf(resource, fhirBaseUrl)]
+  if (whole) return [...findCompartmentPatients(whole, fhirBaseUrl)]
+  const told = [...findCompartmentPatients(resource, fhirBaseUrl)]
   return type === 'Patient' || !isOfPatients(type) ? told : [...told, OTHERS]
 }
 

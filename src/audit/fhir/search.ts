@@ -2,11 +2,11 @@ import {
   type AnyProblem,
   type BadSearch,
   fail,
+  findCompartmentPatients,
   isProblem,
   matchesClause,
   type Params,
   parseQuery,
-  patientsOf,
   type Query,
   type Resource,
   type SearchClause,
@@ -86,7 +86,7 @@ async function collect<P extends AnyProblem>(
       const resource = toAuditEvent(record)
       const matches =
         isShown(record, resource, filter, fhirBaseUrl, known) &&
-        (compartment === undefined || patientsOf(resource, fhirBaseUrl).has(compartment)) &&
+        (compartment === undefined || findCompartmentPatients(resource, fhirBaseUrl).has(compartment)) &&
         clauses.every(clause => matchesClause(resource, clause, fhirBaseUrl) === true)
       if (matches && hits.length === wanted) return { hits, next: last }
       after = { at: record.at, id: record.id }

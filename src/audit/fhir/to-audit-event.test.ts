@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { matches, patientsOf, validate } from '../../fhir/index.ts'
+import { findCompartmentPatients, matches, validate } from '../../fhir/index.ts'
 import type { KeptRecord } from '../index.ts'
 import { findAction, findEventType, toAuditEvent } from './to-audit-event.ts'
 
@@ -107,7 +107,7 @@ describe('auditEventOf', () => {
 
   it('is found by its subject, and only in the compartment of its patient', () => {
     const event = toAuditEvent(full)
-    assert.deepEqual([...patientsOf(event, BASE)], ['juniper'])
+    assert.deepEqual([...findCompartmentPatients(event, BASE)], ['juniper'])
     const found: readonly (readonly [string, string])[] = [
       ['date', 'ge2026-11-13'],
       ['patient', 'juniper'],
@@ -148,7 +148,7 @@ describe('auditEventOf', () => {
 
   it('names each of several patients, and that there are others', () => {
     const event = toAuditEvent({ ...full, patient_id: null, patients: ' juniper ashlar * ' })
-    assert.deepEqual([...patientsOf(event, BASE)].sort(), ['ashlar', 'juniper'])
+    assert.deepEqual([...findCompartmentPatients(event, BASE)].sort(), ['ashlar', 'juniper'])
     assert.match(JSON.stringify(event.entity), /Other patients/)
     assert.deepEqual(validate(event), [])
   })

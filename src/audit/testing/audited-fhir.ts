@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 // The server that it is made for, as a deployment has it.
 import { type FhirServerOptions, fhirServer } from '../../backends/sqlite/index.ts'
-import { outcome, outsideGrant } from '../../fhir/index.ts'
+import { createOutcome, refuseOutsideGrant } from '../../fhir/index.ts'
 import { type Access, type Authenticator, fullAccess, type Grant, parseScopes } from '../../smart/index.ts'
 import type { Store } from '../../store/index.ts'
 import { createAuditor, fhirAudit } from '../index.ts'
@@ -43,7 +43,7 @@ const callers: Readonly<
 const guard: Authenticator = {
   async authenticate(authorization) {
     const caller = callers[authorization?.replace('Bearer ', '') ?? '']
-    const bad = { allowed: false, status: 401, headers: {}, outcome: outcome('login', 'Who?') } as const
+    const bad = { allowed: false, status: 401, headers: {}, outcome: createOutcome('login', 'Who?') } as const
     if (authorization === 'Bearer juniper-revoked')
       return {
         ...bad,
@@ -57,7 +57,7 @@ const guard: Authenticator = {
       grant,
       decide: interaction =>
         'type' in interaction && interaction.type === 'Observation'
-          ? { ...outsideGrant('A filter does not filter it'), by: 'patient/Observation.rs?code=1' }
+          ? { ...refuseOutsideGrant('A filter does not filter it'), by: 'patient/Observation.rs?code=1' }
           : { allowed: true, access, by },
     }
   },

@@ -1,11 +1,11 @@
 import {
-  createSecuritySection,
+  getOperationDefinition,
   listOperations,
   listSearchParameters,
-  operationDefinition,
   operations,
   resourceTypes,
 } from '../../fhir/index.ts'
+import { createSecuritySection } from '../../fhir-api/index.ts'
 import { version } from '../../web/index.ts'
 
 const INTERACTIONS = [
@@ -87,7 +87,7 @@ function describeType(type: string): object {
     searchParam: describeParameters(type),
     operation: listOperations(operations, type).map(name => ({
       name,
-      definition: operationDefinition(type, name),
+      definition: getOperationDefinition(type, name),
     })),
   }
 }

@@ -1,13 +1,13 @@
 import {
-  createSecuritySection,
   findOperation,
+  getOperationDefinition,
   isRecord,
   isResourceType,
   listOperations,
   type OperationRule,
-  operationDefinition,
   operations as ownOperations,
 } from '../../fhir/index.ts'
+import { createSecuritySection } from '../../fhir-api/index.ts'
 import { EXCLUDED_TYPES } from './access/excluded-types.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -82,7 +82,7 @@ function resourceSection(
     const name = nameOf(it).slice(1)
     return listOperations(operations, type).includes(name) && !own.includes(name)
   })
-  const offered = [...own.map(name => ({ name, definition: operationDefinition(type, name) })), ...theirs]
+  const offered = [...own.map(name => ({ name, definition: getOperationDefinition(type, name) })), ...theirs]
   return {
     ...kept,
     interaction: listOf(interaction).filter(({ code }) => OF_TYPE.has(String(code))),

@@ -1,8 +1,8 @@
 import {
+  findCompartmentPatients,
   findContainedPatients,
   findReferredPatients,
   namesOtherPatient,
-  patientsOf,
   type Resource,
   resourceTypes,
   UNKNOWN_PATIENT,
@@ -41,7 +41,7 @@ interface CheckedContent {
   /** The id to ask about where the resources name no patient, so that it takes as long. */
   readonly standIn?: string | undefined
   /** Which patients a check of a resource may involve; by default those of stored content. */
-  readonly findPatients?: (resource: Resource, baseUrl: string) => ReadonlySet<string>
+  readonly findCompartmentPatients?: (resource: Resource, baseUrl: string) => ReadonlySet<string>
   readonly panelMembers: (
     panels: readonly Panel[],
     patients: ReadonlySet<string>,
@@ -53,10 +53,10 @@ interface CheckedContent {
  * all patients of the resources together.
  */
 export function createAccessCheck(content: CheckedContent): AccessCheck | Promise<AccessCheck | Failure> {
-  const { access, resources, baseUrl, standIn, findPatients = findStoredPatients } = content
+  const { access, resources, baseUrl, standIn, findCompartmentPatients = findStoredPatients } = content
   const panels = findPanels(access, resources)
   if (panels.size === 0) return new ContentCheck(content, undefined)
-  const patients = new Set(resources.flatMap(it => [...findPatients(it, baseUrl)]))
+  const patients = new Set(resources.flatMap(it => [...findCompartmentPatients(it, baseUrl)]))
   if (patients.size === 0 && standIn !== undefined) patients.add(standIn)
   return createPanelCheck(content, [...panels], patients)
 }
@@ -144,7 +144,10 @@ export function findWrittenPatients(resource: Resource, baseUrl: string): Readon
 
 /** All patients that a check of stored content may involve. */
 function findStoredPatients(resource: Resource, baseUrl: string): ReadonlySet<string> {
-  const named = new Set([...patientsOf(resource, baseUrl), ...findContainedPatients(resource, baseUrl)])
+  const named = new Set([
+    ...findCompartmentPatients(resource, baseUrl),
+    ...findContainedPatients(resource, baseUrl),
+  ])
   namesOtherPatient(resource, id => named.add(id).has(id), baseUrl)
   named.delete(UNKNOWN_PATIENT)
   return named

@@ -36,7 +36,13 @@ export async function checkContent(
   if (hidesSearch(resource, access, baseUrl)) return OUTSIDE
   if (access.filterFor(resource.resourceType, permission) !== 'everything') {
     const check = await createAccessCheck({
-      ...{ access, baseUrl, excludedTypes, resources: [resource], findPatients: findWrittenPatients },
+      ...{
+        access,
+        baseUrl,
+        excludedTypes,
+        resources: [resource],
+        findCompartmentPatients: findWrittenPatients,
+      },
       async panelMembers(panels, patients) {
         const membership = await session.panelMembers(panels, patients)
         return isFailure(membership) ? membership : includeNewPatients(membership, newPatients, baseUrl)

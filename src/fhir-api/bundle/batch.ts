@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
-import { type BundleBudget, type Entry, isWriting, limits, openBundleBudget } from '../../fhir/index.ts'
+import { type Entry, isWriting, limits } from '../../fhir/index.ts'
 import { toProblem } from '../../web/index.ts'
 import { bundleJson } from '../bundle-json.ts'
 import type { Context } from '../context.ts'
 import { isFailure, toResponse } from '../failure.ts'
 import type { FhirRequest } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
-import { getProcessorMs } from './budget.ts'
+import { type BundleBudget, getProcessorMs, openBundleBudget } from './budget.ts'
 import { describeFailedEntry, fitEntry, formatEntry, toEntryRequest } from './entry.ts'
 
 interface Processed {

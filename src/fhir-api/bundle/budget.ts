@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { fail, limits } from '../../fhir/index.ts'
+import { type FhirProblem, fail, limits } from '../../fhir/index.ts'
 import type { Failure } from '../failure.ts'
 
 /** Milliseconds of processor time that this thread has used, however busy the machine is. */
@@ -42,3 +42,58 @@ export function createTurns(now: () => number = () => performance.now()): () => 
     began = now()
   }
 }
+
+/** The limits that all entries of one Bundle share. */
+export interface BundleBudget {
+  /** Why no further entry is processed; undefined within the limits. */
+  problem(): FhirProblem | undefined
+  /** Writes an entry if the response has room for it. Content that is too long is not written a second time. */
+  fitEntry(content: string | undefined, write: () => string): string | undefined
+  /** Whether the response has room for this text. Takes the room if it has; else no other entry gets any. */
+  takeRoom(text: string): boolean
+  /** Adds milliseconds of work. */
+  addWork(ms: number): void
+}
+
+export function openBundleBudget(connection: { readonly destroyed: boolean }): BundleBudget {
+  let room = limits.BUNDLE_RESPONSE_BYTES
+  let work = 0
+
+  function takeRoom(text: string): boolean {
+    const bytes = text.length > room ? text.length : Buffer.byteLength(text)
+    const fits = room >= bytes
+    room = fits ? room - bytes : -1
+    return fits
+  }
+
+  return {
+    problem() {
+      if (connection.destroyed) return CLIENT_GONE
+      if (room < 0) return RESPONSE_TOO_LARGE
+      return work > limits.BUNDLE_WORK_MS ? TOO_MUCH_WORK : undefined
+    },
+    takeRoom,
+    fitEntry(content, write) {
+      const text = content !== undefined && content.length > room ? content : write()
+      return takeRoom(text) ? text : undefined
+    },
+    addWork(ms) {
+      work += ms
+    },
+  }
+}
+
+export const RESPONSE_TOO_LARGE = fail({
+  problem: 'too-costly',
+  text: `Cannot process entry: the response to the Bundle would exceed ${limits.BUNDLE_RESPONSE_BYTES} bytes`,
+})
+
+const TOO_MUCH_WORK = fail({
+  problem: 'too-costly',
+  text: `Cannot process entry: the Bundle has taken more than ${limits.BUNDLE_WORK_MS} ms of work`,
+})
+
+const CLIENT_GONE = fail({
+  problem: 'too-costly',
+  text: 'Cannot process entry: the client has closed the connection',
+})

@@ -1,9 +1,10 @@
-import { type BundleBudget, fail, RESPONSE_TOO_LARGE, type Resource, toPlain } from '../../fhir/index.ts'
+import { fail, type Resource, toPlain } from '../../fhir/index.ts'
 import { failHidden } from '../../smart/index.ts'
 import { checkContent } from '../access/check-content.ts'
 import type { Context } from '../context.ts'
 import { type Failure, failEntry, isFailure } from '../failure.ts'
 import { mayReadContent } from '../interactions/write-response.ts'
+import { type BundleBudget, RESPONSE_TOO_LARGE } from './budget.ts'
 import { formatEntry } from './entry.ts'
 import type { EntryRequest, Step, WriteStep } from './steps.ts'
 

@@ -1,19 +1,18 @@
 import { STATUS_CODES } from 'node:http'
 import { auditRefusal, isAboutAudit } from '../../audit/index.ts'
 import {
-  type BundleBudget,
+  createOutcome,
   type Entry,
   type EntryInteraction,
   fail,
   findJsonExcess,
   isRecord,
-  outcome,
-  RESPONSE_TOO_LARGE,
 } from '../../fhir/index.ts'
 import { toProblem } from '../../web/index.ts'
 import { type Failure, toResponse } from '../failure.ts'
 import type { FhirRequest } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
+import { type BundleBudget, RESPONSE_TOO_LARGE } from './budget.ts'
 
 /** An entry as a request of its own: it is decided by itself, whatever was decided about the Bundle. */
 export function toEntryRequest(bundle: FhirRequest, entry: Entry): FhirRequest<EntryInteraction> | Failure {
@@ -94,11 +93,14 @@ export function describeFailedEntry(error: unknown): { readonly status: number; 
 const UNAVAILABLE = {
   status: 503,
   body: JSON.stringify(
-    outcome('transient', 'Cannot process entry: the database is unavailable. Send this entry again later'),
+    createOutcome(
+      'transient',
+      'Cannot process entry: the database is unavailable. Send this entry again later',
+    ),
   ),
 }
 
 const UNEXPECTED = {
   status: 500,
-  body: JSON.stringify(outcome('exception', 'Cannot process entry: an internal error occurred')),
+  body: JSON.stringify(createOutcome('exception', 'Cannot process entry: an internal error occurred')),
 }

@@ -5,7 +5,7 @@ import { json } from 'node:stream/consumers'
 import { describe, it } from 'node:test'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { AuditUnavailable, type FhirAudit, type FinishedRequest } from '../../audit/index.ts'
-import { fail, formatExact, outcome, type Refused } from '../../fhir/index.ts'
+import { createOutcome, fail, formatExact, type Refused } from '../../fhir/index.ts'
 import { type Authenticated, type Authenticator, fullAccess, noAccess } from '../../smart/index.ts'
 import {
   createAccessCache,
@@ -31,14 +31,14 @@ interface Setting {
   readonly perform?: (asked: FhirRequest) => Promise<FhirResponse | Failure>
 }
 
-const unknown: Refused = { allowed: false, status: 401, headers: {}, outcome: outcome('login', 'Who?') }
+const unknown: Refused = { allowed: false, status: 401, headers: {}, outcome: createOutcome('login', 'Who?') }
 
 /** Lets `all` do everything but read Observations. */
 const caller: Authenticated = {
   allowed: true,
   decide: interaction =>
     'type' in interaction && interaction.type === 'Observation'
-      ? { allowed: false, status: 403, headers: {}, outcome: outcome('forbidden', 'Not this') }
+      ? { allowed: false, status: 403, headers: {}, outcome: createOutcome('forbidden', 'Not this') }
       : { allowed: true, access: fullAccess, by: 'user/*.cruds' },
 }
 

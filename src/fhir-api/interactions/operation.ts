@@ -1,9 +1,9 @@
 import {
+  createOutcome,
   fail,
   isProblem,
   isRecord,
   limits,
-  outcome,
   parseLastN,
   readResourceBody,
   selectLastN,
@@ -32,7 +32,7 @@ function findResource(body: unknown): unknown {
   return body.parameter.find(it => isRecord(it) && it.name === 'resource')?.resource
 }
 
-const { resourceType, issue } = outcome('informational', 'The resource is valid')
+const { resourceType, issue } = createOutcome('informational', 'The resource is valid')
 
 const VALID = { resourceType, issue: issue.map(it => ({ ...it, severity: 'information' })) }
 

@@ -1,4 +1,4 @@
-import { outcome, type Resource } from '../../fhir/index.ts'
+import { createOutcome, type Resource } from '../../fhir/index.ts'
 import { checkStored, isWithin } from '../access/find-resource.ts'
 import type { Committed, VersionedWrite } from '../backend.ts'
 import type { Context } from '../context.ts'
@@ -77,6 +77,6 @@ export async function mayReadContent(
 }
 
 function describeSuccess(status: number): object {
-  const { resourceType, issue } = outcome('informational', status === 201 ? 'Created' : 'Updated')
+  const { resourceType, issue } = createOutcome('informational', status === 201 ? 'Created' : 'Updated')
   return { resourceType, issue: issue.map(it => ({ ...it, severity: 'information' })) }
 }

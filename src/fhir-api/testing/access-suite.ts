@@ -8,7 +8,7 @@ import {
   issueOf,
   patientAccess,
 } from '../../backends/sqlite/testing/fhir.ts'
-import { outcome } from '../../fhir/index.ts'
+import { createOutcome } from '../../fhir/index.ts'
 import { fullAccess } from '../../smart/index.ts'
 import { needs, type Target } from './target.ts'
 import { startTwoPatients } from './two-patients.ts'
@@ -64,7 +64,7 @@ export function testAccess(target: Target): void {
                     allowed: false,
                     status: 403,
                     headers: { 'www-authenticate': 'Bearer error="insufficient_scope"' },
-                    outcome: outcome('forbidden', 'No'),
+                    outcome: createOutcome('forbidden', 'No'),
                   },
           }),
         },

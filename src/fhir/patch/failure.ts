@@ -1,11 +1,11 @@
 import { PATCH_DEPTH } from '../limits.ts'
 
-/** What came of a patch, or why it cannot be applied; malformed when it can be applied to no resource. */
+/** The result of a patch, or why it cannot be applied; `malformed` if it cannot be applied to any resource. */
 export type Attempted<T> = { readonly value: T } | { readonly failure: string; readonly malformed: boolean }
 
 export type Patched = Attempted<unknown>
 
-/** A patch is applied as a whole: the first operation that fails ends it. */
+/** A patch is applied as a whole: it fails with the first operation that fails. */
 export class PatchFailure extends Error {
   readonly malformed: boolean
   constructor(text: string, malformed = false) {
@@ -24,7 +24,7 @@ export function attempt<T>(patch: () => T): Attempted<T> {
   }
 }
 
-/** Refuses a value that is nested so deeply that code which walks it would fail. */
+/** Refuses a value that is nested too deeply for recursive code. */
 export function checkDepth(value: unknown, index: number): void {
   if (!isShallow(value, PATCH_DEPTH))
     throw new PatchFailure(`the value of operation ${index} is nested over ${PATCH_DEPTH} levels deep`)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { parseExact } from '../exact-json.ts'
+import { parseExact } from '../json.ts'
 import { PATCH_ELEMENTS, PATCH_OPERATIONS } from '../limits.ts'
-import { isRecord } from '../record.ts'
+import { isRecord } from '../resource.ts'
 import { applyPatch, readsStored } from './apply-patch.ts'
 
 type Parts = Readonly<Record<string, unknown>>
@@ -228,7 +228,7 @@ describe('applyPatch with a FHIRPath Patch', () => {
       assert.equal(patched.malformed, true)
     })
 
-  it('takes so many operations and no more', () => {
+  it('accepts operations up to the limit', () => {
     const step = { type: 'delete', path: 'Patient.gender' }
     const many = (count: number) =>
       applyPatch(patient(), patchOf(...Array.from({ length: count }, () => step)))
@@ -239,7 +239,7 @@ describe('applyPatch with a FHIRPath Patch', () => {
     })
   })
 
-  it('looks at so many elements and no more', () => {
+  it('visits elements up to the limit', () => {
     const identifier = Array.from({ length: 500 }, (_, at) => ({ value: `${at}` }))
     const path = "Patient.identifier.where(value = 'none')"
     const steps = Array.from({ length: PATCH_OPERATIONS }, () => ({ type: 'delete', path }))
@@ -256,7 +256,7 @@ describe('applyPatch with a FHIRPath Patch', () => {
     assert.deepEqual(after, { value: { resourceType: 'Observation' } })
   })
 
-  it('takes a number for no name, and does not say how decimals are marked', () => {
+  it('refuses a number as a name without revealing how decimals are marked', () => {
     const value = { name: 'value', part: [{ name: 'NUMBER', valueString: 'x' }] }
     for (const step of [
       { type: 'add', path: 'Patient', name: 'NUMBER', value: { valueString: 'x' } },
@@ -267,7 +267,7 @@ describe('applyPatch with a FHIRPath Patch', () => {
     }
   })
 
-  it('takes no value that is nested too deeply', () => {
+  it('refuses a value that is nested too deeply', () => {
     let deep: object = { url: 'x', valueString: 'x' }
     for (let depth = 0; depth < 200; depth++) deep = { url: 'x', extension: [deep] }
     const step = { type: 'add', path: 'Patient', name: 'extension', value: { valueExtension: deep } }
@@ -278,7 +278,7 @@ describe('applyPatch with a FHIRPath Patch', () => {
 describe('readsStored of a FHIRPath Patch', () => {
   const reads = (step: Parts) => readsStored(patchOf(step))
 
-  it('is true of conditions and moves, and of nothing else', () => {
+  it('is true for conditions and moves only', () => {
     assert(reads({ type: 'delete', path: "Patient.name.where(use='a')" }))
     assert(reads({ type: 'delete', path: "Patient.extension('x')" }))
     assert(reads({ type: 'delete', path: 'Patient.deceased.ofType(boolean)' }))

@@ -142,12 +142,12 @@ describe('applyJsonPatch', () => {
     })
   })
 
-  it('shows no more of a path than fits into a message', () => {
+  it('shortens a long path in a message', () => {
     const patched = applyJsonPatch({}, [{ op: 'remove', path: `/${'a'.repeat(100_000)}` }])
     assert.ok('failure' in patched && patched.failure.length < 300)
   })
 
-  it('tells what is no patch at all', () => {
+  it('marks a malformed patch', () => {
     for (const patch of [
       {},
       undefined,
@@ -174,7 +174,7 @@ describe('applyJsonPatch', () => {
     assert.match(refused.failure, /operation 0 has more than 1000 characters/)
   })
 
-  it('keeps a member called __proto__, and shares nothing with the document or the patch', () => {
+  it('keeps a member called __proto__ and returns a deep copy', () => {
     const document: unknown = JSON.parse('{"__proto__":{"a":[1]},"b":{"c":[]}}')
     const patch = [
       { op: 'add', path: '/b/c/-', value: { d: [] } },

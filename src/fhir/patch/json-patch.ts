@@ -1,6 +1,6 @@
-import { isSameJson } from '../exact-json.ts'
+import { isSameJson } from '../json.ts'
 import { PATCH_COPIED_CHARACTERS, PATCH_OPERATIONS, PATCH_PATH_CHARACTERS } from '../limits.ts'
-import { cloneJson, isRecord } from '../record.ts'
+import { cloneJson, isRecord } from '../resource.ts'
 import { attempt, checkDepth, type Patched, PatchFailure } from './failure.ts'
 
 const OPERATIONS = ['add', 'remove', 'replace', 'move', 'copy', 'test'] as const
@@ -14,7 +14,7 @@ interface Operation {
   readonly value: unknown
 }
 
-/** Applies a JSON Patch (RFC 6902) to a JSON value, which stays as it is. */
+/** Applies a JSON Patch (RFC 6902) to a copy of a JSON value. */
 export function applyJsonPatch(document: unknown, patch: unknown): Patched {
   return attempt(() => {
     if (!Array.isArray(patch)) throw new PatchFailure('expected an array of operations', true)
@@ -23,7 +23,7 @@ export function applyJsonPatch(document: unknown, patch: unknown): Patched {
     let value = cloneJson(document)
     let copied = 0
     for (const operation of patch.map(parseOperation)) {
-      if (operation.op === 'copy') copied += sizeAt(value, operation.from)
+      if (operation.op === 'copy') copied += measureAt(value, operation.from)
       if (copied > PATCH_COPIED_CHARACTERS)
         throw new PatchFailure(`it copies more than ${PATCH_COPIED_CHARACTERS} characters`)
       value = apply(value, operation)
@@ -32,7 +32,7 @@ export function applyJsonPatch(document: unknown, patch: unknown): Patched {
   })
 }
 
-/** Whether a patch reads what is stored: a `test` that fails tells that it is something else, a copy shows it elsewhere. */
+/** Whether a patch reads stored data: `test` reveals whether a value is equal, `copy` and `move` put it elsewhere. */
 export function findJsonPatchReads(patch: unknown): boolean {
   return Array.isArray(patch) && patch.some(step => isRecord(step) && READING.has(step.op))
 }
@@ -50,15 +50,20 @@ function parseOperation(candidate: unknown, index: number): Operation {
     throw new PatchFailure(`operation ${index} has no value`, true)
   checkDepth(value, index)
   const needsFrom = known === 'move' || known === 'copy'
-  return { op: known, path: pointer(path, index), from: needsFrom ? pointer(from, index) : [], value }
+  return {
+    op: known,
+    path: parsePointer(path, index),
+    from: needsFrom ? parsePointer(from, index) : [],
+    value,
+  }
 }
 
-function sizeAt(document: unknown, path: readonly string[]): number {
-  return JSON.stringify(valueAt(document, path)).length
+function measureAt(document: unknown, path: readonly string[]): number {
+  return JSON.stringify(getAt(document, path)).length
 }
 
 /** RFC 6901: `/a~1b/0` */
-function pointer(text: unknown, index: number): readonly string[] {
+function parsePointer(text: unknown, index: number): readonly string[] {
   if (typeof text !== 'string' || (text !== '' && !text.startsWith('/')) || /~(?![01])/.test(text))
     throw new PatchFailure(`operation ${index} has no JSON Pointer`, true)
   if (text.length > PATCH_PATH_CHARACTERS)
@@ -81,15 +86,15 @@ function apply(document: unknown, { op, path, from, value }: Operation): unknown
     case 'replace':
       return path.length === 0 ? cloneJson(value) : replace(document, path, cloneJson(value))
     case 'copy':
-      return add(document, path, cloneJson(valueAt(document, from)))
+      return add(document, path, cloneJson(getAt(document, from)))
     case 'move': {
       if (from.length < path.length && from.every((part, at) => path[at] === part))
         throw new PatchFailure('a value cannot be moved into itself')
-      const moved = valueAt(document, from)
+      const moved = getAt(document, from)
       return add(remove(document, from), path, moved)
     }
     case 'test':
-      if (!isSameJson(valueAt(document, path), value)) throw new PatchFailure(`test of ${show(path)} failed`)
+      if (!isSameJson(getAt(document, path), value)) throw new PatchFailure(`test of ${show(path)} failed`)
       return document
   }
 }
@@ -102,7 +107,7 @@ function add(document: unknown, path: readonly string[], value: unknown): unknow
   if (!Array.isArray(container)) setOwn(container, key, value)
   else
     container.splice(
-      key === '-' ? container.length : indexOf(container, key, container.length, path),
+      key === '-' ? container.length : readIndex(container, key, container.length, path),
       0,
       value,
     )
@@ -111,7 +116,7 @@ function add(document: unknown, path: readonly string[], value: unknown): unknow
 
 function remove(document: unknown, path: readonly string[]): unknown {
   if (path.length === 0) throw new PatchFailure('the whole resource cannot be removed')
-  valueAt(document, path)
+  getAt(document, path)
   const [container, key] = findContainer(document, path)
   if (Array.isArray(container)) container.splice(Number(key), 1)
   else delete container[key]
@@ -119,7 +124,7 @@ function remove(document: unknown, path: readonly string[]): unknown {
 }
 
 function replace(document: unknown, path: readonly string[], value: unknown): unknown {
-  valueAt(document, path)
+  getAt(document, path)
   const [container, key] = findContainer(document, path)
   if (Array.isArray(container)) container[Number(key)] = value
   else setOwn(container, key, value)
@@ -127,16 +132,16 @@ function replace(document: unknown, path: readonly string[], value: unknown): un
 }
 
 function findContainer(document: unknown, path: readonly string[]): readonly [Container, string] {
-  const container = valueAt(document, path.slice(0, -1))
+  const container = getAt(document, path.slice(0, -1))
   if (typeof container !== 'object' || container === null)
     throw new PatchFailure(`there is nothing at ${show(path.slice(0, -1))} to go into`)
   return [container as Container, path.at(-1) ?? '']
 }
 
-function valueAt(document: unknown, path: readonly string[]): unknown {
+function getAt(document: unknown, path: readonly string[]): unknown {
   let value = document
   for (const key of path) {
-    if (Array.isArray(value)) value = value[indexOf(value, key, value.length - 1, path)]
+    if (Array.isArray(value)) value = value[readIndex(value, key, value.length - 1, path)]
     else if (typeof value === 'object' && value !== null && Object.hasOwn(value, key))
       value = (value as Record<string, unknown>)[key]
     else throw new PatchFailure(`there is nothing at ${show(path)}`)
@@ -144,7 +149,7 @@ function valueAt(document: unknown, path: readonly string[]): unknown {
   return value
 }
 
-function indexOf(array: readonly unknown[], key: string, last: number, path: readonly string[]): number {
+function readIndex(array: readonly unknown[], key: string, last: number, path: readonly string[]): number {
   const index = /^(?:0|[1-9]\d{0,8})$/.test(key) ? Number(key) : array.length + 1
   if (index > last) throw new PatchFailure(`there is nothing at ${show(path)}`)
   return index

@@ -1,6 +1,6 @@
-import { toPlain } from '../exact-json.ts'
+import { toPlain } from '../json.ts'
 import { PATCH_OPERATIONS, PATCH_PATH_CHARACTERS } from '../limits.ts'
-import { isRecord } from '../record.ts'
+import { isRecord } from '../resource.ts'
 import { PatchFailure } from './failure.ts'
 import { type PatchPath, parsePatchPath } from './patch-path.ts'
 
@@ -23,7 +23,7 @@ export function isFhirPathPatch(body: unknown): body is { readonly parameter: re
   return isRecord(body) && body.resourceType === 'Parameters' && Array.isArray(body.parameter)
 }
 
-/** Throws a `PatchFailure` for what cannot be read. */
+/** Throws a `PatchFailure` if the patch is malformed. */
 export function parseOperations(patch: unknown): readonly PatchOperation[] {
   if (!isFhirPathPatch(patch)) throw new PatchFailure('expected Parameters with operations', true)
   if (patch.parameter.length > PATCH_OPERATIONS)
@@ -84,12 +84,12 @@ function parseValue(part: unknown): Value | undefined {
   const [member, another] = Object.entries(rest)
   if (!member || another) return undefined
   const [key, content] = member
-  if (key === 'part') return Array.isArray(content) ? partsOf(content) : undefined
+  if (key === 'part') return Array.isArray(content) ? parseParts(content) : undefined
   if (key === 'resource') return { kind: 'content', type: 'Resource', content }
   return /^value[A-Z]/.test(key) ? { kind: 'content', type: key.slice('value'.length), content } : undefined
 }
 
-function partsOf(candidates: readonly unknown[]): Value | undefined {
+function parseParts(candidates: readonly unknown[]): Value | undefined {
   const parts: [string, Value][] = []
   for (const part of candidates) {
     const value = parseValue(part)

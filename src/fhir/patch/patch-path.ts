@@ -53,7 +53,7 @@ function listTokens(text: string): readonly Token[] | undefined {
   return tokens
 }
 
-/** Reads steps from tokens. Every method gives undefined for what it cannot read. */
+/** Parses steps from tokens. Every method returns undefined if the tokens do not fit. */
 class Reader {
   readonly #tokens: readonly Token[]
   #at = 0

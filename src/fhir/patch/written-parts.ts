@@ -1,36 +1,36 @@
-import { type Element, findStructure, keyOf } from '../structure.ts'
+import { type Element, findStructure, getKey } from '../definitions.ts'
 import { attempt } from './failure.ts'
 import { type PatchOperation, parseOperations, type Value } from './operations.ts'
 import type { PatchStep } from './patch-path.ts'
 
-/** A value that a patch writes, by its place in JSON; undefined where it is deleted. */
+/** A value that a patch writes, with its position in JSON; undefined if it is deleted. */
 export interface WrittenPart {
   readonly steps: readonly string[]
   readonly value: unknown
 }
 
 /**
- * What a FHIRPath Patch writes, told without the stored resource; undefined where it is none. Which item of a list a
- * condition finds is not known: each has a place of its own, after all that have a number.
+ * The values that a FHIRPath Patch writes, without the stored resource; undefined if it is malformed. The item of a
+ * list that a condition selects is unknown and gets a position after all numbered ones.
  */
 export function findFhirPathWrittenParts(patch: unknown, type: string): readonly WrittenPart[] | undefined {
-  const parsed = attempt(() => parseOperations(patch).flatMap((it, index) => partOf(it, type, index)))
+  const parsed = attempt(() => parseOperations(patch).flatMap((it, index) => findParts(it, type, index)))
   return 'value' in parsed ? parsed.value : undefined
 }
 
 const UNKNOWN_PLACE = 1_000_000_000
 
-function partOf(operation: PatchOperation, type: string, index: number): readonly WrittenPart[] {
+function findParts(operation: PatchOperation, type: string, index: number): readonly WrittenPart[] {
   const free = `${UNKNOWN_PLACE + index}`
   const { steps } = operation.path
   switch (operation.type) {
     case 'add':
-      return written(type, [...steps, { kind: 'child', name: operation.name }], operation.value, free)
+      return listWritten(type, [...steps, { kind: 'child', name: operation.name }], operation.value, free)
     case 'insert':
     case 'replace':
-      return written(type, steps, operation.value, free)
+      return listWritten(type, steps, operation.value, free)
     case 'delete': {
-      const place = placeOf(type, steps, free)
+      const place = findPlace(type, steps, free)
       return place ? [{ steps: place.steps, value: undefined }] : []
     }
     case 'move':
@@ -38,24 +38,24 @@ function partOf(operation: PatchOperation, type: string, index: number): readonl
   }
 }
 
-function written(
+function listWritten(
   type: string,
   steps: readonly PatchStep[],
   value: Value,
   free: string,
 ): readonly WrittenPart[] {
-  const place = placeOf(type, steps, free)
+  const place = findPlace(type, steps, free)
   if (!place) return []
   if (value.kind === 'content') {
     const { element } = place
     const chosen = element?.choice
       ? element.types.find(({ code }) => code.toLowerCase() === value.type.toLowerCase())
       : undefined
-    const last = element && chosen ? [...place.steps.slice(0, -1), keyOf(element, chosen)] : place.steps
+    const last = element && chosen ? [...place.steps.slice(0, -1), getKey(element, chosen)] : place.steps
     return [{ steps: last, value: value.content }]
   }
   return value.parts.flatMap(([name, part]) =>
-    written(place.type, [{ kind: 'child', name }], part, free).map(inner => ({
+    listWritten(place.type, [{ kind: 'child', name }], part, free).map(inner => ({
       ...inner,
       steps: [...place.steps, ...inner.steps],
     })),
@@ -68,8 +68,8 @@ interface Place {
   readonly element: Element | undefined
 }
 
-/** Undefined for a name that the definitions do not have: such a patch fails. */
-function placeOf(type: string, steps: readonly PatchStep[], free: string): Place | undefined {
+/** Undefined for an unknown element name: such a patch fails. */
+function findPlace(type: string, steps: readonly PatchStep[], free: string): Place | undefined {
   let place: Place = { steps: [], type, element: undefined }
   for (const [at, step] of steps.entries()) {
     if (step.kind !== 'child') continue
@@ -79,7 +79,7 @@ function placeOf(type: string, steps: readonly PatchStep[], free: string): Place
     const one = chosen ?? element?.types[0]
     if (!element || !one) return undefined
     const index = next?.kind === 'index' && next.index >= 0 ? `${next.index}` : free
-    const key = keyOf(element, one)
+    const key = getKey(element, one)
     place = { steps: [...place.steps, key, ...(element.max > 1 ? [index] : [])], type: one.code, element }
   }
   return place

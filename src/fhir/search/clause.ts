@@ -2,9 +2,9 @@
 export type Prefix = 'eq' | 'ne' | 'gt' | 'ge' | 'lt' | 'le' | 'sa' | 'eb' | 'ap'
 
 /**
- * One search parameter as it was asked: `birthdate=ge1970`, `code:not=…`, `subject:Patient.name=…`. The values of
- * a clause are alternatives (the comma list); the clauses of a search all hold. `holds` in `compare.ts` is the
- * meaning of each clause on index entries, to be said the same way in SQL.
+ * One search parameter of a request: `birthdate=ge1970`, `code:not=…`, `subject:Patient.name=…`. The values of a
+ * clause are alternatives (the comma list); all clauses of a search must hold. `holds` in `compare.ts` defines the
+ * meaning of each clause on index entries; SQL must agree with it.
  */
 export type SearchClause =
   | TokenClause
@@ -23,7 +23,7 @@ export type SearchClause =
 export interface TokenClause {
   readonly kind: 'token'
   readonly parameter: string
-  /** `:not`: true of a resource that has no entry with any of the values, also of one that has no entry at all. */
+  /** `:not`: matches a resource that has no entry with any of the values, also one that has no entry at all. */
   readonly negated: boolean
   readonly values: readonly TokenValue[]
 }
@@ -56,7 +56,7 @@ export interface ReferenceClause {
   readonly values: readonly ReferenceValue[]
 }
 
-/** A resource of this server, of one of the types (undefined: of any), or an address from elsewhere. */
+/** A resource of this server, of one of the types (undefined: of any), or a URL of another server. */
 export type ReferenceValue =
   | { readonly kind: 'local'; readonly types: readonly string[] | undefined; readonly id: string }
   | { readonly kind: 'url'; readonly url: string }
@@ -68,7 +68,7 @@ export interface IdentifierClause {
   readonly values: readonly TokenValue[]
 }
 
-/** A stretch to compare with, both ends inclusive. */
+/** A range to compare with, both ends inclusive. */
 export interface Comparison {
   readonly prefix: Prefix
   readonly low: number
@@ -102,7 +102,7 @@ export interface QuantityValue extends Comparison {
 export interface UriClause {
   readonly kind: 'uri'
   readonly parameter: string
-  /** `below`: the stored address is the value or under it; `above`: the value is the stored address or under it. */
+  /** `below`: the stored URI is the value or below it; `above`: the value is the stored URI or below it. */
   readonly match: 'exact' | 'below' | 'above'
   readonly values: readonly string[]
 }
@@ -113,14 +113,14 @@ export interface MissingClause {
   readonly missing: boolean
 }
 
-/** `subject:Patient.name=…`: the reference points to a resource of one of these types for which its clause holds. */
+/** `subject:Patient.name=…`: the reference is to a resource of one of these types that matches its clause. */
 export interface ChainClause {
   readonly kind: 'chain'
   readonly parameter: string
   readonly targets: readonly { readonly type: string; readonly clause: SearchClause }[]
 }
 
-/** `_has:Observation:patient:code=…`: a resource of `type` for which the clause holds points here by `parameter`. */
+/** `_has:Observation:patient:code=…`: a resource of `type` that matches the clause refers to this one by `parameter`. */
 export interface HasClause {
   readonly kind: 'has'
   readonly type: string

@@ -9,21 +9,21 @@ import type {
 } from './clause.ts'
 import type { IndexEntry, QuantityEntry, ReferenceEntry, StringEntry, TokenEntry } from './entry.ts'
 
-/** How one value of a search is compared with one entry of a resource. */
+/** Comparisons of one value of a search with one index entry of a resource. */
 export interface Comparisons {
   readonly token: (value: TokenValue, entry: TokenEntry) => boolean
   readonly string: (match: StringClause['match'], value: string, entry: StringEntry) => boolean
   readonly reference: (value: ReferenceValue, entry: ReferenceEntry) => boolean
   readonly identifier: (value: TokenValue, entry: ReferenceEntry) => boolean
-  readonly date: (value: Comparison, entry: Stretch) => boolean
-  readonly number: (value: Comparison, entry: Stretch) => boolean
+  readonly date: (value: Comparison, entry: Range) => boolean
+  readonly number: (value: Comparison, entry: Range) => boolean
   readonly quantity: (value: QuantityValue, entry: QuantityEntry) => boolean
   readonly uri: (match: UriClause['match'], value: string, uri: string) => boolean
 }
 
 /**
- * Whether a clause holds for a resource with these entries of the clause's parameter. Undefined for a chain and
- * `_has`, which ask about other resources.
+ * Whether a clause holds for a resource with these entries of the clause's parameter. Undefined for a chain and `_has`,
+ * which depend on other resources.
  */
 export function holds(clause: SearchClause, entries: readonly IndexEntry[]): boolean | undefined {
   switch (clause.kind) {
@@ -126,13 +126,13 @@ function isUnder(uri: string, root: string): boolean {
   return uri === root || uri.startsWith(root.endsWith('/') ? root : `${root}/`)
 }
 
-export interface Stretch {
+export interface Range {
   readonly low: number
   readonly high: number
 }
 
-/** R4 search.html#prefix: the searched stretch against the stretch of the value. */
-function compares(value: Comparison, entry: Stretch): boolean {
+/** R4 search.html#prefix. */
+function compares(value: Comparison, entry: Range): boolean {
   const within = entry.low >= value.low && entry.high <= value.high
   switch (value.prefix) {
     case 'eq':
@@ -156,7 +156,7 @@ function compares(value: Comparison, entry: Stretch): boolean {
   }
 }
 
-/** As this server searches. */
+/** The comparisons of this server. */
 const EXACT: Comparisons = {
   token: isToken,
   string: isString,

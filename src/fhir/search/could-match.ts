@@ -1,8 +1,6 @@
 import { findSearchParameter } from '../definitions.ts'
 import { SEARCHED_CHARACTERS } from '../limits.ts'
-import { type CompiledPath, pathsOf } from '../path/compile.ts'
-import { evaluatePath } from '../path/evaluate.ts'
-import type { Resource, SearchParameter } from '../r4.ts'
+import type { Resource, SearchParameter } from '../resource.ts'
 import type {
   Comparison,
   QuantityValue,
@@ -11,22 +9,22 @@ import type {
   StringClause,
   TokenValue,
 } from './clause.ts'
-import { type Comparisons, type EntryClause, meets, type Stretch } from './compare.ts'
+import { type Comparisons, type EntryClause, meets, type Range } from './compare.ts'
 import type { IndexEntry, QuantityEntry, ReferenceEntry, StringEntry, TokenEntry } from './entry.ts'
 import { indexValue } from './index-entries.ts'
 import { normalise } from './normalise.ts'
+import { type CompiledPath, evaluatePath, findPaths } from './path.ts'
 
 /**
- * Whether another server could rightly have found the resource by this clause: false only where it surely does not
- * match, so that a parameter was ignored. R4 leaves much to the server (search.html): how strings are normalised, the
- * case of codes, time zones of dates, unit conversion, forms of references. Wherever servers may differ, or a value
- * cannot be read here, the answer is true.
+ * Whether another server could correctly have found the resource by this clause. False only if it cannot match, so that
+ * the server ignored a parameter. R4 leaves much to the server (search.html): normalisation of strings, case of codes,
+ * time zones of dates, unit conversion, forms of references. True wherever servers may differ or a value is unknown.
  */
 export function couldMatch(resource: Resource, clause: SearchClause, baseUrl: string): boolean {
   if (clause.kind === 'chain' || clause.kind === 'has' || clause.kind === 'text') return true
   const parameter = findSearchParameter(resource.resourceType, clause.parameter)
   if (!parameter || LEFT_TO_SERVER.has(parameter.code)) return true
-  const values = valuesOf(resource, parameter, baseUrl)
+  const values = findValues(resource, parameter, baseUrl)
   if (values.length === 0 && parameter.code === '_lastUpdated') return true
   if (clause.kind === 'missing') return clause.missing ? !values.some(hasEntry) : values.length > 0
   if (values.some(it => !hasEntry(it))) return true
@@ -36,12 +34,12 @@ export function couldMatch(resource: Resource, clause: SearchClause, baseUrl: st
   return values.some(it => meetsSomehow(clause, it, values))
 }
 
-// Compared by sound.
+// Servers compare by sound.
 const LEFT_TO_SERVER: ReadonlySet<string> = new Set(['phonetic'])
-// Servers compare what can be dialled, not what was typed.
+// Servers compare the digits, not the formatting.
 const CONTACTS: ReadonlySet<string> = new Set(['telecom', 'phone', 'fax', 'email'])
 
-/** A value of the resource that a parameter speaks of, and its index entries. */
+/** A value that a parameter selects from the resource, and its index entries. */
 interface Value {
   readonly raw: unknown
   readonly entries: readonly IndexEntry[]
@@ -51,41 +49,41 @@ function hasEntry({ entries }: Value): boolean {
   return entries.length > 0
 }
 
-function valuesOf(resource: Resource, parameter: SearchParameter, baseUrl: string): readonly Value[] {
-  return pathsOf(resource.resourceType, parameter).flatMap(path =>
-    evaluatePath(resource, withoutTargets(path)).map(raw => ({
+function findValues(resource: Resource, parameter: SearchParameter, baseUrl: string): readonly Value[] {
+  return findPaths(resource.resourceType, parameter).flatMap(path =>
+    evaluatePath(resource, removeTargets(path)).map(raw => ({
       raw,
       entries: indexValue(parameter, path, raw, baseUrl),
     })),
   )
 }
 
-const withoutTarget = new WeakMap<CompiledPath, CompiledPath>()
+const untargeted = new WeakMap<CompiledPath, CompiledPath>()
 
-/** Without `where(resolve() is Patient)`: what an address leads to, the server may know better. */
-function withoutTargets(path: CompiledPath): CompiledPath {
-  const known = withoutTarget.get(path)
+/** Without `where(resolve() is Patient)`: the server may resolve more references. */
+function removeTargets(path: CompiledPath): CompiledPath {
+  const known = untargeted.get(path)
   if (known) return known
   const wider = { ...path, moves: path.moves.filter(move => move.kind !== 'refers') }
-  withoutTarget.set(path, wider)
+  untargeted.set(path, wider)
   return wider
 }
 
 function meetsSomehow(clause: EntryClause, { raw, entries }: Value, all: readonly Value[]): boolean {
   if (clause.kind === 'string' && clause.match !== 'exact') return hasWords(clause, all)
-  // A bare code has no system in the resource: which one it comes from, each server knows for itself.
+  // A bare code has no system in the resource; servers differ in the system they assume.
   const isBare = typeof raw !== 'object' || CONTACTS.has(clause.parameter)
   return entries.some(entry => meets(clause, entry, isBare ? BARE : TOLERANT))
 }
 
-/** Whether each word of one of the values stands somewhere in the texts of the parameter. */
+/** Whether the texts of the parameter contain each word of one of the values. */
 function hasWords({ values }: StringClause, all: readonly Value[]): boolean {
   const texts = all.flatMap(({ entries }) => entries.filter(it => it.kind === 'string'))
-  // Other servers look beyond the beginning.
+  // Other servers search more than the beginning.
   if (texts.some(it => it.exact.length > SEARCHED_CHARACTERS)) return true
   const text = texts.map(it => foldLetters(it.normal)).join(' ')
   const words = values.map(value => normalise(value).split(' ').map(foldLetters))
-  // Other scripts are folded in other ways.
+  // Servers normalise other scripts differently.
   if (![text, ...words.flat()].every(it => /^[a-z0-9 ]*$/.test(it))) return true
   return words.some(some => some.every(word => text.includes(word)))
 }
@@ -118,7 +116,7 @@ const BARE: Comparisons = {
     code === undefined || foldLetters(fold(code)) === foldLetters(fold(entry.code ?? '')),
 }
 
-/** A date without a time zone is in the server's own. */
+/** A date without a time zone is in the server's time zone. */
 const DAY = 86_400_000
 
 function fold(text: string): string {
@@ -136,18 +134,19 @@ function couldBeExact(_match: StringClause['match'], value: string, entry: Strin
 }
 
 function couldBeReference(value: ReferenceValue, entry: ReferenceEntry): boolean {
-  if (value.kind === 'url') return entry.url !== undefined && plainUri(entry.url) === plainUri(value.url)
+  if (value.kind === 'url')
+    return entry.url !== undefined && normaliseUri(entry.url) === normaliseUri(value.url)
   const types = value.types?.length === 1 ? value.types : undefined
   if (entry.url !== undefined)
     return (
       entry.url.startsWith('urn:') ||
-      (types ?? ['']).some(type => plainUri(entry.url ?? '').endsWith(`${type}/${value.id}`))
+      (types ?? ['']).some(type => normaliseUri(entry.url ?? '').endsWith(`${type}/${value.id}`))
     )
   return entry.id === value.id && (!types || types.includes(entry.type ?? ''))
 }
 
 /** Without version and fragment (`_source` has one on some servers). */
-function plainUri(uri: string): string {
+function normaliseUri(uri: string): string {
   return uri
     .replace(/[|#].*$/, '')
     .replace(/\/_history\/[^/]+$/, '')
@@ -155,18 +154,18 @@ function plainUri(uri: string): string {
 }
 
 function couldBeUri(match: 'exact' | 'below' | 'above', value: string, uri: string): boolean {
-  const [asked, found] = [plainUri(value), plainUri(uri)]
+  const [asked, found] = [normaliseUri(value), normaliseUri(uri)]
   if (match === 'below') return found.startsWith(asked)
   return match === 'above' ? asked.startsWith(found) : asked === found
 }
 
 function couldBeQuantity(value: QuantityValue, entry: QuantityEntry): boolean {
   const isSameUnit = value.code === undefined || value.code === entry.code || value.code === entry.unit
-  // Another unit may have been converted.
+  // The server may convert units.
   return !isSameUnit || couldCompare(value, entry)
 }
 
-function couldCompare({ prefix, low, high }: Comparison, entry: Stretch): boolean {
+function couldCompare({ prefix, low, high }: Comparison, entry: Range): boolean {
   switch (prefix) {
     case 'eq':
       return entry.low <= high && entry.high >= low

@@ -1,6 +1,6 @@
 /**
- * What the search parameters of a resource come to, in the form that an index stores and a search compares. An
- * entry holds one value of one parameter; a parameter without an entry is missing (`:missing=true`).
+ * A value of a search parameter in a resource, in the form that the index stores and a search compares. A parameter
+ * without an entry is missing (`:missing=true`).
  */
 export type IndexEntry =
   | TokenEntry
@@ -15,13 +15,13 @@ export interface TokenEntry {
   readonly kind: 'token'
   readonly parameter: string
   readonly system: string | undefined
-  /** Compared with regard to case. Booleans are `true` and `false`. */
+  /** Case-sensitive. Booleans are `true` and `false`. */
   readonly code: string | undefined
   /** Display or text that belongs to the code, normalised, for `:text`. */
   readonly text: string | undefined
 }
 
-/** Either `type` and `id` (a resource of this server), or `url` (elsewhere, or a canonical), or an identifier alone. */
+/** Either `type` and `id` (a resource of this server), or `url` (another server, or a canonical), or only an identifier. */
 export interface ReferenceEntry {
   readonly kind: 'reference'
   readonly parameter: string
@@ -73,7 +73,7 @@ export interface UriEntry {
   readonly uri: string
 }
 
-/** One value that a parameter's path found, and what it is. */
+/** One value that the path of a parameter selects, and its type. */
 export interface ExtractedValue {
   readonly parameter: string
   readonly type: string

@@ -2,16 +2,16 @@ import { findSearchParameter, isResourceType, listSearchParameters, resourceType
 
 /** `_include=MedicationRequest:requester:Practitioner` and the like. */
 export interface IncludeRule {
-  /** Along a reference of what was found, or against one that points to it (`_revinclude`). */
+  /** From a match to the resources it refers to, or to those that refer to it (`_revinclude`). */
   readonly direction: 'forward' | 'reverse'
-  /** Also from what was itself included (`:iterate`). */
+  /** Also from included resources (`:iterate`). */
   readonly iterate: boolean
-  /** The type that has the references. */
+  /** The type with the references. */
   readonly source: string
   readonly parameters: readonly string[]
-  /** The one type they may point to, where it is named. */
+  /** The only type they may refer to, if named. */
   readonly target: string | undefined
-  /** One of the many that `_revinclude=*` stands for. */
+  /** One of the rules that `_revinclude=*` stands for. */
   readonly isOfStar?: true
 }
 
@@ -22,21 +22,21 @@ export function parseInclude(
   types: readonly string[],
 ): readonly IncludeRule[] | string {
   const [direction, modifier] = name.split(':')
-  // With :iterate the types that are reached are not known beforehand.
+  // With :iterate the types are not known beforehand.
   if (value === '*' && modifier === undefined)
     return direction === '_include' ? types.flatMap(listReferences) : types.flatMap(listReferrers)
   const rule = parseRule(name, value, direction, modifier)
   return typeof rule === 'string' ? rule : [rule]
 }
 
-/** `_include=*` is `Type:*` of what is searched. */
+/** `_include=*` means `Type:*` of the searched type. */
 function listReferences(type: string): readonly IncludeRule[] {
   const parameters = findReferences(type)
   if (parameters.length === 0) return []
   return [{ direction: 'forward', iterate: false, source: type, parameters, target: undefined }]
 }
 
-/** `_revinclude=*` is every parameter of every type that may point to what is searched. */
+/** `_revinclude=*` means every parameter of every type that may refer to the searched type. */
 function listReferrers(target: string): readonly IncludeRule[] {
   return [...resourceTypes].flatMap(source => {
     const parameters = listSearchParameters(source)
@@ -58,10 +58,10 @@ function parseRule(
   if (!isResourceType(source) || parameter === '' || more.length > 0)
     return `Cannot read ${name}: expected Type:parameter, Type:parameter:TargetType or, without :iterate, *`
   if (target !== undefined && !isResourceType(target))
-    return `Cannot read ${name}: ${target} is no resource type`
+    return `Cannot read ${name}: ${target} is not a resource type`
   const parameters = parameter === '*' ? findReferences(source) : [parameter]
   if (parameter !== '*' && findSearchParameter(source, parameter)?.type !== 'reference')
-    return `Cannot include by ${source}:${parameter}: it is no reference`
+    return `Cannot include by ${source}:${parameter}: it is not a reference`
   return {
     direction: direction === '_include' ? 'forward' : 'reverse',
     iterate: modifier !== undefined,

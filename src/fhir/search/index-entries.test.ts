@@ -3,26 +3,26 @@ import { describe, it } from 'node:test'
 import { fullResource } from '../../../test/support/r4-resources.ts'
 import { earliest, latest } from '../date-range.ts'
 import { listSearchParameters, resourceTypes } from '../definitions.ts'
-import type { Resource } from '../r4.ts'
-import { indexEntries } from './index-entries.ts'
+import type { Resource } from '../resource.ts'
+import { indexResource } from './index-entries.ts'
 
 const base = 'http://localhost:8080/fhir'
 
 /** The entries of one parameter, without what all of them say. */
 function entries(resource: Resource, parameter: string): readonly Record<string, unknown>[] {
-  return indexEntries(resource, base)
+  return indexResource(resource, base)
     .filter(it => it.parameter === parameter)
     .map(({ parameter: _, kind: __, ...rest }) =>
       Object.fromEntries(Object.entries(rest).filter(([, it]) => it !== undefined)),
     )
 }
 
-describe('indexEntries', () => {
+describe('indexResource', () => {
   it('has an entry of its type for every parameter of every type', () => {
     const missing: string[] = []
     for (const type of resourceTypes) {
       const all = Array.from({ length: 12 }, (_, variant) =>
-        indexEntries(fullResource(type, variant), base),
+        indexResource(fullResource(type, variant), base),
       ).flat()
       for (const { code, type: kind } of listSearchParameters(type)) {
         const own = all.filter(it => it.parameter === code)
@@ -36,7 +36,7 @@ describe('indexEntries', () => {
     assert.deepEqual(missing, [])
   })
 
-  it('makes tokens of codes, with the system that is implied', () => {
+  it('indexes codes as tokens with the implied system', () => {
     const patient = { resourceType: 'Patient', id: 'p1', active: true, gender: 'male' }
     assert.deepEqual(entries(patient, '_id'), [{ code: 'p1' }])
     assert.deepEqual(entries(patient, 'active'), [{ code: 'true' }])
@@ -45,7 +45,7 @@ describe('indexEntries', () => {
     ])
   })
 
-  it('makes a token of each coding and of the text', () => {
+  it('indexes each coding and the text as tokens', () => {
     const coding = [{ system: 'http://loinc.org', code: '8480-6', display: 'Systolic BP' }, { code: 'local' }]
     assert.deepEqual(
       entries({ resourceType: 'Observation', code: { coding, text: 'Blood Pressure' } }, 'code'),
@@ -57,7 +57,7 @@ describe('indexEntries', () => {
     )
   })
 
-  it('makes tokens of identifiers and contact points', () => {
+  it('indexes identifiers and contact points as tokens', () => {
     const patient = {
       resourceType: 'Patient',
       identifier: [{ system: 'urn:mrn', value: '7', type: { text: 'Medical Record' } }],
@@ -70,7 +70,7 @@ describe('indexEntries', () => {
     assert.deepEqual(entries(patient, 'email'), [])
   })
 
-  it('tells references of this server from others', () => {
+  it('distinguishes references to this server from others', () => {
     const subject = (reference: string) =>
       entries({ resourceType: 'Observation', subject: { reference } }, 'subject')
     assert.deepEqual(subject('Patient/1/_history/2'), [{ type: 'Patient', id: '1' }])
@@ -96,14 +96,14 @@ describe('indexEntries', () => {
     ])
   })
 
-  it('points to a resource that is held in place', () => {
+  it('indexes a resource inside a Bundle as a reference', () => {
     const entry = [{ resource: { resourceType: 'Composition', id: 'c' } }]
     assert.deepEqual(entries({ resourceType: 'Bundle', entry }, 'composition'), [
       { type: 'Composition', id: 'c' },
     ])
   })
 
-  it('makes strings of the parts of a name, and of the whole in both orders', () => {
+  it('indexes the parts of a name and the full name in both orders', () => {
     const name = [{ family: 'Núñez', given: ['Ana', 'María'], prefix: ['Dr.'] }]
     assert.deepEqual(
       entries({ resourceType: 'Patient', name }, 'name').map(it => it.normal),
@@ -114,7 +114,7 @@ describe('indexEntries', () => {
     ])
   })
 
-  it('makes strings of the parts of an address', () => {
+  it('indexes the parts of a postal address', () => {
     const address = [{ line: ['1 Main St', 'Flat 2'], city: 'Graz', postalCode: '8010', country: 'AT' }]
     assert.deepEqual(
       entries({ resourceType: 'Patient', address }, 'address').map(it => it.exact),
@@ -122,7 +122,7 @@ describe('indexEntries', () => {
     )
   })
 
-  it('makes stretches of dates, open periods and schedules', () => {
+  it('indexes dates, open periods and schedules as ranges', () => {
     const [start, end] = [Date.UTC(2020, 0, 1), Date.UTC(2021, 0, 1) - 1]
     const dates = (fields: object) => entries({ resourceType: 'Observation', ...fields }, 'date')
     assert.deepEqual(dates({ effectiveDateTime: '2020' }), [{ low: start, high: end }])
@@ -139,7 +139,7 @@ describe('indexEntries', () => {
     assert.deepEqual(dates({ effectiveDateTime: 'yesterday' }), [])
   })
 
-  it('makes stretches of quantities, ranges, money and samples', () => {
+  it('indexes quantities, ranges, money and sampled data as ranges', () => {
     const value = { value: 5.4, system: 'http://unitsofmeasure.org', code: 'mg', unit: 'milligram' }
     assert.deepEqual(entries({ resourceType: 'Observation', valueQuantity: value }, 'value-quantity'), [
       { low: 5.4, high: 5.4, system: value.system, code: 'mg', unit: 'milligram' },
@@ -162,7 +162,7 @@ describe('indexEntries', () => {
     )
   })
 
-  it('makes numbers and addresses', () => {
+  it('indexes numbers and URIs', () => {
     assert.deepEqual(entries({ resourceType: 'ChargeItem', factorOverride: 0.8 }, 'factor-override'), [
       { low: 0.8, high: 0.8 },
     ])
@@ -172,7 +172,7 @@ describe('indexEntries', () => {
     ])
   })
 
-  it('passes over values of the wrong form', () => {
+  it('ignores values of the wrong form', () => {
     const broken = {
       resourceType: 'Patient',
       name: [{ family: 7, given: 'x' }, null, 'x'],
@@ -183,7 +183,7 @@ describe('indexEntries', () => {
       active: 'maybe',
       address: 7,
     }
-    const found = indexEntries(broken, base).map(it => it.parameter)
+    const found = indexResource(broken, base).map(it => it.parameter)
     assert.deepEqual(new Set(found), new Set(['name', 'phonetic', 'given', 'deceased']))
   })
 })

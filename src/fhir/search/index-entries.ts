@@ -1,12 +1,10 @@
 import { type DateRange, earliest, latest, parseDateRange } from '../date-range.ts'
 import { listSearchParameters } from '../definitions.ts'
-import { type CompiledPath, pathsOf } from '../path/compile.ts'
-import { evaluatePath } from '../path/evaluate.ts'
-import type { Resource, SearchParameter } from '../r4.ts'
-import { isRecord } from '../record.ts'
 import { parseReference } from '../reference.ts'
+import { isRecord, type Resource, type SearchParameter } from '../resource.ts'
 import type { DateEntry, ExtractedValue, IndexEntry, ReferenceEntry, StringEntry } from './entry.ts'
 import { normalise } from './normalise.ts'
+import { type CompiledPath, evaluatePath, findPaths } from './path.ts'
 import { indexNumber, indexQuantity } from './quantity-entries.ts'
 import { indexToken } from './token-entries.ts'
 
@@ -14,51 +12,52 @@ const addressParts = ['text', 'line', 'city', 'district', 'state', 'postalCode',
 const nameParts = ['text', 'family', 'given', 'prefix', 'suffix']
 
 function indexString(found: ExtractedValue): readonly StringEntry[] {
-  const texts = [...new Set(textsOf(found))].filter(it => it !== '')
+  const texts = [...new Set(listTexts(found))].filter(it => it !== '')
   return texts.map(exact => ({ kind: 'string', parameter: found.parameter, normal: normalise(exact), exact }))
 }
 
-function textsOf({ type, value }: ExtractedValue): readonly string[] {
+function listTexts({ type, value }: ExtractedValue): readonly string[] {
   if (type === 'string' || type === 'markdown') return typeof value === 'string' ? [value] : []
   if (!isRecord(value)) return []
-  if (type === 'Address') return addressParts.flatMap(it => textsAt(value, it))
-  if (type === 'HumanName') return [...nameParts.flatMap(it => textsAt(value, it)), ...listWholeNames(value)]
+  if (type === 'Address') return addressParts.flatMap(it => listTextsAt(value, it))
+  if (type === 'HumanName')
+    return [...nameParts.flatMap(it => listTextsAt(value, it)), ...listWholeNames(value)]
   return []
 }
 
-/** People are looked up by what is said of them: `Ana Núñez`, `Núñez, Ana`. */
+/** Users search for full names: `Ana Núñez`, `Núñez, Ana`. */
 function listWholeNames(name: Readonly<Record<string, unknown>>): readonly string[] {
-  const family = textsAt(name, 'family')
-  const given = textsAt(name, 'given')
+  const family = listTextsAt(name, 'family')
+  const given = listTextsAt(name, 'given')
   if (family.length === 0 || given.length === 0) return []
   return [[...given, ...family].join(' '), [...family, ...given].join(' ')]
 }
 
-function textsAt(record: Readonly<Record<string, unknown>>, key: string): readonly string[] {
+function listTextsAt(record: Readonly<Record<string, unknown>>, key: string): readonly string[] {
   const value = record[key]
   const values: readonly unknown[] = Array.isArray(value) ? value : [value]
   return values.filter(it => typeof it === 'string')
 }
 
 /** The normalised values of every search parameter of a resource. References under `baseUrl` are local. */
-export function indexEntries(resource: Resource, baseUrl: string): readonly IndexEntry[] {
-  return listSearchParameters(resource.resourceType).flatMap(it => entriesOf(resource, it, baseUrl))
+export function indexResource(resource: Resource, baseUrl: string): readonly IndexEntry[] {
+  return listSearchParameters(resource.resourceType).flatMap(it => indexParameter(resource, it, baseUrl))
 }
 
 /** The normalised values of one search parameter. */
-export function entriesOf(
+export function indexParameter(
   resource: Resource,
   parameter: SearchParameter,
   baseUrl: string,
 ): readonly IndexEntry[] {
   const entries: IndexEntry[] = []
-  for (const path of pathsOf(resource.resourceType, parameter))
+  for (const path of findPaths(resource.resourceType, parameter))
     for (const value of evaluatePath(resource, path))
       for (const entry of indexValue(parameter, path, value, baseUrl)) entries.push(entry)
   return entries
 }
 
-/** Those of one value that a path of the parameter found. */
+/** The entries of one value that a path of the parameter selects. */
 export function indexValue(
   parameter: SearchParameter,
   { type, binding }: CompiledPath,
@@ -126,7 +125,7 @@ function readPeriod(value: unknown): DateRange | undefined {
   return { low: start?.low ?? earliest, high: end?.high ?? latest }
 }
 
-/** Of a schedule only the outer limits count (R4 search.html#date). */
+/** Only the outer limits of a schedule count (R4 search.html#date). */
 function readTiming(value: unknown): DateRange | undefined {
   if (!isRecord(value)) return undefined
   const events = Array.isArray(value.event) ? value.event.map(parseDay).filter(it => it !== undefined) : []
@@ -139,7 +138,7 @@ function readTiming(value: unknown): DateRange | undefined {
   )
 }
 
-/** `#contained` points to nothing that could be found: it has no entry. */
+/** A reference to a contained resource has no entry. */
 function indexReference(found: ExtractedValue): readonly ReferenceEntry[] {
   const { value } = found
   if (found.type === 'canonical' || found.type === 'uri') {
@@ -157,32 +156,32 @@ function indexReference(found: ExtractedValue): readonly ReferenceEntry[] {
 function indexAddress(found: ExtractedValue, address: string): readonly ReferenceEntry[] {
   if (address.startsWith('#') || address === '') return []
   const local = parseReference(address, found.baseUrl)
-  if (local !== undefined) return [entry(found, { type: local.type, id: local.id })]
+  if (local !== undefined) return [createEntry(found, { type: local.type, id: local.id })]
   const [canonical, version] = address.split('|')
-  const whole = entry(found, { url: address })
-  return version === undefined ? [whole] : [whole, entry(found, { url: canonical })]
+  const whole = createEntry(found, { url: address })
+  return version === undefined ? [whole] : [whole, createEntry(found, { url: canonical })]
 }
 
-/** `Bundle.entry[0].resource`: the resource itself stands where a reference would. */
+/** `Bundle.entry[0].resource`: a resource in the position of a reference. */
 function indexContained(
   found: ExtractedValue,
   resource: Readonly<Record<string, unknown>>,
 ): readonly ReferenceEntry[] {
   const { resourceType, id } = resource
   return typeof resourceType === 'string' && typeof id === 'string'
-    ? [entry(found, { type: resourceType, id })]
+    ? [createEntry(found, { type: resourceType, id })]
     : []
 }
 
 function indexIdentifier(found: ExtractedValue, identifier: unknown): readonly ReferenceEntry[] {
   if (!isRecord(identifier) || typeof identifier.value !== 'string') return []
   const system = typeof identifier.system === 'string' ? identifier.system : undefined
-  return [entry(found, { identifierSystem: system, identifierValue: identifier.value })]
+  return [createEntry(found, { identifierSystem: system, identifierValue: identifier.value })]
 }
 
 type Parts = { readonly [K in Exclude<keyof ReferenceEntry, 'kind' | 'parameter'>]?: string | undefined }
 
-function entry(found: ExtractedValue, parts: Parts): ReferenceEntry {
+function createEntry(found: ExtractedValue, parts: Parts): ReferenceEntry {
   return {
     kind: 'reference',
     parameter: found.parameter,

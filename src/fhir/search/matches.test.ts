@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { fullResource } from '../../../test/support/r4-resources.ts'
 import { resourceTypes } from '../definitions.ts'
-import type { Resource } from '../r4.ts'
+import type { Resource } from '../resource.ts'
 import { couldMatch } from './could-match.ts'
 import type { IndexEntry } from './entry.ts'
-import { indexEntries } from './index-entries.ts'
+import { indexResource } from './index-entries.ts'
 import { matches } from './matches.ts'
 import { parseSearch } from './parse-search.ts'
-import { escapeSearchValue as escaped } from './split.ts'
+import { escapeSearchValue as escaped } from './parse-values.ts'
 
 const base = 'http://localhost:8080/fhir'
 
@@ -214,17 +214,18 @@ describe('matches', () => {
     ['code-value-quantity', 'x$1'],
   ]
   for (const [name, value] of untold) {
-    it(`cannot tell ${name}=${value}`, () => assert.equal(matches(observation, name, value, base), undefined))
+    it(`is undefined for ${name}=${value}`, () =>
+      assert.equal(matches(observation, name, value, base), undefined))
   }
 
-  it('cannot tell anything about an unknown type', () => {
+  it('is undefined for an unknown type', () => {
     assert.equal(matches({ resourceType: 'Nonsense', id: '1' }, '_id', '1', base), undefined)
   })
 
   it('finds every resource by every value that it is indexed by', () => {
     for (const type of resourceTypes) {
       const resource = fullResource(type, 1)
-      for (const entry of indexEntries(resource, base)) {
+      for (const entry of indexResource(resource, base)) {
         const [modifier, value] = searchFor(entry)
         assert.equal(
           matches(resource, entry.parameter + modifier, value, base),
@@ -254,7 +255,7 @@ describe('couldMatch', () => {
     link: [{ other: { reference: '#contained' }, type: 'seealso' }],
   }
 
-  it('lets pass what servers may match in ways of their own', () => {
+  it('is true wherever servers may differ', () => {
     for (const [name, value] of [
       ['name', 'brien'],
       ['name', 'obrien'],
@@ -289,7 +290,7 @@ describe('couldMatch', () => {
     assert(could(long, 'value-string:contains', 'end'))
   })
 
-  it('finds what no server can have matched', () => {
+  it('is false for resources that no server can match', () => {
     for (const [name, value] of [
       ['_id', 'p2'],
       ['name', 'smith'],

@@ -1,14 +1,14 @@
 import { findSearchParameter } from '../definitions.ts'
-import type { Resource, SearchParameter } from '../r4.ts'
+import type { Resource, SearchParameter } from '../resource.ts'
 import type { SearchClause } from './clause.ts'
 import { holds } from './compare.ts'
 import type { IndexEntry } from './entry.ts'
-import { entriesOf } from './index-entries.ts'
+import { indexParameter } from './index-entries.ts'
 import { parseSearch } from './parse-search.ts'
 
 /**
- * Whether a search by this one parameter would find the resource. Undefined when that cannot be told: an unknown
- * parameter, an unsupported modifier, a bad value, or a chain. Who guards by it must then refuse.
+ * Whether a search by this one parameter finds the resource. Undefined if that is unknown: an unknown parameter, an
+ * unsupported modifier, an invalid value, or a chain. An access check must then refuse.
  */
 export function matches(
   resource: Resource,
@@ -21,8 +21,8 @@ export function matches(
 }
 
 /**
- * The same for one parameter after another of one resource: what a parameter finds in the resource is looked up once. A
- * parameter and value that come again, such as those of a granular scope, are read once.
+ * The same for several parameters of one resource, whose entries are determined once for each parameter. Parameters that
+ * recur, such as those of a granular scope, are parsed once.
  */
 export function createMatcher(
   resource: Resource,
@@ -34,7 +34,7 @@ export function createMatcher(
     if (clause.kind === 'error' || clause.kind === 'chain' || clause.kind === 'has') return undefined
     const parameter = findSearchParameter(resource.resourceType, clause.parameter)
     if (parameter === undefined) return undefined
-    const entries = found.get(parameter) ?? entriesOf(resource, parameter, baseUrl)
+    const entries = found.get(parameter) ?? indexParameter(resource, parameter, baseUrl)
     found.set(parameter, entries)
     return holds(clause, entries)
   }
@@ -60,5 +60,5 @@ export function matchesClause(
 ): boolean | undefined {
   if (clause.kind === 'chain' || clause.kind === 'has') return undefined
   const parameter = findSearchParameter(resource.resourceType, clause.parameter)
-  return parameter === undefined ? undefined : holds(clause, entriesOf(resource, parameter, baseUrl))
+  return parameter === undefined ? undefined : holds(clause, indexParameter(resource, parameter, baseUrl))
 }

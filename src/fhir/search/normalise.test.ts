@@ -23,7 +23,7 @@ describe('normalise', () => {
     it(`folds ${JSON.stringify(text)}`, () => assert.equal(normalise(text), expected))
   }
 
-  it('has no more to do the second time', () => {
+  it('is idempotent', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), text =>
         assert.equal(normalise(normalise(text)), normalise(text)),

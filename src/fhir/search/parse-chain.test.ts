@@ -32,7 +32,7 @@ describe('parseSearch of modifiers and names', () => {
     for (const [type, name] of refused) assert.equal(reason(type, name, '1'), 'unsupported-modifier', name)
   })
 
-  it('says when a parameter is unknown', () => {
+  it('reports an unknown parameter', () => {
     for (const name of [
       'nonsense',
       'nonsense:exact',
@@ -48,7 +48,7 @@ describe('parseSearch of modifiers and names', () => {
     assert.equal(reason('Nonsense', '_id', '1'), 'unknown-parameter')
   })
 
-  it('takes :missing on every parameter of every type', () => {
+  it('accepts :missing on every parameter of every type', () => {
     for (const type of resourceTypes) {
       for (const { code } of listSearchParameters(type)) {
         assert.deepEqual(parse(type, `${code}:missing`, 'false'), {
@@ -72,7 +72,7 @@ describe('parseSearch of modifiers and names', () => {
     }
   })
 
-  it('reads any text without throwing', () => {
+  it('never throws', () => {
     const names = fc.oneof(
       fc.string(),
       fc.constantFrom(
@@ -88,7 +88,7 @@ describe('parseSearch of modifiers and names', () => {
 })
 
 describe('parseSearch of a chain', () => {
-  it('reads the type that is said', () => {
+  it('uses the named type', () => {
     assert.deepEqual(parse('Observation', 'subject:Patient.name:exact', 'Ana'), {
       kind: 'chain',
       parameter: 'subject',
@@ -98,7 +98,7 @@ describe('parseSearch of a chain', () => {
     })
   })
 
-  it('goes to every target that has the parameter when none is said', () => {
+  it('uses every target type that has the parameter if none is named', () => {
     const clause = parse('Observation', 'subject.identifier', '7')
     assert.ok(clause.kind === 'chain')
     assert.deepEqual(
@@ -113,13 +113,13 @@ describe('parseSearch of a chain', () => {
     )
   })
 
-  it('goes on over several links', () => {
+  it('follows several links', () => {
     const clause = parse('Observation', 'patient.organization.name', 'x')
     assert.ok(clause.kind === 'chain' && clause.targets[0]?.clause.kind === 'chain')
     assert.equal(clause.targets[0].clause.targets[0]?.type, 'Organization')
   })
 
-  it('refuses what cannot be followed', () => {
+  it('refuses links that cannot be followed', () => {
     assert.equal(reason('Observation', 'code.name', 'x'), 'unsupported-modifier')
     assert.equal(reason('Observation', 'subject:Practitioner.name', 'x'), 'unsupported-modifier')
     assert.equal(reason('Observation', 'subject:identifier.name', 'x'), 'unsupported-modifier')
@@ -129,7 +129,7 @@ describe('parseSearch of a chain', () => {
     assert.equal(reason('Patient', 'link.link.link.link.name', 'x'), 'unsupported-modifier')
   })
 
-  it('is read quickly however it is built', () => {
+  it('is parsed quickly in every form', () => {
     const started = process.cpuUsage()
     parse('Provenance', 'target.target.target.target.target.target', '1')
     parse('Provenance', `target${'.target'.repeat(1000)}`, '1')
@@ -153,13 +153,13 @@ describe('parseSearch of _has', () => {
     })
   })
 
-  it('goes on inside', () => {
+  it('accepts nested parameters', () => {
     const clause = parse('Patient', '_has:Observation:patient:_has:Provenance:target:agent', 'Practitioner/1')
     assert.ok(clause.kind === 'has' && clause.clause.kind === 'has')
     assert.equal(clause.clause.type, 'Provenance')
   })
 
-  it('refuses what points elsewhere or nowhere', () => {
+  it('refuses parameters that do not refer to the type', () => {
     assert.equal(reason('Patient', '_has:Observation:patient', 'x'), 'unsupported-modifier')
     assert.equal(reason('Patient', '_has:Nonsense:patient:code', 'x'), 'unsupported-modifier')
     assert.equal(reason('Patient', '_has:Observation:code:code', 'x'), 'unsupported-modifier')

@@ -4,12 +4,12 @@ import { PAGE_RESOURCES } from '../limits.ts'
 import { type BadSearch, DEFAULT_COUNT } from './parse-query.ts'
 import { parseSearch } from './parse-search.ts'
 
-/** What a history asks for (R4 http.html#history). */
+/** The parameters of a history (R4 http.html#history). */
 export interface HistoryQuery {
   readonly count: number
-  /** Milliseconds: versions made at this time or later. */
+  /** Milliseconds: versions created at this time or later. */
   readonly since: number | undefined
-  /** Versions that were current at some time within this stretch. */
+  /** Versions that were current at some time in this range. */
   readonly at: { readonly low: number; readonly high: number } | undefined
   readonly used: Params
 }
@@ -19,7 +19,7 @@ export function parseHistory(params: Params, lenient: boolean): HistoryQuery | B
   for (const pair of params) {
     const read = parseOne(query, pair)
     if (read === 'unknown') {
-      if (!lenient) return bad(`Cannot use ${pair[0]} in a history`)
+      if (!lenient) return createBadSearch(`Cannot use ${pair[0]} in a history`)
     } else if (isFailure(read)) return read
     else query = { ...query, ...read, used: [...query.used, pair] }
   }
@@ -37,33 +37,35 @@ function parseOne(
     case '_count':
       return /^\d{1,9}$/.test(value)
         ? { count: Math.min(Number(value), PAGE_RESOURCES) }
-        : bad(`Cannot read _count: expected a number from 0 to ${PAGE_RESOURCES}`)
+        : createBadSearch(`Cannot read _count: expected a number from 0 to ${PAGE_RESOURCES}`)
     case '_since': {
-      const time = timeOf(value)
-      return time ? { since: time.low } : bad('Cannot read _since: expected a date and time')
+      const time = parseTime(value)
+      return time ? { since: time.low } : createBadSearch('Cannot read _since: expected a date and time')
     }
     case '_at': {
-      const time = timeOf(value)
+      const time = parseTime(value)
       return time && query.at === undefined
         ? { at: time }
-        : bad('Cannot read _at: expected one date and time')
+        : createBadSearch('Cannot read _at: expected one date and time')
     }
     case '_sort':
-      // The order that a history has anyway.
-      return value === '-_lastUpdated' ? {} : bad('Cannot sort a history: the newest version is first')
+      // The default order of a history.
+      return value === '-_lastUpdated'
+        ? {}
+        : createBadSearch('Cannot sort a history: the newest version is first')
     default:
       return 'unknown'
   }
 }
 
-/** Read as the value of a date parameter is (every type has `_lastUpdated`), without its prefixes. */
-function timeOf(value: string): { readonly low: number; readonly high: number } | undefined {
+/** Parses a date as the value of a date parameter (every type has `_lastUpdated`), without prefixes. */
+function parseTime(value: string): { readonly low: number; readonly high: number } | undefined {
   const clause = parseSearch('Basic', '_lastUpdated', value, '')
   if (clause.kind !== 'date' || /^[a-z]/.test(value)) return undefined
   const [range, another] = clause.values
   return another ? undefined : range
 }
 
-function bad(text: string): BadSearch {
+function createBadSearch(text: string): BadSearch {
   return fail({ problem: 'bad-search', code: 'invalid', text })
 }

@@ -7,14 +7,14 @@ import { type IncludeRule, parseInclude } from './include-rule.ts'
 import { parseSearch, type Steps } from './parse-search.ts'
 import { listElements, type Shape } from './shape.ts'
 
-/** Why a search or a history cannot be answered as it was asked. */
+/** Why a search or a history cannot be performed. */
 export interface BadSearch extends Failed {
   readonly problem: 'bad-search'
   readonly code: 'invalid' | 'not-supported' | 'too-costly'
   readonly text: string
 }
 
-/** What a search asks for. */
+/** The parsed parameters of a search. */
 export interface Query {
   readonly types: readonly TypeQuery[]
   readonly sort: readonly SortKey[]
@@ -22,7 +22,7 @@ export interface Query {
   readonly total: 'none' | 'estimate' | 'accurate' | undefined
   readonly includes: readonly IncludeRule[]
   readonly shape: Shape
-  /** The parameters that were understood, for the self link (R4 search.html#conformance). */
+  /** The supported parameters, for the self link (R4 search.html#conformance). */
   readonly used: Params
 }
 
@@ -38,7 +38,7 @@ export interface SortKey {
 
 export const DEFAULT_COUNT = 50
 
-// They do not change what is found: the format is agreed at the door.
+// `acceptsJson` reads the format.
 const IGNORED = new Set(['_format', '_pretty'])
 
 interface Draft {
@@ -50,7 +50,7 @@ interface Draft {
   elements: string[]
 }
 
-/** Reads the parameters of a search. Whatever is not understood is a problem; unknown names are not, if lenient. */
+/** Parses the parameters of a search. An unknown parameter is a problem unless `lenient`. */
 export function parseQuery(
   types: readonly string[],
   params: Params,
@@ -94,13 +94,13 @@ function parseCriterion(
 ): Parsed {
   for (const type of types) {
     const clause = parseSearch(type, name, value, baseUrl, steps)
-    if (clause.kind === 'error') return bad(clause.text, clause.reason)
+    if (clause.kind === 'error') return createBadSearch(clause.text, clause.reason)
     clauses.get(type)?.push(clause)
   }
   return 'understood'
 }
 
-/** Undefined when the parameter is not about the result but about what is searched. */
+/** Undefined if the parameter is a search criterion. */
 function parseResultParameter(
   types: readonly string[],
   [name, value]: readonly [string, string],
@@ -113,18 +113,18 @@ function parseResultParameter(
     case '_count':
       return parseCount(value, draft)
     case '_total':
-      return chosen(name, value, ['none', 'estimate', 'accurate'], it => {
+      return parseChoice(name, value, ['none', 'estimate', 'accurate'], it => {
         draft.total = it
       })
     case '_summary':
-      return chosen(name, value, ['true', 'text', 'data', 'count', 'false'], it => {
+      return parseChoice(name, value, ['true', 'text', 'data', 'count', 'false'], it => {
         draft.summary = it
       })
     case '_elements':
       draft.elements.push(...listElements(value))
       return 'understood'
     case '_contained':
-      return chosen(name, value, ['false'], () => {})
+      return parseChoice(name, value, ['false'], () => {})
     case '_include':
     case '_include:iterate':
     case '_include:recurse':
@@ -132,9 +132,9 @@ function parseResultParameter(
     case '_revinclude:iterate':
     case '_revinclude:recurse': {
       const rules = parseInclude(name, value, types)
-      if (typeof rules === 'string') return bad(rules)
+      if (typeof rules === 'string') return createBadSearch(rules)
       if (draft.includes.length + rules.length > INCLUDE_RULES)
-        return bad(
+        return createBadSearch(
           `Cannot include by more than ${INCLUDE_RULES} types of references: name them`,
           'too-costly',
         )
@@ -148,7 +148,7 @@ function parseResultParameter(
 
 function parseCount(value: string, draft: Draft): Parsed {
   if (!/^\d{1,9}$/.test(value))
-    return bad(`Cannot read _count: expected a number from 0 to ${PAGE_RESOURCES}`)
+    return createBadSearch(`Cannot read _count: expected a number from 0 to ${PAGE_RESOURCES}`)
   draft.count = Math.min(Number(value), PAGE_RESOURCES)
   return 'understood'
 }
@@ -159,22 +159,24 @@ function parseSort(types: readonly string[], value: string, draft: Draft): Parse
     const parameter = descending ? text.slice(1) : text
     for (const type of types) {
       const kind = findSearchParameter(type, parameter)?.type
-      if (kind === undefined) return bad(`Cannot sort ${type} by ${parameter}: it is no search parameter`)
-      if (kind === 'composite' || kind === 'special') return bad(`Cannot sort by ${parameter}: it is ${kind}`)
+      if (kind === undefined)
+        return createBadSearch(`Cannot sort ${type} by ${parameter}: it is not a search parameter`)
+      if (kind === 'composite' || kind === 'special')
+        return createBadSearch(`Cannot sort by ${parameter}: it is ${kind}`)
     }
     draft.sort.push({ parameter, descending })
   }
   return 'understood'
 }
 
-function chosen<T extends string>(
+function parseChoice<T extends string>(
   name: string,
   value: string,
   choices: readonly T[],
   take: (choice: T) => void,
 ): Parsed {
   const choice = choices.find(it => it === value)
-  if (choice === undefined) return bad(`Cannot read ${name}: expected ${choices.join(', ')}`)
+  if (choice === undefined) return createBadSearch(`Cannot read ${name}: expected ${choices.join(', ')}`)
   take(choice)
   return 'understood'
 }
@@ -186,7 +188,7 @@ const CODES = {
   'too-costly': 'too-costly',
 } as const satisfies Record<SearchError['reason'], BadSearch['code']>
 
-function bad(text: string, reason: SearchError['reason'] = 'invalid-value'): Parsed {
+function createBadSearch(text: string, reason: SearchError['reason'] = 'invalid-value'): Parsed {
   const code = CODES[reason]
   return { problem: fail({ problem: 'bad-search', code, text }), unknown: reason === 'unknown-parameter' }
 }

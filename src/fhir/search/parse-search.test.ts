@@ -18,14 +18,14 @@ describe('parseSearch of a token', () => {
     return clause.kind === 'token' ? clause.values : clause
   }
 
-  it('tells any system, a system, no system and any code apart', () => {
+  it('distinguishes any system, a system, no system and any code', () => {
     assert.deepEqual(values('8480-6'), [{ system: undefined, code: '8480-6' }])
     assert.deepEqual(values('http://loinc.org|8480-6'), [{ system: 'http://loinc.org', code: '8480-6' }])
     assert.deepEqual(values('|8480-6'), [{ system: null, code: '8480-6' }])
     assert.deepEqual(values('http://loinc.org|'), [{ system: 'http://loinc.org', code: undefined }])
   })
 
-  it('reads alternatives and escapes', () => {
+  it('parses alternatives and escapes', () => {
     assert.deepEqual(values('a,b\\,c,s\\|x|d\\$e'), [
       { system: undefined, code: 'a' },
       { system: undefined, code: 'b,c' },
@@ -81,7 +81,7 @@ describe('parseSearch of a string', () => {
     })
   })
 
-  it('refuses a value of which nothing is left to compare', () => {
+  it('refuses a value that is empty after normalisation', () => {
     for (const value of ['', ' ', '\\,', 'a, '])
       assert.equal(reason('Patient', 'name', value), 'invalid-value', value)
   })
@@ -93,7 +93,7 @@ describe('parseSearch of a reference', () => {
     return clause.kind === 'reference' ? clause.values[0] : clause
   }
 
-  it('reads what names a resource of this server', () => {
+  it('parses references to resources of this server', () => {
     const expected = { kind: 'local', types: ['Patient'], id: '1' }
     assert.deepEqual(value('patient', '1'), expected)
     assert.deepEqual(value('patient', 'Patient/1'), expected)
@@ -103,7 +103,7 @@ describe('parseSearch of a reference', () => {
     assert.deepEqual(value('subject:Patient', 'Patient/1'), expected)
   })
 
-  it('lets a bare id be of every target type', () => {
+  it('reads a bare id as a reference to any target type', () => {
     assert.deepEqual(value('subject', '1'), {
       kind: 'local',
       types: ['Group', 'Device', 'Patient', 'Location'],
@@ -112,7 +112,7 @@ describe('parseSearch of a reference', () => {
     assert.deepEqual(value('target', '1', 'Provenance'), { kind: 'local', types: undefined, id: '1' })
   })
 
-  it('keeps addresses from elsewhere', () => {
+  it('keeps URLs of other servers', () => {
     for (const url of ['http://other.example/Patient/1', 'urn:uuid:1']) {
       assert.deepEqual(value('subject', url), { kind: 'url', url })
     }
@@ -126,7 +126,7 @@ describe('parseSearch of a reference', () => {
     })
   })
 
-  it('refuses what names nothing', () => {
+  it('refuses a value that is not a reference', () => {
     for (const text of ['Nonsense/1', 'Patient/', '#p', 'a/b/c', 'Patient/1/Condition', ' 1']) {
       assert.equal(reason('Observation', 'subject', text), 'invalid-value', text)
     }
@@ -155,11 +155,11 @@ describe('parseSearch of a date', () => {
     assert.deepEqual(value('ap2020'), { prefix: 'ap', low: start - width, high: end + width })
   })
 
-  it('reads a zone whose plus sign became a space', () => {
+  it('accepts a time zone whose plus sign was decoded as a space', () => {
     assert.deepEqual(value('2020-01-01T01:00:00 01:00'), { prefix: 'eq', low: start, high: start + 999 })
   })
 
-  it('refuses what is no date', () => {
+  it('refuses a value that is not a date', () => {
     for (const text of ['x', 'xx2020', '2020-02-30', 'ge', 'geq2020']) {
       assert.equal(reason('Patient', 'birthdate', text), 'invalid-value', text)
     }
@@ -173,7 +173,7 @@ describe('parseSearch of a number or quantity', () => {
     return clause.kind === 'number' ? clause.values[0] : clause
   }
 
-  it('goes by the digits that are given', () => {
+  it('uses the precision of the given digits', () => {
     const found = number('100')
     assert.ok(found !== undefined && 'low' in found)
     assert.equal(found.low, 99.5)
@@ -186,14 +186,14 @@ describe('parseSearch of a number or quantity', () => {
     assert.equal(rough.low, 50)
   })
 
-  it('takes a number after a comparing prefix as exact', () => {
+  it('compares exactly after a comparing prefix', () => {
     for (const prefix of ['gt', 'ge', 'lt', 'le', 'sa', 'eb']) {
       assert.deepEqual(number(`${prefix}-1.5`), { prefix, low: -1.5, high: -1.5 })
     }
     assert.deepEqual(number('ap-100'), { prefix: 'ap', low: -110, high: -90 })
   })
 
-  it('keeps the stretch around every number', () => {
+  it('includes every number in its own range', () => {
     fc.assert(
       fc.property(fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e15, max: 1e15 }), value => {
         const found = number(String(value))
@@ -203,13 +203,13 @@ describe('parseSearch of a number or quantity', () => {
     )
   })
 
-  it('refuses what is no number', () => {
+  it('refuses a value that is not a number', () => {
     for (const text of ['x', '1,', '1.', '.5', '1e', 'Infinity', 'NaN', '0x10', '1e999', '']) {
       assert.equal(reason('ChargeItem', 'factor-override', text), 'invalid-value', text)
     }
   })
 
-  it('reads the unit of a quantity, by system or by itself', () => {
+  it('parses the unit of a quantity with and without a system', () => {
     const unit = (text: string) => {
       const clause = parse('Observation', 'value-quantity', text)
       return clause.kind === 'quantity' ? [clause.values[0]?.system, clause.values[0]?.code] : clause

@@ -1,12 +1,12 @@
 import { findSearchParameter, isResourceType, resourceTypes } from '../definitions.ts'
 import { CHAIN_LINKS, SEARCH_STEPS } from '../limits.ts'
-import type { SearchParameter } from '../r4.ts'
+import type { SearchParameter } from '../resource.ts'
 import type { ChainClause, HasClause, SearchClause, SearchError } from './clause.ts'
 import { parseClause } from './parse-clause.ts'
 
 /**
- * Reads one search parameter of a type, as it stands in the address after percent-decoding: `name` with its modifier
- * or chain, and `value`. References under `baseUrl` are local. What cannot be used is an error, never ignored.
+ * Parses one decoded search parameter of a type: `name` with its modifier or chain, and `value`. References below
+ * `baseUrl` are local. An unsupported parameter is an error, never ignored.
  */
 export function parseSearch(
   type: string,
@@ -18,7 +18,7 @@ export function parseSearch(
   return parseAt(type, name, { value, baseUrl, steps }, 0)
 }
 
-/** How far a search may still be read. All of its parameters share it: a chain leads to many types, and on from each. */
+/** The number of steps left to parse a search. All of its parameters share it, because each link of a chain may lead to many types. */
 export interface Steps {
   left: number
 }
@@ -34,18 +34,18 @@ function parseAt(type: string, name: string, reading: Reading, links: number): S
   steps.left -= 1
   if (steps.left < 0) return TOO_COSTLY
   if (links > CHAIN_LINKS)
-    return failed('unsupported-modifier', `Cannot follow more than ${CHAIN_LINKS} links`)
+    return createError('unsupported-modifier', `Cannot follow more than ${CHAIN_LINKS} links`)
   if (name.startsWith('_has:')) return parseHas(type, name, reading, links)
   const dot = name.indexOf('.')
   if (dot >= 0) return parseChain(type, name.slice(0, dot), name.slice(dot + 1), reading, links)
   const { code, modifier } = stripModifier(name)
   const parameter = findSearchParameter(type, code)
-  if (parameter === undefined) return unknown(type, code)
+  if (parameter === undefined) return createUnknown(type, code)
   steps.left -= value.split(',').length - 1
   return steps.left < 0 ? TOO_COSTLY : parseClause(parameter, modifier, value, baseUrl)
 }
 
-const TOO_COSTLY = failed(
+const TOO_COSTLY = createError(
   'too-costly',
   `Cannot search by so many values and types: it takes more than ${SEARCH_STEPS} steps. Name the type`,
 )
@@ -59,12 +59,12 @@ function parseChain(
 ): ChainClause | SearchError {
   const { code, modifier } = stripModifier(link)
   const parameter = findSearchParameter(type, code)
-  if (parameter === undefined) return unknown(type, code)
+  if (parameter === undefined) return createUnknown(type, code)
   if (parameter.type !== 'reference') {
-    return failed('unsupported-modifier', `Cannot chain ${code}: it is no reference`)
+    return createError('unsupported-modifier', `Cannot chain ${code}: it is not a reference`)
   }
   const types = listTargets(parameter, modifier)
-  if (types === undefined) return failed('unsupported-modifier', `Cannot chain ${code} to ${modifier}`)
+  if (types === undefined) return createError('unsupported-modifier', `Cannot chain ${code} to ${modifier}`)
   const found = types.map(it => ({ type: it, clause: parseAt(it, rest, reading, links + 1) }))
   const costly = found.find(it => it.clause.kind === 'error' && it.clause.reason === 'too-costly')?.clause
   if (costly?.kind === 'error') return costly
@@ -72,7 +72,7 @@ function parseChain(
     it.clause.kind === 'error' ? [] : [{ type: it.type, clause: it.clause }],
   )
   if (targets.length > 0) return { kind: 'chain', parameter: code, targets }
-  return worst(found.map(it => it.clause)) ?? unknown(type, `${link}.${rest}`)
+  return findWorst(found.map(it => it.clause)) ?? createUnknown(type, `${link}.${rest}`)
 }
 
 function listTargets(
@@ -84,8 +84,8 @@ function listTargets(
   return targets.includes(modifier) ? [modifier] : undefined
 }
 
-/** Of the reasons why no target could be searched, one that is about the value rather than about the name. */
-function worst(clauses: readonly (SearchClause | SearchError)[]): SearchError | undefined {
+/** Of the errors of all targets, preferably one about the value instead of the name. */
+function findWorst(clauses: readonly (SearchClause | SearchError)[]): SearchError | undefined {
   const errors = clauses.filter(it => it.kind === 'error')
   return errors.find(it => it.reason !== 'unknown-parameter') ?? (errors.length === 1 ? errors[0] : undefined)
 }
@@ -94,17 +94,17 @@ function worst(clauses: readonly (SearchClause | SearchError)[]): SearchError | 
 function parseHas(type: string, name: string, reading: Reading, links: number): HasClause | SearchError {
   const [, from, reference, ...rest] = name.split(':')
   if (from === undefined || reference === undefined || rest.length === 0 || !isResourceType(from)) {
-    return failed('unsupported-modifier', `Cannot read ${name}: expected _has:Type:reference:parameter`)
+    return createError('unsupported-modifier', `Cannot read ${name}: expected _has:Type:reference:parameter`)
   }
   const parameter = findSearchParameter(from, reference)
-  if (parameter === undefined) return unknown(from, reference)
+  if (parameter === undefined) return createUnknown(from, reference)
   if (
     parameter.type !== 'reference' ||
     (parameter.target !== undefined && !parameter.target.includes(type))
   ) {
-    return failed(
+    return createError(
       'unsupported-modifier',
-      `Cannot use ${from}.${reference} in _has: it is no reference to ${type}`,
+      `Cannot use ${from}.${reference} in _has: it is not a reference to ${type}`,
     )
   }
   const clause = parseAt(from, rest.join(':'), reading, links + 1)
@@ -118,10 +118,10 @@ function stripModifier(name: string): { readonly code: string; readonly modifier
     : { code: name.slice(0, colon), modifier: name.slice(colon + 1) }
 }
 
-function unknown(type: string, code: string): SearchError {
-  return failed('unknown-parameter', `Unknown search parameter ${code} of ${type}`)
+function createUnknown(type: string, code: string): SearchError {
+  return createError('unknown-parameter', `Unknown search parameter ${code} of ${type}`)
 }
 
-function failed(reason: SearchError['reason'], text: string): SearchError {
+function createError(reason: SearchError['reason'], text: string): SearchError {
   return { kind: 'error', reason, text }
 }

@@ -1,6 +1,5 @@
 import { parseDateRange } from '../date-range.ts'
 import type { Comparison, Prefix, QuantityValue, TokenValue } from './clause.ts'
-import { split, unescaped } from './split.ts'
 
 const prefixes: ReadonlySet<string> = new Set<Prefix>(['eq', 'ne', 'gt', 'ge', 'lt', 'le', 'sa', 'eb', 'ap'])
 const decimal = /^[+-]?\d+(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/
@@ -16,7 +15,7 @@ function stripPrefix(text: string): { readonly prefix: Prefix; readonly rest: st
 
 /** `code`, `system|code`, `|code`, `system|`. */
 export function parseToken(text: string): TokenValue | undefined {
-  const parts = split(text, '|').map(unescaped)
+  const parts = split(text, '|').map(unescapeValue)
   const [system, code] = parts
   if (system === undefined || parts.length > 2) return undefined
   if (code === undefined) return system === '' ? undefined : { system: undefined, code: system }
@@ -24,17 +23,17 @@ export function parseToken(text: string): TokenValue | undefined {
   return { system, code: code === '' ? undefined : code }
 }
 
-/** `ap` reaches as far again on both sides: a year around a year, a day around a day (R4 leaves the measure open). */
+/** `ap` adds the width of the value on both sides: a year around a year, a day around a day (R4 leaves this open). */
 export function parseDate(text: string): Comparison | undefined {
   const { prefix, rest } = stripPrefix(text)
-  // A plus sign that was not percent-encoded in the address has become a space.
+  // A plus sign that was not percent-encoded is decoded as a space.
   const range = parseDateRange(rest.replace(/ (?=\d{2}:\d{2}$)/, '+'))
   if (range === undefined) return undefined
   const width = prefix === 'ap' ? range.high - range.low + 1 : 0
   return { prefix, low: range.low - width, high: range.high + width }
 }
 
-/** `eq` and `ne` go by the digits given: 100 is 99.5 up to 100.5. The other prefixes take the number as exact. */
+/** `eq` and `ne` use the given precision: 100 is 99.5 up to 100.5. The other prefixes use the exact number. */
 export function parseNumber(text: string): Comparison | undefined {
   const { prefix, rest } = stripPrefix(text)
   const found = decimal.exec(rest)
@@ -44,12 +43,12 @@ export function parseNumber(text: string): Comparison | undefined {
     return { prefix, low: value - Math.abs(value) / 10, high: value + Math.abs(value) / 10 }
   if (prefix !== 'eq' && prefix !== 'ne') return { prefix, low: value, high: value }
   const half = 0.5 * 10 ** (Number(found[2] ?? 0) - (found[1]?.length ?? 0))
-  return { prefix, low: value - half, high: Math.max(value, justBelow(value + half)) }
+  return { prefix, low: value - half, high: Math.max(value, getNextBelow(value + half)) }
 }
 
 /** `5.4`, `5.4|http://unitsofmeasure.org|mg`, `5.4||mg`. */
 export function parseQuantity(text: string): QuantityValue | undefined {
-  const parts = split(text, '|').map(unescaped)
+  const parts = split(text, '|').map(unescapeValue)
   if (parts.length > 3 || parts.length === 2) return undefined
   const [number, system, code] = parts
   const comparison = parseNumber(number ?? '')
@@ -58,11 +57,39 @@ export function parseQuantity(text: string): QuantityValue | undefined {
     : { ...comparison, system: system === '' ? undefined : system, code: code === '' ? undefined : code }
 }
 
-/** The largest number under this one, so that a stretch that ends before it can be given with both ends inclusive. */
-function justBelow(value: number): number {
+/** The largest number below this one, so that a range that ends before it has inclusive ends. */
+function getNextBelow(value: number): number {
   if (value === 0) return -Number.MIN_VALUE
   const bits = new DataView(new ArrayBuffer(8))
   bits.setFloat64(0, value)
   bits.setBigInt64(0, bits.getBigInt64(0) + (value > 0 ? -1n : 1n))
   return bits.getFloat64(0)
+}
+
+/**
+ * Splits a search value at a separator that is not escaped (R4 search.html#escaping). The parts keep their escapes, so
+ * that they can be split by another separator; `unescapeValue` removes them.
+ */
+export function split(text: string, separator: ',' | '|' | '$'): readonly string[] {
+  const parts: string[] = []
+  let start = 0
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === '\\') at++
+    else if (text[at] === separator) {
+      parts.push(text.slice(start, at))
+      start = at + 1
+    }
+  }
+  parts.push(text.slice(start))
+  return parts
+}
+
+/** `\,`, `\|`, `\$` and `\\` mean the second character; any other backslash means itself. */
+export function unescapeValue(text: string): string {
+  return text.replace(/\\([,|$\\])/g, '$1')
+}
+
+/** Escapes a text for a literal search: `Smith, John` becomes `Smith\, John`. */
+export function escapeSearchValue(text: string): string {
+  return text.replace(/[,|$\\]/g, '\\$&')
 }

@@ -1,4 +1,4 @@
-import { isRecord } from '../record.ts'
+import { isRecord } from '../resource.ts'
 import type { ExtractedValue, NumberEntry, QuantityEntry } from './entry.ts'
 
 const currencies = 'urn:iso:std:iso:4217'
@@ -18,13 +18,13 @@ export function indexQuantity(found: ExtractedValue): readonly QuantityEntry[] {
     case 'Quantity':
     case 'Age':
     case 'Duration':
-      return entries(found, toRange(value, value), value)
+      return createEntries(found, toRange(value, value), value)
     case 'Range':
-      return entries(found, toRange(value.low, value.high), value.low ?? value.high)
+      return createEntries(found, toRange(value.low, value.high), value.low ?? value.high)
     case 'Money':
-      return entries(found, toRange(value, value), { system: currencies, code: value.currency })
+      return createEntries(found, toRange(value, value), { system: currencies, code: value.currency })
     case 'SampledData':
-      return entries(found, computeSampledRange(value), value.origin)
+      return createEntries(found, computeSampledRange(value), value.origin)
     default:
       return []
   }
@@ -52,7 +52,11 @@ function readAmount(quantity: unknown): number | undefined {
   return isRecord(quantity) && typeof quantity.value === 'number' ? quantity.value : undefined
 }
 
-function entries(found: ExtractedValue, range: Numbers | undefined, unit: unknown): readonly QuantityEntry[] {
+function createEntries(
+  found: ExtractedValue,
+  range: Numbers | undefined,
+  unit: unknown,
+): readonly QuantityEntry[] {
   if (range === undefined || !isRecord(unit)) return []
   return [
     {
@@ -60,13 +64,13 @@ function entries(found: ExtractedValue, range: Numbers | undefined, unit: unknow
       parameter: found.parameter,
       low: range.low,
       high: range.high,
-      system: textOf(unit.system),
-      code: textOf(unit.code),
-      unit: textOf(unit.unit),
+      system: toText(unit.system),
+      code: toText(unit.code),
+      unit: toText(unit.unit),
     },
   ]
 }
 
-function textOf(value: unknown): string | undefined {
+function toText(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }

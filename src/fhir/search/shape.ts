@@ -1,14 +1,14 @@
-import { formatExact, parseExact } from '../exact-json.ts'
 import type { Params } from '../interaction.ts'
-import type { ExactResource, Resource } from '../r4.ts'
+import { formatExact, parseExact } from '../json.ts'
+import type { ExactResource, Resource } from '../resource.ts'
 
-/** How much of each resource is shown (`_summary`, `_elements`). */
+/** The parts of each resource in a response (`_summary`, `_elements`). */
 export interface Shape {
   readonly summary: 'false' | 'true' | 'text' | 'data' | 'count'
   readonly elements: readonly string[]
 }
 
-// R4 search.html#summary: what is shown in part says so.
+// R4 search.html#summary: an incomplete resource has this tag.
 const SUBSETTED = {
   system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue',
   code: 'SUBSETTED',
@@ -22,7 +22,7 @@ export function shapeResponse(content: string, shape: Shape): string {
   return isWhole(shape) ? content : formatExact(shapeResource(parseExact(content) as ExactResource, shape))
 }
 
-/** The same of a resource that was parsed. */
+/** The same for a parsed resource. */
 export function shapeResource<R extends Resource | ExactResource>(resource: R, shape: Shape): R {
   const { summary, elements } = shape
   if (isWhole(shape)) return resource
@@ -30,7 +30,7 @@ export function shapeResource<R extends Resource | ExactResource>(resource: R, s
   return subset(resource, key => (key === 'text') === (summary === 'text'))
 }
 
-/** Whether nothing is left out. */
+/** Whether resources are complete. */
 export function isWhole({ summary, elements }: Shape): boolean {
   return elements.length === 0 && summary !== 'text' && summary !== 'data'
 }

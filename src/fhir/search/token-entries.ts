@@ -1,5 +1,5 @@
 import { definitions } from '../definitions.ts'
-import { isRecord } from '../record.ts'
+import { isRecord } from '../resource.ts'
 import type { ExtractedValue, TokenEntry } from './entry.ts'
 import { normalise } from './normalise.ts'
 
@@ -11,12 +11,14 @@ export function indexToken(found: ExtractedValue): readonly TokenEntry[] {
 function indexPrimitive(found: ExtractedValue, value: unknown): readonly TokenEntry[] {
   switch (found.type) {
     case 'boolean':
-      return typeof value === 'boolean' ? [entry(found, undefined, String(value), undefined)] : []
+      return typeof value === 'boolean' ? [createEntry(found, undefined, String(value), undefined)] : []
     case 'code':
     case 'id':
     case 'string':
     case 'uri':
-      return typeof value === 'string' ? [entry(found, systemOf(found.binding, value), value, undefined)] : []
+      return typeof value === 'string'
+        ? [createEntry(found, findSystem(found.binding, value), value, undefined)]
+        : []
     default:
       return []
   }
@@ -30,11 +32,16 @@ function indexElement(
     case 'CodeableConcept':
       return indexConcept(found, value)
     case 'Coding':
-      return entries(found, value.system, value.code, value.display)
+      return createEntries(found, value.system, value.code, value.display)
     case 'Identifier':
-      return entries(found, value.system, value.value, isRecord(value.type) ? value.type.text : undefined)
+      return createEntries(
+        found,
+        value.system,
+        value.value,
+        isRecord(value.type) ? value.type.text : undefined,
+      )
     case 'ContactPoint':
-      return entries(found, value.system, value.value, undefined)
+      return createEntries(found, value.system, value.value, undefined)
     default:
       return []
   }
@@ -46,23 +53,23 @@ function indexConcept(
 ): readonly TokenEntry[] {
   const codings = Array.isArray(concept.coding) ? concept.coding.filter(isRecord) : []
   return [
-    ...codings.flatMap(it => entries(found, it.system, it.code, it.display)),
-    ...entries(found, undefined, undefined, concept.text),
+    ...codings.flatMap(it => createEntries(found, it.system, it.code, it.display)),
+    ...createEntries(found, undefined, undefined, concept.text),
   ]
 }
 
-function entries(
+function createEntries(
   found: ExtractedValue,
   system: unknown,
   code: unknown,
   text: unknown,
 ): readonly TokenEntry[] {
-  const [space, word, words] = [textOf(system), textOf(code), textOf(text)]
+  const [space, word, words] = [toText(system), toText(code), toText(text)]
   if (space === undefined && word === undefined && words === undefined) return []
-  return [entry(found, space, word, words === undefined ? undefined : normalise(words))]
+  return [createEntry(found, space, word, words === undefined ? undefined : normalise(words))]
 }
 
-function entry(
+function createEntry(
   found: ExtractedValue,
   system: string | undefined,
   code: string | undefined,
@@ -71,12 +78,12 @@ function entry(
   return { kind: 'token', parameter: found.parameter, system, code, text }
 }
 
-function textOf(value: unknown): string | undefined {
+function toText(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-/** A bare code has the system of the value set that it must come from: `gender=http://…/administrative-gender|male`. */
-function systemOf(binding: string | undefined, code: string): string | undefined {
+/** A bare code has the system of its required value set: `gender=http://…/administrative-gender|male`. */
+function findSystem(binding: string | undefined, code: string): string | undefined {
   if (binding === undefined) return undefined
   return definitions.codes[binding]?.find(group => group.indexOf(code, 1) > 0)?.[0]
 }

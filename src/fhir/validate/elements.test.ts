@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { validate } from './index.ts'
+import { validate } from './validate.ts'
 
 const found = (resource: unknown) => validate(resource).map(it => `${it.path} ${it.code}`)
 
@@ -9,7 +9,7 @@ const observation = (fields: object) =>
   found({ resourceType: 'Observation', status: 'final', code: { text: 'x' }, ...fields })
 
 describe('validate of cardinality', () => {
-  it('wants required elements, choices too', () => {
+  it('requires mandatory elements and choices', () => {
     assert.deepEqual(found({ resourceType: 'Observation' }), [
       'Observation.status required',
       'Observation.code required',
@@ -20,7 +20,7 @@ describe('validate of cardinality', () => {
     ])
   })
 
-  it('wants arrays where elements repeat, and only there', () => {
+  it('requires arrays for repeating elements only', () => {
     assert.deepEqual(patient({ name: { family: 'X' } }), ['Patient.name structure'])
     assert.deepEqual(patient({ birthDate: ['1970'] }), ['Patient.birthDate structure'])
   })
@@ -49,7 +49,7 @@ describe('validate of cardinality', () => {
 describe('validate of primitives', () => {
   const extension = [{ url: 'http://example.org/x', valueString: 'x' }]
 
-  it('takes extensions beside and instead of values', () => {
+  it('accepts extensions beside and instead of values', () => {
     assert.deepEqual(patient({ birthDate: '1970', _birthDate: { extension } }), [])
     assert.deepEqual(patient({ _birthDate: { extension } }), [])
     assert.deepEqual(patient({ name: [{ given: ['A', null], _given: [null, { extension }] }] }), [])
@@ -79,7 +79,7 @@ describe('validate of codes', () => {
   const condition = (clinicalStatus: unknown) =>
     found({ resourceType: 'Condition', subject: { reference: 'Patient/1' }, clinicalStatus })
 
-  it('wants a coding of a required value set in a concept, among others', () => {
+  it('requires one coding of a required value set in a concept', () => {
     assert.deepEqual(condition({ coding: [{ system: clinical, code: 'active' }] }), [])
     assert.deepEqual(condition({ coding: [{ code: 'x' }, { system: clinical, code: 'resolved' }] }), [])
     assert.deepEqual(condition({ extension: [{ url: 'urn:absent', valueCode: 'unknown' }] }), [])
@@ -93,7 +93,7 @@ describe('validate of codes', () => {
     }
   })
 
-  it('leaves value sets that R4 does not list to others', () => {
+  it('does not check value sets that R4 does not list', () => {
     assert.deepEqual(found({ resourceType: 'Binary', contentType: 'application/x-anything' }), [])
   })
 })
@@ -101,7 +101,7 @@ describe('validate of codes', () => {
 describe('validate of references', () => {
   const practitioner = (reference: unknown) => patient({ generalPractitioner: [{ reference }] })
 
-  it('takes every form that R4 has', () => {
+  it('accepts every form of R4', () => {
     for (const reference of [
       'Practitioner/1',
       'Practitioner/1/_history/2',
@@ -137,7 +137,7 @@ describe('validate of contained resources', () => {
   const organization = { resourceType: 'Organization', id: 'o', name: 'X' }
   const managingOrganization = { reference: '#o' }
 
-  it('takes what is referred to', () => {
+  it('accepts contained resources that are referred to', () => {
     assert.deepEqual(patient({ contained: [organization], managingOrganization }), [])
     const back = { resourceType: 'Organization', id: 'o', name: 'X', partOf: { reference: '#' } }
     assert.deepEqual(patient({ contained: [back] }), [])
@@ -151,7 +151,7 @@ describe('validate of contained resources', () => {
     assert.deepEqual(patient({ contained: ['x'] }), ['Patient.contained[0] structure'])
   })
 
-  it('keeps ref-1, dom-2, dom-3, dom-4 and dom-5', () => {
+  it('checks ref-1, dom-2, dom-3, dom-4 and dom-5', () => {
     assert.deepEqual(patient({ managingOrganization }), ['Patient.managingOrganization.reference invariant'])
     assert.deepEqual(patient({ contained: [organization] }), ['Patient.contained invariant'])
     const nested = { ...organization, contained: [{ ...organization, id: 'p' }] }
@@ -165,7 +165,7 @@ describe('validate of contained resources', () => {
     ])
   })
 
-  it('looks for # references in the resource of a Bundle entry, not around it', () => {
+  it('resolves # references in the resource of a Bundle entry only', () => {
     const entry = [{ resource: { resourceType: 'Patient', managingOrganization } }]
     assert.deepEqual(
       found({ resourceType: 'Bundle', type: 'collection', contained: [organization], entry }),

@@ -1,5 +1,5 @@
 import { parseDateRange } from '../date-range.ts'
-import { isRecord } from '../record.ts'
+import { isRecord } from '../resource.ts'
 
 type Values = Readonly<Record<string, unknown>>
 

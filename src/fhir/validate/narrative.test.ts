@@ -15,7 +15,7 @@ describe('isNarrative', () => {
     `  ${div('x')}\n`,
     "<div class='x'>y</div>",
   ]) {
-    it(`takes ${text.slice(0, 70)}`, () => assert.equal(isNarrative(text), true))
+    it(`accepts ${text.slice(0, 70)}`, () => assert.equal(isNarrative(text), true))
   }
 
   for (const text of [
@@ -57,7 +57,7 @@ describe('isNarrative', () => {
     it(`refuses ${text.slice(0, 90)}`, () => assert.equal(isNarrative(text), false))
   }
 
-  it('is quick on hostile megabytes', () => {
+  it('is fast on hostile megabytes', () => {
     const started = process.cpuUsage()
     for (const part of ['<a "', '<b>', '<a href="', '<!--', '< ', '<a   ', '<a x="y" ', '&', '<b/>']) {
       isNarrative(div(part.repeat(1_000_000 / part.length)))

@@ -52,10 +52,10 @@ interface Tag {
 function readTag(text: string, start: number): Tag | undefined {
   if (text.startsWith('<!--', start)) return readComment(text, start)
   const closing = text[start + 1] === '/'
-  const name = nameAt(text, start + (closing ? 2 : 1))
+  const name = readName(text, start + (closing ? 2 : 1))
   if (!elements.has(name)) return undefined
   const after = start + (closing ? 2 : 1) + name.length
-  const end = closing ? after : afterAttributes(text, after)
+  const end = closing ? after : skipAttributes(text, after)
   if (end === undefined) return undefined
   rest.lastIndex = end
   const found = rest.exec(text)
@@ -68,12 +68,12 @@ function readComment(text: string, start: number): Tag | undefined {
   return end < 0 ? undefined : { name: '', kind: 'whole', end: end + 3 }
 }
 
-function nameAt(text: string, start: number): string {
+function readName(text: string, start: number): string {
   tagName.lastIndex = start
   return tagName.exec(text)?.[0] ?? ''
 }
 
-function afterAttributes(text: string, start: number): number | undefined {
+function skipAttributes(text: string, start: number): number | undefined {
   let at = start
   attribute.lastIndex = at
   for (let found = attribute.exec(text); found !== null; found = attribute.exec(text)) {

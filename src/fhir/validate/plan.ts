@@ -1,5 +1,4 @@
-import { definitions } from '../definitions.ts'
-import { type Element, findStructure, keyOf, type Property } from '../structure.ts'
+import { definitions, type Element, findStructure, getKey, type Property } from '../definitions.ts'
 import { type Invariant, listInvariants } from './invariants.ts'
 import { type PrimitiveCheck, primitives } from './primitives.ts'
 
@@ -35,7 +34,7 @@ export interface RequiredCodes {
 const plans = new Map<string, Plan>()
 const requiredCodes = new Map<string, RequiredCodes>()
 
-export function planOf(name: string): Plan {
+export function getPlan(name: string): Plan {
   const found = plans.get(name)
   if (found !== undefined) return found
   const made = makePlan(name)
@@ -49,13 +48,13 @@ function makePlan(name: string): Plan {
   const required = [...structure.elements.values()].filter(it => it.min > 0)
   return {
     name,
-    entries: new Map([...structure.properties].map(([key, property]) => [key, entryOf(property)])),
-    required: required.map(element => ({ element, keys: keysOf(element) })),
+    entries: new Map([...structure.properties].map(([key, property]) => [key, makeEntry(property)])),
+    required: required.map(element => ({ element, keys: listKeys(element) })),
     invariants: listInvariants(name),
   }
 }
 
-function entryOf(property: Property): PlanEntry {
+function makeEntry(property: Property): PlanEntry {
   const { element, type } = property
   return {
     ...property,
@@ -65,9 +64,9 @@ function entryOf(property: Property): PlanEntry {
   }
 }
 
-function keysOf(element: Element): readonly string[] {
+function listKeys(element: Element): readonly string[] {
   return element.types.flatMap(type => {
-    const key = keyOf(element, type)
+    const key = getKey(element, type)
     return primitives.has(type.code) ? [key, `_${key}`] : [key]
   })
 }

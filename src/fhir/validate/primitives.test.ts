@@ -59,14 +59,14 @@ describe('primitives', () => {
   })
 
   for (const [type, { good, bad }] of Object.entries(table)) {
-    it(`tells a good ${type} from a bad one`, () => {
+    it(`distinguishes valid and invalid values of ${type}`, () => {
       for (const value of good) assert.equal(primitives.get(type)?.(value), undefined, JSON.stringify(value))
       for (const value of bad)
         assert.equal(typeof primitives.get(type)?.(value), 'string', JSON.stringify(value))
     })
   }
 
-  it('are quick on megabytes', () => {
+  it('are fast on megabytes', () => {
     const started = process.cpuUsage()
     const long = 'QUJD'.repeat(2_500_000)
     assert.equal(primitives.get('base64Binary')?.(long), undefined)

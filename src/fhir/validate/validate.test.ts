@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { publishedFiles, readPublishedFile } from '../../../scripts/compile-r4/source.ts'
 import { fullResource } from '../../../test/support/r4-resources.ts'
 import { resourceTypes } from '../definitions.ts'
-import { validate } from './index.ts'
+import { validate } from './validate.ts'
 
 const found = (resource: unknown) => validate(resource).map(it => `${it.path} ${it.code}`)
 
@@ -41,7 +41,7 @@ describe('validate', () => {
     )
   })
 
-  it('names the place and the kind of every fault', () => {
+  it('reports the path and the code of every fault', () => {
     const faults = validate({
       resourceType: 'Patient',
       name: [{ use: 'nonsense', family: 'X', nickname: 'Y' }],
@@ -80,7 +80,7 @@ describe('validate', () => {
 })
 
 describe('validate of the whole', () => {
-  it('refuses what is no resource', () => {
+  it('refuses values that are not resources', () => {
     for (const value of [null, undefined, 7, 'x', [], [{ resourceType: 'Patient' }]]) {
       assert.deepEqual(found(value), ['Resource structure'], JSON.stringify(value))
     }
@@ -106,7 +106,7 @@ describe('validate of the whole', () => {
     )
   })
 
-  it('refuses what is nested ten thousand deep', () => {
+  it('refuses nesting of ten thousand levels', () => {
     const deep = (open: string, close: string) => JSON.parse(`${open.repeat(10_000)}1${close.repeat(10_000)}`)
     const extension = deep('[{"url":"u","extension":', '}]')
     assert.ok(
@@ -122,7 +122,7 @@ describe('validate of the whole', () => {
     assert.deepEqual(found({ resourceType: 'Patient', name: deep('[', ']') }), ['Patient.name[0] structure'])
   })
 
-  it('refuses keys that mean something to JavaScript', () => {
+  it('refuses names of inherited members', () => {
     const hostile = JSON.parse(
       '{"resourceType":"Patient","__proto__":{"x":1},"constructor":1,"toString":1,"name":[{"__proto__":1}],"_":1,"__proto":2}',
     )
@@ -145,7 +145,7 @@ describe('validate of the whole', () => {
     )
   })
 
-  it('finds a fault wherever a valid value is replaced by rubbish', () => {
+  it('finds a fault wherever a valid value is replaced by an invalid one', () => {
     const types = fc.constantFrom(...resourceTypes)
     const rubbish = fc.constantFrom<unknown>(null, [], {}, '', { x: 1 }, [null], [[]], [{}])
     fc.assert(

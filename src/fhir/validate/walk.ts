@@ -1,4 +1,4 @@
-import type { Fault } from '../r4.ts'
+import type { Fault } from '../resource.ts'
 
 /** Deeper than any real resource; a Bundle of Questionnaires with nested items stays well under it. */
 export const deepest = 100
@@ -28,13 +28,13 @@ export function startWalk(root: string): Walk {
 }
 
 /** Texts never repeat the value: it may be about a person. */
-export function fault(walk: Walk, code: Fault['code'], text: string): void {
+export function addFault(walk: Walk, code: Fault['code'], text: string): void {
   if (walk.faults.length < mostFaults) walk.faults.push({ path: formatPath(walk.path), code, text })
 }
 
-export function faultAt(walk: Walk, key: string, code: Fault['code'], text: string): void {
+export function addFaultAt(walk: Walk, key: string, code: Fault['code'], text: string): void {
   walk.path.push(key)
-  fault(walk, code, text)
+  addFault(walk, code, text)
   walk.path.pop()
 }
 

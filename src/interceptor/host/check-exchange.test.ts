@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, it } from 'node:test'
-import { type Interaction, outsideGrant } from '../../fhir/index.ts'
+import { type Interaction, refuseOutsideGrant } from '../../fhir/index.ts'
 import { type EnforcementPolicy, parseScopes } from '../../smart/index.ts'
 import { authUrl, fhirBaseUrl } from '../testing/test-issuer.ts'
 import { checkExchange } from './check-exchange.ts'
@@ -58,7 +58,7 @@ describe('sendRefused', () => {
         response.setHeader(name, 'secret')
       for (const name of ['access-control-allow-origin', 'vary', 'x-request-id', 'x-content-type-options'])
         response.setHeader(name, 'kept')
-      sendRefusal(response, { ...outsideGrant(), headers: { 'www-authenticate': 'Bearer' } })
+      sendRefusal(response, { ...refuseOutsideGrant(), headers: { 'www-authenticate': 'Bearer' } })
     })
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
     const told = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)

@@ -1,11 +1,11 @@
 import {
+  createOutcome,
   findJsonExcess,
   type Interaction,
   isRecord,
   isResource,
-  outcome,
-  outsideGrant,
   type Refused,
+  refuseOutsideGrant,
   resourceTypes,
 } from '../../fhir/index.ts'
 import type { Access } from '../../smart/index.ts'
@@ -37,9 +37,9 @@ export function createResponseCheck(
     if (response.status >= 300) return checkFailure(response)
     if (interaction.kind === 'bundle') return checkEntries(parseJson(response.body), entries, access, baseUrl)
     const rule = chooseResponseRule(interaction, access)
-    if (response.body.length === 0) return rule.written ? 'release' : outsideGrant()
+    if (response.body.length === 0) return rule.written ? 'release' : refuseOutsideGrant()
     if (mayRelease(parseJson(response.body), rule, baseUrl)) return 'release'
-    return rule.written ? 'empty' : outsideGrant()
+    return rule.written ? 'empty' : refuseOutsideGrant()
   }
 }
 
@@ -64,15 +64,15 @@ function checkEntries(
   baseUrl: string,
 ): ResponseVerdict {
   const entries: unknown = isResource(body) && body.resourceType === 'Bundle' ? (body.entry ?? []) : undefined
-  if (!Array.isArray(entries) || entries.length !== interactions.length) return outsideGrant()
+  if (!Array.isArray(entries) || entries.length !== interactions.length) return refuseOutsideGrant()
   let verdict: ResponseVerdict = 'release'
   for (const [at, interaction] of interactions.entries()) {
     const rule = chooseResponseRule(interaction, access)
     const entry: unknown = entries[at]
-    if (!isRecord(entry) || (!rule.written && revealsAbsence(entry.response))) return outsideGrant()
+    if (!isRecord(entry) || (!rule.written && revealsAbsence(entry.response))) return refuseOutsideGrant()
     if (entry.resource === undefined || mayRelease(entry.resource, rule, baseUrl)) continue
     // The write is done: the caller learns that, but not the content.
-    if (!rule.written) return outsideGrant()
+    if (!rule.written) return refuseOutsideGrant()
     verdict = 'empty'
   }
   return verdict
@@ -83,11 +83,11 @@ function revealsAbsence(response: unknown): boolean {
 }
 
 function checkFailure(response: HostResponse): ResponseVerdict {
-  if (REVEALING_STATUSES.has(response.status)) return outsideGrant()
+  if (REVEALING_STATUSES.has(response.status)) return refuseOutsideGrant()
   const body = parseJson(response.body)
   if (isResource(body) && body.resourceType === 'OperationOutcome') return 'release'
   const text = 'The FHIR server could not process the request.'
-  return { allowed: false, status: response.status, headers: {}, outcome: outcome('processing', text) }
+  return { allowed: false, status: response.status, headers: {}, outcome: createOutcome('processing', text) }
 }
 
 function parseJson(body: Buffer): unknown {

@@ -112,10 +112,7 @@ describe('formats', () => {
       await read('?_format=xml'),
       await read('', 'text/turtle'),
     ])
-      assert.equal(
-        issueOf(reply),
-        '406 not-supported: Cannot answer in this format: only JSON is spoken here',
-      )
+      assert.equal(issueOf(reply), '406 not-supported: Only application/fhir+json is supported.')
   })
 })
 

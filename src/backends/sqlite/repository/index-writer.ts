@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto'
 import type { StatementSync } from 'node:sqlite'
 import {
+  findCompartmentPatients,
   findContainedPatients,
   type IndexEntry,
-  indexEntries,
+  indexResource,
   limits,
-  patientsOf,
   type Resource,
 } from '../../../fhir/index.ts'
 import type { Database, SqlValue } from './database.ts'
@@ -54,7 +54,7 @@ export function createIndexWriter(
   const addContained = database.prepare('INSERT INTO contained_patient VALUES (?, ?, ?)')
   return {
     add(rid, resource) {
-      const entries = indexEntries(resource, baseUrl)
+      const entries = indexResource(resource, baseUrl)
       const entryRows = entries.map(toRow)
       const size = entryRows.reduce((sum, row) => sum + countRowsOf(row), 0)
       if (size > mostRows) return false
@@ -72,7 +72,8 @@ export function createIndexWriter(
     },
     addVersion(rid, version, resource) {
       const tid = names.typeId(resource.resourceType)
-      for (const patient of patientsOf(resource, baseUrl)) addCompartment.run(patient, tid, rid, version)
+      for (const patient of findCompartmentPatients(resource, baseUrl))
+        addCompartment.run(patient, tid, rid, version)
       for (const patient of findContainedPatients(resource, baseUrl)) addContained.run(rid, version, patient)
     },
     clearAll() {

@@ -9,12 +9,12 @@ import { samplePatients } from '../../../../sample-patients/index.ts'
 import {
   couldMatch,
   escapeSearchValue,
+  findCompartmentPatients,
   type IndexEntry,
-  indexEntries,
+  indexResource,
   matches,
   parseQuery,
   parseSearch,
-  patientsOf,
   type Resource,
 } from '../../../fhir/index.ts'
 import { isFailure } from '../../../fhir-api/index.ts'
@@ -142,7 +142,7 @@ const searches = fc
   .map(({ at, picks, missing, limit }) => {
     const resource = resources[at % resources.length] ?? resources[0]
     assert(resource)
-    const entries = indexEntries(resource, BASE)
+    const entries = indexResource(resource, BASE)
     const pairs = picks.flatMap(({ entry, way, prefix, cut }): readonly Pair[] => {
       const chosen = entries[entry % entries.length]
       const ways = chosen ? waysTo(chosen, prefix, cut) : []
@@ -164,7 +164,7 @@ function limitsOf(
   kind: string,
   pair: Pair | undefined,
 ): readonly Constraint[] | undefined {
-  const [patient = 'none'] = patientsOf(resource, BASE)
+  const [patient = 'none'] = findCompartmentPatients(resource, BASE)
   const query = pair ? { query: [pair] } : {}
   switch (kind) {
     case 'patient':

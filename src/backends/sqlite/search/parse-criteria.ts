@@ -1,9 +1,9 @@
 import {
-  careRangeIn,
   fail,
   type Params,
   parseQuery,
   type Query,
+  readCareRange,
   resourceTypes,
   type SearchClause,
 } from '../../../fhir/index.ts'
@@ -104,8 +104,8 @@ export function findStoredTypes({ database }: Repository, compartment?: string):
 }
 
 /** The range of `$everything`, which is a search of a whole compartment. */
-export function findCareRange(interaction: Search): ReturnType<typeof careRangeIn> {
-  return isOfCompartment(interaction) ? careRangeIn(interaction.params) : undefined
+export function findCareRange(interaction: Search): ReturnType<typeof readCareRange> {
+  return isOfCompartment(interaction) ? readCareRange(interaction.params) : undefined
 }
 
 /** The parameters that were understood, for the self link (R4 search.html#conformance). */

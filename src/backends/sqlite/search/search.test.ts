@@ -187,9 +187,9 @@ describe('search', () => {
       'Patient?name:sounds=1':
         '400 not-supported: Cannot use modifier :sounds with name: it is not supported for string',
       'Patient?birthdate=yesterday': '400 invalid: Cannot read the value of birthdate: expected a date value',
-      'Patient?_sort=nothing': '400 invalid: Cannot sort Patient by nothing: it is no search parameter',
+      'Patient?_sort=nothing': '400 invalid: Cannot sort Patient by nothing: it is not a search parameter',
       'Patient?_count=-1': '400 invalid: Cannot read _count: expected a number from 0 to 1000',
-      'Patient?_include=Patient:name': '400 invalid: Cannot include by Patient:name: it is no reference',
+      'Patient?_include=Patient:name': '400 invalid: Cannot include by Patient:name: it is not a reference',
       'Patient?_total=maybe': '400 invalid: Cannot read _total: expected none, estimate, accurate',
       'Patient?_type=Patient': '400 not-supported: Unknown search parameter _type of Patient',
       '?_type=Nothing': '400 invalid: Cannot read _type: expected resource types of R4',

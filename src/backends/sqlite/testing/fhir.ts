@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { FastifyInstance } from 'fastify'
-import { outcome, type Resource } from '../../../fhir/index.ts'
+import { createOutcome, type Resource } from '../../../fhir/index.ts'
 import type { Access, Authenticator, VersionAccess } from '../../../smart/index.ts'
 import { type FhirServerOptions, fhirServer } from '../index.ts'
 
@@ -99,7 +99,7 @@ export function guardOf(accesses: Readonly<Record<string, Access>>): Authenticat
           allowed: false,
           status: 401,
           headers: { 'www-authenticate': 'Bearer' },
-          outcome: outcome('login', 'Who?'),
+          outcome: createOutcome('login', 'Who?'),
         }
       return { allowed: true, decide: () => ({ allowed: true, access }) }
     },

@@ -1,4 +1,4 @@
-import { fail, indexEntries, isProblem, type Params, type Resource } from '../../../fhir/index.ts'
+import { fail, indexResource, isProblem, type Params, type Resource } from '../../../fhir/index.ts'
 import { fullAccess, type Panel, type PanelMembership } from '../../../smart/index.ts'
 import type { Call, Context } from '../call.ts'
 import { CARE_TEAMS } from '../limits.ts'
@@ -120,7 +120,7 @@ function only(type: string): PageCheck {
 
 function referredBy(resource: Resource, parameter: string, baseUrl: string): ReadonlySet<string> {
   return new Set(
-    indexEntries(resource, baseUrl).flatMap(entry =>
+    indexResource(resource, baseUrl).flatMap(entry =>
       entry.kind === 'reference' && entry.parameter === parameter && entry.type !== undefined
         ? [`${entry.type}/${entry.id}`]
         : [],

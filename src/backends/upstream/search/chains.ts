@@ -1,5 +1,5 @@
 import {
-  indexEntries,
+  indexResource,
   isId,
   isProblem,
   type Params,
@@ -101,7 +101,7 @@ async function resolveHas(
   const linked = await collect(context, searchFor(call, source, inner), CHAIN_MATCHES)
   if (isProblem(linked)) return linked as Problem
   const ids = linked.flatMap(({ resource }) =>
-    indexEntries(resource, context.baseUrl).flatMap(entry =>
+    indexResource(resource, context.baseUrl).flatMap(entry =>
       entry.parameter === parameter &&
       entry.kind === 'reference' &&
       entry.type === type &&

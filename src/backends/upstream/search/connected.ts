@@ -1,4 +1,4 @@
-import { type IncludeRule, indexEntries, limits, type Resource } from '../../../fhir/index.ts'
+import { type IncludeRule, indexResource, limits, type Resource } from '../../../fhir/index.ts'
 import type { CheckedResource } from './fetch-page.ts'
 
 /**
@@ -75,7 +75,7 @@ function pointingTo(
 function referencesBy(rules: readonly IncludeRule[], resource: Resource, baseUrl: string) {
   const own = rules.filter(rule => rule.source === resource.resourceType)
   if (own.length === 0) return []
-  return indexEntries(resource, baseUrl).flatMap(entry => {
+  return indexResource(resource, baseUrl).flatMap(entry => {
     if (entry.kind !== 'reference') return []
     const { parameter, type, id } = entry
     return own.filter(rule => follows(rule, parameter, type)).map(rule => ({ rule, target: `${type}/${id}` }))

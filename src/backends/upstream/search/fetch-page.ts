@@ -1,4 +1,4 @@
-import { exactTwin, fail, isProblem, isRecord, isResource, type Resource } from '../../../fhir/index.ts'
+import { fail, isProblem, isRecord, isResource, type Resource, toExact } from '../../../fhir/index.ts'
 import type { AccessCheck } from '../../../fhir-api/index.ts'
 import { createTurns } from '../../../fhir-api/index.ts'
 import { checkContent } from '../access/check-content.ts'
@@ -80,7 +80,7 @@ export async function fetchPage(
   )
   if (isProblem(judge)) return judge
   await takeTurns()
-  const exact = entriesIn(exactTwin(bundle, asked.text) as Resource) ?? []
+  const exact = entriesIn(toExact(bundle, asked.text) as Resource) ?? []
   await takeTurns()
   return { ...pick(entries, exact, may, judge), links, isWhole: isWhole(bundle, entries, links) }
 }

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto'
 import {
-  careRangeIn,
   type DateRange,
   formatExact,
   isInCareRange,
   isProblem,
   type Params,
   parseHistory,
+  readCareRange,
   resourceTypes,
   type Shape,
 } from '../../../fhir/index.ts'
@@ -129,7 +129,7 @@ function wantedBy(
   { access, interaction: { params } }: Call<Operation>,
   { types: named }: EverythingTarget,
 ): Wanted | Problem {
-  const care = careRangeIn(params)
+  const care = readCareRange(params)
   if (care && isProblem(care)) return care
   const paged = parseHistory(
     params.filter(([name]) => name === '_since' || name === '_count'),

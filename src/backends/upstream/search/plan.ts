@@ -1,13 +1,13 @@
 import {
   couldMatch,
   fail,
+  findCompartmentPatients,
   isId,
   isProblem,
   isResourceType,
   type Params,
   parseQuery,
   parseReference,
-  patientsOf,
   type Query,
   type Resource,
   resourceTypes,
@@ -142,7 +142,8 @@ export function createPageCheck(
     includes.some(it => it.direction === 'reverse'),
   ]
   const inCompartment = (resource: Resource) =>
-    interaction.kind !== 'search-compartment' || patientsOf(resource, baseUrl).has(interaction.id)
+    interaction.kind !== 'search-compartment' ||
+    findCompartmentPatients(resource, baseUrl).has(interaction.id)
   const clauses = new Map(asked.map(it => [it.type, it.clauses]))
   return {
     isAsked: resource =>

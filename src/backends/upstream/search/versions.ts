@@ -1,5 +1,4 @@
 import {
-  exactTwin,
   fail,
   formatExact,
   isProblem,
@@ -7,6 +6,7 @@ import {
   isResource,
   parseReference,
   type Resource,
+  toExact,
 } from '../../../fhir/index.ts'
 import type { HistoryEntry } from '../../../fhir-api/index.ts'
 import type { Permission } from '../../../smart/index.ts'
@@ -62,7 +62,7 @@ export async function findVisibleVersions(
   text: string,
   of?: { readonly id: string },
 ): Promise<readonly HistoryEntry[] | Problem> {
-  const versions = versionsIn(bundle, exactTwin(bundle, text), context.baseUrl)
+  const versions = versionsIn(bundle, toExact(bundle, text), context.baseUrl)
   if (!versions) return fail({ problem: 'upstream-broken', why: 'it did not answer a history with a Bundle' })
   const found = await contentsOf(context, call, versions)
   if (isProblem(found)) return found as Problem

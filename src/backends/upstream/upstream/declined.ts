@@ -1,11 +1,11 @@
 import {
+  createOutcome,
   fail,
   findJsonExcess,
   type IssueCode,
   isRecord,
   type OperationOutcome,
   type OutcomeIssue,
-  outcome,
 } from '../../../fhir/index.ts'
 import { seesAll } from '../../../fhir-api/index.ts'
 import type { Access } from '../../../smart/index.ts'
@@ -44,7 +44,7 @@ function allowedBy({ headers }: UpstreamResponse): string {
  */
 function saidBy({ status, text }: UpstreamResponse, access: Access): OperationOutcome {
   const issues = issuesIn(text)
-  if (issues.length === 0) return outcome(CODES[status] ?? 'processing', TEXTS[status] ?? DECLINED)
+  if (issues.length === 0) return createOutcome(CODES[status] ?? 'processing', TEXTS[status] ?? DECLINED)
   return {
     resourceType: 'OperationOutcome',
     issue: issues.map(issue =>

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import type { Decimal, ExactResource, Resource } from './r4.ts'
-import { isRecord } from './record.ts'
+import { JSON_DEPTH, JSON_VALUES } from './limits.ts'
+import { type Decimal, type ExactResource, isRecord, type Resource } from './resource.ts'
 
-// Random, so that no text that was sent can pass for a number.
+// Random, so that no string that a client sends can be taken for a number.
 const MARK = `${randomUUID()} `
 const MARKED = new RegExp(`"${MARK}([-+.\\deE]+)"`, 'g')
 
@@ -11,48 +11,46 @@ const CANDIDATE =
   /(?<=[:,[\s])-?(?:(?:0|[1-9]\d*)(?:\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+)|[1-9]\d{15,}|(?<=-)0)(?=[\s,\]}])/g
 
 /**
- * JSON whose decimals keep their digits: a number that a double would write differently is a marked text until
- * `exactText` writes it. Of a name that occurs twice the last one counts, as in JSON.parse: what is checked and what is
- * sent are the same.
+ * Parses JSON so that decimals keep their digits: a number that a double would write differently becomes a marked
+ * string until `formatExact` writes it. Of a repeated name the last member counts, as in JSON.parse.
  */
 export function parseExact(text: string): unknown {
   return JSON.parse(markDecimals(text))
 }
 
-/** What `parseExact` would make of a text that is parsed already: the same value, where it keeps all digits. */
-export function exactTwin(parsed: unknown, text: string): unknown {
+/** The result of `parseExact` for a text that is already parsed: the same value if that has all digits. */
+export function toExact(parsed: unknown, text: string): unknown {
   const marked = markDecimals(text)
   return marked === text ? parsed : JSON.parse(marked)
 }
 
-/** JSON text with the digits of its decimals. */
+/** Formats exact JSON with the original digits of its decimals. */
 export function formatExact(value: unknown): string {
   const text = JSON.stringify(value)
   return text.includes(MARK) ? text.replace(MARKED, '$1') : text
 }
 
-/** The same value with numbers; what holds no marked decimal is shared with the original. */
+/** The value with numbers instead of marked strings. Parts without marked strings are shared, not copied. */
 export function toPlain(value: ExactResource): Resource
 export function toPlain(value: unknown): unknown
 export function toPlain(value: unknown): unknown {
-  return plainBelow(value, MAX_DEPTH)
+  return toPlainBelow(value, MAX_DEPTH)
 }
 
-// Deeper than any valid resource (see `validate`), which is refused before its numbers count.
 const MAX_DEPTH = 200
 
-function plainBelow(value: unknown, levels: number): unknown {
+function toPlainBelow(value: unknown, levels: number): unknown {
   if (typeof value === 'string') return value.startsWith(MARK) ? Number(value.slice(MARK.length)) : value
   if (levels === 0) return value
-  if (Array.isArray(value)) return plainItems(value, levels)
-  return isRecord(value) ? plainMembers(value, levels) : value
+  if (Array.isArray(value)) return toPlainItems(value, levels)
+  return isRecord(value) ? toPlainMembers(value, levels) : value
 }
 
-// Mostly nothing is marked, and then nothing is copied.
-function plainItems(items: readonly unknown[], levels: number): readonly unknown[] {
+// Most resources have no marked string; then nothing is copied.
+function toPlainItems(items: readonly unknown[], levels: number): readonly unknown[] {
   let copy: unknown[] | undefined
   for (const [at, item] of items.entries()) {
-    const plain = plainBelow(item, levels - 1)
+    const plain = toPlainBelow(item, levels - 1)
     if (plain === item) continue
     copy ??= items.slice()
     copy[at] = plain
@@ -60,27 +58,28 @@ function plainItems(items: readonly unknown[], levels: number): readonly unknown
   return copy ?? items
 }
 
-function plainMembers(members: Readonly<Record<string, unknown>>, levels: number): object {
+function toPlainMembers(members: Readonly<Record<string, unknown>>, levels: number): object {
   let changed: Map<string, unknown> | undefined
   for (const name of Object.keys(members)) {
-    const plain = plainBelow(members[name], levels - 1)
+    const plain = toPlainBelow(members[name], levels - 1)
     if (plain === members[name]) continue
     changed ??= new Map()
     changed.set(name, plain)
   }
   if (!changed) return members
-  // Not by assignment, which would take a member called `__proto__` for the prototype.
+  // An assignment would set the prototype for a member called `__proto__`.
   return Object.fromEntries([...Object.entries(members), ...changed])
 }
 
-/** The digits of a decimal as they were written. */
+/** The digits of a decimal as received. */
 export function formatDigits(decimal: Decimal): string {
   return typeof decimal === 'number' ? String(decimal) : decimal.slice(MARK.length)
 }
 
-/** Whether two values of exact JSON are the same (RFC 6902, 4.6): decimals by their value, to the last digit. */
+/** Whether two values of exact JSON are equal (RFC 6902, 4.6). Decimals are compared by value, to the last digit. */
 export function isSameJson(a: unknown, b: unknown): boolean {
-  if (isDecimal(a) && isDecimal(b)) return normalDigits(formatDigits(a)) === normalDigits(formatDigits(b))
+  if (isDecimal(a) && isDecimal(b))
+    return normaliseDigits(formatDigits(a)) === normaliseDigits(formatDigits(b))
   if (Array.isArray(a) && Array.isArray(b))
     return a.length === b.length && a.every((item, at) => isSameJson(item, b[at]))
   if (!isRecord(a) || !isRecord(b)) return a === b
@@ -96,7 +95,7 @@ function isDecimal(value: unknown): value is Decimal {
 }
 
 /** `-12.50e3` as `-125e2`: no fraction, and no zero at either end. */
-function normalDigits(source: string): string {
+function normaliseDigits(source: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source) ?? []
   const digits = `${whole}${fraction}`.replace(/^0+/, '')
@@ -105,15 +104,15 @@ function normalDigits(source: string): string {
   return `${sign}${shown}e${Number(exponent) - fraction.length + digits.length - shown.length}`
 }
 
-/** Marks the decimals that would lose digits. Quotation marks are followed along, so that texts stay as they are. */
+/** Marks the decimals that would lose digits, except inside strings. */
 function markDecimals(text: string): string {
   const parts: string[] = []
   let taken = 0
-  // Before here nothing is inside an open text.
+  // No string is open at this index.
   let clear = 0
   CANDIDATE.lastIndex = 0
   for (let found = CANDIDATE.exec(text); found; found = CANDIDATE.exec(text)) {
-    clear = skipTexts(text, clear, found.index)
+    clear = skipStrings(text, clear, found.index)
     if (clear > found.index) {
       CANDIDATE.lastIndex = clear
       continue
@@ -126,8 +125,8 @@ function markDecimals(text: string): string {
   return parts.length === 0 ? text : parts.join('') + text.slice(taken)
 }
 
-/** Where the first text ends that ends after `index`; or a place before `index` where no text is open. */
-function skipTexts(text: string, from: number, index: number): number {
+/** The end of the string that contains `index`, or an index before it at which no string is open. */
+function skipStrings(text: string, from: number, index: number): number {
   let at = from
   while (at <= index) {
     const open = text.indexOf('"', at)
@@ -149,4 +148,49 @@ function isEscaped(text: string, at: number): boolean {
   let slashes = 0
   while (text[at - 1 - slashes] === '\\') slashes++
   return slashes % 2 === 1
+}
+
+const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c]
+
+const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d]
+
+/**
+ * Why a JSON text is too costly to parse and process; undefined if it is not. One pass without recursion before the
+ * text is parsed: values nested 100,000 levels deep overflow the stack of any code that walks them.
+ */
+export function findJsonExcess(text: string, mostValues = JSON_VALUES): string | undefined {
+  let depth = 0
+  let values = 1
+  for (let at = 0; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case QUOTE:
+        at = endOfString(text, at)
+        break
+      case OPEN_OBJECT:
+      case OPEN_ARRAY:
+        depth++
+        values++
+        if (depth > JSON_DEPTH) return `its JSON is nested more than ${JSON_DEPTH} levels deep`
+        break
+      case CLOSE_OBJECT:
+      case CLOSE_ARRAY:
+        depth--
+        break
+      case COMMA:
+        values++
+        break
+    }
+    if (values > mostValues) return `its JSON has more than ${mostValues} values`
+  }
+  return undefined
+}
+
+/** The index of the quotation mark that ends the string, or the length of the text. */
+export function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let backslashes = 0
+    while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes++
+    if (backslashes % 2 === 0) return end
+  }
+  return text.length
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { formatExact, isSameJson, parseExact, toPlain } from './exact-json.ts'
+import { formatExact, isSameJson, parseExact, toPlain } from './json.ts'
 
 const DECIMALS = [
   ...['7.00', '0.10', '1.0e3', '1E5', '-0.0', '-0', '12345678901234567.89', '1e-400', '0.0000001'],
@@ -8,14 +8,14 @@ const DECIMALS = [
 ]
 
 describe('exact JSON', () => {
-  it('keeps the digits of every number, wherever it stands', () => {
+  it('keeps the digits of every number anywhere in a document', () => {
     for (const digits of DECIMALS)
       for (const text of [`{"a":${digits}}`, `[${digits},${digits}]`, `{"a":[1,{"b":${digits},"c":"x"}]}`])
         assert.equal(formatExact(parseExact(text)), text)
     assert.equal(formatExact(parseExact('{ "a" : 1.50 ,\n"b":[ 2.0 ]\t}')), '{"a":1.50,"b":[2.0]}')
   })
 
-  it('has plain numbers where values count, and shares what holds no marked decimal', () => {
+  it('converts to plain numbers and shares parts without marked decimals', () => {
     for (const digits of DECIMALS) assert.deepEqual(toPlain(parseExact(`[${digits}]`)), [Number(digits)])
     const value = { a: [1, { b: 'x' }], c: null }
     assert.equal(toPlain(value), value)
@@ -23,7 +23,7 @@ describe('exact JSON', () => {
     assert.deepEqual(Object.keys(own as object), ['__proto__'])
   })
 
-  it('leaves texts alone, whatever they hold', () => {
+  it('does not change strings', () => {
     for (const text of [
       '{"a":"b: 1.50, c","d":1.50}',
       '{"a":"\\"","b":1.50,"c":" 2.50 "}',
@@ -33,7 +33,7 @@ describe('exact JSON', () => {
       assert.equal(formatExact(parseExact(text)), text)
   })
 
-  it('reads as much as JSON.parse does, and as it does', () => {
+  it('accepts and parses the same texts as JSON.parse', () => {
     for (const text of ['[01.50]', '[1.]', '[.50]', '[1.50', '["1.50]', '[+1.50]', '[1.50e]', '{"a":1.50,}'])
       assert.throws(() => parseExact(text), SyntaxError, text)
     assert.equal(formatExact(parseExact('{"a":1.50,"a":2.50}')), '{"a":2.50}')
@@ -63,7 +63,7 @@ describe('exact JSON', () => {
     assert.ok(same('{"a":[1.0,"x",null,true]}', '{"a":[1,"x",null,true]}'))
   })
 
-  it('costs about as much as JSON.parse, however many decimals there are', () => {
+  it('takes about as long as JSON.parse for any number of decimals', () => {
     const text = JSON.stringify(Array.from({ length: 20_000 }, () => ({ code: 'x', value: 1.5 })))
     const marked = text.replaceAll('1.5', '1.50')
     const quickest = (work: () => unknown) =>

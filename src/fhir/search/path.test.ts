@@ -4,9 +4,8 @@ import { evalFhirPathTyped, indexStructureDefinitionBundle, toTypedValue } from 
 import { readPublished } from '../../../scripts/compile-r4/source.ts'
 import { fullResource } from '../../../test/support/r4-resources.ts'
 import { listSearchParameters, resourceTypes } from '../definitions.ts'
-import type { Resource } from '../r4.ts'
-import { compilePath, pathsOf } from './compile.ts'
-import { evaluatePath } from './evaluate.ts'
+import type { Resource } from '../resource.ts'
+import { compilePath, evaluatePath, findPaths } from './path.ts'
 
 type OracleStructure = Extract<
   Parameters<typeof indexStructureDefinitionBundle>[0],
@@ -30,17 +29,17 @@ describe('search expressions of R4', () => {
   })
 
   it('all compile', () => {
-    const compiled = resourceTypes.flatMap(type => listSearchParameters(type).map(it => pathsOf(type, it)))
+    const compiled = resourceTypes.flatMap(type => listSearchParameters(type).map(it => findPaths(type, it)))
     assert.equal(compiled.length, 2500)
     assert.ok(compiled.every(it => it.length > 0))
   })
 
-  it('find what a full FHIRPath engine finds, in every element of every type', () => {
+  it('select the same values as a full FHIRPath engine in every element of every type', () => {
     const found = new Set<string>()
     for (const type of resourceTypes) {
       for (const resource of variants.map(variant => fullResource(type, variant))) {
         for (const parameter of listSearchParameters(type)) {
-          const ours = asSet(pathsOf(type, parameter).flatMap(it => evaluatePath(resource, it)))
+          const ours = asSet(findPaths(type, parameter).flatMap(it => evaluatePath(resource, it)))
           const expression = parameter.expression.replace(/^Resource\b/, type)
           const theirs = evalFhirPathTyped(expression, [toTypedValue(resource)]).map(it => it.value)
           assert.deepEqual(ours, asSet(theirs), `${type}.${parameter.code} of variant ${resource.id}`)
@@ -53,7 +52,7 @@ describe('search expressions of R4', () => {
 })
 
 describe('compilePath', () => {
-  it('refuses what is outside its language, or not an element of the type', () => {
+  it('refuses unsupported expressions and unknown elements', () => {
     for (const expression of [
       'Patient.nonsense',
       'Patient.name.first()',
@@ -81,14 +80,14 @@ describe('compilePath', () => {
     }
   })
 
-  it('binds parentheses before the next element', () => {
+  it('evaluates parentheses before the next element', () => {
     const resource = { resourceType: 'Observation', valueCodeableConcept: { text: 'High' } }
     assert.deepEqual(evaluate(resource, '(Observation.value as CodeableConcept).text'), ['High'])
   })
 })
 
 describe('evaluatePath', () => {
-  it('takes every type of a choice that is not narrowed', () => {
+  it('selects every type of a choice without ofType', () => {
     assert.deepEqual(
       evaluate({ resourceType: 'Observation', effectivePeriod: { start: '2020' } }, 'Observation.effective'),
       [{ start: '2020' }],
@@ -108,7 +107,7 @@ describe('evaluatePath', () => {
     assert.deepEqual(evaluate({ resourceType: 'Patient', telecom }, 'Patient.telecom[7]'), [])
   })
 
-  it('tells the type of a reference by its address, else by what it says', () => {
+  it('reads the type of a reference from its URL, otherwise from Reference.type', () => {
     const subjects = (subject: unknown) =>
       evaluate({ resourceType: 'Condition', subject }, 'Condition.subject.where(resolve() is Patient)').length
     assert.equal(subjects({ reference: 'Patient/1' }), 1)
@@ -119,7 +118,7 @@ describe('evaluatePath', () => {
     assert.equal(subjects({ display: 'A patient' }), 0)
   })
 
-  it('tells whether a patient is deceased, always', () => {
+  it('always returns whether a patient is deceased', () => {
     const deceased = (fields: object) =>
       evaluate(
         { resourceType: 'Patient', ...fields },
@@ -131,7 +130,7 @@ describe('evaluatePath', () => {
     assert.deepEqual(deceased({ deceasedDateTime: '2020' }), [true])
   })
 
-  it('finds nothing in content of the wrong form, and nothing inherited', () => {
+  it('finds nothing in content of the wrong form or in inherited members', () => {
     for (const name of [null, 'x', 7, [null, ['x'], 7], {}]) {
       assert.deepEqual(
         evaluate({ resourceType: 'Patient', name }, 'Patient.name.family'),
@@ -146,7 +145,7 @@ describe('evaluatePath', () => {
     assert.deepEqual(evaluate(inherited, 'Patient.name.family'), [])
   })
 
-  it('goes through very long arrays', () => {
+  it('handles very long arrays', () => {
     const given = Array.from({ length: 300_000 }, () => 'A')
     assert.equal(
       evaluate({ resourceType: 'Patient', name: [{ given }] }, 'Patient.name.given').length,

@@ -1,9 +1,16 @@
-import { isResourceType } from '../definitions.ts'
-import { isRecord } from '../record.ts'
-import { keyOf } from '../structure.ts'
-import { type Plan, type PlanEntry, planOf } from './plan.ts'
+import { getKey, isResourceType } from '../definitions.ts'
+import { type Fault, isRecord } from '../resource.ts'
+import { getPlan, type Plan, type PlanEntry } from './plan.ts'
 import { checkConcept, checkPrimitive, checkReference } from './values.ts'
-import { type Container, deepest, fault, faultAt, nothingContained, type Walk } from './walk.ts'
+import {
+  addFault,
+  addFaultAt,
+  type Container,
+  deepest,
+  nothingContained,
+  startWalk,
+  type Walk,
+} from './walk.ts'
 
 type Values = Readonly<Record<string, unknown>>
 
@@ -18,30 +25,30 @@ export function checkResource(walk: Walk, value: unknown): void {
 /** A resource in `contained`: its `#` references are about what its container holds (R4 references.html#contained). */
 function checkContainedResource(walk: Walk, value: unknown): void {
   if (!checkTyped(walk, value)) return
-  if (value.id === undefined) faultAt(walk, 'id', 'required', 'A contained resource needs an id')
+  if (value.id === undefined) addFaultAt(walk, 'id', 'required', 'A contained resource needs an id')
   if (value.contained !== undefined)
-    faultAt(walk, 'contained', 'invariant', 'Contained resources hold none (dom-2)')
+    addFaultAt(walk, 'contained', 'invariant', 'Contained resources hold none (dom-2)')
   const meta = isRecord(value.meta) ? value.meta : {}
   if (meta.versionId !== undefined || meta.lastUpdated !== undefined) {
-    faultAt(walk, 'meta', 'invariant', 'A contained resource has no version of its own (dom-4)')
+    addFaultAt(walk, 'meta', 'invariant', 'A contained resource has no version of its own (dom-4)')
   }
   if (meta.security !== undefined) {
-    faultAt(walk, 'meta', 'invariant', 'A contained resource has no security label of its own (dom-5)')
+    addFaultAt(walk, 'meta', 'invariant', 'A contained resource has no security label of its own (dom-5)')
   }
 }
 
 function checkTyped(walk: Walk, value: unknown): value is Values {
   if (!isRecord(value)) {
-    fault(walk, 'structure', 'Expected a resource')
+    addFault(walk, 'structure', 'Expected a resource')
     return false
   }
   const type = value.resourceType
   if (typeof type === 'string' && isResourceType(type)) {
-    checkObject(walk, value, planOf(type), true)
+    checkObject(walk, value, getPlan(type), true)
     return true
   }
-  if (type === undefined) faultAt(walk, 'resourceType', 'required', 'A resource needs a resourceType')
-  else faultAt(walk, 'resourceType', 'value', 'Expected a resource type of R4')
+  if (type === undefined) addFaultAt(walk, 'resourceType', 'required', 'A resource needs a resourceType')
+  else addFaultAt(walk, 'resourceType', 'value', 'Expected a resource type of R4')
   return false
 }
 
@@ -56,7 +63,7 @@ function checkAllReferred(walk: Walk): void {
   const { ids, referred } = walk.container
   for (const id of ids) {
     if (!referred.has(id) && !referred.has('')) {
-      faultAt(walk, 'contained', 'invariant', 'A contained resource is referred to by nothing (dom-3)')
+      addFaultAt(walk, 'contained', 'invariant', 'A contained resource is referred to by nothing (dom-3)')
     }
   }
 }
@@ -66,22 +73,22 @@ function checkObject(walk: Walk, value: Values, plan: Plan, typed: boolean): voi
   if (isTooDeep(walk)) return
   walk.depth++
   const keys = Object.keys(value)
-  if (keys.length === 0) fault(walk, 'structure', 'Expected an object that is not empty')
+  if (keys.length === 0) addFault(walk, 'structure', 'Expected an object that is not empty')
   for (const key of keys) checkKey(walk, value, key, plan, typed)
   for (const { element, keys: names } of plan.required) {
     if (!names.some(name => value[name] !== undefined)) {
-      faultAt(walk, element.choice ? `${element.name}[x]` : element.name, 'required', 'A value is needed')
+      addFaultAt(walk, element.choice ? `${element.name}[x]` : element.name, 'required', 'A value is needed')
     }
   }
   for (const invariant of plan.invariants) {
-    if (!invariant.holds(value)) fault(walk, 'invariant', `${invariant.text} (${invariant.key})`)
+    if (!invariant.holds(value)) addFault(walk, 'invariant', `${invariant.text} (${invariant.key})`)
   }
   walk.depth--
 }
 
 function isTooDeep(walk: Walk): boolean {
   if (walk.depth < deepest) return false
-  fault(walk, 'structure', `Nested deeper than ${deepest} levels`)
+  addFault(walk, 'structure', `Nested deeper than ${deepest} levels`)
   return true
 }
 
@@ -92,14 +99,14 @@ function checkKey(walk: Walk, value: Values, key: string, plan: Plan, typed: boo
     checkEntry(walk, value, entry)
     if (entry.element.choice) checkChoice(walk, value, entry, plan)
   } else if (key.startsWith('_')) checkUnderscored(walk, value, key, plan)
-  else if (!(typed && key === 'resourceType')) fault(walk, 'structure', 'Unknown element')
+  else if (!(typed && key === 'resourceType')) addFault(walk, 'structure', 'Unknown element')
   walk.path.pop()
 }
 
 function checkUnderscored(walk: Walk, value: Values, key: string, plan: Plan): void {
   const entry = plan.entries.get(key.slice(1))
   if (entry?.primitive === undefined) {
-    fault(walk, 'structure', 'Unknown element')
+    addFault(walk, 'structure', 'Unknown element')
     return
   }
   checkCompanion(walk, value[key], value[entry.key], entry)
@@ -109,10 +116,10 @@ function checkUnderscored(walk: Walk, value: Values, key: string, plan: Plan): v
 /** One type of a choice only; told at each but the first, in the order of the definition. */
 function checkChoice(walk: Walk, value: Values, entry: PlanEntry, plan: Plan): void {
   for (const type of entry.element.types) {
-    const key = keyOf(entry.element, type)
+    const key = getKey(entry.element, type)
     if (key === entry.key) return
     if (plan.entries.has(key) && (value[key] !== undefined || value[`_${key}`] !== undefined)) {
-      fault(walk, 'structure', `Only one ${entry.element.name}[x] is allowed`)
+      addFault(walk, 'structure', `Only one ${entry.element.name}[x] is allowed`)
       return
     }
   }
@@ -121,17 +128,17 @@ function checkChoice(walk: Walk, value: Values, entry: PlanEntry, plan: Plan): v
 function checkEntry(walk: Walk, value: Values, entry: PlanEntry): void {
   const found = value[entry.key]
   if (entry.repeats) checkArray(walk, found, value, entry)
-  else if (Array.isArray(found)) fault(walk, 'structure', 'Expected one value, not an array')
+  else if (Array.isArray(found)) addFault(walk, 'structure', 'Expected one value, not an array')
   else checkValue(walk, found, entry)
 }
 
 function checkArray(walk: Walk, found: unknown, value: Values, entry: PlanEntry): void {
   if (!Array.isArray(found) || found.length === 0) {
-    fault(walk, 'structure', 'Expected an array that is not empty')
+    addFault(walk, 'structure', 'Expected an array that is not empty')
     return
   }
   if (found.length > entry.element.max)
-    fault(walk, 'structure', `Expected at most ${entry.element.max} values`)
+    addFault(walk, 'structure', `Expected at most ${entry.element.max} values`)
   const companions = entry.primitive === undefined ? undefined : value[`_${entry.key}`]
   for (let index = 0; index < found.length; index++) {
     // A primitive in an array may be null where only its extensions are known (R4 json.html#primitive).
@@ -146,11 +153,11 @@ function checkValue(walk: Walk, value: unknown, entry: PlanEntry): void {
   const { code } = entry.type
   if (entry.primitive !== undefined) checkPrimitive(walk, value, entry)
   else if (code === 'Resource') checkHeld(walk, value, entry)
-  else if (!isRecord(value)) fault(walk, 'structure', `Expected an object (${code})`)
+  else if (!isRecord(value)) addFault(walk, 'structure', `Expected an object (${code})`)
   else {
     if (code === 'Reference') checkReference(walk, value, entry.type.targets)
     if (entry.codes !== undefined) checkConcept(walk, value, entry.codes)
-    checkObject(walk, value, planOf(code), false)
+    checkObject(walk, value, getPlan(code), false)
   }
 }
 
@@ -163,9 +170,9 @@ function checkHeld(walk: Walk, value: unknown, entry: PlanEntry): void {
 /** `_birthDate`, `_given`: id and extensions of a primitive, for an array one per value, null where there are none. */
 function checkCompanion(walk: Walk, companion: unknown, value: unknown, entry: PlanEntry): void {
   if (!entry.repeats) checkElement(walk, companion)
-  else if (!Array.isArray(companion)) fault(walk, 'structure', 'Expected an array')
+  else if (!Array.isArray(companion)) addFault(walk, 'structure', 'Expected an array')
   else if (!isAlongside(companion, value))
-    fault(walk, 'structure', `Expected as many items as ${entry.key} has`)
+    addFault(walk, 'structure', `Expected as many items as ${entry.key} has`)
   else checkEach(walk, companion, Array.isArray(value))
 }
 
@@ -185,6 +192,14 @@ function checkEach(walk: Walk, companion: readonly unknown[], sparse: boolean): 
 }
 
 function checkElement(walk: Walk, companion: unknown): void {
-  if (isRecord(companion)) checkObject(walk, companion, planOf('Element'), false)
-  else fault(walk, 'structure', 'Expected an object (Element)')
+  if (isRecord(companion)) checkObject(walk, companion, getPlan('Element'), false)
+  else addFault(walk, 'structure', 'Expected an object (Element)')
+}
+
+/** Everything that is wrong with a resource (the first hundred faults); empty when it is valid. Never throws on input. */
+export function validate(resource: unknown): readonly Fault[] {
+  const type = isRecord(resource) ? resource.resourceType : undefined
+  const walk = startWalk(typeof type === 'string' && isResourceType(type) ? type : 'Resource')
+  checkResource(walk, resource)
+  return walk.faults
 }

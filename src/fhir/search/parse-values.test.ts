@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { escapeSearchValue, split, unescaped } from './split.ts'
+import { escapeSearchValue, split, unescapeValue } from './parse-values.ts'
 
 describe('split', () => {
-  it('parts at separators that are not escaped', () => {
+  it('splits at separators that are not escaped', () => {
     assert.deepEqual(split('a,b', ','), ['a', 'b'])
     assert.deepEqual(split('a\\,b,c', ','), ['a\\,b', 'c'])
     assert.deepEqual(split('a\\\\,b', ','), ['a\\\\', 'b'])
@@ -14,22 +14,22 @@ describe('split', () => {
 })
 
 describe('escapeSearchValue', () => {
-  it('makes any text one value that stands for itself', () => {
+  it('escapes any text into one literal value', () => {
     fc.assert(
       fc.property(
         fc.string(),
         fc.constantFrom(',' as const, '|' as const, '$' as const),
         (text, separator) => {
           const parts = split(escapeSearchValue(text), separator)
-          assert.deepEqual(parts.map(unescaped), [text])
+          assert.deepEqual(parts.map(unescapeValue), [text])
         },
       ),
     )
   })
 })
 
-describe('unescaped', () => {
+describe('unescapeValue', () => {
   it('keeps a backslash that escapes nothing', () => {
-    assert.equal(unescaped('a\\b\\,c'), 'a\\b,c')
+    assert.equal(unescapeValue('a\\b\\,c'), 'a\\b,c')
   })
 })
