@@ -1,5 +1,4 @@
-import { definitions } from '../../src/fhir/definitions.ts'
-import { type Element, findStructure, getKey } from '../../src/fhir/definitions.ts'
+import { definitions, type Element, findStructure, getKey } from '../../src/fhir/definitions.ts'
 
 type Values = Record<string, unknown>
 

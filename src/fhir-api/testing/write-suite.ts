@@ -200,8 +200,8 @@ function testWritesBy(target: Target, caller: 'most' | 'all'): void {
       assert.equal((await fhir('PUT Patient/once', patient('once'), { 'if-none-match': '*' })).status, 201)
     })
 
-    itRefuses('refuses a body whose id is not that of the address', async () => {
-      const said = '400 invalid: Cannot update Patient/a: the id in the body is not that of the address'
+    itRefuses('refuses a body whose id is not the id in the URL', async () => {
+      const said = '400 invalid: Cannot update Patient/a: the id in the body is not the id in the URL'
       assert.equal(issueOf(await fhir('PUT Patient/a', patient('b'))), said)
       assert.equal(issueOf(await fhir('PUT Patient/a', { resourceType: 'Patient' })), said)
       assert.equal((await fhir('GET Patient/a')).status, 404)
