@@ -28,8 +28,8 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
     after(() => server.close())
 
     it('is validated like any other resource', async () => {
-      for (const kind of ['misunderstood', 'refused', 'out-of-reach', 'upstream-declined']) {
-        const body = { resourceType: 'Patient', problem: kind, refused: refusal, status: 299, said: {} }
+      for (const kind of ['misunderstood', 'refused', 'outside-access', 'upstream-declined']) {
+        const body = { resourceType: 'Patient', problem: kind, refused: refusal, status: 299, outcome: {} }
         const { status, headers } = await server.ask('POST /Patient', ADMIN, body)
         assert.deepEqual([status, headers['set-cookie']], [422, undefined], kind)
       }

@@ -87,7 +87,7 @@ for (const [name, open] of Object.entries(GUARDED_SERVERS))
         const [issue] = body.issue as { readonly diagnostics?: string }[]
         assert.match(
           issue?.diagnostics ?? '',
-          /^Not within the granted patient, user or filter\. If there is such a resource, a scope that reaches it would permit this/,
+          /^Not within the granted patient, user or filter\. The token's scopes do not cover this resource, or it does not exist/,
         )
       })
 

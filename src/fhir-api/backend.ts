@@ -25,21 +25,21 @@ export interface FhirBackend {
   capabilities(): Awaitable<string | Failure>
   readonly pages: Pages
   readonly accessCache: AccessCache
-  /** Types that are never taken from this backend. */
+  /** Types that this backend never serves. */
   readonly excludedTypes?: ReadonlySet<string>
   /** The stored content of a resource, for the audit trail, where the backend has it at hand. */
-  readonly findStored?: FinishedRequest['kept']
+  readonly findStored?: FinishedRequest['findStored']
 }
 
 export interface BackendSession extends BackendWrites {
   /** The current version, or the named one; undefined where there is none. */
   read(type: string, id: string, version?: string): Awaitable<StoredVersion | undefined | Failure>
   /**
-   * The content of a resource before it was deleted. Only for backends whose `read` does not return it; asked for also
-   * where nothing may be shown, so that an absent resource and a refused one take the same time.
+   * The content of a resource before it was deleted. Only for backends whose `read` does not return it. It is read even
+   * where nothing may be shown, so that absent and refused resources take the same time.
    */
   readLast?(type: string, id: string): Awaitable<Resource | undefined | Failure>
-  /** The response of another server as it is, where nothing in it has to be inspected; undefined where it has to be. */
+  /** The unchanged response of another server, if nothing in it has to be checked; otherwise undefined. */
   passThrough?(request: FhirRequest, cursor?: Cursor): Awaitable<FhirResponse | Failure | undefined>
   /** A page of a search, within the access of the request. */
   search(request: FhirRequest<Search>, cursor?: Cursor): Awaitable<SearchPage | Failure>
@@ -60,7 +60,7 @@ export interface BackendSession extends BackendWrites {
     of: EverythingTarget,
     cursor?: Cursor,
   ): Awaitable<SearchPage | Failure>
-  /** DocumentReferences within the caller's access that name a Binary; none where they cannot be found. */
+  /** The DocumentReferences within the caller's access that name a Binary; none if they cannot be found. */
   findDocuments(binaryId: string): Awaitable<readonly SearchEntry[]>
   /** Which of these patients are on the panels. */
   panelMembers(panels: readonly Panel[], patients: ReadonlySet<string>): Awaitable<PanelMembership | Failure>
@@ -84,12 +84,12 @@ export interface EverythingTarget {
 
 export interface Audited {
   /** The audit records of an outcome. */
-  recordsOf(outcome: FhirResponse): readonly AuditRecord[]
+  createRecords(outcome: FhirResponse): readonly AuditRecord[]
   /** The records of a change that has begun and whose outcome is not known yet. */
-  begun(): readonly AuditRecord[]
+  describeBegun(): readonly AuditRecord[]
 }
 
-/** How a backend makes changes. It decides nothing about who may make them. */
+/** Changes resources. It decides nothing about who may change them. */
 export interface BackendWrites {
   /** Finds the resource that a conditional interaction is about, among those that the caller may search. */
   findMatch(
@@ -97,33 +97,33 @@ export interface BackendWrites {
     type: string,
     params: Params,
   ): ConditionMatch | Failure | Promise<ConditionMatch | Failure>
-  /** Makes all changes or none. */
+  /** Commits all changes or none. */
   commit(writes: readonly VersionedWrite[], options?: CommitOptions): CommitResult | Promise<CommitResult>
-  /** New content as a read will return it, where that is not as it was sent. */
+  /** New content as a later read returns it, if that differs from the content sent. */
   toPublic?(content: Resource): Resource
-  /** Whether an operation may change data: then it could not be undone with the rest of a transaction. */
+  /** Whether an operation may change data, so that a transaction could not undo it. */
   mayChange?(operation: Extract<Interaction, { readonly kind: 'operation' }>): boolean
-  /** Only of a backend that stores the data in this process. */
+  /** Only for a backend that stores the data in this process. */
   readonly local?: LocalWrites
 }
 
 export interface LocalWrites {
   newId(): string
   /**
-   * Runs work that reads what a write depends on and commits it, one at a time: nobody writes between the first read
-   * and the commit. The work must not wait for anything but this backend.
+   * Runs work that reads, checks and commits, one at a time: no other write happens between its first read and its
+   * commit. The work must wait for nothing but this backend.
    */
   plan<T>(work: () => Promise<T>): Promise<T>
-  /** Stores the audit records of a change whose parts are committed separately, before the first of them. */
+  /** Stores audit records before the first change of a Bundle whose entries are committed separately. */
   announce?(records: readonly AuditRecord[]): Promise<Announcement>
 }
 
 export interface Announcement {
-  /** Replaces the announced records. Never rejects, because the change is made: records are written later if need be. */
+  /** Replaces the announced records. Never rejects, because the change is committed: it retries later if necessary. */
   complete(records: readonly AuditRecord[]): Promise<void>
 }
 
-/** The one match of a condition. */
+/** The result of a condition: its one match, if any. */
 export interface ConditionMatch {
   readonly match: StoredVersion | undefined
   /** The condition to send with a create, so that two creates at the same time do not both find no match. */
@@ -141,7 +141,7 @@ export type VersionedWrite =
       /** The URL by which other writes of the same commit refer to this resource, where its id is not known yet. */
       readonly fullUrl?: string | undefined
       readonly ifNoneExist?: Params | undefined
-      /** The create is that of a conditional update: a match of `ifNoneExist` is a conflict, for it has to be updated. */
+      /** The create belongs to a conditional update: a match of `ifNoneExist` is a conflict, because it must be updated. */
       readonly mustBeNew?: true
     }
   | {
@@ -149,13 +149,13 @@ export type VersionedWrite =
       readonly type: string
       readonly id: string
       readonly resource: ExactResource
-      /** Undefined, or deleted: the update creates the resource. */
+      /** If undefined or deleted, the update creates the resource. */
       readonly before: StoredVersion | undefined
     }
   | { readonly kind: 'delete'; readonly type: string; readonly id: string; readonly before: StoredVersion }
 
 export interface CommitOptions {
-  /** The changes are those of a transaction, even where it is only one. */
+  /** The changes belong to a transaction, even if there is only one. */
   readonly isTransaction?: true
   /** The audit records of the changes, written in the same transaction. Only for backends that store both. */
   readonly records?: ((committed: readonly Committed[]) => readonly AuditRecord[]) | undefined
@@ -163,9 +163,9 @@ export interface CommitOptions {
 
 export type CommitResult =
   | Commit
-  /** Something that the changes were planned from has changed. They are planned again, or fail with this. */
+  /** A version that the changes were planned from is no longer current. They are planned again, or fail with this. */
   | { readonly kind: 'conflict'; readonly failure: Failure }
-  /** `write` is the index of the change that failed, where one did. */
+  /** `write` is the index of the change that failed, if it is known. */
   | { readonly kind: 'failed'; readonly failure: Failure; readonly write?: number }
 
 export interface Commit {
@@ -182,6 +182,6 @@ export interface Committed {
   readonly version?: ResponseVersion | undefined
   readonly location?: string | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** The new version, where the backend returns it. */
+  /** The new version, if the backend returns it. */
   readonly stored?: StoredVersion | undefined
 }

@@ -1,6 +1,6 @@
 import type { Params } from '../fhir/index.ts'
 
-/** Parts of a Bundle. Resources are put in as the text that is stored, and never parsed: that would be most of the cost. */
+/** Parts of a Bundle. Resources stay the text that is stored: parsing them would be most of the cost. */
 export interface BundleParts {
   readonly type:
     | 'searchset'
@@ -57,7 +57,7 @@ export function buildUrl(base: string, params: Params): string {
   return `${base}?${params.map(([name, value]) => `${encode(name)}=${encode(value)}`).join('&')}`
 }
 
-// Colons and commas, which FHIR names and values are full of, may stand in a query (RFC 3986, 3.4).
+// Colons and commas, which are frequent in FHIR names and values, are allowed in a query (RFC 3986, 3.4).
 function encode(text: string): string {
   return encodeURIComponent(text).replaceAll('%3A', ':').replaceAll('%2C', ',').replaceAll('%24', '$')
 }

@@ -7,7 +7,7 @@ import type { Pages } from './paging.ts'
 import type { FhirRequest, InteractionOf, Kind } from './request.ts'
 import type { FhirResponse } from './response.ts'
 
-/** What the handlers of a request work with. */
+/** Everything that the handlers of a request need. */
 export interface Context {
   /** The FHIR base as clients know it. */
   readonly baseUrl: string
@@ -15,13 +15,13 @@ export interface Context {
   readonly versionAccess: VersionAccess
   readonly accessCache: AccessCache
   readonly pages: Pages
-  /** Types that are never taken from the backend. */
+  /** Types that the backend never serves. */
   readonly excludedTypes: ReadonlySet<string> | undefined
   readonly capabilities: FhirBackend['capabilities']
   /** The content of `.well-known/smart-configuration`. */
   readonly smartConfiguration: () => object
   readonly clock: () => number
-  /** Makes the audit records that are stored in one transaction with a change, by backends that can. */
+  /** Creates the audit records that a backend stores in the same transaction as a change, if it can. */
   readonly audited?: Audited | undefined
   /** Limits the searches and reads of a transaction. */
   readonly reads?: ReadBudget

@@ -11,28 +11,28 @@ import {
 } from '../fhir/index.ts'
 import type { FhirResponse } from './response.ts'
 
-/** Why an interaction fails: for a reason that any FHIR server may have, or because of the upstream server. */
+/** Why an interaction fails: for a reason of any FHIR server, or because of the upstream. */
 export type Failure = FhirProblem | (Failed & UpstreamReason)
 
 type UpstreamReason =
-  /** It does not respond, or did not a moment ago. */
-  | { readonly problem: 'upstream-away' }
+  /** It does not respond, or recently did not. */
+  | { readonly problem: 'upstream-unreachable' }
   | { readonly problem: 'upstream-late' }
-  /** So many requests of the grant wait for a connection that another one would not be sent in time. */
+  /** Too many requests of the grant wait for a connection. */
   | { readonly problem: 'too-many-waiting'; readonly limit: number }
   /** The response is invalid. `why` is for the log only; `excess` names the limit that it exceeds. */
   | { readonly problem: 'upstream-broken'; readonly why: string; readonly excess?: string }
-  /** It refuses; `said` is its OperationOutcome, as far as the caller may see it. */
+  /** It refuses. `outcome` is its OperationOutcome, as far as the caller may see it. */
   | {
       readonly problem: 'upstream-declined'
       readonly status: number
-      readonly said: OperationOutcome
+      readonly outcome: OperationOutcome
       readonly retryAfter?: string | undefined
       readonly allow?: string | undefined
     }
-  /** It does not return the version, so that a write cannot be bound to the content that was checked. */
+  /** It does not return the version, so that a write cannot depend on the content that was checked. */
   | { readonly problem: 'no-version'; readonly type: string }
-  | { readonly problem: 'kept-elsewhere'; readonly type: string }
+  | { readonly problem: 'excluded-type'; readonly type: string }
   | { readonly problem: 'entry-failed'; readonly entry: number; readonly cause: Failure }
 
 /** Whether an interaction failed. Recognised by a brand, so that no data can be mistaken for a failure. */
@@ -40,7 +40,7 @@ export function isFailure<T>(value: T | Failure): value is Failure {
   return typeof value === 'object' && value !== null && hasBrand(value)
 }
 
-/** The failure of an entry, which fails the whole transaction. */
+/** The failure of a transaction because of one entry. */
 export function failEntry(entry: number, cause: Failure): Failure {
   return fail({ problem: 'entry-failed', entry, cause })
 }
@@ -53,7 +53,7 @@ export function toResponse(failure: Failure): FhirResponse {
 
 function explain(failure: Failure): ErrorResponse {
   switch (failure.problem) {
-    case 'upstream-away':
+    case 'upstream-unreachable':
       return {
         ...createErrorResponse(503, 'transient', 'The upstream FHIR server does not answer. Try again soon.'),
         headers: { 'retry-after': '2' },
@@ -72,12 +72,12 @@ function explain(failure: Failure): ErrorResponse {
     case 'upstream-broken':
       return createErrorResponse(502, 'transient', 'The upstream FHIR server sent an invalid response.')
     case 'upstream-declined': {
-      const { status, said, retryAfter, allow } = failure
+      const { status, outcome, retryAfter, allow } = failure
       const headers = {
         ...(retryAfter !== undefined && { 'retry-after': retryAfter }),
         ...(allow !== undefined && { allow }),
       }
-      return { status, outcome: said, headers }
+      return { status, outcome, headers }
     }
     case 'no-version':
       return createErrorResponse(
@@ -85,7 +85,7 @@ function explain(failure: Failure): ErrorResponse {
         'not-supported',
         `Cannot write this ${failure.type}: the upstream FHIR server does not return its version`,
       )
-    case 'kept-elsewhere':
+    case 'excluded-type':
       return createErrorResponse(
         404,
         'not-found',

@@ -10,20 +10,19 @@ import { write } from './interactions/write.ts'
 import { type FhirRequest, findExcludedType, type InteractionOf, type Kind } from './request.ts'
 import type { FhirResponse } from './response.ts'
 
-/** `metadata`: what the server can do. Public. */
+/** `metadata`. Public. */
 const capabilities: Handler<'capabilities'> = async context => {
   const statement = await context.capabilities()
   return isFailure(statement) ? statement : { status: 200, body: statement }
 }
 
-/** `.well-known/smart-configuration`: where tokens come from. Public, and plain JSON. */
+/** `.well-known/smart-configuration`. Public, and plain JSON. */
 const smartConfiguration: Handler<'smart-configuration'> = async context => ({
   status: 200,
   headers: { 'content-type': 'application/json; charset=utf-8' },
   body: JSON.stringify(context.smartConfiguration()),
 })
 
-/** FHIR's interactions and their handlers. */
 const HANDLERS: {
   readonly [K in Kind]: (
     context: Context,
@@ -51,13 +50,13 @@ const HANDLERS: {
   bundle,
 }
 
-/** Performs an interaction that has been allowed, within the access that it was allowed with. */
+/** Performs an allowed interaction, within the access of its decision. */
 export async function handle<K extends Kind>(
   context: Context,
   request: FhirRequest<InteractionOf<K>>,
 ): Promise<FhirResponse | Failure> {
   const { excludedTypes } = context
   const excluded = excludedTypes && findExcludedType(request.interaction, excludedTypes)
-  if (excluded !== undefined) return fail({ problem: 'kept-elsewhere', type: excluded })
+  if (excluded !== undefined) return fail({ problem: 'excluded-type', type: excluded })
   return HANDLERS[request.interaction.kind as K](context, request)
 }

@@ -1,7 +1,7 @@
 /**
- * The FHIR HTTP API: one implementation of every interaction on a backend that only stores and finds. `parseInteraction`
- * alone decides what a URL means, the token is verified before a byte of the body is read, each interaction is decided
- * and kept within its access, and the audit trail has the outcome before the response goes out.
+ * The FHIR HTTP API: one implementation of every interaction, on a backend that only stores and finds resources. It
+ * verifies the token before it reads the body, decides each interaction, limits it to the granted access, and records the
+ * outcome in the audit trail before it sends the response.
  */
 export { type AccessCache, computeDigest, createAccessCache } from './access/access-cache.ts'
 export { type AccessCheck, createAccessCheck, findWrittenPatients, seesAll } from './access/access-check.ts'

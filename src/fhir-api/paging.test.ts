@@ -16,7 +16,7 @@ const page = {
   path: '/Condition',
   params: [['code', 'x']] as Params,
   cursor: { link: '?more', skip: 2 },
-  holder: grantFingerprint(grant),
+  grant: grantFingerprint(grant),
 }
 
 function resume(params: Params, { opened = page, isAllowed = true, by = grant } = {}) {
@@ -54,7 +54,10 @@ describe('resumePage', () => {
   })
 
   it('refuses another grant than the one that got the link', () => {
-    assert.deepEqual(resume(PAGE, { by: { ...grant, clientId: 'other' } }), fail({ problem: 'out-of-reach' }))
+    assert.deepEqual(
+      resume(PAGE, { by: { ...grant, clientId: 'other' } }),
+      fail({ problem: 'outside-access' }),
+    )
   })
 
   it('refuses a link that was changed', () => {

@@ -3,7 +3,7 @@ import { grantFingerprint } from '../smart/index.ts'
 import { buildUrl, type Link } from './bundle-json.ts'
 import type { FhirRequest } from './request.ts'
 
-/** Where a search or a history goes on. Only the backend that made it knows what it means. */
+/** The position in a search or history. Only the backend that created it knows its meaning. */
 export type Cursor = object
 
 /** A page, and who may open it. */
@@ -13,20 +13,19 @@ interface Page {
   /** As first requested; decided again with every page. */
   readonly params: Params
   readonly cursor: Cursor
-  /** The fingerprint of the grant that got the link. */
-  readonly holder: string
+  /** The fingerprint of the grant that received the link. */
+  readonly grant: string
 }
 
-/** Seals paging links, so that they reveal nothing of the search and nobody can make one up. */
+/** Encrypts page links, so that they reveal nothing about the search and cannot be forged. */
 export interface Pages {
   /** The name of the parameter that carries a page. */
   readonly parameter: string
   seal(page: Page): string
-  /** Undefined for what was not sealed here. */
+  /** Undefined for a text that was not sealed here. */
   open(text: string): Page | undefined
 }
 
-/** What seals texts: the sealer of the store. */
 interface TextSealer {
   seal(text: string, purpose: string): string
   tryOpen(text: string, purpose: string): string | undefined
@@ -47,7 +46,7 @@ export type Relation = 'next' | 'previous' | 'first' | 'last'
 
 export type Cursors = ReadonlyMap<Relation, Cursor>
 
-/** The links of a page: to itself as requested, and to other pages, which only the same grant can open. */
+/** The links to this page as requested, and to other pages, which only the same grant can open. */
 export function createLinks(
   { baseUrl, pages }: { readonly baseUrl: string; readonly pages: Pages },
   { interaction, authenticated }: FhirRequest<Paged>,
@@ -58,24 +57,24 @@ export function createLinks(
   const links: Link[] = [{ relation: 'self', url: buildUrl(baseUrl + path, used) }]
   if (cursors.size === 0) return links
   const { params } = interaction
-  const holder = grantFingerprint(authenticated.grant)
+  const grant = grantFingerprint(authenticated.grant)
   for (const [relation, cursor] of cursors)
     links.push({
       relation,
-      url: `${baseUrl}${path}?${pages.parameter}=${pages.seal({ path, params, cursor, holder })}`,
+      url: `${baseUrl}${path}?${pages.parameter}=${pages.seal({ path, params, cursor, grant })}`,
     })
   return links
 }
 
 export type Paged = Extract<Interaction, { readonly params: Params }>
 
-/** A search or history as first requested, and where it goes on. */
+/** A search or history as first requested, and the position of the page. */
 interface Resumed<I extends Paged> {
   readonly request: FhirRequest<I>
   readonly cursor: Cursor | undefined
 }
 
-/** Opens the page that a link names, for the grant that got it. The request that goes on is decided again. */
+/** Opens the page of a link, for the grant that received the link. The search or history is decided again. */
 export function resumePage<I extends Paged>(
   { pages }: { readonly pages: Pages },
   request: FhirRequest<I>,
@@ -91,7 +90,7 @@ export function resumePage<I extends Paged>(
       code: 'invalid',
       text: 'Cannot read page: follow the link as it was given',
     })
-  if (page.holder !== grantFingerprint(request.authenticated.grant)) return fail({ problem: 'out-of-reach' })
+  if (page.grant !== grantFingerprint(request.authenticated.grant)) return fail({ problem: 'outside-access' })
   const interaction: I = { ...request.interaction, params }
   const decision = request.authenticated.decide(interaction)
   if (!decision.allowed) return fail({ problem: 'refused', refused: decision })

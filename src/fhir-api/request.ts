@@ -11,28 +11,28 @@ export type History = InteractionOf<'history-instance' | 'history-type' | 'histo
 
 export type Operation = InteractionOf<'operation'>
 
-/** An allowed and parsed request: one that came over HTTP, or an entry of a Bundle. */
+/** An allowed and parsed request: an HTTP request, or an entry of a Bundle. */
 export interface FhirRequest<I extends Interaction = Interaction> {
   readonly interaction: I
-  /** Exact JSON (`parseExact`); undefined where there was none. */
+  /** Exact JSON (`parseExact`), if any. */
   readonly body?: unknown
   readonly preconditions: Preconditions
   readonly preferences: Preferences
   readonly access: Access
   /** The scope that allowed the request, for the audit trail. */
   readonly by?: string | undefined
-  /** Decides the interactions that this one contains: the entries of a Bundle, the search of a page. */
+  /** Decides the interactions within this one: the entries of a Bundle, the search of a page. */
   readonly authenticated: Authenticated
   readonly requestId: string
   /** Destroyed when the caller has closed the connection. */
   readonly connection: { readonly destroyed: boolean }
   /** Logs an error that does not become the response to the whole request. */
   readonly report: (error: unknown) => void
-  /** An entry of a Bundle: its response becomes a part of another one, so it is never a stream. */
+  /** An entry of a Bundle. Its response becomes part of another one, so that it must not be a stream. */
   readonly isEntry?: true
 }
 
-/** The path of an interaction below the base. Made from the parsed interaction, never from what was sent. */
+/** The path of an interaction below the base, from the parsed interaction and not from the URL sent. */
 export function getPath(interaction: Interaction): string {
   switch (interaction.kind) {
     case 'capabilities':

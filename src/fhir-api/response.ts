@@ -15,9 +15,9 @@ export interface FhirResponse {
   readonly version?: ResponseVersion | undefined
   readonly location?: string | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** JSON of a resource; a stream where nothing in it has to be inspected. */
+  /** JSON of a resource; a stream if nothing in it has to be checked. */
   readonly body?: string | Readable | undefined
-  /** Whether `body` came from another server and was not parsed here, so that it may not be JSON at all. */
+  /** Whether `body` is from another server and was not parsed, so that it may not be JSON. */
   readonly isUnparsed?: true
   /** The content of the Binary in `body`, which is sent instead of the resource. */
   readonly content?: NativeContent | undefined
@@ -29,7 +29,7 @@ export interface FhirResponse {
   readonly entries?: readonly FhirResponse[] | undefined
   /** Whether the audit records of the change are stored with it. */
   readonly isRecorded?: boolean | undefined
-  /** Resolves when the change is durable; rejects when it was lost. The response goes out only then. */
+  /** Resolves when the change is durable; rejects when it was lost. The response is sent only then. */
   readonly durable?: Promise<void> | undefined
 }
 

@@ -11,13 +11,13 @@ export interface StoredVersion {
   /** Milliseconds since 1970. */
   readonly lastModified: number | undefined
   readonly deleted: boolean
-  /** Whether the backend wrote the text itself, so that it is this resource. */
+  /** Whether the backend wrote the text itself, so that it certainly is this resource. */
   readonly isTrusted: boolean
   /** Grows with every write of a resource, as far as the backend knows; NaN where it does not. */
   readonly order: number
   /**
-   * JSON as stored. Of a deleted resource, its last content: a deletion is checked by it. Undefined where the backend
-   * does not return it with the deletion; `readLast` may.
+   * JSON as stored. A deleted resource has its last content, by which the deletion is checked; undefined if only
+   * `readLast` returns that.
    */
   readonly text: string | undefined
   /** The content without the exact digits of its decimals; a failure where `text` is not this resource. */
@@ -54,9 +54,9 @@ export interface SearchPage {
   /** The parameters that were understood, for the self link (R4 search.html#conformance). */
   readonly used: Params
   readonly shape: Shape
-  /** Where it was requested, is known already, or is cheap to count. */
+  /** If it was requested, is known already, or is cheap to count. */
   readonly total: number | undefined
-  /** Where there are other pages. */
+  /** The other pages. */
   readonly cursors: Cursors
 }
 
@@ -78,6 +78,6 @@ export interface HistoryPage {
   readonly versions: readonly HistoryEntry[]
   readonly total: number | undefined
   readonly cursors: Cursors
-  /** Whether no version at all is within the access, where the backend knows; otherwise the current version tells. */
+  /** Whether no version at all is within the access. If undefined, the API checks the current version. */
   readonly isNothing?: boolean
 }

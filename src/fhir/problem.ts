@@ -18,7 +18,7 @@ export type FhirProblem = Failed & FhirReason
 type FhirReason =
   | (Omit<Misunderstood, 'kind'> & { readonly problem: 'misunderstood' })
   | { readonly problem: 'refused'; readonly refused: Refused }
-  | { readonly problem: 'out-of-reach' }
+  | { readonly problem: 'outside-access' }
   | { readonly problem: 'absent'; readonly type: string; readonly id: string }
   | { readonly problem: 'gone'; readonly type: string; readonly id: string }
   | { readonly problem: 'malformed-body'; readonly text: string }
@@ -56,9 +56,9 @@ export function isProblem<P extends AnyProblem>(value: object | P): value is P {
   return isFailure(value)
 }
 
-// The same text for an absent resource, so that the response reveals nothing (docs/decisions/0021-refused-and-absent.md).
-const OUT_OF_REACH =
-  'If there is such a resource, a scope that reaches it would permit this: of its patient, of a wider context, or without a filter; a user/ scope reaches no further than the rights of its user'
+// An absent resource gets the same text, so that the response reveals nothing (docs/decisions/0021-refused-and-absent.md).
+const OUTSIDE_ACCESS =
+  "The token's scopes do not cover this resource, or it does not exist. A scope for its patient, in a wider context or without a filter may cover it; a user/ scope covers no more than the user's own rights"
 
 /** The one place where a problem becomes a response. */
 export function toErrorResponse(problem: FhirProblem): ErrorResponse {
@@ -76,8 +76,8 @@ export function toErrorResponse(problem: FhirProblem): ErrorResponse {
       const { status, headers, outcome: said } = problem.refused
       return { status, headers, outcome: said }
     }
-    case 'out-of-reach':
-      return { status: 403, outcome: refuseOutsideGrant(OUT_OF_REACH).outcome }
+    case 'outside-access':
+      return { status: 403, outcome: refuseOutsideGrant(OUTSIDE_ACCESS).outcome }
     case 'absent':
       return createErrorResponse(404, 'not-found', `Cannot find ${problem.type}/${problem.id}`)
     case 'gone':

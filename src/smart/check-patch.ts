@@ -20,10 +20,10 @@ export function checkPatch(
 ): FhirProblem | undefined {
   const failure = isProblem(result) ? result : undefined
   if (reaches('r', stored)) return failure
-  if (readsStored(patch)) return fail({ problem: 'out-of-reach' })
+  if (readsStored(patch)) return fail({ problem: 'outside-access' })
   if (failure) return failure.problem === 'malformed-body' ? failure : UNUSABLE
   const becomesReadable = !isProblem(result) && (reaches('r', result) || reaches('s', result))
-  return becomesReadable ? fail({ problem: 'out-of-reach' }) : undefined
+  return becomesReadable ? fail({ problem: 'outside-access' }) : undefined
 }
 
 const UNUSABLE: FhirProblem = fail({ problem: 'unusable-patch', text: 'Cannot apply patch' })

@@ -13,7 +13,7 @@ import { mayRevealAbsence } from './reveal-absence.ts'
 export function failHidden(access: Access, permission: Permission, type: string, id: string): FhirProblem {
   return mayRevealAbsence(access.filterFor(type, permission), type, id)
     ? fail({ problem: 'absent', type, id })
-    : fail({ problem: 'out-of-reach' })
+    : fail({ problem: 'outside-access' })
 }
 
 /**
@@ -28,5 +28,5 @@ export function findUpdateConflict(
 ): FhirProblem | undefined {
   const stale = describeStaleness(typeof before === 'object' ? before : undefined, preconditions)
   if (!stale || before !== 'absent' || mayRevealAbsence(access.filterFor(type, 'u'), type, id)) return stale
-  return fail({ problem: 'out-of-reach' })
+  return fail({ problem: 'outside-access' })
 }

@@ -8,7 +8,7 @@ import { toAuditEvent } from './to-audit-event.ts'
 
 /** Serves `AuditEvent` from the trail, regardless of the server's own data or upstream. */
 export interface AuditTrail {
-  answer<P extends AnyProblem>(
+  serve<P extends AnyProblem>(
     asked: AuditQuestion<P>,
   ): Promise<{ readonly status: 200; readonly body: string } | FhirProblem | P>
 }
@@ -16,7 +16,7 @@ export interface AuditTrail {
 export interface AuditQuestion<P> {
   readonly interaction: Interaction
   readonly access: Access
-  readonly rosterOf: FindPanelMembership<P>
+  readonly panelMembers: FindPanelMembership<P>
   /** `Prefer: handling=lenient` */
   readonly lenient?: boolean
 }
@@ -27,17 +27,17 @@ export function isAboutAudit(interaction: Interaction): boolean {
 
 export function openAuditTrail(store: Store, fhirBaseUrl: string): AuditTrail {
   return {
-    async answer({ interaction, access, rosterOf, lenient = false }) {
+    async serve({ interaction, access, panelMembers, lenient = false }) {
       switch (interaction.kind) {
         case 'read':
-          return read(store, interaction.id, access.filterFor('AuditEvent', 'r'), fhirBaseUrl, rosterOf)
+          return read(store, interaction.id, access.filterFor('AuditEvent', 'r'), fhirBaseUrl, panelMembers)
         case 'search-type':
         case 'search-compartment': {
           const compartment = interaction.kind === 'search-compartment' ? interaction.id : undefined
           const filter = access.filterFor('AuditEvent', 's')
           const found = await searchAudit(store, {
             params: interaction.params,
-            ...{ compartment, filter, rosterOf, lenient, fhirBaseUrl },
+            ...{ compartment, filter, panelMembers, lenient, fhirBaseUrl },
           })
           return 'resourceType' in found ? { status: 200, body: JSON.stringify(found) } : found
         }
@@ -65,12 +65,12 @@ async function read<P extends AnyProblem>(
   id: string,
   filter: AccessFilter,
   fhirBaseUrl: string,
-  rosterOf: FindPanelMembership<P>,
+  panelMembers: FindPanelMembership<P>,
 ) {
   const number = /^\d{1,15}$/.test(id) ? Number(id) : -1
   const [record] = await findRecords(store, { id: number, limit: 1 })
   const resource = record && toAuditEvent(record)
-  const known = createPatientCache(filter, rosterOf)
+  const known = createPatientCache(filter, panelMembers)
   const problem = record && (await known.learn([record]))
   if (problem) return problem
   if (resource && isShown(record, resource, filter, fhirBaseUrl, known))

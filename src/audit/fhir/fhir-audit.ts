@@ -4,15 +4,15 @@ import type { AuditRecord } from '../record.ts'
 import { withUnknownOutcome } from '../trail/intents.ts'
 import { type AuditTrail, openAuditTrail } from './audit-trail.ts'
 import { createRecords, type FinishedRequest } from './finished.ts'
-import { recordOf } from './to-record.ts'
+import { createRecord } from './to-record.ts'
 
 export interface FhirAudit extends AuditTrail, Pick<Auditor, 'prepare' | 'deliver' | 'redeliver'> {
   /** Await before sending the response. Rejects if the record cannot be stored: then the response must not be sent. */
   record(finished: FinishedRequest): Promise<void>
   /** For a server that stores the records with the change and delivers them. */
-  recordsOf(finished: FinishedRequest): readonly AuditRecord[]
+  createRecords(finished: FinishedRequest): readonly AuditRecord[]
   /** The record of a change whose outcome is not yet known. */
-  begun(begun: FinishedRequest): readonly AuditRecord[]
+  createBegunRecords(begun: FinishedRequest): readonly AuditRecord[]
   /** Before and after a change at another server: see `Auditor`. */
   intend(begun: FinishedRequest): Promise<string | undefined>
   complete(intent: string | undefined, finished: FinishedRequest): Promise<void>
@@ -26,15 +26,15 @@ export interface FhirAuditOptions {
 
 export function fhirAudit({ auditor, store, fhirBaseUrl }: FhirAuditOptions): FhirAudit {
   const begunRecord = (begun: FinishedRequest) =>
-    recordOf({ ...begun, grant: begun.admitted?.grant }, fhirBaseUrl)
+    createRecord({ ...begun, grant: begun.authenticated?.grant }, fhirBaseUrl)
   return {
     ...openAuditTrail(store, fhirBaseUrl),
     prepare: auditor.prepare,
     deliver: auditor.deliver,
     redeliver: auditor.redeliver,
     record: finished => auditor.record(...createRecords(finished, fhirBaseUrl)),
-    recordsOf: finished => (auditor.keeps ? createRecords(finished, fhirBaseUrl) : []),
-    begun: begun => (auditor.keeps ? [withUnknownOutcome(begunRecord(begun))] : []),
+    createRecords: finished => (auditor.keeps ? createRecords(finished, fhirBaseUrl) : []),
+    createBegunRecords: begun => (auditor.keeps ? [withUnknownOutcome(begunRecord(begun))] : []),
     intend: begun => auditor.intend(begunRecord(begun)),
     complete: (intent, finished) => auditor.complete(intent, ...createRecords(finished, fhirBaseUrl)),
   }

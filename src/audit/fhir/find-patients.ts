@@ -13,65 +13,68 @@ import type { Grant } from '../../smart/index.ts'
 import { OTHERS } from '../record.ts'
 
 /** Returns a stored resource, even if deleted; undefined if unknown. */
-export type Kept = (type: string, id: string, version?: string) => Resource | undefined
+export type FindStored = (type: string, id: string, version?: string) => Resource | undefined
 
 interface PatientLookup {
   readonly fhirBaseUrl: string
-  readonly kept?: Kept | undefined
+  readonly findStored?: FindStored | undefined
 }
 
 const LONGEST_READ = 64 * 1024 * 1024
 
 /** `OTHERS` if the patients cannot be determined. */
-function findPatientsInText(text: string, ground: PatientLookup): readonly string[] {
+function findPatientsInText(text: string, lookup: PatientLookup): readonly string[] {
   if (text.length > LONGEST_READ) return [OTHERS]
   try {
-    return findPatientsIn(JSON.parse(text), ground)
+    return findPatientsIn(JSON.parse(text), lookup)
   } catch {
     return [OTHERS]
   }
 }
 
-function findPatientsIn(value: unknown, ground: PatientLookup): readonly string[] {
+function findPatientsIn(value: unknown, lookup: PatientLookup): readonly string[] {
   if (!isRecord(value) || typeof value.resourceType !== 'string' || !isResourceType(value.resourceType))
     return []
   if (value.resourceType === 'Bundle')
-    return Array.isArray(value.entry) ? value.entry.flatMap(entry => patientsInEntry(entry, ground)) : []
+    return Array.isArray(value.entry) ? value.entry.flatMap(entry => patientsInEntry(entry, lookup)) : []
   const resource = value as Resource
   return isSubset(resource)
-    ? findPatientsOfSubset(resource, ground)
-    : [...findCompartmentPatients(resource, ground.fhirBaseUrl)]
+    ? findPatientsOfSubset(resource, lookup)
+    : [...findCompartmentPatients(resource, lookup.fhirBaseUrl)]
 }
 
 /** The patients of a resource and, for a write, of its previous version: `Condition/1/_history/2`. */
-function findPatientsAt(address: string, ground: PatientLookup): readonly string[] {
-  const { fhirBaseUrl, kept } = ground
+function findPatientsAt(address: string, lookup: PatientLookup): readonly string[] {
+  const { fhirBaseUrl, findStored } = lookup
   const version = /\/_history\/(\d{1,15})$/.exec(address)?.[1]
   const place = parseReference(address, fhirBaseUrl)
   if (!place) return [OTHERS]
   const versions = version === undefined ? [undefined] : [version, String(Number(version) - 1)]
-  const resources = versions.flatMap(it => kept?.(place.type, place.id, it) ?? [])
+  const resources = versions.flatMap(it => findStored?.(place.type, place.id, it) ?? [])
   const own = place.type === 'Patient' ? [place.id] : []
   if (resources.length === 0 && own.length === 0) return isOfPatients(place.type) ? [OTHERS] : []
   return [...own, ...resources.flatMap(it => [...findCompartmentPatients(it, fhirBaseUrl)])]
 }
 
-function patientsInEntry(entry: unknown, ground: PatientLookup): readonly string[] {
+function patientsInEntry(entry: unknown, lookup: PatientLookup): readonly string[] {
   if (!isRecord(entry)) return []
-  if (entry.resource !== undefined) return findPatientsIn(entry.resource, ground)
+  if (entry.resource !== undefined) return findPatientsIn(entry.resource, lookup)
   // A deletion in a history has no content.
   const { request } = entry
-  return isRecord(request) && typeof request.url === 'string' ? findPatientsAt(request.url, ground) : []
+  return isRecord(request) && typeof request.url === 'string' ? findPatientsAt(request.url, lookup) : []
 }
 
 /** The omitted elements may be the ones that reference the patient. */
-function findPatientsOfSubset(resource: Resource, { fhirBaseUrl, kept }: PatientLookup): readonly string[] {
+function findPatientsOfSubset(
+  resource: Resource,
+  { fhirBaseUrl, findStored }: PatientLookup,
+): readonly string[] {
   const { resourceType: type, id, meta } = resource
   const version = typeof meta?.versionId === 'string' ? meta.versionId : undefined
-  const whole = id === undefined ? undefined : kept?.(type, id, version)
+  const whole = id === undefined ? undefined : findStored?.(type, id, version)
   if (whole) return [...findCompartmentPatients(whole, fhirBaseUrl)]
-  const told = [...findCompartmentPatients(resource, fhirBaseUrl)]
-  return type === 'Patient' || !isOfPatients(type) ? told : [...told, OTHERS]
+  const known = [...findCompartmentPatients(resource, fhirBaseUrl)]
+  return type === 'Patient' || !isOfPatients(type) ? known : [...known, OTHERS]
 }
 
 function isOfPatients(type: string): boolean {
@@ -97,15 +100,15 @@ export interface AuditedRequest {
   /** The reason for a refusal. Undefined: the request was allowed. */
   readonly refusal?: Refused | string | undefined
   readonly status: number
-  /** The JSON response: its resources tell which patients it concerns. */
+  /** The JSON response: its resources show which patients it concerns. */
   readonly body?: string | undefined
   readonly resource?: unknown
-  readonly sent?: unknown
+  readonly requestBody?: unknown
   /** The version that was written, or the resource that was deleted: `Condition/1/_history/2`. */
   readonly location?: string | undefined
   /** The resource before a write, if the server has it. */
   readonly before?: Resource | undefined
-  readonly kept?: Kept | undefined
+  readonly findStored?: FindStored | undefined
   readonly requestId?: string | undefined
   readonly clientAddress?: string | undefined
 }
@@ -138,15 +141,15 @@ const MOST = 100
  * An event is filed under the patients whose data the response contained or the request changed, never under the
  * launched patient. A request without effect is filed under the token's patient, if it asked for that patient.
  */
-export function findPatients(exchange: AuditedRequest, fhirBaseUrl: string): readonly string[] {
-  const { grant, by, interaction, refusal, status } = exchange
+export function findPatients(request: AuditedRequest, fhirBaseUrl: string): readonly string[] {
+  const { grant, by, interaction, refusal, status } = request
   if (by === 'public') return []
   const named = findNamedPatients(interaction)
   const only = grant && by !== 'fhirUser' ? findOnlyPatient(grant) : undefined
   // The request line would reveal which other patients the app asked for.
   if (only !== undefined) return named.every(it => it === only) ? [only] : [only, OTHERS]
   const isDone = refusal === undefined && status < 400
-  const touched = isDone ? touchedBy(exchange, { fhirBaseUrl, kept: exchange.kept }) : []
+  const touched = isDone ? findTouchedPatients(request, { fhirBaseUrl, findStored: request.findStored }) : []
   if (touched.length === 0)
     return named.length > 0 && named.every(it => it === grant?.patient) ? named.slice(0, 1) : []
   return limitPatients(named.every(it => touched.includes(it)) ? touched : [...touched, OTHERS])
@@ -165,27 +168,27 @@ function findOnlyPatient({ patient, scopes }: Grant): string | undefined {
   return scopes.every(it => it.kind === 'plain' || it.context === 'patient') ? patient : undefined
 }
 
-function touchedBy(exchange: AuditedRequest, ground: PatientLookup): readonly string[] {
-  const { interaction, body, resource, status } = exchange
+function findTouchedPatients(request: AuditedRequest, lookup: PatientLookup): readonly string[] {
+  const { interaction, body, resource, status } = request
   const isEmpty = body === undefined && resource === undefined
-  const carried = body === undefined ? findPatientsIn(resource, ground) : findPatientsInText(body, ground)
+  const carried = body === undefined ? findPatientsIn(resource, lookup) : findPatientsInText(body, lookup)
   switch (interaction.kind) {
     case 'create':
     case 'update':
     case 'update-conditional':
       // With If-None-Exist, the sent resource may not have been written.
       return interaction.kind === 'create' && status !== 201
-        ? [...carried, ...findWrittenPatients(exchange, ground, carried.length > 0)]
-        : [...carried, ...sentBy(exchange, ground), ...findWrittenPatients(exchange, ground, true)]
+        ? [...carried, ...findWrittenPatients(request, lookup, carried.length > 0)]
+        : [...carried, ...findSentPatients(request, lookup), ...findWrittenPatients(request, lookup, true)]
     case 'patch':
     case 'patch-conditional':
-      return [...carried, ...findWrittenPatients(exchange, ground, carried.length > 0)]
+      return [...carried, ...findWrittenPatients(request, lookup, carried.length > 0)]
     case 'delete':
     case 'delete-conditional':
-      return findWrittenPatients(exchange, ground, false)
+      return findWrittenPatients(request, lookup, false)
     case 'read':
     case 'vread':
-      return isEmpty ? findPatientsAt(`${interaction.type}/${interaction.id}`, ground) : carried
+      return isEmpty ? findPatientsAt(`${interaction.type}/${interaction.id}`, lookup) : carried
     case 'misunderstood':
     case 'bundle':
       return carried
@@ -194,21 +197,24 @@ function touchedBy(exchange: AuditedRequest, ground: PatientLookup): readonly st
   }
 }
 
-function sentBy({ sent, interaction }: AuditedRequest, ground: PatientLookup): readonly string[] {
+function findSentPatients(
+  { requestBody, interaction }: AuditedRequest,
+  lookup: PatientLookup,
+): readonly string[] {
   const id = 'id' in interaction ? { id: interaction.id } : {}
-  return isRecord(sent) ? findPatientsIn({ ...sent, ...id }, ground) : []
+  return isRecord(requestBody) ? findPatientsIn({ ...requestBody, ...id }, lookup) : []
 }
 
 function findWrittenPatients(
-  exchange: AuditedRequest,
-  ground: PatientLookup,
-  isTold: boolean,
+  request: AuditedRequest,
+  lookup: PatientLookup,
+  isKnown: boolean,
 ): readonly string[] {
-  const { interaction, location, before } = exchange
+  const { interaction, location, before } = request
   const own =
     'id' in interaction && 'type' in interaction ? `${interaction.type}/${interaction.id}` : undefined
-  const address = location ?? own
-  const found = address === undefined ? [OTHERS] : findPatientsAt(address, ground)
-  const earlier = findPatientsIn(before, ground)
-  return isTold || before ? [...earlier, ...found.filter(it => it !== OTHERS)] : found
+  const reference = location ?? own
+  const found = reference === undefined ? [OTHERS] : findPatientsAt(reference, lookup)
+  const earlier = findPatientsIn(before, lookup)
+  return isKnown || before ? [...earlier, ...found.filter(it => it !== OTHERS)] : found
 }

@@ -10,8 +10,8 @@ import {
 } from '../../fhir/index.ts'
 import type { Authenticated, Grant } from '../../smart/index.ts'
 import { type AuditRecord, fileUnder } from '../record.ts'
-import { type AuditedRequest, type Kept, limitPatients } from './find-patients.ts'
-import { recordOf } from './to-record.ts'
+import { type AuditedRequest, type FindStored, limitPatients } from './find-patients.ts'
+import { createRecord } from './to-record.ts'
 
 /** A request that a FHIR server has decided, but whose response is not yet sent. */
 export interface FinishedRequest {
@@ -19,31 +19,39 @@ export interface FinishedRequest {
   readonly method: string
   readonly address: string
   readonly interaction: Interaction | Misunderstood
-  readonly admitted?: Authenticated | undefined
+  readonly authenticated?: Authenticated | undefined
   /** The grant of a token that was valid before. */
-  readonly held?: Grant | undefined
+  readonly rejectedGrant?: Grant | undefined
   readonly by?: string | undefined
   readonly problem?: { readonly problem: string } | undefined
   readonly status: number
-  readonly answer?: string | undefined
-  readonly sent?: unknown
+  readonly responseBody?: string | undefined
+  readonly requestBody?: unknown
   readonly location?: string | undefined
   /** The resource before a write, if the server has it. */
   readonly before?: Resource | undefined
-  readonly entries?: readonly Pick<FinishedRequest, 'status' | 'answer' | 'location' | 'before'>[] | undefined
-  readonly kept?: Kept | undefined
+  readonly entries?:
+    | readonly Pick<FinishedRequest, 'status' | 'responseBody' | 'location' | 'before'>[]
+    | undefined
+  readonly findStored?: FindStored | undefined
   readonly requestId?: string | undefined
   readonly clientAddress?: string | undefined
 }
 
 export function createRecords(finished: FinishedRequest, fhirBaseUrl: string): readonly AuditRecord[] {
-  const { interaction, admitted, held, problem, answer } = finished
+  const { interaction, authenticated, rejectedGrant, problem, responseBody } = finished
   const refusal = problem && findRefusal(problem)
-  const anonymous = admitted === undefined && held === undefined
-  const whole = { ...finished, anonymous, grant: admitted?.grant ?? held, refusal, body: answer }
-  if (interaction.kind !== 'bundle' || refusal === BAD) return [recordOf(whole, fhirBaseUrl)]
-  const entries = listEntries(finished, fhirBaseUrl).map(entry => recordOf(entry, fhirBaseUrl))
-  const record = recordOf({ ...whole, body: undefined }, fhirBaseUrl)
+  const anonymous = authenticated === undefined && rejectedGrant === undefined
+  const whole = {
+    ...finished,
+    anonymous,
+    grant: authenticated?.grant ?? rejectedGrant,
+    refusal,
+    body: responseBody,
+  }
+  if (interaction.kind !== 'bundle' || refusal === BAD) return [createRecord(whole, fhirBaseUrl)]
+  const entries = listEntries(finished, fhirBaseUrl).map(entry => createRecord(entry, fhirBaseUrl))
+  const record = createRecord({ ...whole, body: undefined }, fhirBaseUrl)
   const patients = entries.flatMap(it => it.patients ?? it.patient ?? [])
   return [{ ...record, ...(patients.length > 0 && fileUnder(limitPatients(patients))) }, ...entries]
 }
@@ -57,8 +65,8 @@ function findRefusal(found: { readonly problem: string }): Refused | string | un
   switch (problem.problem) {
     case 'refused':
       return problem.refused
-    case 'out-of-reach':
-      return OUT_OF_REACH
+    case 'outside-access':
+      return OUTSIDE_ACCESS
     case 'misunderstood':
       return problem.text
     case 'bad-bundle':
@@ -75,47 +83,49 @@ interface EntryFailed {
   readonly cause: { readonly problem: string }
 }
 
-const OUT_OF_REACH = 'Not within the granted patient, user or filter.'
+const OUTSIDE_ACCESS = 'Not within the granted patient, user or filter.'
 
 function listEntries(finished: FinishedRequest, fhirBaseUrl: string): readonly AuditedRequest[] {
-  const { admitted, sent, answer, status, at, requestId, clientAddress, kept } = finished
-  const parsed = parseEntries(sent, fhirBaseUrl)
+  const { authenticated, requestBody, responseBody, status, at, requestId, clientAddress, findStored } =
+    finished
+  const parsed = parseEntries(requestBody, fhirBaseUrl)
   if (isProblem(parsed)) return []
-  const answers: readonly EntryAnswer[] = finished.entries ?? (status < 300 ? answersIn(answer) : [])
-  const resources = resourcesIn(sent)
+  const outcomes: readonly EntryOutcome[] =
+    finished.entries ?? (status < 300 ? parseOutcomes(responseBody) : [])
+  const resources = listResources(requestBody)
   return parsed.entries.map(({ interaction }, place) => {
-    const answered = answers[place]
-    const decision = interaction.kind === 'misunderstood' ? undefined : admitted?.decide(interaction)
+    const outcome = outcomes[place]
+    const decision = interaction.kind === 'misunderstood' ? undefined : authenticated?.decide(interaction)
     const refusal =
       interaction.kind === 'misunderstood'
         ? interaction.text
         : decision && !decision.allowed
           ? decision
-          : answered?.status === 403
-            ? OUT_OF_REACH
+          : outcome?.status === 403
+            ? OUTSIDE_ACCESS
             : undefined
     return {
-      ...{ at, requestId, clientAddress, interaction, refusal, kept },
-      sent: resources[place],
-      location: answered?.location,
-      method: methodOf(interaction),
-      grant: admitted?.grant,
+      ...{ at, requestId, clientAddress, interaction, refusal, findStored },
+      requestBody: resources[place],
+      location: outcome?.location,
+      method: findMethod(interaction),
+      grant: authenticated?.grant,
       by: decision?.by,
       // A failed transaction changed nothing.
-      status: answered?.status ?? (typeof refusal === 'object' ? refusal.status : status),
-      resource: answered?.resource,
-      body: answered?.answer,
-      before: answered?.before,
+      status: outcome?.status ?? (typeof refusal === 'object' ? refusal.status : status),
+      resource: outcome?.resource,
+      body: outcome?.responseBody,
+      before: outcome?.before,
     }
   })
 }
 
-interface EntryAnswer extends Pick<FinishedRequest, 'status' | 'answer' | 'location' | 'before'> {
+interface EntryOutcome extends Pick<FinishedRequest, 'status' | 'responseBody' | 'location' | 'before'> {
   readonly resource?: unknown
 }
 
-function answersIn(answer: string | undefined): readonly EntryAnswer[] {
-  const bundle: unknown = answer === undefined ? undefined : JSON.parse(answer)
+function parseOutcomes(body: string | undefined): readonly EntryOutcome[] {
+  const bundle: unknown = body === undefined ? undefined : JSON.parse(body)
   if (!isRecord(bundle) || !Array.isArray(bundle.entry)) return []
   return bundle.entry.map(entry => {
     const { response, resource } = isRecord(entry) ? entry : {}
@@ -126,12 +136,12 @@ function answersIn(answer: string | undefined): readonly EntryAnswer[] {
   })
 }
 
-function resourcesIn(sent: unknown): readonly unknown[] {
-  if (!isRecord(sent) || !Array.isArray(sent.entry)) return []
-  return sent.entry.map(entry => (isRecord(entry) ? entry.resource : undefined))
+function listResources(body: unknown): readonly unknown[] {
+  if (!isRecord(body) || !Array.isArray(body.entry)) return []
+  return body.entry.map(entry => (isRecord(entry) ? entry.resource : undefined))
 }
 
-function methodOf(interaction: Interaction | Misunderstood): string {
+function findMethod(interaction: Interaction | Misunderstood): string {
   switch (interaction.kind) {
     case 'create':
     case 'bundle':

@@ -35,7 +35,7 @@ interface KnownPatients<P> extends PanelMembership {
 /** Looks up each patient once. */
 export function createPatientCache<P extends AnyProblem>(
   filter: AccessFilter,
-  rosterOf: FindPanelMembership<P>,
+  panelMembers: FindPanelMembership<P>,
 ): KnownPatients<P> {
   const panels = filter === 'everything' ? [] : filter.flatMap(({ panel }) => panel ?? [])
   const asked = new Set<string>()
@@ -49,7 +49,7 @@ export function createPatientCache<P extends AnyProblem>(
         ),
       )
       if (panels.length === 0 || unknown.size === 0) return undefined
-      const membership = await rosterOf(panels, unknown)
+      const membership = await panelMembers(panels, unknown)
       if (!('includes' in membership)) return membership
       for (const id of unknown) asked.add(id)
       rosters.push(membership)

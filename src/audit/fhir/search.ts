@@ -23,7 +23,7 @@ export interface AuditSearch<P> {
   /** `Patient/[id]/AuditEvent` */
   readonly compartment: string | undefined
   readonly filter: AccessFilter
-  readonly rosterOf: FindPanelMembership<P>
+  readonly panelMembers: FindPanelMembership<P>
   readonly lenient: boolean
   readonly fhirBaseUrl: string
 }
@@ -67,13 +67,13 @@ interface Collected {
 
 async function collect<P extends AnyProblem>(
   store: Store,
-  { filter, rosterOf, compartment, fhirBaseUrl }: AuditSearch<P>,
+  { filter, panelMembers, compartment, fhirBaseUrl }: AuditSearch<P>,
   clauses: readonly SearchClause[],
   recordFilter: Omit<FindOptions, 'limit'>,
   wanted: number,
   from: TrailPosition | undefined,
 ): Promise<Collected | P> {
-  const known = createPatientCache(filter, rosterOf)
+  const known = createPatientCache(filter, panelMembers)
   const hits: Resource[] = []
   let after = from
   let last = from

@@ -4,29 +4,29 @@ import { type AuditRecord, fileUnder } from '../record.ts'
 import { type AuditedRequest, findPatients } from './find-patients.ts'
 import { formatRequest } from './format-request.ts'
 
-export function recordOf(exchange: AuditedRequest, fhirBaseUrl: string): AuditRecord {
-  const { interaction, grant, refusal } = exchange
+export function createRecord(request: AuditedRequest, fhirBaseUrl: string): AuditRecord {
+  const { interaction, grant, refusal } = request
   return {
-    at: exchange.at,
+    at: request.at,
     server: 'fhir',
     kind: 'fhir',
-    interaction: nameInteraction(exchange),
+    interaction: nameInteraction(request),
     allowed: refusal === undefined,
-    status: exchange.status,
-    method: exchange.method,
-    request: formatRequest(interaction, exchange.address),
+    status: request.status,
+    method: request.method,
+    request: formatRequest(interaction, request.address),
     type: 'type' in interaction ? interaction.type : undefined,
-    id: findId(exchange, fhirBaseUrl),
-    ...fileUnder(findPatients(exchange, fhirBaseUrl)),
+    id: findId(request, fhirBaseUrl),
+    ...fileUnder(findPatients(request, fhirBaseUrl)),
     client: grant?.clientId,
     subject: grant?.subject,
     fhirUser: grant?.fhirUser && `${grant.fhirUser.type}/${grant.fhirUser.id}`,
-    by: exchange.by ?? (typeof refusal === 'object' ? refusal.by : undefined),
+    by: request.by ?? (typeof refusal === 'object' ? refusal.by : undefined),
     reason: describeReason(refusal),
     launch: grant && findLaunchId(grant),
-    requestId: exchange.requestId,
-    address: exchange.clientAddress,
-    anonymous: exchange.anonymous,
+    requestId: request.requestId,
+    address: request.clientAddress,
+    anonymous: request.anonymous,
   }
 }
 
@@ -53,8 +53,8 @@ function readJsonObject(text: string | undefined): Readonly<Record<string, unkno
   }
 }
 
-function nameInteraction({ interaction, sent }: AuditedRequest): string {
-  const type = interaction.kind === 'bundle' && isRecord(sent) ? sent.type : undefined
+function nameInteraction({ interaction, requestBody }: AuditedRequest): string {
+  const type = interaction.kind === 'bundle' && isRecord(requestBody) ? requestBody.type : undefined
   return type === 'batch' || type === 'transaction' ? type : interaction.kind
 }
 

@@ -158,7 +158,7 @@ const ENTRY = /^Bundle\.entry\[(\d{1,4})\]/
 function locateFailure(failure: Failure): { readonly failure: Failure; readonly write?: number } {
   if (failure.problem !== 'upstream-declined') return { failure }
   let write: string | undefined
-  const issue = failure.said.issue.map(({ expression, ...rest }) => {
+  const issue = failure.outcome.issue.map(({ expression, ...rest }) => {
     // As the upstream has sent it, so it may be anything.
     const places = Array.isArray(expression) ? expression.filter(it => typeof it === 'string') : []
     const others = places.filter(it => !ENTRY.test(it))
@@ -166,7 +166,7 @@ function locateFailure(failure: Failure): { readonly failure: Failure; readonly 
     return { ...rest, ...(others.length > 0 && { expression: others }) }
   })
   return {
-    failure: fail({ ...failure, said: { ...failure.said, issue } }),
+    failure: fail({ ...failure, outcome: { ...failure.outcome, issue } }),
     ...(write !== undefined && { write: Number(write) }),
   }
 }

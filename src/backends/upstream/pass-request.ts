@@ -116,6 +116,6 @@ function sealForRequest(context: Context, call: Call, path: string, params: Para
     if (url.includes(`${PAGE}=`)) return url
     const link = context.addresses.below(context.addresses.inward(url))
     if (link === undefined) return `${address}?${PAGE}=elsewhere`
-    return `${address}?${PAGE}=${context.pages.seal({ path, params, cursor: { link }, holder })}`
+    return `${address}?${PAGE}=${context.pages.seal({ path, params, cursor: { link }, grant: holder })}`
   }
 }

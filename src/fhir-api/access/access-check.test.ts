@@ -61,7 +61,7 @@ describe('createAccessCheck', () => {
   })
 
   it('fails where the backend does', async () => {
-    const away = fail({ problem: 'upstream-away' })
+    const away = fail({ problem: 'upstream-unreachable' })
     const content = { access: panelled, baseUrl: 'http://fhir.test/fhir', resources: [condition('c', 'ann')] }
     assert.equal(await createAccessCheck({ ...content, panelMembers: async () => away }), away)
   })

@@ -57,7 +57,7 @@ export async function checkNamedBinaries(
     })
   for (const id of named)
     if (!identities.has(`Binary/${id}`) && !(await mayTouchBinary(context, request, id)))
-      return fail({ problem: 'out-of-reach' })
+      return fail({ problem: 'outside-access' })
   return undefined
 }
 

@@ -54,7 +54,7 @@ export async function checkContent(
   return checkNamedBinaries(context, request, resource, identities)
 }
 
-const OUTSIDE = fail({ problem: 'out-of-reach' })
+const OUTSIDE = fail({ problem: 'outside-access' })
 
 /**
  * Panel membership as it is after a transaction that creates these Patients: their content alone says which

@@ -91,7 +91,7 @@ describe('a batch', () => {
     }, 0)
     const context = contextOf(async () => {
       busyFor(1)
-      return fail({ problem: 'out-of-reach' })
+      return fail({ problem: 'outside-access' })
     })
     await performBatch(context, bundleOf(), Array(100).fill(create))
     clearInterval(counting)

@@ -30,12 +30,12 @@ async function announced(
   perform: (context: Context) => Promise<FhirResponse | Failure>,
 ): Promise<FhirResponse | Failure> {
   const { audited, session } = context
-  const announcement = audited && (await session.local?.announce?.(audited.begun()))
+  const announcement = audited && (await session.local?.announce?.(audited.describeBegun()))
   if (!announcement) return perform(context)
   try {
     const outcome = await perform({ ...context, audited: undefined })
     if (!isFailure(outcome)) await outcome.durable
-    await announcement.complete(isFailure(outcome) ? [] : audited.recordsOf(outcome))
+    await announcement.complete(isFailure(outcome) ? [] : audited.createRecords(outcome))
     return isFailure(outcome) ? outcome : { ...outcome, isRecorded: true }
   } catch (error) {
     // Nothing was changed. The failure is recorded like that of any request.

@@ -74,7 +74,7 @@ async function planAndCommit(
     writes.map(step => step.planned.write),
     {
       isTransaction: true,
-      records: audited && (committed => audited.recordsOf(describe(steps, pair(committed)))),
+      records: audited && (committed => audited.createRecords(describe(steps, pair(committed)))),
     },
   )
   switch (result.kind) {

@@ -64,7 +64,7 @@ async function sendUnauthorized(
     await recordOutcome(
       api,
       request,
-      { interaction, held: refused.rejectedGrant },
+      { interaction, rejectedGrant: refused.rejectedGrant },
       fail({ problem: 'refused', refused }),
     ),
   )

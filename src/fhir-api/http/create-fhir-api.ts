@@ -22,19 +22,19 @@ export interface FhirApiOptions {
   readonly baseUrl: string
   /** Authenticates requests. Required: an API without one would be open to everybody. */
   readonly guard: Authenticator
-  /** Records every decision before the response goes out, and serves AuditEvents: the backend never does. */
+  /** Records every decision before the response is sent, and serves AuditEvents in place of the backend. */
   readonly audit?: FhirAudit | undefined
-  /** What access to old versions depends on; by default `current`. */
+  /** The version that decides about access to old versions; `current` by default. */
   readonly versionAccess?: VersionAccess
   /** The content of `.well-known/smart-configuration`; `metadata` repeats its URLs. */
   readonly smartConfiguration: object | (() => object)
   readonly logger?: Logger
   readonly clock?: () => number
-  /** What `/readyz` checks. */
+  /** The checks of `/readyz`. */
   readonly checks?: readonly ReadyCheck[]
   /** The largest request body, in bytes. */
   readonly bodyLimit?: number
-  /** The origins whose pages may read responses; any unless listed. */
+  /** The origins whose pages may read responses; all by default. */
   readonly origins?: Origins
   /** Options of every server: TLS, proxies, metrics. */
   readonly web?: Pick<ServerOptions, 'tls' | 'trustProxy' | 'openMetrics' | 'acceptsHost' | 'drainMs'>
@@ -70,7 +70,7 @@ export function evaluateLate(configuration: object | (() => object)): () => obje
 
 const decompress = promisify(gunzip)
 
-/** The body of a request before it was compressed, up to a number of bytes. What grows beyond them is given up there. */
+/** The decompressed body, if it is not longer than the limit. */
 async function decodeBody(body: Buffer, encoding: string, limit: number): Promise<Buffer | FhirProblem> {
   switch (encoding.trim().toLowerCase()) {
     case '':
@@ -94,10 +94,10 @@ function isTooLong(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE'
 }
 
-/** Those of FHIR's REST API, and of preflights. Any other is refused before the token is looked at. */
+/** The methods of FHIR's REST API and of preflights. Any other is refused before the token is verified. */
 const METHODS: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
-/** Serves every URL below the FHIR base by one route: only `parseInteraction` decides what a URL means. */
+/** Serves every URL below the FHIR base by one route: `parseInteraction` alone parses URLs. */
 function addRoutes(app: FastifyInstance, api: FhirApi): void {
   const { bodyLimit } = api
   app.removeAllContentTypeParsers()
@@ -113,7 +113,7 @@ function addRoutes(app: FastifyInstance, api: FhirApi): void {
   app.decorateRequest('authenticated', undefined)
   app.decorateRequest('interaction', undefined)
   app.decorateRequest('bodyProblem', undefined)
-  // With a callback: a token that is cached is verified at once, and a promise would only cost time.
+  // With a callback: a cached token is verified at once, and a promise would only cost time.
   app.addHook('onRequest', (request, reply, done) => authenticate(api, request, reply, done))
   const respond = async (request: FastifyRequest, reply: FastifyReply) =>
     sendResponse(reply, await respondTo(api, request))

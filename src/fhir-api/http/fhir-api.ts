@@ -5,7 +5,7 @@ import type { Authenticator, VersionAccess } from '../../smart/index.ts'
 import type { Origins } from '../../web/index.ts'
 import type { FhirBackend } from '../backend.ts'
 
-/** What every request is handled with. */
+/** Everything that the handling of a request needs. */
 export interface FhirApi extends BaseLocation {
   readonly guard: Authenticator
   readonly audit: FhirAudit | undefined
@@ -17,14 +17,13 @@ export interface FhirApi extends BaseLocation {
   readonly origins: Origins
 }
 
-/** Where the FHIR base is. */
 interface BaseLocation {
   /** As clients know it, without a trailing slash. */
   readonly baseUrl: string
   readonly basePath: string
 }
 
-/** What a request means, by what has been read of it. */
+/** Parses the interaction from the parts of the request that have been read. */
 export function findInteraction(
   request: FastifyRequest,
   { baseUrl, basePath }: BaseLocation,

@@ -53,12 +53,12 @@ async function open(setting: Setting = {}): Promise<Scene> {
     return guard.authenticate(authorization)
   }
   const trail: FhirAudit = {
-    answer: async () => ({ status: 200, body: '"from the trail"' }),
+    serve: async () => ({ status: 200, body: '"from the trail"' }),
     prepare: async () => void events.push('prepared'),
     deliver: async () => true,
     redeliver: async () => {},
-    recordsOf: () => [],
-    begun: () => [],
+    createRecords: () => [],
+    createBegunRecords: () => [],
     async intend() {
       events.push('announced')
       return 'intent'
@@ -144,7 +144,8 @@ describe('the door', () => {
       [interaction.kind, access, by, authenticated],
       ['read', fullAccess, 'user/*.cruds', caller],
     )
-    const [{ at, method, address, admitted: told, status, answer: body } = assert.fail()] = finished
+    const [{ at, method, address, authenticated: told, status, responseBody: body } = assert.fail()] =
+      finished
     assert.deepEqual(
       [at, method, address, told, status, body],
       [7, 'GET', '/Patient/1', caller, 200, '"done"'],
@@ -181,7 +182,7 @@ describe('the door', () => {
       assert.equal(await ask('GET /Patient/1', nobody), 'judged, recorded 401, sent 401; 401')
       assert.equal(await ask('POST /Patient', nobody), 'judged, recorded 401, sent 401; 401')
       assert.deepEqual(
-        finished.map(it => [it.interaction.kind, it.problem?.problem, it.admitted]),
+        finished.map(it => [it.interaction.kind, it.problem?.problem, it.authenticated]),
         [
           ['read', 'refused', undefined],
           ['create', 'refused', undefined],
@@ -261,9 +262,9 @@ describe('the door', () => {
     assert.equal(await ask('POST /AuditEvent', { payload: '{}' }), 'judged, recorded 200, sent 200; 200')
     const reply = await app.inject({ url: '/fhir/AuditEvent', headers: { authorization: 'Bearer all' } })
     assert.equal(reply.body, '"from the trail"')
-    const refused = await open({ audit: { answer: async () => fail({ problem: 'out-of-reach' }) } })
+    const refused = await open({ audit: { serve: async () => fail({ problem: 'outside-access' }) } })
     assert.equal(await refused.ask('GET /AuditEvent/1'), 'judged, recorded 403, sent 403; 403')
-    assert.equal(refused.finished[0]?.problem?.problem, 'out-of-reach')
+    assert.equal(refused.finished[0]?.problem?.problem, 'outside-access')
   })
 
   it('sends nothing that cannot be recorded', async () => {

@@ -6,19 +6,21 @@ import { type Failure, isFailure, toResponse } from '../failure.ts'
 import type { FhirResponse } from '../response.ts'
 import type { FhirApi } from './fhir-api.ts'
 
-/** What was requested, as far as it is known. */
+/** The request, as far as it is known. */
 interface AuditInput {
   readonly interaction: Interaction | Misunderstood
   readonly by?: string | undefined
   readonly body?: unknown
   /** The grant of a token that has expired or was revoked. */
-  readonly held?: Grant | undefined
+  readonly rejectedGrant?: Grant | undefined
 }
 
-/** What the audit trail records of a response. */
-export type AuditOutcome = Pick<FinishedRequest, 'status' | 'answer' | 'location' | 'before' | 'entries'>
+export type AuditOutcome = Pick<
+  FinishedRequest,
+  'status' | 'responseBody' | 'location' | 'before' | 'entries'
+>
 
-/** Returns the response once the audit trail has recorded it, so that it may go out. */
+/** Returns the response once the audit trail has recorded it, so that it may be sent. */
 export async function recordOutcome(
   api: FhirApi,
   request: FastifyRequest,
@@ -34,7 +36,6 @@ export function respondWith(outcome: FhirResponse | Failure): FhirResponse {
   return isFailure(outcome) ? toResponse(outcome) : outcome
 }
 
-/** Resolves when it is recorded. */
 export async function record(
   api: FhirApi,
   request: FastifyRequest,
@@ -45,7 +46,6 @@ export async function record(
   await api.audit?.record(describeRequest(api, request, input, outcome, failure))
 }
 
-/** What the audit trail records of an outcome. */
 export function describeOutcome(
   api: FhirApi,
   request: FastifyRequest,
@@ -58,18 +58,18 @@ export function describeOutcome(
 export function describeRequest(
   api: FhirApi,
   request: FastifyRequest,
-  { interaction, by, body, held }: AuditInput,
+  { interaction, by, body, rejectedGrant }: AuditInput,
   outcome: AuditOutcome,
   failure?: Failure,
 ): FinishedRequest {
   return {
     ...outcome,
-    ...{ interaction, by, problem: failure, sent: body, held },
+    ...{ interaction, by, problem: failure, requestBody: body, rejectedGrant },
     at: api.clock(),
     method: request.method,
     address: (request.raw.url ?? '').slice(api.basePath.length),
-    admitted: request.authenticated,
-    kept: api.backend.findStored,
+    authenticated: request.authenticated,
+    findStored: api.backend.findStored,
     requestId: String(request.id),
     clientAddress: request.ip,
   }
@@ -79,7 +79,7 @@ function describe(response: FhirResponse): AuditOutcome {
   const { status, location, headers, body, deleted, before, entries } = response
   return {
     status,
-    answer: typeof body === 'string' ? body : undefined,
+    responseBody: typeof body === 'string' ? body : undefined,
     location: location ?? headers?.location ?? deleted,
     before,
     entries: entries?.map(describe),

@@ -30,23 +30,23 @@ import {
   respondWith,
 } from './record.ts'
 
-// Public interactions respond to everybody alike, and contain nobody's data.
-const nobody: Authenticated = {
+// The responses of public interactions are the same for everybody, and contain no patient data.
+const anonymous: Authenticated = {
   allowed: true,
   decide: () => ({ allowed: true, access: noAccess, by: 'public' }),
 }
 
-/** The request, allowed before its body is parsed. */
+/** Decides the request before its body is parsed. */
 function readRequest(interaction: Interaction, request: FastifyRequest): FhirRequest | FhirProblem {
   const { headers } = request
-  const authenticated = isPublic(interaction) ? nobody : request.authenticated
+  const authenticated = isPublic(interaction) ? anonymous : request.authenticated
   if (!authenticated) throw new Error('Cannot decide: the caller is not authenticated')
   const decision = authenticated.decide(interaction)
   if (!decision.allowed) return fail({ problem: 'refused', refused: decision })
   const content = wantsContent(headers, interaction)
   if (!content && !acceptsJson(headers, interaction)) return fail({ problem: 'not-acceptable' })
   const read = readBody(interaction, headers, readBytes(request))
-  // Otherwise the bytes would stay in memory beside what was read from them until the response has gone out.
+  // The bytes would otherwise stay in memory until the response is sent.
   request.body = undefined
   if (isProblem(read)) return read
   return {
@@ -63,7 +63,7 @@ function readRequest(interaction: Interaction, request: FastifyRequest): FhirReq
   }
 }
 
-/** The response to an authenticated request, recorded and durable, so that it may go out. */
+/** The response to an authenticated request, ready to be sent: its changes are durable and its audit records stored. */
 export async function respondTo(api: FhirApi, request: FastifyRequest): Promise<FhirResponse> {
   const { interaction = findInteraction(request, api) } = request
   if (request.bodyProblem) return recordOutcome(api, request, { interaction }, request.bodyProblem)
@@ -104,7 +104,7 @@ async function performDurably(context: Context, request: FhirRequest): Promise<F
   return outcome
 }
 
-/** Records that the work failed, where it does. */
+/** Records an error that the work throws. */
 async function recordingFailures<T>(
   api: FhirApi,
   request: FastifyRequest,
@@ -134,9 +134,9 @@ async function perform(
 ): Promise<FhirResponse | Failure> {
   const { interaction, access, preferences } = request
   if (!isAboutAudit(interaction)) return performDurably(context, request)
-  return audit.answer<Failure>({
+  return audit.serve<Failure>({
     ...{ interaction, access, lenient: preferences.lenient },
-    rosterOf: (panels, patients) => context.session.panelMembers(panels, patients),
+    panelMembers: (panels, patients) => context.session.panelMembers(panels, patients),
   })
 }
 
@@ -158,8 +158,8 @@ async function performWrite(
     return recordingFailures(api, request, allowed, async () => {
       await audit.prepare()
       const audited = {
-        recordsOf: (outcome: FhirResponse) => audit.recordsOf(describe(outcome)),
-        begun: () => audit.begun(begun),
+        createRecords: (outcome: FhirResponse) => audit.createRecords(describe(outcome)),
+        describeBegun: () => audit.createBegunRecords(begun),
       }
       const outcome = await performDurably({ ...context, audited }, allowed)
       return !isFailure(outcome) && outcome.isRecorded

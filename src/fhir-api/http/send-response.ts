@@ -17,8 +17,8 @@ export function sendResponse(
 }
 
 /**
- * Sends the content of a Binary. Whoever stored it chose what it is: it is never shown by this origin, nor run in it
- * (the policy of a sandbox, a download, and no guessing of its type).
+ * Sends the content of a Binary, which may be anything that a client has stored. A browser must neither display nor run it
+ * in this origin: it is sandboxed, a download, and its type is not guessed.
  */
 function sendContent(reply: FastifyReply, id: string, { contentType, bytes }: NativeContent): FastifyReply {
   const vary = reply.getHeader('vary')
@@ -34,7 +34,7 @@ function sendContent(reply: FastifyReply, id: string, { contentType, bytes }: Na
 
 type Encoding = 'br' | 'gzip'
 
-// Quick rather than small: a response is sent once.
+// Fast rather than small: a response is sent once.
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
 
 const GZIP = { level: 5 }
@@ -43,7 +43,7 @@ const compressBrotli = promisify(brotliCompress)
 
 const compressGzip = promisify(gzip)
 
-/** The encoding that the client accepts (RFC 9110, 12.5.3), of those that are known here. */
+/** The supported encoding that the client accepts (RFC 9110, 12.5.3). */
 function chooseEncoding(accepted: string | undefined): Encoding | undefined {
   if (accepted === undefined) return undefined
   const listed = accepted.split(',').map(it => it.trim().toLowerCase())
@@ -56,18 +56,17 @@ function compress(body: string, encoding: Encoding): Promise<Buffer> {
   return encoding === 'br' ? compressBrotli(body, BROTLI) : compressGzip(body, GZIP)
 }
 
-/** Compresses as the body comes. When either end fails or closes, so does the other. */
+/** Compresses while the body arrives. When one stream fails or closes, so does the other. */
 function compressStream(body: Readable, encoding: Encoding): Readable {
   const compressing = encoding === 'br' ? createBrotliCompress(BROTLI) : createGzip(GZIP)
   return pipeline(body, compressing, () => undefined)
 }
 
-/** Shorter bodies are not worth the time. */
 const WORTH_COMPRESSING = 1024
 
 /**
- * Sends a body whose status and headers are set, compressed where the client accepts it and it is worth it. A HEAD is
- * answered as its GET, without the body (RFC 9110, 9.3.2). ETags are weak, so one version has one ETag in any encoding.
+ * Sends a body whose status and headers are set, compressed if the client accepts it and it is long enough. A HEAD
+ * gets the response of its GET, without the body (RFC 9110, 9.3.2). ETags are weak, so one version has one ETag in any encoding.
  */
 function sendBody(reply: FastifyReply, body: string | Readable): FastifyReply | Promise<FastifyReply> {
   const encoding = encodingFor(reply, body)
@@ -77,7 +76,7 @@ function sendBody(reply: FastifyReply, body: string | Readable): FastifyReply | 
   return compress(body, encoding).then(bytes => reply.send(bytes))
 }
 
-/** Says that the response depends on Accept-Encoding, and which encoding was chosen. */
+/** Chooses the encoding and sets the headers `Vary` and `Content-Encoding`. */
 function encodingFor(reply: FastifyReply, body: string | Readable): Encoding | undefined {
   if (typeof body === 'string' && body.length < WORTH_COMPRESSING) return undefined
   const vary = reply.getHeader('vary')
@@ -93,7 +92,7 @@ function sendHead(
   encoding: Encoding | undefined,
 ): FastifyReply {
   if (typeof body !== 'string') body.destroy()
-  // How long the compressed body would be is not known (RFC 9110, 8.6).
+  // The length of the compressed body is not known (RFC 9110, 8.6).
   else if (!encoding) reply.header('content-length', Buffer.byteLength(body))
   return reply.send()
 }

@@ -49,7 +49,7 @@ export async function planUpdate(
   const type = resource.resourceType
   const found = await lookUp(context, request, 'u', type, id)
   if (isFailure(found)) return found
-  if (found === 'outside') return fail({ problem: 'out-of-reach' })
+  if (found === 'outside') return fail({ problem: 'outside-access' })
   return planReplacement(request, resource, id, found === 'absent' ? undefined : found)
 }
 

@@ -47,7 +47,7 @@ async function planAndCommit(
   const result = await session.commit([planned.write], {
     records:
       audited &&
-      (([committed]) => (committed ? audited.recordsOf(describeWrite(planned.write, committed)) : [])),
+      (([committed]) => (committed ? audited.createRecords(describeWrite(planned.write, committed)) : [])),
   })
   switch (result.kind) {
     case 'committed':

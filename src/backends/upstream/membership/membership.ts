@@ -92,7 +92,7 @@ export async function findTeams(
     }))
 }
 
-const OWN = new Set<Problem['problem']>(['upstream-away', 'upstream-late', 'too-costly'])
+const OWN = new Set<Problem['problem']>(['upstream-unreachable', 'upstream-late', 'too-costly'])
 
 /** What the gateway finds for itself. Why the upstream would not tell is not the caller's business. */
 export async function findForPolicy(

@@ -139,7 +139,7 @@ export async function docref(context: Context, begun: Call<Operation>): Promise<
   const patient = patientIn(sent, context.baseUrl)
   if (patient === undefined)
     return fail({ problem: 'bad-search', code: 'invalid', text: 'Cannot read patient: expected one id' })
-  if (!(await mayHaveDocuments(context, call, patient))) return fail({ problem: 'out-of-reach' })
+  if (!(await mayHaveDocuments(context, call, patient))) return fail({ problem: 'outside-access' })
   const page = await fetchRecord(context, call, parseCursor(cursor), { count: PAGE_SIZE, sent })
   return isProblem(page) ? page : respondWithPage(context, call, path, page)
 }

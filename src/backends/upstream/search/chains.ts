@@ -63,7 +63,7 @@ async function resolveList(context: Context, call: Call<Search>, value: string):
     const isMade = /^\$[a-z][a-z-]*$/.test(id)
     if (!isMade && !isId(id)) continue
     const found = isMade ? undefined : await findResource(createLookup(context, call), call, 'r', 'List', id)
-    if (found && isProblem(found) && found.problem !== 'absent' && found.problem !== 'out-of-reach')
+    if (found && isProblem(found) && found.problem !== 'absent' && found.problem !== 'outside-access')
       return found
     if (isMade || (found && !isProblem(found) && !found.deleted)) visible.push(id)
   }

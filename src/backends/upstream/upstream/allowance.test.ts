@@ -40,7 +40,11 @@ function endless(resources: readonly object[] = []) {
     accessCache: createAccessCache(),
     versionAccess: 'current',
     narrowing: async () => 'parameter',
-    ...{ findMembers: nothing, capabilities: nothing, handle: async () => fail({ problem: 'out-of-reach' }) },
+    ...{
+      findMembers: nothing,
+      capabilities: nothing,
+      handle: async () => fail({ problem: 'outside-access' }),
+    },
   }
   return { context, seen }
 }

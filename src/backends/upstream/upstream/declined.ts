@@ -18,7 +18,7 @@ export function toFailure(answer: UpstreamResponse, access: Access): Problem {
   if (status < 400) return fail({ problem: 'upstream-broken', why: `it answered ${status}` })
   if (status === 401 || status === 403 || status === 407)
     return fail({ problem: 'upstream-broken', why: 'it does not accept the credentials of the gateway' })
-  if (status === 503) return fail({ problem: 'upstream-away' })
+  if (status === 503) return fail({ problem: 'upstream-unreachable' })
   if (status === 504) return fail({ problem: 'upstream-late' })
   if (status >= 500 && status !== 501)
     return fail({ problem: 'upstream-broken', why: `it answered ${status}` })
@@ -26,7 +26,7 @@ export function toFailure(answer: UpstreamResponse, access: Access): Problem {
   return fail({
     problem: 'upstream-declined',
     status,
-    said: saidBy(answer, access),
+    outcome: saidBy(answer, access),
     ...(retryAfter !== undefined && { retryAfter }),
     ...(status === 405 && { allow: allowedBy(answer) }),
   })

@@ -57,7 +57,7 @@ async function streamed(
   return held === undefined ? AWAY : { ...out, body: held }
 }
 
-const AWAY: Problem = fail({ problem: 'upstream-away' })
+const AWAY: Problem = fail({ problem: 'upstream-unreachable' })
 
 /**
  * What is recorded before it goes out is looked into, for whose data it carries: the whole of a body unless it is too

@@ -100,7 +100,7 @@ export function openUpstream(options: UpstreamOptions): Upstream {
 
   return {
     async ask(request, caller = GATEWAY) {
-      if (!circuit.admits()) return fail({ problem: 'upstream-away' })
+      if (!circuit.admits()) return fail({ problem: 'upstream-unreachable' })
       const began = clock()
       const taken = slots.take(caller, waitingMs)
       const release = taken instanceof Promise ? await taken : taken
@@ -117,7 +117,7 @@ export function openUpstream(options: UpstreamOptions): Upstream {
       }
     },
     async pass(request, caller = GATEWAY) {
-      if (!circuit.admits()) return fail({ problem: 'upstream-away' })
+      if (!circuit.admits()) return fail({ problem: 'upstream-unreachable' })
       const deadline = clock() + timeoutMs
       const release = await slots.take(caller, waitingMs)
       if (typeof release === 'string') return NO_SLOT[release]
@@ -196,13 +196,13 @@ function problemOn(failure: TransportFailure, options: UpstreamOptions): Problem
   switch (failure.failure) {
     case 'away':
       options.warn(`Cannot filter the upstream: ${failure.cause}`)
-      return fail({ problem: 'upstream-away' })
+      return fail({ problem: 'upstream-unreachable' })
     case 'late':
       options.warn(`Cannot wait for the upstream any longer: ${options.timeoutMs} ms have passed`)
       return fail({ problem: 'upstream-late' })
     case 'unsigned':
       options.warn(failure.cause)
-      return fail({ problem: 'upstream-away' })
+      return fail({ problem: 'upstream-unreachable' })
     case 'too-large':
       return tooLarge(options)
   }
