@@ -13,6 +13,7 @@ interface FileCount {
   passed: number
   failed: number
   skipped: number
+  todo: number
 }
 
 interface Outcome {
@@ -22,6 +23,7 @@ interface Outcome {
   /** The file that the process runs; missing for the process itself. */
   readonly entryFile?: string | undefined
   readonly skip?: string | boolean | undefined
+  readonly todo?: string | boolean | undefined
   readonly details: {
     readonly passed: boolean
     readonly type?: string | undefined
@@ -69,7 +71,10 @@ export async function report(
 
   function finishTest(progress: Progress, test: Outcome): void {
     const isSuite = test.details.type === 'suite'
-    if (!test.details.passed && !(isSuite && isCausedByTests(test.details.error))) {
+    if (test.todo !== undefined) {
+      progress.count.todo += 1
+      if (test.details.passed) write(`  ${test.name} passes: it is no longer to do\n`)
+    } else if (!test.details.passed && !(isSuite && isCausedByTests(test.details.error))) {
       progress.count.failed += 1
       write(formatFailure(test, formatName))
     } else if (!isSuite) {
@@ -113,7 +118,7 @@ export async function report(
 }
 
 function createCount(): FileCount {
-  return { passed: 0, failed: 0, skipped: 0 }
+  return { passed: 0, failed: 0, skipped: 0, todo: 0 }
 }
 
 function total(all: readonly Progress[]): Report {
@@ -162,8 +167,13 @@ function formatStack(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : inspect(error)
 }
 
-function formatFile(name: string, { passed, failed, skipped }: FileCount, ms: number): string {
+function formatFile(name: string, { passed, failed, skipped, todo }: FileCount, ms: number): string {
   const sign = failed > 0 ? styleText('red', '✖') : styleText('green', '✔')
-  const counts = [`${passed} passed`, failed > 0 && `${failed} failed`, skipped > 0 && `${skipped} skipped`]
+  const counts = [
+    `${passed} passed`,
+    failed > 0 && `${failed} failed`,
+    skipped > 0 && `${skipped} skipped`,
+    todo > 0 && `${todo} to do`,
+  ]
   return `${sign} ${name} ${styleText('dim', `${counts.filter(Boolean).join(', ')} (${(ms / 1000).toFixed(1)} s)`)}\n`
 }

@@ -58,6 +58,14 @@ describe('npm test', () => {
     assert.match(out, /one is not two/)
   })
 
+  it('counts a test that is to do neither as passed nor as failed', () => {
+    const body =
+      "it('open', { todo: 'later' }, () => assert.equal(1, 2))\nit('done', { todo: 'later' }, () => {})"
+    const { code, out, lastLine } = runTests(write('a.test.ts', `${PASSING}\n${body}`))
+    assert.deepEqual([code, lastLine], [0, '2 passed, 0 failed'])
+    assert.match(out, /done passes: it is no longer to do\n.*2 passed, 2 to do/)
+  })
+
   const broken: readonly (readonly [what: string, body: string])[] = [
     ['a file that does not load', "import './nothing.ts'"],
     ['a file that does not parse', 'const = 1'],

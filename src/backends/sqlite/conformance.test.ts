@@ -6,6 +6,17 @@ import { idsOf, nextOf, startFhir } from './testing/fhir.ts'
 
 testBackend({ start: startFhir })
 
+describe('writes at the same time', () => {
+  it('are all made, one version after the other', async () => {
+    const fhir = await startFhir()
+    const put = () => fhir('PUT Patient/ann', { resourceType: 'Patient', id: 'ann' })
+    const replies = await Promise.all(Array.from({ length: 30 }, put))
+    assert.deepEqual(new Set(replies.map(it => it.status)), new Set([201, 200]))
+    assert.equal(new Set(replies.map(it => it.headers.etag)).size, 30)
+    await fhir.close()
+  })
+})
+
 describe('a version', () => {
   it('has the time of the clock, an id that sorts by it, and a length for HEAD', async () => {
     const fhir = await startFhir({ clock: () => Date.parse('2026-03-01T10:00:00.250Z') })

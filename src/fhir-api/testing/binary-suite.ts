@@ -250,7 +250,8 @@ export function testBinaries(target: Target): void {
         const again = await ann(`PUT DocumentReference/d-${id}`, document(`d-${id}`, 'ann', `Binary/${id}`))
         assert.equal(issueOf(again), NOT_WITHIN, id)
         // Whoever may read every Binary says whose it is.
-        await all(`PUT DocumentReference/d-${id}`, document(`d-${id}`, 'ann', `Binary/${id}`))
+        const vouched = { ...document(`d-${id}`, 'ann', `Binary/${id}`), description: 'checked' }
+        await all(`PUT DocumentReference/d-${id}`, vouched)
         assert.equal((await raw('ann', `GET Binary/${id}`)).statusCode, 200, id)
       }
     })

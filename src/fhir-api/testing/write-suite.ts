@@ -32,7 +32,7 @@ export const exclusive: Access = {
 }
 
 /** May do everything with all types but one, so that no request can be passed through unseen. */
-const most: Access = { filterFor: type => (type === 'Basic' ? [] : 'everything') }
+export const most: Access = { filterFor: type => (type === 'Basic' ? [] : 'everything') }
 
 const guard = guardOf({ all: fullAccess, most, ann: exclusive })
 

@@ -1,8 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { createAuditor, fhirAudit } from '../../../audit/index.ts'
 import { type Authenticator, fullAccess } from '../../../smart/index.ts'
+import { openStore } from '../../../store/index.ts'
 import { BASE, client, type Fhir, guardOf } from '../../sqlite/testing/fhir.ts'
 import { type GatewayOptions, gateway } from '../index.ts'
 
@@ -46,6 +51,22 @@ export async function startGateway(
   const guard: Authenticator = guardOf({ all: fullAccess })
   const app = await gateway({ baseUrl: BASE, upstreamUrl, guard, smartConfiguration: {}, ...options })
   return client(app)
+}
+
+/** The same with an audit trail, as in production: then fewer requests pass through without being checked. */
+export async function startRecordedGateway(
+  upstreamUrl: string,
+  options: Partial<GatewayOptions> = {},
+): Promise<Fhir> {
+  const folder = mkdtempSync(join(tmpdir(), 'sallyport-test-'))
+  const store = await openStore(`sqlite:${join(folder, 'audit.db')}`)
+  const audit = fhirAudit({ auditor: createAuditor({ store }), store, fhirBaseUrl: BASE })
+  const fhir = await startGateway(upstreamUrl, { ...options, audit })
+  fhir.app.addHook('onClose', async () => {
+    await store.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  return fhir
 }
 
 /** The same with an upstream of its own, which ends with it. */

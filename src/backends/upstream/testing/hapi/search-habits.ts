@@ -1,0 +1,239 @@
+import { randomUUID } from 'node:crypto'
+import { findSearchParameter } from '../../../../fhir/index.ts'
+import {
+  findType,
+  type Habit,
+  type HapiRequest,
+  type HapiResponse,
+  isSearch,
+  parseBody,
+  refuse,
+  respond,
+  type Stored,
+} from './habit.ts'
+import { findVersion } from './write-habits.ts'
+
+const REUSE_MS = 60_000
+
+interface FoundEntry {
+  readonly resource?: { readonly resourceType: string; readonly id: string }
+  readonly search?: { readonly mode: string }
+}
+
+function entriesOf(bundle: Readonly<Record<string, unknown>>): readonly FoundEntry[] {
+  return Array.isArray(bundle.entry) ? bundle.entry : []
+}
+
+/**
+ * Searches are answered from results up to 60 s old, unless the request says `no-cache` or `no-store`. A match is shown in
+ * its present version, even if it no longer matches. An absolute reference has the cache entry of the relative one.
+ */
+export const staleSearches: Habit = stored => {
+  const found = new Map<string, { readonly at: number; readonly bundle: Readonly<Record<string, unknown>> }>()
+  return async (request, next) => {
+    if (!isSearch(request)) return next(request)
+    const key = toKey(request)
+    const earlier = found.get(key)
+    const isFresh = /no-(?:cache|store)/.test(request.headers['cache-control'] ?? '')
+    if (!isFresh && earlier && stored.clock() - earlier.at < REUSE_MS)
+      return respond(200, await showPresent(stored, earlier.bundle))
+    const response = await next(request)
+    if (response.status === 200) found.set(key, { at: stored.clock(), bundle: parseBody(response.body) })
+    return response
+  }
+}
+
+function toKey({ path, params }: HapiRequest): string {
+  const relative = params.map(([name, value]) => [
+    name,
+    value.replace(/https?:[^,|]*\/([A-Z]\w+\/[\w.-]+)/g, '$1'),
+  ])
+  return `${path.replace('/_search', '')}?${relative
+    .map(it => it.join('='))
+    .toSorted()
+    .join('&')}`
+}
+
+async function showPresent(stored: Stored, bundle: Readonly<Record<string, unknown>>): Promise<object> {
+  const entry: FoundEntry[] = []
+  for (const it of entriesOf(bundle)) {
+    const present = it.resource && (await stored.get(`${it.resource.resourceType}/${it.resource.id}`))
+    if (present?.status === 200) entry.push({ ...it, resource: JSON.parse(present.body) })
+  }
+  return { ...bundle, ...(bundle.entry !== undefined && { entry }) }
+}
+
+/** A reference with the server's own URL is not local: it finds nothing. */
+export const ownUrlFindsNothing: Habit =
+  ({ baseUrl }) =>
+  async (request, next) => {
+    if (!isSearch(request)) return next(request)
+    const params = request.params.map(([name, value]) =>
+      findSearchParameter(findType(request), name.split(':')[0] ?? '')?.type === 'reference'
+        ? ([name, value.replaceAll(`${baseUrl}/`, 'http://not-local.test/fhir/')] as const)
+        : ([name, value] as const),
+    )
+    return next({ ...request, params })
+  }
+
+/** There are no compartment searches. */
+export const noCompartments: Habit = () => async (request, next) =>
+  request.method === 'GET' && /^Patient\/[^/$]+\/(?:[A-Z]\w+|\*)$/.test(request.path)
+    ? refuse(400, '0302', 'Unknown resource or operation in the compartment')
+    : next(request)
+
+const LOWER = /^(?:ge|gt|sa)/
+const IS_DATE = /^(?:[a-z]{2})?\d{4}(?:-\d\d){0,2}(?:T.*)?$/
+
+/** `ge` and `le` leave a named year or month out; several lower bounds, lists and `ap` are 400. */
+export const dateQuirks: Habit = () => async (request, next) => {
+  if (!isSearch(request)) return next(request)
+  const dates = request.params.filter(
+    ([name, value]) => isDateParameter(name) && IS_DATE.test(value.split(',')[0] ?? ''),
+  )
+  if (dates.some(([, value]) => value.startsWith('ap'))) return refuse(400, '1921', 'Unsupported prefix ap')
+  if (dates.some(([, value]) => value.includes(',')))
+    return refuse(400, '1922', 'Lists of dates are not supported')
+  const lower = dates.filter(([, value]) => LOWER.test(value)).map(([name]) => name)
+  if (new Set(lower).size < lower.length) return refuse(400, '1923', 'Can not have multiple lower bounds')
+  return next({ ...request, params: request.params.map(leaveOutPeriod) })
+}
+
+function isDateParameter(name: string): boolean {
+  return /(?:date|period|onset|_lastUpdated)/.test(name) && !name.includes(':')
+}
+
+function leaveOutPeriod([name, value]: readonly [string, string]): readonly [string, string] {
+  if (!isDateParameter(name) || !/^[gl]e\d{4}(?:-\d\d)?$/.test(value)) return [name, value]
+  return [name, value.replace(/^ge/, 'sa').replace(/^le/, 'eb')]
+}
+
+/** `sa` and `eb` are 400, a plain number has no implicit precision, and `||unit` does not match the display unit. */
+export const quantityQuirks: Habit = () => async (request, next) => {
+  const isQuantity = (name: string) => /quantity|probability/.test(name) && !name.includes(':')
+  const values = request.params.filter(([name]) => isQuantity(name))
+  if (!isSearch(request) || values.length === 0) return next(request)
+  if (values.some(([, value]) => /^(?:sa|eb)/.test(value))) return refuse(400, '1934', 'Unsupported prefix')
+  const params = request.params.flatMap(([name, value]) =>
+    isQuantity(name) && /^[\d.]+(?:\||$)/.test(value)
+      ? ([
+          [name, `ge${value}`],
+          [name, `le${value}`],
+        ] as const)
+      : [[name, value] as const],
+  )
+  return next({ ...request, params })
+}
+
+/** Unknown parameters, `:identifier`, `_text` and `_content` are 400; `_id:not` finds nothing. */
+export const parametersRefused: Habit = () => async (request, next) => {
+  if (!isSearch(request)) return next(request)
+  const names = request.params.map(([name]) => name)
+  if (names.some(it => it.endsWith(':identifier')))
+    return refuse(400, '2498', 'Unsupported modifier: identifier')
+  if (names.some(it => it === '_text' || it === '_content'))
+    return refuse(400, '1192', 'Fulltext search is not enabled')
+  const params = request.params.map(([name, value]) =>
+    name === '_id:not' ? (['_id', 'finds-nothing'] as const) : ([name, value] as const),
+  )
+  const response = await next({
+    ...request,
+    params,
+    headers: { ...request.headers, prefer: 'handling=strict' },
+  })
+  return response.status === 400 ? refuse(400, '0524', 'Unknown search parameter') : response
+}
+
+/** Pages are below the base without a type; a fresh first page that is sorted by two keys has no `next`. */
+export const pagesWithoutType: Habit = stored => {
+  const pages = new Map<string, string>()
+  const seen = new Set<string>()
+  return async (request, next) => {
+    const page = pages.get(request.params.find(([name]) => name === '_getpages')?.[1] ?? '')
+    if (page !== undefined) return withPages(await next(toRequest(page, request)))
+    if (request.path === '' && request.params.some(([name]) => name === '_getpages'))
+      return refuse(410, '0417', 'Search ID does not exist and may have expired')
+    const response = await next(request)
+    const key = toKey(request)
+    const isFresh = !seen.has(key)
+    seen.add(key)
+    const isByTwo = request.params.some(([name, value]) => name === '_sort' && value.includes(','))
+    return isSearch(request) || request.path.endsWith('_history')
+      ? withPages(response, isByTwo && isFresh)
+      : response
+  }
+
+  function withPages(response: HapiResponse, isEndHidden = false): HapiResponse {
+    const bundle = response.status === 200 ? parseBody(response.body) : {}
+    if (!Array.isArray(bundle.link)) return response
+    const link = bundle.link.flatMap(({ relation, url }: { relation: string; url: string }) => {
+      if (relation !== 'next') return [{ relation, url }]
+      return isEndHidden ? [] : [{ relation, url: toPage(url) }]
+    })
+    return { ...response, body: response.body.replace(JSON.stringify(bundle.link), JSON.stringify(link)) }
+  }
+
+  function toPage(url: string): string {
+    const id = randomUUID()
+    pages.set(id, url)
+    return `${stored.baseUrl}?_getpages=${id}&_getpagesoffset=1&_bundletype=searchset`
+  }
+
+  function toRequest(url: string, { headers }: HapiRequest): HapiRequest {
+    const { pathname, searchParams } = new URL(url)
+    const path = pathname.slice(new URL(stored.baseUrl).pathname.length + 1)
+    return { method: 'GET', path, params: [...searchParams], headers, body: '' }
+  }
+}
+
+/** A SearchParameter takes effect for all callers: the resources stored before are not found by it. */
+export const searchParametersTakeEffect: Habit = () => {
+  const redefined = new Set<string>()
+  return async (request, next) => {
+    const response = await next(request)
+    const { code, base } = findType(request) === 'SearchParameter' ? parseBody(request.body) : {}
+    if (response.status < 300 && ['POST', 'PUT'].includes(request.method) && Array.isArray(base))
+      for (const type of base) redefined.add(`${type}?${code}`)
+    const isRedefined = request.params.some(([name]) => redefined.has(`${findType(request)}?${name}`))
+    return isSearch(request) && isRedefined ? respond(200, { ...EMPTY }) : response
+  }
+}
+
+const EMPTY = { resourceType: 'Bundle', type: 'searchset', total: 0 }
+
+/** A deleted resource is 410 with the version of the deletion. */
+export const deletionHasLocation: Habit = stored => async (request, next) => {
+  const response = await next(request)
+  if (response.status !== 410 || !/^\w+\/[\w.-]+$/.test(request.path)) return response
+  const location = `${stored.baseUrl}/${request.path}/_history/${await findVersion(stored, request.path)}`
+  return { ...response, headers: { ...response.headers, location } }
+}
+
+/** The number of versions is kept for 60 s after it was asked for, also with `no-cache`. */
+export const staleVersionCount: Habit = stored => {
+  const counts = new Map<string, { readonly at: number; readonly total: number }>()
+  return async (request, next) => {
+    const response = await next(request)
+    if (!request.path.endsWith('_history') || response.status !== 200) return response
+    const bundle = parseBody(response.body)
+    const kept = counts.get(request.path)
+    const isKept = kept && stored.clock() - kept.at < REUSE_MS
+    const total = isKept ? kept.total : Number(bundle.total)
+    if (!isKept) counts.set(request.path, { at: stored.clock(), total })
+    return total >= Number(bundle.total) ? response : respond(200, cut(bundle, total))
+  }
+}
+
+function cut(bundle: Readonly<Record<string, unknown>>, total: number): object {
+  const link = Array.isArray(bundle.link) ? bundle.link.filter(({ relation }) => relation !== 'next') : []
+  return { ...bundle, total, link, entry: entriesOf(bundle).slice(0, total) }
+}
+
+/** A page with a `next` has no total unless the request asks for one. */
+export const noTotalOfPages: Habit = () => async (request, next) => {
+  const response = await next(request)
+  const isCounted = request.params.some(([name, value]) => name === '_total' && value === 'accurate')
+  if (!isSearch(request) || response.status !== 200 || isCounted) return response
+  const isPaged = /"relation":"next"/.test(response.body)
+  return isPaged ? { ...response, body: response.body.replace(/"total":\d+,?/, '') } : response
+}

@@ -1,0 +1,160 @@
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type FhirServerOptions, fhirServer } from '../../../sqlite/index.ts'
+import { type Habit, type HapiRequest, type HapiResponse, type Next, respond, type Stored } from './habit.ts'
+import * as searches from './search-habits.ts'
+import * as writes from './write-habits.ts'
+
+/**
+ * The habits of HAPI FHIR (JPA starter 8.8.0, default settings) that R4 does not lead one to expect. The first sees a
+ * request first, and its response last.
+ */
+const HABITS = {
+  ...{ metadata: largeMetadata, 'no-compartments': searches.noCompartments },
+  'pages-without-type': searches.pagesWithoutType,
+  'no-total-of-pages': searches.noTotalOfPages,
+  'stale-searches': searches.staleSearches,
+  'search-parameters-take-effect': searches.searchParametersTakeEffect,
+  'own-url-finds-nothing': searches.ownUrlFindsNothing,
+  'parameters-refused': searches.parametersRefused,
+  'date-quirks': searches.dateQuirks,
+  'quantity-quirks': searches.quantityQuirks,
+  'deletion-has-location': searches.deletionHasLocation,
+  'stale-version-count': searches.staleVersionCount,
+  'minimal-has-no-type': writes.minimalHasNoType,
+  'numeric-ids-refused': writes.numericIdsRefused,
+  'absolute-references-refused': writes.absoluteReferencesRefused,
+  'dangling-references-refused': writes.danglingReferencesRefused,
+  'if-match-conflicts': writes.ifMatchConflicts,
+  'if-none-match-ignored': writes.ifNoneMatchIgnored,
+  'delete-unconditional': writes.deleteUnconditional,
+  'unchanged-keeps-version': writes.unchangedKeepsVersion,
+  'transactions-answer-relative': writes.transactionsAnswerRelative,
+} as const satisfies Readonly<Record<string, Habit>>
+
+export type HabitName = keyof typeof HABITS
+
+export interface HapiUpstream {
+  readonly url: string
+  /** All requests so far, without those for `metadata`. */
+  readonly seen: readonly HapiRequest[]
+  /** Moves the clock on, by which results are reused. */
+  advance(milliseconds: number): void
+  /** Takes requests and carries them out only after `resume`. */
+  pause(): void
+  resume(): void
+  close(): Promise<void>
+}
+
+/** The embedded server with HAPI's habits, all of them unless some are switched off. */
+export async function startHapi(
+  options: { readonly off?: readonly HabitName[]; readonly metadataMs?: number } = {},
+): Promise<HapiUpstream> {
+  const { off = [], metadataMs = 0 } = options
+  const seen: HapiRequest[] = []
+  let now = Date.now()
+  let held: Promise<void> = Promise.resolve()
+  let release = () => {}
+  let handle: Next = async () => respond(503, {})
+  const server = createServer(async (incoming, outgoing) => {
+    const request = await readRequest(incoming)
+    if (request.path === 'metadata') await sleep(metadataMs)
+    else seen.push(request)
+    await held
+    const { status, headers, body } = await handle(request)
+    const length = { 'content-length': String(Buffer.byteLength(body)) }
+    outgoing.writeHead(status, { ...headers, ...(status !== 204 && status !== 304 && length) })
+    outgoing.end(incoming.method === 'HEAD' ? undefined : body)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir`
+  const stored = await openStored({ baseUrl, dataFile: ':memory:', smartConfiguration: {} }, () => now)
+  const names = (Object.keys(HABITS) as HabitName[]).filter(name => !off.includes(name))
+  handle = names.reduceRight<Next>((next, name) => {
+    const bend = HABITS[name](stored)
+    return request => bend(request, next)
+  }, stored.send)
+  return {
+    url: baseUrl,
+    seen,
+    advance: milliseconds => {
+      now += milliseconds
+    },
+    pause: () => {
+      held = new Promise(resolve => {
+        release = resolve
+      })
+    },
+    resume: () => release(),
+    close: async () => {
+      server.closeAllConnections()
+      await new Promise(resolve => server.close(resolve))
+      await stored.close()
+    },
+  }
+}
+
+async function openStored(
+  options: FhirServerOptions,
+  clock: () => number,
+): Promise<Stored & { close(): Promise<void> }> {
+  const app = await fhirServer(options)
+  const { pathname } = new URL(options.baseUrl)
+  async function send({ method, path, params, headers, body }: HapiRequest): Promise<HapiResponse> {
+    const isForm = path.endsWith('/_search')
+    const query = new URLSearchParams(params.map(([name, value]) => [name, value])).toString()
+    const reply = await app.inject({
+      method: method as 'GET',
+      url: `${pathname}${path && `/${path}`}${query && !isForm ? `?${query}` : ''}`,
+      headers,
+      ...(isForm ? { payload: query } : body !== '' && { payload: body }),
+    })
+    const { connection: _, 'content-length': __, 'transfer-encoding': ___, ...rest } = reply.headers
+    return { status: reply.statusCode, headers: rest as HapiResponse['headers'], body: reply.body }
+  }
+  const get: Stored['get'] = (path, params = []) =>
+    send({ method: 'GET', path, params, headers: { accept: 'application/fhir+json' }, body: '' })
+  return { baseUrl: options.baseUrl, clock, send, get, close: async () => app.close() }
+}
+
+async function readRequest(incoming: IncomingMessage): Promise<HapiRequest> {
+  const { pathname, searchParams } = new URL(incoming.url ?? '', 'http://hapi.test')
+  let body = ''
+  for await (const chunk of incoming.setEncoding('utf8')) body += chunk
+  const path = decodeURIComponent(pathname.slice('/fhir/'.length))
+  const form = path.endsWith('/_search') ? [...new URLSearchParams(body)] : []
+  const {
+    host: _,
+    connection: __,
+    'content-length': ___,
+    'accept-encoding': ____,
+    ...headers
+  } = incoming.headers
+  return {
+    method: incoming.method ?? '',
+    path,
+    params: [...searchParams, ...form],
+    headers: headers as HapiRequest['headers'],
+    body: form.length > 0 ? '' : body,
+  }
+}
+
+const METADATA_CHARACTERS = 1_800_000
+
+/** `metadata` is large unless only some elements are asked for, names HAPI, and lists no compartments. */
+function largeMetadata(): ReturnType<Habit> {
+  return async (request, next) => {
+    if (request.path !== 'metadata') return next(request)
+    const response = await next({ ...request, params: [] })
+    if (response.body === '') return response
+    const software = { name: 'HAPI FHIR Server', version: '8.8.0' }
+    const { rest, ...statement } = JSON.parse(response.body)
+    const { compartment: _, ...server } = rest[0]
+    const interaction = ['transaction', 'history-system'].map(code => ({ code }))
+    const isShort = request.params.some(([name]) => name === '_elements' || name === '_summary')
+    if (isShort) return respond(200, { ...statement, software })
+    const documentation = ' '.repeat(METADATA_CHARACTERS)
+    return respond(200, { ...statement, software, rest: [{ ...server, interaction, documentation }] })
+  }
+}

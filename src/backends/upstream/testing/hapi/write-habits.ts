@@ -1,0 +1,195 @@
+import { setImmediate } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+import { formatExact, isRecord, parseExact } from '../../../../fhir/index.ts'
+import {
+  type Entry,
+  type Habit,
+  type HapiRequest,
+  type HapiResponse,
+  isTransaction,
+  isUpdate,
+  listEntries,
+  type Next,
+  parseBody,
+  refuse,
+  respond,
+  type Stored,
+} from './habit.ts'
+
+async function exists(stored: Stored, path: string): Promise<boolean> {
+  return (await stored.get(path)).status === 200
+}
+
+/** The version of a resource or of its deletion. */
+export async function findVersion(stored: Stored, path: string): Promise<string | undefined> {
+  const { status, body } = await stored.get(`${path}/_history`, [['_count', '1']])
+  const [newest] = status === 200 ? listEntries(parseBody(body)) : []
+  return /"(.*)"/.exec(newest?.response?.etag ?? '')?.[1]
+}
+
+/** Changes the entries of a transaction; the digits of its decimals stay. */
+function mapEntries(request: HapiRequest, change: (entry: Entry) => Entry): HapiRequest {
+  const bundle = parseExact(request.body)
+  if (!isRecord(bundle) || !Array.isArray(bundle.entry)) return request
+  return { ...request, body: formatExact({ ...bundle, entry: bundle.entry.map(change) }) }
+}
+
+function omit<T extends object>(value: T, ...names: readonly string[]): T {
+  return Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name))) as T
+}
+
+/** `If-Match` on `PUT`: another version, also that of a deletion, is 409; where there was never one it is ignored. */
+export const ifMatchConflicts: Habit = stored => {
+  const isStale = async (path: string, etag: string | undefined) => {
+    const current = etag === undefined ? undefined : await findVersion(stored, path)
+    return current !== undefined && !etag?.endsWith(`"${current}"`)
+  }
+  async function update(request: HapiRequest, next: Next): Promise<HapiResponse> {
+    if (await isStale(request.path, request.headers['if-match'])) return conflict()
+    return next({ ...request, headers: omit(request.headers, 'if-match') })
+  }
+  async function transact(request: HapiRequest, next: Next): Promise<HapiResponse> {
+    for (const { request: entry } of listEntries(parseBody(request.body)))
+      if (entry.method === 'PUT' && (await isStale(entry.url ?? '', entry.ifMatch))) return conflict()
+    return next(dropConditions(request, 'PUT', 'ifMatch'))
+  }
+  let last: Promise<unknown> = Promise.resolve()
+  const inTurn = (write: () => Promise<HapiResponse>) => {
+    const response = last.then(write)
+    last = response
+    return response
+  }
+  return async (request, next) => {
+    if (isTransaction(request)) return inTurn(() => transact(request, next))
+    if (!isUpdate(request)) return next(request)
+    // Two creators of one id may both succeed: neither sees the other.
+    const isNew = (await findVersion(stored, request.path)) === undefined
+    if (!isNew) return inTurn(() => update(request, next))
+    await setImmediate()
+    return next({ ...request, headers: omit(request.headers, 'if-match') })
+  }
+}
+
+function conflict(): HapiResponse {
+  return refuse(409, '0989', 'Trying to update a resource but this is not the current version')
+}
+
+function dropConditions(request: HapiRequest, method: string, name: string): HapiRequest {
+  return mapEntries(request, entry =>
+    entry.request.method === method ? { ...entry, request: omit(entry.request, name) } : entry,
+  )
+}
+
+/** `If-None-Match: *` on `PUT` is ignored: it overwrites. */
+export const ifNoneMatchIgnored: Habit = () => async (request, next) => {
+  if (isUpdate(request)) return next({ ...request, headers: omit(request.headers, 'if-none-match') })
+  return next(isTransaction(request) ? dropConditions(request, 'PUT', 'ifNoneMatch') : request)
+}
+
+/** `If-Match` on `DELETE` is ignored; the response is 200 with an OperationOutcome. */
+export const deleteUnconditional: Habit = () => async (request, next) => {
+  if (isTransaction(request)) return next(dropConditions(request, 'DELETE', 'ifMatch'))
+  if (request.method !== 'DELETE') return next(request)
+  const response = await next({ ...request, headers: omit(request.headers, 'if-match') })
+  if (response.status === 412) return refuse(412, '0962', 'Failed to DELETE: several resources match')
+  const issue = [{ severity: 'information', code: 'informational', diagnostics: 'Successfully deleted' }]
+  return response.status < 300 ? respond(200, { resourceType: 'OperationOutcome', issue }) : response
+}
+
+/** `Prefer: return=minimal` is answered without body and content type. */
+export const minimalHasNoType: Habit = () => async (request, next) => {
+  const response = await next(request)
+  const isMinimal = request.headers.prefer?.includes('return=minimal') && request.path !== ''
+  if (!isMinimal || response.status >= 300 || request.method === 'GET') return response
+  const { location } = response.headers
+  return {
+    status: response.status,
+    headers: {
+      ...omit(response.headers, 'content-type', 'transfer-encoding'),
+      ...(location !== undefined && { 'content-location': location }),
+      'content-length': '0',
+    },
+    body: '',
+  }
+}
+
+/** A `PUT` under a numeric id is 400. */
+export const numericIdsRefused: Habit = stored => async (request, next) => {
+  const refusal = refuse(400, '0960', 'Can not create resource with ID: no client may assign a numeric ID')
+  const isNumeric = async (url: string | undefined) =>
+    url !== undefined && /^\w+\/\d+$/.test(url) && !(await exists(stored, url))
+  if (isUpdate(request) && (await isNumeric(request.path))) return refusal
+  if (isTransaction(request))
+    for (const { request: entry } of listEntries(parseBody(request.body)))
+      if (entry.method === 'PUT' && (await isNumeric(entry.url))) return refusal
+  return next(request)
+}
+
+/** A `PUT` that changes nothing is 200 with the version as before. */
+export const unchangedKeepsVersion: Habit = stored => async (request, next) => {
+  if (!isUpdate(request)) return next(request)
+  const current = await stored.get(request.path)
+  return current.status === 200 && isDeepStrictEqual(toContent(current.body), toContent(request.body))
+    ? current
+    : next(request)
+}
+
+function toContent(text: string): object {
+  const { meta, ...content } = parseBody(text)
+  return { ...content, meta: isRecord(meta) ? omit(meta, 'versionId', 'lastUpdated') : {} }
+}
+
+/** Absolute references in bodies are 400, the server's own ones too. */
+export const absoluteReferencesRefused: Habit = () => async (request, next) => {
+  const found = hasBody(request) && listReferences(parseBody(request.body)).find(it => /^https?:/.test(it[1]))
+  return found
+    ? refuse(400, '0507', `Resource contains external reference at path "${found[0]}"`)
+    : next(request)
+}
+
+/** References to resources that do not exist are 400. */
+export const danglingReferencesRefused: Habit = stored => async (request, next) => {
+  if (!hasBody(request)) return next(request)
+  const body = parseBody(request.body)
+  const made = new Set(isTransaction(request) ? listEntries(body).map(it => it.request.url) : [])
+  for (const [path, reference] of listReferences(body)) {
+    const [local = ''] = /^[A-Z]\w*\/[\w.-]+/.exec(reference) ?? []
+    if (local !== '' && !made.has(local) && !(await exists(stored, local)))
+      return refuse(400, '1094', `Resource ${local} not found, specified in path: ${path}`)
+  }
+  return next(request)
+}
+
+// A batch is a request for each of its entries.
+function hasBody(request: HapiRequest): boolean {
+  return (
+    isUpdate(request) ||
+    isTransaction(request) ||
+    (request.method === 'POST' && /^[A-Z]\w+$/.test(request.path))
+  )
+}
+
+function listReferences(value: unknown, path = ''): readonly (readonly [path: string, reference: string])[] {
+  if (Array.isArray(value)) return value.flatMap(it => listReferences(it, path))
+  if (!isRecord(value)) return []
+  const from = typeof value.resourceType === 'string' ? value.resourceType : path
+  return Object.entries(value).flatMap(([name, item]) =>
+    name === 'reference' && typeof item === 'string'
+      ? [[from, item] as const]
+      : listReferences(item, from === '' ? name : `${from}.${name}`),
+  )
+}
+
+/** A transaction is answered with relative locations, and with versions in the place of entity tags. */
+export const transactionsAnswerRelative: Habit =
+  ({ baseUrl }) =>
+  async (request, next) => {
+    const { body, ...response } = await next(request)
+    if (!isTransaction(request) || response.status !== 200) return { ...response, body }
+    return {
+      ...response,
+      body: body
+        .replaceAll(`"location":"${baseUrl}/`, '"location":"')
+        .replaceAll(/"etag":"W\/\\"(\w+)\\""/g, '"etag":"$1"'),
+    }
+  }
