@@ -13,7 +13,7 @@ const nothing = {
   unresolved: 0,
   notResources: 0,
 }
-const place = (line: number) => ({ file: 'a.ndjson', line })
+const place = (line: number) => `a.ndjson:${line}`
 
 describe('reportText', () => {
   it('aligns the numbers', () => {

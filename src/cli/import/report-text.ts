@@ -1,4 +1,4 @@
-import type { ImportReport, Place, Reason, Unreadable } from '../../backends/sqlite/import/index.ts'
+import type { ImportReport, Reason, Unreadable } from '../../backends/sqlite/import/index.ts'
 
 const reasonsShown = 20
 
@@ -49,11 +49,7 @@ function reasonLines(reasons: readonly Reason[]): string[] {
 }
 
 function places({ places: first, count }: Reason): string {
-  return ` (${first.map(placeText).join(', ')}${count > first.length ? ', …' : ''})`
-}
-
-function placeText({ file, line }: Place): string {
-  return `${file}:${line}`
+  return ` (${first.join(', ')}${count > first.length ? ', …' : ''})`
 }
 
 function unreadableLines(unreadable: readonly Unreadable[]): string[] {

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { FoundFiles, ImportReport } from '../../backends/sqlite/import/index.ts'
+import type { FoundFiles, ImportReport, Reason, SentReport } from '../../backends/sqlite/import/index.ts'
 import type { Settings } from '../../config/index.ts'
 import { CommandFailure } from '../command.ts'
 import { readUpstreamAuth } from '../start/gateway.ts'
@@ -52,28 +52,37 @@ async function authorizationFor(to: string, { fhir }: Settings) {
     .authorization
 }
 
-function joined(
-  read: ImportReport,
-  sent: Awaited<ReturnType<typeof import('../../backends/sqlite/import/index.ts').sendAll>>,
-  found: FoundFiles,
-): ImportReport {
-  const byStatus = Map.groupBy(
-    sent.refused,
-    ({ reference, status }) => `${reference.split('/')[0]}: server returned ${status}`,
-  )
+function joined(read: ImportReport, sent: SentReport, found: FoundFiles): ImportReport {
+  const byReason = Map.groupBy(sent.refused, describeRefusal)
   return {
     ...read,
     created: sent.created,
     updated: sent.updated,
-    unchanged: 0,
+    unchanged: sent.unchanged,
     refused: read.refused + sent.refused.length,
-    reasons: [
-      ...read.reasons,
-      ...[...byStatus].map(([text, list]) => ({ text, count: list.length, places: [] })),
-    ],
+    reasons: [...read.reasons, ...byReason.entries().map(toReason)].toSorted((a, b) => b.count - a.count),
     unreadable: [...found.unreadable, ...read.unreadable],
   }
 }
+
+function toReason([text, refused]: readonly [string, SentReport['refused']]): Reason {
+  return { text, count: refused.length, places: refused.slice(0, 3).map(it => it.reference) }
+}
+
+/** Without ids, so that the same reason for another resource is the same text. */
+function describeRefusal({ reference, status, reason }: SentReport['refused'][number]): string {
+  const [type, id = ''] = reference.split('/')
+  const text = reason.replaceAll(/\b([A-Z][A-Za-z]+)\/[A-Za-z0-9.-]{1,64}/g, '$1/…').replaceAll(wordOf(id), '…')
+  const hint = /HAPI-0960\b/.test(reason) ? NUMERIC_IDS : ''
+  return `${type}: server returned ${status}${text && `: ${text}`}${hint}`
+}
+
+function wordOf(text: string): RegExp {
+  return new RegExp(`\\b${RegExp.escape(text)}\\b`, 'g')
+}
+
+const NUMERIC_IDS =
+  '. To keep numeric ids, set hapi.fhir.client_id_strategy: ANY in the application.yaml of HAPI'
 
 // `fetch` hides the reason in the cause.
 function reasonOf({ cause, message }: Error): string {

@@ -82,10 +82,7 @@ describe('importFiles', () => {
     assert.deepEqual(numbers(report), { created: 2, updated: 0, unchanged: 0, refused: 2 })
     assert.equal(repository.find('AuditEvent', 'e'), undefined)
     assert.match(report.reasons[0]?.text ?? '', /^AuditEvent: Not imported: the server serves AuditEvents/)
-    assert.deepEqual(
-      report.reasons[0]?.places.map(place => place.line),
-      [1, 5],
-    )
+    assert.deepEqual(report.reasons[0]?.places, ['a.ndjson:1', 'b.json:5'])
   })
 
   it('updates what has changed', async () => {
@@ -203,7 +200,7 @@ describe('importFiles, of broken input', () => {
     assert.equal(first?.count, 5)
     assert.deepEqual(
       first?.places,
-      [1, 2, 3].map(line => ({ file: 'bad.ndjson', line })),
+      [1, 2, 3].map(line => `bad.ndjson:${line}`),
     )
     assert.doesNotMatch(json(report), /Rumpel/)
   })

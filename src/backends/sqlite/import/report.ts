@@ -6,12 +6,12 @@ export interface Place {
   readonly line: number
 }
 
-/** Why resources were refused. The text names types, elements and rules, never values. */
+/** Why resources were refused. Our own texts name types, elements and rules, never values. */
 export interface Reason {
   readonly text: string
   readonly count: number
-  /** The first of them. */
-  readonly places: readonly Place[]
+  /** The first of them: file and line, or `Type/id` if another server refused it. */
+  readonly places: readonly string[]
 }
 
 /** A file that could not be read, or not to its end. */
@@ -47,7 +47,7 @@ export class Tally {
   notResources = 0
   unresolved = 0
   readonly unreadable: Unreadable[] = []
-  readonly #reasons = new Map<string, { count: number; places: Place[] }>()
+  readonly #reasons = new Map<string, { count: number; places: string[] }>()
 
   /** Counts a resource or line that is not imported. */
   refuse(place: Place, reasons: readonly string[]): void {
@@ -55,7 +55,7 @@ export class Tally {
     for (const text of new Set(reasons)) {
       const known = this.#reasons.get(text) ?? { count: 0, places: [] }
       known.count++
-      if (known.places.length < PLACES) known.places.push(place)
+      if (known.places.length < PLACES) known.places.push(`${place.file}:${place.line}`)
       this.#reasons.set(text, known)
     }
   }

@@ -1,64 +1,152 @@
 import { formatExact, isRecord, parseExact } from '../../../fhir/index.ts'
 import type { Repository } from '../repository/repository.ts'
+import { type Group, orderByReference } from './order.ts'
 
-/** The results of sending resources to another server. */
+export interface RefusedResource {
+  /** `Type/id`. */
+  readonly reference: string
+  readonly status: number
+  /** The server's own reason. */
+  readonly reason: string
+}
+
 export interface SentReport {
   readonly created: number
   readonly updated: number
-  readonly refused: readonly { readonly reference: string; readonly status: number }[]
+  readonly unchanged: number
+  readonly refused: readonly RefusedResource[]
 }
 
 export interface SendOptions {
   readonly repository: Repository
-  /** The FHIR base of the other server. */
+  /** The FHIR base URL of the other server. */
   readonly to: string
   readonly fetch: (url: string, init: RequestInit) => Promise<Response>
   readonly authorization: () => string | undefined | Promise<string>
   readonly onProgress?: (sent: number, total: number) => void
 }
 
-// A server that checks references needs the referenced resources first.
-const FIRST = [
-  'Organization',
-  'Location',
-  'Practitioner',
-  'PractitionerRole',
-  'Medication',
-  'Device',
-  'Patient',
-]
-const THEN = ['RelatedPerson', 'Coverage', 'CareTeam', 'EpisodeOfCare', 'Encounter', 'Condition', 'Goal']
-const ORDER = [...FIRST, ...THEN]
-
-const BATCH = 100
-
-/** Sends all resources of a repository to another FHIR server, in batches, each resource under its own id. */
-export async function sendAll(options: SendOptions): Promise<SentReport> {
-  const { repository, onProgress = () => {} } = options
-  const total = repository.count()
-  const refused: { reference: string; status: number }[] = []
-  let [created, updated] = [0, 0]
-  for (const type of listTypes(repository))
-    for (const batch of readBatches(repository, type)) {
-      const statuses = await sendBatch(options, batch)
-      for (const [at, { reference }] of batch.entries()) {
-        const status = statuses[at] ?? 0
-        if (status === 201) created += 1
-        else if (status === 200) updated += 1
-        else refused.push({ reference, status })
-      }
-      onProgress(created + updated + refused.length, total)
-    }
-  return { created, updated, refused }
-}
-
-/** The server refused a whole batch and wrote none of it. */
+/** The server refused a whole batch: nothing of it was written. */
 export class BatchRefused extends Error {
   readonly status: number
-  constructor(status: number) {
-    super(`it answered ${status} to a batch`)
+  constructor(status: number, reason: string) {
+    super(`it answered ${status} to a batch${reason && `: ${reason}`}`)
     this.status = status
   }
+}
+
+/** Resources of a batch or transaction. */
+const BATCH = 100
+const CONNECTIONS = 4
+
+type Result = 'created' | 'updated' | 'unchanged' | RefusedResource
+
+interface Stored {
+  readonly rid: number
+  readonly reference: string
+}
+
+/**
+ * Sends all resources of a repository to another FHIR server, each under its own id. A server that checks references needs
+ * the resource that is referred to first, and resources that refer to each other in one transaction. Refused resources
+ * are sent again while that helps.
+ */
+export async function sendAll(options: SendOptions): Promise<SentReport> {
+  const { repository, onProgress = () => {} } = options
+  const { stored, references } = readReferences(options)
+  const results: Result[] = []
+  let sent = 0
+  const send = async (groups: readonly Group[]) => {
+    await inParallel(planBatches(groups), async batch => {
+      const entries = batch.members.map(at => readEntry(repository, stored[at] ?? NONE, options.to))
+      const found = await sendEntries(options, entries, batch.isCircle ? 'transaction' : 'batch')
+      for (const [at, member] of batch.members.entries()) results[member] = found[at] ?? 'updated'
+      sent += batch.members.length
+      onProgress(Math.min(sent, stored.length), stored.length)
+    })
+  }
+  const steps = orderByReference(references)
+  for (const groups of steps) await send(groups)
+  for (let before = Infinity, refused = countRefused(results); 0 < refused && refused < before; ) {
+    for (const groups of steps)
+      await send(groups.filter(({ members }) => members.some(at => isRefused(results[at]))))
+    before = refused
+    refused = countRefused(results)
+  }
+  return toReport(results)
+}
+
+const NONE: Stored = { rid: 0, reference: '' }
+
+function isRefused(result: Result | undefined): result is RefusedResource {
+  return typeof result === 'object'
+}
+
+function countRefused(results: readonly Result[]): number {
+  return results.filter(isRefused).length
+}
+
+function toReport(results: readonly Result[]): SentReport {
+  const count = (result: Result) => results.filter(it => it === result).length
+  return {
+    created: count('created'),
+    updated: count('updated'),
+    unchanged: count('unchanged'),
+    refused: results.filter(isRefused),
+  }
+}
+
+const REFERENCE = /"reference"\s*:\s*"([^"#?]+)"/g
+
+/** All resources, and for each the numbers of those that it refers to. */
+function readReferences({ repository: { database, names }, to }: SendOptions): {
+  readonly stored: readonly Stored[]
+  readonly references: readonly (readonly number[])[]
+} {
+  const rows = database.rows('SELECT rid, tid, id FROM resource WHERE deleted = 0 ORDER BY tid, rid', [])
+  const stored = rows.map(([rid, tid, id]) => ({
+    rid: Number(rid),
+    reference: `${names.typeOf(Number(tid))}/${id}`,
+  }))
+  const numbers = new Map(stored.map(({ reference }, at) => [reference, at]))
+  const references = stored.map(({ rid }) => {
+    const texts = readContent(database, rid).matchAll(REFERENCE)
+    const targets = texts.map(([, text = '']) => numbers.get(toTarget(text, to)))
+    return [...new Set(targets.filter(it => it !== undefined))]
+  })
+  return { stored, references }
+}
+
+function readContent(database: Repository['database'], rid: number): string {
+  return String(database.rows('SELECT content FROM resource WHERE rid = ?', [rid])[0]?.[0])
+}
+
+function toTarget(reference: string, to: string): string {
+  const [target = ''] = toRelative(reference, to).split('/_history/')
+  return target
+}
+
+function toRelative(reference: string, to: string): string {
+  return reference.startsWith(`${to}/`) ? reference.slice(to.length + 1) : reference
+}
+
+/** A circle is a transaction of its own; other resources are sent in batches. */
+function planBatches(groups: readonly Group[]): readonly Group[] {
+  const [circles, others] = [groups.filter(it => it.isCircle), groups.filter(it => !it.isCircle)]
+  const members = others.flatMap(it => it.members).toSorted((a, b) => a - b)
+  const batches = Array.from({ length: Math.ceil(members.length / BATCH) }, (_, at) => ({
+    members: members.slice(at * BATCH, (at + 1) * BATCH),
+    isCircle: false,
+  }))
+  return [...batches, ...circles]
+}
+
+async function inParallel<T>(all: readonly T[], work: (one: T) => Promise<void>): Promise<void> {
+  const waiting = all.values()
+  const worker = async () => {
+    for (const one of waiting) await work(one)
+  }
+  await Promise.all(Array.from({ length: CONNECTIONS }, worker))
 }
 
 interface Entry {
@@ -66,61 +154,120 @@ interface Entry {
   readonly content: string
 }
 
-function listTypes({ database, names }: Repository): readonly string[] {
-  const types = database
-    .rows('SELECT DISTINCT tid FROM resource WHERE deleted = 0', [])
-    .map(([tid]) => names.typeOf(Number(tid)))
-  const position = (type: string) => (ORDER.includes(type) ? ORDER.indexOf(type) : ORDER.length)
-  return types.toSorted((a, b) => position(a) - position(b) || a.localeCompare(b))
-}
-
-function* readBatches({ database, names }: Repository, type: string): Generator<readonly Entry[]> {
-  let after = 0
-  for (;;) {
-    const rows = database.rows(
-      'SELECT rid, id, content FROM resource WHERE tid = ? AND deleted = 0 AND rid > ? ORDER BY rid LIMIT ?',
-      [names.typeId(type), after, BATCH],
-    )
-    if (rows.length === 0) return
-    after = Number(rows.at(-1)?.[0])
-    yield rows.map(([, id, content]) => ({
-      reference: `${type}/${id}`,
-      content: withoutVersion(String(content)),
-    }))
-  }
-}
-
-/** The other server numbers its own versions. */
-function withoutVersion(content: string): string {
-  const { meta, ...resource } = parseExact(content) as Record<string, unknown>
+/** Without version, because the other server numbers its own, and with relative references, because HAPI accepts no others. */
+function readEntry({ database }: Repository, { rid, reference }: Stored, to: string): Entry {
+  const text = readContent(database, rid).replaceAll(
+    REFERENCE,
+    (_, target: string) => `"reference":"${toRelative(target, to)}"`,
+  )
+  const { meta, ...resource } = parseExact(text) as Record<string, unknown>
   const { versionId: _, lastUpdated: __, ...kept } = isRecord(meta) ? meta : {}
-  return formatExact(Object.keys(kept).length > 0 ? { ...resource, meta: kept } : resource)
+  const content = formatExact(Object.keys(kept).length > 0 ? { ...resource, meta: kept } : resource)
+  return { reference, content }
 }
 
-async function sendBatch(
-  { to, fetch, authorization }: SendOptions,
-  batch: readonly Entry[],
-): Promise<readonly number[]> {
-  const header = await authorization()
-  const entry = batch.map(
+async function sendEntries(
+  options: SendOptions,
+  entries: readonly Entry[],
+  type: 'batch' | 'transaction',
+): Promise<readonly Result[]> {
+  const versions = await readVersions(options, entries)
+  const requests = entries.map(
     ({ reference, content }) => `{"resource":${content},"request":{"method":"PUT","url":"${reference}"}}`,
   )
-  const response = await fetch(to, {
+  const response = await post(options, '', {
+    'content-type': 'application/fhir+json; charset=utf-8',
+    prefer: 'return=minimal',
+    body: `{"resourceType":"Bundle","type":"${type}","entry":[${requests.join(',')}]}`,
+  })
+  const { status } = response
+  const answer = await readJson(response)
+  const responses =
+    response.ok && isRecord(answer) ? listOf(answer.entry).map(it => recordOf(it.response)) : []
+  if (responses.length === entries.length)
+    return entries.map(({ reference }, at) => toResult(reference, responses[at] ?? {}, versions.get(reference)))
+  const reason = findReason(answer)
+  if (type === 'batch' || !isRefusal(status)) throw new BatchRefused(status, reason)
+  return entries.map(({ reference }) => ({ reference, status, reason }))
+}
+
+function isRefusal(status: number): boolean {
+  return status >= 400 && status < 500 && status !== 401 && status !== 403
+}
+
+function toResult(reference: string, response: Json, before: string | undefined): Result {
+  const status = Number.parseInt(String(response.status), 10)
+  if (status === 201) return 'created'
+  if (status !== 200) return { reference, status, reason: findReason(response.outcome) }
+  return before !== undefined && readVersion(response.etag) === before ? 'unchanged' : 'updated'
+}
+
+/** In Bundles, HAPI writes the version alone. */
+function readVersion(etag: unknown): string | undefined {
+  return /^(?:W\/)?"?([^"]*)"?$/.exec(String(etag))?.[1]
+}
+
+/** The versions that the server has before it is changed. A server without such searches tells none. */
+async function readVersions(
+  options: SendOptions,
+  entries: readonly Entry[],
+): Promise<ReadonlyMap<string, string>> {
+  const byType = Map.groupBy(entries, ({ reference }) => reference.split('/')[0] ?? '')
+  const found = [...byType].map(async ([type, list]) => {
+    const ids = list.map(({ reference }) => reference.slice(type.length + 1)).join(',')
+    const query = new URLSearchParams({ _id: ids, _elements: 'id,meta', _count: String(list.length) })
+    const response = await post(options, `/${type}/_search`, {
+      'content-type': 'application/x-www-form-urlencoded',
+      'cache-control': 'no-cache',
+      body: query.toString(),
+    })
+    const bundle = await readJson(response)
+    return isRecord(bundle) ? listOf(bundle.entry).map(it => recordOf(it.resource)) : []
+  })
+  const resources = (await Promise.all(found)).flat()
+  return new Map(resources.map(it => [`${it.resourceType}/${it.id}`, String(recordOf(it.meta).versionId)]))
+}
+
+async function post(
+  { to, fetch, authorization }: SendOptions,
+  path: string,
+  { body, ...headers }: { readonly body: string } & Readonly<Record<string, string>>,
+): Promise<Response> {
+  const header = await authorization()
+  return fetch(to + path, {
     method: 'POST',
     redirect: 'error',
     headers: {
       accept: 'application/fhir+json',
-      'content-type': 'application/fhir+json; charset=utf-8',
-      prefer: 'return=minimal',
+      ...headers,
       ...(header !== undefined && { authorization: header }),
     },
-    body: `{"resourceType":"Bundle","type":"batch","entry":[${entry.join(',')}]}`,
+    body,
   })
-  const body: unknown = response.ok ? await response.json() : undefined
-  if (!isRecord(body) || !Array.isArray(body.entry) || body.entry.length !== batch.length)
-    throw new BatchRefused(response.status)
-  return body.entry.map(it => {
-    const status: unknown = isRecord(it) && isRecord(it.response) ? it.response.status : undefined
-    return Number.parseInt(String(status), 10)
-  })
+}
+
+type Json = Readonly<Record<string, unknown>>
+
+async function readJson(response: Response): Promise<unknown> {
+  const text = await response.text()
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** The texts of an OperationOutcome. */
+function findReason(outcome: unknown): string {
+  const issues = isRecord(outcome) ? listOf(outcome.issue) : []
+  const texts = issues.map(it => it.diagnostics ?? recordOf(it.details).text ?? it.code)
+  return [...new Set(texts.map(String))].join('; ')
+}
+
+function listOf(value: unknown): readonly Json[] {
+  return Array.isArray(value) ? value.filter(isRecord) : []
+}
+
+function recordOf(value: unknown): Json {
+  return isRecord(value) ? value : {}
 }
