@@ -212,6 +212,33 @@ describe('sallyport data import', () => {
     }
   })
 
+  it("groups the server's reasons without ids, and names the setting that numeric ids need", async () => {
+    const { write, run } = setUp()
+    write('two.ndjson', '{"resourceType":"Patient","id":"85"}\n{"resourceType":"Patient","id":"355"}')
+    const refuse = (id: string) => ({
+      resourceType: 'OperationOutcome',
+      issue: [{ diagnostics: `HAPI-0960: Can not create resource with ID[${id}]` }],
+    })
+    const entry = ['85', '355'].map(id => ({ response: { status: '400 Bad Request', outcome: refuse(id) } }))
+    const server = createServer((request, response) => {
+      request.resume()
+      response.end(JSON.stringify({ resourceType: 'Bundle', entry }))
+    })
+    await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+    try {
+      const { port } = server.address() as AddressInfo
+      const { exitCode, stdout } = await run('--to', `http://127.0.0.1:${port}/r4`, 'two.ndjson')
+      assert.equal(exitCode, 1)
+      const [reason] = /2 x Patient: .*\n/.exec(stdout) ?? []
+      assert.equal(
+        reason,
+        '2 x Patient: server returned 400: HAPI-0960: Can not create resource with ID[…]. To keep numeric ids, set hapi.fhir.client_id_strategy: ANY in the application.yaml of HAPI (Patient/85, Patient/355)\n',
+      )
+    } finally {
+      server.close()
+    }
+  })
+
   it('does not import beside an upstream server', async () => {
     const { exitCode, stderr } = await sallyport(['data', 'import', 'x.json'], {
       env: { SMART_FHIR_UPSTREAM_URL: 'http://localhost:9999/fhir' },

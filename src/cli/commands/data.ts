@@ -18,7 +18,9 @@ first start. Resources keep their ids. You can repeat an import: a resource with
 a report that lists refused resources by reason, with file and line of the first ones.
 
 With --to, checks the resources in the same way and sends them to the FHIR server at that base URL, for example the
-upstream of the gateway. If SMART_FHIR_UPSTREAM_URL has the same URL, uses the gateway's credentials.
+upstream of the gateway: referenced resources first, resources that refer to each other as one transaction. Sends refused
+resources again once others are stored, and prints the server's reasons. If SMART_FHIR_UPSTREAM_URL has the same URL, uses
+the gateway's credentials.
 
 Exit code: 0 if everything was imported, 1 if a resource was refused or a file could not be read.
 

@@ -72,7 +72,9 @@ function toReason([text, refused]: readonly [string, SentReport['refused']]): Re
 /** Without ids, so that the same reason for another resource is the same text. */
 function describeRefusal({ reference, status, reason }: SentReport['refused'][number]): string {
   const [type, id = ''] = reference.split('/')
-  const text = reason.replaceAll(/\b([A-Z][A-Za-z]+)\/[A-Za-z0-9.-]{1,64}/g, '$1/…').replaceAll(wordOf(id), '…')
+  const text = reason
+    .replaceAll(/\b([A-Z][A-Za-z]+)\/[A-Za-z0-9.-]{1,64}/g, '$1/…')
+    .replaceAll(wordOf(id), '…')
   const hint = /HAPI-0960\b/.test(reason) ? NUMERIC_IDS : ''
   return `${type}: server returned ${status}${text && `: ${text}`}${hint}`
 }

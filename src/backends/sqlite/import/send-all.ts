@@ -185,7 +185,9 @@ async function sendEntries(
   const responses =
     response.ok && isRecord(answer) ? listOf(answer.entry).map(it => recordOf(it.response)) : []
   if (responses.length === entries.length)
-    return entries.map(({ reference }, at) => toResult(reference, responses[at] ?? {}, versions.get(reference)))
+    return entries.map(({ reference }, at) =>
+      toResult(reference, responses[at] ?? {}, versions.get(reference)),
+    )
   const reason = findReason(answer)
   if (type === 'batch' || !isRefusal(status)) throw new BatchRefused(status, reason)
   return entries.map(({ reference }) => ({ reference, status, reason }))
