@@ -26,7 +26,7 @@ const DECIDING = [
   'src/fhir-api/access/*.ts',
   'src/fhir-api/paging.ts',
   'src/backends/sqlite/search/access-condition.ts',
-  'src/backends/upstream/access/*.ts',
+  'src/backends/upstream/access.ts',
   'src/backends/upstream/membership/*.ts',
   'src/backends/upstream/search/{gather,named-patients,narrow}.ts',
 ]

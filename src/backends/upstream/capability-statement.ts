@@ -8,7 +8,7 @@ import {
   operations as ownOperations,
 } from '../../fhir/index.ts'
 import { createSecuritySection } from '../../fhir-api/index.ts'
-import { EXCLUDED_TYPES } from './access/excluded-types.ts'
+import { EXCLUDED_TYPES } from './excluded-types.ts'
 
 type Json = Readonly<Record<string, unknown>>
 

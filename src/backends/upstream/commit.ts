@@ -10,14 +10,14 @@ import {
   type StoredVersion,
   type VersionedWrite,
 } from '../../fhir-api/index.ts'
-import type { Context } from './call.ts'
+import type { Context } from './context.ts'
+import { buildHeaders, buildQuery, buildWrite } from './http/build-request.ts'
+import type { UpstreamResponse } from './http/client.ts'
+import type { UpstreamRequest } from './http/exchange.ts'
+import { toFailure } from './http/failure.ts'
+import { parseResource } from './http/parse-resource.ts'
+import { pickHeaders } from './http/pass-through.ts'
 import { UpstreamVersion } from './read-version.ts'
-import { toFailure } from './upstream/declined.ts'
-import type { UpstreamRequest } from './upstream/exchange.ts'
-import { pickHeaders } from './upstream/pass-through.ts'
-import { buildHeaders, buildQuery, buildWrite } from './upstream/request-of.ts'
-import { parseResource } from './upstream/resource-in.ts'
-import type { UpstreamResponse } from './upstream/upstream.ts'
 
 /**
  * Sends changes to the upstream server: one by itself, those of a transaction together. Each is bound to the version that it

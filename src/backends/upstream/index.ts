@@ -3,5 +3,6 @@
  * sent, judges what comes back before it is released, and puts its own address in the place of the upstream's. It keeps
  * no patient data and knows nothing of tokens and scopes itself.
  */
+
+export { createCredentials, type UpstreamAuth } from './http/credentials.ts'
 export { type GatewayOptions, gateway } from './server.ts'
-export { createCredentials, type UpstreamAuth } from './upstream/credentials.ts'

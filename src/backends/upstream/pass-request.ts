@@ -12,13 +12,13 @@ import {
   seesAll,
 } from '../../fhir-api/index.ts'
 import { grantFingerprint } from '../../smart/index.ts'
-import type { Call, Context } from './call.ts'
+import type { Call, Context } from './context.ts'
+import { buildGet, buildHeaders, buildQuery, buildSearch } from './http/build-request.ts'
+import { passThrough } from './http/pass-through.ts'
 import type { PageCursor } from './search/fetch-page.ts'
 import { dropFormat } from './search/find-page.ts'
-import { PAGE, parseCursor } from './search/pages.ts'
+import { PAGE, parseCursor } from './search/page-links.ts'
 import type { LinkSealing } from './search/seal-links.ts'
-import { passThrough } from './upstream/pass-through.ts'
-import { buildGet, buildHeaders, buildQuery, buildSearch } from './upstream/request-of.ts'
 
 /** Passes a request through where the caller may see everything; undefined where the response has to be inspected. */
 export function passRequest(

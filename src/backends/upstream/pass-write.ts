@@ -20,11 +20,11 @@ import {
   toEntryRequest,
 } from '../../fhir-api/index.ts'
 import type { Access, Permission } from '../../smart/index.ts'
-import { EXCLUDED_TYPES } from './access/excluded-types.ts'
-import type { Context } from './call.ts'
-import type { UpstreamRequest } from './upstream/exchange.ts'
-import { passThrough } from './upstream/pass-through.ts'
-import { buildHeaders, buildQuery, buildWrite, STRICT } from './upstream/request-of.ts'
+import type { Context } from './context.ts'
+import { EXCLUDED_TYPES } from './excluded-types.ts'
+import { buildHeaders, buildQuery, buildWrite, STRICT } from './http/build-request.ts'
+import type { UpstreamRequest } from './http/exchange.ts'
+import { passThrough } from './http/pass-through.ts'
 
 type Write = InteractionOf<
   'create' | 'update' | 'update-conditional' | 'patch' | 'patch-conditional' | 'delete'

@@ -6,11 +6,11 @@ import {
   type StatedVersion,
   type StoredVersion,
 } from '../../fhir-api/index.ts'
-import type { Context } from './call.ts'
-import { toFailure } from './upstream/declined.ts'
-import { buildGet } from './upstream/request-of.ts'
-import { isJson, parseResource } from './upstream/resource-in.ts'
-import type { UpstreamResponse } from './upstream/upstream.ts'
+import type { Context } from './context.ts'
+import { toFailure } from './http/failure.ts'
+import { buildGet } from './http/build-request.ts'
+import { isJson, parseResource } from './http/parse-resource.ts'
+import type { UpstreamResponse } from './http/client.ts'
 
 /** Reads a resource, or one version of it, from the upstream. */
 export async function readVersion(

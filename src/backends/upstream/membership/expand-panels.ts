@@ -1,6 +1,6 @@
 import { isProblem } from '../../../fhir/index.ts'
 import type { AccessFilter, Constraint, Panel } from '../../../smart/index.ts'
-import type { Call, Context } from '../call.ts'
+import type { Call, Context } from '../context.ts'
 import { buildTeamParams, findForPolicy, findMembers, findTeams, isByTeam, isOfPanel } from './membership.ts'
 
 /** More would not fit into an address. */

@@ -1,11 +1,11 @@
 import { fail, indexResource, isProblem, type Params, type Resource } from '../../../fhir/index.ts'
 import { fullAccess, type Panel, type PanelMembership } from '../../../smart/index.ts'
-import type { Call, Context } from '../call.ts'
+import type { Call, Context } from '../context.ts'
+import { buildSearch } from '../http/build-request.ts'
 import { CARE_TEAMS } from '../limits.ts'
 import type { Problem } from '../problem.ts'
-import { visitPages } from '../search/every-page.ts'
 import type { PageCheck } from '../search/fetch-page.ts'
-import { buildSearch } from '../upstream/request-of.ts'
+import { visitPages } from '../search/visit-pages.ts'
 
 /** Asked about in one request: so many ids fit into an address. */
 const TOGETHER = 50

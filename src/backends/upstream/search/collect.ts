@@ -1,12 +1,12 @@
 import { isProblem, type Params } from '../../../fhir/index.ts'
 import type { CollectLimit, Search, SearchEntry } from '../../../fhir-api/index.ts'
-import type { Call, Context } from '../call.ts'
+import type { Call, Context } from '../context.ts'
 import type { Problem } from '../problem.ts'
 import { resolveChains } from './chains.ts'
 import { toEntry } from './entry.ts'
-import { visitPages } from './every-page.ts'
 import type { CheckedResource, UpstreamPage } from './fetch-page.ts'
 import { planSearch } from './plan.ts'
+import { visitPages } from './visit-pages.ts'
 
 /** All that a search finds within reach; a problem when it is more than `most`. */
 export async function collect(

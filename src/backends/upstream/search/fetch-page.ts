@@ -1,12 +1,12 @@
 import { fail, isProblem, isRecord, isResource, type Resource, toExact } from '../../../fhir/index.ts'
 import type { AccessCheck } from '../../../fhir-api/index.ts'
 import { createTurns } from '../../../fhir-api/index.ts'
-import { checkContent } from '../access/check-content.ts'
-import type { Call, Context } from '../call.ts'
+import { checkContent } from '../access.ts'
+import type { Call, Context } from '../context.ts'
+import type { UpstreamRequest } from '../http/exchange.ts'
+import { toFailure } from '../http/failure.ts'
 import type { Problem } from '../problem.ts'
-import { toFailure } from '../upstream/declined.ts'
-import type { UpstreamRequest } from '../upstream/exchange.ts'
-import { requestPage } from './ask-page.ts'
+import { requestPage } from './request-page.ts'
 
 /** A resource that is released, and the same with all digits of its decimals. */
 export interface CheckedResource {

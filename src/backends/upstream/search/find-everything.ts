@@ -17,10 +17,10 @@ import {
   type SearchPage,
   seesAll,
 } from '../../../fhir-api/index.ts'
-import type { Call, Context } from '../call.ts'
+import type { Call, Context } from '../context.ts'
+import { buildGet, buildQuery } from '../http/build-request.ts'
 import { INCLUDES_REMEMBERED, UPSTREAM_PAGES } from '../limits.ts'
 import { failTooCostly, type Problem } from '../problem.ts'
-import { buildGet, buildQuery } from '../upstream/request-of.ts'
 import { toEntry } from './entry.ts'
 import { type CheckedResource, fetchPage, type PageCheck, type PageCursor } from './fetch-page.ts'
 import { gather, type Part } from './gather.ts'

@@ -1,6 +1,6 @@
 import { findSearchParameter, type IncludeRule, type Params } from '../../../fhir/index.ts'
 import type { Access, Permission } from '../../../smart/index.ts'
-import { EXCLUDED_TYPES } from '../access/excluded-types.ts'
+import { EXCLUDED_TYPES } from '../excluded-types.ts'
 
 /** The includes that can bring something that the caller reaches, each to those types alone; a star as it is. */
 export function narrowIncludes(rules: readonly IncludeRule[], access: Access): Params {

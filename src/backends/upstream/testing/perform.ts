@@ -1,6 +1,6 @@
 import { type Failure, type FhirResponse, handle } from '../../../fhir-api/index.ts'
 import { createBackend } from '../backend.ts'
-import type { Call, Context } from '../call.ts'
+import type { Call, Context } from '../context.ts'
 
 /** Performs a request as the FHIR API does, on the upstream of a context. */
 export function performRequest(context: Context, request: Call): Promise<FhirResponse | Failure> {

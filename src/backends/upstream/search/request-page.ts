@@ -1,12 +1,12 @@
 import type { Readable } from 'node:stream'
 import { isProblem, type Resource } from '../../../fhir/index.ts'
 import { seesAll } from '../../../fhir-api/index.ts'
-import type { Call, Context } from '../call.ts'
+import type { Call, Context } from '../context.ts'
+import type { UpstreamResponse } from '../http/client.ts'
+import { pipe } from '../http/decode.ts'
+import type { UpstreamRequest } from '../http/exchange.ts'
+import { parseResource } from '../http/parse-resource.ts'
 import { explainPageFailure, type Problem } from '../problem.ts'
-import { pipe } from '../upstream/decode.ts'
-import type { UpstreamRequest } from '../upstream/exchange.ts'
-import { parseResource } from '../upstream/resource-in.ts'
-import type { UpstreamResponse } from '../upstream/upstream.ts'
 import { createLinkSealer } from './seal-links.ts'
 
 /** What the upstream answered when it was asked for a page. */

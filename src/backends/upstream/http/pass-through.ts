@@ -2,14 +2,14 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import { fail, isProblem } from '../../../fhir/index.ts'
 import type { FhirResponse } from '../../../fhir-api/index.ts'
-import type { Call, Context } from '../call.ts'
+import type { Call, Context } from '../context.ts'
 import type { Problem } from '../problem.ts'
 import { createLinkSealer, type LinkSealing, sealLinks } from '../search/seal-links.ts'
-import type { Addresses } from './addresses.ts'
-import { toFailure } from './declined.ts'
 import { pipe } from './decode.ts'
 import type { UpstreamRequest } from './exchange.ts'
-import { isJson } from './resource-in.ts'
+import { toFailure } from './failure.ts'
+import { isJson } from './parse-resource.ts'
+import type { Addresses } from './urls.ts'
 
 /** The upstream's answer as it is, for a caller who may see everything: only addresses are changed. */
 export async function passThrough(

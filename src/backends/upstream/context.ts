@@ -1,10 +1,10 @@
 import type { Interaction, OperationRule } from '../../fhir/index.ts'
 import type { AccessCache, FhirRequest, Pages } from '../../fhir-api/index.ts'
 import type { Panel, PanelMembership, VersionAccess } from '../../smart/index.ts'
+import type { Upstream } from './http/client.ts'
+import type { Addresses } from './http/urls.ts'
 import type { Problem } from './problem.ts'
-import type { IsForUpstream } from './search/opaque.ts'
-import type { Addresses } from './upstream/addresses.ts'
-import type { Upstream } from './upstream/upstream.ts'
+import type { IsForUpstream } from './search/upstream-parameters.ts'
 
 /** A call as the handlers take it. */
 export interface Call<I extends Interaction = Interaction> extends FhirRequest<I> {

@@ -11,7 +11,7 @@ import {
   parseReference,
   type Resource,
   resourceTypes,
-} from '../../../fhir/index.ts'
+} from '../../fhir/index.ts'
 import {
   addPostedParams,
   bundleJson,
@@ -23,16 +23,16 @@ import {
   type Operation,
   respondWithPage,
   resumePage,
-} from '../../../fhir-api/index.ts'
-import { checkContent, createLookup } from '../access/check-content.ts'
-import type { Call, Context } from '../call.ts'
-import { expandPanels } from '../membership/expand-panels.ts'
-import type { Problem } from '../problem.ts'
-import { fetchRecord, VISIBLE } from '../search/find-everything.ts'
-import { parseCursor } from '../search/pages.ts'
-import { toFailure } from '../upstream/declined.ts'
-import { buildGet, buildQuery } from '../upstream/request-of.ts'
-import { parseResource } from '../upstream/resource-in.ts'
+} from '../../fhir-api/index.ts'
+import { checkContent, createLookup } from './access.ts'
+import type { Call, Context } from './context.ts'
+import { buildGet, buildQuery } from './http/build-request.ts'
+import { toFailure } from './http/failure.ts'
+import { parseResource } from './http/parse-resource.ts'
+import { expandPanels } from './membership/expand-panels.ts'
+import type { Problem } from './problem.ts'
+import { fetchRecord, VISIBLE } from './search/find-everything.ts'
+import { parseCursor } from './search/page-links.ts'
 
 const SHAPES: ReadonlySet<string> = new Set(['_format', '_pretty'])
 

@@ -1,9 +1,9 @@
-import type { Resource } from '../../../fhir/index.ts'
-import { type AccessCheck, createAccessCheck, type LookupContext } from '../../../fhir-api/index.ts'
-import type { Call, Context } from '../call.ts'
-import type { Problem } from '../problem.ts'
-import { readLast, readVersion } from '../read-version.ts'
+import type { Resource } from '../../fhir/index.ts'
+import { type AccessCheck, createAccessCheck, type LookupContext } from '../../fhir-api/index.ts'
+import type { Call, Context } from './context.ts'
 import { EXCLUDED_TYPES } from './excluded-types.ts'
+import type { Problem } from './problem.ts'
+import { readLast, readVersion } from './read-version.ts'
 
 /** The access check of content from the upstream. */
 export function checkContent(

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { type Logger, NotReady, type ReadyCheck, scrub } from '../../../web/index.ts'
 import { PROBE_EVERY_MS } from '../limits.ts'
 import { isFailing, isLate, isUnauthorized, type RawResponse, type TransportFailure } from './exchange.ts'
-import type { Probe, Upstream } from './upstream.ts'
+import type { Probe, Upstream } from './client.ts'
 
 /** Knows whether the upstream is available, by the responses to requests and, while there are none, by probes. */
 export interface Watch {

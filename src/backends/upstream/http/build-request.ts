@@ -1,7 +1,7 @@
 import { formatExact, type Params } from '../../../fhir/index.ts'
-import type { Call } from '../call.ts'
-import type { Addresses } from './addresses.ts'
+import type { Call } from '../context.ts'
 import type { UpstreamRequest } from './exchange.ts'
+import type { Addresses } from './urls.ts'
 
 const JSON_TYPE = 'application/fhir+json; charset=utf-8'
 

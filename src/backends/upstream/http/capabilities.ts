@@ -2,7 +2,7 @@ import { createCachedFetch } from '../../../cache/index.ts'
 import { fail, findJsonExcess, isProblem, isRecord } from '../../../fhir/index.ts'
 import { CAPABILITIES_EVERY_MS } from '../limits.ts'
 import type { Problem } from '../problem.ts'
-import type { Upstream } from './upstream.ts'
+import type { Upstream } from './client.ts'
 
 export type CapabilityStatement = Readonly<Record<string, unknown>>
 

@@ -1,8 +1,8 @@
 import { fail, isProblem, isRecord } from '../../../fhir/index.ts'
 import { UPSTREAM_CHARACTERS, UPSTREAM_REQUESTS, UPSTREAM_REQUESTS_PER_ENTRY } from '../limits.ts'
 import type { Problem } from '../problem.ts'
+import type { Upstream } from './client.ts'
 import type { Caller } from './slots.ts'
-import type { Upstream } from './upstream.ts'
 
 /**
  * How often the upstream is asked for one request at most. What a single search looks through has an end of its own, but

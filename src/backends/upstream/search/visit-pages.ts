@@ -1,9 +1,9 @@
 import { isProblem } from '../../../fhir/index.ts'
-import type { Call, Context } from '../call.ts'
+import type { Call, Context } from '../context.ts'
+import { buildGet } from '../http/build-request.ts'
+import type { UpstreamRequest } from '../http/exchange.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
 import { failTooCostly, type Problem } from '../problem.ts'
-import type { UpstreamRequest } from '../upstream/exchange.ts'
-import { buildGet } from '../upstream/request-of.ts'
 import { fetchPage, type PageCheck, type UpstreamPage } from './fetch-page.ts'
 
 /** Takes all that a search finds and may be seen, page by page, and counts it; a problem when it is more than `most`. */

@@ -1,7 +1,7 @@
 import { fail, findJsonExcess, isResource, type Resource } from '../../../fhir/index.ts'
 import { RESPONSE_VALUES } from '../limits.ts'
 import type { Problem } from '../problem.ts'
-import type { UpstreamResponse } from './upstream.ts'
+import type { UpstreamResponse } from './client.ts'
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/i
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { measureGrowth } from '../../../../test/support/growth.ts'
 import { type IncludeRule, limits, parseInclude, type Resource } from '../../../fhir/index.ts'
-import { findConnected } from './connected.ts'
+import { findConnected } from './includes.ts'
 
 const baseUrl = 'http://fhir.test/fhir'
 

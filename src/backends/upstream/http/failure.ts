@@ -10,7 +10,7 @@ import {
 import { seesAll } from '../../../fhir-api/index.ts'
 import type { Access } from '../../../smart/index.ts'
 import type { Problem } from '../problem.ts'
-import type { UpstreamResponse } from './upstream.ts'
+import type { UpstreamResponse } from './client.ts'
 
 /** What an answer other than a success means to the caller. */
 export function toFailure(answer: UpstreamResponse, access: Access): Problem {

@@ -1,6 +1,6 @@
 import { fail, formatExact, type Params } from '../../../fhir/index.ts'
 import type { ConditionMatch, Failure, StoredVersion } from '../../../fhir-api/index.ts'
-import type { Call, Context } from '../call.ts'
+import type { Call, Context } from '../context.ts'
 import { UpstreamVersion } from '../read-version.ts'
 import { searchFor, visitMatches } from './collect.ts'
 import type { CheckedResource } from './fetch-page.ts'

@@ -3,7 +3,6 @@ import type { Readable } from 'node:stream'
 import { fail } from '../../../fhir/index.ts'
 import { SHARE_OF_GRANT, UPSTREAM_WAITING_PER_GRANT, WAITING_TIME } from '../limits.ts'
 import type { Problem } from '../problem.ts'
-import type { Addresses } from './addresses.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
 import { createDeadlines } from './deadlines.ts'
 import { decode, decodeStream, pipe } from './decode.ts'
@@ -15,8 +14,9 @@ import {
   type TransportFailure,
   type UpstreamRequest,
 } from './exchange.ts'
-import { type Passing, passOnce, type Sending, sendOnce } from './send-once.ts'
+import { type Passing, passOnce, type Sending, sendOnce } from './send.ts'
 import { type Caller, type NoSlot, openSlots } from './slots.ts'
+import type { Addresses } from './urls.ts'
 
 /** What the upstream answered: unpacked, and with our addresses in the place of its own. */
 export interface UpstreamResponse {
