@@ -18,7 +18,7 @@ import fastify from 'fastify'
 import { Pool } from 'undici'
 import { samplePatients } from '../sample-patients/index.ts'
 import { createAuditor, type FhirAudit, fhirAudit } from '../src/audit/index.ts'
-import { gateway } from '../src/backends/upstream/index.ts'
+import { createGateway } from '../src/backends/upstream/index.ts'
 import { createInterceptor } from '../src/interceptor/index.ts'
 import { authUrl, TestIssuer } from '../src/interceptor/testing/test-issuer.ts'
 import { openStore } from '../src/store/index.ts'
@@ -97,7 +97,7 @@ const SERVERS: Readonly<Record<Role, (upstream: string) => Promise<Served>>> = {
 async function startGateway(upstreamUrl: string, audit?: FhirAudit): Promise<Served> {
   const auth = new TestIssuer()
   const guard = createInterceptor({ authUrl, fhirBaseUrl: baseUrl, fetch: auth.fetch, clock: auth.clock })
-  const app = await gateway({ baseUrl, upstreamUrl, guard, smartConfiguration: {}, audit })
+  const app = await createGateway({ baseUrl, upstreamUrl, guard, smartConfiguration: {}, audit })
   await app.listen({ port: 0, host: '127.0.0.1' })
   const scope = 'patient/Patient.rs patient/Condition.rs'
   const tokens = patients.map(({ id }) => auth.token({ aud: baseUrl, scope, patient: id }))

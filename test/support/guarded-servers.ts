@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { fhirServer } from '../../src/backends/sqlite/index.ts'
-import { gateway } from '../../src/backends/upstream/index.ts'
+import { createGateway } from '../../src/backends/upstream/index.ts'
 import { startUpstream } from '../../src/backends/upstream/testing/start-gateway.ts'
 import type { Authenticator } from '../../src/smart/index.ts'
 import { freePorts } from './free-ports.ts'
@@ -17,7 +17,7 @@ export const GUARDED_SERVERS: Readonly<Record<string, OpenGuarded>> = {
     const upstreamUrl = `http://127.0.0.1:${port}/upstream`
     const upstream = await fhirServer({ baseUrl: upstreamUrl, dataFile: ':memory:', smartConfiguration: {} })
     await upstream.listen({ port, host: '127.0.0.1' })
-    const app = await gateway({ baseUrl, upstreamUrl, guard, smartConfiguration: {} })
+    const app = await createGateway({ baseUrl, upstreamUrl, guard, smartConfiguration: {} })
     app.addHook('onClose', () => upstream.close())
     return app
   },
@@ -26,7 +26,7 @@ export const GUARDED_SERVERS: Readonly<Record<string, OpenGuarded>> = {
 /** The gateway as it is deployed: the server behind it is a process of its own. */
 export const openApart: OpenGuarded = async (guard, baseUrl) => {
   const upstream = await startUpstream()
-  const app = await gateway({ baseUrl, upstreamUrl: upstream.url, guard, smartConfiguration: {} })
+  const app = await createGateway({ baseUrl, upstreamUrl: upstream.url, guard, smartConfiguration: {} })
   app.addHook('onClose', async () => {
     await upstream.end()
   })

@@ -1,33 +1,46 @@
 import type { Resource } from '../../fhir/index.ts'
-import { type AccessCheck, createAccessCheck, type LookupContext } from '../../fhir-api/index.ts'
-import type { Call, Context } from './context.ts'
-import { EXCLUDED_TYPES } from './excluded-types.ts'
-import type { Problem } from './problem.ts'
+import {
+  type AccessCheck,
+  createAccessCheck,
+  type Failure,
+  type FhirRequest,
+  type LookupContext,
+} from '../../fhir-api/index.ts'
+import type { Access, Permission } from '../../smart/index.ts'
+import type { GatewayContext } from './context.ts'
 import { readLast, readVersion } from './read-version.ts'
+
+/** AuditEvents are served from the audit trail, and never taken from an upstream. */
+export const EXCLUDED_TYPES: ReadonlySet<string> = new Set(['AuditEvent'])
+
+export function hasAccess(access: Access, type: string, permission: Permission): boolean {
+  return access.filterFor(type, permission).length > 0 && !EXCLUDED_TYPES.has(type)
+}
 
 /** The access check of content from the upstream. */
 export function checkContent(
-  context: Context,
-  call: Call,
+  context: GatewayContext,
+  request: FhirRequest,
   resources: readonly Resource[],
   standIn?: string,
-): AccessCheck | Promise<AccessCheck | Problem> {
+): AccessCheck | Promise<AccessCheck | Failure> {
   return createAccessCheck({
-    ...{ access: call.access, baseUrl: context.baseUrl, excludedTypes: EXCLUDED_TYPES, resources, standIn },
-    panelMembers: (panels, patients) => context.findMembers(context, call, panels, patients),
+    ...{ access: request.access, baseUrl: context.baseUrl, excludedTypes: EXCLUDED_TYPES },
+    ...{ resources, standIn },
+    panelMembers: (panels, patients) => context.findMembers(context, request, panels, patients),
   })
 }
 
-/** What the API's lookup needs, for resources that the backend itself looks up. */
-export function createLookup(context: Context, call: Call): LookupContext {
+/** The context of the API's lookup, for resources that the backend itself looks up. */
+export function createLookup(context: GatewayContext, request: FhirRequest): LookupContext {
   return {
     baseUrl: context.baseUrl,
     accessCache: context.accessCache,
     excludedTypes: EXCLUDED_TYPES,
     session: {
-      read: (type, id, version) => readVersion(context, call, type, id, version),
-      readLast: (type, id) => readLast(context, call, type, id),
-      panelMembers: (panels, patients) => context.findMembers(context, call, panels, patients),
+      read: (type, id, version) => readVersion(context, request, type, id, version),
+      readLast: (type, id) => readLast(context, request, type, id),
+      panelMembers: (panels, patients) => context.findMembers(context, request, panels, patients),
     },
   }
 }

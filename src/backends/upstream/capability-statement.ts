@@ -8,7 +8,7 @@ import {
   operations as ownOperations,
 } from '../../fhir/index.ts'
 import { createSecuritySection } from '../../fhir-api/index.ts'
-import { EXCLUDED_TYPES } from './excluded-types.ts'
+import { EXCLUDED_TYPES } from './access.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -25,7 +25,7 @@ const OF_TYPE = new Set([
 ])
 const OF_SYSTEM = new Set(['transaction', 'batch', 'search-system', 'history-system'])
 
-/** What can be done through the gateway: the upstream's statement with our security, without what we refuse. */
+/** The upstream's CapabilityStatement with the gateway's security section, without the interactions that the gateway refuses. */
 export function buildStatement(
   upstream: Json,
   baseUrl: string,
@@ -46,25 +46,27 @@ export function buildStatement(
     },
     format: ['application/fhir+json', 'json'],
     patchFormat: ['application/json-patch+json', 'application/fhir+json'],
-    rest: listOf(rest)
+    rest: listRecords(rest)
       .filter(it => it.mode === 'server')
-      .map(it => restSection(it, smartConfiguration, operations)),
+      .map(it => buildRestSection(it, smartConfiguration, operations)),
   }
 }
 
-function restSection(
+function buildRestSection(
   { operation, resource, interaction, ...kept }: Json,
   smartConfiguration: object,
   operations: readonly OperationRule[],
 ): object {
-  const passed = listOf(operation).filter(it => findOperation(operations, { name: nameOf(it) }))
+  const passed = listRecords(operation).filter(it =>
+    findOperation(operations, { name: getOperationName(it) }),
+  )
   return {
     ...kept,
     security: createSecuritySection(smartConfiguration),
-    resource: listOf(resource)
+    resource: listRecords(resource)
       .filter(({ type }) => typeof type === 'string' && isResourceType(type) && !EXCLUDED_TYPES.has(type))
-      .map(it => resourceSection(it, operations)),
-    interaction: listOf(interaction).filter(({ code }) => OF_SYSTEM.has(String(code))),
+      .map(it => buildResourceSection(it, operations)),
+    interaction: listRecords(interaction).filter(({ code }) => OF_SYSTEM.has(String(code))),
     ...(passed.length > 0 && { operation: passed }),
   }
 }
@@ -72,29 +74,29 @@ function restSection(
 // The gateway performs them itself.
 const OWN = ownOperations.filter(({ name }) => name === '$validate' || name === '$lastn')
 
-function resourceSection(
+function buildResourceSection(
   { interaction, operation, ...kept }: Json,
   operations: readonly OperationRule[],
 ): object {
   const type = String(kept.type)
   const own = listOperations(OWN, type)
-  const theirs = listOf(operation).filter(it => {
-    const name = nameOf(it).slice(1)
+  const theirs = listRecords(operation).filter(it => {
+    const name = getOperationName(it).slice(1)
     return listOperations(operations, type).includes(name) && !own.includes(name)
   })
   const offered = [...own.map(name => ({ name, definition: getOperationDefinition(type, name) })), ...theirs]
   return {
     ...kept,
-    interaction: listOf(interaction).filter(({ code }) => OF_TYPE.has(String(code))),
+    interaction: listRecords(interaction).filter(({ code }) => OF_TYPE.has(String(code))),
     ...(offered.length > 0 && { operation: offered }),
   }
 }
 
-/** With its `$`, which some servers write and others do not. */
-function nameOf({ name }: Json): string {
+/** Some servers write the `$`, others do not. */
+function getOperationName({ name }: Json): string {
   return `$${String(name).replace(/^\$/, '')}`
 }
 
-function listOf(value: unknown): readonly Json[] {
+function listRecords(value: unknown): readonly Json[] {
   return Array.isArray(value) ? value.filter(isRecord) : []
 }

@@ -10,7 +10,7 @@ import {
   type StoredVersion,
   type VersionedWrite,
 } from '../../fhir-api/index.ts'
-import type { Context } from './context.ts'
+import type { GatewayContext } from './context.ts'
 import { buildHeaders, buildQuery, buildWrite } from './http/build-request.ts'
 import type { UpstreamResponse } from './http/client.ts'
 import type { UpstreamRequest } from './http/exchange.ts'
@@ -24,7 +24,7 @@ import { UpstreamVersion } from './read-version.ts'
  * was planned from, so that the server refuses it when somebody else was faster.
  */
 export function commit(
-  context: Context,
+  context: GatewayContext,
   request: FhirRequest,
   writes: readonly VersionedWrite[],
   { isTransaction }: CommitOptions = {},
@@ -36,7 +36,7 @@ export function commit(
 }
 
 async function commitOne(
-  context: Context,
+  context: GatewayContext,
   request: FhirRequest,
   write: VersionedWrite,
 ): Promise<CommitResult> {
@@ -51,7 +51,7 @@ async function commitOne(
     }
   if (write.kind === 'create' && write.mustBeNew && answer.status === 200)
     return { kind: 'conflict', failure: MATCHED }
-  return { kind: 'committed', committed: [describe(context, write, answer)] }
+  return { kind: 'committed', committed: [describeCommitted(context, write, answer)] }
 }
 
 const MATCHED = fail({
@@ -64,22 +64,22 @@ function isConflict({ status }: UpstreamResponse): boolean {
 }
 
 function toUpstreamRequest(
-  { addresses }: Context,
+  { urls }: GatewayContext,
   request: FhirRequest,
   write: VersionedWrite,
 ): UpstreamRequest | Failure {
   switch (write.kind) {
     case 'create': {
       const { type, resource, ifNoneExist } = write
-      const header = ifNoneExist && { 'if-none-exist': buildQuery(ifNoneExist, addresses) }
-      return buildWrite(request, 'POST', `/${type}`, resource, addresses, header)
+      const header = ifNoneExist && { 'if-none-exist': buildQuery(ifNoneExist, urls) }
+      return buildWrite(request, 'POST', `/${type}`, resource, urls, header)
     }
     case 'update': {
       const { type, id, resource, before } = write
       const bound = bindTo(type, before)
       if (isFailure(bound)) return bound
       const { ifMatch, ifNoneMatch } = bound
-      return buildWrite(request, 'PUT', `/${type}/${id}`, resource, addresses, {
+      return buildWrite(request, 'PUT', `/${type}/${id}`, resource, urls, {
         ...(ifMatch !== undefined && { 'if-match': ifMatch }),
         ...(ifNoneMatch !== undefined && { 'if-none-match': ifNoneMatch }),
       })
@@ -104,9 +104,13 @@ function bindTo(
   return before.etag === undefined ? fail({ problem: 'no-version', type }) : { ifMatch: before.etag }
 }
 
-function describe({ addresses }: Context, write: VersionedWrite, answer: UpstreamResponse): Committed {
+function describeCommitted(
+  { urls }: GatewayContext,
+  write: VersionedWrite,
+  answer: UpstreamResponse,
+): Committed {
   if (write.kind === 'delete') return { status: 204 }
-  const { location, 'content-location': contentLocation } = pickHeaders(answer.headers, addresses)
+  const { location, 'content-location': contentLocation } = pickHeaders(answer.headers, urls)
   const stored = findStored(write, answer)
   return {
     status: answer.status === 201 ? 201 : 200,
@@ -131,7 +135,7 @@ function findStored(write: VersionedWrite, answer: UpstreamResponse): StoredVers
 
 /** All or nothing: one request, in which the server resolves the `fullUrl`s of what it gives ids to. */
 async function commitTransaction(
-  context: Context,
+  context: GatewayContext,
   request: FhirRequest,
   writes: readonly VersionedWrite[],
 ): Promise<CommitResult> {
@@ -142,7 +146,7 @@ async function commitTransaction(
     entry.push(sent)
   }
   const body = { resourceType: 'Bundle', type: 'transaction', entry }
-  const answer = await context.upstream.ask(buildWrite(request, 'POST', '', body, context.addresses))
+  const answer = await context.upstream.ask(buildWrite(request, 'POST', '', body, context.urls))
   if (isFailure(answer)) return { kind: 'failed', failure: answer }
   if (answer.status >= 300)
     return {
@@ -171,12 +175,12 @@ function locateFailure(failure: Failure): { readonly failure: Failure; readonly 
   }
 }
 
-function toEntry({ addresses }: Context, write: VersionedWrite): object | Failure {
+function toEntry({ urls }: GatewayContext, write: VersionedWrite): object | Failure {
   switch (write.kind) {
     case 'create': {
       const { type, resource, fullUrl, ifNoneExist, mustBeNew } = write
       // A match would leave this entry out, and the others could not be undone.
-      const condition = ifNoneExist && !mustBeNew && { ifNoneExist: buildQuery(ifNoneExist, addresses) }
+      const condition = ifNoneExist && !mustBeNew && { ifNoneExist: buildQuery(ifNoneExist, urls) }
       return {
         ...(fullUrl !== undefined && { fullUrl }),
         resource,
@@ -199,7 +203,7 @@ function toEntry({ addresses }: Context, write: VersionedWrite): object | Failur
 }
 
 async function readResponses(
-  context: Context,
+  context: GatewayContext,
   writes: readonly VersionedWrite[],
   answer: UpstreamResponse,
 ): Promise<CommitResult> {
@@ -224,16 +228,16 @@ const INCOMPLETE = fail({
 })
 
 /** The response to an entry as if it had been a request of its own. */
-function describeEntry(context: Context, write: VersionedWrite, entry: unknown): Committed {
+function describeEntry(context: GatewayContext, write: VersionedWrite, entry: unknown): Committed {
   const { resource, response } = isRecord(entry) ? entry : {}
   const { status, location, etag, lastModified } = isRecord(response) ? response : {}
   const headers = {
     'content-type': 'application/fhir+json',
-    ...(typeof location === 'string' && { location: context.addresses.inward(location) }),
+    ...(typeof location === 'string' && { location: context.urls.toUpstream(location) }),
     ...(typeof etag === 'string' && { etag }),
     ...(typeof lastModified === 'string' && { 'last-modified': lastModified }),
   }
   const isCreated = typeof status === 'string' && status.startsWith('201')
   const text = isResource(resource) ? formatExact(resource) : ''
-  return describe(context, write, { status: isCreated ? 201 : 200, headers, text })
+  return describeCommitted(context, write, { status: isCreated ? 201 : 200, headers, text })
 }

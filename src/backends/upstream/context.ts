@@ -1,42 +1,34 @@
-import type { Interaction, OperationRule } from '../../fhir/index.ts'
-import type { AccessCache, FhirRequest, Pages } from '../../fhir-api/index.ts'
+import type { OperationRule } from '../../fhir/index.ts'
+import type { AccessCache, Failure, FhirRequest, Pages } from '../../fhir-api/index.ts'
 import type { Panel, PanelMembership, VersionAccess } from '../../smart/index.ts'
 import type { Upstream } from './http/client.ts'
-import type { Addresses } from './http/urls.ts'
-import type { Problem } from './problem.ts'
-import type { IsForUpstream } from './search/upstream-parameters.ts'
+import type { UrlRewriter } from './http/urls.ts'
+import type { IsUpstreamParameter } from './search/upstream-parameters.ts'
 
-/** A call as the handlers take it. */
-export interface Call<I extends Interaction = Interaction> extends FhirRequest<I> {
-  /** A search of our own, by whose outcome something is decided: every parameter is evaluated here. */
-  readonly isStrict?: true
-}
-
-/** What the handlers work with. */
-export interface Context {
-  /** The FHIR base as clients know it. */
+/** The parts of the gateway that its interactions need. */
+export interface GatewayContext {
+  /** The FHIR base URL as clients know it. */
   readonly baseUrl: string
-  readonly addresses: Addresses
+  readonly urls: UrlRewriter
   readonly upstream: Upstream
-  /** The largest answer that is looked into, in bytes. */
+  /** The size of the largest response that is inspected, in bytes. */
   readonly responseLimit: number
-  /** Whether an audit trail has to know whose data are read and written, so that they are looked into. */
+  /** Whether the audit trail records requests: then responses are inspected for the patients they are about. */
   readonly isRecorded: boolean
-  /** The operations that are offered. */
+  /** The operations that the gateway offers. */
   readonly operations: readonly OperationRule[]
-  /** Which search parameters are left to the upstream. */
-  readonly isForUpstream: IsForUpstream
+  readonly isUpstreamParameter: IsUpstreamParameter
   readonly pages: Pages
   readonly accessCache: AccessCache
   readonly versionAccess: VersionAccess
-  /** Asks the upstream who of these patients is on the panels of a policy (`smart.fhir.policy-file`). */
+  /** Finds which of these patients are on the panels of a policy (`smart.fhir.policy-file`). */
   readonly findMembers: (
-    context: Context,
-    call: Call,
+    context: GatewayContext,
+    request: FhirRequest,
     panels: readonly Panel[],
     patients: ReadonlySet<string>,
-  ) => Promise<PanelMembership | Problem>
-  /** How a patient's compartment is asked for: by its path, or by a search parameter. */
+  ) => Promise<PanelMembership | Failure>
+  /** How a search within a patient's compartment is sent: by its path, or by a search parameter. */
   readonly narrowing: () => Promise<'compartment' | 'parameter'>
-  readonly capabilities: () => Promise<object | Problem>
+  readonly capabilities: () => Promise<object | Failure>
 }

@@ -2,7 +2,6 @@ import {
   fail,
   formatExact,
   isId,
-  isProblem,
   isRecord,
   isResource,
   listCompartmentParameters,
@@ -16,6 +15,8 @@ import {
   addPostedParams,
   bundleJson,
   entryJson,
+  type Failure,
+  type FhirRequest,
   type FhirResponse,
   findResource,
   getPath,
@@ -25,68 +26,74 @@ import {
   resumePage,
 } from '../../fhir-api/index.ts'
 import { checkContent, createLookup } from './access.ts'
-import type { Call, Context } from './context.ts'
+import type { GatewayContext } from './context.ts'
 import { buildGet, buildQuery } from './http/build-request.ts'
 import { toFailure } from './http/failure.ts'
 import { parseResource } from './http/parse-resource.ts'
 import { expandPanels } from './membership/expand-panels.ts'
-import type { Problem } from './problem.ts'
 import { fetchRecord, VISIBLE } from './search/find-everything.ts'
 import { parseCursor } from './search/page-links.ts'
 
 const SHAPES: ReadonlySet<string> = new Set(['_format', '_pretty'])
 
-/** `Patient/[id]/$summary` and `Composition/[id]/$document`: a document, every resource of it judged by its content. */
-export function documentOf(type: 'Patient' | 'Composition') {
-  return async (context: Context, begun: Call<Operation>): Promise<FhirResponse | Problem> => {
-    const call = addPostedParams(begun)
-    if (isProblem(call)) return call
-    const { id = '', name } = call.interaction
-    const found = await findResource(createLookup(context, call), call, 'r', type, id)
-    if (isProblem(found)) return found
+/** `Patient/[id]/$summary` and `Composition/[id]/$document`: a document whose resources are checked by their content. */
+export function createDocumentHandler(type: 'Patient' | 'Composition') {
+  return async (
+    context: GatewayContext,
+    received: FhirRequest<Operation>,
+  ): Promise<FhirResponse | Failure> => {
+    const request = addPostedParams(received)
+    if (isFailure(request)) return request
+    const { id = '', name } = request.interaction
+    const found = await findResource(createLookup(context, request), request, 'r', type, id)
+    if (isFailure(found)) return found
     if (found.deleted) return fail({ problem: 'gone', type, id })
-    const params = call.interaction.params.filter(([it]) => !SHAPES.has(it))
+    const params = request.interaction.params.filter(([it]) => !SHAPES.has(it))
     // `persist=true` would store the document.
     const unknown = params.find(([it, value]) => it !== 'profile' && !(it === 'persist' && value === 'false'))
-    if (unknown) return unsupported(unknown[0], name)
-    const query = buildQuery(params, context.addresses)
-    const path = getPath(call.interaction)
-    return fetchDocument(context, call, query === '' ? path : `${path}?${query}`)
+    if (unknown) return failUnsupported(unknown[0], name)
+    const query = buildQuery(params, context.urls)
+    const path = getPath(request.interaction)
+    return fetchDocument(context, request, query === '' ? path : `${path}?${query}`)
   }
 }
 
 async function fetchDocument(
-  context: Context,
-  call: Call<Operation>,
+  context: GatewayContext,
+  request: FhirRequest<Operation>,
   path: string,
-): Promise<FhirResponse | Problem> {
-  const answer = await context.upstream.ask(buildGet(call, path))
-  if (isProblem(answer)) return answer
-  if (answer.status !== 200) return toFailure(answer, call.access)
+): Promise<FhirResponse | Failure> {
+  const answer = await context.upstream.ask(buildGet(request, path))
+  if (isFailure(answer)) return answer
+  if (answer.status !== 200) return toFailure(answer, request.access)
   const bundle = parseResource(answer)
-  if (isProblem(bundle)) return bundle
-  const entries = entriesIn(bundle)
-  const exact = entriesIn(parseExact(answer.text))
+  if (isFailure(bundle)) return bundle
+  const entries = listEntries(bundle)
+  const exact = listEntries(parseExact(answer.text))
   if (!entries || !exact) return fail({ problem: 'upstream-broken', why: 'its document is not a Bundle' })
   const resources = entries.flatMap(({ resource }) => (isResource(resource) ? [resource] : []))
-  const judge = await checkContent(context, call, resources)
-  if (isProblem(judge)) return judge
-  const mayNarrate = call.interaction.name !== '$summary' || readsRecord(call)
+  const check = await checkContent(context, request, resources)
+  if (isFailure(check)) return check
+  const showsComposition = request.interaction.name !== '$summary' || readsWholeRecord(request)
   const shown = entries.flatMap(({ resource, fullUrl }, at) => {
     const twin = exact[at]?.resource
-    if (!isResource(resource) || !isResource(twin) || !VISIBLE.isMatch(resource, judge)) return []
-    if (resource.resourceType === 'Composition' && !mayNarrate) return []
+    if (!isResource(resource) || !isResource(twin) || !VISIBLE.isMatch(resource, check)) return []
+    if (resource.resourceType === 'Composition' && !showsComposition) return []
     return [
-      { type: resource.resourceType, fullUrl: findUrl(context, fullUrl, resource), text: formatExact(twin) },
+      {
+        type: resource.resourceType,
+        fullUrl: buildFullUrl(context, fullUrl, resource),
+        text: formatExact(twin),
+      },
     ]
   })
   const isDocument = shown[0]?.type === 'Composition'
   const documentEntries = shown.map(({ fullUrl, text }) => entryJson({ fullUrl, resource: text }))
-  return { status: 200, body: bundleJson({ ...partsOf(bundle, isDocument), entries: documentEntries }) }
+  return { status: 200, body: bundleJson({ ...buildParts(bundle, isDocument), entries: documentEntries }) }
 }
 
 /** A document has an identifier and a time (R4 bundle.html, bdl-9 and bdl-10), and begins with its Composition (bdl-11). */
-function partsOf({ identifier, timestamp }: Resource, isDocument: boolean) {
+function buildParts({ identifier, timestamp }: Resource, isDocument: boolean) {
   return {
     type: isDocument ? ('document' as const) : ('collection' as const),
     ...(isDocument && isRecord(identifier) && { identifier }),
@@ -94,8 +101,8 @@ function partsOf({ identifier, timestamp }: Resource, isDocument: boolean) {
   }
 }
 
-/** References within a document may be to addresses that only it has (`urn:uuid:…`). */
-function findUrl({ baseUrl }: Context, fullUrl: unknown, { resourceType, id }: Resource): string {
+/** References within a document may be to URLs that only the document has (`urn:uuid:…`). */
+function buildFullUrl({ baseUrl }: GatewayContext, fullUrl: unknown, { resourceType, id }: Resource): string {
   const isOwn =
     typeof fullUrl === 'string' && (fullUrl.startsWith('urn:') || fullUrl.startsWith(`${baseUrl}/`))
   return isOwn ? fullUrl : `${baseUrl}/${resourceType}/${id}`
@@ -106,19 +113,18 @@ interface Entry {
   readonly resource?: unknown
 }
 
-function entriesIn(bundle: unknown): readonly Entry[] | undefined {
+function listEntries(bundle: unknown): readonly Entry[] | undefined {
   const { resourceType, entry = [] } = isRecord(bundle) ? bundle : {}
   return resourceType === 'Bundle' && Array.isArray(entry) && entry.every(isRecord) ? entry : undefined
 }
 
-/**
- * Whether a caller reads all types of a patient's record, without a filter. The Composition of `$summary` is made of
- * them all, and tells of them in its text.
- */
-function readsRecord({ access }: Call): boolean {
+/** Whether a caller may read all types of a patient's record without a filter. The Composition of `$summary` describes them all. */
+function readsWholeRecord({ access }: FhirRequest): boolean {
   return resourceTypes.every(type => {
     const filter = listCompartmentParameters(type).length === 0 ? 'everything' : access.filterFor(type, 'r')
-    return filter === 'everything' || filter.some(limit => !limit.query && limit.id === undefined)
+    return (
+      filter === 'everything' || filter.some(constraint => !constraint.query && constraint.id === undefined)
+    )
   })
 }
 
@@ -126,42 +132,51 @@ function readsRecord({ access }: Call): boolean {
 const DOCREF: ReadonlySet<string> = new Set(['patient', 'start', 'end', 'type', 'on-demand', 'profile'])
 
 /** `DocumentReference/$docref`, for a patient whose documents the caller may search. */
-export async function docref(context: Context, begun: Call<Operation>): Promise<FhirResponse | Problem> {
-  const asked = addPostedParams(begun)
-  if (isProblem(asked)) return asked
-  const path = getPath(asked.interaction)
-  const resumed = resumePage(context, asked, path)
+export async function findDocumentReferences(
+  context: GatewayContext,
+  received: FhirRequest<Operation>,
+): Promise<FhirResponse | Failure> {
+  const posted = addPostedParams(received)
+  if (isFailure(posted)) return posted
+  const path = getPath(posted.interaction)
+  const resumed = resumePage(context, posted, path)
   if (isFailure(resumed)) return resumed
-  const { request: call, cursor } = resumed
-  const sent = call.interaction.params.filter(([name]) => !SHAPES.has(name))
+  const { request, cursor } = resumed
+  const sent = request.interaction.params.filter(([name]) => !SHAPES.has(name))
   const unknown = sent.find(([name]) => !DOCREF.has(name))
-  if (unknown) return unsupported(unknown[0], '$docref')
-  const patient = patientIn(sent, context.baseUrl)
+  if (unknown) return failUnsupported(unknown[0], '$docref')
+  const patient = findPatient(sent, context.baseUrl)
   if (patient === undefined)
     return fail({ problem: 'bad-search', code: 'invalid', text: 'Cannot read patient: expected one id' })
-  if (!(await mayHaveDocuments(context, call, patient))) return fail({ problem: 'outside-access' })
-  const page = await fetchRecord(context, call, parseCursor(cursor), { count: PAGE_SIZE, sent })
-  return isProblem(page) ? page : respondWithPage(context, call, path, page)
+  if (!(await mayHaveDocuments(context, request, patient))) return fail({ problem: 'outside-access' })
+  const page = await fetchRecord(context, request, parseCursor(cursor), { count: PAGE_SIZE, sent })
+  return isFailure(page) ? page : respondWithPage(context, request, path, page)
 }
 
 const PAGE_SIZE = 50
 
-function patientIn(params: Params, baseUrl: string): string | undefined {
+function findPatient(params: Params, baseUrl: string): string | undefined {
   const [value, another] = params.filter(([name]) => name === 'patient').map(([, text]) => text)
   if (value === undefined || another !== undefined) return undefined
   const reference = parseReference(value, baseUrl)
   return reference?.type === 'Patient' ? reference.id : isId(value) ? value : undefined
 }
 
-async function mayHaveDocuments(context: Context, call: Call, patient: string): Promise<boolean> {
-  const filter = call.access.filterFor('DocumentReference', 's')
-  const spelled = await expandPanels(context, call, 'DocumentReference', filter, [patient])
+async function mayHaveDocuments(
+  context: GatewayContext,
+  request: FhirRequest,
+  patient: string,
+): Promise<boolean> {
+  const filter = request.access.filterFor('DocumentReference', 's')
+  const expanded = await expandPanels(context, request, 'DocumentReference', filter, [patient])
   return (
-    spelled === 'everything' ||
-    spelled.some(limit => limit.patient === patient || (limit.patient === undefined && !limit.panel))
+    expanded === 'everything' ||
+    expanded.some(
+      constraint => constraint.patient === patient || (constraint.patient === undefined && !constraint.panel),
+    )
   )
 }
 
-function unsupported(parameter: string, name: string): Problem {
+function failUnsupported(parameter: string, name: string): Failure {
   return fail({ problem: 'bad-search', code: 'not-supported', text: `Cannot use ${parameter} with ${name}` })
 }

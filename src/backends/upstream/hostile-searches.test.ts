@@ -4,7 +4,7 @@ import { BASE, condition, idsOf, issueOf, nextOf, observation, patient } from '.
 import { BROKEN, useHostileGateway } from './testing/hostile-gateway.ts'
 import { json, searchset } from './testing/hostile-upstream.ts'
 
-const { ann, asked, fhir, upstream } = await useHostileGateway()
+const { ann, getLastRequest, fhir, upstream } = await useHostileGateway()
 const PATCH = { 'content-type': 'application/json-patch+json' }
 
 describe('a search that the upstream answers with more than was asked', () => {
@@ -13,13 +13,13 @@ describe('a search that the upstream answers with more than was asked', () => {
   it('is narrowed before it is sent, by a parameter of its own beside those of the caller', async () => {
     upstream.answerJson(searchset([]))
     await ann('GET Condition?patient=bob&_sort=-recorded-date')
-    assert.equal(asked(), 'GET /up/Condition?patient=bob&_sort=-recorded-date&patient=Patient/ann')
+    assert.equal(getLastRequest(), 'GET /up/Condition?patient=bob&_sort=-recorded-date&patient=Patient/ann')
     await ann('GET Patient?_id=ann,bob')
-    assert.equal(asked(), 'GET /up/Patient?_id=ann,bob&_id=ann')
+    assert.equal(getLastRequest(), 'GET /up/Patient?_id=ann,bob&_id=ann')
     await fhir.as('vitals')('GET Observation?code=x')
-    assert.equal(asked(), 'GET /up/Observation?code=x&patient=Patient/ann&category=vital-signs')
+    assert.equal(getLastRequest(), 'GET /up/Observation?code=x&patient=Patient/ann&category=vital-signs')
     await ann('GET Patient/ann/Condition')
-    assert.equal(asked(), 'GET /up/Condition?patient=Patient/ann&patient=Patient/ann')
+    assert.equal(getLastRequest(), 'GET /up/Condition?patient=Patient/ann&patient=Patient/ann')
   })
 
   it('is posted where it was posted', async () => {
@@ -64,7 +64,7 @@ describe('a search that the upstream answers with more than was asked', () => {
     upstream.answerJson(searchset(mixed, { total: 9999 }))
     const reply = await ann('GET Condition?_summary=count')
     assert.deepEqual([reply.body.total, reply.body.entry], [1, undefined])
-    assert.doesNotMatch(asked(), /_summary/)
+    assert.doesNotMatch(getLastRequest(), /_summary/)
   })
 
   it('loses includes that nothing shown leads to, and outcomes', async () => {
@@ -84,7 +84,7 @@ describe('a search that the upstream answers with more than was asked', () => {
     assert.deepEqual([idsOf(reply), idsOf(reply, 'include')], [['oa'], ['seen']])
     // What can bring nothing that is reached is not asked for.
     await fhir.as('vitals')('GET Observation?_include=Observation:subject')
-    assert.doesNotMatch(asked(), /_include/)
+    assert.doesNotMatch(getLastRequest(), /_include/)
   })
 
   it('brings nothing along that was not asked for', async () => {
@@ -96,7 +96,7 @@ describe('a search that the upstream answers with more than was asked', () => {
   it('does not trust _elements: the whole resource is judged, and then cut', async () => {
     upstream.answerJson(searchset([condition('ca', 'ann'), { resourceType: 'Condition', id: 'bare' }]))
     const reply = await ann('GET Condition?_elements=code')
-    assert.doesNotMatch(asked(), /_elements/)
+    assert.doesNotMatch(getLastRequest(), /_elements/)
     assert.deepEqual(idsOf(reply), ['ca'])
     assert.deepEqual(Object.keys(reply.body.entry?.[0]?.resource ?? {}), [
       'resourceType',
@@ -194,7 +194,7 @@ describe('a search parameter that cannot be evaluated here', () => {
     it(`passes ${query}, and what comes back is judged, counted and paged as ever`, async () => {
       mixed()
       const reply = await ann(`GET Observation?${query}&_count=5`)
-      assert.equal(asked(), `GET /up/Observation?${query}&_count=5&patient=Patient/ann`)
+      assert.equal(getLastRequest(), `GET /up/Observation?${query}&_count=5&patient=Patient/ann`)
       assert.deepEqual([reply.status, idsOf(reply), reply.body.total], [200, ['oa'], 1])
       assert.doesNotMatch(reply.text, /"ob"|bob/)
       const self = reply.body.link?.find(({ relation }) => relation === 'self')?.url ?? ''
@@ -205,7 +205,7 @@ describe('a search parameter that cannot be evaluated here', () => {
   it('passes on the types that it is listed for', async () => {
     upstream.answerJson(searchset([patient('ann'), patient('bob')]))
     assert.deepEqual(idsOf(await ann('GET Patient?mrn=1')), ['ann'])
-    assert.equal(asked(), 'GET /up/Patient?mrn=1&_id=ann')
+    assert.equal(getLastRequest(), 'GET /up/Patient?mrn=1&_id=ann')
     assert.equal((await ann('GET Condition?mrn=1')).status, 400)
   })
 
@@ -252,13 +252,13 @@ describe('a search parameter that cannot be evaluated here', () => {
       return json(response, searchset([observation('oa', 'ann')]))
     })
     assert.deepEqual(idsOf(await ann('GET Observation?_list=la')), ['oa'])
-    assert.equal(asked(), 'GET /up/Observation?_list=la&patient=Patient/ann')
+    assert.equal(getLastRequest(), 'GET /up/Observation?_list=la&patient=Patient/ann')
     assert.deepEqual(idsOf(await ann('GET Observation?_list=la,lb')), ['oa'])
-    assert.equal(asked(), 'GET /up/Observation?_list=la&patient=Patient/ann')
+    assert.equal(getLastRequest(), 'GET /up/Observation?_list=la&patient=Patient/ann')
     for (const value of ['lb', 'no/id', 'lb,lb']) {
       const reply = await ann(`GET Observation?_list=${value}`)
       assert.deepEqual([reply.status, idsOf(reply), reply.body.total], [200, [], 0], value)
-      assert(!asked().includes('_list'), value)
+      assert(!getLastRequest().includes('_list'), value)
     }
   })
 })

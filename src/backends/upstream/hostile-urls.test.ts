@@ -58,7 +58,7 @@ describe('what goes to the upstream', () => {
   })
 })
 
-describe('addresses of the upstream', () => {
+describe('urls of the upstream', () => {
   it('are nowhere in an answer: location, links, references, narrative, escaped or not', async () => {
     const resource = patient('ann', {
       text: { status: 'generated', div: `<div><a href="${upstream.url}/Patient/ann">x</a></div>` },

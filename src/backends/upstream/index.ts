@@ -1,8 +1,8 @@
 /**
- * The gateway: the same doors in front of any FHIR R4 server. It asks its Guard about every request, narrows what is
- * sent, judges what comes back before it is released, and puts its own address in the place of the upstream's. It keeps
- * no patient data and knows nothing of tokens and scopes itself.
+ * The gateway: the FHIR API in front of any FHIR R4 server. It narrows the requests that it sends, checks every response
+ * before it is released, and replaces the upstream's base URL by its own. It stores no patient data, and knows nothing
+ * about tokens and scopes.
  */
 
 export { createCredentials, type UpstreamAuth } from './http/credentials.ts'
-export { type GatewayOptions, gateway } from './server.ts'
+export { createGateway, type GatewayOptions } from './server.ts'

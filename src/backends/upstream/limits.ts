@@ -1,38 +1,38 @@
-/** What one request may ask of the gateway beyond `src/fhir/limits.ts` (docs/limits.md). */
+/** Limits of one request to the gateway, in addition to `src/fhir/limits.ts` (docs/limits.md). */
 
 /** Requests to the upstream for one request of a client. */
 export const UPSTREAM_REQUESTS = 2_000
-/** And for each entry of a Bundle. */
+/** Further requests for each entry of a Bundle. */
 export const UPSTREAM_REQUESTS_PER_ENTRY = 20
-/** Characters that the upstream may answer with for one request of a client. */
+/** Characters of all responses of the upstream for one request of a client. */
 export const UPSTREAM_CHARACTERS = 64 * 1024 * 1024
-/** Bytes of a response of the upstream that is looked into, unless a setting says otherwise. */
+/** Bytes of an inspected response of the upstream, unless a setting says otherwise. */
 export const RESPONSE_BYTES = 16 * 1024 * 1024
 /** Connections to the upstream, unless a setting says otherwise. */
 export const CONNECTIONS = 64
-/** Connections beside these, for the gateway's own probes: a crowd of requests says nothing about the upstream. */
+/** Further connections for the gateway's own probes, which must not wait for requests. */
 export const PROBE_CONNECTIONS = 2
 /** How often an idle gateway probes the upstream. */
 export const PROBE_EVERY_MS = 5_000
 /** How often the gateway reads the upstream's CapabilityStatement. */
 export const CAPABILITIES_EVERY_MS = 600_000
-/** The part of the connections that one grant has at most: a quarter. */
+/** The largest part of the connections that one grant may use. */
 export const SHARE_OF_GRANT = 1 / 4
 /** Requests of one grant that wait for a connection. */
 export const UPSTREAM_WAITING_PER_GRANT = 256
-/** The part of the time-out that a request waits for a connection at most. */
+/** The largest part of the time-out that a request may wait for a connection. */
 export const WAITING_TIME = 3 / 4
-/** Pages of the upstream that one request looks through. */
+/** Pages of the upstream that one request reads. */
 export const UPSTREAM_PAGES = 50
-/** Resources that a chain leads to, which are named in the search that it is replaced by: more would not fit into a URL. */
+/** Targets of a chain: more do not fit into the URL of the search that replaces it. */
 export const CHAIN_MATCHES = 200
-/** Matches that are counted one by one: a total that the upstream gives may be of more than the caller reaches. */
+/** Matches that are counted one by one: the upstream's total may include resources outside the access. */
 export const COUNTED = 10_000
-/** Care teams that are looked at to find out whose patient somebody is. */
+/** Care teams that are read to find panel membership. */
 export const CARE_TEAMS = 1_000
-/** Included resources that the links of `$everything` remember, so that they are not shown again. */
+/** Included resources that the links of `$everything` record, so that they are not shown again. */
 export const INCLUDES_REMEMBERED = 300
-/** Values in the JSON of such a response. */
+/** Values in the JSON of an inspected response. */
 export const RESPONSE_VALUES = 500_000
-/** Values of granular scopes that are sent to the upstream with a search. With more it finds more, and what it finds is judged here. */
+/** Values of granular scopes that are sent with a search. With more, the gateway filters the response itself. */
 export const LIMIT_VALUES_SENT = 200

@@ -7,7 +7,7 @@ import {
   startGuardedFhir,
 } from '../../../test/support/guarded-fhir.ts'
 import { listGatewayOperations, parsePassedOperation, type Resource } from '../../fhir/index.ts'
-import { gateway } from './server.ts'
+import { createGateway } from './server.ts'
 import { type HostileUpstream, json, METADATA, searchset, startHostile } from './testing/hostile-upstream.ts'
 
 const ann = (scope = 'patient/*.rs'): Asking => ({ scope, patient: 'ann' })
@@ -42,7 +42,7 @@ before(async () => {
   upstream = await startHostile()
   upstream.answerMetadata((_request, response) => json(response, metadata))
   fhir = await startGuardedFhir([], { operations }, (guard, baseUrl) =>
-    gateway({ ...{ baseUrl, guard, operations }, upstreamUrl: upstream.url, smartConfiguration: {} }),
+    createGateway({ ...{ baseUrl, guard, operations }, upstreamUrl: upstream.url, smartConfiguration: {} }),
   )
 })
 after(async () => {

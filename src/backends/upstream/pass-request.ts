@@ -12,17 +12,16 @@ import {
   seesAll,
 } from '../../fhir-api/index.ts'
 import { grantFingerprint } from '../../smart/index.ts'
-import type { Call, Context } from './context.ts'
+import type { GatewayContext } from './context.ts'
 import { buildGet, buildHeaders, buildQuery, buildSearch } from './http/build-request.ts'
 import { passThrough } from './http/pass-through.ts'
-import type { PageCursor } from './search/fetch-page.ts'
 import { dropFormat } from './search/find-page.ts'
-import { PAGE, parseCursor } from './search/page-links.ts'
-import type { LinkSealing } from './search/seal-links.ts'
+import type { LinkSealing } from './search/page-links.ts'
+import { PAGE, type PageCursor, parseCursor } from './search/page-links.ts'
 
 /** Passes a request through where the caller may see everything; undefined where the response has to be inspected. */
 export function passRequest(
-  context: Context,
+  context: GatewayContext,
   request: FhirRequest,
   cursor?: Cursor,
 ): Promise<FhirResponse | Failure> | undefined {
@@ -38,7 +37,7 @@ export function passRequest(
       return passHistory(context, { ...request, interaction }, parseCursor(cursor))
     case 'search-type':
     case 'search-compartment':
-      return bringsOtherTypes(interaction)
+      return mayIncludeOtherTypes(interaction)
         ? undefined
         : passSearch(context, { ...request, interaction }, parseCursor(cursor))
     // Over all types the response may contain types that are never taken from the upstream.
@@ -48,11 +47,11 @@ export function passRequest(
 }
 
 function passRead(
-  context: Context,
+  context: GatewayContext,
   request: FhirRequest<InteractionOf<'read' | 'vread'>>,
 ): Promise<FhirResponse | Failure> {
   const { ifNoneMatch, ifModifiedSince } = request.preconditions
-  const query = buildQuery(dropFormat(request.interaction.params), context.addresses)
+  const query = buildQuery(dropFormat(request.interaction.params), context.urls)
   const path = getPath(request.interaction)
   return passThrough(context, request, {
     method: 'GET',
@@ -66,38 +65,38 @@ function passRead(
 }
 
 function passHistory(
-  context: Context,
+  context: GatewayContext,
   request: FhirRequest<History>,
-  spot: PageCursor | undefined,
+  cursor: PageCursor | undefined,
 ): Promise<FhirResponse | Failure> {
   const { params } = request.interaction
   const path = getPath(request.interaction)
-  const query = buildQuery(dropFormat(params), context.addresses)
+  const query = buildQuery(dropFormat(params), context.urls)
   const first = query === '' ? path : `${path}?${query}`
   return passThrough(
     context,
     request,
-    buildGet(request, spot?.link ?? first),
+    buildGet(request, cursor?.link ?? first),
     sealForRequest(context, request, path, params),
   )
 }
 
 function passSearch(
-  context: Context,
+  context: GatewayContext,
   request: FhirRequest<Search>,
-  spot: PageCursor | undefined,
+  cursor: PageCursor | undefined,
 ): Promise<FhirResponse | Failure> {
   const { interaction } = request
   const path = getPath(interaction)
   const params = dropFormat(interaction.params)
-  const sent = spot
-    ? buildGet(request, spot.link)
-    : buildSearch(request, path, params, interaction.posted === true, context.addresses)
+  const sent = cursor
+    ? buildGet(request, cursor.link)
+    : buildSearch(request, path, params, interaction.posted === true, context.urls)
   return passThrough(context, request, sent, sealForRequest(context, request, path, params))
 }
 
-/** Whether a search may bring types that are never taken from the upstream: of a whole compartment, or by an include of anything. */
-function bringsOtherTypes(interaction: InteractionOf<'search-type' | 'search-compartment'>): boolean {
+/** Whether a search may return types that are never taken from the upstream: of a compartment, or by a wildcard include. */
+function mayIncludeOtherTypes(interaction: InteractionOf<'search-type' | 'search-compartment'>): boolean {
   return (
     interaction.type === '*' ||
     interaction.params.some(([name, value]) => /^_(?:rev)?include/.test(name) && value.includes('*'))
@@ -105,17 +104,22 @@ function bringsOtherTypes(interaction: InteractionOf<'search-type' | 'search-com
 }
 
 /**
- * Seals the links of a Bundle that passes by unseen. What is sealed already stays as it is. A page that is not below the
- * upstream's base could be anywhere: the link leads here, where it is refused.
+ * Seals the links of a Bundle that is not inspected. A link that is not below the upstream's base URL leads to the
+ * gateway, which refuses it.
  */
-function sealForRequest(context: Context, call: Call, path: string, params: Params): LinkSealing {
-  const address = `${context.baseUrl}${path}`
-  const holder = grantFingerprint(call.authenticated.grant)
-  return (relation, url) => {
-    if (relation === 'self') return buildUrl(address, params)
-    if (url.includes(`${PAGE}=`)) return url
-    const link = context.addresses.below(context.addresses.inward(url))
-    if (link === undefined) return `${address}?${PAGE}=elsewhere`
-    return `${address}?${PAGE}=${context.pages.seal({ path, params, cursor: { link }, grant: holder })}`
+function sealForRequest(
+  context: GatewayContext,
+  request: FhirRequest,
+  path: string,
+  params: Params,
+): LinkSealing {
+  const url = `${context.baseUrl}${path}`
+  const holder = grantFingerprint(request.authenticated.grant)
+  return (relation, link) => {
+    if (relation === 'self') return buildUrl(url, params)
+    if (link.includes(`${PAGE}=`)) return link
+    const below = context.urls.getPathBelowBase(context.urls.toUpstream(link))
+    if (below === undefined) return `${url}?${PAGE}=elsewhere`
+    return `${url}?${PAGE}=${context.pages.seal({ path, params, cursor: { link: below }, grant: holder })}`
   }
 }

@@ -1,7 +1,6 @@
 import {
   formatExact,
   type Interaction,
-  isProblem,
   isResource,
   type Params,
   parseEntries,
@@ -20,8 +19,8 @@ import {
   toEntryRequest,
 } from '../../fhir-api/index.ts'
 import type { Access, Permission } from '../../smart/index.ts'
-import type { Context } from './context.ts'
-import { EXCLUDED_TYPES } from './excluded-types.ts'
+import { EXCLUDED_TYPES } from './access.ts'
+import type { GatewayContext } from './context.ts'
 import { buildHeaders, buildQuery, buildWrite, STRICT } from './http/build-request.ts'
 import type { UpstreamRequest } from './http/exchange.ts'
 import { passThrough } from './http/pass-through.ts'
@@ -44,7 +43,7 @@ const WRITES = {
 
 /** Has the upstream perform a write or a Bundle in which nothing has to be checked; undefined where something has. */
 export async function passWrite(
-  context: Context,
+  context: GatewayContext,
   request: FhirRequest,
 ): Promise<FhirResponse | Failure | undefined> {
   if (isWrite(request))
@@ -56,8 +55,8 @@ export async function passWrite(
     : undefined
 }
 
-function toBundleRequest({ addresses }: Context, request: FhirRequest): UpstreamRequest {
-  return buildWrite(request, 'POST', '', request.body, addresses, { prefer: toPrefer(request) })
+function toBundleRequest({ urls }: GatewayContext, request: FhirRequest): UpstreamRequest {
+  return buildWrite(request, 'POST', '', request.body, urls, { prefer: toPrefer(request) })
 }
 
 function toPrefer({ preferences }: FhirRequest): string {
@@ -69,11 +68,13 @@ function isWrite(request: FhirRequest): request is FhirRequest<Write> {
 }
 
 /**
- * Whether the caller may make the change to every resource of the type, and see whatever the upstream responds. For the
- * audit trail a resource is read before it is changed, so that the change is filed under the patient whose it was; a new
- * resource was nobody's.
+ * Whether the caller may make the change to every resource of the type, and see every response. For the audit trail a
+ * resource is read before it is changed, so that the change is filed under its former patient.
  */
-function isUnchecked({ isRecorded, baseUrl }: Context, { interaction, access }: FhirRequest<Write>): boolean {
+function isUnchecked(
+  { isRecorded, baseUrl }: GatewayContext,
+  { interaction, access }: FhirRequest<Write>,
+): boolean {
   if (isRecorded && interaction.kind !== 'create') return false
   if (hasCondition(interaction, baseUrl)) return false
   const { permission } = WRITES[interaction.kind]
@@ -108,22 +109,19 @@ function findCondition(
   }
 }
 
-function toUpstreamRequest({ addresses }: Context, request: FhirRequest<Write>): UpstreamRequest {
+function toUpstreamRequest({ urls }: GatewayContext, request: FhirRequest<Write>): UpstreamRequest {
   const { interaction, body } = request
-  const query = 'params' in interaction ? buildQuery(interaction.params, addresses) : ''
+  const query = 'params' in interaction ? buildQuery(interaction.params, urls) : ''
   const path = getPath(interaction)
   return {
     method: WRITES[interaction.kind].method,
     path: query === '' ? path : `${path}?${query}`,
-    headers: writeHeaders(addresses, request),
-    ...(body !== undefined && { body: addresses.inward(formatExact(body)) }),
+    headers: writeHeaders(urls, request),
+    ...(body !== undefined && { body: urls.toUpstream(formatExact(body)) }),
   }
 }
 
-function writeHeaders(
-  addresses: Context['addresses'],
-  request: FhirRequest<Write>,
-): UpstreamRequest['headers'] {
+function writeHeaders(urls: GatewayContext['urls'], request: FhirRequest<Write>): UpstreamRequest['headers'] {
   const { interaction, preconditions, body } = request
   const isJsonPatch = WRITES[interaction.kind].method === 'PATCH' && !isResource(body)
   const condition = interaction.kind === 'create' ? interaction.ifNoneExist : undefined
@@ -135,7 +133,7 @@ function writeHeaders(
     }),
     ...(preconditions.ifMatch !== undefined && { 'if-match': preconditions.ifMatch }),
     ...(preconditions.ifNoneMatch !== undefined && { 'if-none-match': preconditions.ifNoneMatch }),
-    ...(condition && { 'if-none-exist': buildQuery(condition, addresses) }),
+    ...(condition && { 'if-none-exist': buildQuery(condition, urls) }),
   }
 }
 
@@ -143,7 +141,7 @@ function isUncheckedBundle(bundle: FhirRequest, baseUrl: string): boolean {
   if (!doesAll(bundle.access)) return false
   const parsed = parseEntries(bundle.body, baseUrl)
   return (
-    !isProblem(parsed) &&
+    !isFailure(parsed) &&
     parsed.entries.every(entry => {
       const request = toEntryRequest(bundle, entry)
       return !isFailure(request) && isUncheckedEntry(request.interaction, baseUrl)

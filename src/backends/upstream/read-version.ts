@@ -1,4 +1,4 @@
-import { fail, isProblem, isRecord, isResource, type Resource } from '../../fhir/index.ts'
+import { fail, isRecord, isResource, type Resource } from '../../fhir/index.ts'
 import {
   type Failure,
   type FhirRequest,
@@ -6,15 +6,15 @@ import {
   type StatedVersion,
   type StoredVersion,
 } from '../../fhir-api/index.ts'
-import type { Context } from './context.ts'
-import { toFailure } from './http/failure.ts'
+import type { GatewayContext } from './context.ts'
 import { buildGet } from './http/build-request.ts'
-import { isJson, parseResource } from './http/parse-resource.ts'
 import type { UpstreamResponse } from './http/client.ts'
+import { toFailure } from './http/failure.ts'
+import { isJson, parseResource } from './http/parse-resource.ts'
 
 /** Reads a resource, or one version of it, from the upstream. */
 export async function readVersion(
-  { upstream }: Context,
+  { upstream }: GatewayContext,
   request: FhirRequest,
   type: string,
   id: string,
@@ -22,7 +22,7 @@ export async function readVersion(
 ): Promise<StoredVersion | undefined | Failure> {
   const path = `/${type}/${id}${version === undefined ? '' : `/_history/${version}`}`
   const answer = await upstream.ask(buildGet(request, path))
-  if (isProblem(answer)) return answer
+  if (isFailure(answer)) return answer
   switch (answer.status) {
     case 200:
       return isJson(answer.headers['content-type'])
@@ -42,16 +42,16 @@ export async function readVersion(
  * further request may be sent to it.
  */
 export async function readLast(
-  { upstream }: Context,
+  { upstream }: GatewayContext,
   request: FhirRequest,
   type: string,
   id: string,
 ): Promise<Resource | Failure | undefined> {
   const answer = await upstream.ask(buildGet(request, `/${type}/${id}/_history?_count=2`))
-  if (isProblem(answer)) return answer.problem === 'too-costly' ? answer : undefined
+  if (isFailure(answer)) return answer.problem === 'too-costly' ? answer : undefined
   if (answer.status !== 200) return undefined
   const bundle = parseResource(answer)
-  if (isProblem(bundle) || !Array.isArray(bundle.entry)) return undefined
+  if (isFailure(bundle) || !Array.isArray(bundle.entry)) return undefined
   return bundle.entry
     .flatMap(entry => (isRecord(entry) && isResource(entry.resource) ? [entry.resource] : []))
     .find(it => it.resourceType === type && it.id === id)
@@ -106,7 +106,7 @@ export class UpstreamVersion implements StoredVersion {
 
   #parse(): Resource | Failure {
     const resource = parseResource(this.#answer)
-    if (isProblem(resource)) return resource
+    if (isFailure(resource)) return resource
     return resource.resourceType === this.type && resource.id === this.id
       ? resource
       : fail({ problem: 'upstream-broken', why: 'it answered with a different resource' })

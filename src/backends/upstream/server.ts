@@ -1,59 +1,62 @@
 import type { FastifyInstance } from 'fastify'
 import { Pool } from 'undici'
-import { isProblem, isRecord, listGatewayOperations, type OperationRule } from '../../fhir/index.ts'
-import { createAccessCache, createFhirApi, evaluateLate, type FhirApiOptions } from '../../fhir-api/index.ts'
+import { isRecord, listGatewayOperations, type OperationRule } from '../../fhir/index.ts'
+import {
+  createAccessCache,
+  createFhirApi,
+  evaluateLate,
+  type FhirApiOptions,
+  isFailure,
+} from '../../fhir-api/index.ts'
 import { createRandomToken, createSealer, type Sealer } from '../../store/index.ts'
 import { createBackend } from './backend.ts'
 import { buildStatement } from './capability-statement.ts'
-import type { Context } from './context.ts'
-import { openUpstream, type Upstream } from './http/client.ts'
+import type { GatewayContext } from './context.ts'
+import { createCapabilities, type UpstreamCapabilities } from './http/capabilities.ts'
+import { createClient, type Upstream } from './http/client.ts'
+import type { Fetch } from './http/credentials.ts'
 import { createCredentials, type UpstreamAuth } from './http/credentials.ts'
-import type { Fetch } from './http/fetch.ts'
-import { createAddresses } from './http/urls.ts'
+import { createUrlRewriter } from './http/urls.ts'
 import { type Watch, watchUpstream } from './http/watch.ts'
 import { CONNECTIONS, PROBE_CONNECTIONS, RESPONSE_BYTES } from './limits.ts'
 import { findMembers } from './membership/membership.ts'
-import { createForUpstream } from './search/upstream-parameters.ts'
 import { openPages } from './search/page-links.ts'
-import { createCapabilities, type UpstreamCapabilities } from './http/capabilities.ts'
+import { createUpstreamParameters } from './search/upstream-parameters.ts'
 
 export interface GatewayOptions extends FhirApiOptions {
-  /** The FHIR base of the server behind, without a trailing slash. */
+  /** The FHIR base URL of the upstream, without a trailing slash. */
   readonly upstreamUrl: string
-  /** Other bases by which that server calls itself in what it answers. */
+  /** Other base URLs that the upstream uses for itself in its responses. */
   readonly upstreamAliases?: readonly string[]
   readonly auth?: UpstreamAuth
-  /** The certificate that the gateway shows, and the authorities that it trusts, for the upstream. */
+  /** The client certificate of the gateway, and the certificate authorities that it trusts. */
   readonly upstreamTls?: { readonly cert?: string; readonly key?: string; readonly ca?: string }
-  /** How a patient's compartment is asked for; by default as the upstream's CapabilityStatement suggests. */
+  /** How a patient's compartment is searched; by default as the upstream's CapabilityStatement suggests. */
   readonly narrowing?: 'auto' | 'compartment' | 'parameter'
-  /** The operations that are offered; by default none that the site would have to let pass. */
+  /** The operations that the gateway offers; by default none that the site has to allow. */
   readonly operations?: readonly OperationRule[]
   /** Search parameters of the site that depend only on the resource itself: `Patient.mrn`, or `mrn` for every type. */
   readonly searchParameters?: readonly string[]
   readonly timeoutMs?: number
-  /** The largest answer that is looked into, in bytes. */
+  /** The size of the largest response that is inspected, in bytes. */
   readonly responseLimit?: number
   readonly connections?: number
-  /** Seals paging links. Gateways with the same secret take each other's; by default it is this process's own. */
+  /** Encrypts paging links. Gateways with the same secret open each other's links; by default each process has its own. */
   readonly sealer?: Sealer
   readonly fetch?: Fetch
 }
 
 const TIMEOUT_MS = 10_000
 
-/** The gateway in front of a FHIR server, not yet listening. */
-export async function gateway(options: GatewayOptions): Promise<FastifyInstance> {
+/** Creates the gateway in front of a FHIR server. It does not listen yet. */
+export async function createGateway(options: GatewayOptions): Promise<FastifyInstance> {
   const { logger, clock = Date.now, checks = [] } = options
-  const pool = poolOf(options)
+  const pool = createPool(options)
   const watching = watchUpstream({ clock, log: logger, onAvailable: () => statement.start() })
-  const addresses = createAddresses(options.baseUrl, [
-    options.upstreamUrl,
-    ...(options.upstreamAliases ?? []),
-  ])
-  const upstream = upstreamOf(options, pool, addresses, watching, clock)
+  const urls = createUrlRewriter(options.baseUrl, [options.upstreamUrl, ...(options.upstreamAliases ?? [])])
+  const upstream = createUpstream(options, pool, urls, watching, clock)
   const statement = createCapabilities(upstream, clock)
-  const context = contextOf(options, { addresses, upstream, statement })
+  const context = createContext(options, { urls, upstream, statement })
   const app = await createFhirApi(
     { ...options, clock, checks: [watching.check, ...checks] },
     createBackend(context),
@@ -67,24 +70,24 @@ export async function gateway(options: GatewayOptions): Promise<FastifyInstance>
   return app
 }
 
-function poolOf({ upstreamUrl, upstreamTls, connections = CONNECTIONS }: GatewayOptions): Pool {
+function createPool({ upstreamUrl, upstreamTls, connections = CONNECTIONS }: GatewayOptions): Pool {
   return new Pool(new URL(upstreamUrl).origin, {
     connections: connections + PROBE_CONNECTIONS,
     keepAliveTimeout: 30_000,
-    // Time is kept by the exchange itself.
+    // The exchange has its own time-outs.
     headersTimeout: 0,
     bodyTimeout: 0,
     ...(upstreamTls && { connect: { ...upstreamTls } }),
   })
 }
 
-function contextOf(
+function createContext(
   options: GatewayOptions,
   {
     statement,
     ...connection
-  }: Pick<Context, 'addresses' | 'upstream'> & { readonly statement: UpstreamCapabilities },
-): Context {
+  }: Pick<GatewayContext, 'urls' | 'upstream'> & { readonly statement: UpstreamCapabilities },
+): GatewayContext {
   const { baseUrl, smartConfiguration, narrowing = 'auto', operations = listGatewayOperations() } = options
   const configuration = evaluateLate(smartConfiguration)
   return {
@@ -92,7 +95,7 @@ function contextOf(
     baseUrl,
     responseLimit: options.responseLimit ?? RESPONSE_BYTES,
     isRecorded: options.audit !== undefined,
-    isForUpstream: createForUpstream(options.searchParameters ?? []),
+    isUpstreamParameter: createUpstreamParameters(options.searchParameters ?? []),
     operations,
     accessCache: createAccessCache(),
     versionAccess: options.versionAccess ?? 'current',
@@ -100,29 +103,29 @@ function contextOf(
     pages: openPages(options.sealer ?? createSealer(createRandomToken())),
     async capabilities() {
       const found = await statement.get()
-      return isProblem(found) ? found : buildStatement(found, baseUrl, configuration(), operations)
+      return isFailure(found) ? found : buildStatement(found, baseUrl, configuration(), operations)
     },
     async narrowing() {
       if (narrowing !== 'auto') return narrowing
       const found = await statement.get()
-      return !isProblem(found) && hasCompartments(found) ? 'compartment' : 'parameter'
+      return !isFailure(found) && hasCompartments(found) ? 'compartment' : 'parameter'
     },
   }
 }
 
-function upstreamOf(
+function createUpstream(
   options: GatewayOptions,
   pool: Pool,
-  addresses: Context['addresses'],
+  urls: GatewayContext['urls'],
   watching: Watch,
   clock: () => number,
 ): Upstream {
   const { timeoutMs = TIMEOUT_MS, auth = { kind: 'none' }, logger } = options
-  return openUpstream({
+  return createClient({
     pool,
     connections: options.connections ?? CONNECTIONS,
     basePath: new URL(options.upstreamUrl).pathname.replace(/\/$/, ''),
-    addresses,
+    urls,
     credentials: createCredentials({
       auth,
       clock,
@@ -132,7 +135,7 @@ function upstreamOf(
     timeoutMs,
     responseLimit: options.responseLimit ?? RESPONSE_BYTES,
     clock,
-    onExchange: answer => watching.saw(answer),
+    onExchange: answer => watching.observe(answer),
     warn: text => logger?.warn(text),
   })
 }

@@ -49,7 +49,7 @@ async function authorizationFor(to: string, { fhir }: Settings) {
   const { createCredentials } = await import('../../backends/upstream/index.ts')
   const timeoutMs = fhir.upstream.timeoutSeconds * 1000
   return createCredentials({ auth: readUpstreamAuth(fhir.upstream), fetch, clock: Date.now, timeoutMs })
-    .authorization
+    .getAuthorization
 }
 
 function joined(read: ImportReport, sent: SentReport, found: FoundFiles): ImportReport {

@@ -16,9 +16,9 @@ export async function openGateway(
   upstreamUrl: string,
   given: Given,
 ): Promise<FastifyInstance> {
-  const { gateway } = await import('../../backends/upstream/index.ts')
+  const { createGateway } = await import('../../backends/upstream/index.ts')
   const { upstream } = settings.fhir
-  return gateway({
+  return createGateway({
     ...given,
     baseUrl: settings.fhirBaseUrl,
     upstreamUrl,

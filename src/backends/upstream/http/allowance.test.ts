@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { fail, isProblem, limits } from '../../../fhir/index.ts'
-import { createAccessCache, RESPONSE_TOO_LARGE } from '../../../fhir-api/index.ts'
+import { fail, limits } from '../../../fhir/index.ts'
+import {
+  createAccessCache,
+  type FhirRequest,
+  isFailure,
+  RESPONSE_TOO_LARGE,
+} from '../../../fhir-api/index.ts'
 import { type Body, condition, patientAccess } from '../../sqlite/testing/fhir.ts'
-import type { Call, Context } from '../context.ts'
+import type { GatewayContext } from '../context.ts'
 import { searchset } from '../testing/hostile-upstream.ts'
 import { performRequest as handle } from '../testing/perform.ts'
 import { computeAllowance } from './allowance.ts'
-import { createAddresses } from './urls.ts'
+import { createUrlRewriter } from './urls.ts'
 
 const baseUrl = 'http://fhir.test/fhir'
 const upstreamUrl = 'http://up.test'
@@ -25,8 +30,8 @@ function endless(resources: readonly object[] = []) {
   }
   const seen = { times: 0 }
   const nothing = () => Promise.reject(new Error('not asked for'))
-  const context: Context = {
-    ...{ baseUrl, addresses: createAddresses(baseUrl, [upstreamUrl]), responseLimit: 1e6, isRecorded: false },
+  const context: GatewayContext = {
+    ...{ baseUrl, urls: createUrlRewriter(baseUrl, [upstreamUrl]), responseLimit: 1e6, isRecorded: false },
     upstream: {
       ask: async () => {
         seen.times += 1
@@ -35,7 +40,7 @@ function endless(resources: readonly object[] = []) {
       ...{ pass: nothing, probe: nothing },
     },
     operations: [],
-    isForUpstream: () => false,
+    isUpstreamParameter: () => false,
     pages: { parameter: '_page', seal: () => '', open: () => undefined },
     accessCache: createAccessCache(),
     versionAccess: 'current',
@@ -49,7 +54,7 @@ function endless(resources: readonly object[] = []) {
   return { context, seen }
 }
 
-function bundleOf(entries: number, type = 'batch', url = 'Condition?_summary=count'): Call {
+function bundleOf(entries: number, type = 'batch', url = 'Condition?_summary=count'): FhirRequest {
   const get = { request: { method: 'GET', url } }
   const body = { resourceType: 'Bundle', type, entry: Array.from({ length: entries }, () => get) }
   return {
@@ -94,7 +99,7 @@ describe('what the response to a Bundle may hold', () => {
   it('is 4 MB: in a batch the rest is too costly, and the upstream is not asked for it', async () => {
     const { context, seen } = endless([large])
     const answer = await handle(context, bundleOf(1_000, 'batch', 'Condition'))
-    assert.ok(!isProblem(answer) && typeof answer.body === 'string')
+    assert.ok(!isFailure(answer) && typeof answer.body === 'string')
     const { entry } = JSON.parse(answer.body) as Body
     const statuses = (entry ?? []).map(it => it.response?.status)
     assert.deepEqual(statuses, [...Array(4).fill('200 OK'), ...Array(996).fill('400 Bad Request')])
@@ -106,7 +111,7 @@ describe('what the response to a Bundle may hold', () => {
   it('fails a transaction before anything is sent', async () => {
     const { context, seen } = endless([large])
     const answer = await handle(context, bundleOf(1_000, 'transaction', 'Condition'))
-    assert.ok(isProblem(answer) && answer.problem === 'entry-failed')
+    assert.ok(isFailure(answer) && answer.problem === 'entry-failed')
     assert.equal(answer.cause, RESPONSE_TOO_LARGE)
     assert.equal(seen.times, 5)
   })

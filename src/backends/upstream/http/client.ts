@@ -1,9 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import { fail } from '../../../fhir/index.ts'
+import type { Failure } from '../../../fhir-api/index.ts'
 import { SHARE_OF_GRANT, UPSTREAM_WAITING_PER_GRANT, WAITING_TIME } from '../limits.ts'
-import type { Problem } from '../problem.ts'
-import { type Breaker, createBreaker } from './breaker.ts'
 import { createDeadlines } from './deadlines.ts'
 import { decode, decodeStream, pipe } from './decode.ts'
 import {
@@ -14,11 +13,11 @@ import {
   type TransportFailure,
   type UpstreamRequest,
 } from './exchange.ts'
-import { type Passing, passOnce, type Sending, sendOnce } from './send.ts'
-import { type Caller, type NoSlot, openSlots } from './slots.ts'
-import type { Addresses } from './urls.ts'
+import { passOnce, type SendOptions, type StreamingResponse, sendOnce } from './send.ts'
+import { type Caller, createSlots, type NoSlot } from './slots.ts'
+import type { UrlRewriter } from './urls.ts'
 
-/** What the upstream answered: unpacked, and with our addresses in the place of its own. */
+/** A decoded response with public URLs. */
 export interface UpstreamResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
@@ -31,12 +30,12 @@ export interface StreamedResponse {
   readonly body: Readable
 }
 
-/** The FHIR server that the gateway stands in front of. */
+/** The HTTP client of the upstream FHIR server. */
 export interface Upstream {
-  /** The whole answer, in memory. Without a caller it is a question of the gateway's own. */
-  ask(request: UpstreamRequest, caller?: Caller): Promise<UpstreamResponse | Problem>
-  /** The answer as it comes, for what has not to be looked at. */
-  pass(request: UpstreamRequest, caller?: Caller): Promise<StreamedResponse | Problem>
+  /** Sends a request and reads the whole response. Without a caller it is the gateway's own request. */
+  ask(request: UpstreamRequest, caller?: Caller): Promise<UpstreamResponse | Failure>
+  /** Sends a request and streams the response. */
+  pass(request: UpstreamRequest, caller?: Caller): Promise<StreamedResponse | Failure>
   /**
    * Sends a request regardless of earlier failures, and waits for half of the time-out. A response closes the circuit; a
    * late one does not open it.
@@ -46,37 +45,35 @@ export interface Upstream {
 
 export type Probe = Pick<UpstreamRequest, 'path'> & { readonly method: 'GET' | 'HEAD' }
 
-export interface UpstreamOptions extends Sending {
+export interface UpstreamOptions extends SendOptions {
   readonly connections: number
-  readonly addresses: Addresses
+  readonly urls: UrlRewriter
   readonly timeoutMs: number
   readonly clock: () => number
-  /** Told how every exchange went, but for probes. */
+  /** Called with the outcome of every exchange except probes. */
   readonly onExchange: (answer: RawResponse | TransportFailure) => void
-  /** Told what is wrong with an answer of the upstream. */
   readonly warn: (text: string) => void
 }
 
 const TRIES = 3
 
-export function openUpstream(options: UpstreamOptions): Upstream {
+export function createClient(options: UpstreamOptions): Upstream {
   const { clock, timeoutMs } = options
   const circuit = createBreaker(clock)
   const time = createDeadlines()
   const send = (request: UpstreamRequest, ms: number) => sendOnce(request, ms, time, options)
   const { connections } = options
-  // What is sent has some time left to be answered in.
+  // Some time has to be left for the response.
   const waitingMs = timeoutMs * WAITING_TIME
-  const slots = openSlots(connections, Math.max(1, Math.floor(connections * SHARE_OF_GRANT)), time)
+  const slots = createSlots(connections, Math.max(1, Math.floor(connections * SHARE_OF_GRANT)), time)
 
-  function heard<A extends RawResponse | TransportFailure>(answer: A): A {
+  function recordExchange<A extends RawResponse | TransportFailure>(answer: A): A {
     observe(answer, circuit, options)
     options.onExchange(answer)
     return answer
   }
 
-  /** Asks again, as long as it may help. */
-  async function insist<A extends RawResponse | TransportFailure>(
+  async function retry<A extends RawResponse | TransportFailure>(
     request: UpstreamRequest,
     first: A | TransportFailure,
     deadline: number,
@@ -85,51 +82,50 @@ export function openUpstream(options: UpstreamOptions): Upstream {
     let answer = first
     let renewed = false
     for (let tries = 1; ; tries++) {
-      // Its own credentials may have ended early: they are renewed once.
+      // The gateway's credentials may have ended early: they are renewed once.
       if (isUnauthorized(answer) && !renewed) renewed = true
-      else if (!isWorthAnother(request, answer) || tries >= TRIES || clock() >= deadline) return answer
-      answer = heard(await attempt(request, Math.max(deadline - clock(), 1)))
+      else if (!isRetryable(request, answer) || tries >= TRIES || clock() >= deadline) return answer
+      answer = recordExchange(await attempt(request, Math.max(deadline - clock(), 1)))
     }
   }
 
-  function problemOf(failure: TransportFailure): Problem {
-    // What goes on failing is said by the watch, once.
+  function explainFailure(failure: TransportFailure): Failure {
+    // The watch logs a lasting failure once.
     const warn = circuit.isOpen() ? () => undefined : options.warn
-    return problemOn(failure, { ...options, warn })
+    return explainTransportFailure(failure, { ...options, warn })
   }
 
   return {
     async ask(request, caller = GATEWAY) {
-      if (!circuit.admits()) return fail({ problem: 'upstream-unreachable' })
+      if (!circuit.allows()) return fail({ problem: 'upstream-unreachable' })
       const began = clock()
       const taken = slots.take(caller, waitingMs)
       const release = taken instanceof Promise ? await taken : taken
       if (typeof release === 'string') return NO_SLOT[release]
       try {
         const deadline = began + timeoutMs
-        const first = heard(await send(request, Math.max(deadline - clock(), 1)))
-        // Mostly it is well, and there is nothing more to wait for.
-        const isFinal = !isUnauthorized(first) && !isWorthAnother(request, first)
-        const answer = isFinal ? first : await insist(request, first, deadline, send)
-        return 'failure' in answer ? problemOf(answer) : read(answer, options)
+        const first = recordExchange(await send(request, Math.max(deadline - clock(), 1)))
+        const isFinal = !isUnauthorized(first) && !isRetryable(request, first)
+        const answer = isFinal ? first : await retry(request, first, deadline, send)
+        return 'failure' in answer ? explainFailure(answer) : readResponse(answer, options)
       } finally {
         release()
       }
     },
     async pass(request, caller = GATEWAY) {
-      if (!circuit.admits()) return fail({ problem: 'upstream-unreachable' })
+      if (!circuit.allows()) return fail({ problem: 'upstream-unreachable' })
       const deadline = clock() + timeoutMs
       const release = await slots.take(caller, waitingMs)
       if (typeof release === 'string') return NO_SLOT[release]
       const attempt = (it: UpstreamRequest, ms: number) => passOnce(it, ms, options)
-      const first = heard(await attempt(request, Math.max(deadline - clock(), 1)))
-      const answer = await insist(request, first, deadline, attempt)
+      const first = recordExchange(await attempt(request, Math.max(deadline - clock(), 1)))
+      const answer = await retry(request, first, deadline, attempt)
       if ('failure' in answer) {
         release()
-        return problemOf(answer)
+        return explainFailure(answer)
       }
       answer.stream.once('close', release)
-      return unpacked(answer, options)
+      return decodeStreaming(answer, options)
     },
     async probe(request) {
       const answer = await send({ ...request, headers: { accept: 'application/fhir+json' } }, timeoutMs / 2)
@@ -144,41 +140,43 @@ const GATEWAY: Caller = { holder: '', connection: { destroyed: false } }
 const NO_SLOT = {
   late: fail({ problem: 'upstream-late' }),
   crowded: fail({ problem: 'too-many-waiting', limit: UPSTREAM_WAITING_PER_GRANT }),
-} satisfies Record<NoSlot, Problem>
+} satisfies Record<NoSlot, Failure>
 
-function unpacked(
-  { status, headers, stream }: Passing,
+function decodeStreaming(
+  { status, headers, stream }: StreamingResponse,
   options: UpstreamOptions,
-): StreamedResponse | Problem {
-  const body = decodeStream(stream, encodingOf(headers))
-  if (body) return { status, headers, body: pipe(body, options.addresses.outwardStream()) }
+): StreamedResponse | Failure {
+  const body = decodeStream(stream, getEncoding(headers))
+  if (body) return { status, headers, body: pipe(body, options.urls.createPublicStream()) }
   stream.destroy()
-  return broken('its body is packed in a way that cannot be read', options)
+  return failBroken('its body has an unknown or invalid content encoding', options)
 }
 
-function read(
+function readResponse(
   answer: RawResponse,
   options: UpstreamOptions,
-): UpstreamResponse | Problem | Promise<UpstreamResponse | Problem> {
-  const encoding = encodingOf(answer.headers)
-  // Mostly it is not packed, and there is nothing to wait for.
+): UpstreamResponse | Failure | Promise<UpstreamResponse | Failure> {
+  const encoding = getEncoding(answer.headers)
+  // Without compression there is nothing to wait for.
   return encoding === ''
-    ? readable(answer, answer.body, options)
-    : decode(answer.body, encoding, options.responseLimit).then(body => readable(answer, body, options))
+    ? toUpstreamResponse(answer, answer.body, options)
+    : decode(answer.body, encoding, options.responseLimit).then(body =>
+        toUpstreamResponse(answer, body, options),
+      )
 }
 
-function readable(
+function toUpstreamResponse(
   { status, headers }: RawResponse,
   body: Buffer | 'too-large' | undefined,
   options: UpstreamOptions,
-): UpstreamResponse | Problem {
-  if (body === 'too-large') return tooLarge(options)
-  if (!body) return broken('its body is packed in a way that cannot be read', options)
-  return { status, headers, text: options.addresses.outward(body.toString('utf8')) }
+): UpstreamResponse | Failure {
+  if (body === 'too-large') return failTooLarge(options)
+  if (!body) return failBroken('its body has an unknown or invalid content encoding', options)
+  return { status, headers, text: options.urls.toPublic(body.toString('utf8')) }
 }
 
-/** Only what changes nothing is sent again, and only where nothing came back. */
-function isWorthAnother({ method }: UpstreamRequest, answer: RawResponse | TransportFailure): boolean {
+/** Only requests that change nothing are sent again, and only where there was no response. */
+function isRetryable({ method }: UpstreamRequest, answer: RawResponse | TransportFailure): boolean {
   return method === 'GET' && 'failure' in answer && answer.failure === 'away'
 }
 
@@ -192,35 +190,68 @@ function observe(
   if (isUnauthorized(answer)) credentials.forget()
 }
 
-function problemOn(failure: TransportFailure, options: UpstreamOptions): Problem {
+function explainTransportFailure(failure: TransportFailure, options: UpstreamOptions): Failure {
   switch (failure.failure) {
     case 'away':
-      options.warn(`Cannot filter the upstream: ${failure.cause}`)
+      options.warn(`Cannot reach the upstream: ${failure.cause}`)
       return fail({ problem: 'upstream-unreachable' })
     case 'late':
-      options.warn(`Cannot wait for the upstream any longer: ${options.timeoutMs} ms have passed`)
+      options.warn(`Cannot get a response from the upstream within ${options.timeoutMs} ms`)
       return fail({ problem: 'upstream-late' })
     case 'unsigned':
       options.warn(failure.cause)
       return fail({ problem: 'upstream-unreachable' })
     case 'too-large':
-      return tooLarge(options)
+      return failTooLarge(options)
   }
 }
 
-function broken(why: string, { warn }: UpstreamOptions): Problem {
-  warn(`Cannot use an answer of the upstream: ${why}`)
+function failBroken(why: string, { warn }: UpstreamOptions): Failure {
+  warn(`Cannot use a response of the upstream: ${why}`)
   return fail({ problem: 'upstream-broken', why })
 }
 
-function tooLarge({ warn, responseLimit }: UpstreamOptions): Problem {
+function failTooLarge({ warn, responseLimit }: UpstreamOptions): Failure {
   const excess = `it is larger than ${responseLimit} bytes`
-  warn(`Cannot use an answer of the upstream: ${excess}`)
+  warn(`Cannot use a response of the upstream: ${excess}`)
   return fail({ problem: 'upstream-broken', why: excess, excess })
 }
 
-function encodingOf(headers: IncomingHttpHeaders): string {
+function getEncoding(headers: IncomingHttpHeaders): string {
   return String(headers['content-encoding'] ?? '')
     .trim()
     .toLowerCase()
+}
+
+/** Sends no requests after several failures in a row, and tries again after a pause. */
+interface Breaker {
+  /** Whether a request may be sent. After the pause one is, and its outcome decides. */
+  allows(): boolean
+  succeeded(): void
+  failed(): void
+  isOpen(): boolean
+}
+
+const FAILURES = 5
+const PAUSE_MS = 2_000
+
+function createBreaker(clock: () => number): Breaker {
+  let failures = 0
+  let openUntil = Number.NEGATIVE_INFINITY
+  return {
+    allows() {
+      if (failures < FAILURES) return true
+      if (clock() < openUntil) return false
+      openUntil = clock() + PAUSE_MS
+      return true
+    },
+    succeeded() {
+      failures = 0
+    },
+    failed() {
+      failures += 1
+      if (failures >= FAILURES) openUntil = clock() + PAUSE_MS
+    },
+    isOpen: () => failures >= FAILURES,
+  }
 }

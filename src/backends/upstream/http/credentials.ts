@@ -1,8 +1,10 @@
 import { createCachedFetch, type Fetched } from '../../../cache/index.ts'
 import { isRecord } from '../../../fhir/index.ts'
-import type { Fetch } from './fetch.ts'
 
-/** How the gateway shows itself to the upstream. A certificate of its own (mTLS) goes beside any of these. */
+/** Sends requests to other servers than the upstream: the token endpoint of the gateway's own credentials. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+
+/** How the gateway authenticates to the upstream. A client certificate (mTLS) may be added to each. */
 export type UpstreamAuth =
   | { readonly kind: 'none' }
   | { readonly kind: 'bearer'; readonly token: string }
@@ -16,9 +18,9 @@ export type UpstreamAuth =
     }
 
 export interface Credentials {
-  /** The Authorization header, or undefined for none. Rejects when there should be one and it cannot be had. */
-  authorization(): string | undefined | Promise<string>
-  /** The upstream does not accept it any more: the next one is fetched anew. */
+  /** The Authorization header, or undefined for none. Rejects if no token can be fetched. */
+  getAuthorization(): string | undefined | Promise<string>
+  /** The upstream has refused the header: the next call fetches a new token. */
   forget(): void
 }
 
@@ -29,7 +31,7 @@ export interface CredentialsOptions {
   readonly timeoutMs: number
 }
 
-// A token that ends on the way is of no use.
+// A token must not expire on the way.
 const SPARE_MS = 30_000
 const DEFAULT_SECONDS = 60
 
@@ -37,24 +39,26 @@ export function createCredentials(options: CredentialsOptions): Credentials {
   const { auth } = options
   switch (auth.kind) {
     case 'none':
-      return fixed(undefined)
+      return createFixedCredentials(undefined)
     case 'bearer':
-      return fixed(`Bearer ${auth.token}`)
+      return createFixedCredentials(`Bearer ${auth.token}`)
     case 'basic':
-      return fixed(`Basic ${Buffer.from(`${auth.username}:${auth.password}`).toString('base64')}`)
+      return createFixedCredentials(
+        `Basic ${Buffer.from(`${auth.username}:${auth.password}`).toString('base64')}`,
+      )
     case 'client-credentials':
-      return clientCredentials(auth, options)
+      return createClientCredentials(auth, options)
   }
 }
 
-function fixed(header: string | undefined): Credentials {
-  return { authorization: () => header, forget: () => undefined }
+function createFixedCredentials(header: string | undefined): Credentials {
+  return { getAuthorization: () => header, forget: () => undefined }
 }
 
 type ClientCredentials = Extract<UpstreamAuth, { readonly kind: 'client-credentials' }>
 
-/** RFC 6749, 4.4: one token for all requests, fetched once however many need it. */
-function clientCredentials(
+/** RFC 6749, 4.4: one token for all requests, fetched once. */
+function createClientCredentials(
   auth: ClientCredentials,
   { fetch, clock, timeoutMs }: CredentialsOptions,
 ): Credentials {
@@ -64,7 +68,7 @@ function clientCredentials(
     const response = await fetch(auth.tokenUrl, {
       method: 'POST',
       redirect: 'error',
-      headers: { accept: 'application/json', authorization: basicOf(auth) },
+      headers: { accept: 'application/json', authorization: buildBasicHeader(auth) },
       body: form,
       signal: AbortSignal.timeout(timeoutMs),
     })
@@ -78,12 +82,12 @@ function clientCredentials(
 
   const cache = createCachedFetch({ fetch: fetchToken, clock })
   return {
-    authorization: () => cache.get(auth.tokenUrl),
+    getAuthorization: () => cache.get(auth.tokenUrl),
     forget: () => cache.forget(auth.tokenUrl),
   }
 }
 
-/** Names what is wrong with an answer of the token endpoint, and the OAuth error (RFC 6749, 5.2), never more of it. */
+/** Describes an invalid response of the token endpoint by its OAuth error (RFC 6749, 5.2), and nothing else of it. */
 function describeFault({ ok, status }: Response, body: unknown, error: unknown): string {
   if (ok) return isRecord(body) ? 'its token response has no access_token' : 'its token response is not JSON'
   const code = typeof error === 'string' && /^[\w-]{1,64}$/.test(error) ? ` with ${error}` : ''
@@ -91,7 +95,7 @@ function describeFault({ ok, status }: Response, body: unknown, error: unknown):
 }
 
 // RFC 6749, 2.3.1: both are form-encoded before they are joined.
-function basicOf({ clientId, clientSecret }: ClientCredentials): string {
+function buildBasicHeader({ clientId, clientSecret }: ClientCredentials): string {
   const encoded = `${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`
   return `Basic ${Buffer.from(encoded).toString('base64')}`
 }

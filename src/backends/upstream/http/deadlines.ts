@@ -1,11 +1,11 @@
-/** What must end by a time. */
+/** Work with a deadline. */
 export interface Timed {
   /** By `performance.now()`. */
   readonly deadline: number
-  late(): void
+  expire(): void
 }
 
-/** Keeps time for all that is under way by one timer: one for each exchange would be a good part of what it costs. */
+/** One timer for all exchanges: one for each would be a good part of its cost. */
 export interface Deadlines {
   add(timed: Timed): void
   delete(timed: Timed): void
@@ -21,14 +21,14 @@ export function createDeadlines(): Deadlines {
   function wake(at: number): void {
     clearTimeout(timer)
     due = at
-    timer = setTimeout(look, Math.max(at - performance.now(), 0)).unref()
+    timer = setTimeout(expireLate, Math.max(at - performance.now(), 0)).unref()
   }
 
-  function look(): void {
+  function expireLate(): void {
     due = NEVER
     const now = performance.now()
     const late = [...underWay].filter(({ deadline }) => deadline <= now)
-    for (const timed of late) timed.late()
+    for (const timed of late) timed.expire()
     const next = Math.min(...[...underWay].map(({ deadline }) => deadline))
     if (next < due) wake(next)
   }

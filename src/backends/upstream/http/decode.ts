@@ -8,7 +8,7 @@ import {
   inflate,
 } from 'node:zlib'
 
-/** The body as it was before the upstream packed it, up to so many bytes; undefined when it cannot be unpacked. */
+/** The decompressed body, up to a number of bytes; undefined if it cannot be decompressed. */
 export async function decode(
   body: Buffer,
   encoding: string,
@@ -20,17 +20,17 @@ export async function decode(
       return body.length <= limit ? body : 'too-large'
     case 'gzip':
     case 'x-gzip':
-      return unpacked(gunzip, body, limit)
+      return decompress(gunzip, body, limit)
     case 'deflate':
-      return unpacked(inflate, body, limit)
+      return decompress(inflate, body, limit)
     case 'br':
-      return unpacked(brotliDecompress, body, limit)
+      return decompress(brotliDecompress, body, limit)
     default:
       return undefined
   }
 }
 
-/** The same for a body that passes by. */
+/** The same for a stream. */
 export function decodeStream(body: Readable, encoding: string): Readable | undefined {
   switch (encoding) {
     case '':
@@ -48,7 +48,7 @@ export function decodeStream(body: Readable, encoding: string): Readable | undef
   }
 }
 
-/** Joins two streams so that what fails in one fails the other. */
+/** Connects two streams so that an error in one ends the other. */
 export function pipe<T extends NodeJS.ReadWriteStream & { destroy(error?: Error): unknown }>(
   from: Readable,
   into: T,
@@ -65,7 +65,7 @@ type Unpack = (
   done: (error: Error | null, result: Buffer) => void,
 ) => void
 
-function unpacked(unpack: Unpack, body: Buffer, limit: number): Promise<Buffer | 'too-large' | undefined> {
+function decompress(unpack: Unpack, body: Buffer, limit: number): Promise<Buffer | 'too-large' | undefined> {
   return new Promise(resolve => {
     unpack(body, { maxOutputLength: limit }, (error, result) => {
       const isTooLarge = error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE'

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher, Pool } from 'undici'
 import type { Deadlines, Timed } from './deadlines.ts'
 
-/** A request as the upstream gets it. */
+/** A request to the upstream. */
 export interface UpstreamRequest {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Below the upstream's base: empty, or with a leading slash or question mark. */
@@ -11,19 +11,19 @@ export interface UpstreamRequest {
   readonly body?: string | undefined
 }
 
-/** What came back, as it came. */
+/** A response before decoding. */
 export interface RawResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly body: Buffer
 }
 
-/** Why nothing came back that could be used. */
+/** Why there is no usable response. */
 export type TransportFailure =
-  /** Nothing was answered; `unsent` when the request cannot have been done. */
+  /** No response; `unsent` if the upstream cannot have received the request. */
   | { readonly failure: 'away'; readonly unsent: boolean; readonly cause: string }
   | { readonly failure: 'late' }
-  /** Nothing was sent: the gateway has no credentials to send it with. */
+  /** The request was not sent: the gateway has no credentials for it. */
   | { readonly failure: 'unsigned'; readonly cause: string }
   | { readonly failure: 'too-large' }
 
@@ -35,7 +35,7 @@ export interface ExchangeOptions {
   readonly limit: number
 }
 
-/** One request and its whole answer, within a time and a size. Redirects are answers like any other. */
+/** Sends a request and collects the whole response, within a time and a size. Redirects are not followed. */
 export function exchange(
   pool: Pool,
   { method, headers, body }: UpstreamRequest,
@@ -43,17 +43,17 @@ export function exchange(
 ): Promise<RawResponse | TransportFailure> {
   const { path } = options
   return new Promise(resolve => {
-    const collecting = new Collecting(resolve, options)
+    const collecting = new ResponseCollector(resolve, options)
     try {
       pool.dispatch({ method, path, headers, body: body ?? null }, collecting)
     } catch (error) {
-      collecting.fail({ failure: 'away', unsent: true, cause: messageOf(error) })
+      collecting.fail({ failure: 'away', unsent: true, cause: describeError(error) })
     }
   })
 }
 
-/** Collects an answer; a class, since there is one for every request. */
-class Collecting implements Dispatcher.DispatchHandler, Timed {
+/** A class, because there is one for every request. */
+class ResponseCollector implements Dispatcher.DispatchHandler, Timed {
   readonly deadline: number
   readonly #resolve: (result: RawResponse | TransportFailure) => void
   readonly #limit: number
@@ -76,13 +76,13 @@ class Collecting implements Dispatcher.DispatchHandler, Timed {
     deadlines.add(this)
   }
 
-  late(): void {
+  expire(): void {
     this.fail({ failure: 'late' })
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#control = controller
-    // What was answered while it waited for a connection is never sent.
+    // A request that failed while it waited for a connection is never sent.
     if (this.#hasFailed) controller.abort(new Error('the exchange has ended'))
   }
 
@@ -110,7 +110,7 @@ class Collecting implements Dispatcher.DispatchHandler, Timed {
     this.fail(isTimeout(error) ? { failure: 'late' } : { failure: 'away', unsent, cause: error.message })
   }
 
-  /** The first failure counts; what the end of the exchange then brings does not. */
+  /** Only the first failure counts. */
   fail(failure: TransportFailure): void {
     this.#hasFailed = true
     this.#deadlines.delete(this)
@@ -119,17 +119,17 @@ class Collecting implements Dispatcher.DispatchHandler, Timed {
   }
 }
 
-/** What an error says, and what it came from: `fetch failed` alone tells nobody what to do. */
-export function messageOf(error: unknown): string {
+/** The message of an error with its causes: `fetch failed` alone explains nothing. */
+export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  return error.cause === undefined ? error.message : `${error.message}: ${messageOf(error.cause)}`
+  return error.cause === undefined ? error.message : `${error.message}: ${describeError(error.cause)}`
 }
 
 export function isTimeout(error: Error): boolean {
   return /^UND_ERR_(?:HEADERS|BODY|CONNECT)_TIMEOUT$/.test(String((error as { code?: unknown }).code))
 }
 
-/** Whether the upstream, or a proxy before it, did not do its work. */
+/** Whether the upstream, or a proxy before it, failed. */
 export function isFailing(answer: RawResponse | TransportFailure): boolean {
   return 'failure' in answer ? answer.failure !== 'too-large' : answer.status >= 502
 }

@@ -7,13 +7,12 @@ import {
   type OperationOutcome,
   type OutcomeIssue,
 } from '../../../fhir/index.ts'
-import { seesAll } from '../../../fhir-api/index.ts'
+import { type Failure, seesAll } from '../../../fhir-api/index.ts'
 import type { Access } from '../../../smart/index.ts'
-import type { Problem } from '../problem.ts'
 import type { UpstreamResponse } from './client.ts'
 
-/** What an answer other than a success means to the caller. */
-export function toFailure(answer: UpstreamResponse, access: Access): Problem {
+/** Turns an unsuccessful response into the failure of the caller's request. */
+export function toFailure(answer: UpstreamResponse, access: Access): Failure {
   const { status } = answer
   if (status < 400) return fail({ problem: 'upstream-broken', why: `it answered ${status}` })
   if (status === 401 || status === 403 || status === 407)
@@ -26,34 +25,32 @@ export function toFailure(answer: UpstreamResponse, access: Access): Problem {
   return fail({
     problem: 'upstream-declined',
     status,
-    outcome: saidBy(answer, access),
+    outcome: buildOutcome(answer, access),
     ...(retryAfter !== undefined && { retryAfter }),
-    ...(status === 405 && { allow: allowedBy(answer) }),
+    ...(status === 405 && { allow: readAllow(answer) }),
   })
 }
 
-/** RFC 9110, 15.5.6: a 405 has `Allow`, and an empty one says of no method that it is allowed. */
-function allowedBy({ headers }: UpstreamResponse): string {
+/** RFC 9110, 15.5.6: a 405 has `Allow`; an empty one allows no method. */
+function readAllow({ headers }: UpstreamResponse): string {
   const { allow } = headers
   return typeof allow === 'string' && /^[A-Z]+(?:, ?[A-Z]+)*$/.test(allow) ? allow : ''
 }
 
 /**
- * What the upstream says is free text, which cannot be judged: it may name whom the caller must not know (a duplicate's
- * identifier, what still refers to a deleted resource). To a limited caller only its codes and places are passed on.
+ * The upstream's explanation is free text, which cannot be checked: it may name resources that the caller must not know
+ * (a duplicate's identifier, a resource that refers to a deleted one). A limited caller gets its codes and paths only.
  */
-function saidBy({ status, text }: UpstreamResponse, access: Access): OperationOutcome {
-  const issues = issuesIn(text)
+function buildOutcome({ status, text }: UpstreamResponse, access: Access): OperationOutcome {
+  const issues = parseIssues(text)
   if (issues.length === 0) return createOutcome(CODES[status] ?? 'processing', TEXTS[status] ?? DECLINED)
   return {
     resourceType: 'OperationOutcome',
-    issue: issues.map(issue =>
-      seesAll(access) ? withDiagnostics(issue, status) : withoutText(issue, status),
-    ),
+    issue: issues.map(issue => (seesAll(access) ? addDiagnostics(issue, status) : removeText(issue, status))),
   }
 }
 
-function issuesIn(text: string): readonly Readonly<Record<string, unknown>>[] {
+function parseIssues(text: string): readonly Readonly<Record<string, unknown>>[] {
   try {
     const body: unknown = findJsonExcess(text) ? undefined : JSON.parse(text)
     return isRecord(body) && Array.isArray(body.issue) ? body.issue.filter(isRecord) : []
@@ -62,8 +59,8 @@ function issuesIn(text: string): readonly Readonly<Record<string, unknown>>[] {
   }
 }
 
-/** As the upstream says it; the reason also where clients look for it. */
-function withDiagnostics(issue: Readonly<Record<string, unknown>>, status: number): OutcomeIssue {
+/** Clients read `diagnostics`: the reason is repeated there. */
+function addDiagnostics(issue: Readonly<Record<string, unknown>>, status: number): OutcomeIssue {
   const { details, diagnostics } = issue
   const text = isRecord(details) && typeof details.text === 'string' ? details.text : TEXTS[status]
   const said = typeof diagnostics === 'string' ? diagnostics : (text ?? DECLINED)
@@ -73,7 +70,7 @@ function withDiagnostics(issue: Readonly<Record<string, unknown>>, status: numbe
 // R4 OperationOutcome.issue.expression: a path in the content that the caller itself sent.
 const PLACE = /^[A-Z][A-Za-z]*(?:\.[A-Za-z]+(?:\[\d{1,4}\])?){0,12}$/
 
-function withoutText(
+function removeText(
   { severity, code, expression }: Readonly<Record<string, unknown>>,
   status: number,
 ): OutcomeIssue {
@@ -108,7 +105,7 @@ const KNOWN_CODES = [
   'processing',
 ] as const satisfies readonly IssueCode[]
 
-const DECLINED = 'The FHIR server would not do this.'
+const DECLINED = 'The FHIR server refused this request.'
 const TEXTS: Readonly<Record<number, string>> = {
   400: 'The FHIR server could not read this request.',
   404: 'The FHIR server does not know this.',
@@ -131,4 +128,20 @@ const CODES: Readonly<Record<number, IssueCode>> = {
   415: 'not-supported',
   429: 'transient',
   501: 'not-supported',
+}
+
+/** The failure of a page that is too large even with one resource. */
+export function explainPageFailure(failure: Failure): Failure {
+  if (failure.problem !== 'upstream-broken' || failure.excess === undefined) return failure
+  return fail({
+    problem: 'too-costly',
+    text: `Cannot use a page of the upstream FHIR server, even with _count=1: ${failure.excess}`,
+  })
+}
+
+export function failTooCostly(most: number): Failure {
+  return fail({
+    problem: 'too-costly',
+    text: `Cannot check more than ${most} resources for this request: request less data`,
+  })
 }

@@ -1,20 +1,19 @@
 import { fail, findJsonExcess, isResource, type Resource } from '../../../fhir/index.ts'
+import type { Failure } from '../../../fhir-api/index.ts'
 import { RESPONSE_VALUES } from '../limits.ts'
-import type { Problem } from '../problem.ts'
 import type { UpstreamResponse } from './client.ts'
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/i
 
-/** The resource that a successful answer holds, or that it holds none. */
-export function parseResource({ headers, text }: UpstreamResponse): Resource | Problem {
-  if (!JSON_TYPE.test(String(headers['content-type'] ?? ''))) return broken('it is not JSON')
+export function parseResource({ headers, text }: UpstreamResponse): Resource | Failure {
+  if (!JSON_TYPE.test(String(headers['content-type'] ?? ''))) return failBroken('it is not JSON')
   const excess = findJsonExcess(text, RESPONSE_VALUES)
   if (excess) return fail({ problem: 'upstream-broken', why: excess, excess })
   try {
     const resource: unknown = JSON.parse(text)
-    return isResource(resource) ? resource : broken('it is no resource')
+    return isResource(resource) ? resource : failBroken('it is not a resource')
   } catch {
-    return broken('its JSON is invalid')
+    return failBroken('its JSON is invalid')
   }
 }
 
@@ -22,6 +21,6 @@ export function isJson(contentType: string | undefined): boolean {
   return JSON_TYPE.test(contentType ?? '')
 }
 
-function broken(why: string): Problem {
+function failBroken(why: string): Failure {
   return fail({ problem: 'upstream-broken', why })
 }

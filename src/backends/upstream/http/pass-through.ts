@@ -1,25 +1,27 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
-import { fail, isProblem } from '../../../fhir/index.ts'
+import { fail } from '../../../fhir/index.ts'
 import type { FhirResponse } from '../../../fhir-api/index.ts'
-import type { Call, Context } from '../context.ts'
-import type { Problem } from '../problem.ts'
-import { createLinkSealer, type LinkSealing, sealLinks } from '../search/seal-links.ts'
+import { type Failure, type FhirRequest, isFailure } from '../../../fhir-api/index.ts'
+import type { GatewayContext } from '../context.ts'
+import { createLinkSealer, type LinkSealing, sealLinks } from '../search/page-links.ts'
 import { pipe } from './decode.ts'
 import type { UpstreamRequest } from './exchange.ts'
 import { toFailure } from './failure.ts'
 import { isJson } from './parse-resource.ts'
-import type { Addresses } from './urls.ts'
+import type { UrlRewriter } from './urls.ts'
 
-/** The upstream's answer as it is, for a caller who may see everything: only addresses are changed. */
+/** Passes on the upstream's response for a caller who may see everything. Only URLs are replaced. */
 export async function passThrough(
-  context: Context,
-  call: Call,
-  request: UpstreamRequest,
+  context: GatewayContext,
+  request: FhirRequest,
+  outgoing: UpstreamRequest,
   seal?: LinkSealing,
-): Promise<FhirResponse | Problem> {
-  const answer = await (call.isEntry ? whole(context, call, request) : streamed(context, call, request))
-  if (!seal || isProblem(answer) || answer.body === undefined) return answer
+): Promise<FhirResponse | Failure> {
+  const answer = await (request.isEntry
+    ? passWhole(context, request, outgoing)
+    : passStream(context, request, outgoing))
+  if (!seal || isFailure(answer) || answer.body === undefined) return answer
   const { body } = answer
   return {
     ...answer,
@@ -27,50 +29,54 @@ export async function passThrough(
   }
 }
 
-async function whole({ upstream, addresses }: Context, call: Call, request: UpstreamRequest) {
-  const answer = await upstream.ask(request)
-  if (isProblem(answer)) return answer
-  if (answer.status >= 300 && answer.status !== 304) return toFailure(answer, call.access)
-  return released(answer, answer.text === '' ? undefined : answer.text, addresses)
+async function passWhole(
+  { upstream, urls }: GatewayContext,
+  request: FhirRequest,
+  outgoing: UpstreamRequest,
+) {
+  const answer = await upstream.ask(outgoing)
+  if (isFailure(answer)) return answer
+  if (answer.status >= 300 && answer.status !== 304) return toFailure(answer, request.access)
+  return toFhirResponse(answer, answer.text === '' ? undefined : answer.text, urls)
 }
 
-const LONGEST_COMPLAINT = 1024 * 1024
+const LONGEST_OUTCOME = 1024 * 1024
 
-async function streamed(
-  { upstream, addresses, responseLimit, isRecorded }: Context,
-  call: Call,
-  request: UpstreamRequest,
+async function passStream(
+  { upstream, urls, responseLimit, isRecorded }: GatewayContext,
+  request: FhirRequest,
+  outgoing: UpstreamRequest,
 ) {
-  const answer = await upstream.pass(request)
-  if (isProblem(answer)) return answer
+  const answer = await upstream.pass(outgoing)
+  if (isFailure(answer)) return answer
   const { status, headers, body } = answer
   if (status >= 300 && status !== 304)
-    return toFailure({ status, headers, text: await textOf(body) }, call.access)
+    return toFailure({ status, headers, text: await readText(body) }, request.access)
   if (status === 204 || status === 304 || headers['content-length'] === '0') {
     body.resume()
-    return released(answer, undefined, addresses)
+    return toFhirResponse(answer, undefined, urls)
   }
-  const out = released(answer, body, addresses)
-  if (isProblem(out)) body.destroy()
-  if (isProblem(out) || !isRecorded) return out
-  const held = await heldBack(body, responseLimit)
+  const out = toFhirResponse(answer, body, urls)
+  if (isFailure(out)) body.destroy()
+  if (isFailure(out) || !isRecorded) return out
+  const held = await bufferBody(body, responseLimit)
   return held === undefined ? AWAY : { ...out, body: held }
 }
 
-const AWAY: Problem = fail({ problem: 'upstream-unreachable' })
+const AWAY: Failure = fail({ problem: 'upstream-unreachable' })
 
 /**
- * What is recorded before it goes out is looked into, for whose data it carries: the whole of a body unless it is too
- * long for that; then it passes by, and is filed as anybody's. Undefined where it was cut.
+ * The audit trail records whose data a response contains, so the whole body is read before it is sent. A body that is too
+ * long is streamed, and recorded without a patient. Undefined where the body is incomplete.
  */
-async function heldBack(body: Readable, limit: number): Promise<string | Readable | undefined> {
+async function bufferBody(body: Readable, limit: number): Promise<string | Readable | undefined> {
   const chunks: Buffer[] = []
   let size = 0
   try {
     for await (const chunk of body.iterator({ destroyOnReturn: false })) {
       chunks.push(chunk)
       size += chunk.length
-      if (size > limit) return Readable.from(followed(chunks, body)).on('close', () => body.destroy())
+      if (size > limit) return Readable.from(concatenate(chunks, body)).on('close', () => body.destroy())
     }
   } catch {
     return undefined
@@ -78,31 +84,31 @@ async function heldBack(body: Readable, limit: number): Promise<string | Readabl
   return Buffer.concat(chunks).toString('utf8')
 }
 
-async function* followed(chunks: readonly Buffer[], body: Readable): AsyncGenerator<Buffer> {
+async function* concatenate(chunks: readonly Buffer[], body: Readable): AsyncGenerator<Buffer> {
   yield* chunks
   yield* body
 }
 
-function released(
+function toFhirResponse(
   { status, headers }: { readonly status: number; readonly headers: IncomingHttpHeaders },
   body: string | Readable | undefined,
-  addresses: Addresses,
-): FhirResponse | Problem {
+  urls: UrlRewriter,
+): FhirResponse | Failure {
   if (body !== undefined && !isJson(headers['content-type']))
     return fail({ problem: 'upstream-broken', why: 'it is not JSON' })
-  return { status, headers: pickHeaders(headers, addresses), body, isUnparsed: true }
+  return { status, headers: pickHeaders(headers, urls), body, isUnparsed: true }
 }
 
-/** The headers that go out: those that are named, with our addresses. All else stays behind. */
+/** The headers that are passed on, with public URLs. */
 export function pickHeaders(
   headers: IncomingHttpHeaders,
-  addresses: Addresses,
+  urls: UrlRewriter,
 ): Readonly<Record<string, string>> {
   const { etag, location } = headers
   const lastModified = headers['last-modified']
-  const place = location === undefined ? undefined : addresses.outwardAddress(location)
+  const place = location === undefined ? undefined : urls.toPublicUrl(location)
   const source = headers['content-location']
-  const from = source === undefined ? undefined : addresses.outwardAddress(source)
+  const from = source === undefined ? undefined : urls.toPublicUrl(source)
   return {
     ...(etag !== undefined && { etag }),
     ...(lastModified !== undefined && { 'last-modified': lastModified }),
@@ -111,17 +117,17 @@ export function pickHeaders(
   }
 }
 
-async function textOf(body: Readable): Promise<string> {
+async function readText(body: Readable): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0
   try {
     for await (const chunk of body) {
       size += chunk.length
-      if (size > LONGEST_COMPLAINT) break
+      if (size > LONGEST_OUTCOME) break
       chunks.push(chunk)
     }
   } catch {
-    // What it wanted to say is lost; its status is enough.
+    // The status is enough.
   }
   return Buffer.concat(chunks).toString('utf8')
 }

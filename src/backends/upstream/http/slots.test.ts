@@ -7,24 +7,24 @@ import { UPSTREAM_WAITING_PER_GRANT } from '../limits.ts'
 import { type HostileUpstream, json, startHostile } from '../testing/hostile-upstream.ts'
 import { startGateway, startUpstream, type UpstreamProcess } from '../testing/start-gateway.ts'
 import { createDeadlines } from './deadlines.ts'
-import { type Caller, openSlots, type Release } from './slots.ts'
+import { type Caller, createSlots, type Release } from './slots.ts'
 
 const callerOf = (holder: string, destroyed = false): Caller => ({ holder, connection: { destroyed } })
 
 describe('openSlots', () => {
   it('gives a grant its share, and the rest to others', () => {
-    const slots = openSlots(4, 2, createDeadlines())
+    const slots = createSlots(4, 2, createDeadlines())
     const taken = ['a', 'a', 'b', 'b'].map(it => slots.take(callerOf(it), 1_000))
     assert.ok(taken.every(it => typeof it === 'function'))
     assert.ok(slots.take(callerOf('c'), 1_000) instanceof Promise)
-    const others = openSlots(4, 2, createDeadlines())
+    const others = createSlots(4, 2, createDeadlines())
     const third = ['a', 'a', 'a'].map(it => others.take(callerOf(it), 1_000))[2]
     assert.ok(third instanceof Promise)
     assert.equal(typeof others.take(callerOf('b'), 1_000), 'function')
   })
 
   it('serves what waits in turns, one of each grant', async () => {
-    const slots = openSlots(1, 1, createDeadlines())
+    const slots = createSlots(1, 1, createDeadlines())
     const first = slots.take(callerOf('a'), 1_000)
     assert.ok(typeof first === 'function')
     const served: string[] = []
@@ -40,7 +40,7 @@ describe('openSlots', () => {
   })
 
   it('never sends a request that has waited too long or whose caller has disconnected', async () => {
-    const slots = openSlots(1, 1, createDeadlines())
+    const slots = createSlots(1, 1, createDeadlines())
     const first = slots.take(callerOf('a'), 1_000)
     assert.equal(await slots.take(callerOf('b'), 1), 'late')
     const gone = slots.take(callerOf('c', true), 1_000)
@@ -51,7 +51,7 @@ describe('openSlots', () => {
   })
 
   it('refuses at once where too many of a grant wait', () => {
-    const slots = openSlots(1, 1, createDeadlines())
+    const slots = createSlots(1, 1, createDeadlines())
     const taken = Array.from({ length: UPSTREAM_WAITING_PER_GRANT + 2 }, () =>
       slots.take(callerOf('a'), 1_000),
     )

@@ -1,23 +1,23 @@
 import { UPSTREAM_WAITING_PER_GRANT } from '../limits.ts'
 import type { Deadlines, Timed } from './deadlines.ts'
 
-/** On whose behalf the upstream is asked. */
+/** The caller on whose behalf a request is sent. */
 export interface Caller {
-  /** Of a grant (`holderOf`): all of its tokens share what they may take. */
+  /** The fingerprint of the grant: all of its tokens share one part. */
   readonly holder: string
-  /** Destroyed when the caller has gone. */
+  /** Destroyed when the caller has disconnected. */
   readonly connection: { readonly destroyed: boolean }
 }
 
-/** Gives a slot back. To be called once. */
+/** Releases a slot. Called once. */
 export type Release = () => void
 
-/** Why there is no slot: the time has passed or the caller has gone, or too many requests of the grant wait already. */
+/** Why there is no slot: the time has passed, the caller has disconnected, or too many requests of the grant wait. */
 export type NoSlot = 'late' | 'crowded'
 
 /**
- * Shares the connections to the upstream among grants: each has a part of them at most, and what waits is served in
- * turns, one of each grant. What has waited too long, or whose caller has gone, never gets one.
+ * Shares the connections to the upstream among grants: each has at most a part of them, and waiting grants take turns. A
+ * request that has waited too long, or whose caller has disconnected, gets no slot.
  */
 export interface Slots {
   take(caller: Caller, timeoutMs: number): Release | NoSlot | Promise<Release | NoSlot>
@@ -33,12 +33,12 @@ interface Share {
   readonly waiting: Set<Waiting>
 }
 
-export function openSlots(most: number, mostOfOne: number, deadlines: Deadlines): Slots {
+export function createSlots(most: number, mostOfOne: number, deadlines: Deadlines): Slots {
   let active = 0
-  // The grants that wait are in the order of their turns.
+  // In the order of the turns.
   const shares = new Map<string, Share>()
 
-  function shareOf(holder: string): Share {
+  function getShare(holder: string): Share {
     const share = shares.get(holder) ?? { active: 0, waiting: new Set() }
     shares.set(holder, share)
     return share
@@ -59,7 +59,7 @@ export function openSlots(most: number, mostOfOne: number, deadlines: Deadlines)
     for (const [holder, share] of shares) {
       if (active >= most) return
       if (share.active >= mostOfOne) continue
-      const next = firstStaying(share)
+      const next = takeFirst(share)
       if (!next) {
         if (share.active === 0) shares.delete(holder)
         continue
@@ -67,12 +67,11 @@ export function openSlots(most: number, mostOfOne: number, deadlines: Deadlines)
       shares.delete(holder)
       shares.set(holder, share)
       next.resolve(start(holder, share))
-      // One for each turn: the others go first.
       return
     }
   }
 
-  function firstStaying({ waiting }: Share): Waiting | undefined {
+  function takeFirst({ waiting }: Share): Waiting | undefined {
     for (const it of waiting) {
       waiting.delete(it)
       deadlines.delete(it)
@@ -88,7 +87,7 @@ export function openSlots(most: number, mostOfOne: number, deadlines: Deadlines)
         caller,
         resolve,
         deadline: performance.now() + timeoutMs,
-        late() {
+        expire() {
           share.waiting.delete(waiting)
           deadlines.delete(waiting)
           if (share.active === 0 && share.waiting.size === 0) shares.delete(caller.holder)
@@ -102,7 +101,7 @@ export function openSlots(most: number, mostOfOne: number, deadlines: Deadlines)
 
   return {
     take(caller, timeoutMs) {
-      const share = shareOf(caller.holder)
+      const share = getShare(caller.holder)
       if (active < most && share.active < mostOfOne) return start(caller.holder, share)
       if (share.waiting.size >= UPSTREAM_WAITING_PER_GRANT) return 'crowded'
       return wait(caller, share, timeoutMs)

@@ -1,89 +1,85 @@
 import { Transform } from 'node:stream'
 
-/** Turns addresses of the upstream into ours and back, so that neither side sees the other's. */
-export interface Addresses {
-  /** Text from the upstream with our base in the place of its own. */
-  outward(text: string): string
-  /** Text for the upstream with its base in the place of ours. */
-  inward(text: string): string
-  /** What of an address of the upstream is below its base (`/Patient/1?a=b`); undefined when it is not its own. */
-  below(address: string): string | undefined
-  /** The same address as ours, or undefined. */
-  outwardAddress(address: string): string | undefined
-  /** `outward` for bytes that pass by. */
-  outwardStream(): Transform
+/** Replaces the upstream's base URL by the gateway's and back, so that neither side sees the other's. */
+export interface UrlRewriter {
+  /** Text from the upstream with the gateway's base URL. */
+  toPublic(text: string): string
+  /** Text for the upstream with its own base URL. */
+  toUpstream(text: string): string
+  /** The part of an upstream's URL below its base (`/Patient/1?a=b`); undefined for any other URL. */
+  getPathBelowBase(url: string): string | undefined
+  /** An upstream's URL below the gateway's base URL; undefined for any other URL. */
+  toPublicUrl(url: string): string | undefined
+  /** `toPublic` for a stream. */
+  createPublicStream(): Transform
 }
 
-// What may follow a base where it is one: not a letter or digit that makes it another address.
+// Where another letter or digit follows, it is another URL.
 const BOUNDARY = '(?![A-Za-z0-9_~%-])'
 
-/** The upstream may call itself by other addresses than the one that it is reached by. */
-export function createAddresses(baseUrl: string, upstreamUrls: readonly [string, ...string[]]): Addresses {
+/** The upstream may use other base URLs for itself than the one that the gateway sends requests to. */
+export function createUrlRewriter(
+  baseUrl: string,
+  upstreamUrls: readonly [string, ...string[]],
+): UrlRewriter {
   const [upstreamUrl] = upstreamUrls
-  // Longest first, so that a base is not cut short by one that it begins with.
+  // Longest first: one base URL may be the beginning of another.
   const bases = upstreamUrls.toSorted((a, b) => b.length - a.length)
-  const anyBase = bases.map(pattern).join('|')
-  const theirs = new RegExp(`(?:${anyBase})${BOUNDARY}`, 'g')
-  const ours = new RegExp(`${pattern(baseUrl)}${BOUNDARY}`, 'g')
-  const outward = (text: string) => (mayHold(text, bases) ? text.replace(theirs, () => baseUrl) : text)
+  const theirs = new RegExp(`(?:${bases.map(toPattern).join('|')})${BOUNDARY}`, 'g')
+  const ours = new RegExp(`${toPattern(baseUrl)}${BOUNDARY}`, 'g')
 
-  function below(address: string): string | undefined {
-    const whole = URL.parse(address, `${upstreamUrl}/`)
-    const base = whole && bases.find(it => isUnder(whole.href, it))
+  function getPathBelowBase(url: string): string | undefined {
+    const whole = URL.parse(url, `${upstreamUrl}/`)
+    const base = whole && bases.find(it => isBelow(whole.href, it))
     return typeof base === 'string' ? whole?.href.slice(base.length) : undefined
   }
 
   return {
-    outward,
-    inward: text => (mayHold(text, [baseUrl]) ? text.replace(ours, () => upstreamUrl) : text),
-    below,
-    outwardAddress(address) {
-      const path = below(address)
+    toPublic: text => (mayContain(text, bases) ? text.replace(theirs, () => baseUrl) : text),
+    toUpstream: text => (mayContain(text, [baseUrl]) ? text.replace(ours, () => upstreamUrl) : text),
+    getPathBelowBase,
+    toPublicUrl(url) {
+      const path = getPathBelowBase(url)
       return path === undefined ? undefined : baseUrl + path
     },
-    outwardStream: () => replacing(theirs, baseUrl, Math.max(...bases.map(it => it.length)) * 2),
+    createPublicStream: () =>
+      createReplaceStream(theirs, baseUrl, Math.max(...bases.map(it => it.length)) * 2),
   }
 }
 
 /** JSON may write `/` as `\/`. */
-function pattern(address: string): string {
-  return RegExp.escape(address).replaceAll('\\/', '\\\\?\\/')
+function toPattern(url: string): string {
+  return RegExp.escape(url).replaceAll('\\/', '\\\\?\\/')
 }
 
-function mayHold(text: string, bases: readonly string[]): boolean {
+function mayContain(text: string, bases: readonly string[]): boolean {
   return bases.some(base => text.includes(base)) || text.includes('\\/')
 }
 
-function isUnder(href: string, base: string): boolean {
+function isBelow(href: string, base: string): boolean {
   return href.startsWith(base) && /^(?:[/?#]|$)/.test(href.slice(base.length))
 }
 
-/** Holds back as much of the end as may be the begin of an address. Latin 1 keeps every byte what it was. */
-function replacing(addresses: RegExp, by: string, longest: number): Transform {
+/** Holds back the end of each chunk, in which a URL may begin. Latin 1 keeps every byte. */
+function createReplaceStream(urls: RegExp, by: string, longest: number): Transform {
   let kept = ''
-  const passed = (text: string): string => {
-    const end = Math.max(lastEnd(text, addresses), text.length - longest - 1)
+  const replace = (text: string) => text.replace(urls, () => by)
+  const pass = (text: string): string => {
+    const end = Math.max(findLastEnd(text, urls), text.length - longest - 1)
     kept = text.slice(end)
-    return text.slice(0, end).replace(addresses, () => by)
+    return replace(text.slice(0, end))
   }
   return new Transform({
     transform: (chunk: Buffer, _encoding, done) =>
-      done(null, Buffer.from(passed(kept + chunk.toString('latin1')), 'latin1')),
-    flush: done =>
-      done(
-        null,
-        Buffer.from(
-          kept.replace(addresses, () => by),
-          'latin1',
-        ),
-      ),
+      done(null, Buffer.from(pass(kept + chunk.toString('latin1')), 'latin1')),
+    flush: done => done(null, Buffer.from(replace(kept), 'latin1')),
   })
 }
 
-/** Where the last address ends that is followed by something, so that it is surely one. */
-function lastEnd(text: string, addresses: RegExp): number {
+/** The end of the last URL that another character follows: only then it is complete. */
+function findLastEnd(text: string, urls: RegExp): number {
   let end = 0
-  for (const found of text.matchAll(addresses)) {
+  for (const found of text.matchAll(urls)) {
     const after = found.index + found[0].length
     if (after < text.length) end = after
   }

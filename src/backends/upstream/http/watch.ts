@@ -1,13 +1,13 @@
 import { setTimeout } from 'node:timers/promises'
 import { type Logger, NotReady, type ReadyCheck, scrub } from '../../../web/index.ts'
 import { PROBE_EVERY_MS } from '../limits.ts'
-import { isFailing, isLate, isUnauthorized, type RawResponse, type TransportFailure } from './exchange.ts'
 import type { Probe, Upstream } from './client.ts'
+import { isFailing, isLate, isUnauthorized, type RawResponse, type TransportFailure } from './exchange.ts'
 
 /** Knows whether the upstream is available, by the responses to requests and, while there are none, by probes. */
 export interface Watch {
   /** Takes the result of every exchange except probes. */
-  saw(answer: RawResponse | TransportFailure): void
+  observe(answer: RawResponse | TransportFailure): void
   readonly check: ReadyCheck
   start(upstream: Upstream): void
   close(): void
@@ -21,7 +21,7 @@ export interface WatchOptions {
 }
 
 /** Why the upstream is unavailable. */
-interface Complaint {
+interface Outage {
   /** Any response ends `away`; `unusable` ends only with a response to the request that was refused. */
   readonly kind: 'away' | 'unusable'
   readonly reason: string
@@ -50,24 +50,24 @@ const PATIENCE_MS = 500
  * does not decide, because others may succeed. The log gets one line for each change.
  */
 export function watchUpstream({ clock, log, onAvailable }: WatchOptions): Watch {
-  let state: { readonly complaint: Complaint | undefined; readonly at: number } | undefined
+  let state: { readonly outage: Outage | undefined; readonly at: number } | undefined
   let timer: NodeJS.Timeout | undefined
   let probing: Promise<void> | undefined
   let watched: Upstream | undefined
   // A request got a 401, although the metadata may be public.
-  let isDoubted = false
+  let isUnverified = false
   let [probe = COUNT] = PROBES
 
-  function settle(complaint: Complaint | undefined): void {
+  function setState(outage: Outage | undefined): void {
     const before = state
-    state = { complaint, at: clock() }
-    if (!complaint && (!before || before.complaint)) onAvailable?.()
-    if (complaint?.kind === before?.complaint?.kind) return
-    if (complaint) warnOf(complaint)
+    state = { outage, at: clock() }
+    if (!outage && (!before || before.outage)) onAvailable?.()
+    if (outage?.kind === before?.outage?.kind) return
+    if (outage) logOutage(outage)
     else log?.warn('Upstream FHIR server recovered')
   }
 
-  function warnOf({ cause, reason }: Complaint): void {
+  function logOutage({ cause, reason }: Outage): void {
     log?.warn({ ...(cause && { cause: scrub(cause) }) }, `Upstream FHIR server unavailable: ${reason}`)
   }
 
@@ -83,20 +83,20 @@ export function watchUpstream({ clock, log, onAvailable }: WatchOptions): Watch 
     return sendProbe(upstream, tries - 1)
   }
 
-  async function findComplaint(upstream: Upstream): Promise<Complaint | undefined> {
+  async function findOutage(upstream: Upstream): Promise<Outage | undefined> {
     const before = state
     const answer = await sendProbe(upstream)
     // Requests that succeeded meanwhile show that only the probe is slow.
-    if (isLate(answer) && state !== before && !state?.complaint) return undefined
-    const complaint = complaintOn(answer)
-    if (complaint || !isDoubted) return complaint
-    isDoubted = isUnauthorized(await upstream.probe(COUNT))
-    return isDoubted ? REFUSED : undefined
+    if (isLate(answer) && state !== before && !state?.outage) return undefined
+    const outage = readOutage(answer)
+    if (outage || !isUnverified) return outage
+    isUnverified = isUnauthorized(await upstream.probe(COUNT))
+    return isUnverified ? REFUSED : undefined
   }
 
   function probeOnce(upstream: Upstream): Promise<void> {
-    probing ??= findComplaint(upstream)
-      .then(settle)
+    probing ??= findOutage(upstream)
+      .then(setState)
       .finally(() => {
         probing = undefined
       })
@@ -104,14 +104,14 @@ export function watchUpstream({ clock, log, onAvailable }: WatchOptions): Watch 
   }
 
   function isFresh(ms: number): boolean {
-    return state !== undefined && !isDoubted && clock() - state.at < ms
+    return state !== undefined && !isUnverified && clock() - state.at < ms
   }
 
   return {
-    saw(answer) {
-      if (isUnauthorized(answer)) isDoubted = true
-      else if (!isFailing(answer) && state?.complaint?.kind !== 'unusable') settle(undefined)
-      else if (isFailing(answer) && watched && !state?.complaint) void probeOnce(watched)
+    observe(answer) {
+      if (isUnauthorized(answer)) isUnverified = true
+      else if (!isFailing(answer) && state?.outage?.kind !== 'unusable') setState(undefined)
+      else if (isFailing(answer) && watched && !state?.outage) void probeOnce(watched)
     },
     check: {
       name: 'upstream',
@@ -119,8 +119,8 @@ export function watchUpstream({ clock, log, onAvailable }: WatchOptions): Watch 
         if (watched && !state) await probeOnce(watched)
         else if (watched && !isFresh(FRESH_MS))
           await Promise.race([probeOnce(watched), setTimeout(PATIENCE_MS, undefined, { ref: false })])
-        const complaint = state?.complaint
-        if (complaint) throw new NotReady(`the upstream FHIR server is unavailable: ${complaint.reason}`)
+        const outage = state?.outage
+        if (outage) throw new NotReady(`the upstream FHIR server is unavailable: ${outage.reason}`)
       },
     },
     start(upstream) {
@@ -134,7 +134,7 @@ export function watchUpstream({ clock, log, onAvailable }: WatchOptions): Watch 
   }
 }
 
-const REFUSED: Complaint = { kind: 'unusable', reason: 'it does not accept the credentials of the gateway' }
+const REFUSED: Outage = { kind: 'unusable', reason: 'it does not accept the credentials of the gateway' }
 
 /** If `metadata` is late, a count shows whether other requests are. */
 function findNext(probe: Probe, answer: RawResponse | TransportFailure): Probe | undefined {
@@ -148,8 +148,8 @@ function isNotOffered(answer: RawResponse | TransportFailure): boolean {
   )
 }
 
-function complaintOn(answer: RawResponse | TransportFailure): Complaint | undefined {
-  if ('failure' in answer) return complaintOnFailure(answer)
+function readOutage(answer: RawResponse | TransportFailure): Outage | undefined {
+  if ('failure' in answer) return explainOutage(answer)
   const { status } = answer
   if (status < 300) return undefined
   if (status === 401 || status === 403) return REFUSED
@@ -157,7 +157,7 @@ function complaintOn(answer: RawResponse | TransportFailure): Complaint | undefi
   return { kind: 'unusable', reason: `its metadata answers ${status}` }
 }
 
-function complaintOnFailure(failure: TransportFailure): Complaint | undefined {
+function explainOutage(failure: TransportFailure): Outage | undefined {
   switch (failure.failure) {
     case 'away':
       return { kind: 'away', reason: 'it does not answer', cause: failure.cause }

@@ -3,46 +3,46 @@ import { describe, it } from 'node:test'
 import { condition, idsOf } from '../../sqlite/testing/fhir.ts'
 import { managedBy, team, usePanelledGateway } from '../testing/panelled-gateway.ts'
 
-const { fhir, upstream, tells, asked, forget } = await usePanelledGateway()
+const { fhir, upstream, respondWith, listRequests, forget } = await usePanelledGateway()
 
 describe('a panel, said to the upstream,', () => {
   it('narrows a search for patients by itself', async () => {
-    tells({ 'Patient?name': [managedBy('ann', 'Organization/north')], 'Patient?_id': [] })
+    respondWith({ 'Patient?name': [managedBy('ann', 'Organization/north')], 'Patient?_id': [] })
     await fhir.as('managed')('GET Patient?name=a')
-    assert.equal(asked()[0], 'GET /Patient?name=a&organization=Organization/north,Organization/east')
+    assert.equal(listRequests()[0], 'GET /Patient?name=a&organization=Organization/north,Organization/east')
     forget()
     await fhir.as('north')('GET Patient?name=a')
-    assert.equal(asked()[0], 'GET /Patient?name=a&organization=Organization/north')
+    assert.equal(listRequests()[0], 'GET /Patient?name=a&organization=Organization/north')
   })
 
   it("narrows no search for what is nobody's", async () => {
-    tells({ Practitioner: [] })
+    respondWith({ Practitioner: [] })
     await fhir.as('managed')('GET Practitioner?name=a')
-    assert.deepEqual(asked(), ['GET /Practitioner?name=a'])
+    assert.deepEqual(listRequests(), ['GET /Practitioner?name=a'])
   })
 
   it('narrows a search to the patients of the teams, and of all else that is on it', async () => {
-    tells({
+    respondWith({
       'CareTeam?participant': [team('t9', 'ann'), team('t8', 'bob', { status: 'proposed' })],
       'CareTeam?_id': [team('t1', 'cat', { participant: [] }), team('t2', 'dan', { participant: [] })],
       'Patient?organization': [managedBy('eve', 'Organization/north')],
       Condition: [],
     })
     await fhir.as('member')('GET Condition')
-    assert.equal(asked().at(-1), 'GET /Condition?patient=Patient/ann')
+    assert.equal(listRequests().at(-1), 'GET /Condition?patient=Patient/ann')
     await fhir.as('team')('GET Condition')
-    assert.equal(asked().at(-1), 'GET /Condition?patient=Patient/cat')
+    assert.equal(listRequests().at(-1), 'GET /Condition?patient=Patient/cat')
     await fhir.as('mixed')('GET Condition?code=x')
-    assert.equal(asked().at(-1), 'GET /Condition?code=x&patient=Patient/zoe,Patient/ann,Patient/eve')
+    assert.equal(listRequests().at(-1), 'GET /Condition?code=x&patient=Patient/zoe,Patient/ann,Patient/eve')
     await fhir.as('launched')('GET Condition')
-    assert.equal(asked().at(-1), 'GET /Condition?patient=Patient/zoe,Patient/ann')
-    tells({
+    assert.equal(listRequests().at(-1), 'GET /Condition?patient=Patient/zoe,Patient/ann')
+    respondWith({
       'CareTeam?_id': [team('t1', 'cat')],
       'Patient?organization': [{ resourceType: 'Patient' }, managedBy('eve', 'Organization/north')],
       'Patient?': [],
     })
     await fhir.as('teamed')('GET Patient?name=a')
-    assert.equal(asked().at(-1), 'GET /Patient?name=a&_id=cat,eve')
+    assert.equal(listRequests().at(-1), 'GET /Patient?name=a&_id=cat,eve')
   })
 
   for (const [count, isListed] of [
@@ -50,18 +50,18 @@ describe('a panel, said to the upstream,', () => {
     [101, false],
   ] as const)
     it(`of ${count} patients ${isListed ? 'are' : 'are not'} listed`, async () => {
-      tells({
+      respondWith({
         'CareTeam?participant': Array.from({ length: count }, (_, at) => team(`t${at}`, `p${at}`)),
         Condition: [],
       })
       await fhir.as('member')('GET Condition')
       const patients = `patient=${Array.from({ length: count }, (_, at) => `Patient/p${at}`)}`
-      assert.equal(asked().at(-1), `GET /Condition?${isListed ? patients : '_count=100'}`)
+      assert.equal(listRequests().at(-1), `GET /Condition?${isListed ? patients : '_count=100'}`)
     })
 
   it('is posted where it is too long for an address', async () => {
     const ids = Array.from({ length: 90 }, (_, at) => `${at}-`.padEnd(64, 'x'))
-    tells({
+    respondWith({
       'Condition/_search': [],
       'CareTeam?participant': ids.map((id, at) => team(`t${at}`, id)),
     })
@@ -72,7 +72,7 @@ describe('a panel, said to the upstream,', () => {
   })
 
   it('searches nothing for who has no patient, or asks for those of others', async () => {
-    tells({ CareTeam: [] })
+    respondWith({ CareTeam: [] })
     for (const [who, line] of [
       ['member', 'GET Condition'],
       ['member', 'GET Condition?subject=Patient/bob'],
@@ -83,19 +83,19 @@ describe('a panel, said to the upstream,', () => {
       const reply = await fhir.as(who)(line)
       assert.deepEqual([reply.status, reply.body.total, reply.body.entry], [200, 0, undefined], line)
     }
-    assert(!asked().some(line => /^GET \/(?:Condition|Patient)/.test(line)), asked().join('\n'))
+    assert(!listRequests().some(line => /^GET \/(?:Condition|Patient)/.test(line)), listRequests().join('\n'))
   })
 })
 
 describe('all of a compartment', () => {
   it('is looked through for a patient on the panel alone', async () => {
-    tells({ CareTeam: [team('t9', 'ann')], 'Patient/ann/*': [condition('ca', 'ann')] })
+    respondWith({ CareTeam: [team('t9', 'ann')], 'Patient/ann/*': [condition('ca', 'ann')] })
     assert.deepEqual(idsOf(await fhir.as('conditions')('GET Patient/ann/*')), ['ca'])
     for (const line of ['GET Patient/bob/*', 'GET Patient/none/*?_summary=count']) {
       forget()
       assert.equal((await fhir.as('conditions')(line)).body.total, 0)
       assert.deepEqual(
-        asked().map(it => it.slice(0, 'GET /CareTeam?'.length)),
+        listRequests().map(it => it.slice(0, 'GET /CareTeam?'.length)),
         ['GET /CareTeam?'],
       )
     }
@@ -103,9 +103,9 @@ describe('all of a compartment', () => {
 
   it('is looked through in the own one by who sees one patient', async () => {
     const both = condition('both', 'bob', { asserter: { reference: 'Patient/ann' } })
-    tells({ 'Patient/ann/*': [condition('ca', 'ann'), both] })
+    respondWith({ 'Patient/ann/*': [condition('ca', 'ann'), both] })
     assert.deepEqual(idsOf(await fhir.as('ann')('GET Patient/bob/*')), ['both'])
     assert.deepEqual(idsOf(await fhir.as('ann')('GET Patient/ann/*')), ['ca', 'both'])
-    assert(asked().every(it => it.startsWith('GET /Patient/ann/*?')))
+    assert(listRequests().every(it => it.startsWith('GET /Patient/ann/*?')))
   })
 })

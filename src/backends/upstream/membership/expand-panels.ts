@@ -1,75 +1,92 @@
-import { isProblem } from '../../../fhir/index.ts'
+import { type FhirRequest, isFailure } from '../../../fhir-api/index.ts'
 import type { AccessFilter, Constraint, Panel } from '../../../smart/index.ts'
-import type { Call, Context } from '../context.ts'
-import { buildTeamParams, findForPolicy, findMembers, findTeams, isByTeam, isOfPanel } from './membership.ts'
+import type { GatewayContext } from '../context.ts'
+import {
+  buildTeamParams,
+  findForPolicy,
+  findMembers,
+  findTeams,
+  isTeamOfPanel,
+  usesTeams,
+} from './membership.ts'
 
-/** More would not fit into an address. */
-const LISTED = 100
+/** More ids do not fit into a URL. */
+const MOST_PATIENTS = 100
 
 /**
- * A reach in words that a search can say: single patients, or their organization, in the place of panels. It is for
- * looking no further than has to be; a panel of too many patients stays as it is, and what comes back is judged anyway.
+ * Replaces panels by constraints that search parameters can express: patients, or their organization. It only narrows
+ * the search: a panel of too many patients is kept, and every response is checked.
  */
 export async function expandPanels(
-  context: Context,
-  call: Call,
+  context: GatewayContext,
+  request: FhirRequest,
   type: string,
   filter: AccessFilter,
   named: readonly string[] | undefined,
 ): Promise<AccessFilter> {
-  if (filter === 'everything' || !filter.some(limit => limit.panel)) return filter
-  const limits: Constraint[] = []
-  for (const limit of filter)
-    limits.push(...(limit.panel ? await limitsOf(context, call, type, limit, limit.panel, named) : [limit]))
-  return limits
+  if (filter === 'everything' || !filter.some(constraint => constraint.panel)) return filter
+  const constraints: Constraint[] = []
+  for (const constraint of filter)
+    constraints.push(
+      ...(constraint.panel
+        ? await expandConstraint(context, request, type, constraint, constraint.panel, named)
+        : [constraint]),
+    )
+  return constraints
 }
 
-async function limitsOf(
-  context: Context,
-  call: Call,
+async function expandConstraint(
+  context: GatewayContext,
+  request: FhirRequest,
   type: string,
-  limit: Constraint,
+  constraint: Constraint,
   panel: Panel,
   named: readonly string[] | undefined,
 ): Promise<readonly Constraint[]> {
-  const { panel: _, ...rest } = limit
-  const isManaged = panel.patients.size === 0 && !isByTeam(panel) && panel.organizations.length > 0
+  const { panel: _, ...rest } = constraint
+  const isManaged = panel.patients.size === 0 && !usesTeams(panel) && panel.organizations.length > 0
   if (!named && type === 'Patient' && isManaged)
-    return [{ ...rest, query: [...(limit.query ?? []), managedBy(panel)] }]
-  const patients = named ? await onPanel(context, call, panel, named) : await listed(context, call, panel)
-  return patients ? [...patients].map(patient => ({ ...rest, patient })) : [limit]
+    return [{ ...rest, query: [...(constraint.query ?? []), buildOrganizationParam(panel)] }]
+  const patients = named
+    ? await filterByPanel(context, request, panel, named)
+    : await listPanelPatients(context, request, panel)
+  return patients ? [...patients].map(patient => ({ ...rest, patient })) : [constraint]
 }
 
-function managedBy({ organizations }: Panel): readonly [string, string] {
+function buildOrganizationParam({ organizations }: Panel): readonly [string, string] {
   return ['organization', organizations.map(id => `Organization/${id}`).join()]
 }
 
-/** Those of a search's own patients who are on the panel. */
-async function onPanel(
-  context: Context,
-  call: Call,
+/** The patients named by a search who are on the panel. */
+async function filterByPanel(
+  context: GatewayContext,
+  request: FhirRequest,
   panel: Panel,
   named: readonly string[],
 ): Promise<ReadonlySet<string> | undefined> {
-  const membership = await findMembers(context, call, [panel], new Set(named))
-  if (isProblem(membership)) return undefined
+  const membership = await findMembers(context, request, [panel], new Set(named))
+  if (isFailure(membership)) return undefined
   return new Set(named.filter(id => panel.patients.has(id) || membership.includes(panel, id)))
 }
 
-/** The patients on a panel, as the upstream's data are now; undefined when they are many, or it does not tell. */
-async function listed(context: Context, call: Call, panel: Panel): Promise<ReadonlySet<string> | undefined> {
-  const teams = await Promise.all(buildTeamParams([panel]).map(it => findTeams(context, call, [it])))
+/** The patients on a panel by the upstream's current data; undefined if there are too many, or they cannot be found. */
+async function listPanelPatients(
+  context: GatewayContext,
+  request: FhirRequest,
+  panel: Panel,
+): Promise<ReadonlySet<string> | undefined> {
+  const teams = await Promise.all(buildTeamParams([panel]).map(it => findTeams(context, request, [it])))
   const managed =
     panel.organizations.length > 0
-      ? await findForPolicy(context, call, 'Patient', [managedBy(panel)], LISTED)
+      ? await findForPolicy(context, request, 'Patient', [buildOrganizationParam(panel)], MOST_PATIENTS)
       : []
   const patients = new Set(panel.patients)
   for (const some of teams) {
-    if (isProblem(some)) return undefined
-    for (const team of some.filter(it => isOfPanel(it, panel)))
+    if (isFailure(some)) return undefined
+    for (const team of some.filter(it => isTeamOfPanel(it, panel)))
       for (const patient of team.patients) patients.add(patient.slice('Patient/'.length))
   }
-  if (isProblem(managed)) return undefined
+  if (isFailure(managed)) return undefined
   for (const { id } of managed) if (id !== undefined) patients.add(id)
-  return patients.size > LISTED ? undefined : patients
+  return patients.size > MOST_PATIENTS ? undefined : patients
 }

@@ -5,11 +5,11 @@ import { NOT_WITHIN } from '../testing/hostile-gateway.ts'
 import { searchset } from '../testing/hostile-upstream.ts'
 import { managedBy, team, usePanelledGateway } from '../testing/panelled-gateway.ts'
 
-const { fhir, tells, asked, forget } = await usePanelledGateway()
+const { fhir, respondWith, listRequests, forget } = await usePanelledGateway()
 
 describe('a panel of an organization', () => {
   it('is asked for by the patients of what is judged, once for all of them', async () => {
-    tells({
+    respondWith({
       Condition: [condition('ca', 'ann'), condition('cb', 'bob'), condition('cc', 'cat')],
       'Patient?_id': [
         managedBy('ann', 'Organization/north'),
@@ -19,7 +19,7 @@ describe('a panel of an organization', () => {
     })
     const reply = await fhir.as('managed')('GET Condition?patient=ann,bob,cat')
     assert.deepEqual(idsOf(reply), ['ca', 'cc'])
-    assert.deepEqual(asked(), [
+    assert.deepEqual(listRequests(), [
       'GET /Patient?_id=ann,bob,cat&_count=500',
       'GET /Condition?patient=ann,bob,cat&patient=Patient/ann,Patient/cat',
       'GET /Patient?_id=ann,bob,cat&_count=500',
@@ -32,7 +32,7 @@ describe('a panel of an organization', () => {
     ['none', ''],
   ] as const)
     it(`holds nobody by ${what}`, async () => {
-      tells({
+      respondWith({
         'Patient?_id': [managedBy('ann', organization)],
         'Patient/ann': managedBy('ann', organization),
       })
@@ -41,16 +41,16 @@ describe('a panel of an organization', () => {
 
   it('is asked about by fifty, and by who is not on another panel too', async () => {
     const ids = Array.from({ length: 51 }, (_, at) => `p${at}`)
-    tells({
+    respondWith({
       'Patient?_id': (line: string) =>
         (/_id=([^&]*)/.exec(line)?.[1]?.split(',') ?? []).map(id => managedBy(id, 'Organization/north')),
       'Condition?': ids.map(id => condition(`c-${id}`, id)),
       'Condition/cz': condition('cz', 'zoe'),
     })
     assert.equal(idsOf(await fhir.as('north')(`GET Condition?subject=${ids}&_count=60`)).length, 51)
-    assert.equal(asked().at(-2)?.split(',').length, 50)
-    assert.equal(asked().at(-1), 'GET /Patient?_id=p50&_count=500')
-    tells({
+    assert.equal(listRequests().at(-2)?.split(',').length, 50)
+    assert.equal(listRequests().at(-1), 'GET /Patient?_id=p50&_count=500')
+    respondWith({
       'Patient?_id=zoe': [managedBy('zoe', 'Organization/north')],
       'Condition/cz': condition('cz', 'zoe'),
     })
@@ -60,21 +60,21 @@ describe('a panel of an organization', () => {
   it('is not kept: who leaves it is out of filter with the next request', async () => {
     const read = () => fhir.as('managed')('GET Patient/ann')
     const ann = managedBy('ann', 'Organization/north')
-    tells({ 'Patient?_id': [ann], 'Patient/ann': ann })
+    respondWith({ 'Patient?_id': [ann], 'Patient/ann': ann })
     assert.equal((await read()).status, 200)
-    tells({ 'Patient?_id': [managedBy('ann', 'Organization/south')], 'Patient/ann': ann })
+    respondWith({ 'Patient?_id': [managedBy('ann', 'Organization/south')], 'Patient/ann': ann })
     assert.equal(issueOf(await read()), NOT_WITHIN)
   })
 })
 
 describe('a panel of care teams', () => {
   it('holds the subject of an active team of the clinician', async () => {
-    tells({ CareTeam: [team('t9', 'ann')], 'Condition/ca': condition('ca', 'ann') })
+    respondWith({ CareTeam: [team('t9', 'ann')], 'Condition/ca': condition('ca', 'ann') })
     assert.equal((await fhir.as('member')('GET Condition/ca')).status, 200)
     const own = 'GET /CareTeam?patient=Patient/ann&participant=Practitioner/kim&status=active&_count=500'
-    assert(asked().includes(own))
+    assert(listRequests().includes(own))
     await fhir.as('team')('GET Condition/ca')
-    assert(asked().includes('GET /CareTeam?patient=Patient/ann&_id=t1&status=active&_count=500'))
+    assert(listRequests().includes('GET /CareTeam?patient=Patient/ann&_id=t1&status=active&_count=500'))
   })
 
   for (const [what, found] of [
@@ -85,7 +85,7 @@ describe('a panel of care teams', () => {
     ['something else', { ...team('t1', 'ann'), resourceType: 'CarePlan' }],
   ] as const)
     it(`holds nobody by ${what}, though the upstream found it`, async () => {
-      tells({ CareTeam: [found], 'Condition/ca': condition('ca', 'ann') })
+      respondWith({ CareTeam: [found], 'Condition/ca': condition('ca', 'ann') })
       for (const who of ['member', 'team'])
         assert.equal(issueOf(await fhir.as(who)('GET Condition/ca')), NOT_WITHIN, who)
     })
@@ -93,9 +93,9 @@ describe('a panel of care teams', () => {
 
 describe('a panel that the upstream does not tell', () => {
   it('is its trouble and not a refusal, and its words stay behind', async () => {
-    tells({ 'Condition/ca': condition('ca', 'ann'), CareTeam: 'broken' })
+    respondWith({ 'Condition/ca': condition('ca', 'ann'), CareTeam: 'broken' })
     assert.equal((await fhir.as('member')('GET Condition/ca')).status, 502)
-    tells({ 'Condition/ca': condition('ca', 'ann') })
+    respondWith({ 'Condition/ca': condition('ca', 'ann') })
     const reply = await fhir.as('member')('GET Condition/ca')
     assert.equal(reply.status, 502)
   })
@@ -108,12 +108,12 @@ describe('a panel that the upstream does not tell', () => {
     [Array.from({ length: 1001 }, (_, at) => team(`t${at}`, 'ann')), 400],
   ] as const)
     it(`is ${status} for ${typeof answer === 'number' ? answer : `${answer.length} care teams`}`, async () => {
-      tells({ 'Condition/ca': condition('ca', 'ann'), CareTeam: answer })
+      respondWith({ 'Condition/ca': condition('ca', 'ann'), CareTeam: answer })
       assert.equal((await fhir.as('member')('GET Condition/ca')).status, status)
     })
 
   it('is not taken for one that holds nobody, by a search or of an organization', async () => {
-    tells({ Condition: [condition('ca', 'ann')], CareTeam: 'broken', Patient: 'broken' })
+    respondWith({ Condition: [condition('ca', 'ann')], CareTeam: 'broken', Patient: 'broken' })
     for (const [who, line] of [
       ['member', 'GET Condition?subject=ann'],
       ['member', 'GET Condition'],
@@ -124,10 +124,10 @@ describe('a panel that the upstream does not tell', () => {
   })
 
   it('writes nothing', async () => {
-    tells({ CareTeam: 'broken' })
+    respondWith({ CareTeam: 'broken' })
     const { id: _, ...content } = condition('ca', 'ann')
     assert.equal((await fhir.as('member')('POST Condition', content)).status, 502)
-    assert(!asked().some(line => line.startsWith('POST')))
+    assert(!listRequests().some(line => line.startsWith('POST')))
   })
 })
 
@@ -138,9 +138,9 @@ describe('what a resource contains', () => {
         contained: [{ resourceType: 'Observation', id: 'o', subject: { reference: `Patient/${of}` } }],
       })
     const teams = [team('t1', 'ann'), team('t3', 'cat')]
-    tells({ CareTeam: teams, 'Condition/ca': holding('cat') })
+    respondWith({ CareTeam: teams, 'Condition/ca': holding('cat') })
     assert.equal((await fhir.as('member')('GET Condition/ca')).status, 200)
-    tells({ CareTeam: teams, 'Condition/ca': holding('bob') })
+    respondWith({ CareTeam: teams, 'Condition/ca': holding('bob') })
     assert.equal(issueOf(await fhir.as('member')('GET Condition/ca')), NOT_WITHIN)
   })
 })
@@ -150,12 +150,12 @@ describe('refused and absent', () => {
   const often = async (who: string, line: string) => {
     forget()
     assert.equal(issueOf(await fhir.as(who)(line)), NOT_WITHIN)
-    return asked().length
+    return listRequests().length
   }
 
   for (const who of ['member', 'conditions'])
     it(`ask the upstream equally often, for ${who}`, async () => {
-      tells({
+      respondWith({
         CareTeam: [],
         'Condition/cb/_history': searchset([condition('cb', 'bob')]),
         'Condition/cb': condition('cb', 'bob'),

@@ -1,50 +1,50 @@
-import { fail, indexResource, isProblem, type Params, type Resource } from '../../../fhir/index.ts'
+import { fail, indexResource, type Params, type Resource } from '../../../fhir/index.ts'
+import { type Failure, type FhirRequest, isFailure } from '../../../fhir-api/index.ts'
 import { fullAccess, type Panel, type PanelMembership } from '../../../smart/index.ts'
-import type { Call, Context } from '../context.ts'
+import type { GatewayContext } from '../context.ts'
 import { buildSearch } from '../http/build-request.ts'
 import { CARE_TEAMS } from '../limits.ts'
-import type { Problem } from '../problem.ts'
-import type { PageCheck } from '../search/fetch-page.ts'
-import { visitPages } from '../search/visit-pages.ts'
+import type { PageCheck } from '../search/pages.ts'
+import { visitPages } from '../search/pages.ts'
 
-/** Asked about in one request: so many ids fit into an address. */
-const TOGETHER = 50
+/** The number of ids that fit into one URL. */
+const IDS_AT_ONCE = 50
 
 /**
- * Asks the upstream whose patients these are, as its data are now: nothing is kept, so that who leaves a care team is
- * out of reach at once. What it answers is judged by its content, whatever it was asked.
+ * Finds which patients are on the panels, by the upstream's current data. Nothing is cached, so that a clinician who
+ * leaves a care team loses access at once. The response is checked by its content.
  */
 export async function findMembers(
-  context: Context,
-  call: Call,
+  context: GatewayContext,
+  request: FhirRequest,
   panels: readonly Panel[],
   patients: ReadonlySet<string>,
-): Promise<PanelMembership | Problem> {
-  const unknown = [...patients].filter(id => !panels.every(panel => panel.patients.has(id)))
+): Promise<PanelMembership | Failure> {
+  const unlisted = [...patients].filter(id => !panels.every(panel => panel.patients.has(id)))
   const managers = new Map<string, ReadonlySet<string>>()
   const teams: Team[] = []
-  for (let at = 0; at < unknown.length; at += TOGETHER) {
-    const ids = unknown.slice(at, at + TOGETHER)
-    const ofPatients = ['patient', ids.map(it => `Patient/${it}`).join()] as const
+  for (let at = 0; at < unlisted.length; at += IDS_AT_ONCE) {
+    const ids = unlisted.slice(at, at + IDS_AT_ONCE)
+    const patientParam = ['patient', ids.map(it => `Patient/${it}`).join()] as const
     const [managed, ...caring] = await Promise.all([
-      panels.some(it => it.organizations.length > 0) ? patientsBy(context, call, ids) : [],
-      ...buildTeamParams(panels).map(it => findTeams(context, call, [ofPatients, it])),
+      panels.some(it => it.organizations.length > 0) ? findPatients(context, request, ids) : [],
+      ...buildTeamParams(panels).map(it => findTeams(context, request, [patientParam, it])),
     ])
-    if (isProblem(managed)) return managed
-    for (const it of managed) managers.set(String(it.id), referredBy(it, 'organization', context.baseUrl))
+    if (isFailure(managed)) return managed
+    for (const it of managed) managers.set(String(it.id), listReferences(it, 'organization', context.baseUrl))
     for (const some of caring) {
-      if (isProblem(some)) return some
+      if (isFailure(some)) return some
       teams.push(...some)
     }
   }
   return {
     includes: (panel, patient) =>
       panel.organizations.some(id => managers.get(patient)?.has(`Organization/${id}`)) ||
-      teams.some(team => team.patients.has(`Patient/${patient}`) && isOfPanel(team, panel)),
+      teams.some(team => team.patients.has(`Patient/${patient}`) && isTeamOfPanel(team, panel)),
   }
 }
 
-/** Which care teams matter: a patient may have any number of others. */
+/** The parameters that select the care teams of the panels. */
 export function buildTeamParams(panels: readonly Panel[]): Params {
   const listed = new Set(panels.flatMap(({ careTeams }) => careTeams))
   const members = new Set(panels.flatMap(({ member }) => (member ? [`${member.type}/${member.id}`] : [])))
@@ -54,58 +54,58 @@ export function buildTeamParams(panels: readonly Panel[]): Params {
   return params
 }
 
-/** A care team at work: a proposed, suspended, ended or mistaken one gives no right. */
+/** An active care team. A team with another status gives no access. */
 export interface Team {
   readonly id: string | undefined
   readonly patients: ReadonlySet<string>
   readonly members: ReadonlySet<string>
 }
 
-export function isByTeam({ careTeams, member }: Panel): boolean {
+export function usesTeams({ careTeams, member }: Panel): boolean {
   return careTeams.length > 0 || member !== undefined
 }
 
-export function isOfPanel({ id, members }: Team, { careTeams, member }: Panel): boolean {
+export function isTeamOfPanel({ id, members }: Team, { careTeams, member }: Panel): boolean {
   return (
     (id !== undefined && careTeams.includes(id)) ||
     (member !== undefined && members.has(`${member.type}/${member.id}`))
   )
 }
 
-function patientsBy(context: Context, call: Call, ids: readonly string[]) {
-  return findForPolicy(context, call, 'Patient', [['_id', ids.join()]], ids.length)
+function findPatients(context: GatewayContext, request: FhirRequest, ids: readonly string[]) {
+  return findForPolicy(context, request, 'Patient', [['_id', ids.join()]], ids.length)
 }
 
 export async function findTeams(
-  context: Context,
-  call: Call,
+  context: GatewayContext,
+  request: FhirRequest,
   params: Params,
-): Promise<readonly Team[] | Problem> {
-  const all = await findForPolicy(context, call, 'CareTeam', [...params, ['status', 'active']], CARE_TEAMS)
-  if (isProblem(all)) return all
+): Promise<readonly Team[] | Failure> {
+  const all = await findForPolicy(context, request, 'CareTeam', [...params, ['status', 'active']], CARE_TEAMS)
+  if (isFailure(all)) return all
   return all
     .filter(it => it.status === 'active')
     .map(it => ({
       id: it.id,
-      patients: referredBy(it, 'patient', context.baseUrl),
-      members: referredBy(it, 'participant', context.baseUrl),
+      patients: listReferences(it, 'patient', context.baseUrl),
+      members: listReferences(it, 'participant', context.baseUrl),
     }))
 }
 
-const OWN = new Set<Problem['problem']>(['upstream-unreachable', 'upstream-late', 'too-costly'])
+const OWN = new Set<Failure['problem']>(['upstream-unreachable', 'upstream-late', 'too-costly'])
 
-/** What the gateway finds for itself. Why the upstream would not tell is not the caller's business. */
+/** Resources that the gateway itself needs. The upstream's reason for a failure is not passed to the caller. */
 export async function findForPolicy(
-  context: Context,
-  call: Call,
+  context: GatewayContext,
+  request: FhirRequest,
   type: string,
   params: Params,
   most: number,
-): Promise<readonly Resource[] | Problem> {
-  const request = buildSearch(call, `/${type}`, [...params, ['_count', '500']], false, context.addresses)
+): Promise<readonly Resource[] | Failure> {
+  const outgoing = buildSearch(request, `/${type}`, [...params, ['_count', '500']], false, context.urls)
   const resources: Resource[] = []
-  const own = { ...call, access: fullAccess }
-  const outcome = await visitPages(context, own, request, only(type), most, ({ matches }) => {
+  const own = { ...request, access: fullAccess }
+  const outcome = await visitPages(context, own, outgoing, createTypeCheck(type), most, ({ matches }) => {
     for (const it of matches) resources.push(it.resource)
   })
   if (typeof outcome === 'number') return resources
@@ -114,11 +114,11 @@ export async function findForPolicy(
     : fail({ problem: 'upstream-broken', why: `it does not return the ${type}s that the policy needs` })
 }
 
-function only(type: string): PageCheck {
+function createTypeCheck(type: string): PageCheck {
   return { isMatch: it => it.resourceType === type, isInclude: () => false, includes: () => [] }
 }
 
-function referredBy(resource: Resource, parameter: string, baseUrl: string): ReadonlySet<string> {
+function listReferences(resource: Resource, parameter: string, baseUrl: string): ReadonlySet<string> {
   return new Set(
     indexResource(resource, baseUrl).flatMap(entry =>
       entry.kind === 'reference' && entry.parameter === parameter && entry.type !== undefined

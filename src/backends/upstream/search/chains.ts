@@ -1,78 +1,106 @@
+import { indexResource, isId, type Params, parseSearch, type SearchClause } from '../../../fhir/index.ts'
 import {
-  indexResource,
-  isId,
-  isProblem,
-  type Params,
-  parseSearch,
-  type SearchClause,
-} from '../../../fhir/index.ts'
-import type { Search } from '../../../fhir-api/index.ts'
-import { findResource } from '../../../fhir-api/index.ts'
+  type Failure,
+  type FhirRequest,
+  findResource,
+  isFailure,
+  type Search,
+} from '../../../fhir-api/index.ts'
 import type { Access } from '../../../smart/index.ts'
-import { createLookup } from '../access.ts'
-import type { Call, Context } from '../context.ts'
+import { createLookup, hasAccess } from '../access.ts'
+import type { GatewayContext } from '../context.ts'
 import { CHAIN_MATCHES } from '../limits.ts'
-import type { Problem } from '../problem.ts'
-import { collect, searchFor } from './collect.ts'
-import { hasAccess } from './narrow-includes.ts'
-import { findOneType } from './plan.ts'
+import { type UpstreamPage, visitPages } from './pages.ts'
+import { findOneType, planSearch, type SearchRequest } from './plan.ts'
 
 type ChainClause = Extract<SearchClause, { readonly kind: 'chain' }>
 type HasClause = Extract<SearchClause, { readonly kind: 'has' }>
-type Resolved = readonly [string, string] | 'nothing' | Problem
+type Param = Params[number]
+type Resolved = Param | 'nothing' | Failure
 
 /**
- * Puts what a chain leads to in its place (`patient.name=Ann` becomes `patient=Patient/1`), found by a search that is
- * itself within reach. Otherwise the upstream would look along the chain into all of its data, and the caller learn
- * from what matches (ROUTE-4). `nothing` when no resource in reach is at its end.
+ * Replaces each chain by its targets (`patient.name=Ann` becomes `patient=Patient/1`), found by a search within the
+ * caller's access. The upstream would follow the chain through all of its data, and the result would reveal other
+ * resources (ROUTE-4). `nothing` where the caller may see no target.
  */
 export async function resolveChains(
-  context: Context,
-  call: Call<Search>,
-): Promise<Call<Search> | 'nothing' | Problem> {
-  const type = findOneType(call.interaction)
-  if (type === undefined || !call.interaction.params.some(([name]) => isLookedUp(name))) return call
-  const params: (readonly [string, string])[] = []
-  for (const pair of call.interaction.params) {
-    const resolved = isLookedUp(pair[0]) ? await resolve(context, call, type, pair) : pair
-    if (resolved === 'nothing' || isProblem(resolved)) return resolved as 'nothing' | Problem
-    params.push(resolved as readonly [string, string])
+  context: GatewayContext,
+  request: SearchRequest,
+): Promise<SearchRequest | 'nothing' | Failure> {
+  const type = findOneType(request.interaction)
+  if (type === undefined || !request.interaction.params.some(([name]) => isResolvedHere(name))) return request
+  const params: Param[] = []
+  for (const pair of request.interaction.params) {
+    const resolved = isResolvedHere(pair[0]) ? await resolve(context, request, type, pair) : pair
+    if (resolved === 'nothing' || isFailure(resolved)) return resolved
+    params.push(resolved)
   }
-  return { ...call, interaction: { ...call.interaction, params } }
+  return { ...request, interaction: { ...request.interaction, params } }
+}
+
+/** Visits all pages of a search within the caller's access, and counts the matches; fails where there are more than `most`. */
+export async function visitMatches(
+  context: GatewayContext,
+  request: SearchRequest,
+  most: number,
+  take: (page: UpstreamPage) => void,
+): Promise<number | Failure> {
+  const resolved = await resolveChains(context, request)
+  if (resolved === 'nothing') return 0
+  if (isFailure(resolved)) return resolved
+  const plan = await planSearch(context, resolved)
+  if (isFailure(plan)) return plan
+  return plan.request ? visitPages(context, request, plan.request, plan.check, most, take) : 0
+}
+
+/** A search of one type for the gateway's own use, within the caller's access. */
+export function buildStrictSearch(request: FhirRequest, type: string, params: Params): SearchRequest {
+  return {
+    ...request,
+    interaction: { kind: 'search-type', type, params },
+    isStrict: true,
+    preferences: { ...request.preferences, lenient: false },
+  }
 }
 
 async function resolve(
-  context: Context,
-  call: Call<Search>,
+  context: GatewayContext,
+  request: FhirRequest<Search>,
   type: string,
-  [name, value]: readonly [string, string],
+  [name, value]: Param,
 ): Promise<Resolved> {
-  if (name === '_list') return resolveList(context, call, value)
+  if (name === '_list') return resolveList(context, request, value)
   const clause = parseSearch(type, name, value, context.baseUrl)
-  // What cannot be read is refused when the search is planned.
-  if (clause.kind === 'error' || isWholly(clause, call.access)) return [name, value]
-  if (clause.kind === 'chain') return resolveChain(context, call, clause, name, value)
-  return clause.kind === 'has' ? resolveHas(context, call, clause, type, name, value) : [name, value]
+  // An invalid clause is refused when the search is planned.
+  if (clause.kind === 'error' || seesWholeChain(clause, request.access)) return [name, value]
+  if (clause.kind === 'chain') return resolveChain(context, request, clause, name, value)
+  return clause.kind === 'has' ? resolveHas(context, request, clause, type, name, value) : [name, value]
 }
 
-/** The lists among these that the caller may read: what is on another one is not to be told. */
-async function resolveList(context: Context, call: Call<Search>, value: string): Promise<Resolved> {
+/** Keeps the lists that the caller may read: the content of another list must not be revealed. */
+async function resolveList(
+  context: GatewayContext,
+  request: FhirRequest<Search>,
+  value: string,
+): Promise<Resolved> {
   const visible: string[] = []
   for (const id of value.split(',')) {
-    // A list that the upstream makes for the patient (`$current-problems`).
-    const isMade = /^\$[a-z][a-z-]*$/.test(id)
-    if (!isMade && !isId(id)) continue
-    const found = isMade ? undefined : await findResource(createLookup(context, call), call, 'r', 'List', id)
-    if (found && isProblem(found) && found.problem !== 'absent' && found.problem !== 'outside-access')
+    // A list that the upstream computes for the patient (`$current-problems`).
+    const isComputed = /^\$[a-z][a-z-]*$/.test(id)
+    if (!isComputed && !isId(id)) continue
+    const found = isComputed
+      ? undefined
+      : await findResource(createLookup(context, request), request, 'r', 'List', id)
+    if (found && isFailure(found) && found.problem !== 'absent' && found.problem !== 'outside-access')
       return found
-    if (isMade || (found && !isProblem(found) && !found.deleted)) visible.push(id)
+    if (isComputed || (found && !isFailure(found) && !found.deleted)) visible.push(id)
   }
   return visible.length === 0 ? 'nothing' : ['_list', visible.join(',')]
 }
 
 async function resolveChain(
-  context: Context,
-  call: Call<Search>,
+  context: GatewayContext,
+  request: FhirRequest<Search>,
   clause: ChainClause,
   name: string,
   value: string,
@@ -80,53 +108,47 @@ async function resolveChain(
   const rest = name.slice(name.indexOf('.') + 1)
   const found: string[] = []
   for (const { type } of clause.targets) {
-    if (!hasAccess(call.access, type, 's')) continue
-    const linked = await collect(context, searchFor(call, type, [[rest, value]]), CHAIN_MATCHES)
-    if (isProblem(linked)) return linked as Problem
-    found.push(...linked.map(({ resource }) => `${type}/${resource.id}`))
+    if (!hasAccess(request.access, type, 's')) continue
+    const search = buildStrictSearch(request, type, [[rest, value]])
+    const visited = await visitMatches(context, search, CHAIN_MATCHES, ({ matches }) => {
+      for (const { resource } of matches) found.push(`${type}/${resource.id}`)
+    })
+    if (isFailure(visited)) return visited
   }
   return found.length === 0 ? 'nothing' : [clause.parameter, found.join(',')]
 }
 
 async function resolveHas(
-  context: Context,
-  call: Call<Search>,
+  context: GatewayContext,
+  request: FhirRequest<Search>,
   { type: source, parameter }: HasClause,
   type: string,
   name: string,
   value: string,
 ): Promise<Resolved> {
-  if (!hasAccess(call.access, source, 's')) return 'nothing'
+  if (!hasAccess(request.access, source, 's')) return 'nothing'
   const inner: Params = [[name.split(':').slice(3).join(':'), value]]
-  const linked = await collect(context, searchFor(call, source, inner), CHAIN_MATCHES)
-  if (isProblem(linked)) return linked as Problem
-  const ids = linked.flatMap(({ resource }) =>
-    indexResource(resource, context.baseUrl).flatMap(entry =>
-      entry.parameter === parameter &&
-      entry.kind === 'reference' &&
-      entry.type === type &&
-      entry.id !== undefined
-        ? [entry.id]
-        : [],
-    ),
-  )
-  return ids.length === 0 ? 'nothing' : ['_id', [...new Set(ids)].join(',')]
+  const ids = new Set<string>()
+  const search = buildStrictSearch(request, source, inner)
+  const visited = await visitMatches(context, search, CHAIN_MATCHES, ({ matches }) => {
+    for (const entry of matches.flatMap(it => indexResource(it.resource, context.baseUrl)))
+      if (entry.kind === 'reference' && entry.parameter === parameter && entry.type === type && entry.id)
+        ids.add(entry.id)
+  })
+  if (isFailure(visited)) return visited
+  return ids.size === 0 ? 'nothing' : ['_id', [...ids].join(',')]
 }
 
-/** Whether all that a chain looks into may be seen. */
-function isWholly(clause: SearchClause, access: Access): boolean {
+/** Whether the caller may see everything that a chain reads: then the upstream may follow it. */
+function seesWholeChain(clause: SearchClause, access: Access): boolean {
   if (clause.kind === 'has')
-    return access.filterFor(clause.type, 's') === 'everything' && isWholly(clause.clause, access)
+    return access.filterFor(clause.type, 's') === 'everything' && seesWholeChain(clause.clause, access)
   if (clause.kind !== 'chain') return true
   return clause.targets.every(
-    it => access.filterFor(it.type, 's') === 'everything' && isWholly(it.clause, access),
+    it => access.filterFor(it.type, 's') === 'everything' && seesWholeChain(it.clause, access),
   )
 }
 
-function isLookedUp(name: string): boolean {
-  return isChained(name) || name === '_list'
-}
-
-function isChained(name: string): boolean {
-  return name.includes('.') || name.startsWith('_has:')
+function isResolvedHere(name: string): boolean {
+  return name.includes('.') || name.startsWith('_has:') || name === '_list'
 }

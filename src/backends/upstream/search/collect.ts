@@ -1,65 +1,72 @@
-import { isProblem, type Params } from '../../../fhir/index.ts'
-import type { CollectLimit, Search, SearchEntry } from '../../../fhir-api/index.ts'
-import type { Call, Context } from '../context.ts'
-import type { Problem } from '../problem.ts'
-import { resolveChains } from './chains.ts'
-import { toEntry } from './entry.ts'
-import type { CheckedResource, UpstreamPage } from './fetch-page.ts'
-import { planSearch } from './plan.ts'
-import { visitPages } from './visit-pages.ts'
+import { fail, formatExact, type Params } from '../../../fhir/index.ts'
+import {
+  type CollectLimit,
+  type ConditionMatch,
+  type Failure,
+  type FhirRequest,
+  isFailure,
+  type Search,
+  type SearchEntry,
+  type StoredVersion,
+} from '../../../fhir-api/index.ts'
+import type { GatewayContext } from '../context.ts'
+import { UpstreamVersion } from '../read-version.ts'
+import { buildStrictSearch, visitMatches } from './chains.ts'
+import { buildExactParams } from './narrow.ts'
+import { type CheckedResource, toEntry } from './pages.ts'
 
-/** All that a search finds within reach; a problem when it is more than `most`. */
-export async function collect(
-  context: Context,
-  call: Call<Search>,
+/** Counts the matches of a search within the caller's access, without keeping them. */
+export function countMatches(
+  context: GatewayContext,
+  request: FhirRequest<Search>,
   most: number,
-): Promise<readonly CheckedResource[] | Problem> {
-  const found: CheckedResource[] = []
-  const count = await visitMatches(context, call, most, ({ matches }) => found.push(...matches))
-  return typeof count === 'object' ? count : found
+): Promise<number | Failure> {
+  return visitMatches(context, request, most, () => undefined)
 }
 
-/** How many that are. Nothing of them is kept meanwhile. */
-export function countMatches(context: Context, call: Call<Search>, most: number): Promise<number | Problem> {
-  return visitMatches(context, call, most, () => undefined)
-}
-
-export async function visitMatches(
-  context: Context,
-  call: Call<Search>,
-  most: number,
-  take: (page: UpstreamPage) => void,
-): Promise<number | Problem> {
-  const resolved = await resolveChains(context, call)
-  if (resolved === 'nothing') return 0
-  if (isProblem(resolved)) return resolved
-  const plan = await planSearch(context, resolved)
-  if (isProblem(plan)) return plan
-  return plan.request ? visitPages(context, call, plan.request, plan.check, most, take) : 0
-}
-
-/** All that a search finds, for the API. */
+/** All matches of a search within the caller's access. */
 export async function collectEntries(
-  context: Context,
-  call: Call<Search>,
+  context: GatewayContext,
+  request: FhirRequest<Search>,
   { matches }: CollectLimit,
-): Promise<readonly SearchEntry[] | 'too-many' | Problem> {
-  const { interaction } = call
+): Promise<readonly SearchEntry[] | 'too-many' | Failure> {
+  const { interaction } = request
   const params: Params = [...interaction.params, ['_count', '500']]
   const found: CheckedResource[] = []
-  const search = { ...call, interaction: { ...interaction, params }, isStrict: true } as const
+  const search = { ...request, interaction: { ...interaction, params }, isStrict: true } as const
   const count = await visitMatches(context, search, matches, page => found.push(...page.matches))
-  if (typeof count === 'number') return found.map(toEntry)
+  if (!isFailure(count)) return found.map(toEntry)
   return count.problem === 'too-costly' ? 'too-many' : count
 }
 
-/** A search of one type for the gateway's own use, as the caller would be answered. */
-export function searchFor(call: Call, type: string, params: Params): Call<Search> {
+/**
+ * Finds the resource that a condition is about. Each match is compared with the condition: an upstream that ignores a
+ * parameter would otherwise have another resource overwritten or deleted. Such an upstream must not decide by itself.
+ */
+export async function findMatch(
+  context: GatewayContext,
+  request: FhirRequest,
+  type: string,
+  params: Params,
+): Promise<ConditionMatch | Failure> {
+  const found: CheckedResource[] = []
+  let strays = 0
+  const search = buildStrictSearch(request, type, params)
+  const count = await visitMatches(context, search, 1, page => {
+    found.push(...page.matches)
+    strays += page.strays
+  })
+  if (isFailure(count))
+    return count.problem === 'too-costly' ? fail({ problem: 'multiple-matches', type }) : count
+  const [match] = found
+  const narrowing = strays === 0 ? buildExactParams(type, request.access.filterFor(type, 's')) : undefined
   return {
-    ...call,
-    interaction: { kind: 'search-type', type, params },
-    // A parameter that is ignored, or that the upstream may ignore, would make a condition match more.
-    isStrict: true,
-    preferences: { ...call.preferences, lenient: false },
+    match: match && toVersion(type, match),
+    ifNoneExist: narrowing && [...params, ...narrowing],
   }
+}
+
+function toVersion(type: string, { resource, exact }: CheckedResource): StoredVersion {
+  const headers = { 'content-type': 'application/fhir+json' }
+  return new UpstreamVersion(type, resource.id ?? '', { status: 200, headers, text: formatExact(exact) })
 }

@@ -3,7 +3,6 @@ import {
   type DateRange,
   formatExact,
   isInCareRange,
-  isProblem,
   type Params,
   parseHistory,
   readCareRange,
@@ -12,63 +11,66 @@ import {
 } from '../../../fhir/index.ts'
 import {
   type EverythingTarget,
+  type Failure,
+  type FhirRequest,
   getPath,
+  isFailure,
   type Operation,
   type SearchPage,
   seesAll,
 } from '../../../fhir-api/index.ts'
-import type { Call, Context } from '../context.ts'
+import { hasAccess } from '../access.ts'
+import type { GatewayContext } from '../context.ts'
 import { buildGet, buildQuery } from '../http/build-request.ts'
+import { failTooCostly } from '../http/failure.ts'
 import { INCLUDES_REMEMBERED, UPSTREAM_PAGES } from '../limits.ts'
-import { failTooCostly, type Problem } from '../problem.ts'
-import { toEntry } from './entry.ts'
-import { type CheckedResource, fetchPage, type PageCheck, type PageCursor } from './fetch-page.ts'
-import { gather, type Part } from './gather.ts'
-import { hasAccess } from './narrow-includes.ts'
-import { AT_ONCE, withPageSize } from './plan.ts'
+import { gather, type UpstreamItems } from './gather.ts'
+import type { PageCursor } from './page-links.ts'
+import { type CheckedResource, fetchPage, type PageCheck, toEntry } from './pages.ts'
+import { PAGE_SIZE, setPageSize } from './plan.ts'
 
 /** `$everything` as the upstream returns it, as far as the caller may search or read it. */
 export async function findEverything(
-  context: Context,
-  call: Call<Operation>,
+  context: GatewayContext,
+  request: FhirRequest<Operation>,
   of: EverythingTarget,
-  spot: PageCursor | undefined,
-): Promise<SearchPage | Problem> {
-  const wanted = wantedBy(call, of)
-  return isProblem(wanted) ? wanted : fetchRecord(context, call, spot, wanted)
+  cursor: PageCursor | undefined,
+): Promise<SearchPage | Failure> {
+  const wanted = planEverything(request, of)
+  return isFailure(wanted) ? wanted : fetchRecord(context, request, cursor, wanted)
 }
 
-/** What is asked of the upstream, and what of its response is wanted. */
-export interface Wanted {
-  /** How much the caller wants on a page. */
+/** The parameters for the upstream, and the filter of its response. */
+export interface RecordRequest {
+  /** The page size. */
   readonly count: number
   readonly sent: Params
-  /** The range that a date of care must be in. Not every upstream heeds `start` and `end`. */
+  /** The range of the care dates. Some upstreams ignore `start` and `end`. */
   readonly care?: DateRange | undefined
-  /** The types that are wanted, where they are named. Not every upstream heeds `_type`. */
+  /** The types that the caller names. Some upstreams ignore `_type`. */
   readonly types?: ReadonlySet<string> | undefined
 }
 
-/** A searchset of what the upstream gives for an operation, every resource of it judged by its content. */
+/** A page of the resources that the upstream returns for an operation, each checked by its content. */
 export async function fetchRecord(
-  context: Context,
-  call: Call<Operation>,
-  spot: PageCursor | undefined,
-  wanted: Wanted,
-): Promise<SearchPage | Problem> {
-  const path = getPath(call.interaction)
-  const first = `${path}?${buildQuery(wanted.sent, context.addresses)}`
-  const includes = includesShown(spot?.shown ?? [])
-  const fetch = (link: string) => fetchEntries(context, call, link === '' ? first : link, wanted)
-  const sizeOf = ({ released }: Item) => formatExact(released.exact).length
-  const page = await gather(spot, wanted.count, fetch, includes, sizeOf)
-  if (isProblem(page)) return page
-  if (page.isEndless) return failTooCostly(UPSTREAM_PAGES * AT_ONCE)
+  context: GatewayContext,
+  request: FhirRequest<Operation>,
+  cursor: PageCursor | undefined,
+  record: RecordRequest,
+): Promise<SearchPage | Failure> {
+  const path = getPath(request.interaction)
+  const first = `${path}?${buildQuery(record.sent, context.urls)}`
+  const includes = trackIncludes(cursor?.shown ?? [])
+  const fetch = (link: string) => fetchEntries(context, request, link === '' ? first : link, record)
+  const getSize = ({ checked }: Item) => formatExact(checked.exact).length
+  const page = await gather(cursor, record.count, fetch, includes, getSize)
+  if (isFailure(page)) return page
+  if (page.isEndless) return failTooCostly(UPSTREAM_PAGES * PAGE_SIZE)
   const { items, isWhole } = page
-  const pick = (mode: Item['mode']) => items.filter(it => it.mode === mode).map(it => toEntry(it.released))
+  const pick = (mode: Item['mode']) => items.filter(it => it.mode === mode).map(it => toEntry(it.checked))
   const matches = pick('match')
   return {
-    ...{ matches, includes: pick('include'), used: call.interaction.params, shape: WHOLE },
+    ...{ matches, includes: pick('include'), used: request.interaction.params, shape: WHOLE },
     total: isWhole ? matches.length : undefined,
     cursors: new Map([...page.links].map(([to, it]) => [to, { ...it, shown: includes.keys() }])),
   }
@@ -76,45 +78,45 @@ export async function fetchRecord(
 
 const WHOLE: Shape = { summary: 'false', elements: [] }
 
-/** What of it may be seen, however the upstream came to it. */
+/** The caller may read or search the resource, whatever its search mode is. */
 export const VISIBLE: PageCheck = {
-  isMatch: (it, judge) => judge.allows('s', it) || judge.allows('r', it),
-  isInclude: (it, judge) => judge.allows('r', it),
+  isMatch: (it, check) => check.allows('s', it) || check.allows('r', it),
+  isInclude: (it, check) => check.allows('r', it),
   includes: (_matches, candidates) => candidates,
 }
 
 async function fetchEntries(
-  context: Context,
-  call: Call,
+  context: GatewayContext,
+  request: FhirRequest,
   link: string,
-  { care, types }: Wanted,
-): Promise<Part<Item> | Problem> {
-  const page = await fetchPage(context, call, buildGet(call, link), VISIBLE)
-  if (isProblem(page)) return page
-  const itemOf =
+  { care, types }: RecordRequest,
+): Promise<UpstreamItems<Item> | Failure> {
+  const page = await fetchPage(context, request, buildGet(request, link), VISIBLE)
+  if (isFailure(page)) return page
+  const toItem =
     (mode: Item['mode']) =>
-    (released: CheckedResource): Item => ({ mode, released })
+    (checked: CheckedResource): Item => ({ mode, checked })
   const isWanted = ({ resource }: CheckedResource) =>
     (!care || isInCareRange(resource, care, context.baseUrl)) && (!types || types.has(resource.resourceType))
   return {
     items: [
-      ...page.matches.filter(isWanted).map(itemOf('match')),
-      ...page.includes.filter(isWanted).map(itemOf('include')),
+      ...page.matches.filter(isWanted).map(toItem('match')),
+      ...page.includes.filter(isWanted).map(toItem('include')),
     ],
     next: page.links.get('next'),
   }
 }
 
-/** Upstreams may repeat what they include on every page: each is shown once, as far as a link can remember. */
-function includesShown(before: readonly string[]) {
+/** Upstreams may repeat included resources on every page: each is shown once, as far as a link can record them. */
+function trackIncludes(before: readonly string[]) {
   const keys = new Set(before)
-  const keyOf = ({ released: { resource } }: Item) =>
+  const toKey = ({ checked: { resource } }: Item) =>
     hash('sha256', `${resource.resourceType}/${resource.id}`, 'base64url').slice(0, 10)
   const isInclude = ({ mode }: Item) => mode === 'include'
   return {
-    has: (item: Item) => isInclude(item) && keys.has(keyOf(item)),
+    has: (item: Item) => isInclude(item) && keys.has(toKey(item)),
     add(item: Item) {
-      if (isInclude(item) && keys.size < INCLUDES_REMEMBERED) keys.add(keyOf(item))
+      if (isInclude(item) && keys.size < INCLUDES_REMEMBERED) keys.add(toKey(item))
     },
     keys: () => [...keys],
   }
@@ -122,22 +124,22 @@ function includesShown(before: readonly string[]) {
 
 interface Item {
   readonly mode: 'match' | 'include'
-  readonly released: CheckedResource
+  readonly checked: CheckedResource
 }
 
-function wantedBy(
-  { access, interaction: { params } }: Call<Operation>,
+function planEverything(
+  { access, interaction: { params } }: FhirRequest<Operation>,
   { types: named }: EverythingTarget,
-): Wanted | Problem {
+): RecordRequest | Failure {
   const care = readCareRange(params)
-  if (care && isProblem(care)) return care
+  if (care && isFailure(care)) return care
   const paged = parseHistory(
     params.filter(([name]) => name === '_since' || name === '_count'),
     false,
   )
-  if (isProblem(paged)) return paged
+  if (isFailure(paged)) return paged
   const { count } = paged
-  const sent = [...params.filter(([name]) => name === 'start' || name === 'end'), ...withPageSize(paged)]
+  const sent = [...params.filter(([name]) => name === 'start' || name === 'end'), ...setPageSize(paged)]
   if (named.length === 0 && seesAll(access)) return { count, sent, care }
   const types = (named.length > 0 ? named : resourceTypes).filter(
     type => hasAccess(access, type, 's') || hasAccess(access, type, 'r'),

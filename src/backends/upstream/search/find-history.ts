@@ -1,67 +1,99 @@
-import { isProblem } from '../../../fhir/index.ts'
-import { type HistoryEntry, isFailure } from '../../../fhir-api/index.ts'
+import type { HistoryQuery } from '../../../fhir/index.ts'
+import {
+  type Failure,
+  type FhirRequest,
+  getPath,
+  type History,
+  type HistoryEntry,
+  type HistoryPage,
+  isFailure,
+} from '../../../fhir-api/index.ts'
 import type { Permission } from '../../../smart/index.ts'
 import { checkContent } from '../access.ts'
-import type { Call, Context } from '../context.ts'
-import { buildGet } from '../http/build-request.ts'
-import { toFailure } from '../http/failure.ts'
+import type { GatewayContext } from '../context.ts'
+import { buildGet, buildQuery } from '../http/build-request.ts'
+import { failTooCostly, toFailure } from '../http/failure.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
-import { failTooCostly, type Problem } from '../problem.ts'
-import { linksIn, type PageCursor } from './fetch-page.ts'
-import { type Gathered, gather, type Part } from './gather.ts'
-import { AT_ONCE } from './plan.ts'
+import { dropFormat } from './find-page.ts'
+import { type Gathered, gather, type UpstreamItems } from './gather.ts'
+import type { PageCursor } from './page-links.ts'
+import { readLinks } from './pages.ts'
+import { PAGE_SIZE, setPageSize } from './plan.ts'
 import { requestPage } from './request-page.ts'
 import { findVisibleVersions } from './versions.ts'
 
 export interface HistoryRequest {
-  /** The upstream's own address of the begin. */
+  /** The path of the first page. */
   readonly first: string
   readonly count: number
   readonly from: PageCursor | undefined
-  /** Whose versions, where they are of one resource. */
+  /** The resource, for the history of one. */
   readonly of?: { readonly type: string; readonly id: string }
 }
 
 /**
- * A page made here of the versions that may be seen: by the upstream's own pages one could tell that there is a resource
- * of which none may. `nothing` where there is none to show. No page is short of what was left out, by which one could
- * count it: where too much has to be looked through, less must be asked for.
+ * Composes a page of the versions that the caller may see: the upstream's own pages would reveal resources of which the
+ * caller may see no version. `nothing` where there is no version to show. No page is short because of versions that are
+ * left out; where too many have to be checked, the request fails.
  */
 export async function scanVersions(
-  context: Context,
-  call: Call,
+  context: GatewayContext,
+  request: FhirRequest,
   permission: Permission,
   { first, count, from, of }: HistoryRequest,
-): Promise<Gathered<HistoryEntry> | 'nothing' | Problem> {
+): Promise<Gathered<HistoryEntry> | 'nothing' | Failure> {
   const page = await gather(from, count, link =>
-    fetchVersions(context, call, permission, link === '' ? first : link, of),
+    fetchVersions(context, request, permission, link === '' ? first : link, of),
   )
-  if (isProblem(page)) return page
+  if (isFailure(page)) return page
   const { items, links, isEndless } = page
   const isSeen = from !== undefined || items.length > 0 || (links.size > 0 && !isEndless)
   if (!isSeen && (of || !isEndless)) return 'nothing'
-  if (isEndless && items.length < count) return failTooCostly(UPSTREAM_PAGES * AT_ONCE)
+  if (isEndless && items.length < count) return failTooCostly(UPSTREAM_PAGES * PAGE_SIZE)
   return count > 0 ? page : { ...page, links: new Map(), isWhole: false }
 }
 
-/** Asks for a page of a history. That the upstream has none takes as long as that none may be seen. */
+/** An absent history takes as long as one of which the caller may see nothing. */
 async function fetchVersions(
-  context: Context,
-  call: Call,
+  context: GatewayContext,
+  request: FhirRequest,
   permission: Permission,
   link: string,
   of: HistoryRequest['of'],
-): Promise<Part<HistoryEntry> | Problem> {
-  const asked = await requestPage(context, call, buildGet(call, link))
-  if (isProblem(asked)) return asked
-  if (asked.kind === 'declined' && (asked.answer.status === 404 || asked.answer.status === 410)) {
-    const judge = of && (await checkContent(context, call, [{ resourceType: of.type }], of.id))
-    return judge && isProblem(judge) ? judge : { items: [], next: undefined }
+): Promise<UpstreamItems<HistoryEntry> | Failure> {
+  const response = await requestPage(context, request, buildGet(request, link))
+  if (isFailure(response)) return response
+  if (
+    response.kind === 'declined' &&
+    (response.response.status === 404 || response.response.status === 410)
+  ) {
+    const check = of && (await checkContent(context, request, [{ resourceType: of.type }], of.id))
+    return check && isFailure(check) ? check : { items: [], next: undefined }
   }
-  if (asked.kind === 'declined') return toFailure(asked.answer, call.access)
-  const links = linksIn(context, asked.bundle)
-  if (isProblem(links)) return links
-  if (asked.kind === 'unjudged') return { items: [], next: links.get('next') }
-  const items = await findVisibleVersions(context, call, permission, asked.bundle, asked.text, of)
+  if (response.kind === 'declined') return toFailure(response.response, request.access)
+  const links = readLinks(context, response.bundle)
+  if (isFailure(links)) return links
+  if (response.kind === 'unchecked') return { items: [], next: links.get('next') }
+  const items = await findVisibleVersions(context, request, permission, response.bundle, response.text, of)
   return isFailure(items) ? items : { items, next: links.get('next') }
+}
+
+/** A page of a history whose response has to be inspected. */
+export async function findHistory(
+  context: GatewayContext,
+  request: FhirRequest<History>,
+  query: HistoryQuery,
+  from: PageCursor | undefined,
+): Promise<HistoryPage | Failure> {
+  const { interaction } = request
+  const isOfOne = interaction.kind === 'history-instance'
+  const page = await scanVersions(context, request, isOfOne ? 'r' : 's', {
+    first: `${getPath(interaction)}?${buildQuery(dropFormat(setPageSize(query)), context.urls)}`,
+    ...{ count: query.count, from },
+    ...(isOfOne && { of: { type: interaction.type, id: interaction.id } }),
+  })
+  if (page === 'nothing') return { versions: [], total: 0, cursors: new Map(), isNothing: true }
+  if (isFailure(page)) return page
+  const { items: versions, links: cursors, isWhole } = page
+  return { versions, total: isWhole ? versions.length : undefined, cursors, isNothing: false }
 }

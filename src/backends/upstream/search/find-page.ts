@@ -1,95 +1,102 @@
 import {
   couldMatch,
   formatExact,
-  isProblem,
   type Params,
   parseSearch,
   type Query,
   type Resource,
   type Shape,
 } from '../../../fhir/index.ts'
-import { getPath, type Search, type SearchPage, seesAll } from '../../../fhir-api/index.ts'
-import type { Call, Context } from '../context.ts'
-import { EXCLUDED_TYPES } from '../excluded-types.ts'
-import { buildGet, buildSearch, withStrict } from '../http/build-request.ts'
+import {
+  type Failure,
+  type FhirRequest,
+  getPath,
+  isFailure,
+  type Search,
+  type SearchPage,
+  seesAll,
+} from '../../../fhir-api/index.ts'
+import { EXCLUDED_TYPES } from '../access.ts'
+import type { GatewayContext } from '../context.ts'
+import { buildGet, buildSearch, requireStrict } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
+import { failTooCostly } from '../http/failure.ts'
 import { COUNTED, UPSTREAM_PAGES } from '../limits.ts'
-import type { Problem } from '../problem.ts'
-import { failTooCostly } from '../problem.ts'
 import { resolveChains } from './chains.ts'
 import { countMatches } from './collect.ts'
-import { toEntry } from './entry.ts'
-import {
-  type CheckedResource,
-  fetchPage,
-  type PageCheck,
-  type PageCursor,
-  type UpstreamPage,
-} from './fetch-page.ts'
 import { gather } from './gather.ts'
-import { AT_ONCE, planSearch } from './plan.ts'
+import type { PageCursor } from './page-links.ts'
+import { type CheckedResource, fetchPage, type PageCheck, toEntry, type UpstreamPage } from './pages.ts'
+import { PAGE_SIZE, planSearch } from './plan.ts'
 
 /** A page of a search whose response has to be inspected. */
 export async function findPage(
-  context: Context,
-  call: Call<Search>,
-  spot: PageCursor | undefined,
-): Promise<SearchPage | Problem> {
-  if (seesAll(call.access)) return searchOverTypes(context, call, spot?.link)
-  const resolved = await resolveChains(context, call)
-  if (resolved !== 'nothing' && isProblem(resolved)) return resolved as Problem
-  const plan = await planSearch(context, resolved === 'nothing' ? call : resolved)
-  if (isProblem(plan)) return plan
+  context: GatewayContext,
+  request: FhirRequest<Search>,
+  cursor: PageCursor | undefined,
+): Promise<SearchPage | Failure> {
+  if (seesAll(request.access)) return searchOverTypes(context, request, cursor?.link)
+  const resolved = await resolveChains(context, request)
+  if (resolved !== 'nothing' && isFailure(resolved)) return resolved
+  const plan = await planSearch(context, resolved === 'nothing' ? request : resolved)
+  if (isFailure(plan)) return plan
   const { query } = plan
-  const used = usedBy(query, call)
+  const used = listUsedParams(query, request)
   const toPage = (page: UpstreamPage, total: number | undefined) =>
     toSearchPage(page, used, query.shape, total)
   if (resolved === 'nothing' || !plan.request) return toPage(NONE, 0)
   if (query.shape.summary === 'count' || query.count === 0) {
-    const count = await countMatches(context, counting(call), COUNTED)
+    const count = await countMatches(context, toCountingSearch(request), COUNTED)
     return typeof count === 'object' ? count : toPage(NONE, count)
   }
-  // What was begun here goes on here, though the upstream can be told by now.
-  const isTheirs = plan.isExact && spot?.link !== '' && spot?.skip === undefined
+  // Pages that the gateway began to compose are continued by the gateway.
+  const isTheirs = plan.isExact && cursor?.link !== '' && cursor?.skip === undefined
   const theirs = isTheirs
-    ? await fetchPage(context, call, spot ? buildGet(call, spot.link) : plan.request, plan.check)
+    ? await fetchPage(context, request, cursor ? buildGet(request, cursor.link) : plan.request, plan.check)
     : undefined
-  if (theirs && isProblem(theirs)) return theirs
-  const request = (theirs && plan.wide()) ?? plan.request
-  // By a page that is short of what was left out one could count it, where another page follows.
+  if (theirs && isFailure(theirs)) return theirs
+  const outgoing = (theirs && plan.wide()) ?? plan.request
+  // A short page before another page would reveal how many matches are left out.
   const page =
-    theirs && (theirs.lost === 0 || !theirs.links.has('next'))
+    theirs && (theirs.omitted === 0 || !theirs.links.has('next'))
       ? theirs
-      : await scan(context, call, { ...plan, request, count: query.count, from: spot })
-  if (isProblem(page)) return page
-  const total = await totalOf(context, call, query, page)
+      : await scan(context, request, { ...plan, request: outgoing, count: query.count, from: cursor })
+  if (isFailure(page)) return page
+  const total = await computeTotal(context, request, query, page)
   return typeof total === 'object' ? total : toPage(page, total)
 }
 
-const NONE: UpstreamPage = { matches: [], includes: [], links: new Map(), strays: 0, lost: 0, isWhole: true }
+const NONE: UpstreamPage = {
+  matches: [],
+  includes: [],
+  links: new Map(),
+  strays: 0,
+  omitted: 0,
+  isWhole: true,
+}
 
 /**
- * What the upstream counted cannot be checked, so it is not passed on: a search that is all on one page has its own
- * total, any other one only where it was asked for.
+ * The upstream's total cannot be checked and is not passed on. A search with one page has its own total; of others the
+ * gateway counts the matches only on request.
  */
-async function totalOf(
-  context: Context,
-  call: Call<Search>,
+async function computeTotal(
+  context: GatewayContext,
+  request: FhirRequest<Search>,
   { total }: Query,
   { matches, isWhole }: UpstreamPage,
-): Promise<number | undefined | Problem> {
+): Promise<number | undefined | Failure> {
   if (total === 'none') return undefined
   if (isWhole) return matches.length
   if (total !== 'accurate') return undefined
-  return countMatches(context, counting(call), COUNTED)
+  return countMatches(context, toCountingSearch(request), COUNTED)
 }
 
-// As large pages as the upstream gives, and nothing but what is counted.
+// Parameters that do not change the number of matches.
 const NOT_COUNTED = /^(?:_count|_summary|_elements|_sort|_total|_(?:rev)?include(?::.*)?)$/
 
-function counting(call: Call<Search>): Call<Search> {
-  const params = call.interaction.params.filter(([name]) => !NOT_COUNTED.test(name))
-  return { ...call, interaction: { ...call.interaction, params: [...params, ['_count', '500']] } }
+function toCountingSearch(request: FhirRequest<Search>): FhirRequest<Search> {
+  const params = request.interaction.params.filter(([name]) => !NOT_COUNTED.test(name))
+  return { ...request, interaction: { ...request.interaction, params: [...params, ['_count', '500']] } }
 }
 
 function toSearchPage(
@@ -108,42 +115,39 @@ function toSearchPage(
   }
 }
 
-/** What was understood, as it was said: a chain that was looked up stands in the self link as it was. */
-function usedBy(query: Query, { interaction }: Call<Search>): Query['used'] {
+/** The parameters of the self link as the caller sent them, chains included. */
+function listUsedParams(query: Query, { interaction }: FhirRequest<Search>): Query['used'] {
   const names = new Set(query.used.map(([name]) => name))
   return interaction.params.filter(
     ([name]) => names.has(name) || name.includes('.') || name.startsWith('_has:') || name === '_type',
   )
 }
 
-/**
- * A search over several types, or a page of the upstream's own making, for a caller who may see everything. What the
- * parameters mean is then the upstream's business.
- */
+/** A search over several types for a caller who may see everything. The upstream interprets the parameters. */
 async function searchOverTypes(
-  context: Context,
-  call: Call<Search>,
+  context: GatewayContext,
+  request: FhirRequest<Search>,
   link: string | undefined,
-): Promise<SearchPage | Problem> {
-  const { params, posted } = call.interaction
-  const path = getPath(call.interaction)
-  const request =
+): Promise<SearchPage | Failure> {
+  const { params, posted } = request.interaction
+  const path = getPath(request.interaction)
+  const outgoing =
     link === undefined
-      ? buildSearch(call, path, dropFormat(params), posted === true, context.addresses)
-      : buildGet(call, link)
-  const seen = (resource: Resource) => !EXCLUDED_TYPES.has(resource.resourceType)
-  const page = await fetchPage(context, call, withStrict(request), {
-    isAsked: resource => params.every(pair => couldBeAsked(resource, pair, context.baseUrl)),
-    isMatch: seen,
-    isInclude: seen,
+      ? buildSearch(request, path, dropFormat(params), posted === true, context.urls)
+      : buildGet(request, link)
+  const isSeen = (resource: Resource) => !EXCLUDED_TYPES.has(resource.resourceType)
+  const page = await fetchPage(context, request, requireStrict(outgoing), {
+    matchesQuery: resource => params.every(pair => mayMatch(resource, pair, context.baseUrl)),
+    isMatch: isSeen,
+    isInclude: isSeen,
     includes: (_matches, candidates) => candidates,
   })
-  if (isProblem(page)) return page
+  if (isFailure(page)) return page
   const total = page.isWhole ? page.matches.length : undefined
   return toSearchPage(page, dropFormat(params), WHOLE, total)
 }
 
-function couldBeAsked(resource: Resource, [name, value]: Params[number], baseUrl: string): boolean {
+function mayMatch(resource: Resource, [name, value]: Params[number], baseUrl: string): boolean {
   const clause = parseSearch(resource.resourceType, name, value, baseUrl)
   return clause.kind === 'error' || couldMatch(resource, clause, baseUrl)
 }
@@ -155,39 +159,39 @@ export function dropFormat(params: Params): Params {
 }
 
 interface ScanOptions {
-  /** For the begin. */
+  /** The request for the first page. */
   readonly request: UpstreamRequest
   readonly check: PageCheck
   readonly count: number
   readonly from: PageCursor | undefined
 }
 
-/** A page of a search that the upstream could not be told all of, made here. */
+/** Composes a page of a search that the upstream cannot filter exactly. */
 async function scan(
-  context: Context,
-  call: Call,
-  { request, check: judge, count, from }: ScanOptions,
-): Promise<UpstreamPage | Problem> {
+  context: GatewayContext,
+  request: FhirRequest,
+  { request: first, check, count, from }: ScanOptions,
+): Promise<UpstreamPage | Failure> {
   const candidates: CheckedResource[] = []
-  let isTold = true
+  let isComplete = true
   const fetch = async (link: string) => {
-    const part = await fetchPage(context, call, link === '' ? request : buildGet(call, link), judge)
-    if (isProblem(part)) return part
+    const part = await fetchPage(context, request, link === '' ? first : buildGet(request, link), check)
+    if (isFailure(part)) return part
     for (const it of part.includes) candidates.push(it)
-    // It counts more than it shows, and does not say where the rest is.
-    if (!part.isWhole && part.links.size === 0) isTold = false
+    // The upstream counts more than it shows, and links to no other page.
+    if (!part.isWhole && part.links.size === 0) isComplete = false
     return { items: part.matches, next: part.links.get('next') }
   }
   const page = await gather(from, count, fetch, undefined, ({ exact }) => formatExact(exact).length)
-  if (isProblem(page)) return page
-  if (page.isEndless) return failTooCostly(UPSTREAM_PAGES * AT_ONCE)
+  if (isFailure(page)) return page
+  if (page.isEndless) return failTooCostly(UPSTREAM_PAGES * PAGE_SIZE)
   const { items: matches, links, isWhole } = page
   return {
     matches,
     strays: 0,
-    lost: 0,
-    includes: judge.includes(matches, candidates),
+    omitted: 0,
+    includes: check.includes(matches, candidates),
     links,
-    isWhole: isWhole && isTold,
+    isWhole: isWhole && isComplete,
   }
 }

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type AnyProblem, fail, isProblem, limits } from '../../../fhir/index.ts'
-import type { PageCursor } from './fetch-page.ts'
+import { fail, limits } from '../../../fhir/index.ts'
+import { isFailure } from '../../../fhir-api/index.ts'
 import { gather } from './gather.ts'
-
-type Trouble = AnyProblem
+import type { PageCursor } from './page-links.ts'
 
 /** Pages of permissions, of which capitals may be seen; the link of each is its number, and of the first nothing. */
 function pagesOf(...pages: readonly string[]) {
@@ -16,8 +15,8 @@ function pagesOf(...pages: readonly string[]) {
     return { items, next: at + 1 < pages.length ? { link: String(at + 1) } : undefined }
   }
   const page = async (count: number, from?: PageCursor) => {
-    const gathered = await gather<string, Trouble>(from, count, fetch)
-    assert(!isProblem(gathered))
+    const gathered = await gather<string>(from, count, fetch)
+    assert(!isFailure(gathered))
     const { items, links, isWhole, isEndless } = gathered
     return { items: items.join(''), next: links.get('next'), isWhole, isEndless }
   }
@@ -54,19 +53,19 @@ describe('a page that is gathered', () => {
     assert.deepEqual(await enough.page(2), { items: '', next: undefined, isWhole: true, isEndless: false })
   })
 
-  it('is the trouble that there was', async () => {
-    const trouble: Trouble = fail({ problem: 'away' })
-    assert.equal(await gather(undefined, 2, async () => trouble), trouble)
+  it('is the failure of the upstream page', async () => {
+    const failure = fail({ problem: 'upstream-unreachable' })
+    assert.equal(await gather(undefined, 2, async () => failure), failure)
   })
 
   it('ends before it has too many characters, and the next one goes on', async () => {
     const long = 'x'.repeat(limits.PAGE_CHARACTERS * 0.4)
     const fetch = async () => ({ items: [long, long, long, 'short'], next: undefined })
-    const first = await gather<string, Trouble>(undefined, 10, fetch)
-    assert(!isProblem(first))
+    const first = await gather<string>(undefined, 10, fetch)
+    assert(!isFailure(first))
     assert.deepEqual([first.items.length, first.links.get('next')], [2, { link: '', skip: 2 }])
-    const second = await gather<string, Trouble>(first.links.get('next'), 10, fetch)
-    assert(!isProblem(second))
+    const second = await gather<string>(first.links.get('next'), 10, fetch)
+    assert(!isFailure(second))
     assert.deepEqual([second.items, second.links.size], [[long, 'short'], 0])
   })
 })

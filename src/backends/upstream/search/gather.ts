@@ -1,24 +1,25 @@
-import { type AnyProblem, formatExact, isProblem, limits } from '../../../fhir/index.ts'
+import { formatExact, limits } from '../../../fhir/index.ts'
+import { type Failure, isFailure } from '../../../fhir-api/index.ts'
 import { UPSTREAM_PAGES } from '../limits.ts'
-import type { Links, PageCursor } from './fetch-page.ts'
+import type { Links, PageCursor } from './page-links.ts'
 
-/** A page of the upstream's, as far as it may be seen. */
-export interface Part<Item> {
+/** The items of an upstream's page that the caller may see. */
+export interface UpstreamItems<Item> {
   readonly items: readonly Item[]
   readonly next: PageCursor | undefined
 }
 
-/** A page of our own. */
+/** A page that the gateway composes itself. */
 export interface Gathered<Item> {
   readonly items: readonly Item[]
   readonly links: Links
-  /** Whether there is nothing beside this page. */
+  /** Whether there is no other page. */
   readonly isWhole: boolean
-  /** Whether so much was left out that it was not looked through to its end: then the page may be short. */
+  /** Whether the limit of upstream pages ended the page: then it may be short. */
   readonly isEndless: boolean
 }
 
-/** What was shown before and is not shown again. */
+/** The items of earlier pages, which are not shown again. */
 export interface Shown<Item> {
   has(item: Item): boolean
   add(item: Item): void
@@ -27,40 +28,40 @@ export interface Shown<Item> {
 const NONE: Shown<unknown> = { has: () => false, add: () => undefined }
 
 /**
- * A page made here, of what the caller may see, where the upstream could not be told all of it: by its own pages one
- * could count what is left out. There is a next page if there is something on it (docs/decisions/0136-pages-through-the-gateway.md). It ends with
- * `count` items, or before they have more than `PAGE_CHARACTERS`.
+ * Composes a page of the items that the caller may see, where the upstream cannot filter exactly: its own pages would
+ * reveal how many items are left out. There is a next page only if it has an item
+ * (docs/decisions/0136-pages-through-the-gateway.md). A page ends with `count` items or `PAGE_CHARACTERS` characters.
  */
-export async function gather<Item, P extends AnyProblem>(
+export async function gather<Item>(
   from: PageCursor | undefined,
   count: number,
-  fetch: (link: string) => Promise<Part<Item> | P>,
+  fetch: (link: string) => Promise<UpstreamItems<Item> | Failure>,
   shown: Shown<Item> = NONE,
-  sizeOf: (item: Item) => number = item => formatExact(item).length,
-): Promise<Gathered<Item> | P> {
+  getSize: (item: Item) => number = item => formatExact(item).length,
+): Promise<Gathered<Item> | Failure> {
   const items: Item[] = []
   let size = 0
-  const pageOf = (next: PageCursor | undefined, isEndless = false): Gathered<Item> => ({
+  const finish = (next: PageCursor | undefined, isEndless = false): Gathered<Item> => ({
     items,
     links: new Map(next && [['next', next]]),
     isWhole: next === undefined && from === undefined,
     isEndless,
   })
-  let spot = from ?? { link: '' }
+  let cursor = from ?? { link: '' }
   for (let pages = 1; ; pages++) {
-    const { link, skip = 0 }: PageCursor = spot
-    const part = await fetch(link)
-    if (isProblem(part)) return part
-    for (const [at, it] of part.items.entries()) {
+    const { link, skip = 0 }: PageCursor = cursor
+    const page = await fetch(link)
+    if (isFailure(page)) return page
+    for (const [at, it] of page.items.entries()) {
       if (at < skip || shown.has(it)) continue
-      size += sizeOf(it)
+      size += getSize(it)
       const isFull = size > limits.PAGE_CHARACTERS && items.length > 0
-      if (isFull || items.length === count) return pageOf({ link, skip: at })
+      if (isFull || items.length === count) return finish({ link, skip: at })
       items.push(it)
       shown.add(it)
     }
-    if (!part.next) return pageOf(undefined)
-    if (pages === UPSTREAM_PAGES) return pageOf(part.next, true)
-    spot = part.next
+    if (!page.next) return finish(undefined)
+    if (pages === UPSTREAM_PAGES) return finish(page.next, true)
+    cursor = page.next
   }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { measureGrowth } from '../../../../test/support/growth.ts'
 import { type IncludeRule, limits, parseInclude, type Resource } from '../../../fhir/index.ts'
-import { findConnected } from './includes.ts'
+import { findIncludes } from './includes.ts'
 
 const baseUrl = 'http://fhir.test/fhir'
 
@@ -31,12 +31,12 @@ describe('connected', () => {
   it('follows a chain for as many rounds as the embedded server does', () => {
     const [first, ...rest] = chainOf(1_000)
     assert.ok(first)
-    const ids = findConnected([first], rest, [reverse], baseUrl).map(it => it.resource.id)
+    const ids = findIncludes([first], rest, [reverse], baseUrl).map(it => it.resource.id)
     assert.deepEqual(ids, ['o1', 'o2', 'o3', 'o4', 'o5', 'o6', 'o7', 'o8'])
     assert.equal(ids.length, limits.INCLUDE_ROUNDS)
     const [last, ...others] = chainOf(20).toReversed()
     assert.ok(last)
-    assert.equal(findConnected([last], others, [forward], baseUrl).length, limits.INCLUDE_ROUNDS)
+    assert.equal(findIncludes([last], others, [forward], baseUrl).length, limits.INCLUDE_ROUNDS)
   })
 
   it('goes one step without iterate', () => {
@@ -44,7 +44,7 @@ describe('connected', () => {
     assert.ok(first)
     const once = ruleOf('_revinclude', 'Observation:has-member')
     assert.deepEqual(
-      findConnected([first], rest, [once], baseUrl).map(it => it.resource.id),
+      findIncludes([first], rest, [once], baseUrl).map(it => it.resource.id),
       ['o1'],
     )
   })
@@ -52,7 +52,7 @@ describe('connected', () => {
   it('takes time in proportion to what the upstream brought along', () => {
     const growth = measureGrowth(size => {
       const [first, ...rest] = chainOf(size)
-      if (first) findConnected([first], rest, [reverse], baseUrl)
+      if (first) findIncludes([first], rest, [reverse], baseUrl)
     }, 100)
     assert.ok(growth < 8, `4 times the resources take ${growth.toFixed(1)} times as long`)
   })

@@ -1,19 +1,19 @@
 import { type IncludeRule, indexResource, limits, type Resource } from '../../../fhir/index.ts'
-import type { CheckedResource } from './fetch-page.ts'
+import type { CheckedResource } from './pages.ts'
 
 /**
- * The included resources that the rules bring along from what is shown. The upstream may have come to others through
- * what the caller does not reach, and that it did is not to be told. Each resource is read for its references once.
+ * The candidates that the shown matches include by the rules. The upstream may have found others through resources that
+ * the caller must not see, which would reveal their references. Each resource is indexed once.
  */
-export function findConnected(
+export function findIncludes(
   matches: readonly CheckedResource[],
   candidates: readonly CheckedResource[],
   rules: readonly IncludeRule[],
   baseUrl: string,
 ): readonly CheckedResource[] {
-  const left = new Map(distinct(matches, candidates).map(it => [addressOf(it.resource), it]))
-  const along = rules.filter(rule => rule.direction === 'forward')
-  const against = pointingTo(
+  const left = new Map(dropDuplicates(matches, candidates).map(it => [formatKey(it.resource), it]))
+  const forward = rules.filter(rule => rule.direction === 'forward')
+  const reverse = indexReferrers(
     [...left.values()],
     rules.filter(rule => rule.direction === 'reverse'),
     baseUrl,
@@ -24,12 +24,12 @@ export function findConnected(
     const isActive = ({ iterate }: IncludeRule) => round === 0 || iterate
     const fresh: CheckedResource[] = []
     for (const { resource } of from)
-      for (const address of [
-        ...referencesBy(along.filter(isActive), resource, baseUrl).map(it => it.target),
-        ...(against.get(addressOf(resource)) ?? []).filter(it => isActive(it.rule)).map(it => it.address),
+      for (const key of [
+        ...listReferences(forward.filter(isActive), resource, baseUrl).map(it => it.target),
+        ...(reverse.get(formatKey(resource)) ?? []).filter(it => isActive(it.rule)).map(it => it.key),
       ]) {
-        const found = left.get(address)
-        if (found && left.delete(address)) fresh.push(found)
+        const found = left.get(key)
+        if (found && left.delete(key)) fresh.push(found)
       }
     for (const it of fresh) included.push(it)
     from = fresh
@@ -37,55 +37,61 @@ export function findConnected(
   return included
 }
 
-/** Each once, though several pages bring it, and not what is a match. */
-function distinct(
+/** Each candidate once, without the matches. */
+function dropDuplicates(
   matches: readonly CheckedResource[],
   candidates: readonly CheckedResource[],
 ): readonly CheckedResource[] {
-  const shown = new Set(matches.map(it => addressOf(it.resource)))
+  const shown = new Set(matches.map(it => formatKey(it.resource)))
   return candidates.filter(({ resource }) => {
-    const address = addressOf(resource)
-    return !shown.has(address) && shown.add(address)
+    const key = formatKey(resource)
+    return !shown.has(key) && shown.add(key)
   })
 }
 
-interface Pointing {
+interface Referrer {
   readonly rule: IncludeRule
-  /** Of the resource that has the reference. */
-  readonly address: string
+  /** `Type/id` of the resource with the reference. */
+  readonly key: string
 }
 
-/** Which of the resources refer to an address by one of the rules. */
-function pointingTo(
+/** The resources with a reference by one of the rules, by the key of its target. */
+function indexReferrers(
   resources: readonly CheckedResource[],
   rules: readonly IncludeRule[],
   baseUrl: string,
-): ReadonlyMap<string, readonly Pointing[]> {
-  const found = new Map<string, Pointing[]>()
+): ReadonlyMap<string, readonly Referrer[]> {
+  const found = new Map<string, Referrer[]>()
   for (const { resource } of resources)
-    for (const { rule, target } of referencesBy(rules, resource, baseUrl)) {
-      const pointing = found.get(target) ?? []
-      pointing.push({ rule, address: addressOf(resource) })
-      found.set(target, pointing)
+    for (const { rule, target } of listReferences(rules, resource, baseUrl)) {
+      const referrers = found.get(target) ?? []
+      referrers.push({ rule, key: formatKey(resource) })
+      found.set(target, referrers)
     }
   return found
 }
 
-/** What a resource refers to by the parameters of the rules. */
-function referencesBy(rules: readonly IncludeRule[], resource: Resource, baseUrl: string) {
+/** The references of a resource by the parameters of the rules. */
+function listReferences(rules: readonly IncludeRule[], resource: Resource, baseUrl: string) {
   const own = rules.filter(rule => rule.source === resource.resourceType)
   if (own.length === 0) return []
   return indexResource(resource, baseUrl).flatMap(entry => {
     if (entry.kind !== 'reference') return []
     const { parameter, type, id } = entry
-    return own.filter(rule => follows(rule, parameter, type)).map(rule => ({ rule, target: `${type}/${id}` }))
+    return own
+      .filter(rule => matchesRule(rule, parameter, type))
+      .map(rule => ({ rule, target: `${type}/${id}` }))
   })
 }
 
-function follows({ parameters, target }: IncludeRule, parameter: string, type: string | undefined): boolean {
+function matchesRule(
+  { parameters, target }: IncludeRule,
+  parameter: string,
+  type: string | undefined,
+): boolean {
   return type !== undefined && parameters.includes(parameter) && (target === undefined || target === type)
 }
 
-function addressOf({ resourceType, id }: Resource): string {
+function formatKey({ resourceType, id }: Resource): string {
   return `${resourceType}/${id}`
 }

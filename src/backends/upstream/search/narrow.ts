@@ -1,15 +1,20 @@
 import { isDeepStrictEqual } from 'node:util'
-import { findSearchParameter, listCompartmentParameters, type Params } from '../../../fhir/index.ts'
-import type { AccessFilter, Constraint } from '../../../smart/index.ts'
+import {
+  findSearchParameter,
+  type IncludeRule,
+  listCompartmentParameters,
+  type Params,
+} from '../../../fhir/index.ts'
+import type { Access, AccessFilter, Constraint } from '../../../smart/index.ts'
+import { hasAccess } from '../access.ts'
 import { LIMIT_VALUES_SENT } from '../limits.ts'
 
-/** How a search of one type is sent, so that the upstream looks no further than it has to. */
+/** How a search of one type is sent, so that the upstream finds as few other resources as possible. */
 export interface Narrowed {
-  /** Below the base. */
   readonly path: string
-  /** Beside those of the caller: repeated parameters all hold (R4 search.html#combining). */
+  /** Added to those of the caller: repeated parameters all apply (R4 search.html#combining). */
   readonly params: Params
-  /** Whether that is all of the limit, so that the upstream finds nothing else. */
+  /** Whether path and parameters express the whole access filter. */
   readonly isExact: boolean
 }
 
@@ -19,8 +24,8 @@ export type Narrowing = 'compartment' | 'parameter'
 const BY_PARAMETER: ReadonlySet<string> = new Set(['Patient', 'Binary', 'Device', 'Group', 'Task'])
 
 /**
- * Narrows a search to a reach as far as search parameters can say it. It may still find too much: several limits have
- * only their patients in common, and an upstream may not know a parameter. Every entry is judged when it comes back.
+ * Expresses an access filter by search parameters as far as possible. The upstream may still find too much: several
+ * constraints may have only their patients in common. Every entry of the response is checked.
  */
 export function narrow(
   type: string,
@@ -28,24 +33,25 @@ export function narrow(
   narrowing: Narrowing,
   compartment: string | undefined,
 ): Narrowed {
-  const patients = patientsIn(filter)
-  const params = filter === 'everything' ? [] : limitParams(type, filter)
+  const patients = listPatients(filter)
+  const params = filter === 'everything' ? [] : buildConstraintParams(type, filter)
   const inPath = narrowing === 'compartment' && !BY_PARAMETER.has(type)
   const [patient, another] = patients ?? []
   const single = another === undefined ? patient : undefined
-  const of = inPath ? (compartment ?? single) : undefined
-  const ofCompartment = of === undefined && compartment !== undefined ? membership(type, [compartment]) : []
-  const isInPath = of !== undefined && of === single
-  const ofLimit = patients && !isInPath ? membership(type, patients) : []
-  const isLimited = patients ? isInPath || ofLimit.length > 0 : isSent(type, filter)
+  const pathPatient = inPath ? (compartment ?? single) : undefined
+  const compartmentParams =
+    pathPatient === undefined && compartment !== undefined ? buildMembershipParams(type, [compartment]) : []
+  const isInPath = pathPatient !== undefined && pathPatient === single
+  const patientParams = patients && !isInPath ? buildMembershipParams(type, patients) : []
+  const isLimited = patients ? isInPath || patientParams.length > 0 : coversFilter(type, filter)
   return {
-    path: of === undefined ? `/${type}` : `/Patient/${of}/${type}`,
-    params: [...ofCompartment, ...ofLimit, ...params],
+    path: pathPatient === undefined ? `/${type}` : `/Patient/${pathPatient}/${type}`,
+    params: [...compartmentParams, ...patientParams, ...params],
     isExact: isLimited && isOneQuery(filter),
   }
 }
 
-/** Whether a reach is everything, or all of one compartment. */
+/** Whether a filter is everything, or a whole compartment. */
 export function isUnlimited(filter: AccessFilter, compartment: string | undefined): boolean {
   return (
     filter === 'everything' ||
@@ -53,32 +59,32 @@ export function isUnlimited(filter: AccessFilter, compartment: string | undefine
   )
 }
 
-/** The same where only parameters can be sent (a condition); undefined when they do not say all of it. */
+/** An access filter as parameters of a condition; undefined where they do not express all of it. */
 export function buildExactParams(type: string, filter: AccessFilter): Params | undefined {
   if (filter === 'everything') return []
-  const [limit, another] = filter
-  if (!limit || another || limit.panel || !isOneQuery(filter)) return undefined
-  if (limit.patient === undefined) return limitParams(type, filter)
-  const ofPatient = membership(type, [limit.patient])
-  return ofPatient.length === 0 ? undefined : [...ofPatient, ...limitParams(type, filter)]
+  const [constraint, another] = filter
+  if (!constraint || another || constraint.panel || !isOneQuery(filter)) return undefined
+  if (constraint.patient === undefined) return buildConstraintParams(type, filter)
+  const patientParams = buildMembershipParams(type, [constraint.patient])
+  return patientParams.length === 0 ? undefined : [...patientParams, ...buildConstraintParams(type, filter)]
 }
 
-/** The patients in whose compartments all of a reach is, or undefined when some of it is in none. */
-function patientsIn(filter: AccessFilter): readonly string[] | undefined {
+/** The patients of a filter; undefined where a constraint names none. */
+function listPatients(filter: AccessFilter): readonly string[] | undefined {
   if (filter === 'everything') return undefined
-  const patients = filter.map(limit => limit.patient)
+  const patients = filter.map(constraint => constraint.patient)
   return patients.every(it => it !== undefined) ? [...new Set(patients)] : undefined
 }
 
-function limitParams(type: string, limits: readonly Constraint[]): Params {
-  const ids = limits.map(limit => limit.id)
-  const query = isOneQuery(limits) ? (limits[0]?.query ?? []) : []
+function buildConstraintParams(type: string, constraints: readonly Constraint[]): Params {
+  const ids = constraints.map(constraint => constraint.id)
+  const query = isOneQuery(constraints) ? (constraints[0]?.query ?? []) : []
   const byId: Params =
     type !== 'Patient' && ids.length > 0 && ids.every(it => it !== undefined) ? [['_id', ids.join(',')]] : []
   return [...byId, ...query]
 }
 
-/** Whether all limits have the same parameters, so that they can be sent: not so many that an upstream would refuse them. */
+/** Whether all constraints have the same query, and it is short enough to be sent. */
 function isOneQuery(filter: AccessFilter): boolean {
   if (filter === 'everything') return true
   const [first] = filter
@@ -86,24 +92,61 @@ function isOneQuery(filter: AccessFilter): boolean {
   return values <= LIMIT_VALUES_SENT && filter.every(({ query }) => isDeepStrictEqual(query, first?.query))
 }
 
-/** Whether limits that are not all to patients are said by their ids and parameters. */
-function isSent(type: string, filter: AccessFilter): boolean {
+/** Whether constraints without patients are expressed by ids and parameters. */
+function coversFilter(type: string, filter: AccessFilter): boolean {
   if (filter === 'everything') return true
-  const [limit, another] = filter
-  return another ? type !== 'Patient' && filter.every(({ id }) => id !== undefined) : !limit?.panel
+  const [constraint, another] = filter
+  return another ? type !== 'Patient' && filter.every(({ id }) => id !== undefined) : !constraint?.panel
 }
 
-function membership(type: string, patients: readonly string[]): Params {
+function buildMembershipParams(type: string, patients: readonly string[]): Params {
   if (patients.length === 0) return []
   if (type === 'Patient') return [['_id', patients.join(',')]]
-  const code = membershipParameter(type)
+  const code = findMembershipParameter(type)
   return code === undefined ? [] : [[code, patients.map(it => `Patient/${it}`).join(',')]]
 }
 
-/** `patient` is what every server knows; where there is none, one parameter alone leads to the patient. */
-function membershipParameter(type: string): string | undefined {
+/** Every server knows `patient`; types without it have one membership parameter. */
+function findMembershipParameter(type: string): string | undefined {
   const members = listCompartmentParameters(type)
   if (members.length === 0) return undefined
   if (findSearchParameter(type, 'patient')?.type === 'reference') return 'patient'
   return members[0]
+}
+
+/** The includes with targets that the caller may see, each limited to their types; a star is sent as it is. */
+export function narrowIncludes(rules: readonly IncludeRule[], access: Access): Params {
+  const star: Params = rules.some(rule => rule.isOfStar && hasAccess(access, rule.source, 's'))
+    ? [['_revinclude', '*']]
+    : []
+  const named = rules.filter(rule => !rule.isOfStar)
+  const params = named.flatMap(rule =>
+    rule.parameters.flatMap(code =>
+      rule.direction === 'forward' ? narrowForward(rule, code, access) : narrowReverse(rule, code, access),
+    ),
+  )
+  return [...params, ...star]
+}
+
+/** Along a reference a resource is read (`r`). */
+function narrowForward(rule: IncludeRule, code: string, access: Access): Params {
+  const { source, target } = rule
+  const possible = target === undefined ? findSearchParameter(source, code)?.target : [target]
+  if (possible === undefined) return [[formatName(rule), `${source}:${code}`]]
+  const visible = possible.filter(type => hasAccess(access, type, 'r'))
+  if (target === undefined && visible.length === possible.length)
+    return [[formatName(rule), `${source}:${code}`]]
+  return visible.map(type => [formatName(rule), `${source}:${code}:${type}`] as const)
+}
+
+/** Against a reference it is searched (`s`). */
+function narrowReverse(rule: IncludeRule, code: string, access: Access): Params {
+  const { source, target } = rule
+  if (!hasAccess(access, source, 's')) return []
+  return [[formatName(rule), target === undefined ? `${source}:${code}` : `${source}:${code}:${target}`]]
+}
+
+function formatName({ direction, iterate }: IncludeRule): string {
+  const name = direction === 'forward' ? '_include' : '_revinclude'
+  return iterate ? `${name}:iterate` : name
 }

@@ -1,17 +1,29 @@
+import { Transform } from 'node:stream'
 import { isRecord } from '../../../fhir/index.ts'
 import { type Cursor, createPages, type Pages } from '../../../fhir-api/index.ts'
 import type { Sealer } from '../../../store/index.ts'
-import type { PageCursor } from './fetch-page.ts'
 
-/** The name of the parameter that carries a page; another one than an upstream of ours has. */
+/** The position of a page in the upstream's results. */
+export interface PageCursor {
+  /** The upstream's own link, below its base; empty for the first page. */
+  readonly link: string
+  /** The number of resources on that page that were shown already. */
+  readonly skip?: number
+  /** Keys of the included resources that earlier pages have shown. */
+  readonly shown?: readonly string[]
+}
+
+export type Relation = 'next' | 'previous' | 'first' | 'last'
+export type Links = ReadonlyMap<Relation, PageCursor>
+
+/** The parameter that carries a page; its name differs from that of an upstream that is a Sallyport itself. */
 export const PAGE = '_gateway-page'
 
-/** Gateways that share a secret share their links. */
+/** Gateways with the same secret open each other's links. */
 export function openPages(sealer: Sealer): Pages {
   return createPages(sealer, PAGE, 'paging link of the gateway')
 }
 
-/** Only cursors that were sealed here are opened again. */
 export function parseCursor(cursor: Cursor | undefined): PageCursor | undefined {
   if (!isRecord(cursor) || typeof cursor.link !== 'string') return undefined
   const { link, skip, shown } = cursor
@@ -20,4 +32,46 @@ export function parseCursor(cursor: Cursor | undefined): PageCursor | undefined 
     ...(typeof skip === 'number' && { skip }),
     ...(Array.isArray(shown) && { shown }),
   }
+}
+
+/** Returns the URL that replaces a link of the upstream. */
+export type LinkSealing = (relation: string, url: string) => string
+
+// R4 Bundle.link: these two members and no others, in either order.
+const LINK =
+  /\{\s*(?:"relation"\s*:\s*"([a-z]+)"\s*,\s*"url"\s*:\s*"((?:[^"\\]|\\.)*)"|"url"\s*:\s*"((?:[^"\\]|\\.)*)"\s*,\s*"relation"\s*:\s*"([a-z]+)")\s*\}/g
+
+// Links are before the entries or after them: no more than this is held back.
+const HEAD = 64 * 1024
+const TAIL = 16 * 1024
+
+/** Seals the links of a Bundle while it is streamed. Latin 1 keeps every byte. */
+export function createLinkSealer(seal: LinkSealing): Transform {
+  let kept = ''
+  let inHead = true
+  const pass = (text: string): string => {
+    const all = kept + text
+    if (inHead && !all.includes('"entry"') && all.length < HEAD) {
+      kept = all
+      return ''
+    }
+    const ready = inHead ? sealLinks(all, seal) : all
+    inHead = false
+    const end = Math.max(ready.length - TAIL, 0)
+    kept = ready.slice(end)
+    return ready.slice(0, end)
+  }
+  return new Transform({
+    transform: (chunk: Buffer, _encoding, done) =>
+      done(null, Buffer.from(pass(chunk.toString('latin1')), 'latin1')),
+    flush: done => done(null, Buffer.from(sealLinks(kept, seal), 'latin1')),
+  })
+}
+
+/** Seals the links of a Bundle in memory. */
+export function sealLinks(text: string, seal: LinkSealing): string {
+  return text.replace(LINK, (_all, first?: string, url?: string, other?: string, last?: string) => {
+    const relation = first ?? last ?? ''
+    return JSON.stringify({ relation, url: seal(relation, JSON.parse(`"${url ?? other ?? ''}"`)) })
+  })
 }

@@ -3,7 +3,6 @@ import {
   fail,
   findCompartmentPatients,
   isId,
-  isProblem,
   isResourceType,
   type Params,
   parseQuery,
@@ -13,146 +12,154 @@ import {
   resourceTypes,
 } from '../../../fhir/index.ts'
 import type { Search } from '../../../fhir-api/index.ts'
+import { type Failure, type FhirRequest, isFailure } from '../../../fhir-api/index.ts'
 import type { Access } from '../../../smart/index.ts'
 import { type AccessFilter, type Constraint, hasCompartment, type Panel } from '../../../smart/index.ts'
-import type { Call, Context } from '../context.ts'
-import { buildSearch, withStrict } from '../http/build-request.ts'
+import { hasAccess } from '../access.ts'
+import type { GatewayContext } from '../context.ts'
+import { buildSearch, requireStrict } from '../http/build-request.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
 import { expandPanels } from '../membership/expand-panels.ts'
-import type { Problem } from '../problem.ts'
-import type { PageCheck } from './fetch-page.ts'
-import { findConnected } from './includes.ts'
-import { isUnlimited, type Narrowed, narrow } from './narrow.ts'
-import { hasAccess, narrowIncludes } from './narrow-includes.ts'
+import { findIncludes } from './includes.ts'
+import { isUnlimited, type Narrowed, narrow, narrowIncludes } from './narrow.ts'
+import type { PageCheck } from './pages.ts'
 
 const OF_PATIENT = /^(?:patient|subject)(?::Patient)?$/
 
-/** The patients whom a search is for by its own words; undefined where it names none, or not by their ids alone. */
+/** The patients that a search names by id; undefined where it names none, or names them otherwise. */
 export function findNamedPatients(
   search: Search,
   type: string,
   baseUrl: string,
 ): readonly string[] | undefined {
   if (search.kind === 'search-compartment') return [search.id]
-  const isNaming = (name: string) => (type === 'Patient' ? name === '_id' : OF_PATIENT.test(name))
-  const value = search.params.find(([name]) => isNaming(name))?.[1]
-  const ids = value?.split(',').map(text => patientIn(text, baseUrl))
+  const namesPatient = (name: string) => (type === 'Patient' ? name === '_id' : OF_PATIENT.test(name))
+  const value = search.params.find(([name]) => namesPatient(name))?.[1]
+  const ids = value?.split(',').map(text => findPatient(text, baseUrl))
   return ids?.every(id => id !== undefined) ? ids : undefined
 }
 
-function patientIn(text: string, baseUrl: string): string | undefined {
+function findPatient(text: string, baseUrl: string): string | undefined {
   if (isId(text)) return text
   const reference = parseReference(text, baseUrl)
   return reference?.type === 'Patient' ? reference.id : undefined
 }
 
-/** What is sent to the upstream for a search, and how what comes back is judged. */
-export interface Plan {
+/** A search request that may be one of the gateway's own. */
+export interface SearchRequest extends FhirRequest<Search> {
+  /** Something is decided by the result: every parameter is evaluated here, and none may be ignored. */
+  readonly isStrict?: true
+}
+
+/** The request to the upstream for a search, and the check of its response. */
+export interface SearchPlan {
   readonly query: Query
-  /** Undefined when there is nobody whose data could be found. */
+  /** Undefined where the caller may see nobody's data. */
   readonly request: UpstreamRequest | undefined
-  /** The same for large pages, where matches turn out to be left out. */
+  /** The request for large pages, after matches had to be left out. */
   readonly wide: () => UpstreamRequest | undefined
   readonly check: PageCheck
-  /** Whether what is sent says all that the caller may see. */
+  /** Whether the request expresses the whole access filter. */
   readonly isExact: boolean
 }
 
-/** How many are asked for where most may be left out. */
-export const AT_ONCE = 100
-/** And at most: what is judged is in memory all at once. */
-const MOST_AT_ONCE = 250
+/** The page size where many matches may be left out. */
+export const PAGE_SIZE = 100
+/** The largest page: it is checked in memory. */
+const LARGEST_PAGE = 250
 
-/** The parameters, with a page size that suits the gateway. */
-export function withPageSize({ used, count }: Pick<Query, 'used' | 'count'>): Params {
+export function setPageSize({ used, count }: Pick<Query, 'used' | 'count'>): Params {
   const others = used.filter(([name]) => name !== '_count')
-  return [...others, ['_count', String(Math.min(Math.max(count, AT_ONCE), MOST_AT_ONCE))]]
+  return [...others, ['_count', String(Math.min(Math.max(count, PAGE_SIZE), LARGEST_PAGE))]]
 }
 
-// Shaped here, counted here, or said again in a narrower way.
+// The gateway shapes and counts itself, and sends narrowed includes and types.
 const REPLACED = /^(?:_summary|_elements|_total|_contained|_type|_(?:rev)?include(?::.*)?)$/
 
-export async function planSearch(context: Context, call: Call<Search>): Promise<Plan | Problem> {
-  const { interaction, access } = call
+export async function planSearch(
+  context: GatewayContext,
+  request: SearchRequest,
+): Promise<SearchPlan | Failure> {
+  const { interaction, access } = request
   const types = findTypes(interaction, access)
-  if (isProblem(types)) return types
+  if (isFailure(types)) return types
   const single = findOneType(interaction)
   const params =
     single === undefined ? interaction.params.filter(([name]) => name !== '_type') : interaction.params
-  const isOpaque = ([name]: Params[number]) =>
-    single !== undefined && !call.isStrict && context.isForUpstream(single, name)
+  const isForUpstream = ([name]: Params[number]) =>
+    single !== undefined && !request.isStrict && context.isUpstreamParameter(single, name)
   const read = parseQuery(
     types,
-    params.filter(pair => !isOpaque(pair)),
+    params.filter(pair => !isForUpstream(pair)),
     context.baseUrl,
-    call.preferences.lenient,
+    request.preferences.lenient,
   )
-  if (isProblem(read)) return read
+  if (isFailure(read)) return read
   const understood = new Set(read.used)
-  const query = { ...read, used: params.filter(pair => understood.has(pair) || isOpaque(pair)) }
-  const within = await narrowed(context, call, types)
-  const isExact = within?.isExact ?? true
+  const query = { ...read, used: params.filter(pair => understood.has(pair) || isForUpstream(pair)) }
+  const narrowed = await narrowSearch(context, request, types)
+  const isExact = narrowed?.isExact ?? true
   const requestFor = (params: Params) => {
     const own = params.filter(([name]) => !REPLACED.test(name))
-    const sent = [...own, ...(within?.params ?? []), ...narrowIncludes(query.includes, access)]
+    const sent = [...own, ...(narrowed?.params ?? []), ...narrowIncludes(query.includes, access)]
     return (
-      within &&
-      withStrict(buildSearch(call, within.path, sent, interaction.posted === true, context.addresses))
+      narrowed &&
+      requireStrict(buildSearch(request, narrowed.path, sent, interaction.posted === true, context.urls))
     )
   }
   return {
     query,
-    request: requestFor(isExact ? query.used : withPageSize(query)),
-    wide: () => requestFor(withPageSize(query)),
-    check: createPageCheck(context, call, new Set(types), query),
+    request: requestFor(isExact ? query.used : setPageSize(query)),
+    wide: () => requestFor(setPageSize(query)),
+    check: createPageCheck(context, request, new Set(types), query),
     isExact,
   }
 }
 
-/** Undefined when there is nobody whose data could be found. */
-async function narrowed(
-  context: Context,
-  call: Call<Search>,
+/** Undefined where the caller may see nobody's data. */
+async function narrowSearch(
+  context: GatewayContext,
+  request: FhirRequest<Search>,
   types: readonly string[],
 ): Promise<Narrowed | undefined> {
-  const { interaction, access } = call
+  const { interaction, access } = request
   const type = findOneType(interaction)
   const compartment = interaction.kind === 'search-compartment' ? interaction.id : undefined
   if (type === undefined) {
     const params: Params = [['_type', types.join(',')]]
     const isExact = types.every(it => isUnlimited(access.filterFor(it, 's'), compartment))
     if (compartment === undefined) return { path: '', params, isExact }
-    const of = await chooseCompartment(context, call, types, compartment)
+    const of = await chooseCompartment(context, request, types, compartment)
     return of === undefined ? undefined : { path: `/Patient/${of}/*`, params, isExact }
   }
   const filter = access.filterFor(type, 's')
   const named = findNamedPatients(interaction, type, context.baseUrl)
-  const spelled = await expandPanels(context, call, type, filter, named)
-  return spelled.length === 0 ? undefined : narrow(type, spelled, await context.narrowing(), compartment)
+  const expanded = await expandPanels(context, request, type, filter, named)
+  return expanded.length === 0 ? undefined : narrow(type, expanded, await context.narrowing(), compartment)
 }
 
 export function createPageCheck(
-  { baseUrl }: Context,
-  { interaction }: Call<Search>,
+  { baseUrl }: GatewayContext,
+  { interaction }: FhirRequest<Search>,
   types: ReadonlySet<string>,
-  { includes, types: asked }: Pick<Query, 'includes' | 'types'>,
+  { includes, types: parsedTypes }: Pick<Query, 'includes' | 'types'>,
 ): PageCheck {
-  const [along, against] = [
+  const [isForward, isReverse] = [
     includes.some(it => it.direction === 'forward'),
     includes.some(it => it.direction === 'reverse'),
   ]
   const inCompartment = (resource: Resource) =>
     interaction.kind !== 'search-compartment' ||
     findCompartmentPatients(resource, baseUrl).has(interaction.id)
-  const clauses = new Map(asked.map(it => [it.type, it.clauses]))
+  const clauses = new Map(parsedTypes.map(it => [it.type, it.clauses]))
   return {
-    isAsked: resource =>
+    matchesQuery: resource =>
       (clauses.get(resource.resourceType) ?? []).every(clause => couldMatch(resource, clause, baseUrl)),
-    isMatch: (resource, judge) =>
-      types.has(resource.resourceType) && inCompartment(resource) && judge.allows('s', resource),
-    isInclude: (resource, judge) =>
-      (along && judge.allows('r', resource)) || (against && judge.allows('s', resource)),
-    includes: (matches, candidates) => findConnected(matches, candidates, includes, baseUrl),
+    isMatch: (resource, check) =>
+      types.has(resource.resourceType) && inCompartment(resource) && check.allows('s', resource),
+    isInclude: (resource, check) =>
+      (isForward && check.allows('r', resource)) || (isReverse && check.allows('s', resource)),
+    includes: (matches, candidates) => findIncludes(matches, candidates, includes, baseUrl),
   }
 }
 
@@ -160,8 +167,8 @@ export function findOneType(interaction: Search): string | undefined {
   return interaction.kind === 'search-system' || interaction.type === '*' ? undefined : interaction.type
 }
 
-/** The types that are searched: the one of the address, those that `_type` names, else all that are reached. */
-export function findTypes(interaction: Search, access: Access): readonly string[] | Problem {
+/** The types of a search: that of the URL, those of `_type`, or all that the caller may search. */
+export function findTypes(interaction: Search, access: Access): readonly string[] | Failure {
   const type = findOneType(interaction)
   if (type !== undefined) return [type]
   const named = interaction.params
@@ -177,32 +184,34 @@ export function findTypes(interaction: Search, access: Access): readonly string[
 }
 
 /**
- * Whose compartment is looked through for all of one patient's. A caller of one patient's data is shown what is in both
- * compartments, so the own is looked through: how much there is of others takes no time. Undefined for a patient off the
- * panel.
+ * The compartment that is searched for `Patient/[id]/*`. A caller who may see one patient gets the resources that are in
+ * both compartments, so the own one is searched: the amount of other data takes no time. Undefined for a patient who is
+ * not on the panel.
  */
 async function chooseCompartment(
-  context: Context,
-  call: Call,
+  context: GatewayContext,
+  request: FhirRequest,
   types: readonly string[],
   compartment: string,
 ): Promise<string | undefined> {
-  const limits = types.filter(hasCompartment).flatMap(type => limitsOf(call.access.filterFor(type, 's')))
+  const constraints = types
+    .filter(hasCompartment)
+    .flatMap(type => listConstraints(request.access.filterFor(type, 's')))
   const panels = new Set<Panel>()
   const patients = new Set<string | undefined>()
-  for (const { panel, patient } of limits)
+  for (const { panel, patient } of constraints)
     if (panel) panels.add(panel)
     else patients.add(patient)
   if (patients.size === 0) {
     const filter = [...panels].map(panel => ({ panel }))
-    const spelled = await expandPanels(context, call, '*', filter, [compartment])
-    return spelled.length === 0 ? undefined : compartment
+    const expanded = await expandPanels(context, request, '*', filter, [compartment])
+    return expanded.length === 0 ? undefined : compartment
   }
-  // One of them may be undefined: everybody's data of a type.
+  // `undefined` stands for a constraint without a patient.
   const [single] = panels.size === 0 && patients.size === 1 ? patients : []
   return single ?? compartment
 }
 
-function limitsOf(filter: AccessFilter): readonly Constraint[] {
+function listConstraints(filter: AccessFilter): readonly Constraint[] {
   return filter === 'everything' ? [{}] : filter
 }

@@ -1,48 +1,49 @@
 import type { Readable } from 'node:stream'
-import { isProblem, type Resource } from '../../../fhir/index.ts'
-import { seesAll } from '../../../fhir-api/index.ts'
-import type { Call, Context } from '../context.ts'
+import type { Resource } from '../../../fhir/index.ts'
+import { type Failure, type FhirRequest, isFailure, seesAll } from '../../../fhir-api/index.ts'
+import type { GatewayContext } from '../context.ts'
 import type { UpstreamResponse } from '../http/client.ts'
 import { pipe } from '../http/decode.ts'
 import type { UpstreamRequest } from '../http/exchange.ts'
+import { explainPageFailure } from '../http/failure.ts'
 import { parseResource } from '../http/parse-resource.ts'
-import { explainPageFailure, type Problem } from '../problem.ts'
-import { createLinkSealer } from './seal-links.ts'
+import { createLinkSealer } from './page-links.ts'
 
-/** What the upstream answered when it was asked for a page. */
+/** The upstream's response to the request for a page. */
 export type PageResponse =
   | { readonly kind: 'page'; readonly bundle: Resource; readonly text: string }
-  /** It has one resource, which is too large to be judged, so that nobody knows who may see it. Its links remain. */
-  | { readonly kind: 'unjudged'; readonly bundle: Resource }
+  /** A page of one resource that is too large to be checked, so that nobody knows who may see it. Its links remain. */
+  | { readonly kind: 'unchecked'; readonly bundle: Resource }
   /** Any other status than 200. */
-  | { readonly kind: 'declined'; readonly answer: UpstreamResponse }
+  | { readonly kind: 'declined'; readonly response: UpstreamResponse }
 
-/** How many resources a page is taken to have that was asked for without `_count`. */
+/** The assumed size of a page that was requested without `_count`. */
 const USUAL_COUNT = 100
 
 /**
- * Asks for a page. Where it is too large to be looked into, a smaller one is asked for, down to one resource; each a
- * quarter of the one before, since the upstream makes each of them.
+ * Requests a page. If it is too large to be inspected, requests smaller ones, each a quarter of the one before, down to
+ * one resource.
  */
 export async function requestPage(
-  context: Context,
-  call: Call,
+  context: GatewayContext,
+  request: FhirRequest,
   first: UpstreamRequest,
-): Promise<PageResponse | Problem> {
-  let request = first
+): Promise<PageResponse | Failure> {
+  let outgoing = first
   for (;;) {
-    const answer = await context.upstream.ask(request)
-    if (!isProblem(answer) && answer.status !== 200) return { kind: 'declined', answer }
-    const read = isProblem(answer) ? answer : readPage(answer)
-    if (!isProblem(read) || read.problem !== 'upstream-broken' || read.excess === undefined) return read
-    const count = countIn(request) ?? USUAL_COUNT
-    if (count <= 1) return isLimited(call) ? skipResource(context, request, read) : explainPageFailure(read)
-    request = withCount(request, Math.max(1, Math.floor(count / 4)))
+    const response = await context.upstream.ask(outgoing)
+    if (!isFailure(response) && response.status !== 200) return { kind: 'declined', response }
+    const page = isFailure(response) ? response : readPage(response)
+    if (!isFailure(page) || page.problem !== 'upstream-broken' || page.excess === undefined) return page
+    const count = findCount(outgoing) ?? USUAL_COUNT
+    if (count <= 1)
+      return isLimited(request) ? skipResource(context, outgoing, page) : explainPageFailure(page)
+    outgoing = setCount(outgoing, Math.max(1, Math.floor(count / 4)))
   }
 }
 
-/** Whether there may be something on the page that the caller must not see. */
-function isLimited({ interaction, access }: Call): boolean {
+/** Whether the page may contain something that the caller must not see. */
+function isLimited({ interaction, access }: FhirRequest): boolean {
   switch (interaction.kind) {
     case 'search-type':
     case 'search-compartment':
@@ -54,36 +55,36 @@ function isLimited({ interaction, access }: Call): boolean {
   }
 }
 
-function readPage(answer: UpstreamResponse): PageResponse | Problem {
-  const bundle = parseResource(answer)
-  return isProblem(bundle) ? bundle : { kind: 'page', bundle, text: answer.text }
+function readPage(response: UpstreamResponse): PageResponse | Failure {
+  const bundle = parseResource(response)
+  return isFailure(bundle) ? bundle : { kind: 'page', bundle, text: response.text }
 }
 
 /**
- * Passes over a page of one resource, which a limited caller is not shown. A page with more than that, of an upstream
- * that does not heed `_count`, remains a problem: what the caller may see would be left out too.
+ * Skips a page of one resource, which a limited caller is not shown. A page with more resources, of an upstream that
+ * ignores `_count`, remains a failure: resources that the caller may see would be left out too.
  */
 async function skipResource(
-  context: Context,
-  request: UpstreamRequest,
-  tooLarge: Problem,
-): Promise<PageResponse | Problem> {
-  const answer = await context.upstream.pass(request)
-  if (isProblem(answer)) return answer
+  context: GatewayContext,
+  outgoing: UpstreamRequest,
+  tooLarge: Failure,
+): Promise<PageResponse | Failure> {
+  const response = await context.upstream.pass(outgoing)
+  if (isFailure(response)) return response
   const link: object[] = []
   const links = createLinkSealer((relation, url) => {
     link.push({ relation, url })
     return url
   })
-  const entries = await countEntries(pipe(answer.body, links)).catch(() => 0)
+  const entries = await countEntries(pipe(response.body, links)).catch(() => 0)
   return entries === 1
-    ? { kind: 'unjudged', bundle: { resourceType: 'Bundle', link } }
+    ? { kind: 'unchecked', bundle: { resourceType: 'Bundle', link } }
     : explainPageFailure(tooLarge)
 }
 
 const ENTRY = '"fullUrl"'
 
-/** How many entries a Bundle has that is not kept in memory. */
+/** Counts the entries of a Bundle without keeping it in memory. */
 async function countEntries(body: Readable): Promise<number> {
   let count = 0
   let rest = ''
@@ -97,15 +98,15 @@ async function countEntries(body: Readable): Promise<number> {
 
 const COUNT = /(?<=^|[?&])_count=(\d{1,9})(?=&|$)/
 
-function countIn({ path, body }: UpstreamRequest): number | undefined {
+function findCount({ path, body }: UpstreamRequest): number | undefined {
   const count = (COUNT.exec(path) ?? COUNT.exec(body ?? ''))?.[1]
   return count === undefined ? undefined : Number(count)
 }
 
-function withCount(request: UpstreamRequest, count: number): UpstreamRequest {
-  const { path, body } = request
-  const asked = `_count=${count}`
-  if (COUNT.test(path)) return { ...request, path: path.replace(COUNT, asked) }
-  if (body === undefined) return { ...request, path: `${path}${path.includes('?') ? '&' : '?'}${asked}` }
-  return { ...request, body: COUNT.test(body) ? body.replace(COUNT, asked) : `${body}&${asked}` }
+function setCount(outgoing: UpstreamRequest, count: number): UpstreamRequest {
+  const { path, body } = outgoing
+  const param = `_count=${count}`
+  if (COUNT.test(path)) return { ...outgoing, path: path.replace(COUNT, param) }
+  if (body === undefined) return { ...outgoing, path: `${path}${path.includes('?') ? '&' : '?'}${param}` }
+  return { ...outgoing, body: COUNT.test(body) ? body.replace(COUNT, param) : `${body}&${param}` }
 }

@@ -1,14 +1,14 @@
 import { findSearchParameter } from '../../../fhir/index.ts'
 
 /**
- * Search parameters that cannot be evaluated here and are left to the upstream, also for a limited caller: what they
- * ask is about each resource alone, and every resource that comes back is judged. A chain is none of them: it would
- * tell of other resources (docs/decisions/0177-search-parameters-left-to-the-upstream.md).
+ * Whether a search parameter that the gateway cannot evaluate is left to the upstream, also for a limited caller: it
+ * depends on each resource alone, and every returned resource is checked. A chain would reveal other resources
+ * (docs/decisions/0177-search-parameters-left-to-the-upstream.md).
  */
-export type IsForUpstream = (type: string, name: string) => boolean
+export type IsUpstreamParameter = (type: string, name: string) => boolean
 
-/** With the parameters of the site (`Patient.mrn`, or `mrn` for every type) that it says are such. */
-export function createForUpstream(ofSite: readonly string[]): IsForUpstream {
+/** With the site's own parameters: `Patient.mrn`, or `mrn` for every type. */
+export function createUpstreamParameters(ofSite: readonly string[]): IsUpstreamParameter {
   const sites = new Set(ofSite)
   return (type, name) => {
     const [code = '', modifier, ...more] = name.split(':')
@@ -22,12 +22,12 @@ export function createForUpstream(ofSite: readonly string[]): IsForUpstream {
   }
 }
 
-// `_list` is looked up before (chains.ts). Others with an underscore may steer the upstream (`_getpages`), or hold chains (`_filter`).
+// `_list` is resolved before (chains.ts). Others may control the upstream (`_getpages`), or contain chains (`_filter`).
 const OF_CONTENT: ReadonlySet<string> = new Set(['_text', '_content', '_list'])
 
 const OF_TOKENS = ['in', 'not-in', 'of-type', 'above', 'below', 'code-text', 'text-advanced']
 
-// R4 search.html#modifiers and those of R5. On a reference, `:above` and `:below` look into what it refers to.
+// R4 search.html#modifiers and those of R5. On a reference, `:above` and `:below` read its target.
 const MODIFIERS: Readonly<Record<string, ReadonlySet<string>>> = {
   token: new Set(OF_TOKENS),
   string: new Set(['text']),

@@ -20,7 +20,7 @@ export interface HostileGateway {
   readonly ann: Fhir
   readonly all: Fhir
   /** The last request that the upstream saw. */
-  asked(): string
+  getLastRequest(): string
 }
 
 /** A gateway in front of a server that does as it likes, for the tests of a file. */
@@ -52,6 +52,6 @@ export async function useHostileGateway(more: Partial<GatewayOptions> = {}): Pro
     fhir,
     ann: fhir.as('ann'),
     all: fhir.as('all'),
-    asked: () => decodeURIComponent(upstream.seen.at(-1)?.line ?? ''),
+    getLastRequest: () => decodeURIComponent(upstream.seen.at(-1)?.line ?? ''),
   }
 }

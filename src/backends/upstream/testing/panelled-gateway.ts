@@ -33,10 +33,10 @@ export const team = (id: string, of: string, more: object = {}) => ({
 export interface PanelledGateway {
   readonly fhir: Fhir
   readonly upstream: HostileUpstream
-  /** From now on what is asked is answered by how it begins; whatever else is asked is not there. */
-  tells(answers: Readonly<Record<string, unknown>>): void
-  /** What the upstream was asked in this test, or since `forget`. */
-  asked(): readonly string[]
+  /** Responds from now on by the beginning of the request; with 404 to others. */
+  respondWith(answers: Readonly<Record<string, unknown>>): void
+  /** The requests of this test, or since `forget`. */
+  listRequests(): readonly string[]
   forget(): void
 }
 
@@ -73,11 +73,11 @@ export async function usePanelledGateway(): Promise<PanelledGateway> {
     await upstream.close()
   })
 
-  function tells(answers: Readonly<Record<string, unknown>>): void {
+  function respondWith(answers: Readonly<Record<string, unknown>>): void {
     const handler: Handler = (request, response) => {
       const line = decodeURIComponent(request.url ?? '').slice('/up/'.length)
-      const [, told] = Object.entries(answers).find(([begin]) => line.startsWith(begin)) ?? []
-      const answer = typeof told === 'function' ? told(line) : told
+      const [, found] = Object.entries(answers).find(([begin]) => line.startsWith(begin)) ?? []
+      const answer = typeof found === 'function' ? found(line) : found
       if (typeof answer === 'number') json(response, {}, answer)
       else if (answer === 'broken') response.writeHead(200, { 'content-type': 'text/html' }).end('<p>')
       else if (answer === undefined) json(response, {}, 404)
@@ -91,6 +91,7 @@ export async function usePanelledGateway(): Promise<PanelledGateway> {
     from = upstream.seen.length
   }
   beforeEach(forget)
-  const asked = () => upstream.seen.slice(from).map(it => decodeURIComponent(it.line).replace(' /up', ' '))
-  return { fhir, upstream, tells, asked, forget }
+  const listRequests = () =>
+    upstream.seen.slice(from).map(it => decodeURIComponent(it.line).replace(' /up', ' '))
+  return { fhir, upstream, respondWith, listRequests, forget }
 }

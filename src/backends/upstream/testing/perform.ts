@@ -1,9 +1,12 @@
-import { type Failure, type FhirResponse, handle } from '../../../fhir-api/index.ts'
+import { type Failure, type FhirRequest, type FhirResponse, handle } from '../../../fhir-api/index.ts'
 import { createBackend } from '../backend.ts'
-import type { Call, Context } from '../context.ts'
+import type { GatewayContext } from '../context.ts'
 
 /** Performs a request as the FHIR API does, on the upstream of a context. */
-export function performRequest(context: Context, request: Call): Promise<FhirResponse | Failure> {
+export function performRequest(
+  context: GatewayContext,
+  request: FhirRequest,
+): Promise<FhirResponse | Failure> {
   const backend = createBackend(context)
   const { pages, accessCache, capabilities, excludedTypes } = backend
   return handle(

@@ -9,7 +9,7 @@ import { createAuditor, fhirAudit } from '../../../audit/index.ts'
 import { type Authenticator, fullAccess } from '../../../smart/index.ts'
 import { openStore } from '../../../store/index.ts'
 import { BASE, client, type Fhir, guardOf } from '../../sqlite/testing/fhir.ts'
-import { type GatewayOptions, gateway } from '../index.ts'
+import { createGateway, type GatewayOptions } from '../index.ts'
 
 export interface UpstreamProcess {
   readonly url: string
@@ -49,7 +49,7 @@ export async function startGateway(
   options: Partial<GatewayOptions> = {},
 ): Promise<Fhir> {
   const guard: Authenticator = guardOf({ all: fullAccess })
-  const app = await gateway({ baseUrl: BASE, upstreamUrl, guard, smartConfiguration: {}, ...options })
+  const app = await createGateway({ baseUrl: BASE, upstreamUrl, guard, smartConfiguration: {}, ...options })
   return client(app)
 }
 

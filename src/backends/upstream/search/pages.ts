@@ -1,0 +1,195 @@
+import { fail, formatExact, isRecord, isResource, type Resource, toExact } from '../../../fhir/index.ts'
+import {
+  type AccessCheck,
+  createTurns,
+  type Failure,
+  type FhirRequest,
+  isFailure,
+  type SearchEntry,
+} from '../../../fhir-api/index.ts'
+import { checkContent } from '../access.ts'
+import type { GatewayContext } from '../context.ts'
+import { buildGet } from '../http/build-request.ts'
+import type { UpstreamRequest } from '../http/exchange.ts'
+import { failTooCostly, toFailure } from '../http/failure.ts'
+import { UPSTREAM_PAGES } from '../limits.ts'
+import type { Links, PageCursor, Relation } from './page-links.ts'
+import { requestPage } from './request-page.ts'
+
+/** A resource that the caller may see, and the same with all digits of its decimals. */
+export interface CheckedResource {
+  readonly resource: Resource
+  readonly exact: Resource
+}
+
+/** Decides which entries of an upstream's page the caller sees. */
+export interface PageCheck {
+  /** Whether a match has the properties that were searched for: an upstream may ignore a parameter. */
+  matchesQuery?(resource: Resource): boolean
+  isMatch(resource: Resource, check: AccessCheck): boolean
+  isInclude(resource: Resource, check: AccessCheck): boolean
+  /** The candidates that the shown matches include. */
+  includes(
+    matches: readonly CheckedResource[],
+    candidates: readonly CheckedResource[],
+  ): readonly CheckedResource[]
+}
+
+/** The part of an upstream's page that the caller may see. */
+export interface UpstreamPage {
+  readonly matches: readonly CheckedResource[]
+  readonly includes: readonly CheckedResource[]
+  readonly links: Links
+  /** The number of matches that the caller may see and that do not match the query. */
+  readonly strays: number
+  /** The number of the upstream's matches that are left out: a short page would reveal it. */
+  readonly omitted: number
+  /** Whether the upstream has no other page. */
+  readonly isWhole: boolean
+}
+
+/** Fetches a page and leaves out the entries that the caller must not see. */
+export async function fetchPage(
+  context: GatewayContext,
+  request: FhirRequest,
+  outgoing: UpstreamRequest,
+  pageCheck: PageCheck,
+): Promise<UpstreamPage | Failure> {
+  const response = await requestPage(context, request, outgoing)
+  if (isFailure(response)) return response
+  if (response.kind === 'declined') return toFailure(response.response, request.access)
+  const { bundle } = response
+  const takeTurns = createTurns()
+  const entries = listEntries(bundle)
+  if (!entries) return fail({ problem: 'upstream-broken', why: 'it did not answer a search with a Bundle' })
+  const links = readLinks(context, bundle)
+  if (isFailure(links)) return links
+  const isWhole = isOnlyPage(bundle, entries, links)
+  if (response.kind === 'unchecked')
+    return { matches: [], includes: [], links, strays: 0, omitted: 1, isWhole }
+  const resources = entries.flatMap(({ resource }) => (isResource(resource) ? [resource] : []))
+  const check = await checkContent(context, request, resources)
+  if (isFailure(check)) return check
+  await takeTurns()
+  const exact = listEntries(toExact(bundle, response.text) as Resource) ?? []
+  await takeTurns()
+  return { ...pick(entries, exact, pageCheck, check), links, isWhole }
+}
+
+/** Visits all pages of a search and counts the matches that the caller may see; fails where there are more than `most`. */
+export async function visitPages(
+  context: GatewayContext,
+  request: FhirRequest,
+  first: UpstreamRequest,
+  pageCheck: PageCheck,
+  most: number,
+  take: (page: UpstreamPage) => void,
+): Promise<number | Failure> {
+  let count = 0
+  let outgoing = first
+  for (let pages = 0; pages < UPSTREAM_PAGES; pages++) {
+    const page = await fetchPage(context, request, outgoing, pageCheck)
+    if (isFailure(page)) return page
+    count += page.matches.length
+    if (count > most) break
+    take(page)
+    const next = page.links.get('next')
+    if (!next) return count
+    outgoing = buildGet(request, next.link)
+  }
+  return failTooCostly(most)
+}
+
+/** A checked resource as the FHIR API sees it. */
+export function toEntry(checked: CheckedResource): SearchEntry {
+  return new UpstreamEntry(checked)
+}
+
+class UpstreamEntry implements SearchEntry {
+  readonly #checked: CheckedResource
+  #text: string | undefined
+
+  constructor(checked: CheckedResource) {
+    this.#checked = checked
+  }
+
+  get type(): string {
+    return this.#checked.resource.resourceType
+  }
+
+  get id(): string {
+    return this.#checked.resource.id ?? ''
+  }
+
+  get text(): string {
+    this.#text ??= formatExact(this.#checked.exact)
+    return this.#text
+  }
+
+  get order(): number {
+    return Date.parse(this.#checked.resource.meta?.lastUpdated ?? '')
+  }
+
+  parse(): Resource {
+    return this.#checked.resource
+  }
+}
+
+interface Entry {
+  readonly resource?: unknown
+  readonly search?: unknown
+}
+
+function listEntries(bundle: Resource): readonly Entry[] | undefined {
+  const { resourceType, entry = [] } = bundle
+  return resourceType === 'Bundle' && Array.isArray(entry) && entry.every(isRecord) ? entry : undefined
+}
+
+/** An upstream may count more matches than it shows, and not link to the others. */
+function isOnlyPage({ total }: Resource, entries: readonly Entry[], links: Links): boolean {
+  return (
+    !links.has('next') && !links.has('previous') && !(typeof total === 'number' && total > entries.length)
+  )
+}
+
+function pick(entries: readonly Entry[], exact: readonly Entry[], pageCheck: PageCheck, check: AccessCheck) {
+  const matches: CheckedResource[] = []
+  const candidates: CheckedResource[] = []
+  let strays = 0
+  let omitted = 0
+  for (const [at, { resource, search }] of entries.entries()) {
+    const twin = exact[at]?.resource
+    if (!isResource(resource) || !isResource(twin)) continue
+    const checked = { resource, exact: twin }
+    const mode = isRecord(search) ? search.mode : undefined
+    const isMatch = mode !== 'include' && mode !== 'outcome' && pageCheck.isMatch(resource, check)
+    const isStray = isMatch && pageCheck.matchesQuery?.(resource) === false
+    if (isStray) strays += 1
+    if (isMatch && !isStray) matches.push(checked)
+    else {
+      const isCandidate = mode !== 'match' && mode !== 'outcome' && pageCheck.isInclude(resource, check)
+      if (isCandidate) candidates.push(checked)
+      // `search.mode` is optional: an entry that may have been a match counts as one.
+      if (mode !== 'include' && mode !== 'outcome' && (isStray || !isCandidate)) omitted += 1
+    }
+  }
+  return { matches, strays, omitted, includes: pageCheck.includes(matches, candidates) }
+}
+
+const RELATIONS = ['next', 'previous', 'first', 'last'] as const satisfies readonly Relation[]
+
+export function readLinks(context: GatewayContext, { link = [] }: Resource): Links | Failure {
+  const links = new Map<Relation, PageCursor>()
+  for (const it of Array.isArray(link) ? link.filter(isRecord) : []) {
+    const relation = RELATIONS.find(
+      known => known === it.relation || (known === 'previous' && it.relation === 'prev'),
+    )
+    if (!relation || typeof it.url !== 'string') continue
+    // The client has replaced the upstream's base URL in the text already.
+    const path = context.urls.getPathBelowBase(context.urls.toUpstream(it.url))
+    if (path === undefined)
+      return fail({ problem: 'upstream-broken', why: 'its paging links are not below its base' })
+    links.set(relation, { link: path })
+  }
+  return links
+}
