@@ -20,7 +20,7 @@ const QUICK_ONLY = process.argv.includes('--quick')
  * compartments; the translation of access filters to SQL.
  */
 const DECIDING = [
-  'src/{smart,interceptor}/**/*.ts',
+  'src/{smart,jwt,interceptor}/**/*.ts',
   'src/fhir-api/http/{authenticate,respond,fhir-api,record}.ts',
   'src/fhir/{authorization,compartment,interaction,other-patients,params,parse-*,reference,request,request-path}.ts',
   'src/fhir-api/access/*.ts',
@@ -31,21 +31,22 @@ const DECIDING = [
   'src/backends/upstream/search/{gather,named-patients,narrow}.ts',
 ]
 
-/** Tests that need neither keys nor sockets. */
+/** Tests of modules, which take less than two seconds each. */
 const QUICK = [
-  'src/{smart,fhir}/**/*.test.ts',
+  'src/{smart,fhir,jwt,interceptor}/**/*.test.ts',
   'src/cli/policy-file.test.ts',
   'src/fhir-api/{access/*,paging}.test.ts',
   'src/backends/upstream/search/{gather,named-patients,narrow}.test.ts',
-  'src/interceptor/explain*.test.ts',
-  'src/interceptor/decision/*.test.ts',
 ]
 
-/** The others run only for unlisted mutants that survive the quick tests. */
+/**
+ * Tests of whole servers run only for unlisted mutants that survive the quick tests. None of them starts a second process:
+ * `try-all.ts` could not tell a process that is slow from one that never answers.
+ */
 const SLOW = [
-  'src/{interceptor,fhir-api}/**/*.test.ts',
-  'src/backends/sqlite/{reach,search/paging}.test.ts',
-  'src/backends/upstream/{hostile-*,writes}.test.ts',
+  'src/fhir-api/**/*.test.ts',
+  'src/backends/sqlite/{conformance,search/paging}.test.ts',
+  'src/backends/upstream/hostile-*.test.ts',
   'src/backends/upstream/{membership,search}/*.test.ts',
   'test/{oracles,policy,attacks*}.test.ts',
 ]

@@ -1,4 +1,4 @@
-import { availableParallelism } from 'node:os'
+import { availableParallelism, loadavg } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import type { Mutant } from './mutants.ts'
 import type { Message, Work } from './try-mutants.ts'
@@ -16,7 +16,7 @@ export interface Batch {
   readonly tests: readonly string[]
 }
 
-// Independent of other load on the machine: an endless loop uses CPU time, an endless wait uses none.
+// An endless loop uses CPU time, an endless wait uses none. On a loaded machine a wait takes longer.
 const POLL_MS = 1_000
 const MAX_CPU_MS = 15_000
 const MAX_IDLE_POLLS = 8
@@ -94,7 +94,7 @@ function watch(worker: Worker, onStall: () => void): { restart(): void; stop(): 
     // Before its first iteration the thread is loading modules.
     idle = loop.active > 0 && utilization < 0.02 ? idle + 1 : 0
     const { user, system } = process.cpuUsage(cpu)
-    if (idle < MAX_IDLE_POLLS && (user + system) / 1000 < MAX_CPU_MS) return
+    if (idle < MAX_IDLE_POLLS * measureLoad() && (user + system) / 1000 < MAX_CPU_MS) return
     clearInterval(timer)
     onStall()
   }, POLL_MS)
@@ -105,4 +105,10 @@ function watch(worker: Worker, onStall: () => void): { restart(): void; stop(): 
     },
     stop: () => clearInterval(timer),
   }
+}
+
+/** How many processes wait for each core, at least 1. */
+function measureLoad(): number {
+  const [lastMinute = 1] = loadavg()
+  return Math.max(1, lastMinute / availableParallelism())
 }

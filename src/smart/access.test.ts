@@ -78,12 +78,17 @@ describe('accessOf', () => {
     for (const type of [
       'CapabilityStatement',
       'CodeSystem',
+      'CompartmentDefinition',
       'ConceptMap',
+      'GraphDefinition',
+      'MessageDefinition',
       'NamingSystem',
       'OperationDefinition',
       'Questionnaire',
       'SearchParameter',
       'StructureDefinition',
+      'StructureMap',
+      'TerminologyCapabilities',
       'ValueSet',
     ])
       for (const scope of ['patient/*.cruds', `patient/${type}.cruds`]) {
@@ -361,6 +366,14 @@ describe('conveys', () => {
     assert.equal(test({ ...both, DocumentReference: [filtered('x')] }), true)
     assert.equal(test({ ...both, DocumentReference: [filtered('y')] }), false)
     assert.equal(test({ ...both, Binary: [{ patient: '1', query: [['_id', 'b']] }] }), false)
-    assert.equal(test({ ...both, Binary: [{ id: 'b' }] }), false)
+    assert.equal(test({ ...both, Binary: [{ patient: '1', query: [['_id', 'd']] }] }), false)
+    assert.equal(test({ ...both, Binary: [{ id: 'd' }] }), false)
+  })
+
+  it('takes all Binaries, or those of a panel', () => {
+    const panel = (id: string) => ({ patients: new Set([id]), organizations: [], careTeams: [] })
+    assert.equal(test({ ...both, Binary: 'everything' }), true)
+    assert.equal(test({ ...both, Binary: [{ panel: panel('1') }] }), true)
+    assert.equal(test({ ...both, Binary: [{ panel: panel('2') }] }), false)
   })
 })

@@ -18,12 +18,10 @@ export function checkPatch(
   result: Resource | FhirProblem,
   reaches: (permission: Permission, resource: Resource) => boolean,
 ): FhirProblem | undefined {
-  const failure = isProblem(result) ? result : undefined
-  if (reaches('r', stored)) return failure
+  if (reaches('r', stored)) return isProblem(result) ? result : undefined
   if (readsStored(patch)) return fail({ problem: 'outside-access' })
-  if (failure) return failure.problem === 'malformed-body' ? failure : UNUSABLE
-  const becomesReadable = !isProblem(result) && (reaches('r', result) || reaches('s', result))
-  return becomesReadable ? fail({ problem: 'outside-access' }) : undefined
+  if (isProblem(result)) return result.problem === 'malformed-body' ? result : UNUSABLE
+  return reaches('r', result) || reaches('s', result) ? fail({ problem: 'outside-access' }) : undefined
 }
 
 const UNUSABLE: FhirProblem = fail({ problem: 'unusable-patch', text: 'Cannot apply patch' })

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { measureGrowth } from '../../test/support/growth.ts'
 import type { Constraint } from './access-filter.ts'
-import { uniteConstraints } from './constraint.ts'
+import { groupConstraints, uniteConstraints } from './constraint.ts'
+import type { Panel } from './policy/panel.ts'
 import { satisfies } from './satisfies.ts'
 
 const lab: Constraint = { patient: '1', query: [['category', 'lab']] }
@@ -14,6 +15,14 @@ const finalLab: Constraint = {
   ],
 }
 
+const makePanel = (patient: string): Panel => ({
+  patients: new Set([patient]),
+  organizations: [],
+  careTeams: [],
+})
+const [north, south] = [makePanel('1'), makePanel('2')]
+const filter = { query: lab.query ?? [] }
+
 describe('union', () => {
   it('is everything when one constraint leaves nothing out', () => {
     assert.equal(uniteConstraints([{ patient: '1' }, {}, { id: 'a' }]), 'everything')
@@ -23,6 +32,12 @@ describe('union', () => {
   const KEPT: [name: string, constraints: Constraint[], kept: number[]][] = [
     ['different patients', [{ patient: '1' }, { patient: '2' }], [0, 1]],
     ['different ids', [{ id: 'a' }, { id: 'b' }], [0, 1]],
+    ['different panels', [{ panel: makePanel('1') }, { panel: makePanel('2') }], [0, 1]],
+    [
+      'two panels, and a filter of one',
+      [{ panel: north }, { panel: south }, { panel: north, ...filter }],
+      [0, 1],
+    ],
     ['a patient and an id', [{ patient: '1' }, { id: 'a' }], [0, 1]],
     ['an id, and the same for one patient', [{ id: 'a', patient: '1' }, { id: 'a' }], [1]],
     ['a patient, and a filter of that patient', [lab, { patient: '1' }], [1]],
@@ -55,6 +70,31 @@ describe('union', () => {
     const grown = measureGrowth(count => uniteConstraints(constraints(count)), 100)
     assert.ok(grown < 8, `four times the constraints cost ${grown.toFixed(1)} times as much`)
   })
+})
+
+describe('groupConstraints', () => {
+  const lab = [['category', 'lab']] as const
+  const vital = [['category', 'vital']] as const
+  const constraints: readonly Constraint[] = [
+    { panel: north, query: lab },
+    { panel: south, query: lab },
+    { panel: north, query: vital },
+    { panel: south, query: vital },
+    { patient: '1' },
+    { patient: '1', exclusive: true, query: lab },
+  ]
+
+  it('joins constraints that differ in their queries only, and no two panels', () => {
+    assert.deepEqual(groupConstraints(constraints), [
+      { subject: { panel: north }, queries: [lab, vital] },
+      { subject: { panel: south }, queries: [lab, vital] },
+      { subject: { patient: '1' }, queries: [[]] },
+      { subject: { patient: '1', exclusive: true }, queries: [lab] },
+    ])
+  })
+
+  it('groups the constraints of a filter once', () =>
+    assert.equal(groupConstraints(constraints), groupConstraints(constraints)))
 })
 
 describe('isWithin', () => {

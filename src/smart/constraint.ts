@@ -57,10 +57,9 @@ export function groupConstraints(constraints: readonly Constraint[]): readonly C
   const known = groups.get(constraints)
   if (known) return known
   const { keyOf } = subjectKeys()
-  const grouped = [...Map.groupBy(constraints, keyOf).values()].flatMap(([first, ...others]) => {
-    if (!first) return []
-    const { query: _, ...subject } = first
-    return [{ subject, queries: [first, ...others].map(({ query = [] }) => query) }]
+  const grouped = [...Map.groupBy(constraints, keyOf).values()].map(alike => {
+    const { query: _, ...subject }: Constraint = alike[0] ?? {}
+    return { subject, queries: alike.map(({ query = [] }) => query) }
   })
   groups.set(constraints, grouped)
   return grouped

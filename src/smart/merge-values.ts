@@ -50,11 +50,10 @@ function keyWithout(
   { panel: _, query = [], ...subject }: Constraint,
   panel: number | undefined,
 ): string | undefined {
-  const others = query.filter(([other]) => other !== name)
+  const [value, ...more] = valuesOf(query, name)
   // A backslash at the end of a value would escape the comma.
-  const isMergeable =
-    others.length === query.length - 1 && valuesOf(query, name).every(it => !it.endsWith('\\'))
-  if (!isMergeable) return undefined
+  if (more.length > 0 || value?.endsWith('\\')) return undefined
+  const others = query.filter(([other]) => other !== name)
   return JSON.stringify([subject, panel, others.map(pair => JSON.stringify(pair)).sort()])
 }
 

@@ -35,7 +35,10 @@ function keysOf(query: Query): Keys {
 }
 
 function subsetsOf(items: readonly string[]): readonly string[] {
-  return Array.from({ length: 2 ** items.length }, (_, left) =>
-    items.filter((_item, at) => ((left >> at) & 1) === 0).join(),
-  )
+  return items
+    .reduce<readonly (readonly string[])[]>(
+      (known, item) => known.flatMap(some => [some, [...some, item]]),
+      [[]],
+    )
+    .map(some => some.join())
 }

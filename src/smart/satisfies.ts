@@ -26,30 +26,15 @@ export function satisfies(
   return filter.some(isWithinOne)
 }
 
-/** The test of one limit after another: many granular scopes differ in nothing but their search parameters. */
 function createConstraintTest(
   resource: Resource,
   baseUrl: string,
   membership: PanelMembership | undefined,
 ): (constraint: Constraint) => boolean {
   const matches = createMatcher(resource, baseUrl)
-  let last: { readonly constraint: Constraint; readonly isSubject: boolean } | undefined
-  return constraint => {
-    if (!(constraint.query ?? []).every(pair => matches(pair) === true)) return false
-    if (!last || !hasSameSubject(last.constraint, constraint))
-      last = { constraint, isSubject: isOfSubject(resource, constraint, baseUrl, membership) }
-    return last.isSubject
-  }
-}
-
-function hasSameSubject(a: Constraint, b: Constraint): boolean {
-  return (
-    a.patient === b.patient &&
-    a.panel === b.panel &&
-    a.exclusive === b.exclusive &&
-    a.refersTo === b.refersTo &&
-    a.id === b.id
-  )
+  return constraint =>
+    (constraint.query ?? []).every(pair => matches(pair) === true) &&
+    isOfSubject(resource, constraint, baseUrl, membership)
 }
 
 /**
@@ -75,17 +60,15 @@ function refersToNoOther(
   baseUrl: string,
   membership: PanelMembership | undefined,
 ): boolean {
-  const isOurs = createPatientTest(constraint, membership)
-  return !isOurs || [...findReferredPatients(resource, baseUrl)].every(isOurs)
+  return [...findReferredPatients(resource, baseUrl)].every(createPatientTest(constraint, membership))
 }
 
-/** Tells whether a patient is one of the limit; undefined where the limit is to no patients. */
+/** Tells whether a constraint admits references to a patient. One without patients admits all. */
 function createPatientTest(
   { patient, panel, refersTo }: Constraint,
   membership: PanelMembership | undefined,
-): ((id: string) => boolean) | undefined {
+): (id: string) => boolean {
   const only = patient ?? refersTo
-  if (only === undefined && !panel) return undefined
   return id =>
     (only === undefined || id === only) &&
     (!panel || panel.patients.has(id) || (membership?.includes(panel, id) ?? false))
@@ -119,9 +102,7 @@ function containsNoOther(
   baseUrl: string,
   membership: PanelMembership | undefined,
 ): boolean {
-  if (resource.contained === undefined) return true
-  const isOurs = createPatientTest(constraint, membership)
-  return !isOurs || [...findContainedPatients(resource, baseUrl)].every(isOurs)
+  return [...findContainedPatients(resource, baseUrl)].every(createPatientTest(constraint, membership))
 }
 
 function isOfPanel(
@@ -131,17 +112,15 @@ function isOfPanel(
   baseUrl: string,
   membership: PanelMembership | undefined,
 ): boolean {
+  const isMember = (of: Panel, patient: string) => membership?.includes(of, patient) ?? false
   const holds = (patient: string) => {
     if (panel.patients.has(patient)) return true
-    if (!exclusive || resource.resourceType !== 'Patient')
-      return membership?.includes(panel, patient) ?? false
-    // The content itself is judged, old and new: no write brings a patient under an organization or lets one go. Nor
-    // does it make one under a chosen id, to which others' data may refer already.
-    const isHeld = membership?.includes(panel, patient) ?? false
+    if (!isMember(panel, patient)) return false
+    // A write checks the old and the new content itself: it neither brings a patient under an organization nor releases
+    // one, and creates none under a chosen id, to which data of others may refer already.
+    const isWritten = exclusive && resource.resourceType === 'Patient'
     return (
-      isHeld &&
-      (isManaged(resource, panel, baseUrl) ||
-        (membership?.includes({ ...panel, organizations: [] }, patient) ?? false))
+      !isWritten || isManaged(resource, panel, baseUrl) || isMember({ ...panel, organizations: [] }, patient)
     )
   }
   // A new Patient has no id yet: its organization alone tells.
