@@ -11,6 +11,7 @@ const rights = parsePolicy({
     { clinicians: ['Practitioner/max'], patients: ['3'], careTeams: ['t'] },
     { clinicians: ['Practitioner/max'], careTeams: 'own' },
     { clinicians: ['Practitioner/many'], patients: Array.from({ length: 51 }, (_, at) => `p${at}`) },
+    { clinicians: ['Practitioner/five'], patients: ['1', '2', '3', '4', '5'] },
     { clinicians: ['Practitioner/root'], patients: 'all' },
   ],
 })
@@ -65,6 +66,7 @@ describe('explain with a policy', () => {
       assert.deepEqual(told(line, 'many'), others('many'), line)
     }
     assert.equal(told('GET /Patient/p50', 'many'), ', as Patient/p50 is a patient of the user.')
+    assert.match(String(told('GET /Condition', 'five')), /: Patient\/1, .*Patient\/4 or Patient\/5\.$/)
     assert.match(String(told('GET /Condition', 'many')), /: Patient\/p0, .*Patient\/p4 or 46 more by id\.$/)
   })
 

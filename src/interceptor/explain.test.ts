@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { parsePassedOperation } from '../fhir/index.ts'
 import { explain, type Question } from './explain.ts'
 import { fhirBaseUrl } from './testing/test-issuer.ts'
 
@@ -68,6 +69,20 @@ describe('explain', () => {
     const batch = bundle('batch', entry('GET Condition/1'))
     assert.equal(text('POST /', 'system/*.rs', { body: batch }), 'Allowed by each of its entries.')
     assert.equal(text('GET /metadata', ''), 'Allowed to all.')
+  })
+
+  it('mentions no patients if another scope covers data of all', () => {
+    assert.equal(
+      ask('GET /Condition', 'patient/Condition.rs system/Condition.rs?code=x').text,
+      'Allowed by patient/Condition.rs.',
+    )
+  })
+
+  it('decides by the operations that the server offers', () => {
+    const meta = parsePassedOperation('$meta')
+    assert(meta)
+    assert.equal(ask('GET /$meta', 'system/*.rs').status, 404)
+    assert.equal(ask('GET /$meta', 'system/*.rs', { operations: [meta] }).status, 200)
   })
 
   it('ignores a form that is not a search', () => {

@@ -23,7 +23,7 @@ function describePatients(filter: AccessFilter, interaction: Interaction | undef
       : `if Patient/${requested} is ${joinWithOr(others)}`
   const all = [...listPatients(patients), ...others.map(group => `those ${group}`)]
   if (all.length === 0) return 'within no patient, as the policy gives the user none: it finds nothing'
-  const isOfOne = interaction && 'id' in interaction && interaction.id !== undefined
+  const isOfOne = interaction && 'id' in interaction
   return `${isOfOne ? 'if it is of one of' : 'within'} the patients of the user: ${joinWithOr(all)}`
 }
 

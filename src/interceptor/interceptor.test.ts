@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import type { Refused } from '../fhir/index.ts'
+import { parsePassedOperation, type Refused } from '../fhir/index.ts'
 import { createInterceptor, type InterceptorOptions } from './interceptor.ts'
 import { authUrl, encode, fhirBaseUrl, makeKey, TestIssuer } from './testing/test-issuer.ts'
 
@@ -267,6 +267,21 @@ describe('createInterceptor', () => {
     const answer = caller.decide({ kind: 'search-type', type: 'Condition', params: [] })
     assert(!answer.allowed)
     assert.equal(answer.status, 500)
+  })
+
+  it('decides by the operations that the server offers', async () => {
+    const meta = parsePassedOperation('$meta')
+    assert(meta)
+    const operation = { kind: 'operation', name: '$meta', params: [] } as const
+    for (const [operations, expected] of [
+      [undefined, false],
+      [[meta], true],
+    ] as const) {
+      const guard = make({ contexts: ['system'], operations })
+      const caller = await guard.authenticate(auth.bearer({ scope: 'system/*.rs' }))
+      assert(caller.allowed)
+      assert.equal(caller.decide(operation).allowed, expected)
+    }
   })
 
   it('enforces only patient/ scopes by default, except for the portal', async () => {

@@ -13,7 +13,7 @@ export interface InsufficientScope {
   /** The contexts whose scopes would grant access with this token. */
   readonly contexts: readonly ScopeContext[]
   /** The claims that scopes of the other contexts would need. */
-  readonly missing?: readonly ('patient' | 'fhirUser')[]
+  readonly missing: readonly ('patient' | 'fhirUser')[]
 }
 
 /** A scope covers the type and the permission, but not what the request is about. */

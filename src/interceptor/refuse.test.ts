@@ -53,7 +53,12 @@ describe('refuse', () => {
   })
 
   it('names the scopes that would permit the request', () => {
-    const insufficient = { kind: 'insufficient-scope', method: 'GET', type: 'Condition' } as const
+    const insufficient = {
+      kind: 'insufficient-scope',
+      method: 'GET',
+      type: 'Condition',
+      missing: [],
+    } as const
     assert.deepEqual(told({ ...insufficient, permission: 'r', contexts: ['patient', 'user'] }), [
       403,
       'forbidden',

@@ -81,11 +81,11 @@ function refuseScope(refusal: InsufficientScope): Refused {
 function describePermittingScopes(refusal: InsufficientScope): string {
   const ends = listRequiredScopes(refusal).map(scope => scope.slice('patient'.length))
   const scopes = new Set(refusal.contexts.flatMap(context => ends.map(end => context + end)))
-  const needs = (refusal.missing ?? []).map(
+  const needs = refusal.missing.map(
     it => `a ${it === 'patient' ? it : 'user'}/ scope needs a ${it} in the token`,
   )
   const told =
-    scopes.size > 0
+    refusal.contexts.length > 0
       ? `Any one of these scopes would permit it: ${[...scopes].join(', ')}`
       : 'No scope would permit it to this token'
   return [told, ...needs].join('; ')

@@ -21,7 +21,9 @@ export function readEntries(
   if (isProblem(parsed)) return { kind: 'misunderstood', status: 400, text: parsed.text }
   const { type, entries } = parsed
   if (type === 'batch') return entries
-  const references = new Map(entries.flatMap(({ fullUrl, interaction }) => listFullUrl(fullUrl, interaction)))
+  const references = new Map<unknown, string>(
+    entries.flatMap(({ fullUrl, interaction }) => listFullUrl(fullUrl, interaction)),
+  )
   const resolveReference = (text: string) => references.get(text) ?? resolveConditional(text, grant, access)
   return entries.map(({ interaction, body }) => ({
     interaction,
@@ -33,8 +35,7 @@ export function readEntries(
 function listFullUrl(
   fullUrl: unknown,
   interaction: Interaction | Misunderstood,
-): readonly (readonly [string, string])[] {
-  if (typeof fullUrl !== 'string') return []
+): readonly (readonly [unknown, string])[] {
   if (interaction.kind === 'create' && interaction.type === 'Patient') return [[fullUrl, NEW_PATIENT]]
   if (interaction.kind !== 'update') return []
   return [[fullUrl, `${interaction.type}/${interaction.id}`]]

@@ -64,7 +64,7 @@ export function describeInsufficientScope(
     type,
     permission: permission === 's' ? policy.searchPermission : permission,
     contexts: policy.contexts.filter(it => wouldGrant(context, it, type, permission)),
-    ...(lacking.length > 0 && { missing: lacking }),
+    missing: lacking,
   }
 }
 

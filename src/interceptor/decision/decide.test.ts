@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { listGatewayOperations, parsePassedOperation } from '../../fhir/index.ts'
+import { listGatewayOperations, parsePassedOperation, resourceTypes } from '../../fhir/index.ts'
 import { refuse } from '../refuse.ts'
 import { type Context, decideRequest } from '../testing/decide-request.ts'
 
@@ -207,8 +207,35 @@ describe('decide', () => {
     }
     for (const line of ['GET /Patient/2/$summary', 'GET /Patient/2/$everything'])
       assert(!through(line, 'patient/*.rs').allowed, line)
-    assert(!through('GET /ValueSet/$expand?url=x', 'patient/ValueSet.rs?url=y').allowed)
+    const filtered = through('GET /ValueSet/$expand?url=x', 'patient/ValueSet.rs?url=y')
+    assert(!filtered.allowed)
+    assert.deepEqual(filtered.refusal, {
+      kind: 'not-within',
+      hint: 'This operation needs a scope without a filter for ValueSet',
+    })
     assert(!through('GET /ValueSet/$lookup', 'patient/*.rs').allowed)
+  })
+
+  it('permits an operation by the whole type with the permission to read or to search it', () => {
+    const policy = { operations: listGatewayOperations(), searchPermission: 's' } as const
+    for (const letter of ['r', 's', 'c'])
+      assert.equal(
+        decideRequest('GET /ValueSet/$expand?url=x', { ...one(`system/ValueSet.${letter}`), policy }).allowed,
+        letter !== 'c',
+        letter,
+      )
+  })
+
+  it('refuses an operation on no type that needs permissions on a type', () => {
+    const rule = { name: '$x', levels: ['system'], types: 'any' } as const
+    for (const needs of [{ kind: 'all', permissions: ['r'] }, { kind: 'whole-type' }] as const) {
+      const decision = decideRequest('GET /$x', {
+        scope: 'system/*.cruds',
+        policy: { operations: [{ ...rule, needs }] },
+      })
+      assert(!decision.allowed)
+      assert.deepEqual(decision.refusal, { kind: 'unsupported-operation', name: '$x' })
+    }
   })
 
   describe('of an operation that the site permits', () => {
@@ -235,6 +262,22 @@ describe('decide', () => {
         assert.equal(decided(line, 'system/*.rs'), 'not-within', line)
         assert.equal(decided(line, 'system/*.cruds'), 'allowed', line)
       }
+    })
+
+    it('takes one scope for each type as access to all data', () => {
+      const scope = resourceTypes.map(type => `system/${type}.rs`).join(' ')
+      assert.equal(decided('GET /$meta', scope), 'allowed')
+      assert.equal(decided('GET /$meta', scope.replace('system/Patient.rs', '')), 'not-within')
+    })
+
+    it('says which scope would permit it', () => {
+      const hint = (line: string) => {
+        const decision = decideRequest(line, { scope: 'system/Patient.rs', policy })
+        return !decision.allowed && refuse(decision.refusal).hint
+      }
+      const text = 'This operation needs access to all data, such as'
+      assert.equal(hint('GET /$meta'), `${text} system/*.rs`)
+      assert.equal(hint('POST /$meta'), `${text} system/*.cruds`)
     })
 
     it('permits it only on the configured types', () => {
@@ -314,6 +357,9 @@ describe('decide', () => {
         textOf(`GET /Observation?${chains}&subject:Patient.name=x`, one(scope)) ?? '',
         /2500 steps/,
       )
+    const decision = decideRequest(`GET /Observation?${chains}`, one('system/*.rs'))
+    assert(!decision.allowed)
+    assert.partialDeepStrictEqual(decision.refusal, { kind: 'misunderstood', status: 400, isExcess: true })
   })
 
   it('reports the deciding scope and its access filter', () => {
@@ -402,6 +448,24 @@ describe('decide', () => {
       textOf('GET /', { scope: 'patient/Condition.c', patient: '1' }) ?? '',
       /^Insufficient scope for GET on \*/,
     )
+  })
+
+  it('names the first covering scope of a refused request', () => {
+    const decision = decideRequest('GET /Patient/2', one('patient/*.rs'))
+    assert(!decision.allowed && decision.refusal.kind === 'not-within')
+    assert.equal(decision.refusal.by, 'patient/*.rs')
+  })
+
+  it('permits reading a resource that may belong to the only patient of a panel', () => {
+    const panel = { patients: new Set(['7']), organizations: [], careTeams: [] }
+    const context = {
+      scope: 'user/*.rs',
+      fhirUser: 'Practitioner/p1',
+      policy: { userFilter: () => [{ panel }] },
+    }
+    assert(decideRequest('GET /Condition/1', context).allowed)
+    assert(decideRequest('GET /Patient/7', context).allowed)
+    assert(!decideRequest('GET /Patient/8', context).allowed)
   })
 
   it('accepts any of several limits of a user', () => {

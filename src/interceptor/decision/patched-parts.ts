@@ -46,7 +46,7 @@ function setValue(node: Node, steps: readonly string[], value: unknown): void {
 
 // `__proto__` must become a member, not the prototype.
 function defineMember(node: Node, name: string, value: unknown): void {
-  Object.defineProperty(node, name, { value, enumerable: true, configurable: true, writable: true })
+  Object.defineProperty(node, name, { value, enumerable: true, writable: true })
 }
 
 /** Turns objects whose member names are numbers back into lists. */

@@ -30,8 +30,8 @@ describe('jsonOf', () => {
     assert.equal(readJson({ kind: 'delete', type: 'Condition', id: '1' }, resource), undefined)
   })
 
-  it('returns no resource if the body is not JSON', () => {
-    for (const body of ['junk', Buffer.from('{')])
+  it('returns no resource if the body is not JSON, or nested too deeply', () => {
+    for (const body of ['junk', Buffer.from('{'), '['.repeat(10_000) + ']'.repeat(10_000)])
       assert.equal(readJson({ kind: 'create', type: 'Condition' }, body), '')
   })
 })

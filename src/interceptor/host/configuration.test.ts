@@ -12,15 +12,17 @@ const DOCUMENT = { issuer: authUrl, token_endpoint: `${authUrl}/oauth2/token`, c
 /** An auth server that tells a SMART configuration, or fails to, and counts how often it is asked. */
 class Told {
   asked = 0
+  init: RequestInit | undefined
   now = 0
   readonly errors: unknown[] = []
   answer: () => Response = () => Response.json(DOCUMENT)
   readonly options = {
     clock: () => this.now,
     onError: (error: unknown) => this.errors.push(error),
-    fetch: async (url: string) => {
+    fetch: async (url: string, init: RequestInit) => {
       if (url !== `${authUrl}/.well-known/smart-configuration`) return auth.fetch(url)
       this.asked += 1
+      this.init = init
       return this.answer()
     },
   }
@@ -43,6 +45,13 @@ for (const [name, start] of Object.entries(leakyHosts))
       assert.deepEqual([head.status, await head.text()], [200, ''])
       assert.equal((await fetch(`${url}${PATH}`, { method: 'POST' })).status, 401)
       assert.equal(host.requests, 0)
+    })
+
+    it('is fetched as JSON, without following redirects', async () => {
+      const told = new Told()
+      const { url } = await host.run(told.options)
+      await fetch(`${url}${PATH}`)
+      assert.deepEqual([told.init?.redirect, told.init?.headers], ['error', { accept: 'application/json' }])
     })
 
     it('is fetched once in five minutes, and stays in use while the auth server is unreachable', async () => {

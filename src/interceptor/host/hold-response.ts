@@ -37,7 +37,7 @@ export function holdResponse(response: ServerResponse, check: (held: HostRespons
       return true
     },
     end(chunk?: unknown, encoding?: unknown, done?: unknown) {
-      if (typeof chunk !== 'function') collect(chunk, encoding)
+      collect(chunk, encoding)
       const ended = release()
       runCallback(chunk, encoding, done)
       return ended

@@ -125,6 +125,21 @@ for (const [name, start] of Object.entries(leakyHosts))
     })
   })
 
+describe('fastifyInterceptor', () => {
+  assert(leakyHosts.fastify)
+  const host = new TestHost(leakyHosts.fastify)
+  before(() => host.start())
+  after(() => host.close())
+
+  it('checks the token before the body is read', async () => {
+    const write = { method: 'POST', headers: { 'content-type': 'application/fhir+json' }, body: '{' }
+    const url = `${host.running.url}/fhir/Condition`
+    assert.equal((await fetch(url, write)).status, 401)
+    const headers = { ...write.headers, authorization: auth.bearer({ scope: 'patient/*.c' }) }
+    assert.equal((await fetch(url, { ...write, headers })).status, 400)
+  })
+})
+
 describe('expressInterceptor, without express', () => {
   it('guards a plain Node server', async () => {
     const options = { authUrl, fhirBaseUrl, fetch: auth.fetch, clock: auth.clock }

@@ -49,7 +49,7 @@ export function createRevocations(options: {
   })
 
   return {
-    isRevoked: keys => revoked.size > 0 && keys.some(mark => revoked.has(mark)),
+    isRevoked: keys => keys.some(key => revoked.has(key)),
     async keepFresh() {
       await cache.get(url)
     },
@@ -58,7 +58,7 @@ export function createRevocations(options: {
 
 /** Computes the keys of a token in the list: of its `jti`, and of the grant id that its `jti` begins with. */
 export function computeRevocationKeys(jti: string | undefined): readonly string[] {
-  return jti === undefined ? [] : [jti, jti.split('.')[0] ?? ''].map(computeKey)
+  return jti === undefined ? [] : [jti, jti.replace(/\..*/s, '')].map(computeKey)
 }
 
 function computeKey(id: string): string {
@@ -72,8 +72,7 @@ interface RevocationList {
 }
 
 function readList(document: unknown): RevocationList | undefined {
-  if (typeof document !== 'object' || document === null) return undefined
-  const { revoked, lifetime, next } = document as Readonly<Record<string, unknown>>
+  const { revoked, lifetime, next } = Object(document) as Readonly<Record<string, unknown>>
   if (!Array.isArray(revoked) || typeof lifetime !== 'number' || typeof next !== 'number') return undefined
   return { revoked: revoked.filter(mark => typeof mark === 'string'), lifetime, next }
 }

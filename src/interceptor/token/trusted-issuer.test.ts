@@ -157,6 +157,12 @@ describe('a trusted issuer', () => {
     assert.equal(other.decide(search).allowed, false)
   })
 
+  it('cannot replace our auth server', async () => {
+    const { auth, theirs, status } = stand({ issuer: authUrl })
+    assert.equal(await status(auth.bearer()), 200)
+    assert.equal(await status(`Bearer ${auth.token({}, {}, theirs.keys[0])}`), 401)
+  })
+
   it('may rotate its keys and be unreachable', async () => {
     const { auth, theirs, bearer, status, guard } = stand()
     assert.equal(await status(bearer()), 200)
