@@ -31,7 +31,7 @@ function filter(
   return computeAccess({ scopes: parseScopes(scope), ...more }, rules).filterFor(type, permission)
 }
 
-describe('accessOf', () => {
+describe('computeAccess', () => {
   it('limits patient/ to the patient of the token', () => {
     assert.deepEqual(filter('patient/Condition.rs', 'Condition', 'r'), [{ patient: '1' }])
     assert.deepEqual(filter('patient/*.rs', 'Patient', 's'), [{ patient: '1' }])
@@ -218,7 +218,7 @@ describe('accessOf', () => {
   })
 })
 
-describe('isWithin', () => {
+describe('satisfies', () => {
   const read: AccessFilter = [{ patient: '1' }]
   const write: AccessFilter = [{ patient: '1', exclusive: true }]
   const within = (resource: Resource, constraints: AccessFilter = read) =>
@@ -337,7 +337,7 @@ describe('isWithin', () => {
   })
 })
 
-describe('conveys', () => {
+describe('grantsBinary', () => {
   const document = {
     ...{ resourceType: 'DocumentReference', id: 'd' },
     ...{ status: 'current', subject: { reference: 'Patient/1' }, category: [{ text: 'x' }] },

@@ -23,7 +23,7 @@ const makePanel = (patient: string): Panel => ({
 const [north, south] = [makePanel('1'), makePanel('2')]
 const filter = { query: lab.query ?? [] }
 
-describe('union', () => {
+describe('uniteConstraints', () => {
   it('is everything when one constraint leaves nothing out', () => {
     assert.equal(uniteConstraints([{ patient: '1' }, {}, { id: 'a' }]), 'everything')
     assert.deepEqual(uniteConstraints([]), [])
@@ -97,7 +97,7 @@ describe('groupConstraints', () => {
     assert.equal(groupConstraints(constraints), groupConstraints(constraints)))
 })
 
-describe('isWithin', () => {
+describe('satisfies', () => {
   it('looks at the resource once, however many granular constraints there are', () => {
     const resource = {
       resourceType: 'Observation',

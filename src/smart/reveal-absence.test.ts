@@ -27,7 +27,7 @@ const CASES: readonly (readonly [AccessFilter, string, string, boolean])[] = [
   [[patient, { query }], 'Patient', '1', true],
 ]
 
-describe('tellsAbsence', () => {
+describe('mayRevealAbsence', () => {
   for (const [filter, type, id, told] of CASES) {
     const constraints = filter === 'everything' ? filter : JSON.stringify(filter)
     it(`is ${told} of ${type}/${id} for who reaches ${constraints}`, () =>

@@ -32,10 +32,6 @@ describe('findScopeListFault', () => {
     assert.equal(findScopeListFault(`${fifty} ${makeScope(2)}`), fault)
     assert.equal(findScopeListFault(`${repeat(9, makeScope(5))} ${makeScope(6)}`), fault)
   })
-
-  it('counts the search parameters behind the first question mark', () => {
-    assert.equal(findScopeListFault(`${makeScope(6)}?${'a=b&'.repeat(9)}`), undefined)
-  })
 })
 
 describe('parseScope, of a granular scope', () => {

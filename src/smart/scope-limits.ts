@@ -30,7 +30,7 @@ export function hasTooManyCombined(counts: readonly number[]): boolean {
   return counts.filter(it => it > 1).reduce((sum, it) => sum + it, 0) > MOST_COMBINED_PARAMETERS
 }
 
+// Only granular scopes have an ampersand.
 function countParameters(text: string): number {
-  const [, query] = text.split('?', 2)
-  return query === undefined ? 0 : query.split('&').length
+  return text.split('&').length
 }

@@ -13,7 +13,7 @@ const WRITES: readonly Interaction[] = [
   { kind: 'patch-conditional', type: 'Condition', params: [] },
 ]
 
-describe('jsonOf', () => {
+describe('readJson', () => {
   it('reads the written JSON, whatever the host made of it', () => {
     for (const interaction of WRITES) {
       assert.equal(readJson(interaction, resource), resource, interaction.kind)
@@ -36,7 +36,7 @@ describe('jsonOf', () => {
   })
 })
 
-describe('formText', () => {
+describe('readForm', () => {
   it('reads the form, whatever the host made of it', () => {
     assert.equal(readForm('patient=1&code=x'), 'patient=1&code=x')
     assert.equal(readForm(Buffer.from('patient=1')), 'patient=1')

@@ -28,7 +28,7 @@ function judge(interaction: Interaction, scope: string, headers: Record<string, 
   })
 }
 
-describe('judgeExchange', () => {
+describe('checkExchange', () => {
   it('refuses a body that the host did not read, because it is unchecked', async () => {
     for (const headers of [
       { 'content-length': '1' },
@@ -50,7 +50,7 @@ describe('judgeExchange', () => {
   })
 })
 
-describe('sendRefused', () => {
+describe('sendRefusal', () => {
   it('keeps the headers of every response, and drops those of this one', async () => {
     const server = createServer((_request, response) => {
       response.statusMessage = 'Found Lindqvist'

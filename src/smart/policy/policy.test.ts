@@ -45,7 +45,7 @@ const TELLING = [
   'VerificationResult',
 ]
 
-describe('rightsReach', () => {
+describe('createUserFilter', () => {
   const all = rightsOf({ clinicians: 'all', patients: 'all' })
   const two = rightsOf({ clinicians: ['Practitioner/kim'], patients: ['1', '2'] })
   const north = rightsOf({ clinicians: 'all', organizations: ['north'] })
@@ -134,7 +134,7 @@ describe('rightsReach', () => {
   })
 })
 
-describe('readRights', () => {
+describe('parsePolicy', () => {
   it('takes nothing for a clinician or an id that is not one', () => {
     for (const rule of [
       { clinicians: ['Practitioner/1/_history/2'] },
@@ -153,7 +153,7 @@ describe('fullAccess', () => {
   it('reaches everything', () => assert.equal(fullAccess.filterFor('Condition', 'd'), 'everything'))
 })
 
-describe('isWithin, of a panel', () => {
+describe('satisfies, of a panel', () => {
   const panel: Panel = { patients: new Set(['1']), organizations: ['north'], careTeams: [], member: kim }
   /** Patient 2 is on the panel by organization, 3 by a care team. */
   const membership: PanelMembership = {
