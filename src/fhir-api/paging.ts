@@ -1,6 +1,7 @@
-import { type FhirProblem, fail, type Interaction, type Params, readPageParams } from '../fhir/index.ts'
+import { fail, type Interaction, type Params, readPageParams } from '../fhir/index.ts'
 import { grantFingerprint } from '../smart/index.ts'
 import { buildUrl, type Link } from './bundle-json.ts'
+import type { Failure } from './failure.ts'
 import type { FhirRequest } from './request.ts'
 
 /** The position in a search or history. Only the backend that created it knows its meaning. */
@@ -79,7 +80,7 @@ export function resumePage<I extends Paged>(
   { pages }: { readonly pages: Pages },
   request: FhirRequest<I>,
   path: string,
-): Resumed<I> | FhirProblem {
+): Resumed<I> | Failure {
   const link = request.interaction.params.find(([name]) => name === pages.parameter)
   if (!link) return { request, cursor: undefined }
   const page = pages.open(link[1])

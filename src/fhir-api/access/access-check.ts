@@ -19,7 +19,7 @@ import {
 import type { Awaitable } from '../backend.ts'
 import { type Failure, isFailure } from '../failure.ts'
 
-/** Checks the content that it was made for; of other content it may know too little, and then it allows less. */
+/** Checks the content that it was created for. For other content it may lack panel membership, and then allows less. */
 export interface AccessCheck {
   /** Whether stored content may be read, found, changed or deleted. */
   allows(permission: Permission, resource: Resource): boolean
@@ -27,20 +27,19 @@ export interface AccessCheck {
   allowsWrite(permission: Permission, resource: Resource): boolean
   /** Whether a DocumentReference lets the caller read a Binary that does not say whose it is. */
   grantsBinary(document: Resource, binaryId: string): boolean
-  /** Whether its results depend on the access and the content alone, and not on who is on a panel now. */
+  /** Whether the result depends on access and content alone, and not on the present panel membership. */
   readonly isCacheable: boolean
 }
 
-/** What an access check is made from. */
 interface CheckedContent {
   readonly access: Access
   readonly baseUrl: string
-  /** Types that are never taken from the backend. */
+  /** Types that the backend never serves. */
   readonly excludedTypes?: ReadonlySet<string> | undefined
   readonly resources: readonly Resource[]
-  /** The id to ask about where the resources name no patient, so that it takes as long. */
+  /** The id to look up if the resources name no patient, so that the time reveals nothing. */
   readonly standIn?: string | undefined
-  /** Which patients a check of a resource may involve; by default those of stored content. */
+  /** The patients that a check of a resource may involve; by default those of stored content. */
   readonly findCompartmentPatients?: (resource: Resource, baseUrl: string) => ReadonlySet<string>
   readonly panelMembers: (
     panels: readonly Panel[],
@@ -49,8 +48,8 @@ interface CheckedContent {
 }
 
 /**
- * Creates the check of some content. Where the panels of a policy decide, the backend is asked once who is on them, about
- * all patients of the resources together.
+ * Creates the check of some content. If panels of a policy decide, the backend is asked once about all patients of the
+ * resources.
  */
 export function createAccessCheck(content: CheckedContent): AccessCheck | Promise<AccessCheck | Failure> {
   const { access, resources, baseUrl, standIn, findCompartmentPatients = findStoredPatients } = content
@@ -117,7 +116,7 @@ function findPanels(access: Access, resources: readonly Resource[]): ReadonlySet
 
 const panelsByAccess = new WeakMap<Access, Map<string, readonly Panel[]>>()
 
-/** Mostly there are none, and every resource is checked. */
+/** Cached by access and type, because every resource is checked and most accesses have no panels. */
 function findPanelsOfType(access: Access, type: string): readonly Panel[] {
   const types = panelsByAccess.get(access) ?? new Map<string, readonly Panel[]>()
   panelsByAccess.set(access, types)
@@ -155,7 +154,7 @@ function findStoredPatients(resource: Resource, baseUrl: string): ReadonlySet<st
 
 const fullAccesses = new WeakMap<Access, boolean>()
 
-/** Whether a caller may read and search everything, so that no answer has to be looked into. */
+/** Whether a caller may read and search everything, so that no response has to be checked. */
 export function seesAll(access: Access): boolean {
   let seesEverything = fullAccesses.get(access)
   if (seesEverything === undefined) {

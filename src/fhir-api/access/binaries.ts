@@ -5,7 +5,7 @@ import type { FhirRequest } from '../request.ts'
 import type { StoredVersion } from '../stored-version.ts'
 import { checkStored, lookUp } from './find-resource.ts'
 
-/** Whether a Binary may be one that can be read through a DocumentReference. */
+/** Whether a request is about a Binary that the caller may be able to read through a DocumentReference. */
 export function isLimitedBinary({ interaction, access }: FhirRequest): boolean {
   if (!('type' in interaction) || interaction.type !== 'Binary') return false
   const filter = access.filterFor('Binary', 'r')
@@ -13,8 +13,8 @@ export function isLimitedBinary({ interaction, access }: FhirRequest): boolean {
 }
 
 /**
- * The Binary if it does not say whose it is and may be read through a DocumentReference that was written after it. The
- * documents are looked up first: to a caller who has none it makes no difference whether the Binary exists.
+ * A Binary without security context that the caller may read through a DocumentReference written after it. The documents
+ * are looked up first, so that a caller who has none cannot find out whether the Binary exists.
  */
 export async function findThroughDocument(
   context: Context,
@@ -38,8 +38,8 @@ export async function findThroughDocument(
 }
 
 /**
- * Why a DocumentReference must not be written, if so: it names a Binary that the caller may not touch, and would let its
- * readers, the caller among them, read that Binary. An absent Binary is refused in the same way.
+ * Fails for a DocumentReference that names a Binary which the caller may neither read nor write: it would let its readers,
+ * including the caller, read that Binary. An absent Binary is refused in the same way.
  */
 export async function checkNamedBinaries(
   context: Context,
@@ -61,7 +61,7 @@ export async function checkNamedBinaries(
   return undefined
 }
 
-/** A caller who may write a Binary knows its content without reading it. */
+/** A caller who may write a Binary can know its content without reading it. */
 async function mayTouchBinary(context: Context, request: FhirRequest, id: string): Promise<boolean> {
   for (const permission of ['r', 'c', 'u'] as const) {
     if (request.access.filterFor('Binary', permission).length === 0) continue

@@ -14,7 +14,7 @@ import { createAccessCheck, findWrittenPatients } from './access-check.ts'
 import { checkNamedBinaries } from './binaries.ts'
 import { hidesSearch } from './conditional-reference.ts'
 
-/** What is written in one commit, so that its parts may rely on each other. */
+/** The resources of one commit: their checks may rely on each other. */
 export interface WrittenTogether {
   /** `Type/id` of everything that is created or updated. */
   readonly identities: ReadonlySet<string>
@@ -22,7 +22,7 @@ export interface WrittenTogether {
   readonly newPatients: ReadonlyMap<string, Resource>
 }
 
-/** Why new content must not be written, if so. */
+/** Fails if new content must not be written. */
 export async function checkContent(
   context: Context,
   request: FhirRequest,
@@ -57,8 +57,8 @@ export async function checkContent(
 const OUTSIDE = fail({ problem: 'outside-access' })
 
 /**
- * Panel membership as it is after a transaction that creates these Patients: their content alone says which
- * organization manages them.
+ * Panel membership after a transaction that creates these Patients: their content alone names the organization that
+ * manages them.
  */
 function includeNewPatients(
   membership: PanelMembership,

@@ -4,7 +4,6 @@ import { seesAll } from './access-check.ts'
 
 const CONDITIONAL = /^([A-Z][A-Za-z]+)\?(.+)$/
 
-/** A reference that is a search for its target. */
 export interface ConditionalReference {
   readonly type: string
   readonly params: Params
@@ -32,8 +31,8 @@ export function isUnrestricted(
 }
 
 /**
- * Whether new content has the server search where the caller may not: the result would reveal what is stored. Servers
- * also resolve references with a base URL, or with a slash before the question mark (`Patient/?name=…`), so any
+ * Whether new content makes the server search where the caller may not: the result would reveal stored data. Servers also
+ * resolve references with a base URL, or with a slash before the question mark (`Patient/?name=…`), so that every
  * reference with a question mark counts as conditional.
  */
 export function hidesSearch(content: unknown, access: Access, baseUrl: string): boolean {

@@ -8,15 +8,13 @@ import type { FhirRequest } from '../request.ts'
 import type { StoredVersion } from '../stored-version.ts'
 import { type AccessCheck, createAccessCheck } from './access-check.ts'
 
-/** Nothing is there, or it is outside the access: the caller may not always know which. */
+/** Absent, or outside the access. The caller must not always learn which. */
 export type Unseen = 'absent' | 'outside'
 
-/** What a lookup works with. */
 export interface LookupContext extends Pick<Context, 'baseUrl' | 'accessCache' | 'excludedTypes'> {
   readonly session: Pick<BackendSession, 'read' | 'readLast' | 'panelMembers'>
 }
 
-/** The access check of stored content. */
 export function checkStored(
   context: LookupContext,
   request: FhirRequest,
@@ -30,7 +28,7 @@ export function checkStored(
   })
 }
 
-/** Finds a resource, or one version of it, that the permission covers; the caller learns nothing about others. */
+/** Finds a resource, or one version of it, within the access; reveals nothing about others. */
 export async function findResource(
   context: LookupContext,
   request: FhirRequest,
@@ -43,7 +41,7 @@ export async function findResource(
   return toVisible(found, request, permission, type, id)
 }
 
-/** What the caller may know of a lookup. A resource that was deleted is found if its last content is within the access. */
+/** The part of a lookup that the caller may know. A deleted resource is visible if its last content is within the access. */
 export function toVisible(
   found: StoredVersion | Unseen | Failure,
   request: FhirRequest,
@@ -55,8 +53,8 @@ export function toVisible(
 }
 
 /**
- * Why no version of a resource is shown, if so: its current version is outside the access (deleted: its last one). It is
- * looked up first, so that the time does not tell whether an older version was within.
+ * Fails if the current version of a resource (the last one, if deleted) is outside the access, so that no version may be
+ * shown. It is looked up first, so that the time does not reveal whether an older version is within.
  */
 export async function findHidden(
   context: Context,
@@ -71,8 +69,8 @@ export async function findHidden(
 }
 
 /**
- * Looks a resource up and checks its content. Refused and absent take the same way: whenever a limited caller is shown
- * nothing, the last content is looked up, whether it matters or not.
+ * Looks up a resource and checks its content. Refused and absent resources take the same steps: whenever a limited caller
+ * is shown nothing, the last content is looked up, even if it does not matter.
  */
 export async function lookUp(
   context: LookupContext,
@@ -104,7 +102,7 @@ export async function lookUp(
   return stored ? 'outside' : 'absent'
 }
 
-/** Whether stored content is within the access. It is parsed only where it was not found to be so before. */
+/** Whether stored content is within the access. It is parsed only if the cache does not know it. */
 export function isWithin(
   context: LookupContext,
   request: FhirRequest,
@@ -134,9 +132,9 @@ export function isWithin(
 }
 
 /**
- * What it means that the backend gives no response that can be checked (it is not JSON, it is too long, a redirect, its
- * own 403 or 429). That would tell a limited caller that there is something under the id, so it is told only where the
- * backend responds in that way for an id that nobody has, or where the grant itself names the id.
+ * Explains a backend response that cannot be checked (not JSON, too long, a redirect, its own 403 or 429). It would reveal
+ * to a limited caller that the id exists, so that it is shown only if the backend responds in the same way for an unused
+ * id, or if the grant itself names the id.
  */
 export async function explainFailure(
   context: LookupContext,
@@ -161,7 +159,7 @@ export async function explainFailure(
 // 503, 504 and a time-out are about the upstream as a whole, as its circuit breaker takes them.
 const OF_ONE_RESPONSE: ReadonlySet<Failure['problem']> = new Set(['upstream-broken', 'upstream-declined'])
 
-/** Whether content is within the access. Absent content is not, but is asked about as much, so that it takes as long. */
+/** Whether content is within the access. Absent content is not, but is checked as well, so that it takes the same time. */
 async function allowsContent(
   context: LookupContext,
   request: FhirRequest,

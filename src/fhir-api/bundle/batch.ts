@@ -16,9 +16,8 @@ interface Processed {
 }
 
 /**
- * Processes the entries one after the other, each by itself: one that fails changes nothing for the others. Other
- * requests get their turn in between. Entries beyond the budget of the Bundle fail as too costly, and entries after one
- * that the database could not process fail like it.
+ * Processes the entries one after the other and independently, and lets other requests run in between. Entries beyond the
+ * budget of the Bundle fail as too costly. Once the database is unavailable, all further entries fail.
  */
 export async function performBatch(
   context: Context,
@@ -44,7 +43,7 @@ export async function performBatch(
   return { status: 200, body, entries: done.map(it => it.response) }
 }
 
-/** Processes entries until others should have their turn. */
+/** Processes entries until other requests should run. */
 async function takeTurn(
   context: Context,
   bundle: FhirRequest,
@@ -52,7 +51,7 @@ async function takeTurn(
   entries: readonly Entry[],
 ): Promise<readonly Processed[]> {
   const { local } = context.session
-  // The work of other processes and of an upstream server is not work of this Bundle.
+  // The work of other processes and of an upstream does not count.
   const now = local ? getProcessorMs : () => performance.now()
   const began = now()
   const turn: Processed[] = []
@@ -79,7 +78,7 @@ async function processEntry(
   return { response: outcome, text: fitEntry(budget, outcome, isWriting(request.interaction)) }
 }
 
-/** Why something that was read or written in this turn was lost, if so. */
+/** The error by which reads or writes of this turn were lost, if any. */
 async function findLoss({ session }: Context): Promise<unknown> {
   try {
     await session.flush?.()
@@ -89,7 +88,7 @@ async function findLoss({ session }: Context): Promise<unknown> {
   }
 }
 
-/** The entry if what it has written is durable, or what it may have read. */
+/** The entry, if its writes, or the writes that it may have read, are durable; otherwise the error. */
 async function confirm(processed: Processed, lost: unknown): Promise<Processed> {
   const { durable } = processed.response
   try {

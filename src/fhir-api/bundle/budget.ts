@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
-import { type FhirProblem, fail, limits } from '../../fhir/index.ts'
+import { fail, limits } from '../../fhir/index.ts'
 import type { Failure } from '../failure.ts'
 
-/** Milliseconds of processor time that this thread has used, however busy the machine is. */
+/** Milliseconds of processor time that this thread has used. */
 export function getProcessorMs(): number {
   const { user, system } = process.threadCpuUsage()
   return (user + system) / 1000
@@ -10,7 +10,7 @@ export function getProcessorMs(): number {
 
 /** Limits the processor time of work that nothing interrupts. */
 export interface ReadBudget {
-  /** Does the work, unless earlier work has used up the budget. */
+  /** Does the work, unless the budget is exhausted. */
   spend<T>(work: () => Promise<T>): Promise<T | Failure>
 }
 
@@ -33,7 +33,7 @@ const TOO_MANY_READS = fail({
   text: `Cannot process transaction: its searches and reads take more than ${limits.TRANSACTION_READ_MS} ms of work`,
 })
 
-/** Lets other requests have their turn when this one has kept the event loop for `TURN_MS`. */
+/** Lets other requests run when this one has used the event loop for `TURN_MS`. */
 export function createTurns(now: () => number = () => performance.now()): () => Promise<void> {
   let began = now()
   return async () => {
@@ -46,37 +46,31 @@ export function createTurns(now: () => number = () => performance.now()): () => 
 /** The limits that all entries of one Bundle share. */
 export interface BundleBudget {
   /** Why no further entry is processed; undefined within the limits. */
-  problem(): FhirProblem | undefined
-  /** Writes an entry if the response has room for it. Content that is too long is not written a second time. */
-  fitEntry(content: string | undefined, write: () => string): string | undefined
-  /** Whether the response has room for this text. Takes the room if it has; else no other entry gets any. */
-  takeRoom(text: string): boolean
+  problem(): Failure | undefined
+  /** Takes space for this text in the response. Returns false if there is not enough; then no further entry gets any. */
+  takeSpace(text: string): boolean
   /** Adds milliseconds of work. */
   addWork(ms: number): void
 }
 
 export function openBundleBudget(connection: { readonly destroyed: boolean }): BundleBudget {
-  let room = limits.BUNDLE_RESPONSE_BYTES
+  let bytesLeft = limits.BUNDLE_RESPONSE_BYTES
   let work = 0
 
-  function takeRoom(text: string): boolean {
-    const bytes = text.length > room ? text.length : Buffer.byteLength(text)
-    const fits = room >= bytes
-    room = fits ? room - bytes : -1
+  function takeSpace(text: string): boolean {
+    const bytes = text.length > bytesLeft ? text.length : Buffer.byteLength(text)
+    const fits = bytesLeft >= bytes
+    bytesLeft = fits ? bytesLeft - bytes : -1
     return fits
   }
 
   return {
     problem() {
       if (connection.destroyed) return CLIENT_GONE
-      if (room < 0) return RESPONSE_TOO_LARGE
+      if (bytesLeft < 0) return RESPONSE_TOO_LARGE
       return work > limits.BUNDLE_WORK_MS ? TOO_MUCH_WORK : undefined
     },
-    takeRoom,
-    fitEntry(content, write) {
-      const text = content !== undefined && content.length > room ? content : write()
-      return takeRoom(text) ? text : undefined
-    },
+    takeSpace,
     addWork(ms) {
       work += ms
     },

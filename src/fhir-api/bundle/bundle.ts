@@ -13,19 +13,19 @@ export const bundle: Handler<'bundle'> = async (context, request) => {
   const { type, entries } = parsed
   const passed = await context.session.passThrough?.(request)
   if (passed) return passed
-  if (type === 'batch') return announced(context, it => performBatch(it, request, entries))
+  if (type === 'batch') return performAnnounced(context, it => performBatch(it, request, entries))
   const requests = entries.map(entry => toEntryRequest(request, entry))
   const perform = (it: Context) => performTransaction(it, request, entries, requests)
   // The outcome of a transaction that only writes is known when it is committed.
   const isKnown = requests.every(it => isFailure(it) || isWriting(it.interaction))
-  return isKnown ? perform(context) : announced(context, perform)
+  return isKnown ? perform(context) : performAnnounced(context, perform)
 }
 
 /**
- * Stores the audit records of a Bundle whose outcome is not known when its changes are committed: one that announces it
- * before the first change, and in its place those of the outcome.
+ * Audits a Bundle whose outcome is not known when its changes are committed: stores a record that announces it before the
+ * first change, and replaces it by the records of the outcome.
  */
-async function announced(
+async function performAnnounced(
   context: Context,
   perform: (context: Context) => Promise<FhirResponse | Failure>,
 ): Promise<FhirResponse | Failure> {
@@ -38,7 +38,7 @@ async function announced(
     await announcement.complete(isFailure(outcome) ? [] : audited.createRecords(outcome))
     return isFailure(outcome) ? outcome : { ...outcome, isRecorded: true }
   } catch (error) {
-    // Nothing was changed. The failure is recorded like that of any request.
+    // Nothing was changed. The caller records the failure.
     await announcement.complete([])
     throw error
   }

@@ -31,7 +31,7 @@ export async function checkWrites(
   return undefined
 }
 
-/** Those under ids that the server chooses: stored data may refer to any other id already. */
+/** Only those whose id the server chooses: stored data may already refer to any other id. */
 function collectNewPatients(writes: readonly WriteStep[]): ReadonlyMap<string, Resource> {
   return new Map(
     writes.flatMap(({ identity, content }) =>
@@ -42,7 +42,7 @@ function collectNewPatients(writes: readonly WriteStep[]): ReadonlyMap<string, R
   )
 }
 
-/** Reads before the commit, so that an entry that fails changes nothing. What is to be written is read as it will be. */
+/** Performs the reads before the commit, so that one that fails changes nothing. A resource to be written is read as planned. */
 export async function tryReads(
   context: Context,
   budget: BundleBudget,
@@ -74,10 +74,10 @@ async function tryRead(
   const read = () => context.handle(context, request)
   const outcome = await (context.reads ? context.reads.spend(read) : read())
   if (isFailure(outcome)) return outcome
-  return budget.takeRoom(formatEntry(outcome)) ? undefined : RESPONSE_TOO_LARGE
+  return budget.takeSpace(formatEntry(outcome)) ? undefined : RESPONSE_TOO_LARGE
 }
 
-/** Why a resource could not be read after the transaction has written it. */
+/** Fails if the caller could not read a resource after the transaction has written it. */
 async function foresee(
   context: Context,
   request: EntryRequest,

@@ -14,7 +14,7 @@ import type { FhirRequest } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
 import { type BundleBudget, RESPONSE_TOO_LARGE } from './budget.ts'
 
-/** An entry as a request of its own: it is decided by itself, whatever was decided about the Bundle. */
+/** An entry as a request of its own: it is decided separately from the Bundle. */
 export function toEntryRequest(bundle: FhirRequest, entry: Entry): FhirRequest<EntryInteraction> | Failure {
   const { interaction, body, preconditions } = entry
   if (interaction.kind === 'misunderstood') return fail({ ...interaction, problem: 'misunderstood' })
@@ -26,7 +26,7 @@ export function toEntryRequest(bundle: FhirRequest, entry: Entry): FhirRequest<E
 
 /**
  * JSON of the response to one entry: an OperationOutcome is its `outcome`, any other resource its `resource`. Content
- * is put in as it is and not parsed into an object, which would take several times the memory.
+ * stays text: parsed into an object it would need several times the memory.
  */
 export function formatEntry(response: FhirResponse): string {
   const content = readContent(response)
@@ -71,21 +71,21 @@ function readContent({
   }
 }
 
-/** The time that an upstream server sends may not be one. */
+/** The time that an upstream sends may be invalid. */
 function findLastModified({ version, headers }: FhirResponse): string | undefined {
   const time = version?.lastModified ?? Date.parse(headers?.['last-modified'] ?? '')
   return Number.isNaN(time) ? undefined : new Date(time).toISOString()
 }
 
-/** The response to an entry as far as the budget has room for it. A write is reported as made, without its content. */
+/** The response to an entry, if the budget has space for it; otherwise a write is reported without its content. */
 export function fitEntry(budget: BundleBudget, response: FhirResponse, isWrite: boolean): string {
   const text = formatEntry(response)
-  if (budget.takeRoom(text)) return text
+  if (budget.takeSpace(text)) return text
   const { body: _, ...rest } = response
   return formatEntry(isWrite ? rest : toResponse(RESPONSE_TOO_LARGE))
 }
 
-/** The response of an entry that failed by an error, where other entries have responses of their own. */
+/** The response to an entry that threw an error. */
 export function describeFailedEntry(error: unknown): { readonly status: number; readonly body: string } {
   return toProblem(error).kind === 'unavailable' ? UNAVAILABLE : UNEXPECTED
 }

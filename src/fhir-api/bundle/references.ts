@@ -9,15 +9,15 @@ import { type Failure, isFailure } from '../failure.ts'
 import { findMatch } from '../interactions/plan-write.ts'
 import type { FhirRequest } from '../request.ts'
 
-/** What references of a Bundle stand for: `Type/id`, by `fullUrl` or by the conditional reference. */
+/** `Type/id` by `fullUrl` or by conditional reference. */
 export type Targets = ReadonlyMap<string, string>
 
-// Strings that are not references even where they look like one: `Identifier.value` may be a `urn:uuid:`.
+// Not references, even if they look like one: `Identifier.value` may be a `urn:uuid:`.
 const NOT_REFERENCES = new Set(['value', 'system', 'id', 'div', 'data'])
 
 /**
- * Content with real references in the place of those that only hold inside the Bundle (`urn:uuid:…` and other
- * `fullUrl`s) and of conditional ones (`Patient?identifier=…`, R4 http.html#trules).
+ * Replaces the references that are valid only inside the Bundle (`urn:uuid:…` and other `fullUrl`s) and conditional
+ * references (`Patient?identifier=…`, R4 http.html#trules).
  */
 export function linkReferences(content: ExactResource, targets: Targets, baseUrl: string): ExactResource {
   return targets.size === 0 ? content : (link(content, '') as ExactResource)
@@ -41,7 +41,7 @@ export function linkReferences(content: ExactResource, targets: Targets, baseUrl
   }
 }
 
-/** Finds what the conditional references in content stand for: each is a search within the caller's access. */
+/** Finds the targets of the conditional references in content. Each is a search within the caller's access. */
 export async function resolveConditionalReferences(
   context: Context,
   request: FhirRequest,
@@ -74,7 +74,7 @@ function collectReferences(content: unknown): ReadonlySet<string> {
   return references
 }
 
-/** An upstream server may resolve what is not restricted, but whom a reference to a Patient means is checked here. */
+/** An upstream may resolve unrestricted references, except those to a Patient, whose target has to be checked. */
 function isLeftToBackend(
   { session, baseUrl }: Context,
   { access }: FhirRequest,

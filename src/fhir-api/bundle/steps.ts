@@ -16,7 +16,7 @@ import { linkReferences, resolveConditionalReferences } from './references.ts'
 
 export type EntryRequest = FhirRequest<EntryInteraction>
 
-/** What an entry comes to: a change, a response that is known already, or a request that reads. */
+/** A planned entry: a change, a response that is known already, or a request that reads. */
 export type Step = WriteStep | ReadStep | KnownStep
 
 export interface WriteStep {
@@ -24,7 +24,7 @@ export interface WriteStep {
   readonly entry: number
   readonly request: EntryRequest
   readonly planned: PlannedWrite
-  /** `Type/id`. Where the backend chooses the id, a random one stands for it in the checks. */
+  /** `Type/id`. If the backend chooses the id, a random one replaces it in the checks. */
   readonly identity: string
   /** The new content with references to these identities. */
   readonly content?: ExactResource
@@ -44,7 +44,7 @@ interface ReadStep {
   readonly request: EntryRequest
 }
 
-/** Finds what an entry is about. Conditional references in its content are replaced. */
+/** Plans an entry. Conditional references in its content are replaced. */
 export async function planStep(
   context: Context,
   request: EntryRequest,
@@ -116,7 +116,7 @@ function findCondition({ interaction }: FhirRequest): string | undefined {
     : undefined
 }
 
-/** Puts the identities of the entries in the place of their `fullUrl`s. */
+/** Replaces references to `fullUrl`s by the identities of the entries. */
 export function linkSteps(
   { baseUrl }: Context,
   steps: readonly Step[],
@@ -151,8 +151,8 @@ function hasRandomIdentity(step: Step): boolean {
 }
 
 /**
- * Where the backend resolves `fullUrl`s, each must be a `urn:` or the URL of the entry's own resource. Another URL could
- * stand for one resource here and for another one there.
+ * If the backend resolves `fullUrl`s, each must be a `urn:` or the URL of the entry's own resource. Another URL could mean
+ * one resource here and another one there.
  */
 export function checkFullUrls(entries: readonly Entry[], baseUrl: string): Failure | undefined {
   const known = new Set<string>()

@@ -20,15 +20,15 @@ import {
   type WriteStep,
 } from './steps.ts'
 
-interface MadeTransaction {
+interface CommittedTransaction {
   readonly steps: readonly Step[]
   readonly committed: ReadonlyMap<Step, Committed>
   readonly durable?: Promise<void> | undefined
 }
 
 /**
- * Performs all entries or none. Every entry is planned and checked; then all changes are committed together. Entries
- * that read are tried before, so that one that fails changes nothing, and answered after.
+ * Performs all entries or none. Every entry is planned and checked; then all changes are committed together. Reads are
+ * tried before the commit, so that one that fails changes nothing, and performed after it.
  */
 export async function performTransaction(
   context: Context,
@@ -38,8 +38,8 @@ export async function performTransaction(
 ): Promise<FhirResponse | Failure> {
   const invalid = context.session.local ? undefined : checkFullUrls(entries, context.baseUrl)
   if (invalid) return invalid
-  const made = await attempt(context, () => planAndCommit(context, bundle, entries, requests))
-  return isFailure(made) ? made : respond(context, bundle, made)
+  const result = await attempt(context, () => planAndCommit(context, bundle, entries, requests))
+  return isFailure(result) ? result : respond(context, bundle, result)
 }
 
 async function planAndCommit(
@@ -47,7 +47,7 @@ async function planAndCommit(
   bundle: FhirRequest,
   entries: readonly Entry[],
   requests: readonly (EntryRequest | Failure)[],
-): Promise<MadeTransaction | Failure | Conflict> {
+): Promise<CommittedTransaction | Failure | Conflict> {
   const { session, audited } = shared
   const context = session.local ? { ...shared, reads: createReadBudget() } : shared
   const budget = openBundleBudget(bundle.connection)
@@ -96,7 +96,7 @@ function rank({ planned: { write } }: WriteStep): number {
   return write.kind === 'create' ? 1 : 2
 }
 
-/** What the audit trail records of a transaction that only writes. */
+/** The outcome of a transaction that only writes, for the audit trail. */
 function describe(steps: readonly Step[], committed: ReadonlyMap<Step, Committed>): FhirResponse {
   const entries = steps.flatMap(step => {
     if (step.kind === 'known') return [step.response]
@@ -109,7 +109,7 @@ function describe(steps: readonly Step[], committed: ReadonlyMap<Step, Committed
 async function respond(
   context: Context,
   bundle: FhirRequest,
-  { steps, committed, durable }: MadeTransaction,
+  { steps, committed, durable }: CommittedTransaction,
 ): Promise<FhirResponse> {
   const budget = openBundleBudget(bundle.connection)
   const takeTurns = createTurns()
@@ -145,7 +145,7 @@ async function respondToStep(
   }
 }
 
-/** The changes are made by now: an error is the response of the entry that reads, not of the transaction. */
+/** The changes are committed: an error is the response to this entry, not to the transaction. */
 async function readAfterCommit(
   context: Context,
   bundle: FhirRequest,

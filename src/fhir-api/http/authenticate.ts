@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import {
-  type FhirProblem,
   fail,
   getAuthorizationHeader,
   type Interaction,
@@ -9,6 +8,7 @@ import {
 } from '../../fhir/index.ts'
 import type { Authenticated, AuthFailure } from '../../smart/index.ts'
 import { answerPreflight, setCors } from '../../web/index.ts'
+import type { Failure } from '../failure.ts'
 import { type FhirApi, findInteraction } from './fhir-api.ts'
 import { recordOutcome } from './record.ts'
 import { sendResponse } from './send-response.ts'
@@ -20,7 +20,7 @@ declare module 'fastify' {
     /** The meaning of the request. That of a POST may depend on its form, which is read with the body. */
     interaction: Interaction | Misunderstood | undefined
     /** Why the body could not be decoded. */
-    bodyProblem: FhirProblem | undefined
+    bodyProblem: Failure | undefined
   }
 }
 

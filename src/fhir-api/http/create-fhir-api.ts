@@ -2,7 +2,7 @@ import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import type { FhirAudit } from '../../audit/index.ts'
-import { type FhirProblem, fail, findMethods, isProblem, limits } from '../../fhir/index.ts'
+import { fail, findMethods, limits } from '../../fhir/index.ts'
 import type { Authenticator, VersionAccess } from '../../smart/index.ts'
 import {
   createServer,
@@ -12,6 +12,7 @@ import {
   type ServerOptions,
 } from '../../web/index.ts'
 import type { FhirBackend } from '../backend.ts'
+import { type Failure, isFailure } from '../failure.ts'
 import { authenticate } from './authenticate.ts'
 import type { FhirApi } from './fhir-api.ts'
 import { respondTo } from './respond.ts'
@@ -71,7 +72,7 @@ export function evaluateLate(configuration: object | (() => object)): () => obje
 const decompress = promisify(gunzip)
 
 /** The decompressed body, if it is not longer than the limit. */
-async function decodeBody(body: Buffer, encoding: string, limit: number): Promise<Buffer | FhirProblem> {
+async function decodeBody(body: Buffer, encoding: string, limit: number): Promise<Buffer | Failure> {
   switch (encoding.trim().toLowerCase()) {
     case '':
     case 'identity':
@@ -106,8 +107,8 @@ function addRoutes(app: FastifyInstance, api: FhirApi): void {
     if (encoding === undefined) done(null, body)
     else
       decodeBody(body, encoding, bodyLimit).then(decoded => {
-        if (isProblem(decoded)) request.bodyProblem = decoded
-        done(null, isProblem(decoded) ? undefined : decoded)
+        if (isFailure(decoded)) request.bodyProblem = decoded
+        done(null, isFailure(decoded) ? undefined : decoded)
       }, done)
   })
   app.decorateRequest('authenticated', undefined)

@@ -2,10 +2,8 @@ import type { FastifyRequest } from 'fastify'
 import { AuditUnavailable, type FhirAudit, isAboutAudit, OUTCOME_UNKNOWN } from '../../audit/index.ts'
 import {
   acceptsJson,
-  type FhirProblem,
   fail,
   type Interaction,
-  isProblem,
   isPublic,
   mayWrite,
   readBody,
@@ -37,7 +35,7 @@ const anonymous: Authenticated = {
 }
 
 /** Decides the request before its body is parsed. */
-function readRequest(interaction: Interaction, request: FastifyRequest): FhirRequest | FhirProblem {
+function readRequest(interaction: Interaction, request: FastifyRequest): FhirRequest | Failure {
   const { headers } = request
   const authenticated = isPublic(interaction) ? anonymous : request.authenticated
   if (!authenticated) throw new Error('Cannot decide: the caller is not authenticated')
@@ -48,7 +46,7 @@ function readRequest(interaction: Interaction, request: FastifyRequest): FhirReq
   const read = readBody(interaction, headers, readBytes(request))
   // The bytes would otherwise stay in memory until the response is sent.
   request.body = undefined
-  if (isProblem(read)) return read
+  if (isFailure(read)) return read
   return {
     interaction,
     body: read.body,
@@ -70,7 +68,7 @@ export async function respondTo(api: FhirApi, request: FastifyRequest): Promise<
   if (interaction.kind === 'misunderstood')
     return recordOutcome(api, request, { interaction }, fail({ ...interaction, problem: 'misunderstood' }))
   const allowed = readRequest(interaction, request)
-  if (isProblem(allowed)) return recordOutcome(api, request, { interaction }, allowed)
+  if (isFailure(allowed)) return recordOutcome(api, request, { interaction }, allowed)
   const { audit } = api
   const context = createContext(api, allowed)
   if (!audit) return respondWith(await performDurably(context, allowed))

@@ -1,24 +1,22 @@
 import {
   type EverythingType,
-  type FhirProblem,
   fail,
   findEverythingProblem,
-  isProblem,
   isResourceType,
   type Params,
   readPostedParams,
 } from '../../fhir/index.ts'
 import { findResource } from '../access/find-resource.ts'
 import type { Handler } from '../context.ts'
-import { isFailure } from '../failure.ts'
+import { type Failure, isFailure } from '../failure.ts'
 import { resumePage } from '../paging.ts'
 import { type FhirRequest, getPath, type Operation } from '../request.ts'
 import { respondWithPage } from './search.ts'
 
-/** `$everything` of a Patient or an Encounter: what belongs to it and what that refers to, within the access. */
-export function everythingOf(type: EverythingType): Handler<'operation'> {
-  return async (context, begun) => {
-    const first = addPostedParams(begun)
+/** `$everything` of a Patient or an Encounter: its resources and those they refer to, within the access. */
+export function createEverything(type: EverythingType): Handler<'operation'> {
+  return async (context, original) => {
+    const first = addPostedParams(original)
     if (isFailure(first)) return first
     const path = getPath(first.interaction)
     const resumed = resumePage(context, first, path)
@@ -31,22 +29,22 @@ export function everythingOf(type: EverythingType): Handler<'operation'> {
     const problem = findEverythingProblem(type, params)
     if (problem) return problem
     const types = findNamedTypes(params)
-    if (isProblem(types)) return types
+    if (isFailure(types)) return types
     const page = await context.session.everything(request, { type, id, types }, cursor)
     return isFailure(page) ? page : respondWithPage(context, request, path, page)
   }
 }
 
-/** Parameters in the body are like those of the URL: decided, used and repeated in the links of pages. */
-export function addPostedParams(request: FhirRequest<Operation>): FhirRequest<Operation> | FhirProblem {
+/** Adds the parameters of the body to those of the URL. */
+export function addPostedParams(request: FhirRequest<Operation>): FhirRequest<Operation> | Failure {
   const { interaction, body } = request
   const posted = readPostedParams(body)
-  if (isProblem(posted)) return posted
+  if (isFailure(posted)) return posted
   return { ...request, interaction: { ...interaction, params: [...interaction.params, ...posted] } }
 }
 
 /** The types that `_type` names. */
-export function findNamedTypes(params: Params): readonly string[] | FhirProblem {
+export function findNamedTypes(params: Params): readonly string[] | Failure {
   const types = params.filter(([name]) => name === '_type').flatMap(([, value]) => value.split(','))
   return types.every(isResourceType)
     ? [...new Set(types)]

@@ -29,7 +29,7 @@ export const history: Handler<History['kind']> = async (context, first) => {
   return respondWithHistory(context, request, path, query.used, page)
 }
 
-/** Why the current version of the one resource is not shown, if so. It is looked up first, so that the time tells nothing. */
+/** Fails if the current version is outside the access. It is looked up first, so that the time reveals nothing. */
 async function findHiddenResource(
   context: Context,
   request: FhirRequest<History>,
@@ -40,7 +40,7 @@ async function findHiddenResource(
   return isFailure(current) ? current : undefined
 }
 
-/** Why nothing is revealed of a resource of which no version is visible, not even that its history is long. */
+/** Fails if no version of a resource is visible: then not even the length of its history is revealed. */
 async function findUnseen(
   context: Context,
   request: FhirRequest<History>,
@@ -82,7 +82,6 @@ export function respondWithHistory(
   return { status: 200, body }
 }
 
-/** A version in a history Bundle: its content, and what made it. */
 function formatVersion(baseUrl: string, version: HistoryEntry): string {
   const { type, id, text, method, status, etag, lastModified } = version
   return entryJson({

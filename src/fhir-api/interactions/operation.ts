@@ -1,7 +1,6 @@
 import {
   createOutcome,
   fail,
-  isProblem,
   isRecord,
   limits,
   parseLastN,
@@ -12,22 +11,22 @@ import { buildUrl, bundleJson, entryJson } from '../bundle-json.ts'
 import type { Handler } from '../context.ts'
 import { isFailure, toResponse } from '../failure.ts'
 import { getPath } from '../request.ts'
-import { addPostedParams, everythingOf } from './everything.ts'
+import { addPostedParams, createEverything } from './everything.ts'
 import { searchFor } from './search.ts'
 
 /**
- * `$validate`: what is wrong with a resource by the R4 definitions, without the backend: the words of an upstream could
- * not be checked. The status is 200 either way (R4 resource-operation-validate).
+ * `$validate`: validates a resource by the R4 definitions. The backend is not involved: the texts of an upstream could not
+ * be checked. The status is 200 either way (R4 resource-operation-validate).
  */
 const validateResource: Handler<'operation'> = async (_context, { interaction, body }) => {
   const { type = '' } = interaction
-  const resource = readResourceBody(findResource(body), type)
-  if (!isProblem(resource)) return { status: 200, body: JSON.stringify(VALID) }
+  const resource = readResourceBody(unwrapParameters(body), type)
+  if (!isFailure(resource)) return { status: 200, body: JSON.stringify(VALID) }
   return resource.problem === 'invalid-resource' ? { ...toResponse(resource), status: 200 } : resource
 }
 
 /** The resource itself, or the parameter of that name. */
-function findResource(body: unknown): unknown {
+function unwrapParameters(body: unknown): unknown {
   if (!isRecord(body) || body.resourceType !== 'Parameters' || !Array.isArray(body.parameter)) return body
   return body.parameter.find(it => isRecord(it) && it.name === 'resource')?.resource
 }
@@ -37,24 +36,24 @@ const { resourceType, issue } = createOutcome('informational', 'The resource is 
 const VALID = { resourceType, issue: issue.map(it => ({ ...it, severity: 'information' })) }
 
 /**
- * `Observation/$lastn`: the newest Observations of each code, chosen here among those that the caller finds. An upstream
- * would choose among all of its data, and what it leaves out would tell of them.
+ * `Observation/$lastn`: the newest Observations of each code, among those within the access. An upstream would choose among
+ * all of its data, and the Observations that it leaves out would reveal others.
  */
-const lastN: Handler<'operation'> = async (context, begun) => {
+const performLastN: Handler<'operation'> = async (context, original) => {
   const { baseUrl, session } = context
-  const request = addPostedParams(begun)
+  const request = addPostedParams(original)
   if (isFailure(request)) return request
   const { interaction } = request
-  const asked = parseLastN(interaction.params)
-  if (isFailure(asked)) return asked
-  const found = await session.collect(searchFor(request, 'Observation', asked.criteria), {
+  const lastN = parseLastN(interaction.params)
+  if (isFailure(lastN)) return lastN
+  const found = await session.collect(searchFor(request, 'Observation', lastN.criteria), {
     matches: limits.LAST_N_OBSERVATIONS,
     characters: limits.LAST_N_CHARACTERS,
   })
   if (found === 'too-many') return TOO_MANY
   if (isFailure(found)) return found
   const parsed = found.map(entry => ({ entry, resource: entry.parse() }))
-  const newest = selectLastN(parsed, ({ resource }) => resource, asked.max, baseUrl)
+  const newest = selectLastN(parsed, ({ resource }) => resource, lastN.max, baseUrl)
   return {
     status: 200,
     body: bundleJson({
@@ -77,11 +76,11 @@ const TOO_MANY = fail({
   text: `Cannot choose among more than ${limits.LAST_N_OBSERVATIONS} Observations or ${limits.LAST_N_CHARACTERS} characters: name the patient or a code`,
 })
 
-/** The operations that are performed here, by name and level. */
+/** The operations that the API performs, by level and name. */
 const OPERATIONS: Readonly<Record<string, Handler<'operation'>>> = {
-  'Patient/id/$everything': everythingOf('Patient'),
-  'Encounter/id/$everything': everythingOf('Encounter'),
-  'Observation/$lastn': lastN,
+  'Patient/id/$everything': createEverything('Patient'),
+  'Encounter/id/$everything': createEverything('Encounter'),
+  'Observation/$lastn': performLastN,
   'type/$validate': validateResource,
   'type/id/$validate': validateResource,
 }

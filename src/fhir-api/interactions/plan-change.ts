@@ -4,7 +4,6 @@ import {
   type ExactResource,
   type FhirProblem,
   fail,
-  isProblem,
   parseExact,
   readResourceBodyWithId,
   toPlain,
@@ -18,16 +17,16 @@ import type { FhirRequest } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
 import type { StoredVersion } from '../stored-version.ts'
 
-/** What a request to write comes to, before anything is written. */
+/** The plan of a write request. */
 export type Planned = PlannedWrite | PlannedResponse
 
-/** A change. Its content is checked when all references in it are known. */
+/** A change, whose content is checked once all references in it are resolved. */
 export interface PlannedWrite {
   readonly kind: 'write'
   readonly request: FhirRequest
   readonly permission: 'c' | 'u' | 'd'
   readonly write: VersionedWrite
-  /** The precondition that fails, of a caller who may make the change. */
+  /** The failing precondition, for a caller who may make the change. */
   readonly conflict?: Failure | undefined
 }
 
@@ -77,12 +76,12 @@ export async function planPatch(
   const found = await findResource(context, request, 'u', type, id)
   if (isFailure(found)) return found
   if (found.deleted) return fail({ problem: 'gone', type, id })
-  const resource = await patchStored(context, request, found)
+  const resource = await createPatched(context, request, found)
   return isFailure(resource) ? resource : planReplacement(request, resource, id, found)
 }
 
-/** The version after the patch. Decimals that the patch does not change keep all their digits. */
-async function patchStored(
+/** The patched content. Decimals that the patch does not change keep all their digits. */
+async function createPatched(
   context: Context,
   request: FhirRequest,
   version: StoredVersion,
@@ -90,8 +89,8 @@ async function patchStored(
   const before = version.parse()
   if (isFailure(before)) return before
   const patched = applyTo(version, request.body)
-  const after = isProblem(patched) ? patched : toPlain(patched)
-  const check = await checkStored(context, request, isProblem(after) ? [before] : [before, after])
+  const after = isFailure(patched) ? patched : toPlain(patched)
+  const check = await checkStored(context, request, isFailure(after) ? [before] : [before, after])
   if (isFailure(check)) return check
   return checkPatch(request.body, before, after, (permission, it) => check.allows(permission, it)) ?? patched
 }

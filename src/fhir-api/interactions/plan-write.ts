@@ -33,7 +33,7 @@ export function isWriteRequest(request: FhirRequest): request is FhirRequest<Wri
   return isWriting(request.interaction) && request.interaction.kind !== 'bundle'
 }
 
-/** Finds the resource that a write is about and checks whether the caller may change what is stored. */
+/** Finds the resource of a write and checks whether the caller may change it. */
 export async function planWrite(
   context: Context,
   request: FhirRequest<WriteInteraction>,
@@ -68,7 +68,7 @@ export async function planWrite(
   }
 }
 
-/** The one resource that a condition finds. It is a search within the caller's access. */
+/** The one match of a condition, which is a search within the caller's access. */
 export async function findMatch(
   context: Context,
   request: FhirRequest,
@@ -127,7 +127,7 @@ function planNew(
       }
 }
 
-/** Updates the one match. Without one, creates the resource, under the id in the body if there is one. */
+/** Updates the one match; without a match, creates the resource, under the id of the body if it has one. */
 async function planConditionalUpdate(
   context: Context,
   request: FhirRequest,
@@ -150,7 +150,7 @@ async function planConditionalUpdate(
   return match && createsResource(planned) ? MATCH_DELETED : planned
 }
 
-// Somebody else may have created another match by now: to bring this one back would make two.
+// Another request may have created another match: to restore this one would result in two.
 const MATCH_DELETED = fail({
   problem: 'stale',
   text: 'Cannot update: the match was deleted at the same time. Send the request again',
@@ -162,8 +162,8 @@ function createsResource(planned: Planned | Failure): boolean {
 }
 
 /**
- * The body of a write. Content that is checked must be valid, or the check may be of something else than what the
- * backend reads. A remote backend validates content that is not checked.
+ * The body of a write. Content that is checked must be valid: the backend might read invalid content differently than the
+ * check. A remote backend validates content that is not checked.
  */
 export function readResource(
   { local }: Pick<Context['session'], 'local'>,

@@ -7,7 +7,7 @@ import type { FhirRequest } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
 import type { StoredVersion } from '../stored-version.ts'
 
-/** Checked on the content: the URL does not tell whose it is. */
+/** Checks the content: the URL does not say whose resource it is. */
 export const read: Handler<'read'> = async (context, request) => {
   const { type, id, params } = request.interaction
   const passed = context.session.passThrough && (await context.session.passThrough(request))
@@ -21,8 +21,8 @@ export const read: Handler<'read'> = async (context, request) => {
 }
 
 /**
- * The resource may have been another patient's at that version, and may be another patient's now: both must be within
- * the access, unless the settings say that the version alone decides.
+ * The version may be another patient's, and the current version too: both must be within the access, unless the settings
+ * let the version alone decide.
  */
 export const vread: Handler<'vread'> = async (context, request) => {
   const { type, id, version, params } = request.interaction

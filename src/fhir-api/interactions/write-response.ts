@@ -7,7 +7,7 @@ import type { FhirRequest } from '../request.ts'
 import type { FhirResponse } from '../response.ts'
 import type { StoredVersion } from '../stored-version.ts'
 
-/** The response to a change without its content, which is also what the audit trail records. */
+/** The response to a change without its content, also for the audit trail. */
 export function describeWrite(write: VersionedWrite, committed: Committed): FhirResponse {
   const { status, version, location, headers } = committed
   const before = write.kind === 'create' ? undefined : write.before
@@ -62,7 +62,7 @@ async function addContent(
   }
 }
 
-/** What was written is written: where it cannot be checked whether the caller may read it, it is not shown. */
+/** The change is committed: if the check fails, the content is not shown. */
 async function mayRead(context: Context, request: FhirRequest, stored: StoredVersion): Promise<boolean> {
   return (await isWithin(context, request, 'r', stored, stored.text ?? '')) === true
 }

@@ -10,8 +10,8 @@ import { planWrite, type WriteInteraction } from './plan-write.ts'
 import { describeWrite, respondToWrite } from './write-response.ts'
 
 /**
- * Reads what is stored, checks it and the new content, and commits a change that is bound to the version that was
- * checked. A caller who names a version is told of a conflict at once.
+ * Reads the stored resource, checks it and the new content, and commits a change that depends on the checked version. After
+ * a conflict it starts again, unless the caller has named a version.
  */
 export async function write(
   context: Context,
@@ -22,23 +22,23 @@ export async function write(
   const passed = await session.passThrough?.(request)
   if (passed) return passed
   const attempts = request.preconditions.ifMatch === undefined ? undefined : 1
-  const made = await attempt(context, () => planAndCommit(context, request), attempts)
-  if (isFailure(made)) return made
-  if (made.kind === 'response') return made.response
-  const [committed] = made.committed
+  const result = await attempt(context, () => planAndCommit(context, request), attempts)
+  if (isFailure(result)) return result
+  if (result.kind === 'response') return result.response
+  const [committed] = result.committed
   if (!committed) throw new Error('Cannot respond to a write: the backend did not say what it has done')
-  const response = await respondToWrite(context, request, made.write, committed)
-  return { ...response, durable: made.durable, ...(session.local && audited && { isRecorded: true }) }
+  const response = await respondToWrite(context, request, result.write, committed)
+  return { ...response, durable: result.durable, ...(session.local && audited && { isRecorded: true }) }
 }
 
-interface MadeWrite extends Commit {
+interface CommittedWrite extends Commit {
   readonly write: PlannedWrite['write']
 }
 
 async function planAndCommit(
   context: Context,
   request: FhirRequest<WriteInteraction>,
-): Promise<PlannedResponse | MadeWrite | Failure | Conflict> {
+): Promise<PlannedResponse | CommittedWrite | Failure | Conflict> {
   const planned = await planWrite(context, request)
   if (isFailure(planned) || planned.kind === 'response') return planned
   const failure = (await checkNew(context, planned)) ?? planned.conflict
@@ -61,7 +61,6 @@ async function planAndCommit(
 
 const ALONE: WrittenTogether = { identities: new Set(), newPatients: new Map() }
 
-/** A deletion has no content to be checked. */
 async function checkNew(
   context: Context,
   { request, permission, write: change }: PlannedWrite,
@@ -74,7 +73,7 @@ async function checkNew(
 /** How often a change is planned and committed before a conflict is reported. */
 const ATTEMPTS = 3
 
-/** Somebody else has changed what a change was planned from. */
+/** A version that a change was planned from is no longer current. */
 export class Conflict {
   readonly failure: Failure
   constructor(failure: Failure) {
@@ -82,7 +81,7 @@ export class Conflict {
   }
 }
 
-/** Plans and commits a change, and again after a conflict. The last conflict becomes a failure. */
+/** Plans and commits a change, again after each conflict. The last conflict becomes a failure. */
 export async function attempt<T>(
   { session }: Context,
   planAndCommit: () => Promise<T | Conflict>,

@@ -4,32 +4,31 @@ import { openTransactions, type Transactions } from './transactions.ts'
 
 export type SqlValue = SQLInputValue
 
-// What a search may keep of prepared statements. A search that differs only in its values is one statement.
+// Prepared statements to keep. Searches that differ only in their values share one.
 const STATEMENTS_KEPT = 400
 
-/** `fhir.db`: opened, with its tables, and the statements that have been prepared on it. */
+/** The open `fhir.db`. */
 export interface Database extends Transactions {
   readonly file: string
   /** The rows of a statement as arrays, in the order of its columns. */
   rows(sql: string, values: readonly SqlValue[]): readonly SqlValue[][]
-  /** The same one by one, for rows that may be large: rows are read only when requested. */
+  /** The same, but rows are read one by one as they are requested: they may be large. */
   each(sql: string, values: readonly SqlValue[]): Iterable<readonly SqlValue[]>
-  /** A statement for which the caller keeps the handle. */
   prepare(sql: string): StatementSync
   exec(sql: string): void
   close(): void
 }
 
-/** Opens the file, or makes it with its folder and its tables. */
+/** Opens the file, or creates it with its tables. */
 export function openDatabase(file: string): Database {
   const sqlite = openFile(file)
   const statements = new Map<string, StatementSync>()
   const transactions = openTransactions(sqlite)
   return {
     file,
-    rows: (sql, values) => rowsOf(recall(sqlite, statements, sql), values),
-    each: (sql, values) => eachOf(recall(sqlite, statements, sql), values),
-    prepare: sql => returningArrays(sqlite.prepare(sql)),
+    rows: (sql, values) => readAll(prepareCached(sqlite, statements, sql), values),
+    each: (sql, values) => readEach(prepareCached(sqlite, statements, sql), values),
+    prepare: sql => returnArrays(sqlite.prepare(sql)),
     exec: sql => sqlite.exec(sql),
     ...transactions,
     close() {
@@ -52,7 +51,7 @@ function openFile(file: string): DatabaseSync {
   }
 }
 
-/** Brings the tables up to date. The index has an edition of its own, and is made again from the content. */
+/** Updates the tables. The index has an edition of its own (`INDEX_EDITION`), and is rebuilt from the content. */
 function migrate(sqlite: DatabaseSync): void {
   sqlite.exec('BEGIN IMMEDIATE')
   const edition = Number(sqlite.prepare('PRAGMA user_version').get()?.user_version)
@@ -62,46 +61,50 @@ function migrate(sqlite: DatabaseSync): void {
   checkTables(sqlite)
 }
 
-/** Throws when a table or an index is not as this version makes it. Further ones do no harm. */
+/** Throws if a table or an index differs from that of this version. Additional ones are allowed. */
 function checkTables(sqlite: DatabaseSync): void {
   const expected = new DatabaseSync(':memory:')
   for (const step of MIGRATIONS) expected.exec(step)
-  const [found, wanted] = [tablesIn(sqlite), tablesIn(expected)]
+  const [found, wanted] = [readTables(sqlite), readTables(expected)]
   expected.close()
   const different = [...wanted.keys()].find(name => found.get(name) !== wanted.get(name))
   if (different !== undefined)
     throw new Error(
-      `its tables are not those of this version (${different} differs); restore a backup, or move the file away and import the data again`,
+      `its tables are not those of this version (${different} differs); restore a backup, or remove the file and import the data again`,
     )
 }
 
-/** The statements that made tables and indexes, by name; not those that SQLite makes for itself. */
-function tablesIn(sqlite: DatabaseSync): ReadonlyMap<string, string> {
+/** The statements that create tables and indexes, by name, without SQLite's own. */
+function readTables(sqlite: DatabaseSync): ReadonlyMap<string, string> {
   const rows = sqlite
     .prepare("SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
     .all()
   return new Map(rows.map(({ name, sql }) => [String(name), String(sql)]))
 }
 
-function recall(sqlite: DatabaseSync, statements: Map<string, StatementSync>, sql: string): StatementSync {
+function prepareCached(
+  sqlite: DatabaseSync,
+  statements: Map<string, StatementSync>,
+  sql: string,
+): StatementSync {
   let statement = statements.get(sql)
   if (statement) statements.delete(sql)
-  else statement = returningArrays(sqlite.prepare(sql))
+  else statement = returnArrays(sqlite.prepare(sql))
   statements.set(sql, statement)
   if (statements.size > STATEMENTS_KEPT) statements.delete(statements.keys().next().value ?? '')
   return statement
 }
 
-function returningArrays(statement: StatementSync): StatementSync {
+function returnArrays(statement: StatementSync): StatementSync {
   statement.setReturnArrays(true)
   return statement
 }
 
-function rowsOf(statement: StatementSync, values: readonly SqlValue[]): readonly SqlValue[][] {
+function readAll(statement: StatementSync, values: readonly SqlValue[]): readonly SqlValue[][] {
   // With setReturnArrays the rows are arrays; the types of node:sqlite know only objects.
   return statement.all(...values) as unknown as SqlValue[][]
 }
 
-function eachOf(statement: StatementSync, values: readonly SqlValue[]): Iterable<readonly SqlValue[]> {
+function readEach(statement: StatementSync, values: readonly SqlValue[]): Iterable<readonly SqlValue[]> {
   return statement.iterate(...values) as unknown as Iterable<readonly SqlValue[]>
 }

@@ -8,20 +8,20 @@ export interface Names {
   parameterId(type: string, code: string): number
 }
 
-/** Reads the numbers, and gives one to each type and parameter that has none yet. */
+/** Reads the numbers, and assigns one to each type and parameter without one. */
 export function openNames(database: Database): Names {
   const numbers = readNumbers(database)
-  const missing = allNames().filter(([type, code]) => !numbers.get(type)?.has(code))
+  const missing = listNames().filter(([type, code]) => !numbers.get(type)?.has(code))
   if (missing.length > 0) {
     addNumbers(database, missing)
     return openNames(database)
   }
   const types = new Map([...numbers].map(([type, codes]) => [codes.get('') ?? 0, type]))
-  const idOf = (type: string, code: string) => numbers.get(type)?.get(code) ?? unknown(type, code)
+  const findId = (type: string, code: string) => numbers.get(type)?.get(code) ?? failUnknown(type, code)
   return {
-    typeId: type => idOf(type, ''),
-    typeOf: tid => types.get(tid) ?? unknown(String(tid), ''),
-    parameterId: idOf,
+    typeId: type => findId(type, ''),
+    typeOf: tid => types.get(tid) ?? failUnknown(String(tid), ''),
+    parameterId: findId,
   }
 }
 
@@ -34,7 +34,7 @@ function readNumbers(database: Database): Map<string, Map<string, number>> {
   return numbers
 }
 
-function allNames(): (readonly [type: string, code: string])[] {
+function listNames(): (readonly [type: string, code: string])[] {
   return [...resourceTypes].flatMap(type => [
     [type, ''] as const,
     ...listSearchParameters(type).map(({ code }) => [type, code] as const),
@@ -48,6 +48,6 @@ function addNumbers(database: Database, names: readonly (readonly [string, strin
   })
 }
 
-function unknown(type: string, code: string): never {
+function failUnknown(type: string, code: string): never {
   throw new Error(`Cannot number ${type} ${code}: it is not in the R4 definitions`)
 }

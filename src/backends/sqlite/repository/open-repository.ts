@@ -30,7 +30,7 @@ function createWriters(
       const type = resource.resourceType
       const tid = names.typeId(type)
       const version = (before?.version ?? 0) + 1
-      // Versions of a resource are in the order of their times, even when the clock has been set back.
+      // The times of versions never decrease, even when the clock is set back.
       const updated = Math.max(clock(), before?.updated ?? 0)
       const content = formatContent(resource, id, version, updated)
       const rid = before?.rid ?? Number(addResource.run(tid, id, version, updated, content).lastInsertRowid)
@@ -39,10 +39,10 @@ function createWriters(
         retire.run(before.content, rid, before.version)
         renew.run(version, updated, 0, content, rid)
       }
-      const named = toPlain({ ...resource, id })
+      const plain = toPlain({ ...resource, id })
       if (before) index.clear(rid)
-      if (!index.add(rid, named)) return TOO_MANY_ROWS
-      index.addVersion(rid, version, named)
+      if (!index.add(rid, plain)) return TOO_MANY_ROWS
+      index.addVersion(rid, version, plain)
       return { rid, type, id, version, updated, deleted: false, content }
     },
     remove(before) {

@@ -10,27 +10,27 @@ import {
 import type { Database } from './database.ts'
 
 /**
- * Audit records in `fhir.db`, written in the transaction of the change that they are about and then delivered to the
- * trail, which is another database. Whatever happens in between, a change that is kept has its record.
+ * Audit records in `fhir.db`. They are written in the transaction of their change and then delivered to the audit trail,
+ * which is another database: every stored change has its record, even after a crash.
  */
 export interface Outbox {
-  /** Adds records; to be called within the transaction of their change. */
+  /** Adds records. Call it within the transaction of their change. */
   add(records: readonly AuditRecord[]): readonly Delivery[]
   /**
-   * Puts the records of a change in the place of those that announced it, and delivers them. Never rejects, for the
-   * change is made: what cannot be written now is written later.
+   * Replaces the records that announced a change, and delivers the new ones. Never rejects, because the change is
+   * committed: it retries later if necessary.
    */
   complete(announced: readonly Delivery[], records: readonly AuditRecord[]): Promise<void>
-  /** Delivers records whose transaction is durable. Never rejects: what cannot be delivered now is delivered later. */
+  /** Delivers records whose transaction is durable. Never rejects: it retries later if necessary. */
   deliver(deliveries: readonly Delivery[]): Promise<void>
-  /** Delivers and removes what it can; to be called before the data are closed. */
+  /** Delivers and removes as many records as possible. Call it before the data are closed. */
   close(): Promise<void>
 }
 
 const RETRY_MS = 2000
 const REMOVE_MS = 1000
 
-/** What an earlier process left behind is delivered at the start, and what another one leaves behind some minutes later. */
+/** Also delivers the records that other processes left: at the start, and regularly. */
 export function openOutbox(
   database: Database,
   audit: Pick<FhirAudit, 'deliver' | 'redeliver'>,
@@ -81,7 +81,7 @@ export function openOutbox(
   }
 
   function collect(): void {
-    undelivered.add(...readLeft(database, clock()))
+    undelivered.add(...readUndelivered(database, clock()))
     void undelivered.flush()
   }
   collect()
@@ -90,12 +90,12 @@ export function openOutbox(
 
   return {
     add(records) {
-      const deliveries = deliveriesOf(records)
+      const deliveries = toDeliveries(records)
       insertAll(deliveries)
       return deliveries
     },
     async complete(announced, records) {
-      completions.add({ announced, deliveries: deliveriesOf(records) })
+      completions.add({ announced, deliveries: toDeliveries(records) })
       await completions.flush()
     },
     deliver,
@@ -113,12 +113,12 @@ interface Completion {
   readonly deliveries: readonly Delivery[]
 }
 
-function deliveriesOf(records: readonly AuditRecord[]): readonly Delivery[] {
+function toDeliveries(records: readonly AuditRecord[]): readonly Delivery[] {
   return records.map(record => ({ id: randomUUIDv7(), record }))
 }
 
-/** A batch that was begun may still be under way in another process on the same file. */
-function readLeft(database: Database, now: number): readonly Delivery[] {
+/** Without recent records of unknown outcome: their batch may still be running in another process. */
+function readUndelivered(database: Database, now: number): readonly Delivery[] {
   return database
     .rows('SELECT id, record FROM audit_outbox ORDER BY id', [])
     .map(([id, record]): Delivery => ({ id: String(id), record: JSON.parse(String(record)) }))

@@ -1,10 +1,10 @@
 /**
- * The tables of `fhir.db`. A resource has one row with its current content, and a row per version. The content of
- * the current version stands only in `resource`; `version` takes it over when the next one is written.
+ * The tables of `fhir.db`. A resource has one row with its current content, and a row per version. The content of the
+ * current version is only in `resource`, and moves to `version` when the next version is written.
  *
  * - `name` numbers the resource types (`code` empty) and their search parameters.
- * - `compartment` says which patients' compartments a version is in: the current one and old ones.
- * - `contained_patient` says which patients the contained resources of a version are about.
+ * - `compartment` holds the patients in whose compartments a version is, current or old.
+ * - `contained_patient` holds the patients of the contained resources of a version.
  * - `audit_outbox` holds the audit records of changes until they are in the audit trail.
  * - the other tables hold the search values of current versions, by resource and by value.
  */
@@ -82,7 +82,7 @@ const CONTAINED_PATIENT = `CREATE TABLE contained_patient (
 
 const AUDIT_OUTBOX = `CREATE TABLE audit_outbox (id TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;`
 
-/** Every step of the tables, in order: edition 1, 2, … A released step never changes; a change is a further step. */
+/** The migrations in order: edition 1, 2, … A released one never changes: add a new one. */
 export const MIGRATIONS: readonly string[] = [TABLES, CONTAINED_PATIENT, AUDIT_OUTBOX]
 
 /** The tables of search values. Each row begins with `rid` and `nid`. */

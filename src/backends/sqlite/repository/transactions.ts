@@ -3,34 +3,34 @@ import { DatabaseUnavailable } from '../../../store/index.ts'
 
 export interface Transactions {
   /**
-   * Runs the work in a transaction that is durable when this returns (`synchronous=FULL`). It is rolled back when the
-   * work throws or `keep` denies its result. Inside another one, or a group, it is a savepoint.
+   * Runs the work in a transaction, which is durable when this returns (`synchronous=FULL`). Rolls it back if the work
+   * throws or `keep` returns false. Inside another transaction, or a group, it is a savepoint.
    */
   transaction<T>(work: () => T, keep?: (result: T) => boolean): T
   /**
-   * Runs work that writes together with what other requests write in this turn of the event loop: one wait for the
-   * disk for all of them. Resolves when it is durable. The work undoes what it must by `transaction`.
+   * Runs work that writes, together with the writes of other requests in this turn of the event loop, so that all of
+   * them wait for the disk once. Resolves when it is durable. Use `transaction` inside to undo a part.
    */
   group<T>(work: () => T): Promise<T>
   /**
-   * Runs work that reads what a write depends on and then makes the write, one at a time. The group is open from the
-   * beginning, so nobody else writes to the file until the group ends.
+   * Runs work that reads, checks and then writes, one at a time. The group is open from the beginning, so that no other
+   * process writes to the file until the group ends.
    */
   plan<T>(work: () => Promise<T>): Promise<T>
   /**
-   * Makes the write of the current plan, as `transaction` does. Returns 'conflict' when the group in which the plan
-   * began has ended: then what the plan has read may have changed.
+   * Writes the current plan, as `transaction` does. Returns 'conflict' if the group in which the plan began has ended:
+   * the data that the plan has read may have changed.
    */
   commitPlan<T>(work: () => T, keep?: (result: T) => boolean): T | 'conflict'
-  /** Resolves when the group under way is durable; rejects when it was lost. Undefined when there is none. */
+  /** Resolves when the open group is durable; rejects if it is lost. Undefined if no group is open. */
   pending(): Promise<void> | undefined
-  /** Commits the group under way, if there is one. */
+  /** Commits the open group, if any. */
   settle(): void
-  /** How many groups have failed. */
+  /** The number of groups that have failed. */
   countFailures(): number
   /**
-   * Resolves when the group under way is durable. Rejects where a group has failed since `countFailures` returned
-   * `failuresBefore`: what was read or written since may have been undone.
+   * Resolves when the open group is durable. Rejects if a group has failed since `countFailures` returned
+   * `failuresBefore`: reads and writes since then may have been undone.
    */
   flush(failuresBefore: number): void | Promise<void>
 }
@@ -54,7 +54,7 @@ export function openTransactions(sqlite: DatabaseSync): Transactions {
   let lastPlan: Promise<unknown> = Promise.resolve()
 
   function transaction<T>(work: () => T, keep: (result: T) => boolean = () => true): T {
-    if (depth > 0) return nested(work, keep)
+    if (depth > 0) return runNested(work, keep)
     begin.run()
     depth = 1
     try {
@@ -67,21 +67,21 @@ export function openTransactions(sqlite: DatabaseSync): Transactions {
     }
   }
 
-  function nested<T>(work: () => T, keep: (result: T) => boolean): T {
-    savepoints[depth] ??= savepointOf(sqlite, depth)
+  function runNested<T>(work: () => T, keep: (result: T) => boolean): T {
+    savepoints[depth] ??= prepareSavepoint(sqlite, depth)
     const { set, undo, release } = savepoints[depth] as Savepoint
     set.run()
     depth++
-    let kept = false
+    let isKept = false
     try {
       const result = work()
-      kept = keep(result)
+      isKept = keep(result)
       return result
     } finally {
       depth--
       // A full disk ends the whole transaction, not the savepoint.
       if (sqlite.isTransaction) {
-        if (!kept) undo.run()
+        if (!isKept) undo.run()
         release.run()
       }
     }
@@ -91,7 +91,7 @@ export function openTransactions(sqlite: DatabaseSync): Transactions {
     begin.run()
     depth = 1
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    // Each who waits hears of a failure; that nobody waits is no failure.
+    // Every caller that awaits it handles the rejection; without one it is not an error.
     promise.catch(() => {})
     setImmediate(settle)
     return { durable: promise, resolve, reject }
@@ -117,10 +117,10 @@ export function openTransactions(sqlite: DatabaseSync): Transactions {
     lastFailure = error
   }
 
-  /** A full disk may end the whole transaction: then nothing of the group is kept, and what follows is another one. */
-  function inGroup<T>(work: () => T): T {
+  /** A full disk may end the whole transaction: then the group is lost, and the next write opens another one. */
+  function runInGroup<T>(work: () => T): T {
     try {
-      // A read that fails (disk, memory) may end it as well: a savepoint would then be committed by itself.
+      // A read that fails (disk, memory) may end it too: a savepoint would then be committed on its own.
       if (!sqlite.isTransaction) throw new DatabaseUnavailable('Cannot write: the open transaction was lost')
       return work()
     } catch (error) {
@@ -145,7 +145,7 @@ export function openTransactions(sqlite: DatabaseSync): Transactions {
     async group(work) {
       group ??= openGroup()
       const { durable } = group
-      const result = inGroup(work)
+      const result = runInGroup(work)
       await durable
       return result
     },
@@ -161,7 +161,7 @@ export function openTransactions(sqlite: DatabaseSync): Transactions {
     },
     commitPlan(work, keep) {
       if (!group || planned !== group) return 'conflict'
-      return inGroup(() => transaction(work, keep))
+      return runInGroup(() => transaction(work, keep))
     },
     pending: () => group?.durable,
   }
@@ -173,7 +173,7 @@ interface Savepoint {
   readonly release: StatementSync
 }
 
-function savepointOf(sqlite: DatabaseSync, level: number): Savepoint {
+function prepareSavepoint(sqlite: DatabaseSync, level: number): Savepoint {
   return {
     set: sqlite.prepare(`SAVEPOINT level${level}`),
     undo: sqlite.prepare(`ROLLBACK TO level${level}`),
