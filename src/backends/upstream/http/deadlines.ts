@@ -2,6 +2,8 @@
 export interface Timed {
   /** By `performance.now()`. */
   readonly deadline: number
+  /** Its index in the list of all work. Only `Deadlines` sets it. */
+  index: number
   expire(): void
 }
 
@@ -14,7 +16,8 @@ export interface Deadlines {
 const NEVER = Number.POSITIVE_INFINITY
 
 export function createDeadlines(): Deadlines {
-  const underWay = new Set<Timed>()
+  // Not a Set: V8 links the tables that a Set outgrows, which keeps deleted members in memory.
+  const underWay: Timed[] = []
   let timer: NodeJS.Timeout | undefined
   let due = NEVER
 
@@ -27,17 +30,23 @@ export function createDeadlines(): Deadlines {
   function expireLate(): void {
     due = NEVER
     const now = performance.now()
-    const late = [...underWay].filter(({ deadline }) => deadline <= now)
+    const late = underWay.filter(({ deadline }) => deadline <= now)
     for (const timed of late) timed.expire()
-    const next = Math.min(...[...underWay].map(({ deadline }) => deadline))
+    const next = underWay.reduce((earliest, { deadline }) => Math.min(earliest, deadline), NEVER)
     if (next < due) wake(next)
   }
 
   return {
     add(timed) {
-      underWay.add(timed)
+      timed.index = underWay.push(timed) - 1
       if (timed.deadline < due) wake(timed.deadline)
     },
-    delete: timed => underWay.delete(timed),
+    delete(timed) {
+      const last = underWay.at(-1)
+      if (!last || underWay[timed.index] !== timed) return
+      underWay[timed.index] = last
+      last.index = timed.index
+      underWay.pop()
+    },
   }
 }

@@ -55,6 +55,7 @@ export function exchange(
 /** A class, because there is one for every request. */
 class ResponseCollector implements Dispatcher.DispatchHandler, Timed {
   readonly deadline: number
+  index = -1
   readonly #resolve: (result: RawResponse | TransportFailure) => void
   readonly #limit: number
   readonly #deadlines: Deadlines

@@ -30,16 +30,17 @@ interface Waiting extends Timed {
 
 interface Share {
   active: number
-  readonly waiting: Set<Waiting>
+  readonly waiting: Waiting[]
 }
 
 export function createSlots(most: number, mostOfOne: number, deadlines: Deadlines): Slots {
   let active = 0
+  let waitingCount = 0
   // In the order of the turns.
   const shares = new Map<string, Share>()
 
   function getShare(holder: string): Share {
-    const share = shares.get(holder) ?? { active: 0, waiting: new Set() }
+    const share = shares.get(holder) ?? { active: 0, waiting: [] }
     shares.set(holder, share)
     return share
   }
@@ -50,8 +51,8 @@ export function createSlots(most: number, mostOfOne: number, deadlines: Deadline
     return () => {
       active -= 1
       share.active -= 1
-      if (share.active === 0 && share.waiting.size === 0) shares.delete(holder)
-      serveNext()
+      if (share.active === 0 && share.waiting.length === 0) shares.delete(holder)
+      if (waitingCount > 0) serveNext()
     }
   }
 
@@ -72,13 +73,18 @@ export function createSlots(most: number, mostOfOne: number, deadlines: Deadline
   }
 
   function takeFirst({ waiting }: Share): Waiting | undefined {
-    for (const it of waiting) {
-      waiting.delete(it)
-      deadlines.delete(it)
+    for (let it = waiting[0]; it; it = waiting[0]) {
+      leave(waiting, it)
       if (!it.caller.connection.destroyed) return it
       it.resolve('late')
     }
     return undefined
+  }
+
+  function leave(waiting: Waiting[], it: Waiting): void {
+    waiting.splice(waiting.indexOf(it), 1)
+    waitingCount -= 1
+    deadlines.delete(it)
   }
 
   function wait(caller: Caller, share: Share, timeoutMs: number): Promise<Release | NoSlot> {
@@ -87,14 +93,15 @@ export function createSlots(most: number, mostOfOne: number, deadlines: Deadline
         caller,
         resolve,
         deadline: performance.now() + timeoutMs,
+        index: -1,
         expire() {
-          share.waiting.delete(waiting)
-          deadlines.delete(waiting)
-          if (share.active === 0 && share.waiting.size === 0) shares.delete(caller.holder)
+          leave(share.waiting, waiting)
+          if (share.active === 0 && share.waiting.length === 0) shares.delete(caller.holder)
           resolve('late')
         },
       }
-      share.waiting.add(waiting)
+      share.waiting.push(waiting)
+      waitingCount += 1
       deadlines.add(waiting)
     })
   }
@@ -103,7 +110,7 @@ export function createSlots(most: number, mostOfOne: number, deadlines: Deadline
     take(caller, timeoutMs) {
       const share = getShare(caller.holder)
       if (active < most && share.active < mostOfOne) return start(caller.holder, share)
-      if (share.waiting.size >= UPSTREAM_WAITING_PER_GRANT) return 'crowded'
+      if (share.waiting.length >= UPSTREAM_WAITING_PER_GRANT) return 'crowded'
       return wait(caller, share, timeoutMs)
     },
   }
